@@ -1,0 +1,18 @@
+import os
+
+import lit.formats
+import lit.util
+
+config.name = "nsacc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".nsa", ".test"]
+config.excludes = ["Inputs", "unittests", "fuzz", "Python"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.nsacc_test_bin
+
+config.environment["PATH"] = os.path.pathsep.join(
+    [config.nsacc_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
+)
+config.substitutions.append(("%examples", config.nsacc_source_root + "/examples"))
+if config.nsacc_sanitize:
+    config.available_features.add("sanitizer")

@@ -1,0 +1,21 @@
+//===- nsacc-opt.cpp - Runs passes over nsacc's IR ------------------------===//
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                  mlir::math::MathDialect, mlir::scf::SCFDialect>();
+
+  mlir::registerCanonicalizerPass();
+  mlir::registerCSEPass();
+
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "nsacc optimizer driver\n", registry));
+}
