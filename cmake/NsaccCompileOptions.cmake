@@ -30,7 +30,7 @@ check_linker_flag(CXX -fuse-ld=lld NSACC_HAVE_LLD)
 if(NSACC_HAVE_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
-add_link_options(-Wl,--gc-sections)
+add_link_options(-Wl,--gc-sections -Wl,--as-needed)
 if(NSACC_HAVE_LLD AND CMAKE_BUILD_TYPE STREQUAL "Release")
   # icf=safe would keep most of LLVM's identical template instances; nothing here compares
   # function addresses.
