@@ -1,5 +1,6 @@
 //===- nsacc-opt.cpp - Runs passes over nsacc's IR ------------------------===//
 
+#include "NSA/IR/NSADialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -11,7 +12,8 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
-                  mlir::math::MathDialect, mlir::scf::SCFDialect>();
+                  mlir::math::MathDialect, mlir::scf::SCFDialect,
+                  nsacc::nsa::NSADialect>();
 
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -1,0 +1,248 @@
+#ifndef NSA_IR_NSAATTENTIONOPS_TD
+#define NSA_IR_NSAATTENTIONOPS_TD
+
+//===-- Pooling -----------------------------------------------------------===//
+
+def NSA_PoolOp : NSA_Op<"pool", [Pure]> {
+  let summary = "pooled keys or values over windows of tokens";
+  let description = [{
+    Windows of `len` tokens every `stride` tokens along the sequence dimension,
+    each row of a ragged batch on its own. `tail` says what becomes of the
+    incomplete window. `weighted` takes a vector [len] or [H, len].
+
+    ```mlir
+    %kc = nsa.pool mean %k len 32 stride 16 tail drop
+        : (!nsa.tensor<[B, S, H, D], bf16>) -> !nsa.tensor<[B, pool(S, 32, 16, drop), H, D], bf16>
+    ```
+  }];
+  let arguments = (ins NSA_PoolKindAttr:$kind, NSA_Tensor:$input,
+                       Optional<NSA_Tensor>:$weights,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$len,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$stride,
+                       NSA_TailAttr:$tail);
+  let results = (outs NSA_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $input (`by` $weights^)? `len` $len `stride` $stride `tail` $tail attr-dict
+    `:` functional-type(operands, $result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSA_DeclarePooledOp : NSA_Op<"declare_pooled", [Pure]> {
+  let summary = "declares that an input holds pooled keys or values";
+  let description = [{
+    The same data; its sequence dimension becomes a `pooled(…)` dimension, whose
+    entries' token extents are thereby known.
+
+    ```mlir
+    %kc = nsa.declare_pooled %x : !nsa.tensor<[B, N, H, D], bf16>
+        -> !nsa.tensor<[B, pooled(N of S, 32, 16, 0, 1), H, D], bf16>
+    ```
+  }];
+  let arguments = (ins NSA_Tensor:$input);
+  let results = (outs NSA_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===-- Attention ---------------------------------------------------------===//
+
+def NSA_AttendOp : NSA_Op<"attend", [
+    Pure, NSA_ScoringOpInterface]> {
+  let summary = "attention of queries over keys and values";
+  let description = [{
+    Yields the output and, for softmax (no `weight` region), the natural
+    log-sum-exp. Empty regions mean: scale D^-0.5, everything visible, score s,
+    softmax, no normaliser, no sink.
+
+    ```mlir
+    %o, %lse = nsa.attend(%q, %k, %v)
+        mask (%b, %h, %t, %i, %j) {
+          %c = arith.cmpi sle, %j, %i : index
+          nsa.yield %c : i1
+        }
+        : (…) -> (!nsa.tensor<[B, T, HQ, DV], f32>, !nsa.tensor<[B, T, HQ], f32>)
+    ```
+
+    The regions' arguments are
+
+    | region | arguments | yields |
+    |---|---|---|
+    | `scale` | | f32 |
+    | `mask` | b, h, t, i, j | i1 |
+    | `score`, `weight` | s : f32, b, h, t, i, j | f32 |
+    | `normalize` | sum : f32, visible, b, h, t, i | f32 |
+    | `sink` | b, h, t, i | f32 |
+
+    where `b` is the batch row, `h` the query head, `t` the query's row in its
+    tensor, `i` its absolute position (`t + S - T`), and `j` the key index.
+  }];
+  let arguments = (ins NSA_Tensor:$query, NSA_Tensor:$key, NSA_Tensor:$value,
+                       Optional<NSA_Selection>:$selection);
+  let results = (outs NSA_Tensor:$output, Optional<NSA_Tensor>:$lse);
+  let regions = (region AnyRegion:$scale, AnyRegion:$mask, AnyRegion:$score,
+                        AnyRegion:$weight, AnyRegion:$normalize,
+                        AnyRegion:$sink);
+  let assemblyFormat = [{
+    `(` $query `,` $key `,` $value `)` (`in` $selection^)?
+    custom<Clauses>($scale, $mask, $score, $weight, $normalize, $sink)
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    bool isSoftmax() { return getWeight().empty(); }
+  }];
+}
+
+def NSA_ImportanceOp : NSA_Op<"importance", [
+    Pure, AttrSizedOperandSegments,
+    NSA_ScoringOpInterface]> {
+  let summary = "per-key importance of an attention, reduced over a head group";
+  let description = [{
+    The probability exp(s - lse) (`prob`, which takes the attention's `lse`), the
+    score (`score`) or the weight (`activation`) of each visible pair, reduced
+    over the query heads of a key head's group. Pairs that aren't visible, or
+    whose score is -inf, are absent; an absent entry is -inf.
+
+    ```mlir
+    %p = nsa.importance prob heads sum (%q, %kc) lse %lse mask (…) {…}
+        : (…) -> !nsa.tensor<[B, T, H, pool(S, 32, 16, drop)], f32>
+    ```
+  }];
+  let arguments = (ins NSA_ImportanceKindAttr:$kind,
+                       NSA_HeadReductionAttr:$heads,
+                       NSA_Tensor:$query, NSA_Tensor:$key,
+                       Optional<NSA_Tensor>:$lse,
+                       Optional<NSA_Selection>:$selection);
+  let results = (outs NSA_Tensor:$result);
+  let regions = (region AnyRegion:$scale, AnyRegion:$mask, AnyRegion:$score,
+                        AnyRegion:$weight);
+  let assemblyFormat = [{
+    $kind `heads` $heads `(` $query `,` $key `)` (`lse` $lse^)? (`in` $selection^)?
+    custom<ScoreClauses>($scale, $mask, $score, $weight)
+    attr-dict `:` functional-type(operands, $result)
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def NSA_MergeOp : NSA_Op<"merge", [Pure, SameVariadicOperandSize]> {
+  let summary = "one softmax over the disjoint union of branches' keys";
+  let description = [{
+    From the outputs and log-sum-exps of softmax attentions of the same queries.
+
+    ```mlir
+    %o, %lse = nsa.merge(%o0, %o1) lse (%l0, %l1) : (…) -> (…)
+    ```
+  }];
+  let arguments = (ins Variadic<NSA_Tensor>:$outputs,
+                       Variadic<NSA_Tensor>:$lses);
+  let results = (outs NSA_Tensor:$output, NSA_Tensor:$lse);
+  let assemblyFormat = [{
+    `(` $outputs `)` `lse` `(` $lses `)` attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+//===-- Selection ---------------------------------------------------------===//
+
+def NSA_BlocksOp : NSA_Op<"blocks", [Pure]> {
+  let summary = "importance of token blocks from that of pooled keys";
+  let description = [{
+    `overlap` weighs an entry by the tokens it shares with the block over the
+    pooling stride (NSA, arXiv:2502.11089, eq. 9); `sum`, `mean` and `max` take
+    every entry that shares a token. A block without a present entry is absent.
+
+    ```mlir
+    %pb = nsa.blocks overlap %p block 64
+        : !nsa.tensor<[B, T, H, pool(S, 32, 16, drop)], f32> -> !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
+    ```
+  }];
+  let arguments = (ins NSA_BlockMapAttr:$map, NSA_Tensor:$importance,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$block);
+  let results = (outs NSA_Tensor:$result);
+  let assemblyFormat = [{
+    $map $importance `block` $block attr-dict
+    `:` type($importance) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure]> {
+  let summary = "declares that the last dimension of a tensor of scores is token blocks";
+  let description = [{
+    The same data; -inf marks an absent entry. The size of the dimension must be
+    the number of blocks, which is checked at run time.
+
+    ```mlir
+    %p = nsa.declare_blocks %x : !nsa.tensor<[B, T, H, N], f32> -> !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
+    ```
+  }];
+  let arguments = (ins NSA_Tensor:$input);
+  let results = (outs NSA_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NSA_TopKOp : NSA_Op<"topk", [Pure]> {
+  let summary = "exact selection of the most important blocks";
+  let description = [{
+    Score descending, then lower index, NaN after every number; forced blocks
+    (the first `first` and the last `last` up to the query's own) before all
+    others, within `top` or, with `plus`, in addition to it.
+
+    ```mlir
+    %sel = nsa.topk %p top 16 first 1 last 2
+        : (!nsa.tensor<[B, T, H, blocks(S, 64)], f32>) -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
+    ```
+  }];
+  let arguments = (ins NSA_Tensor:$importance, Optional<NSA_Tensor>:$count,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$top,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$first,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$last,
+                       UnitAttr:$plus,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$share_tokens,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$share_heads,
+                       DefaultValuedAttr<NSA_ShareByAttr, "ShareBy::Sum">:$share_tokens_by,
+                       DefaultValuedAttr<NSA_ShareByAttr, "ShareBy::Sum">:$share_heads_by);
+  let results = (outs NSA_Selection:$result);
+  let regions = (region AnyRegion:$mask);
+  let assemblyFormat = [{
+    $importance (`count` $count^)? `top` $top (`plus` $plus^)?
+    (`first` $first^)? (`last` $last^)?
+    (`share_tokens` $share_tokens^ `by` $share_tokens_by)?
+    (`share_heads` $share_heads^ `by` $share_heads_by)?
+    custom<MaskClause>($mask)
+    attr-dict `:` functional-type(operands, $result)
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [Pure]> {
+  let summary = "a selection handed in as block indices";
+  let description = [{
+    A set: order and repetition don't matter, -1 is padding. Any other index
+    outside of the key's blocks is an error at run time.
+
+    ```mlir
+    %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 16], i32> -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
+    ```
+  }];
+  let arguments = (ins NSA_Tensor:$indices);
+  let results = (outs NSA_Selection:$result);
+  let assemblyFormat = "$indices attr-dict `:` type($indices) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NSA_IndicesOp : NSA_Op<"indices", [Pure]> {
+  let summary = "a selection as block indices: ascending, padded with -1";
+  let arguments = (ins NSA_Selection:$selection);
+  let results = (outs NSA_Tensor:$result);
+  let assemblyFormat = "$selection attr-dict `:` type($selection) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // NSA_IR_NSAATTENTIONOPS_TD

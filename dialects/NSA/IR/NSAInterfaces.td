@@ -1,0 +1,24 @@
+#ifndef NSA_IR_NSAINTERFACES_TD
+#define NSA_IR_NSAINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def NSA_ScoringOpInterface : OpInterface<"ScoringOpInterface"> {
+  let cppNamespace = "::nsacc::nsa";
+  let description = [{
+    Ops that score pairs of queries and keys: q·k, scaled, changed by a score
+    region, and visible where the mask and the selection say so. An empty region
+    means the default (docs/spec.md).
+  }];
+  let methods = [
+    InterfaceMethod<"queries [B, T, HQ, D] or [ragged T, HQ, D]", "::mlir::Value", "getQuery">,
+    InterfaceMethod<"keys [B, S, H, D] or [ragged S, H, D]", "::mlir::Value", "getKey">,
+    InterfaceMethod<"blocks that a row may see, or null", "::mlir::Value", "getSelection">,
+    InterfaceMethod<"() -> f32", "::mlir::Region &", "getScale">,
+    InterfaceMethod<"(b, h, t, i, j) -> i1", "::mlir::Region &", "getMask">,
+    InterfaceMethod<"(s, b, h, t, i, j) -> f32", "::mlir::Region &", "getScore">,
+    InterfaceMethod<"(s, b, h, t, i, j) -> f32; empty: softmax", "::mlir::Region &", "getWeight">
+  ];
+}
+
+#endif // NSA_IR_NSAINTERFACES_TD

@@ -1,0 +1,23 @@
+//===- NSAOps.h - Operations of the nsa dialect -----------------*- C++ -*-===//
+
+#ifndef NSACC_NSA_IR_NSAOPS_H
+#define NSACC_NSA_IR_NSAOPS_H
+
+#include "NSA/IR/NSADialect.h"
+#include "NSA/IR/NSATypes.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "NSA/IR/NSAInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "NSA/IR/NSAOps.h.inc"
+
+#endif // NSACC_NSA_IR_NSAOPS_H

@@ -1,0 +1,145 @@
+#ifndef NSA_IR_NSAOPS_TD
+#define NSA_IR_NSAOPS_TD
+
+include "NSA/IR/NSAInterfaces.td"
+include "NSA/IR/NSATypes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class NSA_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NSADialect, mnemonic, traits>;
+
+/// What scalar code in regions computes with: reals, positions and booleans.
+def NSA_Scalar : AnyTypeOf<[F32, Index, I1], "f32, index or i1">;
+
+//===-- Structure ---------------------------------------------------------===//
+
+def NSA_KernelOp : NSA_Op<"kernel", [
+    FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope,
+    HasParent<"::mlir::ModuleOp">]> {
+  let summary = "one attention program";
+  let description = [{
+    A kernel maps tensors to tensors. Arguments and results carry the names that
+    the program gave them (`nsa.name`). Each ragged dimension `T` has an argument
+    of type `!nsa.tensor<[offsets(T)], i32>` behind the others.
+
+    ```mlir
+    nsa.kernel @flash(%q: !nsa.tensor<[B, T, HQ, D], bf16> {nsa.name = "q"}, …)
+        -> (!nsa.tensor<[B, T, HQ, DV], bf16> {nsa.name = "out"}) {
+      …
+      nsa.return %o : !nsa.tensor<[B, T, HQ, DV], bf16>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<DictionaryAttr>:$params);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+
+    /// The program's name of an argument or a result ("arg2", "out1" if none).
+    std::string getArgumentName(unsigned index);
+    std::string getResultName(unsigned index);
+  }];
+}
+
+def NSA_ReturnOp : NSA_Op<"return", [
+    Pure, Terminator, HasParent<"KernelOp">]> {
+  let summary = "the results of a kernel";
+  let arguments = (ins Variadic<NSA_Tensor>:$results);
+  let assemblyFormat = "attr-dict ($results^ `:` type($results))?";
+  let hasVerifier = 1;
+}
+
+def NSA_YieldOp : NSA_Op<"yield", [Pure, Terminator,
+    ParentOneOf<["AttendOp", "ImportanceOp", "TopKOp", "MapOp"]>]> {
+  let summary = "the value of a region of scalar code";
+  let arguments = (ins NSA_Scalar:$value);
+  let assemblyFormat = "attr-dict $value `:` type($value)";
+}
+
+//===-- Scalar code -------------------------------------------------------===//
+
+def NSA_DimOp : NSA_Op<"dim", [Pure]> {
+  let summary = "the size of a named dimension";
+  let description = [{
+    Within scalar code of a ragged kernel: the length of the current batch row
+    for a ragged dimension.
+
+    ```mlir
+    %d = nsa.dim "D"
+    ```
+  }];
+  let arguments = (ins StrAttr:$dim);
+  let results = (outs Index:$size);
+  let assemblyFormat = "$dim attr-dict";
+  let hasVerifier = 1;
+}
+
+def NSA_TableReadOp : NSA_Op<"table_read", [
+    Pure, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "one element of a small input table";
+  let description = [{
+    Float elements read as f32, integers as index, booleans as i1. An index into
+    a ragged dimension counts from the start of the current batch row, so `%b`
+    gives that row.
+
+    ```mlir
+    %a = nsa.table_read %slope[%h] : !nsa.tensor<[HQ], f32>
+    %d = nsa.table_read %doc[%t] row %b : !nsa.tensor<[ragged T], i32>
+    ```
+  }];
+  let arguments = (ins NSA_Tensor:$table, Variadic<Index>:$indices,
+                       Optional<Index>:$row);
+  let results = (outs NSA_Scalar:$value);
+  let assemblyFormat = [{
+    $table `[` $indices `]` (`row` $row^)? attr-dict `:` type($table)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSA_MapOp : NSA_Op<"map", [Pure, SingleBlock]> {
+  let summary = "elementwise scalar code over tensors";
+  let description = [{
+    Every operand's dimensions are a subsequence of the result's; a missing
+    dimension broadcasts. The yielded value is converted to the result's element
+    type.
+
+    ```mlir
+    %r = nsa.map(%g, %o) : (!nsa.tensor<[B, T, HQ], f32>, !nsa.tensor<[B, T, HQ, DV], f32>)
+        -> !nsa.tensor<[B, T, HQ, DV], f32> {
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.mulf %x, %y : f32
+      nsa.yield %z : f32
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<NSA_Tensor>:$inputs);
+  let results = (outs NSA_Tensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $inputs `)` attr-dict `:` functional-type($inputs, $result) $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+include "NSA/IR/NSAAttentionOps.td"
+
+#endif // NSA_IR_NSAOPS_TD

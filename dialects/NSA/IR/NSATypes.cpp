@@ -1,0 +1,260 @@
+//===- NSATypes.cpp - Types of the nsa dialect ----------------------------===//
+
+#include "NSA/IR/NSATypes.h"
+#include "NSA/IR/NSADialect.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nsacc::nsa;
+
+//===----------------------------------------------------------------------===//
+// Dimensions in assembly
+//===----------------------------------------------------------------------===//
+
+/// `pool(S, 32, 16, drop)`, behind the keyword.
+static FailureOr<Attribute> parsePool(AsmParser &parser, bool ragged) {
+  std::string base;
+  int64_t len, stride;
+  StringRef tailName;
+  SMLoc loc, tailLoc;
+  if (parser.getCurrentLocation(&loc) || parser.parseLParen() ||
+      parser.parseKeywordOrString(&base) || parser.parseComma() ||
+      parser.parseInteger(len) || parser.parseComma() ||
+      parser.parseInteger(stride) || parser.parseComma() ||
+      parser.getCurrentLocation(&tailLoc) || parser.parseKeyword(&tailName) ||
+      parser.parseRParen())
+    return failure();
+  std::optional<Tail> tail = symbolizeTail(tailName);
+  if (!tail)
+    return parser.emitError(tailLoc, "expected a tail (drop, average, "
+                                     "zeros_left or zeros_right), found '")
+           << tailName << "'";
+  auto emitError = [&] { return parser.emitError(loc); };
+  if (failed(PooledDimAttr::verify(emitError, base, len, stride, *tail, ragged,
+                                   StringAttr(), /*offset=*/0, /*memory=*/0)))
+    return failure();
+  return Attribute(PooledDimAttr::get(parser.getContext(), base, len, stride,
+                                      *tail, ragged, StringAttr(), 0, 0));
+}
+
+/// `pooled(N of S, 32, 16, 0, 0)`, behind the keyword.
+static FailureOr<Attribute> parsePooled(AsmParser &parser, bool ragged) {
+  std::string base, count;
+  int64_t len, stride, offset, memory;
+  SMLoc loc;
+  if (parser.getCurrentLocation(&loc) || parser.parseLParen() ||
+      parser.parseKeywordOrString(&count) || parser.parseKeyword("of") ||
+      parser.parseKeywordOrString(&base) || parser.parseComma() ||
+      parser.parseInteger(len) || parser.parseComma() ||
+      parser.parseInteger(stride) || parser.parseComma() ||
+      parser.parseInteger(offset) || parser.parseComma() ||
+      parser.parseInteger(memory) || parser.parseRParen())
+    return failure();
+  auto countName = StringAttr::get(parser.getContext(), count);
+  auto emitError = [&] { return parser.emitError(loc); };
+  if (failed(PooledDimAttr::verify(emitError, base, len, stride, Tail::Drop,
+                                   ragged, countName, offset, memory)))
+    return failure();
+  return Attribute(PooledDimAttr::get(parser.getContext(), base, len, stride,
+                                      Tail::Drop, ragged, countName, offset,
+                                      memory));
+}
+
+/// `blocks(S, 64)`, behind the keyword.
+static FailureOr<Attribute> parseBlocks(AsmParser &parser) {
+  std::string base;
+  int64_t block;
+  SMLoc loc;
+  if (parser.getCurrentLocation(&loc) || parser.parseLParen() ||
+      parser.parseKeywordOrString(&base) || parser.parseComma() ||
+      parser.parseInteger(block) || parser.parseRParen())
+    return failure();
+  if (failed(BlocksDimAttr::verify([&] { return parser.emitError(loc); }, base,
+                                   block)))
+    return failure();
+  return Attribute(BlocksDimAttr::get(parser.getContext(), base, block));
+}
+
+static FailureOr<Attribute> parseDim(AsmParser &parser) {
+  MLIRContext *context = parser.getContext();
+  int64_t size;
+  OptionalParseResult integer = parser.parseOptionalInteger(size);
+  if (integer.has_value()) {
+    if (failed(*integer))
+      return failure();
+    return Attribute(IntegerAttr::get(IntegerType::get(context, 64), size));
+  }
+
+  bool ragged = succeeded(parser.parseOptionalKeyword("ragged"));
+  if (succeeded(parser.parseOptionalKeyword("pool")))
+    return parsePool(parser, ragged);
+  if (succeeded(parser.parseOptionalKeyword("pooled")))
+    return parsePooled(parser, ragged);
+  if (!ragged && succeeded(parser.parseOptionalKeyword("blocks")))
+    return parseBlocks(parser);
+  std::string name;
+  if (!ragged && succeeded(parser.parseOptionalKeyword("offsets"))) {
+    if (parser.parseLParen() || parser.parseKeywordOrString(&name) ||
+        parser.parseRParen())
+      return failure();
+    return Attribute(OffsetsDimAttr::get(context, name));
+  }
+  if (parser.parseKeywordOrString(&name))
+    return failure();
+  return Attribute(NamedDimAttr::get(context, name, ragged));
+}
+
+static ParseResult parseDims(AsmParser &parser, SmallVector<Attribute> &dims) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        FailureOr<Attribute> dim = parseDim(parser);
+        if (failed(dim))
+          return failure();
+        dims.push_back(*dim);
+        return success();
+      });
+}
+
+static void printDims(AsmPrinter &printer, ArrayRef<Attribute> dims) {
+  printer << toString(dims);
+}
+
+static ParseResult parseDimName(AsmParser &parser, StringAttr &name) {
+  std::string text;
+  if (parser.parseKeywordOrString(&text))
+    return failure();
+  name = StringAttr::get(parser.getContext(), text);
+  return success();
+}
+
+static void printDimName(AsmPrinter &printer, StringAttr name) {
+  printer.printKeywordOrString(name.getValue());
+}
+
+std::string nsacc::nsa::toString(Attribute dim) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::TypeSwitch<Attribute>(dim)
+      .Case([&](IntegerAttr size) { os << size.getInt(); })
+      .Case([&](NamedDimAttr named) {
+        os << (named.getRagged() ? "ragged " : "") << named.getName();
+      })
+      .Case([&](OffsetsDimAttr offsets) {
+        os << "offsets(" << offsets.getOf() << ")";
+      })
+      .Case([&](PooledDimAttr pooled) {
+        os << (pooled.getRagged() ? "ragged " : "");
+        if (pooled.isDeclared())
+          os << "pooled(" << pooled.getCount().getValue() << " of "
+             << pooled.getBase() << ", " << pooled.getLen() << ", "
+             << pooled.getStride() << ", " << pooled.getOffset() << ", "
+             << pooled.getMemory() << ")";
+        else
+          os << "pool(" << pooled.getBase() << ", " << pooled.getLen() << ", "
+             << pooled.getStride() << ", " << stringifyTail(pooled.getTail())
+             << ")";
+      })
+      .Case([&](BlocksDimAttr blocks) {
+        os << "blocks(" << blocks.getBase() << ", " << blocks.getBlock() << ")";
+      })
+      .Default([&](Attribute other) { os << other; });
+  return text;
+}
+
+std::string nsacc::nsa::toString(ArrayRef<Attribute> dims) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "[";
+  llvm::interleaveComma(dims, os, [&](Attribute dim) { os << toString(dim); });
+  os << "]";
+  return text;
+}
+
+StringRef nsacc::nsa::getTokenDim(Attribute dim) {
+  return llvm::TypeSwitch<Attribute, StringRef>(dim)
+      .Case([](NamedDimAttr named) { return named.getName(); })
+      .Case([](PooledDimAttr pooled) { return pooled.getBase(); })
+      .Case([](BlocksDimAttr blocks) { return blocks.getBase(); })
+      .Default([](Attribute) { return StringRef(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+#define GET_TYPEDEF_CLASSES
+#include "NSA/IR/NSATypes.cpp.inc"
+
+void NSADialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "NSA/IR/NSATypes.cpp.inc"
+      >();
+}
+
+/// Dimensions are of the known kinds, and none stands twice by name.
+static LogicalResult verifyDims(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<Attribute> dims) {
+  llvm::SmallPtrSet<Attribute, 4> seen;
+  for (auto [index, dim] : llvm::enumerate(dims)) {
+    if (auto size = dyn_cast<IntegerAttr>(dim)) {
+      if (size.getInt() < 0)
+        return emitError() << "expected a size of at least 0 for dimension "
+                           << index << ", found " << size.getInt();
+      continue;
+    }
+    if (!isa<NamedDimAttr, OffsetsDimAttr, PooledDimAttr, BlocksDimAttr>(dim))
+      return emitError() << "expected a dimension of the nsa dialect, found "
+                         << dim;
+    if (!seen.insert(dim).second)
+      return emitError() << "expected each dimension once, found '"
+                         << toString(dim) << "' twice in " << toString(dims);
+  }
+  return success();
+}
+
+LogicalResult NamedTensorType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<Attribute> dims, Type elementType) {
+  bool known = elementType.isF32() || elementType.isF16() ||
+               elementType.isBF16() || elementType.isInteger(1) ||
+               elementType.isInteger(32) || elementType.isInteger(64);
+  if (!known)
+    return emitError() << "expected element type bf16, f16, f32, i32, i64 or "
+                          "i1, found "
+                       << elementType;
+  return verifyDims(emitError, dims);
+}
+
+bool NamedTensorType::isRagged() const {
+  if (getDims().empty())
+    return false;
+  if (auto named = dyn_cast<NamedDimAttr>(getDims().front()))
+    return named.getRagged();
+  if (auto pooled = dyn_cast<PooledDimAttr>(getDims().front()))
+    return pooled.getRagged();
+  return false;
+}
+
+Type NamedTensorType::getScalarType() const {
+  if (isa<FloatType>(getElementType()))
+    return Float32Type::get(getContext());
+  if (getElementType().isInteger(1))
+    return getElementType();
+  return IndexType::get(getContext());
+}
+
+LogicalResult SelectionType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                    ArrayRef<Attribute> dims, int64_t top,
+                                    int64_t block, StringAttr of) {
+  if (top < 1)
+    return emitError() << "expected a selection of at least 1 block, found top "
+                       << top;
+  if (block < 1)
+    return emitError() << "expected blocks of at least 1 token, found "
+                       << block;
+  return verifyDims(emitError, dims);
+}
