@@ -1,0 +1,36 @@
+//===- Interpreter.h - The meaning of nsa programs, executable --*- C++ -*-===//
+
+#ifndef NSACC_INTERPRETER_INTERPRETER_H
+#define NSACC_INTERPRETER_INTERPRETER_H
+
+#include "nsacc/Runtime/Tensor.h"
+#include "llvm/Support/Error.h"
+#include <vector>
+
+namespace nsacc::nsa {
+class KernelOp;
+} // namespace nsacc::nsa
+
+namespace nsacc::interpreter {
+
+struct Options {
+  /// Round values that a compiled program stores (pooled keys, results of
+  /// 16-bit type) to their element type. Without it only the results are
+  /// rounded, when they are written.
+  bool roundStorage = false;
+  /// Threads over rows; 0: as many as the machine has.
+  unsigned threads = 0;
+  /// Results as f64 instead of their declared real types.
+  bool keepF64 = false;
+};
+
+/// Runs a kernel in fp64 on inputs in the order of its arguments. Fails with a
+/// message in the program's names where the inputs don't fit it or break a rule
+/// of docs/spec.md at run time.
+llvm::Expected<std::vector<Tensor>> run(nsa::KernelOp kernel,
+                                        llvm::ArrayRef<Tensor> inputs,
+                                        const Options &options = {});
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_INTERPRETER_INTERPRETER_H

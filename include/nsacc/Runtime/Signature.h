@@ -1,0 +1,87 @@
+//===- Signature.h - Inputs, results and dimensions of a kernel -*- C++ -*-===//
+
+#ifndef NSACC_RUNTIME_SIGNATURE_H
+#define NSACC_RUNTIME_SIGNATURE_H
+
+#include "nsacc/Runtime/Tensor.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace nsacc {
+
+/// One dimension of an input or a result.
+struct Dim {
+  enum class Kind {
+    Constant, ///< `size`
+    Named,    ///< `name`, bound from the inputs
+    Ragged,   ///< the packed rows of dimension `name`
+    Offsets,  ///< one more than the number of batch rows; offsets of `name`
+    Pool,     ///< windows of `len` every `stride` tokens of `name`
+    Pooled,   ///< declared pooled keys: size bound by dimension `count`
+    Blocks    ///< blocks of `block` tokens of `name`
+  };
+  enum class Tail { Drop, Average, ZerosLeft, ZerosRight };
+
+  Kind kind = Kind::Named;
+  std::string name;
+  std::string count;
+  int64_t size = 0, len = 0, stride = 0, block = 0;
+  Tail tail = Tail::Drop;
+  bool ragged = false; ///< Pool and Pooled: packed rows
+};
+
+/// The dimension as programs and messages spell it ("HQ", "ragged T", …).
+std::string toString(const Dim &dim);
+
+struct Argument {
+  std::string name;
+  DType dtype = DType::BF16;
+  std::vector<Dim> dims;
+
+  bool isOffsets() const {
+    return dims.size() == 1 && dims.front().kind == Dim::Kind::Offsets;
+  }
+};
+
+/// `q: bf16[B, T, HQ, D]`
+std::string toString(const Argument &argument);
+
+/// Dimension `multiple` must be a multiple of dimension `of` (HQ of H).
+struct Multiple {
+  Dim multiple, of;
+};
+
+/// What a caller must know of a kernel. Plain data, so that packages and the
+/// runtime can hold it without MLIR.
+struct Signature {
+  std::string kernel;
+  std::vector<Argument> inputs;
+  std::vector<Argument> results;
+  std::vector<std::pair<std::string, std::string>> params;
+  std::vector<Multiple> multiples;
+};
+
+/// Sizes of named dimensions. For a ragged dimension: its packed size; the
+/// offsets of its rows stand in `offsets`.
+struct DimSizes {
+  llvm::StringMap<int64_t> sizes;
+  llvm::StringMap<std::vector<int64_t>> offsets;
+  std::optional<int64_t> batchRows; ///< of ragged kernels
+};
+
+/// Binds every named dimension from the inputs and checks ranks, dtypes, equal
+/// names, multiples and offsets. Messages name inputs and dimensions as the
+/// program does.
+llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
+                                        llvm::ArrayRef<Tensor> inputs);
+
+/// The shape of an input or a result under `sizes`. Fails where a name has no
+/// size.
+llvm::Expected<std::vector<int64_t>> getShape(const Argument &argument,
+                                              const DimSizes &sizes);
+
+} // namespace nsacc
+
+#endif // NSACC_RUNTIME_SIGNATURE_H
