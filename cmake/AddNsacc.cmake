@@ -52,6 +52,18 @@ function(add_nsacc_unittest name)
   set_property(GLOBAL APPEND PROPERTY NSACC_UNITTESTS ${name})
 endfunction()
 
+# add_nsacc_fuzzer(NAME SRC... [LINK_LIBS ...]): a libFuzzer executable in bin/, part of the target
+# nsacc-fuzzers. scripts/lib/fuzz_smoke.py runs it.
+function(add_nsacc_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK_LIBS")
+  nsacc_check_arguments(add_nsacc_fuzzer ${name})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  nsacc_link(${name} PRIVATE)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  nsacc_add_sanitizer_defaults(${name})
+  add_dependencies(nsacc-fuzzers ${name})
+endfunction()
+
 # Links ARG_LINK_LIBS of the caller, `default_scope` where the list names none.
 function(nsacc_link name default_scope)
   if(NOT ARG_LINK_LIBS)

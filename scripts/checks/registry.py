@@ -1,0 +1,18 @@
+"""The checks that run over the repository, in the order of their cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+CHECKS = (
+    "layering",
+    "file_length",
+    "machine_words",
+    "tested_flags",
+    "verifier_messages",
+    "rejections",
+    "formatting",
+    "readme",
+)

@@ -1,0 +1,100 @@
+"""A bounded run of the front end's libFuzzer target over mutations of the test programs."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import junit
+
+SEEDS = ("examples/*.nsa", "test/Frontend/**/*.nsa", "test/fuzz/corpus/*")
+MAX_LENGTH = 4096
+SECONDS_PER_INPUT = 20
+MEMORY_MB = 4096
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    fuzzer = arguments.root / "build/asan/bin/nsacc-frontend-fuzzer"
+    if not fuzzer.exists():
+        failures = [f"{fuzzer} was not built"]
+    else:
+        start = time.monotonic()
+        failures = run(fuzzer, arguments)
+        print(f"{arguments.runs} runs in {arguments.jobs} processes took "
+              f"{time.monotonic() - start:.0f} s")
+    for failure in failures:
+        print(failure)
+    junit.write(arguments.junit, {"frontend-fuzzer": "\n".join(failures)})
+    return 1 if failures else 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--root", type=Path, required=True, help="the repository")
+    parser.add_argument("--runs", type=int, default=100_000, help="programs to run, in all")
+    parser.add_argument("--seconds", type=int, default=900, help="the most it may take")
+    parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
+    parser.add_argument("--seed", type=int, default=1, help="first random seed")
+    parser.add_argument("--junit", type=Path, required=True, help="result file to write")
+    return parser.parse_args()
+
+
+def run(fuzzer: Path, arguments: argparse.Namespace) -> list[str]:
+    artifacts = arguments.root / "build/asan/fuzz-artifacts"
+    artifacts.mkdir(parents=True, exist_ok=True)
+    runs = -(-arguments.runs // arguments.jobs)
+    with tempfile.TemporaryDirectory() as scratch:
+        processes = []
+        for job in range(arguments.jobs):
+            corpus = Path(scratch) / f"corpus{job}"
+            copy_seeds(arguments.root, corpus)
+            log = Path(scratch) / f"log{job}"
+            command = fuzzer_command(fuzzer, arguments, runs, arguments.seed + job, artifacts)
+            with log.open("wb") as output:
+                processes.append((log, subprocess.Popen(
+                    [*command, str(corpus)], stdin=subprocess.DEVNULL, stdout=output,
+                    stderr=subprocess.STDOUT)))
+        return [failure for log, process in processes
+                if (failure := judge(process.wait(), log, runs))]
+
+
+def copy_seeds(root: Path, corpus: Path) -> None:
+    corpus.mkdir()
+    seeds = [path for pattern in SEEDS for path in sorted(root.glob(pattern)) if path.is_file()]
+    for number, path in enumerate(seeds):
+        shutil.copyfile(path, corpus / f"{number:04}-{path.name}")
+
+
+def fuzzer_command(fuzzer: Path, arguments: argparse.Namespace, runs: int, seed: int,
+                   artifacts: Path) -> list[str]:
+    command = [str(fuzzer), f"-runs={runs}", f"-seed={seed}", f"-max_len={MAX_LENGTH}",
+               f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEMORY_MB}",
+               f"-max_total_time={arguments.seconds}", "-print_final_stats=1",
+               f"-artifact_prefix={artifacts}/"]
+    dictionary = arguments.root / "test/fuzz/nsa.dict"
+    if dictionary.exists():
+        command.append(f"-dict={dictionary}")
+    return command
+
+
+def judge(status: int, log: Path, runs: int) -> str:
+    """What was wrong with one process, or an empty string."""
+    text = log.read_text(errors="replace")
+    if status != 0:
+        return f"the fuzzer found a fault (exit code {status}):\n{text[-6000:]}"
+    executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
+    if not executed or int(executed.group(1)) < runs:
+        return (f"only {executed.group(1) if executed else 'an unknown number'} of {runs} "
+                "programs ran in the time allowed")
+    return ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,60 @@
+# The parts of scripts/test, one function each, for scripts that have sourced common.sh and
+# build.sh. A part writes JUnit files RESULTS/PART-*.xml; its exit code is that of its tests.
+
+RESULTS="$ROOT/build/test-results"
+PYTHON="$ROOT/.venv/bin/python"
+FUZZ_RUNS=100000
+FUZZ_SECONDS=900
+
+PARTS=(build lit python checks fuzz wheel)
+
+describe_part() {
+  case $1 in
+    build) say "the dev build, with warnings as errors" ;;
+    lit) say "lit and unit tests" ;;
+    python) say "Python tests" ;;
+    checks) say "checks of the repository, the README's commands among them" ;;
+    fuzz) say "$FUZZ_RUNS mutated programs under ASan and UBSan" ;;
+    wheel) say "pip install . in a fresh environment" ;;
+  esac
+}
+
+run_pytest() {
+  local part=$1
+  shift
+  PYTHONPATH="$ROOT/build/dev/python" PATH="$ROOT/build/dev/bin:$PATH" \
+    "$PYTHON" -m pytest -q --rootdir "$ROOT" -c "$ROOT/pyproject.toml" \
+    --junitxml "$RESULTS/$part-pytest.xml" "$@"
+}
+
+part_build() {
+  configure dev -DNSACC_BUILD_PYTHON=ON -DNSACC_WERROR=ON
+  build dev all nsacc-test-depends
+}
+
+part_lit() {
+  local lit
+  lit="$(llvm-config-22 --bindir)/lit"
+  "$lit" -sv -j "$JOBS" --order=smart --xunit-xml-output "$RESULTS/lit-lit.xml" \
+    "$ROOT/build/dev/test" "$ROOT/build/dev/test/unittests"
+}
+
+part_python() {
+  run_pytest python "$ROOT/test/Integration/Python"
+}
+
+part_checks() {
+  run_pytest checks "$ROOT/scripts/checks"
+}
+
+part_fuzz() {
+  configure asan -DNSACC_BUILD_TESTS=OFF
+  build asan nsacc-fuzzers
+  "$PYTHON" "$ROOT/scripts/lib/fuzz_smoke.py" --root "$ROOT" \
+    --runs "$FUZZ_RUNS" --seconds "$FUZZ_SECONDS" --jobs "$JOBS" \
+    --junit "$RESULTS/fuzz-smoke.xml"
+}
+
+part_wheel() {
+  "$PYTHON" "$ROOT/scripts/lib/wheel_smoke.py" --junit "$RESULTS/wheel-smoke.xml"
+}

@@ -1,0 +1,73 @@
+"""Sums up a run of scripts/test: a line for each part, then `N passed, N failed`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __iadd__(self, other: Counts) -> Counts:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        return self
+
+    def __str__(self) -> str:
+        line = f"{self.passed} passed, {self.failed} failed"
+        return f"{line}, {self.skipped} skipped" if self.skipped else line
+
+
+def count_junit(path: Path) -> Counts:
+    counts = Counts()
+    for case in ElementTree.parse(path).iter("testcase"):
+        kinds = {child.tag for child in case}
+        if kinds & {"failure", "error"}:
+            counts.failed += 1
+        elif "skipped" in kinds:
+            counts.skipped += 1
+        else:
+            counts.passed += 1
+    return counts
+
+
+def count_part(results: Path, part: str, status: int) -> Counts:
+    """The counts of a part. One that failed without a failing test counts as a failure itself,
+    and so does one that ran no test; a build counts as one test."""
+    counts = Counts()
+    for junit in sorted(results.glob(f"{part}-*.xml")):
+        counts += count_junit(junit)
+    if part == "build" and status == 0:
+        counts.passed += 1
+    ran_nothing = counts.passed + counts.failed + counts.skipped == 0
+    if (status != 0 and counts.failed == 0) or ran_nothing:
+        counts.failed += 1
+    return counts
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("results", type=Path, help="folder with parts.tsv and the JUnit files")
+    results = parser.parse_args().results
+
+    total = Counts()
+    print("\n== summary")
+    for line in (results / "parts.tsv").read_text().splitlines():
+        part, status, time = line.split("\t")
+        counts = count_part(results, part, int(status))
+        total += counts
+        print(f"  {part:<8} {time:>9}   {counts}")
+    print(total)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
