@@ -21,7 +21,7 @@ MEMORY_MB = 4096
 
 def main() -> int:
     arguments = parse_arguments()
-    fuzzer = arguments.root / "build/asan/bin/nsacc-frontend-fuzzer"
+    fuzzer = arguments.root / "build/asan/bin/frontend-fuzzer"
     if not fuzzer.exists():
         failures = [f"{fuzzer} was not built"]
     else:
