@@ -61,8 +61,8 @@ def run(fuzzer: Path, arguments: argparse.Namespace) -> list[str]:
                 processes.append((log, subprocess.Popen(
                     [*command, str(corpus)], stdin=subprocess.DEVNULL, stdout=output,
                     stderr=subprocess.STDOUT)))
-        return [failure for log, process in processes
-                if (failure := judge(process.wait(), log, runs))]
+        failures = [judge(process.wait(), log, runs) for log, process in processes]
+        return [failure for failure in failures if failure]
 
 
 def copy_seeds(root: Path, corpus: Path) -> None:
@@ -88,12 +88,22 @@ def judge(status: int, log: Path, runs: int) -> str:
     """What was wrong with one process, or an empty string."""
     text = log.read_text(errors="replace")
     if status != 0:
-        return f"the fuzzer found a fault (exit code {status}):\n{text[-6000:]}"
+        return f"the fuzzer found a fault (exit code {status}):\n{report(text)}"
     executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
     if not executed or int(executed.group(1)) < runs:
         return (f"only {executed.group(1) if executed else 'an unknown number'} of {runs} "
                 "programs ran in the time allowed")
     return ""
+
+
+def report(log: str) -> str:
+    """The sanitizer's words on the fault, and the command that repeats it."""
+    start = re.search(r"^.*(?:ERROR: |runtime error: )", log, re.MULTILINE)
+    lines = (log[start.start():] if start else log[-4000:]).splitlines()[:40]
+    artifact = re.search(r"Test unit written to (\S+)", log)
+    if artifact:
+        lines.append(f"Repeat with: build/asan/bin/frontend-fuzzer {artifact.group(1)}")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
