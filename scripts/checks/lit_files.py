@@ -9,7 +9,7 @@ from pathlib import Path
 from checks.tree import files, read
 
 _SUFFIXES = (".mlir", ".nsa", ".test")
-_NOT_LIT = {"Inputs", "unittests", "fuzz", "Python"}
+_NOT_LIT = {"Inputs", "unittests", "fuzz", "Python", "Wheel"}
 _RUN = re.compile(r"RUN:[ \t]*(.*)")
 
 

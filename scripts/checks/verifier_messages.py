@@ -1,8 +1,8 @@
 """Every error message of a dialect's verifiers, parsers and folds is expected by some test.
 
 Decided from the text: the string literals of an `emitOpError(...) << ...` statement are the fixed
-parts of a message. A test expects the message when the text it expects and those parts fit
-together. Statements without a literal of two words or more are left to review.
+parts of a message. A test expects the message when its text holds the longest part, or is a piece
+of it. Statements without a literal of two words or more are left to review.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ def check(root: Path) -> list[Problem]:
     problems = []
     for path in files(root, "dialects", suffixes=(".cpp", ".h")):
         text = read(path)
-        for offset, parts in _messages(text):
-            if not any(_fits(parts, wanted) for wanted in expected):
+        for offset, message in _messages(text):
+            if not any(_fits(message, wanted) for wanted in expected):
                 problems.append(Problem(name(root, path), line_of(text, offset),
-                                        f"no test expects the error {' … '.join(parts)!r}"))
+                                        f"no test expects the error {message!r}"))
     return problems
 
 
-def _messages(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the offset and the fixed parts of each message that `text` emits."""
+def _messages(text: str) -> Iterator[tuple[int, str]]:
+    """Yields the offset and the longest fixed part of each message that `text` emits."""
     for match in _EMIT.finditer(text):
         statement = _statement(text, match.end())
         # Adjacent literals are one string; what stands between others is known at run time only.
         joined = re.sub(r'"\s*"', "", statement)
         parts = [part.replace('\\"', '"').replace("\\n", "\n").strip()
                  for part in _LITERAL.findall(joined)]
-        fixed = [part for part in parts if len(part.split()) >= 2]
-        if fixed:
-            yield match.start(), fixed
+        longest = max(parts, key=len, default="")
+        if len(longest.split()) >= 2:
+            yield match.start(), longest
 
 
 def _statement(text: str, start: int) -> str:
@@ -79,9 +79,7 @@ def _braced(text: str, start: int) -> str:
     return ""
 
 
-def _fits(parts: list[str], wanted: str) -> bool:
-    if any(part in wanted for part in parts):
-        return True
-    # The test may expect only a piece of one fixed part.
+def _fits(message: str, wanted: str) -> bool:
     pieces = [piece.strip() for piece in wanted.split(_HOLE)]
-    return any(len(piece.split()) >= 3 and piece in part for piece in pieces for part in parts)
+    return message in wanted or any(len(piece.split()) >= 3 and piece in message
+                                    for piece in pieces)

@@ -15,7 +15,7 @@ describe_part() {
     python) say "Python tests" ;;
     checks) say "checks of the repository, the README's commands among them" ;;
     fuzz) say "$FUZZ_RUNS mutated programs under ASan and UBSan" ;;
-    wheel) say "pip install . in a fresh environment" ;;
+    wheel) say "the wheel of pip install ., used outside the repository" ;;
   esac
 }
 
@@ -56,5 +56,5 @@ part_fuzz() {
 }
 
 part_wheel() {
-  "$PYTHON" "$ROOT/scripts/lib/wheel_smoke.py" --junit "$RESULTS/wheel-smoke.xml"
+  run_pytest wheel "$ROOT/test/Integration/Wheel"
 }
