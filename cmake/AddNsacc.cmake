@@ -42,7 +42,7 @@ function(add_nsacc_unittest name)
   endif()
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_UNPARSED_ARGUMENTS})
   nsacc_link(${name} PRIVATE)
-  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
   nsacc_add_sanitizer_defaults(${name})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")

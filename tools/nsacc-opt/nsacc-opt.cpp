@@ -8,6 +8,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "nsacc/Pipelines/Phases.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
 
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  nsacc::registerPhasePipelines();
 
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "nsacc optimizer driver\n", registry));

@@ -3,17 +3,6 @@
 #ifndef NSACC_PIPELINES_SIGNATURE_H
 #define NSACC_PIPELINES_SIGNATURE_H
 
-#include "nsacc/Runtime/Signature.h"
-
-namespace nsacc::nsa {
-class KernelOp;
-} // namespace nsacc::nsa
-
-namespace nsacc {
-
-/// The kernel's signature as plain data.
-Signature getSignature(nsa::KernelOp kernel);
-
-} // namespace nsacc
+#include "nsacc/Signature/Signature.h" // IWYU pragma: export
 
 #endif // NSACC_PIPELINES_SIGNATURE_H

@@ -1,0 +1,158 @@
+//===- Signature.cpp - The signature of a kernel op -----------------------===//
+
+#include "nsacc/Signature/Signature.h"
+#include "NSA/IR/NSAOps.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nsacc;
+
+static Dim::Tail convertTail(nsa::Tail tail) {
+  switch (tail) {
+  case nsa::Tail::Drop:
+    return Dim::Tail::Drop;
+  case nsa::Tail::Average:
+    return Dim::Tail::Average;
+  case nsa::Tail::ZerosLeft:
+    return Dim::Tail::ZerosLeft;
+  case nsa::Tail::ZerosRight:
+    return Dim::Tail::ZerosRight;
+  }
+  llvm_unreachable("unknown tail");
+}
+
+static Dim convertDim(Attribute attribute) {
+  Dim dim;
+  llvm::TypeSwitch<Attribute>(attribute)
+      .Case([&](IntegerAttr size) {
+        dim.kind = Dim::Kind::Constant;
+        dim.size = size.getInt();
+      })
+      .Case([&](nsa::NamedDimAttr named) {
+        dim.kind = named.getRagged() ? Dim::Kind::Ragged : Dim::Kind::Named;
+        dim.name = named.getName();
+      })
+      .Case([&](nsa::OffsetsDimAttr offsets) {
+        dim.kind = Dim::Kind::Offsets;
+        dim.name = offsets.getOf();
+      })
+      .Case([&](nsa::PooledDimAttr pooled) {
+        dim.kind = pooled.isDeclared() ? Dim::Kind::Pooled : Dim::Kind::Pool;
+        dim.name = pooled.getBase();
+        if (pooled.isDeclared())
+          dim.count = pooled.getCount().str();
+        dim.len = pooled.getLen();
+        dim.stride = pooled.getStride();
+        dim.tail = convertTail(pooled.getTail());
+        dim.ragged = pooled.getRagged();
+      })
+      .Case([&](nsa::BlocksDimAttr blocks) {
+        dim.kind = Dim::Kind::Blocks;
+        dim.name = blocks.getBase();
+        dim.block = blocks.getBlock();
+      })
+      .DefaultUnreachable("the type's verifier knows every kind of dimension");
+  return dim;
+}
+
+static DType convertElementType(Type type) {
+  if (type.isBF16())
+    return DType::BF16;
+  if (type.isF16())
+    return DType::F16;
+  if (type.isInteger(1))
+    return DType::Bool;
+  if (type.isInteger(32))
+    return DType::I32;
+  if (type.isInteger(64))
+    return DType::I64;
+  return DType::F32;
+}
+
+static Argument convertArgument(std::string name, Type type) {
+  auto tensor = cast<nsa::NamedTensorType>(type);
+  Argument argument;
+  argument.name = std::move(name);
+  argument.dtype = convertElementType(tensor.getElementType());
+  for (Attribute dim : tensor.getDims())
+    argument.dims.push_back(convertDim(dim));
+  return argument;
+}
+
+/// A parameter's value as a user would write it: `16`, `0.5`, `true`, `bf16`.
+static std::string printParameter(Attribute value) {
+  if (auto text = dyn_cast<StringAttr>(value))
+    return text.str();
+  if (auto real = dyn_cast<FloatAttr>(value)) {
+    SmallString<16> digits;
+    real.getValue().toString(digits, /*FormatPrecision=*/0,
+                             /*FormatMaxPadding=*/3);
+    return std::string(digits);
+  }
+  std::string printed;
+  llvm::raw_string_ostream os(printed);
+  value.print(os, /*elideType=*/true);
+  return printed;
+}
+
+/// The query heads of `op` are a multiple of the heads of its keys.
+static std::optional<Multiple> getHeadMultiple(nsa::ScoringOpInterface op) {
+  auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
+  auto key = cast<nsa::NamedTensorType>(op.getKey().getType());
+  Attribute queryHeads = query.getDims()[query.getRank() - 2];
+  Attribute keyHeads = key.getDims()[key.getRank() - 2];
+  if (queryHeads == keyHeads ||
+      (isa<IntegerAttr>(queryHeads) && isa<IntegerAttr>(keyHeads)))
+    return std::nullopt;
+  return Multiple{convertDim(queryHeads), convertDim(keyHeads)};
+}
+
+/// The heads that share a selection divide the heads of the importance.
+static std::optional<Multiple> getSharingMultiple(nsa::TopKOp op) {
+  auto importance = cast<nsa::NamedTensorType>(op.getImportance().getType());
+  Attribute heads = importance.getDims()[importance.getRank() - 2];
+  if (op.getShareHeads() == 1 || isa<IntegerAttr>(heads))
+    return std::nullopt;
+  Dim shared;
+  shared.kind = Dim::Kind::Constant;
+  shared.size = op.getShareHeads();
+  return Multiple{convertDim(heads), shared};
+}
+
+static std::vector<Multiple> getMultiples(nsa::KernelOp kernel) {
+  std::vector<Multiple> multiples;
+  llvm::StringSet<> seen;
+  kernel.walk([&](Operation *op) {
+    std::optional<Multiple> multiple;
+    if (auto scoring = dyn_cast<nsa::ScoringOpInterface>(op))
+      multiple = getHeadMultiple(scoring);
+    else if (auto topk = dyn_cast<nsa::TopKOp>(op))
+      multiple = getSharingMultiple(topk);
+    if (!multiple)
+      return;
+    std::string key = multiple->multiple.name + "," + multiple->of.name + "," +
+                      std::to_string(multiple->multiple.size) + "," +
+                      std::to_string(multiple->of.size);
+    if (seen.insert(key).second)
+      multiples.push_back(std::move(*multiple));
+  });
+  return multiples;
+}
+
+Signature nsacc::getSignature(nsa::KernelOp kernel) {
+  Signature signature;
+  signature.kernel = kernel.getName().str();
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    signature.inputs.push_back(
+        convertArgument(kernel.getArgumentName(index), type));
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
+    signature.results.push_back(
+        convertArgument(kernel.getResultName(index), type));
+  if (DictionaryAttr params = kernel.getParamsAttr())
+    for (NamedAttribute param : params)
+      signature.params.emplace_back(param.getName().str(),
+                                    printParameter(param.getValue()));
+  signature.multiples = getMultiples(kernel);
+  return signature;
+}
