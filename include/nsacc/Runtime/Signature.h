@@ -35,10 +35,24 @@ struct Dim {
 /// The dimension as programs and messages spell it ("HQ", "ragged T", …).
 std::string toString(const Dim &dim);
 
+/// The integers that an input may hold, where the program says so.
+struct Domain {
+  enum class Kind {
+    Range, ///< low <= value <= high
+    Blocks ///< an index of the blocks of `block` tokens of `of`; -1 pads
+  };
+  Kind kind = Kind::Range;
+  int64_t low = 0, high = 0;
+  std::string of;
+  int64_t block = 0;
+};
+
 struct Argument {
   std::string name;
   DType dtype = DType::BF16;
   std::vector<Dim> dims;
+  /// Of integer inputs: known for a selection's indices and a topk's count.
+  std::optional<Domain> domain;
 
   bool isOffsets() const {
     return dims.size() == 1 && dims.front().kind == Dim::Kind::Offsets;
@@ -78,7 +92,8 @@ llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
                                         llvm::ArrayRef<Tensor> inputs);
 
 /// The shape of an input or a result under `sizes`. Fails where a name has no
-/// size.
+/// size. Pooled keys or blocks of a ragged dimension whose rows aren't packed
+/// (the last dimension of an importance) are as many as the longest row has.
 llvm::Expected<std::vector<int64_t>> getShape(const Argument &argument,
                                               const DimSizes &sizes);
 

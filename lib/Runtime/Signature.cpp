@@ -1,0 +1,338 @@
+//===- Signature.cpp - Inputs, results and dimensions of a kernel ---------===//
+
+#include "nsacc/Runtime/Signature.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace nsacc;
+
+template <typename... Args>
+static llvm::Error makeError(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str());
+}
+
+//===-- Spelling ----------------------------------------------------------===//
+
+static llvm::StringRef spell(Dim::Tail tail) {
+  switch (tail) {
+  case Dim::Tail::Drop:
+    return "drop";
+  case Dim::Tail::Average:
+    return "average";
+  case Dim::Tail::ZerosLeft:
+    return "zeros_left";
+  case Dim::Tail::ZerosRight:
+    return "zeros_right";
+  }
+  llvm_unreachable("not a tail");
+}
+
+std::string nsacc::toString(const Dim &dim) {
+  const char *ragged = dim.ragged ? "ragged " : "";
+  switch (dim.kind) {
+  case Dim::Kind::Constant:
+    return std::to_string(dim.size);
+  case Dim::Kind::Named:
+    return dim.name;
+  case Dim::Kind::Ragged:
+    return "ragged " + dim.name;
+  case Dim::Kind::Offsets:
+    return "offsets(" + dim.name + ")";
+  case Dim::Kind::Pool:
+    return llvm::formatv("{0}pool({1}, {2}, {3}, {4})", ragged, dim.name,
+                         dim.len, dim.stride, spell(dim.tail));
+  case Dim::Kind::Pooled:
+    return ragged + dim.count;
+  case Dim::Kind::Blocks:
+    return llvm::formatv("blocks({0}, {1})", dim.name, dim.block);
+  }
+  llvm_unreachable("not a kind of dimension");
+}
+
+std::string nsacc::toString(const Argument &argument) {
+  if (argument.dims.empty())
+    return llvm::formatv("{0}: {1}", argument.name, getName(argument.dtype));
+  auto dims = llvm::map_range(argument.dims,
+                              [](const Dim &dim) { return toString(dim); });
+  return llvm::formatv("{0}: {1}[{2}]", argument.name, getName(argument.dtype),
+                       llvm::join(dims, ", "));
+}
+
+static std::string spell(llvm::ArrayRef<int64_t> shape) {
+  auto sizes =
+      llvm::map_range(shape, [](int64_t size) { return std::to_string(size); });
+  return "[" + llvm::join(sizes, ", ") + "]";
+}
+
+//===-- Sizes -------------------------------------------------------------===//
+
+/// The number of pooled keys over `tokens` tokens (docs/spec.md, pool).
+static int64_t countWindows(const Dim &dim, int64_t tokens) {
+  switch (dim.tail) {
+  case Dim::Tail::Drop:
+    return tokens < dim.len ? 0 : (tokens - dim.len) / dim.stride + 1;
+  case Dim::Tail::ZerosLeft:
+    return tokens / dim.stride;
+  case Dim::Tail::Average:
+  case Dim::Tail::ZerosRight:
+    return tokens == 0
+               ? 0
+               : llvm::divideCeil(std::max<int64_t>(tokens - dim.len, 0),
+                                  dim.stride) +
+                     1;
+  }
+  llvm_unreachable("not a tail");
+}
+
+static std::optional<int64_t> findSize(const DimSizes &sizes,
+                                       llvm::StringRef name) {
+  auto found = sizes.sizes.find(name);
+  if (found == sizes.sizes.end())
+    return std::nullopt;
+  return found->second;
+}
+
+/// Applies `size` to each row of a ragged dimension and adds the results, or
+/// takes the largest where the rows aren't packed. A dense dimension is one
+/// row.
+template <typename Fn>
+static std::optional<int64_t> sizeOverRows(const DimSizes &sizes,
+                                           llvm::StringRef name, bool packed,
+                                           Fn size) {
+  auto offsets = sizes.offsets.find(name);
+  if (offsets == sizes.offsets.end()) {
+    if (std::optional<int64_t> tokens = findSize(sizes, name))
+      return size(*tokens);
+    return std::nullopt;
+  }
+  int64_t sum = 0, largest = 0;
+  for (size_t row = 1; row < offsets->second.size(); ++row) {
+    int64_t rowSize = size(offsets->second[row] - offsets->second[row - 1]);
+    sum += rowSize;
+    largest = std::max(largest, rowSize);
+  }
+  return packed ? sum : largest;
+}
+
+static std::optional<int64_t> getDimSize(const Dim &dim,
+                                         const DimSizes &sizes) {
+  auto same = [](int64_t size) { return size; };
+  switch (dim.kind) {
+  case Dim::Kind::Constant:
+    return dim.size;
+  case Dim::Kind::Named:
+  case Dim::Kind::Ragged:
+    return findSize(sizes, dim.name);
+  case Dim::Kind::Offsets:
+    if (!sizes.batchRows)
+      return std::nullopt;
+    return *sizes.batchRows + 1;
+  case Dim::Kind::Pool:
+    return sizeOverRows(sizes, dim.name, dim.ragged, [&](int64_t tokens) {
+      return countWindows(dim, tokens);
+    });
+  case Dim::Kind::Pooled:
+    return sizeOverRows(sizes, dim.count, dim.ragged, same);
+  case Dim::Kind::Blocks:
+    return sizeOverRows(sizes, dim.name, /*packed=*/false,
+                        [&](int64_t tokens) -> int64_t {
+                          return llvm::divideCeil(tokens, dim.block);
+                        });
+  }
+  llvm_unreachable("not a kind of dimension");
+}
+
+llvm::Expected<std::vector<int64_t>> nsacc::getShape(const Argument &argument,
+                                                     const DimSizes &sizes) {
+  // Bytes of any tensor fit into int64 with room to spare.
+  constexpr int64_t mostElements = int64_t(1) << 56;
+  std::vector<int64_t> shape;
+  int64_t elements = 1;
+  for (const Dim &dim : argument.dims) {
+    std::optional<int64_t> size = getDimSize(dim, sizes);
+    if (!size)
+      return makeError("the size of dimension {0} of '{1}' isn't known",
+                       toString(dim), argument.name);
+    shape.push_back(*size);
+    if (llvm::MulOverflow(elements, std::max<int64_t>(*size, 1), elements) ||
+        elements > mostElements)
+      return makeError("'{0}' is too large: more than 2^56 elements",
+                       toString(argument));
+  }
+  return shape;
+}
+
+//===-- Binding -----------------------------------------------------------===//
+
+namespace {
+class Binder {
+public:
+  Binder(const Signature &signature, llvm::ArrayRef<Tensor> inputs)
+      : signature(signature), inputs(inputs) {}
+
+  llvm::Expected<DimSizes> bind();
+
+private:
+  llvm::Error checkCount() const;
+  llvm::Error checkType(const Argument &argument, const Tensor &input) const;
+  llvm::Error bindDims(const Argument &argument, const Tensor &input);
+  llvm::Error bindDim(const Argument &argument, const Dim &dim, int64_t size);
+  llvm::Error bindOffsets(const Argument &argument, const Tensor &input);
+  llvm::Error checkOffsets(const Argument &argument) const;
+  llvm::Error checkShape(const Argument &argument, const Tensor &input) const;
+  llvm::Error checkMultiple(const Multiple &multiple) const;
+
+  const Signature &signature;
+  llvm::ArrayRef<Tensor> inputs;
+  DimSizes result;
+  /// Which input bound a dimension, for messages.
+  llvm::StringMap<std::string> boundBy;
+  std::string rowsBoundBy;
+};
+} // namespace
+
+llvm::Error Binder::checkCount() const {
+  if (inputs.size() == signature.inputs.size())
+    return llvm::Error::success();
+  auto names = llvm::map_range(
+      signature.inputs, [](const Argument &argument) { return argument.name; });
+  return makeError("kernel '{0}' takes {1} inputs ({2}), found {3}",
+                   signature.kernel, signature.inputs.size(),
+                   llvm::join(names, ", "), inputs.size());
+}
+
+llvm::Error Binder::checkType(const Argument &argument,
+                              const Tensor &input) const {
+  if (input.getRank() != int64_t(argument.dims.size()))
+    return makeError(
+        "'{0}' has {1} dimensions, expected {2}: found shape {3}, the program "
+        "declares {4}",
+        argument.name, input.getRank(), argument.dims.size(),
+        spell(input.getShape()), toString(argument));
+  if (input.getDType() != argument.dtype)
+    return makeError("'{0}' holds {1}, expected {2}: the program declares {3}",
+                     argument.name, getName(input.getDType()),
+                     getName(argument.dtype), toString(argument));
+  return llvm::Error::success();
+}
+
+llvm::Error Binder::bindDim(const Argument &argument, const Dim &dim,
+                            int64_t size) {
+  auto [found, isNew] = result.sizes.try_emplace(dim.name, size);
+  if (isNew) {
+    boundBy[dim.name] = argument.name;
+    return llvm::Error::success();
+  }
+  if (found->second == size)
+    return llvm::Error::success();
+  return makeError("dimension {0} is {1} in '{2}' but {3} in '{4}': equal "
+                   "names must have equal sizes",
+                   dim.name, found->second, boundBy[dim.name], size,
+                   argument.name);
+}
+
+llvm::Error Binder::bindDims(const Argument &argument, const Tensor &input) {
+  for (auto [dim, size] : llvm::zip(argument.dims, input.getShape()))
+    if (dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged)
+      if (llvm::Error error = bindDim(argument, dim, size))
+        return error;
+  return llvm::Error::success();
+}
+
+llvm::Error Binder::bindOffsets(const Argument &argument, const Tensor &input) {
+  int64_t rows = input.getShape().front() - 1;
+  if (rows < 0)
+    return makeError("'{0}' is empty: offsets of B rows are B + 1 numbers, the "
+                     "first of them 0",
+                     argument.name);
+  if (result.batchRows && *result.batchRows != rows)
+    return makeError("'{0}' has offsets of {1} rows but '{2}' of {3}: all "
+                     "ragged dimensions share one batch",
+                     rowsBoundBy, *result.batchRows, argument.name, rows);
+  result.batchRows = rows;
+  rowsBoundBy = argument.name;
+  result.offsets[argument.dims.front().name] = input.toIntegers();
+  return llvm::Error::success();
+}
+
+llvm::Error Binder::checkOffsets(const Argument &argument) const {
+  llvm::StringRef name = argument.dims.front().name;
+  const std::vector<int64_t> &offsets = result.offsets.find(name)->second;
+  if (offsets.front() != 0)
+    return makeError("'{0}' must start with 0, found {1}", argument.name,
+                     offsets.front());
+  for (size_t row = 1; row < offsets.size(); ++row)
+    if (offsets[row] < offsets[row - 1])
+      return makeError("'{0}' must not decrease: entry {1} is {2} after {3}",
+                       argument.name, row, offsets[row], offsets[row - 1]);
+  std::optional<int64_t> packed = findSize(result, name);
+  if (packed && offsets.back() != *packed)
+    return makeError(
+        "'{0}' ends at {1} but dimension {2} of '{3}' has {4} packed rows",
+        argument.name, offsets.back(), name, boundBy.lookup(name), *packed);
+  return llvm::Error::success();
+}
+
+llvm::Error Binder::checkShape(const Argument &argument,
+                               const Tensor &input) const {
+  llvm::Expected<std::vector<int64_t>> shape =
+      nsacc::getShape(argument, result);
+  if (!shape)
+    return shape.takeError();
+  for (auto [index, dim] : llvm::enumerate(argument.dims))
+    if ((*shape)[index] != input.getShape()[index])
+      return makeError("dimension {0} of '{1}' must be {2}, found {3}: the "
+                       "program declares {4}",
+                       index, argument.name, (*shape)[index],
+                       input.getShape()[index], toString(argument));
+  return llvm::Error::success();
+}
+
+llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
+  std::optional<int64_t> size = getDimSize(multiple.multiple, result);
+  std::optional<int64_t> of = getDimSize(multiple.of, result);
+  if (!size || !of)
+    return llvm::Error::success();
+  if (*of == 0 ? *size == 0 : *size % *of == 0)
+    return llvm::Error::success();
+  auto describe = [](const Dim &dim, int64_t size) {
+    std::string text = toString(dim);
+    return dim.kind == Dim::Kind::Constant
+               ? text
+               : llvm::formatv("{0} = {1}", text, size).str();
+  };
+  return makeError("{0} query heads are not a multiple of {1} key heads: each "
+                   "key head serves a group of as many query heads",
+                   describe(multiple.multiple, *size),
+                   describe(multiple.of, *of));
+}
+
+llvm::Expected<DimSizes> Binder::bind() {
+  if (llvm::Error error = checkCount())
+    return error;
+  for (auto [argument, input] : llvm::zip(signature.inputs, inputs)) {
+    if (llvm::Error error = checkType(argument, input))
+      return error;
+    llvm::Error error = argument.isOffsets() ? bindOffsets(argument, input)
+                                             : bindDims(argument, input);
+    if (error)
+      return error;
+  }
+  for (auto [argument, input] : llvm::zip(signature.inputs, inputs))
+    if (llvm::Error error = argument.isOffsets() ? checkOffsets(argument)
+                                                 : checkShape(argument, input))
+      return error;
+  for (const Multiple &multiple : signature.multiples)
+    if (llvm::Error error = checkMultiple(multiple))
+      return error;
+  return std::move(result);
+}
+
+llvm::Expected<DimSizes> nsacc::bindDimensions(const Signature &signature,
+                                               llvm::ArrayRef<Tensor> inputs) {
+  return Binder(signature, inputs).bind();
+}

@@ -1,0 +1,213 @@
+#include "nsacc/Runtime/Signature.h"
+#include "gtest/gtest.h"
+
+using namespace nsacc;
+
+static Dim named(const char *name) {
+  Dim dim;
+  dim.name = name;
+  return dim;
+}
+
+static Dim ragged(const char *name) {
+  Dim dim = named(name);
+  dim.kind = Dim::Kind::Ragged;
+  return dim;
+}
+
+static Dim constant(int64_t size) {
+  Dim dim;
+  dim.kind = Dim::Kind::Constant;
+  dim.size = size;
+  return dim;
+}
+
+static Dim pool(const char *name, int64_t len, int64_t stride, Dim::Tail tail,
+                bool packed = false) {
+  Dim dim = named(name);
+  dim.kind = Dim::Kind::Pool;
+  dim.len = len;
+  dim.stride = stride;
+  dim.tail = tail;
+  dim.ragged = packed;
+  return dim;
+}
+
+static Dim blocks(const char *name, int64_t block) {
+  Dim dim = named(name);
+  dim.kind = Dim::Kind::Blocks;
+  dim.block = block;
+  return dim;
+}
+
+static Argument argument(const char *name, std::vector<Dim> dims,
+                         DType dtype = DType::F32) {
+  Argument result;
+  result.name = name;
+  result.dtype = dtype;
+  result.dims = std::move(dims);
+  return result;
+}
+
+static Argument offsets(const char *name) {
+  Dim dim = named(name);
+  dim.kind = Dim::Kind::Offsets;
+  return argument((std::string(name) + "_offsets").c_str(), {dim}, DType::I32);
+}
+
+static Signature dense() {
+  Signature signature;
+  signature.kernel = "flash";
+  signature.inputs = {
+      argument("q", {named("B"), named("T"), named("HQ"), constant(8)}),
+      argument("k", {named("B"), named("S"), named("H"), constant(8)})};
+  signature.multiples = {{named("HQ"), named("H")}};
+  return signature;
+}
+
+static Tensor integers(std::vector<int64_t> values) {
+  Tensor tensor = Tensor::zeros(DType::I32, {int64_t(values.size())});
+  tensor.setIntegers(values);
+  return tensor;
+}
+
+static std::string failure(const Signature &signature,
+                           std::vector<Tensor> inputs) {
+  llvm::Expected<DimSizes> sizes = bindDimensions(signature, inputs);
+  return sizes ? "" : llvm::toString(sizes.takeError());
+}
+
+/// The shape, or why there is none.
+static std::string shapeOf(const Argument &argument, const DimSizes &sizes) {
+  llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
+  if (!shape)
+    return llvm::toString(shape.takeError());
+  std::string text;
+  for (int64_t size : *shape)
+    text += (text.empty() ? "" : " ") + std::to_string(size);
+  return text;
+}
+
+TEST(Signature, Spelling) {
+  EXPECT_EQ(toString(argument("q", {named("B"), ragged("T"), constant(64)},
+                              DType::BF16)),
+            "q: bf16[B, ragged T, 64]");
+  EXPECT_EQ(toString(argument("x", {})), "x: f32");
+  EXPECT_EQ(toString(pool("S", 32, 16, Dim::Tail::ZerosLeft, true)),
+            "ragged pool(S, 32, 16, zeros_left)");
+  EXPECT_EQ(toString(blocks("S", 64)), "blocks(S, 64)");
+  EXPECT_EQ(toString(offsets("T")), "T_offsets: i32[offsets(T)]");
+}
+
+TEST(Signature, BindsDenseDimensions) {
+  llvm::Expected<DimSizes> sizes =
+      bindDimensions(dense(), {Tensor::zeros(DType::F32, {2, 3, 6, 8}),
+                               Tensor::zeros(DType::F32, {2, 5, 2, 8})});
+  ASSERT_TRUE(bool(sizes)) << llvm::toString(sizes.takeError());
+  EXPECT_EQ(sizes->sizes.lookup("HQ"), 6);
+  EXPECT_EQ(sizes->sizes.lookup("S"), 5);
+  EXPECT_FALSE(sizes->batchRows);
+}
+
+TEST(Signature, RejectsWhatDoesNotFit) {
+  Tensor q = Tensor::zeros(DType::F32, {2, 3, 6, 8});
+  Tensor k = Tensor::zeros(DType::F32, {2, 5, 2, 8});
+  EXPECT_EQ(failure(dense(), {q}),
+            "kernel 'flash' takes 2 inputs (q, k), found 1");
+  EXPECT_EQ(failure(dense(), {q, Tensor::zeros(DType::F32, {5, 2, 8})}),
+            "'k' has 3 dimensions, expected 4: found shape [5, 2, 8], the "
+            "program declares k: f32[B, S, H, 8]");
+  EXPECT_EQ(failure(dense(), {q, Tensor::zeros(DType::F16, {2, 5, 2, 8})}),
+            "'k' holds f16, expected f32: the program declares k: f32[B, S, H, "
+            "8]");
+  EXPECT_EQ(failure(dense(), {q, Tensor::zeros(DType::F32, {4, 5, 2, 8})}),
+            "dimension B is 2 in 'q' but 4 in 'k': equal names must have equal "
+            "sizes");
+  EXPECT_EQ(failure(dense(), {q, Tensor::zeros(DType::F32, {2, 5, 2, 9})}),
+            "dimension 3 of 'k' must be 8, found 9: the program declares k: "
+            "f32[B, S, H, 8]");
+  EXPECT_EQ(failure(dense(), {q, Tensor::zeros(DType::F32, {2, 5, 4, 8})}),
+            "HQ = 6 query heads are not a multiple of H = 4 key heads: each "
+            "key head serves a group of as many query heads");
+  EXPECT_NE(failure(dense(), {q, Tensor::zeros(DType::F32, {2, 5, 0, 8})}), "");
+}
+
+static Signature raggedSignature() {
+  Signature signature;
+  signature.kernel = "hstu";
+  signature.inputs = {argument("q", {ragged("T"), constant(4)}),
+                      argument("k", {ragged("S"), constant(4)}), offsets("T"),
+                      offsets("S")};
+  return signature;
+}
+
+TEST(Signature, BindsRaggedDimensions) {
+  llvm::Expected<DimSizes> sizes = bindDimensions(
+      raggedSignature(),
+      {Tensor::zeros(DType::F32, {7, 4}), Tensor::zeros(DType::F32, {100, 4}),
+       integers({0, 5, 5, 7}), integers({0, 70, 70, 100})});
+  ASSERT_TRUE(bool(sizes)) << llvm::toString(sizes.takeError());
+  EXPECT_EQ(sizes->batchRows, 3);
+  EXPECT_EQ(sizes->sizes.lookup("S"), 100);
+  // Rows of 70, 0 and 30 tokens: 3, 0 and 0 windows; 2, 0 and 1 blocks.
+  Argument packed =
+      argument("kc", {pool("S", 32, 16, Dim::Tail::Drop, true), constant(4)});
+  Argument importance =
+      argument("p", {ragged("T"), pool("S", 32, 16, Dim::Tail::Drop)});
+  Argument overBlocks = argument("pb", {ragged("T"), blocks("S", 64)});
+  EXPECT_EQ(shapeOf(packed, *sizes), "3 4");
+  EXPECT_EQ(shapeOf(importance, *sizes), "7 3");
+  EXPECT_EQ(shapeOf(overBlocks, *sizes), "7 2");
+  EXPECT_EQ(shapeOf(offsets("T"), *sizes), "4");
+}
+
+TEST(Signature, RejectsBadOffsets) {
+  Tensor q = Tensor::zeros(DType::F32, {7, 4});
+  Tensor k = Tensor::zeros(DType::F32, {9, 4});
+  Tensor good = integers({0, 3, 9});
+  auto fail = [&](std::vector<int64_t> values) {
+    return failure(raggedSignature(), {q, k, integers(values), good});
+  };
+  EXPECT_EQ(fail({0, 4, 7}), "");
+  EXPECT_EQ(fail({}), "'T_offsets' is empty: offsets of B rows are B + 1 "
+                      "numbers, the first of them 0");
+  EXPECT_EQ(fail({1, 4, 7}), "'T_offsets' must start with 0, found 1");
+  EXPECT_EQ(fail({0, 8, 7}),
+            "'T_offsets' must not decrease: entry 2 is 7 after 8");
+  EXPECT_EQ(fail({0, 4, 6}),
+            "'T_offsets' ends at 6 but dimension T of 'q' has 7 packed rows");
+  EXPECT_EQ(fail({0, 4, 6, 7}),
+            "'T_offsets' has offsets of 3 rows but 'S_offsets' of 2: all "
+            "ragged dimensions share one batch");
+}
+
+TEST(Signature, PoolCounts) {
+  DimSizes sizes;
+  auto count = [&](int64_t tokens, int64_t len, int64_t stride,
+                   Dim::Tail tail) {
+    sizes.sizes["S"] = tokens;
+    return llvm::cantFail(
+        getShape(argument("kc", {pool("S", len, stride, tail)}), sizes))[0];
+  };
+  using Tail = Dim::Tail;
+  EXPECT_EQ(count(31, 32, 16, Tail::Drop), 0);
+  EXPECT_EQ(count(48, 32, 16, Tail::Drop), 2);
+  EXPECT_EQ(count(63, 32, 16, Tail::Drop), 2);
+  EXPECT_EQ(count(0, 32, 16, Tail::Average), 0);
+  EXPECT_EQ(count(1, 32, 16, Tail::Average), 1);
+  EXPECT_EQ(count(33, 32, 16, Tail::Average), 2);
+  EXPECT_EQ(count(33, 32, 16, Tail::ZerosRight), 2);
+  EXPECT_EQ(count(33, 32, 16, Tail::ZerosLeft), 2);
+  EXPECT_EQ(count(15, 32, 16, Tail::ZerosLeft), 0);
+}
+
+TEST(Signature, RejectsUnknownAndHugeSizes) {
+  DimSizes sizes;
+  Argument out = argument("out", {named("T"), named("D")});
+  sizes.sizes["T"] = int64_t(1) << 40;
+  EXPECT_EQ(shapeOf(out, sizes),
+            "the size of dimension D of 'out' isn't known");
+  sizes.sizes["D"] = int64_t(1) << 40;
+  EXPECT_EQ(shapeOf(out, sizes),
+            "'out: f32[T, D]' is too large: more than 2^56 elements");
+}
