@@ -1,6 +1,7 @@
 //===- nsacc-opt.cpp - Runs passes over nsacc's IR ------------------------===//
 
 #include "NSA/IR/NSADialect.h"
+#include "NSA/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -19,6 +20,7 @@ int main(int argc, char **argv) {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   nsacc::registerPhasePipelines();
+  nsacc::nsa::registerNSAPasses();
 
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "nsacc optimizer driver\n", registry));

@@ -26,10 +26,11 @@ void NSADialect::registerAttributes() {
 // PooledDimAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult PooledDimAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                    StringRef base, int64_t len, int64_t stride,
-                                    Tail tail, bool ragged, StringAttr count,
-                                    int64_t offset, int64_t memory) {
+LogicalResult
+PooledDimAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      StringRef base, int64_t len, int64_t stride, Tail tail,
+                      bool ragged, StringAttr count, int64_t offset,
+                      int64_t memory) {
   if (stride < 1)
     return emitError() << "expected a pooling stride of at least 1, found "
                        << stride;
@@ -85,8 +86,9 @@ int64_t PooledDimAttr::getEnd(int64_t entry) const {
 // BlocksDimAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult BlocksDimAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                    StringRef base, int64_t block) {
+LogicalResult
+BlocksDimAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                      StringRef base, int64_t block) {
   if (block < 1)
     return emitError() << "expected blocks of at least 1 token, found "
                        << block;

@@ -16,8 +16,8 @@ enum class Clause { Scale, Mask, Score, Weight, Normalize, Sink };
 llvm::StringRef getClauseName(Clause clause);
 
 /// The types of the region's arguments, in order; see nsa.attend.
-llvm::SmallVector<mlir::Type> getClauseArgumentTypes(Clause clause,
-                                                     mlir::MLIRContext *context);
+llvm::SmallVector<mlir::Type>
+getClauseArgumentTypes(Clause clause, mlir::MLIRContext *context);
 
 /// The type that the region yields.
 mlir::Type getClauseResultType(Clause clause, mlir::MLIRContext *context);

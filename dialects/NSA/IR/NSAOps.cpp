@@ -20,8 +20,7 @@ static ParseResult parseClause(OpAsmParser &parser, Clause clause,
   SmallVector<OpAsmParser::Argument> arguments;
   if (parser.parseArgumentList(arguments, OpAsmParser::Delimiter::Paren))
     return failure();
-  SmallVector<Type> types =
-      getClauseArgumentTypes(clause, parser.getContext());
+  SmallVector<Type> types = getClauseArgumentTypes(clause, parser.getContext());
   if (arguments.size() != types.size())
     return parser.emitError(loc)
            << "expected " << types.size() << " arguments of '"
@@ -107,15 +106,15 @@ void KernelOp::print(OpAsmPrinter &printer) {
 }
 
 std::string KernelOp::getArgumentName(unsigned index) {
-  if (auto name = getArgAttrOfType<StringAttr>(
-          index, NSADialect::getNameAttrName()))
+  if (auto name =
+          getArgAttrOfType<StringAttr>(index, NSADialect::getNameAttrName()))
     return name.str();
   return "arg" + std::to_string(index);
 }
 
 std::string KernelOp::getResultName(unsigned index) {
-  if (auto name = getResultAttrOfType<StringAttr>(
-          index, NSADialect::getNameAttrName()))
+  if (auto name =
+          getResultAttrOfType<StringAttr>(index, NSADialect::getNameAttrName()))
     return name.str();
   return "out" + (getNumResults() == 1 ? "" : std::to_string(index));
 }
@@ -125,13 +124,12 @@ std::string KernelOp::getResultName(unsigned index) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult TableReadOp::inferReturnTypes(
-    MLIRContext *context, std::optional<Location> location,
-    ValueRange operands, DictionaryAttr attributes, OpaqueProperties properties,
-    RegionRange regions, SmallVectorImpl<Type> &inferred) {
+    MLIRContext *context, std::optional<Location> location, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &inferred) {
   NamedTensorType table =
-      operands.empty()
-                   ? NamedTensorType()
-                   : dyn_cast<NamedTensorType>(operands[0].getType());
+      operands.empty() ? NamedTensorType()
+                       : dyn_cast<NamedTensorType>(operands[0].getType());
   if (!table)
     return emitOptionalError(location, "expected a table of type !nsa.tensor");
   inferred.push_back(table.getScalarType());

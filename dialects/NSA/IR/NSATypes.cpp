@@ -2,8 +2,8 @@
 
 #include "NSA/IR/NSATypes.h"
 #include "NSA/IR/NSADialect.h"
-#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -217,8 +217,9 @@ static LogicalResult verifyDims(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-LogicalResult NamedTensorType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<Attribute> dims, Type elementType) {
+LogicalResult
+NamedTensorType::verify(function_ref<InFlightDiagnostic()> emitError,
+                        ArrayRef<Attribute> dims, Type elementType) {
   bool known = elementType.isF32() || elementType.isF16() ||
                elementType.isBF16() || elementType.isInteger(1) ||
                elementType.isInteger(32) || elementType.isInteger(64);
@@ -247,9 +248,10 @@ Type NamedTensorType::getScalarType() const {
   return IndexType::get(getContext());
 }
 
-LogicalResult SelectionType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                    ArrayRef<Attribute> dims, int64_t top,
-                                    int64_t block, StringAttr of) {
+LogicalResult
+SelectionType::verify(function_ref<InFlightDiagnostic()> emitError,
+                      ArrayRef<Attribute> dims, int64_t top, int64_t block,
+                      StringAttr of) {
   if (top < 1)
     return emitError() << "expected a selection of at least 1 block, found top "
                        << top;

@@ -1,0 +1,481 @@
+//===- MaskAnalysis.cpp - Which keys a mask lets a query see --------------===//
+
+#include "NSA/Analysis/MaskAnalysis.h"
+#include "NSA/IR/NSAOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/STLExtras.h"
+#include <optional>
+
+using namespace mlir;
+using namespace nsacc::nsa;
+
+namespace {
+
+/// More conjunctions than this are not worth a loop each.
+constexpr size_t kMaxIntervals = 8;
+
+/// Arguments of a mask region.
+enum MaskArgument { kBatchRow, kHead, kQueryRow, kPosition, kKey };
+
+/// The mask in disjunctive normal form: a union of intervals.
+using Union = SmallVector<KeyInterval, 2>;
+
+/// i is d0 and j is d1 while a comparison is taken apart; no result mentions
+/// d1.
+class MaskAnalyzer {
+public:
+  MaskAnalyzer(Region &mask, StringRef queryDim, StringRef tokenDim)
+      : mask(mask), queryDim(queryDim), tokenDim(tokenDim),
+        context(mask.getContext()) {}
+
+  MaskInfo run();
+
+private:
+  AffineExpr position() { return getAffineDimExpr(0, context); }
+  AffineExpr key() { return getAffineDimExpr(1, context); }
+  AffineExpr constant(int64_t value) {
+    return getAffineConstantExpr(value, context);
+  }
+  AffineExpr symbol(MaskSymbol symbol);
+
+  /// The value as an affine expression of i, j and symbols; null if it isn't.
+  AffineExpr toAffine(Value value);
+  AffineExpr argumentToAffine(BlockArgument argument);
+
+  /// The pairs for which `value` is `expected`.
+  Union visit(Value value, bool expected);
+  Union compare(arith::CmpIOp op, bool expected);
+
+  /// The pairs with `expr >= 0`.
+  Union nonNegative(AffineExpr expr);
+  /// Adds `coefficient * term >= -rest`, with `term` a chain of divisions
+  /// around j, to the interval; false if the chain has another form.
+  bool bound(AffineExpr term, int64_t coefficient, AffineExpr rest,
+             KeyInterval &interval);
+  /// Splits `expr` into a term with j times a coefficient and the rest.
+  struct Split {
+    AffineExpr term;
+    int64_t coefficient;
+    AffineExpr rest;
+  };
+  std::optional<Split> splitKey(AffineExpr expr);
+
+  static Union everything(bool exact);
+  static Union conjoin(const Union &lhs, const Union &rhs);
+  static Union disjoin(Union lhs, const Union &rhs);
+
+  Region &mask;
+  StringRef queryDim, tokenDim;
+  MLIRContext *context;
+  MaskInfo info;
+};
+
+bool mentionsKey(AffineExpr expr) { return expr.isFunctionOfDim(1); }
+
+} // namespace
+
+AffineExpr MaskAnalyzer::symbol(MaskSymbol wanted) {
+  auto *found = llvm::find(info.symbols, wanted);
+  unsigned index = found - info.symbols.begin();
+  if (found == info.symbols.end())
+    info.symbols.push_back(std::move(wanted));
+  return getAffineSymbolExpr(index, context);
+}
+
+//===----------------------------------------------------------------------===//
+// Scalar code to affine expressions
+//===----------------------------------------------------------------------===//
+
+AffineExpr MaskAnalyzer::argumentToAffine(BlockArgument argument) {
+  if (argument.getOwner() != &mask.front())
+    return {};
+  switch (argument.getArgNumber()) {
+  case kBatchRow:
+    return symbol({MaskSymbol::Kind::BatchRow, ""});
+  case kHead:
+    return symbol({MaskSymbol::Kind::Head, ""});
+  case kQueryRow: // t = i - (S - T)
+    return position() - symbol({MaskSymbol::Kind::Dim, tokenDim.str()}) +
+           symbol({MaskSymbol::Kind::Dim, queryDim.str()});
+  case kPosition:
+    return position();
+  case kKey:
+    return key();
+  default:
+    return {};
+  }
+}
+
+AffineExpr MaskAnalyzer::toAffine(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argumentToAffine(argument);
+  APInt integer;
+  if (matchPattern(value, m_ConstantInt(&integer)))
+    return constant(integer.getSExtValue());
+
+  Operation *op = value.getDefiningOp();
+  if (auto dim = dyn_cast<DimOp>(op))
+    return symbol({MaskSymbol::Kind::Dim, dim.getDim().str()});
+  if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp,
+           arith::CeilDivSIOp>(op))
+    return {};
+  AffineExpr lhs = toAffine(op->getOperand(0));
+  AffineExpr rhs = toAffine(op->getOperand(1));
+  if (!lhs || !rhs)
+    return {};
+  if (isa<arith::AddIOp>(op))
+    return lhs + rhs;
+  if (isa<arith::SubIOp>(op))
+    return lhs - rhs;
+  auto lhsConstant = dyn_cast<AffineConstantExpr>(lhs);
+  auto rhsConstant = dyn_cast<AffineConstantExpr>(rhs);
+  if (isa<arith::MulIOp>(op)) {
+    if (rhsConstant)
+      return lhs * rhsConstant.getValue();
+    return lhsConstant ? rhs * lhsConstant.getValue() : AffineExpr();
+  }
+  if (!rhsConstant || rhsConstant.getValue() <= 0)
+    return {};
+  return isa<arith::FloorDivSIOp>(op) ? lhs.floorDiv(rhsConstant.getValue())
+                                      : lhs.ceilDiv(rhsConstant.getValue());
+}
+
+//===----------------------------------------------------------------------===//
+// Comparisons to intervals
+//===----------------------------------------------------------------------===//
+
+std::optional<MaskAnalyzer::Split> MaskAnalyzer::splitKey(AffineExpr expr) {
+  if (expr.getKind() == AffineExprKind::Add) {
+    auto sum = cast<AffineBinaryOpExpr>(expr);
+    AffineExpr lhs = sum.getLHS(), rhs = sum.getRHS();
+    if (mentionsKey(lhs) && mentionsKey(rhs))
+      return std::nullopt;
+    if (mentionsKey(rhs))
+      std::swap(lhs, rhs);
+    std::optional<Split> split = splitKey(lhs);
+    if (split)
+      split->rest = split->rest + rhs;
+    return split;
+  }
+  if (expr.getKind() == AffineExprKind::Mul) {
+    auto product = cast<AffineBinaryOpExpr>(expr);
+    auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+    if (!factor)
+      return std::nullopt;
+    std::optional<Split> split = splitKey(product.getLHS());
+    if (split) {
+      split->coefficient *= factor.getValue();
+      split->rest = split->rest * factor.getValue();
+    }
+    return split;
+  }
+  return Split{expr, 1, constant(0)};
+}
+
+bool MaskAnalyzer::bound(AffineExpr term, int64_t coefficient, AffineExpr rest,
+                         KeyInterval &interval) {
+  if (coefficient == 0)
+    return false;
+  // coefficient * term + rest >= 0  <=>  term >= least, or term <= most.
+  bool below = coefficient > 0;
+  AffineExpr least = (-rest).ceilDiv(std::abs(coefficient));
+  AffineExpr most = rest.floorDiv(std::abs(coefficient));
+  if (term == key()) {
+    if (below)
+      interval.lower.push_back(least);
+    else
+      interval.upper.push_back(most + 1);
+    return true;
+  }
+  bool floors = term.getKind() == AffineExprKind::FloorDiv;
+  if (!floors && term.getKind() != AffineExprKind::CeilDiv)
+    return false;
+  auto quotient = cast<AffineBinaryOpExpr>(term);
+  auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+  if (!divisor || divisor.getValue() <= 0)
+    return false;
+  std::optional<Split> inner = splitKey(quotient.getLHS());
+  if (!inner)
+    return false;
+  // x floordiv c >= e  <=>  x >= c e         x floordiv c <= e  <=>  x <= c e +
+  // c - 1 x ceildiv  c >= e  <=>  x >= c e - c + 1  x ceildiv  c <= e  <=>  x
+  // <= c e
+  int64_t c = divisor.getValue();
+  AffineExpr edge = below ? least * c - (floors ? 0 : c - 1)
+                          : most * c + (floors ? c - 1 : 0);
+  if (below)
+    return bound(inner->term, inner->coefficient, inner->rest - edge, interval);
+  return bound(inner->term, -inner->coefficient, edge - inner->rest, interval);
+}
+
+Union MaskAnalyzer::nonNegative(AffineExpr expr) {
+  expr = simplifyAffineExpr(expr, 2, info.symbols.size());
+  if (auto known = dyn_cast<AffineConstantExpr>(expr))
+    return known.getValue() >= 0 ? everything(/*exact=*/true) : Union();
+  if (!mentionsKey(expr)) {
+    if (expr.isFunctionOfDim(0))
+      return everything(/*exact=*/false);
+    Union guarded = everything(/*exact=*/true);
+    guarded.front().guards.push_back(expr);
+    return guarded;
+  }
+  KeyInterval interval;
+  std::optional<Split> split = splitKey(expr);
+  if (!split || !bound(split->term, split->coefficient, split->rest, interval))
+    return everything(/*exact=*/false);
+  return {interval};
+}
+
+Union MaskAnalyzer::compare(arith::CmpIOp op, bool expected) {
+  AffineExpr lhs = toAffine(op.getLhs());
+  AffineExpr rhs = toAffine(op.getRhs());
+  if (!lhs || !rhs)
+    return everything(/*exact=*/false);
+  arith::CmpIPredicate predicate = op.getPredicate();
+  if (!expected)
+    predicate = arith::invertPredicate(predicate);
+  switch (predicate) {
+  case arith::CmpIPredicate::sle:
+    return nonNegative(rhs - lhs);
+  case arith::CmpIPredicate::slt:
+    return nonNegative(rhs - lhs - 1);
+  case arith::CmpIPredicate::sge:
+    return nonNegative(lhs - rhs);
+  case arith::CmpIPredicate::sgt:
+    return nonNegative(lhs - rhs - 1);
+  case arith::CmpIPredicate::eq:
+    return conjoin(nonNegative(lhs - rhs), nonNegative(rhs - lhs));
+  case arith::CmpIPredicate::ne:
+    return disjoin(nonNegative(lhs - rhs - 1), nonNegative(rhs - lhs - 1));
+  default: // unsigned comparisons don't come from programs
+    return everything(/*exact=*/false);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Boolean structure
+//===----------------------------------------------------------------------===//
+
+Union MaskAnalyzer::everything(bool exact) {
+  KeyInterval all;
+  all.exact = exact;
+  return {all};
+}
+
+Union MaskAnalyzer::conjoin(const Union &lhs, const Union &rhs) {
+  if (lhs.size() * rhs.size() > kMaxIntervals)
+    return everything(/*exact=*/false);
+  Union product;
+  for (const KeyInterval &left : lhs)
+    for (const KeyInterval &right : rhs) {
+      KeyInterval both = left;
+      llvm::append_range(both.lower, right.lower);
+      llvm::append_range(both.upper, right.upper);
+      llvm::append_range(both.guards, right.guards);
+      both.exact &= right.exact;
+      product.push_back(std::move(both));
+    }
+  return product;
+}
+
+Union MaskAnalyzer::disjoin(Union lhs, const Union &rhs) {
+  if (lhs.size() + rhs.size() > kMaxIntervals)
+    return everything(/*exact=*/false);
+  llvm::append_range(lhs, rhs);
+  return lhs;
+}
+
+Union MaskAnalyzer::visit(Value value, bool expected) {
+  APInt known;
+  if (matchPattern(value, m_ConstantInt(&known)))
+    return known.isOne() == expected ? everything(/*exact=*/true) : Union();
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return everything(/*exact=*/false);
+  if (auto comparison = dyn_cast<arith::CmpIOp>(op))
+    if (comparison.getLhs().getType().isIndex())
+      return compare(comparison, expected);
+  if (isa<arith::AndIOp, arith::OrIOp>(op)) {
+    Union lhs = visit(op->getOperand(0), expected);
+    Union rhs = visit(op->getOperand(1), expected);
+    // not (a and b) = not a or not b
+    return isa<arith::AndIOp>(op) == expected ? conjoin(lhs, rhs)
+                                              : disjoin(std::move(lhs), rhs);
+  }
+  if (auto exclusive = dyn_cast<arith::XOrIOp>(op))
+    if (matchPattern(exclusive.getRhs(), m_One())) // not
+      return visit(exclusive.getLhs(), !expected);
+  return everything(/*exact=*/false);
+}
+
+MaskInfo MaskAnalyzer::run() {
+  if (mask.empty())
+    info.intervals = everything(/*exact=*/true);
+  else
+    info.intervals =
+        visit(cast<YieldOp>(mask.front().getTerminator()).getValue(), true);
+  for (KeyInterval &interval : info.intervals)
+    for (auto *list : {&interval.lower, &interval.upper, &interval.guards}) {
+      for (AffineExpr &expr : *list)
+        expr = simplifyAffineExpr(expr, 1, info.symbols.size());
+      // `0 <= j` says nothing.
+      if (list == &interval.lower)
+        llvm::erase_if(*list, [](AffineExpr expr) {
+          auto known = dyn_cast<AffineConstantExpr>(expr);
+          return known && known.getValue() <= 0;
+        });
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+  return std::move(info);
+}
+
+//===----------------------------------------------------------------------===//
+// Interface
+//===----------------------------------------------------------------------===//
+
+bool MaskInfo::isExact() const {
+  return llvm::all_of(intervals,
+                      [](const KeyInterval &each) { return each.exact; });
+}
+
+MaskInfo nsacc::nsa::analyzeMask(Region &mask, StringRef queryDim,
+                                 StringRef tokenDim) {
+  return MaskAnalyzer(mask, queryDim, tokenDim).run();
+}
+
+MaskInfo nsacc::nsa::analyzeMask(ScoringOpInterface op) {
+  // [B, T, HQ, D], or [ragged T, HQ, D]
+  auto tokenDim = [](Value value) {
+    auto type = cast<NamedTensorType>(value.getType());
+    return getTokenDim(type.getDims()[type.isRagged() ? 0 : 1]);
+  };
+  return analyzeMask(op.getMask(), tokenDim(op.getQuery()),
+                     tokenDim(op.getKey()));
+}
+
+AffineExpr nsacc::nsa::boundOverRows(AffineExpr expr, AffineExpr first,
+                                     AffineExpr last, bool greatest) {
+  if (!expr.isFunctionOfDim(0))
+    return expr;
+  if (isa<AffineDimExpr>(expr))
+    return greatest ? last : first;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  auto bounded = [&](AffineExpr operand, bool most) {
+    return boundOverRows(operand, first, last, most);
+  };
+  if (binary.getKind() == AffineExprKind::Add) {
+    AffineExpr lhs = bounded(binary.getLHS(), greatest);
+    AffineExpr rhs = bounded(binary.getRHS(), greatest);
+    return lhs && rhs ? lhs + rhs : AffineExpr();
+  }
+  auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (!factor || binary.getKind() == AffineExprKind::Mod)
+    return {};
+  int64_t c = factor.getValue();
+  AffineExpr operand = bounded(binary.getLHS(), greatest == (c >= 0));
+  if (!operand)
+    return {};
+  if (binary.getKind() == AffineExprKind::Mul)
+    return operand * c;
+  return binary.getKind() == AffineExprKind::FloorDiv ? operand.floorDiv(c)
+                                                      : operand.ceilDiv(c);
+}
+
+/// x for an expression -x; null for others.
+static AffineExpr negation(AffineExpr expr) {
+  auto product = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!product || product.getKind() != AffineExprKind::Mul)
+    return {};
+  auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+  return factor && factor.getValue() == -1 ? product.getLHS() : AffineExpr();
+}
+
+/// Writes `expr` with the program's names in place of d0, s0, …
+static void spell(raw_ostream &os, AffineExpr expr, const MaskInfo &info,
+                  bool parenthesize = false) {
+  if (auto known = dyn_cast<AffineConstantExpr>(expr)) {
+    os << known.getValue();
+    return;
+  }
+  if (isa<AffineDimExpr>(expr)) {
+    os << "i";
+    return;
+  }
+  if (auto position = dyn_cast<AffineSymbolExpr>(expr)) {
+    const MaskSymbol &symbol = info.symbols[position.getPosition()];
+    if (symbol.kind == MaskSymbol::Kind::Dim)
+      os << symbol.dim;
+    else
+      os << (symbol.kind == MaskSymbol::Kind::Head ? "h" : "b");
+    return;
+  }
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  auto known = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  if (AffineExpr negated = negation(expr)) {
+    os << "-";
+    return spell(os, negated, info, /*parenthesize=*/true);
+  }
+  if (parenthesize)
+    os << "(";
+  bool isSum = binary.getKind() == AffineExprKind::Add;
+  spell(os, binary.getLHS(), info, !isSum);
+  if (isSum && known && known.getValue() < 0) {
+    os << " - " << -known.getValue();
+  } else if (AffineExpr negated = isSum ? negation(binary.getRHS()) : nullptr) {
+    os << " - ";
+    spell(os, negated, info, /*parenthesize=*/true);
+  } else {
+    switch (binary.getKind()) {
+    case AffineExprKind::Add:
+      os << " + ";
+      break;
+    case AffineExprKind::Mul:
+      os << " * ";
+      break;
+    case AffineExprKind::FloorDiv:
+      os << " floordiv ";
+      break;
+    case AffineExprKind::CeilDiv:
+      os << " ceildiv ";
+      break;
+    default:
+      os << " mod ";
+      break;
+    }
+    spell(os, binary.getRHS(), info, !isSum);
+  }
+  if (parenthesize)
+    os << ")";
+}
+
+std::string nsacc::nsa::toString(const KeyInterval &interval,
+                                 const MaskInfo &info) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto list = [&](ArrayRef<AffineExpr> exprs, StringRef function) {
+    if (exprs.size() > 1)
+      os << function << "(";
+    llvm::interleaveComma(exprs, os,
+                          [&](AffineExpr expr) { spell(os, expr, info); });
+    if (exprs.size() > 1)
+      os << ")";
+  };
+  if (!interval.lower.empty()) {
+    list(interval.lower, "max");
+    os << " <= ";
+  }
+  os << "j";
+  if (!interval.upper.empty()) {
+    os << " < ";
+    list(interval.upper, "min");
+  }
+  if (!interval.guards.empty()) {
+    os << " if ";
+    list(interval.guards, "min");
+    os << " >= 0";
+  }
+  if (!interval.exact)
+    os << ", each pair checked";
+  return text;
+}

@@ -1,0 +1,66 @@
+//===- MaskAnalysis.h - Which keys a mask lets a query see ------*- C++ -*-===//
+
+#ifndef NSACC_NSA_ANALYSIS_MASKANALYSIS_H
+#define NSACC_NSA_ANALYSIS_MASKANALYSIS_H
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/SmallVector.h"
+#include <string>
+
+namespace nsacc::nsa {
+
+class ScoringOpInterface;
+
+/// The keys that one conjunction of comparisons lets the query at position i
+/// see: `max(lower) <= j < min(upper)`, provided that every guard is >= 0.
+/// Expressions are over the position i (d0) and symbols (MaskInfo::symbols);
+/// guards only over symbols.
+struct KeyInterval {
+  llvm::SmallVector<mlir::AffineExpr, 2> lower, upper, guards;
+  /// The interval says everything: every pair in it is visible. Otherwise the
+  /// mask must be evaluated for each pair in it.
+  bool exact = true;
+};
+
+/// A value that stays the same over the rows and keys of one (batch row, head).
+struct MaskSymbol {
+  enum class Kind { Head, BatchRow, Dim };
+  Kind kind;
+  std::string dim; ///< Kind::Dim: the dimension whose size it is
+
+  bool operator==(const MaskSymbol &other) const = default;
+};
+
+/// The visible keys of a query: the union of `intervals`, none of which is
+/// wider than the mask except where it is not `exact`.
+struct MaskInfo {
+  llvm::SmallVector<KeyInterval, 2> intervals;
+  llvm::SmallVector<MaskSymbol, 2> symbols; ///< s0, s1, …
+
+  /// Whether no pair has to be looked at one by one.
+  bool isExact() const;
+};
+
+/// Analyses a mask region with arguments (b, h, t, i, j); an empty region sees
+/// everything. `queryDim` and `tokenDim` name the dimensions T and S behind
+/// t = i - (S - T). Comparisons that aren't affine in j with integer
+/// coefficients and constant divisors leave their interval inexact.
+MaskInfo analyzeMask(mlir::Region &mask, llvm::StringRef queryDim,
+                     llvm::StringRef tokenDim);
+
+/// The same for an op, whose queries and keys tell the dimensions.
+MaskInfo analyzeMask(ScoringOpInterface op);
+
+/// The least (or greatest) value that `expr` takes for positions i in
+/// [first, last], as an expression without d0's range: d0 is replaced by
+/// `first` or `last`. Null where `expr` isn't monotone in i.
+mlir::AffineExpr boundOverRows(mlir::AffineExpr expr, mlir::AffineExpr first,
+                               mlir::AffineExpr last, bool greatest);
+
+/// "s0*2 <= j < d0 + 1": for remarks and tests.
+std::string toString(const KeyInterval &interval, const MaskInfo &info);
+
+} // namespace nsacc::nsa
+
+#endif // NSACC_NSA_ANALYSIS_MASKANALYSIS_H

@@ -1,0 +1,18 @@
+//===- Passes.h - Passes over the nsa dialect -------------------*- C++ -*-===//
+
+#ifndef NSACC_NSA_TRANSFORMS_PASSES_H
+#define NSACC_NSA_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace nsacc::nsa {
+
+#define GEN_PASS_DECL
+#include "NSA/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "NSA/Transforms/Passes.h.inc"
+
+} // namespace nsacc::nsa
+
+#endif // NSACC_NSA_TRANSFORMS_PASSES_H
