@@ -14,6 +14,6 @@ build() {
   local preset=$1
   shift
   step "build $preset: $*" \
-    "mend the error in the log. Killed compilers mean too little memory: use --jobs 1." \
+    "mend the error in the log; a killed compiler means that memory ran out." \
     cmake --build "$ROOT/build/$preset" -j "$JOBS" --target "$@"
 }

@@ -3,7 +3,11 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 LOG_DIR="$ROOT/build/logs"
+
+# One compiler or linker may take 2 GB.
+MEMORY_GB=$(awk '/^MemTotal:/ { print int($2 / 1048576) }' /proc/meminfo)
 JOBS=$(nproc)
+if ((JOBS > MEMORY_GB / 2)); then JOBS=$((MEMORY_GB > 3 ? MEMORY_GB / 2 : 1)); fi
 
 # Relative paths in compile commands let clones in different folders share the cache.
 export CCACHE_BASEDIR="$ROOT" CCACHE_NOHASHDIR=1

@@ -6,7 +6,7 @@ PYTHON="$ROOT/.venv/bin/python"
 FUZZ_RUNS=100000
 FUZZ_SECONDS=900
 
-PARTS=(build lit python checks fuzz wheel)
+PARTS=(build lit python checks sanitize fuzz wheel)
 
 describe_part() {
   case $1 in
@@ -14,6 +14,7 @@ describe_part() {
     lit) say "lit and unit tests" ;;
     python) say "Python tests" ;;
     checks) say "checks of the repository, the README's commands among them" ;;
+    sanitize) say "lit and unit tests again, under ASan and UBSan" ;;
     fuzz) say "$FUZZ_RUNS mutated programs under ASan and UBSan" ;;
     wheel) say "the wheel of pip install ., used outside the repository" ;;
   esac
@@ -32,11 +33,21 @@ part_build() {
   build dev all nsacc-test-depends
 }
 
+# run_lit PART PRESET
+run_lit() {
+  local tests="$ROOT/build/$2/test"
+  "$(llvm-config-22 --bindir)/lit" -sv -j "$JOBS" --order=smart \
+    --xunit-xml-output "$RESULTS/$1-lit.xml" "$tests" "$tests/unittests"
+}
+
 part_lit() {
-  local lit
-  lit="$(llvm-config-22 --bindir)/lit"
-  "$lit" -sv -j "$JOBS" --order=smart --xunit-xml-output "$RESULTS/lit-lit.xml" \
-    "$ROOT/build/dev/test" "$ROOT/build/dev/test/unittests"
+  run_lit lit dev
+}
+
+part_sanitize() {
+  configure asan
+  build asan nsacc-test-depends
+  run_lit sanitize asan
 }
 
 part_python() {
@@ -44,11 +55,11 @@ part_python() {
 }
 
 part_checks() {
-  run_pytest checks "$ROOT/scripts/checks"
+  run_pytest checks "$ROOT/scripts"
 }
 
 part_fuzz() {
-  configure asan -DNSACC_BUILD_TESTS=OFF
+  configure asan
   build asan nsacc-fuzzers
   "$PYTHON" "$ROOT/scripts/lib/fuzz_smoke.py" --root "$ROOT" \
     --runs "$FUZZ_RUNS" --seconds "$FUZZ_SECONDS" --jobs "$JOBS" \
