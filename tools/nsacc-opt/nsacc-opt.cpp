@@ -2,6 +2,7 @@
 
 #include "NSA/IR/NSADialect.h"
 #include "NSA/Transforms/Passes.h"
+#include "NSATile/IR/NSATileDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -15,7 +16,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, mlir::scf::SCFDialect,
-                  nsacc::nsa::NSADialect>();
+                  nsacc::nsa::NSADialect, nsacc::nsatile::NSATileDialect>();
 
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();

@@ -1,0 +1,50 @@
+#ifndef NSATILE_IR_NSATILEATTRS_TD
+#define NSATILE_IR_NSATILEATTRS_TD
+
+include "NSATile/IR/NSATileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def NSATile_LoopOrder : I32EnumAttr<"LoopOrder", "which loops are outside", [
+  I32EnumAttrCase<"QueryMajor", 0, "query_major">,
+  I32EnumAttrCase<"Union", 1, "union">,
+  I32EnumAttrCase<"KeyMajor", 2, "key_major">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
+  I32EnumAttrCase<"Sum", 0, "sum">,
+  I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_ReduceKindAttr
+    : EnumAttr<NSATileDialect, NSATile_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "$value";
+}
+
+def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
+  let mnemonic = "schedule";
+  let summary = "how a kernel is tiled: the whole tuning point";
+  let description = [{
+    - `order`: `query_major` walks the keys of each query tile, a selection's
+      blocks token by token; `union` walks the union of the blocks that a query
+      tile's tokens selected; `key_major` walks the queries of each key block and
+      reduces partial results in a fixed order.
+    - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
+    - `keys`: keys of a tile.
+
+    ```mlir
+    #nsatile.schedule<order = query_major, tokens = 32, keys = 64>
+    ```
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"LoopOrder", "LoopOrder::QueryMajor">:$order,
+    "int64_t":$tokens, "int64_t":$keys);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // NSATILE_IR_NSATILEATTRS_TD

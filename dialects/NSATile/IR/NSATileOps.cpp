@@ -1,0 +1,44 @@
+//===- NSATileOps.cpp - Operations of the nsatile dialect -----------------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+template <typename OpTy>
+static ParseResult parseFunction(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
+                      ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(inputs, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false,
+      OpTy::getFunctionTypeAttrName(result.name), buildType,
+      OpTy::getArgAttrsAttrName(result.name),
+      OpTy::getResAttrsAttrName(result.name));
+}
+
+template <typename OpTy>
+static void printFunction(OpAsmPrinter &printer, OpTy op) {
+  function_interface_impl::printFunctionOp(
+      printer, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
+      op.getArgAttrsAttrName(), op.getResAttrsAttrName());
+}
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseFunction<ProgramOp>(parser, result);
+}
+
+void ProgramOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
+
+ParseResult PlanOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseFunction<PlanOp>(parser, result);
+}
+
+void PlanOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
+
+#define GET_OP_CLASSES
+#include "NSATile/IR/NSATileOps.cpp.inc"

@@ -1,0 +1,275 @@
+#ifndef NSATILE_IR_NSATILEOPS_TD
+#define NSATILE_IR_NSATILEOPS_TD
+
+include "NSATile/IR/NSATileAttrs.td"
+include "mlir/IR/CommonTypeConstraints.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class NSATile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NSATileDialect, mnemonic, traits>;
+
+def NSATile_Tile : StaticShapeTensorOf<[AnyFloat, Index, I1, AnySignlessInteger]>;
+def NSATile_F32Tile : StaticShapeTensorOf<[F32]>;
+def NSATile_Rows : 1DTensorOf<[F32]>;
+def NSATile_Matrix : 2DTensorOf<[BF16, F16, F32]>;
+def NSATile_F32Matrix : 2DTensorOf<[F32]>;
+def NSATile_Buffer : MemRefOf<[AnyType]>;
+
+//===-- Programs and plans ------------------------------------------------===//
+
+class NSATile_FunctionOp<string mnemonic> : NSATile_Op<mnemonic, [
+    FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope,
+    HasParent<"::mlir::ModuleOp">]> {
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def NSATile_ProgramOp : NSATile_FunctionOp<"program"> {
+  let summary = "what one point of a grid computes";
+  let description = [{
+    Arguments are buffers, sizes and scalars; there are no results. Programs of
+    one launch run in any order, and don't write what another one reads.
+
+    ```mlir
+    nsatile.program @attend_0(%q: memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, %T: index) {
+      %b = nsatile.program_id 2
+      …
+      nsatile.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<NSATile_ScheduleAttr>:$schedule);
+  let hasVerifier = 1;
+}
+
+def NSATile_PlanOp : NSATile_FunctionOp<"plan"> {
+  let summary = "workspace and launches of one kernel";
+  let description = [{
+    Arguments are the kernel's inputs and results. The body is straight-line:
+    sizes of buffers, integer arithmetic, workspace and launches.
+
+    ```mlir
+    nsatile.plan @flash(%q: memref<…>, %out: memref<…>) {
+      %c1 = arith.constant 1 : index
+      %t = memref.dim %q, %c1 : memref<…>
+      nsatile.launch @flash_0 grid(%tiles, %h, %b) (%q, %out, %t) : memref<…>, memref<…>, index
+      nsatile.return
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs);
+  let hasRegionVerifier = 1;
+}
+
+def NSATile_ReturnOp : NSATile_Op<"return", [
+    Pure, Terminator, ParentOneOf<["ProgramOp", "PlanOp"]>]> {
+  let summary = "the end of a program or a plan";
+  let assemblyFormat = "attr-dict";
+}
+
+def NSATile_ProgramIdOp : NSATile_Op<"program_id", [Pure]> {
+  let summary = "the program's index along a dimension of the grid";
+  let arguments = (ins ConfinedAttr<I64Attr, [IntNonNegative, IntMaxValue<2>]>:$axis);
+  let results = (outs Index:$id);
+  let assemblyFormat = "$axis attr-dict";
+}
+
+def NSATile_WorkspaceOp : NSATile_Op<"workspace", [
+    HasParent<"PlanOp">, MemoryEffects<[MemAlloc]>]> {
+  let summary = "a buffer that lives until its last use in the plan";
+  let arguments = (ins Variadic<Index>:$sizes);
+  let results = (outs NSATile_Buffer:$buffer);
+  let assemblyFormat = "`(` $sizes `)` attr-dict `:` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def NSATile_LaunchOp : NSATile_Op<"launch", [
+    HasParent<"PlanOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a program at every point of a grid";
+  let description = [{
+    Launches run one after the other. A grid with a size of 0 runs nothing.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$program, Index:$x, Index:$y, Index:$z,
+                       Variadic<AnyType>:$arguments);
+  let assemblyFormat = [{
+    $program `grid` `(` $x `,` $y `,` $z `)` `(` $arguments `)` attr-dict
+    (`:` type($arguments)^)?
+  }];
+}
+
+//===-- Memory ------------------------------------------------------------===//
+
+def NSATile_LoadOp : NSATile_Op<"load", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
+  let summary = "a tile of a buffer; zeros beyond its limits";
+  let description = [{
+    Tile dimension `d` runs over buffer dimension `dims[d]`, from the offset on in
+    steps of `steps[d]` (1 if not given); all other buffer dimensions stay at their
+    offset. An element whose buffer index is negative or not below `limits[d]` is
+    zero and isn't read.
+
+    ```mlir
+    %t = nsatile.load %q[%b, %t0, %h0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D]
+        : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> tensor<16x4x64xbf16>
+    ```
+  }];
+  let arguments = (ins NSATile_Buffer:$buffer, Variadic<Index>:$offsets,
+                       Variadic<Index>:$limits, DenseI64ArrayAttr:$dims,
+                       OptionalAttr<DenseI64ArrayAttr>:$steps);
+  let results = (outs NSATile_Tile:$tile);
+  let assemblyFormat = [{
+    $buffer `[` $offsets `]` `dims` $dims (`steps` $steps^)? `limits` `[` $limits `]`
+    attr-dict `:` type($buffer) `->` type($tile)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSATile_StoreOp : NSATile_Op<"store", [
+    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "writes what lies within the limits of a tile";
+  let arguments = (ins NSATile_Tile:$tile, NSATile_Buffer:$buffer,
+                       Variadic<Index>:$offsets, Variadic<Index>:$limits,
+                       DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $tile `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
+    attr-dict `:` type($tile) `,` type($buffer)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSATile_GatherOp : NSATile_Op<"gather", [MemoryEffects<[MemRead]>]> {
+  let summary = "one element of a buffer for each element of a tile of indices";
+  let description = [{
+    Each index is clamped to the buffer, so that lanes whose value is not used
+    never read outside of it.
+
+    ```mlir
+    %d = nsatile.gather %doc[%b, %j] : memref<?x?xi32>, tensor<64xindex>, tensor<64xindex> -> tensor<64xi32>
+    ```
+  }];
+  let arguments = (ins NSATile_Buffer:$buffer, Variadic<NSATile_Tile>:$indices);
+  let results = (outs NSATile_Tile:$result);
+  let assemblyFormat = [{
+    $buffer `[` $indices `]` attr-dict `:` type($buffer) (`,` type($indices)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===-- Tiles -------------------------------------------------------------===//
+
+def NSATile_IotaOp : NSATile_Op<"iota", [Pure]> {
+  let summary = "start, start + 1, …";
+  let arguments = (ins Index:$start);
+  let results = (outs 1DTensorOf<[Index]>:$result);
+  let assemblyFormat = "$start attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def NSATile_BroadcastOp : NSATile_Op<"broadcast", [Pure]> {
+  let summary = "repeats a tile along new dimensions";
+  let description = [{
+    `dims` are the dimensions of the result that the operand doesn't have.
+
+    ```mlir
+    %r = nsatile.broadcast %rows along [1] : tensor<64xf32> -> tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins NSATile_Tile:$source, DenseI64ArrayAttr:$dims);
+  let results = (outs NSATile_Tile:$result);
+  let assemblyFormat = "$source `along` $dims attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NSATile_ReduceOp : NSATile_Op<"reduce", [Pure]> {
+  let summary = "the sum or the greatest element along one dimension";
+  let description = [{
+    `max` of an empty or all -inf row is -inf; a NaN makes it NaN.
+  }];
+  let arguments = (ins NSATile_ReduceKindAttr:$kind, NSATile_F32Tile:$source,
+                       I64Attr:$dim);
+  let results = (outs NSATile_F32Tile:$result);
+  let assemblyFormat = "$kind $source `along` $dim attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NSATile_DotOp : NSATile_Op<"dot", [Pure, AllElementTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "a product of two tiles, accumulated in f32";
+  let description = [{
+    `acc + lhs · rhs`, or `acc + lhs · rhsᵀ` with `transpose_rhs`.
+
+    ```mlir
+    %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16>, tensor<128x64xbf16>) -> tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins NSATile_Matrix:$lhs, NSATile_Matrix:$rhs,
+                       Optional<NSATile_F32Matrix>:$acc, UnitAttr:$transpose_rhs);
+  let results = (outs NSATile_F32Matrix:$result);
+  let assemblyFormat = [{
+    $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^)?
+    attr-dict `:` functional-type(operands, $result)
+  }];
+  let hasVerifier = 1;
+}
+
+//===-- Online softmax ----------------------------------------------------===//
+
+def NSATile_SoftmaxUpdateOp : NSATile_Op<"softmax_update", [
+    Pure, AllTypesMatch<["max", "sum", "newMax", "newSum", "decay"]>,
+    AllTypesMatch<["scores", "probs"]>]> {
+  let summary = "one step of the streaming softmax";
+  let description = [{
+    With x = scale · scores, per row: newMax = max(max, x), probs = exp(x - newMax),
+    decay = exp(max - newMax), newSum = sum · decay + Σ probs. While a row's newMax is
+    -inf its probs are 0 and its decay is 1 (Milakov and Gimelshein, arXiv:1805.02867).
+
+    ```mlir
+    %m1, %l1, %p, %r = nsatile.softmax_update %m, %l, %s scale %c : tensor<64xf32>, tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins NSATile_Rows:$max, NSATile_Rows:$sum,
+                       NSATile_F32Matrix:$scores, F32:$scale);
+  let results = (outs NSATile_Rows:$newMax, NSATile_Rows:$newSum,
+                      NSATile_F32Matrix:$probs, NSATile_Rows:$decay);
+  let assemblyFormat = [{
+    $max `,` $sum `,` $scores `scale` $scale attr-dict `:` type($max) `,` type($scores)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
+    Pure, AllTypesMatch<["max", "sum", "lse"]>, AllTypesMatch<["acc", "output"]>]> {
+  let summary = "the output and the log-sum-exp of a streaming softmax";
+  let description = [{
+    output = acc / sum and lse = max + log sum; 0 and -inf for a row whose sum is 0.
+  }];
+  let arguments = (ins NSATile_Rows:$max, NSATile_Rows:$sum,
+                       NSATile_F32Matrix:$acc);
+  let results = (outs NSATile_F32Matrix:$output, NSATile_Rows:$lse);
+  let assemblyFormat = [{
+    $max `,` $sum `,` $acc attr-dict `:` type($max) `,` type($acc)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // NSATILE_IR_NSATILEOPS_TD

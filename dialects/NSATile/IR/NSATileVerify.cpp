@@ -1,0 +1,223 @@
+//===- NSATileVerify.cpp - What makes an nsatile op well-formed -----------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+//===----------------------------------------------------------------------===//
+// Programs and plans
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramOp::verify() {
+  if (!getResultTypes().empty())
+    return emitOpError("returns nothing; store results into a buffer argument");
+  return success();
+}
+
+LogicalResult PlanOp::verifyRegions() {
+  if (!getResultTypes().empty())
+    return emitOpError("returns nothing; results are buffer arguments");
+  for (Operation &op : getBody().front()) {
+    if (isa<arith::ArithDialect>(op.getDialect()) ||
+        isa<memref::DimOp, WorkspaceOp, LaunchOp, ReturnOp>(op))
+      continue;
+    InFlightDiagnostic error = op.emitOpError("can't stand in a launch plan");
+    error.attachNote(getLoc()) << "a plan holds sizes of buffers, integer "
+                                  "arithmetic, workspace and launches";
+    return error;
+  }
+  return success();
+}
+
+LogicalResult WorkspaceOp::verify() {
+  auto type = cast<MemRefType>(getBuffer().getType());
+  if (getSizes().size() != static_cast<size_t>(type.getNumDynamicDims()))
+    return emitOpError("expected a size for each of the ")
+           << type.getNumDynamicDims() << " dynamic dimensions, found "
+           << getSizes().size();
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto program =
+      symbols.lookupNearestSymbolFrom<ProgramOp>(*this, getProgramAttr());
+  if (!program)
+    return emitOpError("expected the name of a program, found '")
+           << getProgram() << "'";
+  TypeRange expected = program.getArgumentTypes();
+  if (expected == getArguments().getTypes())
+    return success();
+  InFlightDiagnostic error = emitOpError("expected arguments of types (")
+                             << expected << "), found ("
+                             << getArguments().getTypes() << ")";
+  error.attachNote(program.getLoc()) << "the program stands here";
+  return error;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// What loads and stores have in common.
+template <typename OpTy>
+static LogicalResult verifyAccess(OpTy op, RankedTensorType tile) {
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  if (static_cast<int64_t>(op.getOffsets().size()) != buffer.getRank())
+    return op.emitOpError("expected an offset for each of the ")
+           << buffer.getRank() << " dimensions of the buffer, found "
+           << op.getOffsets().size();
+  ArrayRef<int64_t> dims = op.getDims();
+  if (static_cast<int64_t>(dims.size()) != tile.getRank())
+    return op.emitOpError("expected a buffer dimension for each of the ")
+           << tile.getRank() << " dimensions of the tile, found "
+           << dims.size();
+  if (op.getLimits().size() != dims.size())
+    return op.emitOpError("expected a limit for each of the ")
+           << dims.size() << " dimensions of the tile, found "
+           << op.getLimits().size();
+  for (auto [index, dim] : llvm::enumerate(dims)) {
+    if (dim < 0 || dim >= buffer.getRank())
+      return op.emitOpError("expected dimensions of a buffer of rank ")
+             << buffer.getRank() << ", found " << dim;
+    if (index > 0 && dim <= dims[index - 1])
+      return op.emitOpError("expected ascending buffer dimensions, found ")
+             << dim << " behind " << dims[index - 1];
+  }
+  if (tile.getElementType() != buffer.getElementType())
+    return op.emitOpError("expected tiles of the buffer's element type ")
+           << buffer.getElementType() << ", found " << tile.getElementType();
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if (std::optional<ArrayRef<int64_t>> steps = getSteps()) {
+    if (static_cast<int64_t>(steps->size()) != tile.getRank())
+      return emitOpError("expected a step for each of the ")
+             << tile.getRank() << " dimensions of the tile, found "
+             << steps->size();
+    for (int64_t step : *steps)
+      if (step < 1)
+        return emitOpError("expected steps of at least 1, found ") << step;
+  }
+  return verifyAccess(*this, tile);
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, cast<RankedTensorType>(getTile().getType()));
+}
+
+LogicalResult GatherOp::verify() {
+  auto buffer = cast<MemRefType>(getBuffer().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (static_cast<int64_t>(getIndices().size()) != buffer.getRank())
+    return emitOpError("expected an index for each of the ")
+           << buffer.getRank() << " dimensions of the buffer, found "
+           << getIndices().size();
+  for (Value index : getIndices()) {
+    auto type = cast<RankedTensorType>(index.getType());
+    if (!type.getElementType().isIndex() ||
+        type.getShape() != result.getShape())
+      return emitOpError("expected indices of the result's shape ")
+             << result << ", found " << type;
+  }
+  if (result.getElementType() != buffer.getElementType())
+    return emitOpError("expected a result of the buffer's element type ")
+           << buffer.getElementType() << ", found " << result.getElementType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+LogicalResult IotaOp::verify() {
+  if (!cast<RankedTensorType>(getResult().getType()).hasStaticShape())
+    return emitOpError("expected a tile of static shape, found ")
+           << getResult().getType();
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  SmallVector<int64_t> kept;
+  for (auto [dim, size] : llvm::enumerate(result.getShape()))
+    if (!llvm::is_contained(getDims(), static_cast<int64_t>(dim)))
+      kept.push_back(size);
+  for (int64_t dim : getDims())
+    if (dim < 0 || dim >= result.getRank())
+      return emitOpError("expected dimensions of a result of rank ")
+             << result.getRank() << ", found " << dim;
+  if (source.getShape() != ArrayRef(kept) ||
+      source.getElementType() != result.getElementType())
+    return emitOpError("expected the source to be the result without "
+                       "dimensions [")
+           << getDims() << "], found " << source << " and " << result;
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  int64_t dim = getDim();
+  if (dim < 0 || dim >= source.getRank())
+    return emitOpError("expected a dimension of a tile of rank ")
+           << source.getRank() << ", found " << dim;
+  SmallVector<int64_t> kept(source.getShape());
+  kept.erase(kept.begin() + dim);
+  if (result.getShape() != ArrayRef(kept))
+    return emitOpError("expected the source without dimension ")
+           << dim << ", found " << result;
+  return success();
+}
+
+LogicalResult DotOp::verify() {
+  auto lhs = cast<RankedTensorType>(getLhs().getType());
+  auto rhs = cast<RankedTensorType>(getRhs().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (!lhs.hasStaticShape() || !rhs.hasStaticShape() ||
+      !result.hasStaticShape())
+    return emitOpError("expected tiles of static shape");
+  int64_t inner = rhs.getDimSize(getTransposeRhs() ? 1 : 0);
+  int64_t columns = rhs.getDimSize(getTransposeRhs() ? 0 : 1);
+  if (lhs.getDimSize(1) != inner)
+    return emitOpError("expected operands with equal inner sizes, found ")
+           << lhs << " and " << rhs << (getTransposeRhs() ? " transposed" : "");
+  if (result.getDimSize(0) != lhs.getDimSize(0) ||
+      result.getDimSize(1) != columns)
+    return emitOpError("expected a result of ")
+           << lhs.getDimSize(0) << "x" << columns << ", found " << result;
+  if (getAcc() && getAcc().getType() != getResult().getType())
+    return emitOpError("expected an accumulator of the result's type ")
+           << result << ", found " << getAcc().getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Online softmax
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyRows(Operation *op, Type rows, Type matrix) {
+  auto rowsType = cast<RankedTensorType>(rows);
+  auto matrixType = cast<RankedTensorType>(matrix);
+  if (!rowsType.hasStaticShape() || !matrixType.hasStaticShape())
+    return op->emitOpError("expected tiles of static shape");
+  if (rowsType.getDimSize(0) != matrixType.getDimSize(0))
+    return op->emitOpError("expected one state for each of the ")
+           << matrixType.getDimSize(0) << " rows, found "
+           << rowsType.getDimSize(0);
+  return success();
+}
+
+LogicalResult SoftmaxUpdateOp::verify() {
+  return verifyRows(*this, getMax().getType(), getScores().getType());
+}
+
+LogicalResult SoftmaxFinalizeOp::verify() {
+  return verifyRows(*this, getMax().getType(), getAcc().getType());
+}

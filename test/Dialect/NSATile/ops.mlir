@@ -1,0 +1,61 @@
+// Every op in its assembly: printed as it was read, also through bytecode.
+// RUN: nsacc-opt %s --verify-roundtrip | FileCheck %s
+
+// CHECK-LABEL: nsatile.program @attend
+// CHECK-SAME: schedule = #nsatile.schedule<tokens = 16, keys = 64>
+nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
+                        %doc: memref<?x?xi32>, %o: memref<?x?x?x64xf32>, %T: index, %S: index, %HQ: index)
+    attributes {schedule = #nsatile.schedule<tokens = 16, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %D = arith.constant 64 : index
+  %m = arith.constant dense<0xFF800000> : tensor<64xf32>
+  %l = arith.constant dense<0.0> : tensor<64xf32>
+  %scale = arith.constant 0.125 : f32
+  // CHECK: nsatile.program_id 2
+  %b = nsatile.program_id 2
+  // CHECK: nsatile.load %{{.*}}[%{{.*}}] dims [1, 2, 3] limits[%{{.*}}, %{{.*}}, %{{.*}}] : memref<?x?x?x64xbf16> -> tensor<16x4x64xbf16>
+  %q3 = nsatile.load %q[%b, %c0, %c0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D] : memref<?x?x?x64xbf16> -> tensor<16x4x64xbf16>
+  %qt = tensor.collapse_shape %q3 [[0, 1], [2]] : tensor<16x4x64xbf16> into tensor<64x64xbf16>
+  // CHECK: dims [1, 3] steps [4, 1] limits
+  %kt = nsatile.load %k[%b, %c0, %c0, %c0] dims [1, 3] steps [4, 1] limits [%S, %D] : memref<?x?x?x64xbf16> -> tensor<64x64xbf16>
+  // CHECK: nsatile.dot %{{.*}}, transpose %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %s = nsatile.dot %qt, transpose %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  // CHECK: nsatile.iota %{{.*}} : tensor<64xindex>
+  %j = nsatile.iota %c0 : tensor<64xindex>
+  %bs = tensor.splat %b : tensor<64xindex>
+  // CHECK: nsatile.gather %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xi32>, tensor<64xindex>, tensor<64xindex> -> tensor<64xi32>
+  %d = nsatile.gather %doc[%bs, %j] : memref<?x?xi32>, tensor<64xindex>, tensor<64xindex> -> tensor<64xi32>
+  // CHECK: nsatile.broadcast %{{.*}} along [0] : tensor<64xi32> -> tensor<64x64xi32>
+  %d2 = nsatile.broadcast %d along [0] : tensor<64xi32> -> tensor<64x64xi32>
+  // CHECK: nsatile.reduce {{ ?}}max %{{.*}} along 1 : tensor<64x64xf32> -> tensor<64xf32>
+  %r = nsatile.reduce max %s along 1 : tensor<64x64xf32> -> tensor<64xf32>
+  // CHECK: nsatile.softmax_update %{{.*}}, %{{.*}}, %{{.*}} scale %{{.*}} : tensor<64xf32>, tensor<64x64xf32>
+  %m1, %l1, %p, %decay = nsatile.softmax_update %m, %l, %s scale %scale : tensor<64xf32>, tensor<64x64xf32>
+  %p16 = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
+  // CHECK: nsatile.dot %{{.*}}, %{{.*}} acc %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %acc = nsatile.dot %p16, %kt acc %s : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  // CHECK: nsatile.softmax_finalize %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xf32>, tensor<64x64xf32>
+  %out, %lse = nsatile.softmax_finalize %m1, %l1, %acc : tensor<64xf32>, tensor<64x64xf32>
+  %out3 = tensor.expand_shape %out [[0, 1], [2]] output_shape [16, 4, 64] : tensor<64x64xf32> into tensor<16x4x64xf32>
+  // CHECK: nsatile.store %{{.*}}, %{{.*}}[%{{.*}}] dims [1, 2, 3] limits[%{{.*}}] : tensor<16x4x64xf32>, memref<?x?x?x64xf32>
+  nsatile.store %out3, %o[%b, %c0, %c0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D] : tensor<16x4x64xf32>, memref<?x?x?x64xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @nothing
+nsatile.program @nothing(%x: memref<?xf32>) {
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.plan @plan
+nsatile.plan @plan(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %x, %c0 : memref<?xf32>
+  // CHECK: nsatile.workspace(%{{.*}}) : memref<?xf32>
+  %w = nsatile.workspace(%n) : memref<?xf32>
+  // CHECK: nsatile.launch @nothing grid(%{{.*}}, %{{.*}}, %{{.*}}) (%{{.*}}) : memref<?xf32>
+  nsatile.launch @nothing grid(%n, %c1, %c1) (%w) : memref<?xf32>
+  nsatile.return
+}
