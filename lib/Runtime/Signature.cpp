@@ -305,6 +305,11 @@ llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
                ? text
                : llvm::formatv("{0} = {1}", text, size).str();
   };
+  if (multiple.reason == Multiple::Reason::Sharing)
+    return makeError("{0} heads are not a multiple of {1}, the number of heads "
+                     "that share a selection",
+                     describe(multiple.multiple, *size),
+                     describe(multiple.of, *of));
   return makeError("{0} query heads are not a multiple of {1} key heads: each "
                    "key head serves a group of as many query heads",
                    describe(multiple.multiple, *size),

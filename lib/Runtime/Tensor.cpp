@@ -296,6 +296,18 @@ bool Tensor::isContiguous() const {
   });
 }
 
+Tensor Tensor::toContiguous() const {
+  if (isContiguous())
+    return *this;
+  Tensor copy = zeros(dtype, shape);
+  char *to = static_cast<char *>(copy.data);
+  int64_t bytes = nsacc::getSize(dtype);
+  forEachElement(*this, [&](int64_t element, char *at) {
+    std::memcpy(to + element * bytes, at, bytes);
+  });
+  return copy;
+}
+
 std::vector<double> Tensor::toReals() const {
   std::vector<double> values(getNumElements());
   forEachElement(*this, [&](int64_t element, char *at) {

@@ -117,7 +117,7 @@ static std::optional<Multiple> getSharingMultiple(nsa::TopKOp op) {
   Dim shared;
   shared.kind = Dim::Kind::Constant;
   shared.size = op.getShareHeads();
-  return Multiple{convertDim(heads), shared};
+  return Multiple{convertDim(heads), shared, Multiple::Reason::Sharing};
 }
 
 static std::vector<Multiple> getMultiples(nsa::KernelOp kernel) {
@@ -140,12 +140,35 @@ static std::vector<Multiple> getMultiples(nsa::KernelOp kernel) {
   return multiples;
 }
 
+/// What the selections and counts that are handed in may hold.
+static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
+  auto setDomain = [&](Value value, const Domain &domain) {
+    auto argument = dyn_cast_if_present<BlockArgument>(value);
+    if (argument && argument.getOwner()->getParentOp() == kernel)
+      inputs[argument.getArgNumber()].domain = domain;
+  };
+  kernel.walk([&](nsa::DeclareSelectionOp op) {
+    auto selection = cast<nsa::SelectionType>(op.getResult().getType());
+    Domain domain;
+    domain.kind = Domain::Kind::Blocks;
+    domain.of = selection.getOf().str();
+    domain.block = selection.getBlock();
+    setDomain(op.getIndices(), domain);
+  });
+  kernel.walk([&](nsa::TopKOp op) {
+    Domain domain;
+    domain.high = op.getTop();
+    setDomain(op.getCount(), domain);
+  });
+}
+
 Signature nsacc::getSignature(nsa::KernelOp kernel) {
   Signature signature;
   signature.kernel = kernel.getName().str();
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
     signature.inputs.push_back(
         convertArgument(kernel.getArgumentName(index), type));
+  findDomains(kernel, signature.inputs);
   for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
     signature.results.push_back(
         convertArgument(kernel.getResultName(index), type));

@@ -62,9 +62,14 @@ struct Argument {
 /// `q: bf16[B, T, HQ, D]`
 std::string toString(const Argument &argument);
 
-/// Dimension `multiple` must be a multiple of dimension `of` (HQ of H).
+/// Dimension `multiple` must be a multiple of dimension `of`.
 struct Multiple {
+  enum class Reason {
+    Groups, ///< each key head serves as many query heads
+    Sharing ///< `of` neighbouring heads share one selection
+  };
   Dim multiple, of;
+  Reason reason = Reason::Groups;
 };
 
 /// What a caller must know of a kernel. Plain data, so that packages and the

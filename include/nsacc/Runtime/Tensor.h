@@ -46,6 +46,8 @@ public:
   int64_t getNumElements() const;
   void *getData() const { return data; }
   bool isContiguous() const;
+  /// The same bits in row-major order: this tensor, or a copy.
+  Tensor toContiguous() const;
 
   /// All elements in row-major order. Integers and booleans convert exactly up
   /// to 2^53 with toReals; use toIntegers for indices.

@@ -132,6 +132,15 @@ TEST(Signature, RejectsWhatDoesNotFit) {
   EXPECT_NE(failure(dense(), {q, Tensor::zeros(DType::F32, {2, 5, 0, 8})}), "");
 }
 
+TEST(Signature, RejectsHeadsThatDoNotShareEvenly) {
+  Signature signature = dense();
+  signature.multiples = {{named("H"), constant(2), Multiple::Reason::Sharing}};
+  EXPECT_EQ(failure(signature, {Tensor::zeros(DType::F32, {2, 3, 3, 8}),
+                                Tensor::zeros(DType::F32, {2, 5, 3, 8})}),
+            "H = 3 heads are not a multiple of 2, the number of heads that "
+            "share a selection");
+}
+
 static Signature raggedSignature() {
   Signature signature;
   signature.kernel = "hstu";

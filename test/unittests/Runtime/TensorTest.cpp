@@ -95,6 +95,8 @@ TEST(Tensor, NegativeAndZeroStrides) {
       Tensor::borrow(&memory[5], DType::F32, {3, 2}, {-2, -1}, nullptr);
   EXPECT_EQ(backwards.toReals(), (std::vector<double>{5, 4, 3, 2, 1, 0}));
   EXPECT_FALSE(backwards.isContiguous());
+  EXPECT_TRUE(backwards.toContiguous().isContiguous());
+  EXPECT_EQ(backwards.toContiguous().toReals(), backwards.toReals());
   Tensor repeated =
       Tensor::borrow(memory.data(), DType::F32, {2, 3}, {0, 2}, nullptr);
   EXPECT_EQ(repeated.toReals(), (std::vector<double>{0, 2, 4, 0, 2, 4}));

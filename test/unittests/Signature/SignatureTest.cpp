@@ -114,6 +114,31 @@ TEST_F(SignatureTest, HeadsAreMultiplesOnce) {
   EXPECT_EQ(signature.multiples[1].multiple.name, "H");
   EXPECT_EQ(signature.multiples[1].of.kind, Dim::Kind::Constant);
   EXPECT_EQ(signature.multiples[1].of.size, 2);
+  EXPECT_EQ(signature.multiples[0].reason, Multiple::Reason::Groups);
+  EXPECT_EQ(signature.multiples[1].reason, Multiple::Reason::Sharing);
+}
+
+TEST_F(SignatureTest, DomainsOfSelectionsAndCounts) {
+  Signature signature = parse(R"(
+    nsa.kernel @selected(%idx: !nsa.tensor<[B, T, H, 16], i32>,
+                         %p: !nsa.tensor<[B, T, H, blocks(S, 64)], f32>,
+                         %n: !nsa.tensor<[B, T, H], i32>) {
+      %given = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 16], i32>
+          -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
+      %sel = nsa.topk %p count %n top 4
+          : (!nsa.tensor<[B, T, H, blocks(S, 64)], f32>, !nsa.tensor<[B, T, H], i32>)
+          -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+      nsa.return
+    })");
+  ASSERT_TRUE(signature.inputs[0].domain);
+  EXPECT_EQ(signature.inputs[0].domain->kind, Domain::Kind::Blocks);
+  EXPECT_EQ(signature.inputs[0].domain->of, "S");
+  EXPECT_EQ(signature.inputs[0].domain->block, 64);
+  EXPECT_FALSE(signature.inputs[1].domain);
+  ASSERT_TRUE(signature.inputs[2].domain);
+  EXPECT_EQ(signature.inputs[2].domain->kind, Domain::Kind::Range);
+  EXPECT_EQ(signature.inputs[2].domain->low, 0);
+  EXPECT_EQ(signature.inputs[2].domain->high, 4);
 }
 
 } // namespace

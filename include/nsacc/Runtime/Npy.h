@@ -1,0 +1,23 @@
+//===- Npy.h - Tensors as NumPy .npy files ----------------------*- C++ -*-===//
+
+#ifndef NSACC_RUNTIME_NPY_H
+#define NSACC_RUNTIME_NPY_H
+
+#include "nsacc/Runtime/Tensor.h"
+#include "llvm/Support/Error.h"
+
+namespace nsacc {
+
+/// Reads a .npy file of format 1.0 to 3.0: little-endian booleans, i4, i8, f2,
+/// f4, f8 and bf16, in C or Fortran order. NumPy has no bf16: `np.save` of an
+/// array of ml_dtypes.bfloat16 writes two opaque bytes each ("<V2"), which is
+/// read as bf16 here.
+llvm::Expected<Tensor> readNpy(llvm::StringRef path);
+
+/// Writes a .npy file of format 1.0 in C order, whole or not at all. bf16
+/// becomes "<V2": `np.load(path).view(ml_dtypes.bfloat16)` reads it.
+llvm::Error writeNpy(llvm::StringRef path, const Tensor &tensor);
+
+} // namespace nsacc
+
+#endif // NSACC_RUNTIME_NPY_H

@@ -1,0 +1,150 @@
+//===- RandomInputs.cpp - Reproducible inputs of kernels ------------------===//
+
+#include "nsacc/Runtime/RandomInputs.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace nsacc;
+
+//===-- Random numbers ----------------------------------------------------===//
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+static uint64_t mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+static uint64_t hashName(llvm::StringRef name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char c : name)
+    hash = (hash ^ c) * 0x100000001b3;
+  return hash;
+}
+
+RandomStream::RandomStream(uint64_t seed, llvm::StringRef name)
+    : key(mix(mix(seed) ^ hashName(name))) {}
+
+uint64_t RandomStream::draw(uint64_t counter) const {
+  return mix(key + (counter + 1) * 0x9e3779b97f4a7c15);
+}
+
+double RandomStream::drawNormal(uint64_t index) const {
+  int64_t sum = 0;
+  for (int part = 0; part < 3; ++part)
+    for (uint64_t bits = draw(3 * index + part), i = 0; i < 4; ++i, bits >>= 16)
+      sum += bits & 0xffff;
+  // Twelve halves are 6, twelve means of the parts 6 * 2^16.
+  return double(sum + 6 - 6 * 65536) / 65536;
+}
+
+int64_t RandomStream::drawInteger(uint64_t index, int64_t low,
+                                  int64_t high) const {
+  uint64_t span = uint64_t(high) - uint64_t(low) + 1;
+  uint64_t bits = draw(index);
+  return int64_t(uint64_t(low) + (span ? bits % span : bits));
+}
+
+//===-- Inputs ------------------------------------------------------------===//
+
+/// The number of blocks that each index of the first dimension of a selection
+/// may name: one number for a dense batch, the own row's for a ragged one.
+static std::vector<int64_t> countBlocks(const Argument &argument,
+                                        const DimSizes &sizes, int64_t first) {
+  const Domain &domain = *argument.domain;
+  auto count = [&](int64_t tokens) -> int64_t {
+    return llvm::divideCeil(tokens, domain.block);
+  };
+  auto keys = sizes.offsets.find(domain.of);
+  auto queries = argument.dims.empty()
+                     ? sizes.offsets.end()
+                     : sizes.offsets.find(argument.dims.front().name);
+  if (keys == sizes.offsets.end() || queries == sizes.offsets.end())
+    return std::vector<int64_t>(first, count(sizes.sizes.lookup(domain.of)));
+  std::vector<int64_t> counts;
+  for (size_t row = 1; row < queries->second.size(); ++row)
+    counts.insert(counts.end(), queries->second[row] - queries->second[row - 1],
+                  count(keys->second[row] - keys->second[row - 1]));
+  return counts;
+}
+
+/// `width` distinct numbers below `count`, ascending, padded with -1.
+static void drawBlocks(const RandomStream &random, uint64_t counter,
+                       int64_t count, llvm::MutableArrayRef<int64_t> row) {
+  std::vector<int64_t> blocks(count);
+  std::iota(blocks.begin(), blocks.end(), 0);
+  int64_t taken = std::min<int64_t>(row.size(), count);
+  for (int64_t i = 0; i < taken; ++i)
+    std::swap(blocks[i], blocks[random.drawInteger(counter + i, i, count - 1)]);
+  llvm::sort(blocks.begin(), blocks.begin() + taken);
+  std::fill(row.begin(), row.end(), -1);
+  std::copy_n(blocks.begin(), taken, row.begin());
+}
+
+static std::vector<int64_t> makeSelection(const Argument &argument,
+                                          llvm::ArrayRef<int64_t> shape,
+                                          const DimSizes &sizes,
+                                          const RandomStream &random) {
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  std::vector<int64_t> values(elements);
+  if (elements == 0)
+    return values;
+  std::vector<int64_t> counts = countBlocks(argument, sizes, shape.front());
+  int64_t width = shape.back();
+  int64_t rowsPerFirst = elements / width / shape.front();
+  for (int64_t row = 0; row * width < elements; ++row)
+    drawBlocks(random, row * width, counts[row / rowsPerFirst],
+               llvm::MutableArrayRef(values).slice(row * width, width));
+  return values;
+}
+
+static llvm::Expected<std::vector<int64_t>>
+makeIntegers(const Argument &argument, llvm::ArrayRef<int64_t> shape,
+             const DimSizes &sizes, const RandomStream &random) {
+  if (argument.isOffsets())
+    return sizes.offsets.lookup(argument.dims.front().name);
+  std::optional<Domain> domain = argument.domain;
+  if (domain && domain->kind == Domain::Kind::Blocks)
+    return makeSelection(argument, shape, sizes, random);
+  if (argument.dtype == DType::Bool)
+    domain = Domain{Domain::Kind::Range, 0, 1, "", 0};
+  if (!domain)
+    return llvm::createStringError(
+        llvm::formatv("no values known for the integers of '{0}'",
+                      toString(argument))
+            .str());
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  std::vector<int64_t> values(elements);
+  for (int64_t i = 0; i < elements; ++i)
+    values[i] = random.drawInteger(i, domain->low, domain->high);
+  return values;
+}
+
+llvm::Expected<Tensor> nsacc::makeRandomInput(const Argument &argument,
+                                              const DimSizes &sizes,
+                                              uint64_t seed) {
+  llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
+  if (!shape)
+    return shape.takeError();
+  RandomStream random(seed, argument.name);
+  if (!isReal(argument.dtype)) {
+    auto values = makeIntegers(argument, *shape, sizes, random);
+    if (!values)
+      return values.takeError();
+    Tensor tensor = Tensor::zeros(argument.dtype, *shape);
+    tensor.setIntegers(*values);
+    return tensor;
+  }
+  Tensor tensor = Tensor::zeros(argument.dtype, *shape);
+  std::vector<double> values(tensor.getNumElements());
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = random.drawNormal(i);
+  tensor.setReals(values);
+  return tensor;
+}

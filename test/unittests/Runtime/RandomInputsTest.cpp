@@ -1,0 +1,137 @@
+#include "nsacc/Runtime/RandomInputs.h"
+#include "gtest/gtest.h"
+#include <cmath>
+
+using namespace nsacc;
+
+static Dim named(const char *name, Dim::Kind kind = Dim::Kind::Named) {
+  Dim dim;
+  dim.kind = kind;
+  dim.name = name;
+  return dim;
+}
+
+static Argument argument(DType dtype, std::vector<Dim> dims) {
+  Argument result;
+  result.name = "x";
+  result.dtype = dtype;
+  result.dims = std::move(dims);
+  return result;
+}
+
+static Tensor make(const Argument &argument, const DimSizes &sizes,
+                   uint64_t seed = 0) {
+  return llvm::cantFail(makeRandomInput(argument, sizes, seed));
+}
+
+TEST(RandomStream, FixedNumbers) {
+  // The formulas of RandomInputs.h, evaluated with Python integers.
+  RandomStream stream(0, "q");
+  EXPECT_EQ(stream.draw(0), 0x339cae0bff6ef323ull);
+  EXPECT_EQ(stream.draw(1), 0xa5edc28e09092c3cull);
+  EXPECT_EQ(stream.drawNormal(0), 0.13671875);
+  EXPECT_EQ(RandomStream(7, "kc").drawNormal(1000), 1.4205169677734375);
+}
+
+TEST(RandomInputs, RealsAreStandardNormal) {
+  DimSizes sizes;
+  sizes.sizes["N"] = 100000;
+  double sum = 0, squares = 0, fourth = 0;
+  for (double value :
+       make(argument(DType::F32, {named("N")}), sizes).toReals()) {
+    sum += value;
+    squares += value * value;
+    fourth += value * value * value * value;
+  }
+  // Within five standard deviations; the fourth moment of the sum of twelve
+  // uniform numbers is 2.9.
+  EXPECT_LT(std::fabs(sum / 1e5), 0.016);
+  EXPECT_LT(std::fabs(squares / 1e5 - 1), 0.022);
+  EXPECT_LT(std::fabs(fourth / 1e5 - 2.9), 0.15);
+}
+
+TEST(RandomInputs, DependOnSeedAndNameAlone) {
+  DimSizes sizes;
+  sizes.sizes["N"] = 16;
+  Argument x = argument(DType::BF16, {named("N")});
+  Argument y = x;
+  y.name = "y";
+  EXPECT_EQ(make(x, sizes, 3).toReals(), make(x, sizes, 3).toReals());
+  EXPECT_NE(make(x, sizes, 3).toReals(), make(x, sizes, 4).toReals());
+  EXPECT_NE(make(x, sizes, 3).toReals(), make(y, sizes, 3).toReals());
+  // A type rounds the same numbers.
+  std::vector<double> wide =
+      make(argument(DType::F64, {named("N")}), sizes, 3).toReals();
+  std::vector<double> narrow = make(x, sizes, 3).toReals();
+  for (size_t i = 0; i < wide.size(); ++i)
+    EXPECT_EQ(roundTo(DType::BF16, wide[i]), narrow[i]);
+}
+
+TEST(RandomInputs, SelectionsAreSetsOfBlocks) {
+  Dim width;
+  width.kind = Dim::Kind::Constant;
+  width.size = 4;
+  Argument idx =
+      argument(DType::I32, {named("B"), named("T"), named("H"), width});
+  idx.domain = Domain{Domain::Kind::Blocks, 0, 0, "S", 64};
+  DimSizes sizes;
+  sizes.sizes["B"] = 2;
+  sizes.sizes["T"] = 50;
+  sizes.sizes["H"] = 2;
+  sizes.sizes["S"] = 64 * 6 + 1;
+  std::vector<int64_t> values = make(idx, sizes).toIntegers();
+  std::vector<int> seen(7);
+  for (size_t row = 0; row < values.size(); row += 4) {
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_GE(values[row + i], 0);
+      ASSERT_LT(values[row + i], 7);
+      ++seen[values[row + i]];
+      if (i > 0)
+        EXPECT_GT(values[row + i], values[row + i - 1]);
+    }
+  }
+  for (int count : seen)
+    EXPECT_GT(count, 50);
+  sizes.sizes["S"] = 65;
+  values = make(idx, sizes).toIntegers();
+  EXPECT_EQ(std::vector<int64_t>(values.begin(), values.begin() + 4),
+            (std::vector<int64_t>{0, 1, -1, -1}));
+}
+
+TEST(RandomInputs, SelectionsOfRaggedRowsStayInTheirRow) {
+  Dim width;
+  width.kind = Dim::Kind::Constant;
+  width.size = 2;
+  Argument idx =
+      argument(DType::I32, {named("T", Dim::Kind::Ragged), named("H"), width});
+  idx.domain = Domain{Domain::Kind::Blocks, 0, 0, "S", 32};
+  DimSizes sizes;
+  sizes.sizes["T"] = 3;
+  sizes.sizes["S"] = 97;
+  sizes.sizes["H"] = 1;
+  sizes.offsets["T"] = {0, 2, 2, 3};
+  sizes.offsets["S"] = {0, 0, 64, 97};
+  EXPECT_EQ(make(idx, sizes).toIntegers(),
+            (std::vector<int64_t>{-1, -1, -1, -1, 0, 1}));
+}
+
+TEST(RandomInputs, IntegersNeedADomain) {
+  DimSizes sizes;
+  sizes.sizes["N"] = 1000;
+  sizes.offsets["T"] = {0, 3, 5};
+  sizes.batchRows = 2;
+  Argument table = argument(DType::I32, {named("N")});
+  llvm::Expected<Tensor> tensor = makeRandomInput(table, sizes, 0);
+  ASSERT_FALSE(bool(tensor));
+  EXPECT_EQ(llvm::toString(tensor.takeError()),
+            "no values known for the integers of 'x: i32[N]'");
+  table.domain = Domain{Domain::Kind::Range, -2, 2, "", 0};
+  std::vector<int> seen(5);
+  for (int64_t value : make(table, sizes).toIntegers())
+    ++seen.at(value + 2);
+  for (int count : seen)
+    EXPECT_GT(count, 100);
+  EXPECT_EQ(make(argument(DType::I32, {named("T", Dim::Kind::Offsets)}), sizes)
+                .toIntegers(),
+            (std::vector<int64_t>{0, 3, 5}));
+}
