@@ -1,23 +1,27 @@
-"""C and C++ are formatted by clang-format; text files end in one newline, no blanks before it."""
+"""C and C++ are formatted by clang-format, Python passes ruff's style rules, and text files end in
+one newline without blanks before it."""
 
 from __future__ import annotations
 
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from checks.tree import Problem, files, line_of, name, read
 
+_CONFIGURATION = Path(__file__).resolve().parents[2] / "pyproject.toml"
 _CLANG_FORMAT = ("clang-format-22", "clang-format")
 _SOURCES = (".c", ".cpp", ".h")
 _TEXTS = _SOURCES + (".td", ".py", ".pyi", ".sh", ".cmake", ".txt", ".md", ".toml", ".json")
 _DIAGNOSTIC = re.compile(r"^(.*?):(\d+):\d+: error: (.*?)(?: \[.*\])?$", re.MULTILINE)
+_RUFF = re.compile(r"^(.*?):(\d+):\d+: (.*)$", re.MULTILINE)
 _TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 def check(root: Path) -> list[Problem]:
-    return _check_blanks(root) + _check_clang_format(root)
+    return _check_blanks(root) + _check_clang_format(root) + _check_ruff(root)
 
 
 def _check_blanks(root: Path) -> list[Problem]:
@@ -45,4 +49,18 @@ def _check_clang_format(root: Path) -> list[Problem]:
                 for file, line, message in _DIAGNOSTIC.findall(run.stderr)]
     if run.returncode != 0 and not problems:
         problems.append(Problem(".clang-format", 1, run.stderr.strip()))
+    return problems
+
+
+def _check_ruff(root: Path) -> list[Problem]:
+    scripts = [str(path) for path in files(root, suffixes=(".py", ".pyi"))]
+    if not scripts:
+        return []
+    command = [sys.executable, "-m", "ruff", "check", "--no-cache", "--output-format=concise",
+               "--config", str(_CONFIGURATION), *scripts]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    problems = [Problem(path, int(line), message)
+                for path, line, message in _RUFF.findall(run.stdout)]
+    if run.returncode != 0 and not problems:
+        problems.append(Problem("pyproject.toml", 1, run.stderr.strip()))
     return problems

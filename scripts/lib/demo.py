@@ -6,9 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
-
 import nsacc
+import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test/Integration/Python"))

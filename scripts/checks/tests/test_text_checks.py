@@ -32,7 +32,7 @@ def test_index_host(tree) -> None:
 
 
 def test_paths_that_any_machine_has(tree) -> None:
-    root = tree({"docs/Guide.md": "/usr/bin/python3, $HOME/work/x, lib/root/a, and/or work/home.\n"})
+    root = tree({"docs/Guide.md": "/usr/bin/python3, $HOME/work/x, lib/root/a, work/home.\n"})
     assert machine_words.check(root) == []
 
 
@@ -50,3 +50,10 @@ def test_formatted_source(tree) -> None:
 @pytest.mark.parametrize("text", ["end", "end\n\n", "blank \nend\n", "tab\t\nend\n"])
 def test_blanks(tree, text: str) -> None:
     assert len(formatting.check(tree({"docs/A.md": text}))) == 1
+
+
+def test_python_style(tree) -> None:
+    root = tree({"python/a.py": "import os\nx = 1\n"})
+    problems = formatting.check(root)
+    assert {problem.path for problem in problems} == {"python/a.py"}
+    assert any("F401" in problem.message for problem in problems)

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import junit
 import pytest
+
+import junit
 import summary
 
 
