@@ -1,0 +1,39 @@
+//===- CrashHandler.h - Reproducers of internal errors ----------*- C++ -*-===//
+
+#ifndef NSACC_SUPPORT_CRASHHANDLER_H
+#define NSACC_SUPPORT_CRASHHANDLER_H
+
+#include "nsacc/Support/ExitCode.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <memory>
+
+namespace nsacc {
+
+/// From here on a crash of the process (a signal such as SIGSEGV or SIGABRT)
+/// prints what happened, writes the reproducer in scope, and exits with
+/// ExitCode::Internal.
+void installCrashHandler();
+
+/// While it lives, an internal error writes a reproducer: the program's text
+/// behind comments with versions and command line, in the folder that
+/// NSACC_CRASH_DIR names or the temp folder. One at a time.
+class ReproducerScope {
+public:
+  /// `path` names the program's file; `contents` is its text.
+  ReproducerScope(llvm::StringRef path, llvm::StringRef contents,
+                  llvm::ArrayRef<std::string> commandLine);
+  ~ReproducerScope();
+
+  struct State;
+
+private:
+  std::unique_ptr<State> state;
+};
+
+/// Reports a broken invariant as a crash does, without ending the process.
+ExitCode reportInternalError(llvm::StringRef message);
+
+} // namespace nsacc
+
+#endif // NSACC_SUPPORT_CRASHHANDLER_H

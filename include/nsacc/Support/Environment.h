@@ -1,0 +1,40 @@
+//===- Environment.h - The environment variables of nsacc -------*- C++ -*-===//
+
+#ifndef NSACC_SUPPORT_ENVIRONMENT_H
+#define NSACC_SUPPORT_ENVIRONMENT_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsacc {
+
+/// Every environment variable that nsacc reads. Tools read them and pass what
+/// they say as options; libraries don't.
+enum class EnvironmentVariable { CrashDir, Threads };
+
+struct EnvironmentVariableInfo {
+  EnvironmentVariable variable;
+  llvm::StringLiteral name;
+  llvm::StringLiteral description;
+  llvm::StringLiteral fallback; ///< what holds while it isn't set
+};
+
+llvm::ArrayRef<EnvironmentVariableInfo> getEnvironmentVariables();
+
+/// The value of a variable; nothing where it isn't set or empty.
+std::optional<std::string> lookup(EnvironmentVariable variable);
+
+/// The value of NSACC_THREADS; 0 where it isn't set. Fails where it's no number
+/// of threads.
+llvm::Expected<unsigned> lookupThreads();
+
+/// Variables named NSACC_… in this process's environment that nothing reads.
+std::vector<std::string> findUnknownEnvironmentVariables();
+
+} // namespace nsacc
+
+#endif // NSACC_SUPPORT_ENVIRONMENT_H

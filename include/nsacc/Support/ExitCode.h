@@ -1,0 +1,18 @@
+//===- ExitCode.h - How nsacc's tools end -----------------------*- C++ -*-===//
+
+#ifndef NSACC_SUPPORT_EXITCODE_H
+#define NSACC_SUPPORT_EXITCODE_H
+
+namespace nsacc {
+
+/// The exit status of every tool.
+enum class ExitCode : int {
+  Success = 0,
+  UserError = 1, ///< in the program or its inputs, or a check that failed
+  Usage = 2,     ///< a command line that says nothing sensible
+  Internal = 3   ///< a fault of nsacc; a reproducer was written
+};
+
+} // namespace nsacc
+
+#endif // NSACC_SUPPORT_EXITCODE_H

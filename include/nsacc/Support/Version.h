@@ -1,0 +1,17 @@
+//===- Version.h - Versions of nsacc and of LLVM ----------------*- C++ -*-===//
+
+#ifndef NSACC_SUPPORT_VERSION_H
+#define NSACC_SUPPORT_VERSION_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace nsacc {
+
+/// "0.1.0"
+llvm::StringRef getVersion();
+/// The version of LLVM and MLIR that nsacc was built with.
+llvm::StringRef getLLVMVersion();
+
+} // namespace nsacc
+
+#endif // NSACC_SUPPORT_VERSION_H
