@@ -22,7 +22,7 @@ def pool(x: np.ndarray, length: int, stride: int | None = None, tail: str | None
         pooled.append(reduce(x[:, start:start + length], by))
         start += stride
     # `start` begins the first incomplete window. It counts if it holds tokens of no window before.
-    if tail == "average" and 0 < x.shape[1] - start and uncovered(x.shape[1], start, length, stride):
+    if tail == "average" and start < tokens and uncovered(tokens, start, length, stride):
         pooled.append(reduce(x[:, start:], by))
     empty = np.zeros((x.shape[0], 0, *x.shape[2:]))
     return np.stack(pooled, axis=1) if pooled and tokens else empty

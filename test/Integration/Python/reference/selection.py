@@ -26,15 +26,17 @@ def nsa_block_importance(p: np.ndarray, block: int, length: int, stride: int,
 
 
 def topk(importance, present, own: int, top: int, *, first: int = 0, last: int = 0,
-         plus: bool = False) -> list[int]:
+         plus: bool = False, kept=None) -> list[int]:
     """The chosen blocks of one row, ascending: forced ones, then by importance.
 
-    `own` is the query's block; `last` counts it as 1.
+    `own` is the query's block; `last` counts it as 1. `kept` says which blocks may be chosen at
+    all, forced or not.
     """
     blocks = len(importance)
     wanted = [*range(first), *(own - n for n in range(last))]
-    forced = list(dict.fromkeys(b for b in wanted if 0 <= b < blocks))
-    others = [b for b in range(blocks) if present[b] and b not in forced]
+    may = range(blocks) if kept is None else [b for b in range(blocks) if kept[b]]
+    forced = list(dict.fromkeys(b for b in wanted if b in may))
+    others = [b for b in may if present[b] and b not in forced]
     others.sort(key=lambda b: (math.isnan(importance[b]),
                                0.0 if math.isnan(importance[b]) else -importance[b], b))
     chosen = forced + others[:top] if plus else (forced + others)[:top]
