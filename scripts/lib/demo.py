@@ -6,8 +6,9 @@ import sys
 import time
 from pathlib import Path
 
-import nsacc
 import numpy as np
+
+import nsacc
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "test/Integration/Python"))
