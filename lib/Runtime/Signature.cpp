@@ -171,8 +171,9 @@ llvm::Expected<std::vector<int64_t>> nsacc::getShape(const Argument &argument,
 namespace {
 class Binder {
 public:
-  Binder(const Signature &signature, llvm::ArrayRef<Tensor> inputs)
-      : signature(signature), inputs(inputs) {}
+  Binder(const Signature &signature, llvm::ArrayRef<const Tensor *> inputs,
+         DimSizes known)
+      : signature(signature), inputs(inputs), result(std::move(known)) {}
 
   llvm::Expected<DimSizes> bind();
 
@@ -187,11 +188,12 @@ private:
   llvm::Error checkMultiple(const Multiple &multiple) const;
 
   const Signature &signature;
-  llvm::ArrayRef<Tensor> inputs;
+  llvm::ArrayRef<const Tensor *> inputs;
   DimSizes result;
-  /// Which input bound a dimension, for messages.
+  /// "in 'q'": which input bound a dimension, for messages.
+  std::string getBinder(llvm::StringRef dim) const;
   llvm::StringMap<std::string> boundBy;
-  std::string rowsBoundBy;
+  std::string rowsBoundBy = "what was given";
 };
 } // namespace
 
@@ -224,14 +226,14 @@ llvm::Error Binder::bindDim(const Argument &argument, const Dim &dim,
                             int64_t size) {
   auto [found, isNew] = result.sizes.try_emplace(dim.name, size);
   if (isNew) {
-    boundBy[dim.name] = argument.name;
+    boundBy[dim.name] = "in '" + argument.name + "'";
     return llvm::Error::success();
   }
   if (found->second == size)
     return llvm::Error::success();
-  return makeError("dimension {0} is {1} in '{2}' but {3} in '{4}': equal "
+  return makeError("dimension {0} is {1} {2} but {3} in '{4}': equal "
                    "names must have equal sizes",
-                   dim.name, found->second, boundBy[dim.name], size,
+                   dim.name, found->second, getBinder(dim.name), size,
                    argument.name);
 }
 
@@ -250,12 +252,17 @@ llvm::Error Binder::bindOffsets(const Argument &argument, const Tensor &input) {
                      "first of them 0",
                      argument.name);
   if (result.batchRows && *result.batchRows != rows)
-    return makeError("'{0}' has offsets of {1} rows but '{2}' of {3}: all "
+    return makeError("{0} has {1} rows but '{2}' has {3}: all "
                      "ragged dimensions share one batch",
                      rowsBoundBy, *result.batchRows, argument.name, rows);
   result.batchRows = rows;
-  rowsBoundBy = argument.name;
-  result.offsets[argument.dims.front().name] = input.toIntegers();
+  rowsBoundBy = "'" + argument.name + "'";
+  std::vector<int64_t> offsets = input.toIntegers();
+  auto [known, isNew] =
+      result.offsets.try_emplace(argument.dims.front().name, offsets);
+  if (!isNew && known->second != offsets)
+    return makeError("'{0}' doesn't agree with the row lengths given for {1}",
+                     argument.name, known->first());
   return llvm::Error::success();
 }
 
@@ -271,24 +278,22 @@ llvm::Error Binder::checkOffsets(const Argument &argument) const {
                        argument.name, row, offsets[row], offsets[row - 1]);
   std::optional<int64_t> packed = findSize(result, name);
   if (packed && offsets.back() != *packed)
-    return makeError(
-        "'{0}' ends at {1} but dimension {2} of '{3}' has {4} packed rows",
-        argument.name, offsets.back(), name, boundBy.lookup(name), *packed);
+    return makeError("'{0}' ends at {1} but dimension {2} is {3} {4}",
+                     argument.name, offsets.back(), name, *packed,
+                     getBinder(name));
   return llvm::Error::success();
 }
 
 llvm::Error Binder::checkShape(const Argument &argument,
                                const Tensor &input) const {
-  llvm::Expected<std::vector<int64_t>> shape =
-      nsacc::getShape(argument, result);
-  if (!shape)
-    return shape.takeError();
-  for (auto [index, dim] : llvm::enumerate(argument.dims))
-    if ((*shape)[index] != input.getShape()[index])
+  for (auto [index, dim] : llvm::enumerate(argument.dims)) {
+    std::optional<int64_t> size = getDimSize(dim, result);
+    if (size && *size != input.getShape()[index])
       return makeError("dimension {0} of '{1}' must be {2}, found {3}: the "
                        "program declares {4}",
-                       index, argument.name, (*shape)[index],
-                       input.getShape()[index], toString(argument));
+                       index, argument.name, *size, input.getShape()[index],
+                       toString(argument));
+  }
   return llvm::Error::success();
 }
 
@@ -316,21 +321,30 @@ llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
                    describe(multiple.of, *of));
 }
 
+std::string Binder::getBinder(llvm::StringRef dim) const {
+  auto found = boundBy.find(dim);
+  return found == boundBy.end() ? "as given" : found->second;
+}
+
 llvm::Expected<DimSizes> Binder::bind() {
   if (llvm::Error error = checkCount())
     return error;
   for (auto [argument, input] : llvm::zip(signature.inputs, inputs)) {
-    if (llvm::Error error = checkType(argument, input))
+    if (!input)
+      continue;
+    if (llvm::Error error = checkType(argument, *input))
       return error;
-    llvm::Error error = argument.isOffsets() ? bindOffsets(argument, input)
-                                             : bindDims(argument, input);
-    if (error)
+    if (llvm::Error error = argument.isOffsets() ? bindOffsets(argument, *input)
+                                                 : bindDims(argument, *input))
       return error;
   }
-  for (auto [argument, input] : llvm::zip(signature.inputs, inputs))
+  for (auto [argument, input] : llvm::zip(signature.inputs, inputs)) {
+    if (!input)
+      continue;
     if (llvm::Error error = argument.isOffsets() ? checkOffsets(argument)
-                                                 : checkShape(argument, input))
+                                                 : checkShape(argument, *input))
       return error;
+  }
   for (const Multiple &multiple : signature.multiples)
     if (llvm::Error error = checkMultiple(multiple))
       return error;
@@ -339,5 +353,15 @@ llvm::Expected<DimSizes> Binder::bind() {
 
 llvm::Expected<DimSizes> nsacc::bindDimensions(const Signature &signature,
                                                llvm::ArrayRef<Tensor> inputs) {
-  return Binder(signature, inputs).bind();
+  llvm::SmallVector<const Tensor *> pointers;
+  for (const Tensor &input : inputs)
+    pointers.push_back(&input);
+  return Binder(signature, pointers, {}).bind();
+}
+
+llvm::Expected<DimSizes>
+nsacc::bindKnownDimensions(const Signature &signature,
+                           llvm::ArrayRef<const Tensor *> inputs,
+                           DimSizes known) {
+  return Binder(signature, inputs, std::move(known)).bind();
 }

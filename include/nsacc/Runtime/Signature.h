@@ -96,6 +96,12 @@ struct DimSizes {
 llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
                                         llvm::ArrayRef<Tensor> inputs);
 
+/// As bindDimensions, where some inputs are still missing (null): starts from
+/// `known` sizes and leaves what nothing tells without a size.
+llvm::Expected<DimSizes>
+bindKnownDimensions(const Signature &signature,
+                    llvm::ArrayRef<const Tensor *> inputs, DimSizes known);
+
 /// The shape of an input or a result under `sizes`. Fails where a name has no
 /// size. Pooled keys or blocks of a ragged dimension whose rows aren't packed
 /// (the last dimension of an importance) are as many as the longest row has.

@@ -184,10 +184,53 @@ TEST(Signature, RejectsBadOffsets) {
   EXPECT_EQ(fail({0, 8, 7}),
             "'T_offsets' must not decrease: entry 2 is 7 after 8");
   EXPECT_EQ(fail({0, 4, 6}),
-            "'T_offsets' ends at 6 but dimension T of 'q' has 7 packed rows");
+            "'T_offsets' ends at 6 but dimension T is 7 in 'q'");
   EXPECT_EQ(fail({0, 4, 6, 7}),
-            "'T_offsets' has offsets of 3 rows but 'S_offsets' of 2: all "
+            "'T_offsets' has 3 rows but 'S_offsets' has 2: all "
             "ragged dimensions share one batch");
+}
+
+TEST(Signature, BindsWhatIsKnown) {
+  Tensor k = Tensor::zeros(DType::F32, {2, 5, 2, 8});
+  DimSizes known;
+  known.sizes["T"] = 3;
+  llvm::Expected<DimSizes> sizes =
+      bindKnownDimensions(dense(), {nullptr, &k}, known);
+  ASSERT_TRUE(bool(sizes)) << llvm::toString(sizes.takeError());
+  EXPECT_EQ(sizes->sizes.lookup("T"), 3);
+  EXPECT_EQ(sizes->sizes.lookup("S"), 5);
+  EXPECT_FALSE(sizes->sizes.contains("HQ"));
+
+  auto failure = [&]() {
+    auto sizes = bindKnownDimensions(dense(), {nullptr, &k}, known);
+    return sizes ? "" : llvm::toString(sizes.takeError());
+  };
+  known.sizes["HQ"] = 3;
+  EXPECT_EQ(failure(), "HQ = 3 query heads are not a multiple of H = 2 key "
+                       "heads: each key head serves a group of as many query "
+                       "heads");
+  known.sizes["S"] = 6;
+  EXPECT_EQ(failure(), "dimension S is 6 as given but 5 in 'k': equal names "
+                       "must have equal sizes");
+}
+
+TEST(Signature, GivenRowsMustAgreeWithOffsets) {
+  DimSizes known;
+  known.offsets["T"] = {0, 3, 7};
+  known.sizes["T"] = 7;
+  known.batchRows = 2;
+  auto failure = [&](std::vector<int64_t> values) {
+    Tensor offsets = integers(values);
+    auto sizes = bindKnownDimensions(
+        raggedSignature(), {nullptr, nullptr, &offsets, nullptr}, known);
+    return sizes ? "" : llvm::toString(sizes.takeError());
+  };
+  EXPECT_EQ(failure({0, 3, 7}), "");
+  EXPECT_EQ(failure({0, 4, 7}),
+            "'T_offsets' doesn't agree with the row lengths given for T");
+  EXPECT_EQ(failure({0, 3, 5, 7}),
+            "what was given has 2 rows but 'T_offsets' has 3: all ragged "
+            "dimensions share one batch");
 }
 
 TEST(Signature, PoolCounts) {
