@@ -22,6 +22,9 @@ void NSADialect::registerAttributes() {
       >();
 }
 
+/// Keeps positions that are computed from extents far from overflow.
+static constexpr int64_t maxExtent = std::numeric_limits<int32_t>::max();
+
 //===----------------------------------------------------------------------===//
 // PooledDimAttr
 //===----------------------------------------------------------------------===//
@@ -31,6 +34,10 @@ PooledDimAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       StringRef base, int64_t len, int64_t stride, Tail tail,
                       bool ragged, StringAttr count, int64_t offset,
                       int64_t memory) {
+  if (std::max({len, stride, offset, memory}) > maxExtent ||
+      offset < -maxExtent)
+    return emitError() << "expected the extents of pooled keys to be below 2^31"
+                          " tokens";
   if (stride < 1)
     return emitError() << "expected a pooling stride of at least 1, found "
                        << stride;
@@ -89,8 +96,9 @@ int64_t PooledDimAttr::getEnd(int64_t entry) const {
 LogicalResult
 BlocksDimAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                       StringRef base, int64_t block) {
-  if (block < 1)
-    return emitError() << "expected blocks of at least 1 token, found "
+  if (block < 1 || block > maxExtent)
+    return emitError() << "expected blocks of at least 1 and below 2^31 tokens,"
+                          " found "
                        << block;
   return success();
 }

@@ -16,6 +16,10 @@ class NSA_Op<string mnemonic, list<Trait> traits = []>
 /// What scalar code in regions computes with: reals, positions and booleans.
 def NSA_Scalar : AnyTypeOf<[F32, Index, I1], "f32, index or i1">;
 
+/// Ops that stand in scalar code only.
+def NSA_InScalarCode
+    : ParentOneOf<["AttendOp", "ImportanceOp", "TopKOp", "MapOp"]>;
+
 //===-- Structure ---------------------------------------------------------===//
 
 def NSA_KernelOp : NSA_Op<"kernel", [
@@ -66,8 +70,7 @@ def NSA_ReturnOp : NSA_Op<"return", [
   let hasVerifier = 1;
 }
 
-def NSA_YieldOp : NSA_Op<"yield", [Pure, Terminator,
-    ParentOneOf<["AttendOp", "ImportanceOp", "TopKOp", "MapOp"]>]> {
+def NSA_YieldOp : NSA_Op<"yield", [Pure, Terminator, NSA_InScalarCode]> {
   let summary = "the value of a region of scalar code";
   let arguments = (ins NSA_Scalar:$value);
   let assemblyFormat = "attr-dict $value `:` type($value)";
@@ -75,7 +78,7 @@ def NSA_YieldOp : NSA_Op<"yield", [Pure, Terminator,
 
 //===-- Scalar code -------------------------------------------------------===//
 
-def NSA_DimOp : NSA_Op<"dim", [Pure]> {
+def NSA_DimOp : NSA_Op<"dim", [Pure, NSA_InScalarCode]> {
   let summary = "the size of a named dimension";
   let description = [{
     Within scalar code of a ragged kernel: the length of the current batch row
@@ -92,7 +95,7 @@ def NSA_DimOp : NSA_Op<"dim", [Pure]> {
 }
 
 def NSA_TableReadOp : NSA_Op<"table_read", [
-    Pure, AttrSizedOperandSegments,
+    Pure, AttrSizedOperandSegments, NSA_InScalarCode,
     DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "one element of a small input table";
   let description = [{

@@ -252,11 +252,14 @@ LogicalResult
 SelectionType::verify(function_ref<InFlightDiagnostic()> emitError,
                       ArrayRef<Attribute> dims, int64_t top, int64_t block,
                       StringAttr of) {
-  if (top < 1)
-    return emitError() << "expected a selection of at least 1 block, found top "
+  constexpr int64_t limit = std::numeric_limits<int32_t>::max();
+  if (top < 1 || top > limit)
+    return emitError() << "expected a selection of at least 1 and below 2^31 "
+                          "blocks, found top "
                        << top;
-  if (block < 1)
-    return emitError() << "expected blocks of at least 1 token, found "
+  if (block < 1 || block > limit)
+    return emitError() << "expected a selection of blocks of at least 1 and "
+                          "below 2^31 tokens, found "
                        << block;
   return verifyDims(emitError, dims);
 }

@@ -1,0 +1,200 @@
+//===- NSAVerifySelection.cpp - Checks of block selection ops -------------===//
+
+#include "NSA/IR/NSAVerify.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace nsacc::nsa;
+
+/// Scores are f32 of [batch, tokens, heads, keys] or [ragged tokens, heads,
+/// keys].
+static LogicalResult verifyScores(Operation *op, NamedTensorType type) {
+  if (type.getRank() == (type.isRagged() ? 3u : 4u) &&
+      type.getElementType().isF32())
+    return success();
+  return op->emitOpError(
+             "expected an importance, f32 of [batch, tokens, heads, "
+             "keys] or [ragged tokens, heads, keys], found ")
+         << type;
+}
+
+//===----------------------------------------------------------------------===//
+// BlocksOp, DeclareBlocksOp
+//===----------------------------------------------------------------------===//
+
+/// `result` is `input` with its last dimension replaced by `last`.
+static LogicalResult expectLastDim(Operation *op, NamedTensorType result,
+                                   NamedTensorType input, Attribute last,
+                                   StringRef reason) {
+  SmallVector<Attribute> dims(input.getDims());
+  dims.back() = last;
+  return expectTensor(op, "the result", result, dims, input.getElementType(),
+                      reason);
+}
+
+LogicalResult BlocksOp::verify() {
+  NamedTensorType input = getImportance().getType();
+  if (failed(verifyScores(*this, input)))
+    return failure();
+  auto pooled = dyn_cast<PooledDimAttr>(input.getDims().back());
+  if (!pooled)
+    return emitOpError("expected the importance of pooled keys, found '")
+           << toString(input.getDims().back())
+           << "'; only pooled keys stand for several tokens";
+  return expectLastDim(
+      *this, getResult().getType(), input,
+      BlocksDimAttr::get(getContext(), pooled.getBase(), getBlock()),
+      "its blocks are of the tokens that were pooled");
+}
+
+LogicalResult DeclareBlocksOp::verify() {
+  NamedTensorType input = getInput().getType();
+  if (failed(verifyScores(*this, input)))
+    return failure();
+  Attribute last = input.getDims().back();
+  if (!isa<NamedDimAttr, IntegerAttr>(last))
+    return emitOpError(
+               "expected scores whose keys have no meaning yet, found '")
+           << toString(last) << "'; use nsa.blocks for pooled keys";
+  NamedTensorType result = getResult().getType();
+  auto blocks = result.getRank() == 0
+                    ? BlocksDimAttr()
+                    : dyn_cast<BlocksDimAttr>(result.getDims().back());
+  if (!blocks)
+    return emitOpError("expected a result whose last dimension is blocks(…), "
+                       "found ")
+           << toString(result.getDims());
+  if (failed(expectKernelDim(*this, blocks.getBase())))
+    return failure();
+  return expectLastDim(*this, result, input, blocks,
+                       "only the last dimension gets a meaning");
+}
+
+//===----------------------------------------------------------------------===//
+// TopKOp
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The blocks that entries of an importance stand for.
+struct BlockEntries {
+  StringRef of;
+  int64_t block;
+};
+} // namespace
+
+static FailureOr<BlockEntries> getBlockEntries(TopKOp op, Attribute keys) {
+  if (auto blocks = dyn_cast<BlocksDimAttr>(keys))
+    return BlockEntries{blocks.getBase(), blocks.getBlock()};
+  auto pooled = dyn_cast<PooledDimAttr>(keys);
+  if (pooled && pooled.getLen() == pooled.getStride() &&
+      pooled.getOffset() == 0 && pooled.getMemory() == 0)
+    return BlockEntries{pooled.getBase(), pooled.getLen()};
+  return op.emitOpError("expected the importance of blocks, or of pooled keys "
+                        "that don't overlap and start at token 0, found '")
+         << toString(keys) << "'; map it with nsa.blocks first";
+}
+
+/// The forced blocks have room, and `top` of the result counts all.
+static LogicalResult verifyTop(TopKOp op) {
+  uint64_t top = op.getTop();
+  uint64_t forced = llvm::SaturatingAdd<uint64_t>(op.getFirst(), op.getLast());
+  if (!op.getPlus() && forced > top)
+    return op.emitOpError("expected at most ")
+           << top << " forced blocks within top " << top << ", found first "
+           << op.getFirst() << " and last " << op.getLast()
+           << "; raise top, or add them to it with 'plus'";
+  uint64_t all =
+      op.getPlus() ? llvm::SaturatingAdd<uint64_t>(top, forced) : top;
+  auto found = static_cast<uint64_t>(op.getResult().getType().getTop());
+  if (found == all)
+    return success();
+  return op.emitOpError("expected a selection of top = ")
+         << all << (op.getPlus() ? ", top plus the forced blocks" : "")
+         << ", found top = " << found;
+}
+
+/// Heads that share a selection fill the heads; names are checked at run time.
+static LogicalResult verifySharedHeads(TopKOp op, Attribute heads) {
+  auto size = dyn_cast<IntegerAttr>(heads);
+  if (!size || size.getInt() % op.getShareHeads() == 0)
+    return success();
+  return op.emitOpError("expected a number of heads that share a selection "
+                        "which divides the ")
+         << size.getInt() << " heads, found " << op.getShareHeads();
+}
+
+static LogicalResult verifyCount(TopKOp op, ArrayRef<Attribute> rows) {
+  if (!op.getCount())
+    return success();
+  return expectTensor(op, "the count",
+                      cast<NamedTensorType>(op.getCount().getType()), rows,
+                      IntegerType::get(op.getContext(), 32),
+                      "there is one for each row of the selection");
+}
+
+LogicalResult TopKOp::verify() {
+  NamedTensorType importance = getImportance().getType();
+  if (failed(verifyScores(*this, importance)))
+    return failure();
+  ArrayRef<Attribute> rows = importance.getDims().drop_back();
+  FailureOr<BlockEntries> entries =
+      getBlockEntries(*this, importance.getDims().back());
+  if (failed(entries) || failed(verifyTop(*this)) ||
+      failed(verifySharedHeads(*this, rows.back())) ||
+      failed(verifyCount(*this, rows)))
+    return failure();
+  SelectionType result = getResult().getType();
+  if (result.getBlock() != entries->block || result.getOf() != entries->of)
+    return emitOpError("expected a selection of blocks of ")
+           << entries->block << " tokens of '" << entries->of
+           << "', which the importance is of, found blocks of "
+           << result.getBlock() << " tokens of '" << result.getOf().getValue()
+           << "'";
+  if (result.getDims() != rows)
+    return emitOpError("expected a selection for each row of the importance, ")
+           << toString(rows) << ", found " << toString(result.getDims());
+  return success();
+}
+
+LogicalResult TopKOp::verifyRegions() {
+  return verifyClause(*this, Clause::Mask, getMask());
+}
+
+//===----------------------------------------------------------------------===//
+// DeclareSelectionOp, IndicesOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult DeclareSelectionOp::verify() {
+  NamedTensorType indices = getIndices().getType();
+  Type element = indices.getElementType();
+  if (!element.isInteger(32) && !element.isInteger(64))
+    return emitOpError("expected block indices of i32 or i64, found ")
+           << element;
+  ArrayRef<Attribute> dims = indices.getDims();
+  if (dims.size() != (indices.isRagged() ? 3u : 4u))
+    return emitOpError("expected block indices of [batch, tokens, heads, "
+                       "indices] or [ragged tokens, heads, indices], found ")
+           << toString(dims);
+  SelectionType result = getResult().getType();
+  auto top = dyn_cast<IntegerAttr>(dims.back());
+  if (!top || top.getInt() != result.getTop())
+    return emitOpError("expected as many indices for each row as the "
+                       "selection's top = ")
+           << result.getTop() << ", found '" << toString(dims.back())
+           << "'; make it a compile-time integer";
+  if (result.getDims() != dims.drop_back())
+    return emitOpError("expected a selection for each row of indices, ")
+           << toString(dims.drop_back()) << ", found "
+           << toString(result.getDims());
+  return expectKernelDim(*this, result.getOf());
+}
+
+LogicalResult IndicesOp::verify() {
+  SelectionType selection = getSelection().getType();
+  SmallVector<Attribute> dims(selection.getDims());
+  dims.push_back(
+      IntegerAttr::get(IntegerType::get(getContext(), 64), selection.getTop()));
+  return expectTensor(*this, "the indices", getResult().getType(), dims,
+                      IntegerType::get(getContext(), 32),
+                      "there are top of them for each row");
+}
