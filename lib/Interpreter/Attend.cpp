@@ -1,0 +1,205 @@
+//===- Attend.cpp - nsa.attend and nsa.merge ------------------------------===//
+
+#include "Evaluate.h"
+#include "Parallel.h"
+#include "Scoring.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::interpreter;
+
+namespace {
+
+/// What the rows of an attend share.
+struct Attention {
+  Scoring scoring;
+  const TensorValue *value;
+  int64_t valueDepth;
+  Clause normalize, sink;
+};
+
+/// Computes the output and the log-sum-exp of one query row after the other.
+class AttendRow {
+public:
+  AttendRow(const Attention &attention, AttendResult &result)
+      : attention(attention), result(result), scorer(attention.scoring),
+        normalize(attention.normalize, /*lanes=*/1),
+        sink(attention.sink, /*lanes=*/1) {}
+
+  llvm::Error run(int64_t row);
+
+private:
+  llvm::Expected<double> runSoftmax(const Position &position);
+  llvm::Error runWeighted(const Position &position,
+                          MutableArrayRef<double> out);
+  void addValues(const Position &position, MutableArrayRef<double> out);
+
+  const Attention &attention;
+  AttendResult &result;
+  RowScorer scorer;
+  ClauseRunner normalize, sink;
+  std::vector<double> weights;
+};
+
+} // namespace
+
+/// log Σ exp x. NaN if any is NaN; else +inf if any is.
+static double logSumExp(ArrayRef<double> values) {
+  double most = absent;
+  for (double x : values) {
+    if (std::isnan(x))
+      return x;
+    most = std::max(most, x);
+  }
+  if (std::isinf(most))
+    return most;
+  double sum = 0;
+  for (double x : values)
+    sum += std::exp(x - most);
+  return most + std::log(sum);
+}
+
+/// Leaves p_j = exp(s_j - lse) in `weights`; returns lse.
+llvm::Expected<double> AttendRow::runSoftmax(const Position &position) {
+  ArrayRef<double> scores = scorer.getScores();
+  weights.assign(scores.begin(), scores.end());
+  if (!sink.isEmpty()) {
+    sink.setPosition(position);
+    llvm::Expected<double> logit = sink.runRow();
+    if (!logit)
+      return logit;
+    weights.push_back(*logit);
+  }
+  double lse = logSumExp(weights);
+  weights.resize(scores.size());
+  for (double &weight : weights)
+    weight = std::exp(weight - lse);
+  return lse;
+}
+
+/// o = Σ w_j v_j / normalize; 0 where no key takes part.
+llvm::Error AttendRow::runWeighted(const Position &position,
+                                   MutableArrayRef<double> out) {
+  if (llvm::Error error = scorer.runWeight(weights))
+    return error;
+  addValues(position, out);
+  if (normalize.isEmpty() || weights.empty())
+    return llvm::Error::success();
+  double sum = 0;
+  for (double weight : weights)
+    sum += weight;
+  normalize.setPosition(position);
+  llvm::Expected<double> divisor =
+      normalize.runNormalize(sum, scorer.getNumVisible());
+  if (!divisor)
+    return divisor.takeError();
+  for (double &x : out)
+    x /= *divisor;
+  return llvm::Error::success();
+}
+
+/// out = Σ weights_j v_j over the keys that take part.
+void AttendRow::addValues(const Position &position,
+                          MutableArrayRef<double> out) {
+  const Scoring &scoring = attention.scoring;
+  int64_t depth = attention.valueDepth;
+  int64_t first = scoring.keyRows.getStart(position.b);
+  int64_t head = scoring.getKeyHead(position.h);
+  double *sums = out.data();
+  for (auto [j, weight] : llvm::zip_equal(scorer.getKeys(), weights)) {
+    const double *value = attention.value->reals.data() +
+                          ((first + j) * scoring.keyHeads + head) * depth;
+    for (int64_t d = 0; d < depth; ++d)
+      sums[d] += weight * value[d];
+  }
+}
+
+llvm::Error AttendRow::run(int64_t row) {
+  const Scoring &scoring = attention.scoring;
+  Position position = scoring.getPosition(row);
+  for (position.h = 0; position.h < scoring.queryHeads; ++position.h) {
+    if (llvm::Error error = scorer.run(row, position))
+      return error;
+    int64_t index = row * scoring.queryHeads + position.h;
+    auto out = MutableArrayRef<double>(result.output.reals)
+                   .slice(index * attention.valueDepth, attention.valueDepth);
+    if (!scoring.weight.isEmpty()) {
+      if (llvm::Error error = runWeighted(position, out))
+        return error;
+      continue;
+    }
+    llvm::Expected<double> lse = runSoftmax(position);
+    if (!lse)
+      return lse.takeError();
+    addValues(position, out);
+    result.lse.reals[index] = *lse;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<AttendResult>
+nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
+  llvm::Expected<Scoring> scoring = Scoring::create(op, context);
+  if (!scoring)
+    return scoring.takeError();
+  llvm::Expected<Clause> normalize =
+      Clause::compile(nsa::Clause::Normalize, op.getNormalize(), context);
+  if (!normalize)
+    return normalize.takeError();
+  llvm::Expected<Clause> sink =
+      Clause::compile(nsa::Clause::Sink, op.getSink(), context);
+  if (!sink)
+    return sink.takeError();
+
+  AttendResult result;
+  auto outputType = cast<nsa::NamedTensorType>(op.getOutput().getType());
+  SmallVector<int64_t> shape =
+      context.environment.getShape(outputType.getDims());
+  result.output = TensorValue::makeReal(shape);
+  result.lse = TensorValue::makeReal(ArrayRef(shape).drop_back(), absent);
+
+  Attention attention{.scoring = std::move(*scoring),
+                      .value = &context.getTensor(op.getValue()),
+                      .valueDepth = shape.back(),
+                      .normalize = std::move(*normalize),
+                      .sink = std::move(*sink)};
+  auto makeWorker = [&]() -> RowWorker {
+    auto worker = std::make_shared<AttendRow>(attention, result);
+    return [worker](int64_t row) { return worker->run(row); };
+  };
+  if (llvm::Error error = forEachRow(attention.scoring.queryRows.getNumRows(),
+                                     context.threads, makeWorker))
+    return std::move(error);
+  return result;
+}
+
+/// lse = log Σ exp lse_k, o = Σ exp(lse_k - lse) o_k. A branch that sees
+/// nothing and has no sink takes no part.
+llvm::Expected<AttendResult>
+nsacc::interpreter::evaluateMerge(nsa::MergeOp op, const Context &context) {
+  SmallVector<const TensorValue *> outputs, lses;
+  for (auto [output, lse] : llvm::zip_equal(op.getOutputs(), op.getLses())) {
+    outputs.push_back(&context.getTensor(output));
+    lses.push_back(&context.getTensor(lse));
+  }
+  AttendResult result;
+  result.output = TensorValue::makeReal(outputs.front()->shape);
+  result.lse = TensorValue::makeReal(lses.front()->shape);
+  int64_t depth = result.output.shape.back();
+  for (size_t row = 0, e = result.lse.reals.size(); row != e; ++row) {
+    SmallVector<double> branches = llvm::map_to_vector(
+        lses, [&](const TensorValue *lse) { return lse->reals[row]; });
+    double lse = logSumExp(branches);
+    result.lse.reals[row] = lse;
+    double *out = result.output.reals.data() + row * depth;
+    for (auto [branch, output] : llvm::zip_equal(branches, outputs)) {
+      if (branch == absent)
+        continue;
+      double weight = std::exp(branch - lse);
+      for (int64_t d = 0; d < depth; ++d)
+        out[d] += weight * output->reals[row * depth + d];
+    }
+  }
+  return result;
+}

@@ -1,0 +1,29 @@
+//===- Context.h - The state of a running kernel ----------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_INTERPRETER_CONTEXT_H
+#define NSACC_LIB_INTERPRETER_CONTEXT_H
+
+#include "Environment.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace nsacc::interpreter {
+
+struct Context {
+  Environment environment;
+  unsigned threads = 1;
+  llvm::DenseMap<mlir::Value, std::shared_ptr<const TensorValue>> tensors{};
+  llvm::DenseMap<mlir::Value, std::shared_ptr<const SelectionValue>>
+      selections{};
+
+  const TensorValue &getTensor(mlir::Value value) const {
+    return *tensors.find(value)->second;
+  }
+  const SelectionValue &getSelection(mlir::Value value) const {
+    return *selections.find(value)->second;
+  }
+};
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_LIB_INTERPRETER_CONTEXT_H

@@ -1,0 +1,39 @@
+//===- Evaluate.h - The meaning of each op of the nsa dialect ---*- C++ -*-===//
+
+#ifndef NSACC_LIB_INTERPRETER_EVALUATE_H
+#define NSACC_LIB_INTERPRETER_EVALUATE_H
+
+#include "Context.h"
+#include "NSA/IR/NSAOps.h"
+
+namespace nsacc::interpreter {
+
+/// An attention's output and, for softmax, its log-sum-exp.
+struct AttendResult {
+  TensorValue output, lse;
+};
+
+llvm::Expected<TensorValue> evaluatePool(nsa::PoolOp op,
+                                         const Context &context);
+llvm::Expected<AttendResult> evaluateAttend(nsa::AttendOp op,
+                                            const Context &context);
+llvm::Expected<AttendResult> evaluateMerge(nsa::MergeOp op,
+                                           const Context &context);
+llvm::Expected<TensorValue> evaluateImportance(nsa::ImportanceOp op,
+                                               const Context &context);
+llvm::Expected<TensorValue> evaluateBlocks(nsa::BlocksOp op,
+                                           const Context &context);
+llvm::Expected<TensorValue> evaluateMap(nsa::MapOp op, const Context &context);
+llvm::Expected<SelectionValue> evaluateTopK(nsa::TopKOp op,
+                                            const Context &context);
+llvm::Expected<SelectionValue>
+evaluateDeclareSelection(nsa::DeclareSelectionOp op, const Context &context);
+TensorValue evaluateIndices(nsa::IndicesOp op, const Context &context);
+
+/// Fails where the declared dimension doesn't have the size of its input.
+llvm::Error checkDeclaredBlocks(nsa::DeclareBlocksOp op,
+                                const Context &context);
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_LIB_INTERPRETER_EVALUATE_H

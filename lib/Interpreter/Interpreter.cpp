@@ -1,0 +1,181 @@
+//===- Interpreter.cpp - The meaning of nsa programs, executable ----------===//
+
+#include "nsacc/Interpreter/Interpreter.h"
+#include "Evaluate.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Threading.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::interpreter;
+
+namespace {
+
+/// Runs the ops of a kernel one after the other.
+class Interpreter {
+public:
+  Interpreter(Context context, const Options &options)
+      : context(std::move(context)), options(options) {}
+
+  void setInputs(nsa::KernelOp kernel, ArrayRef<Tensor> inputs);
+  llvm::Error run(Operation &op);
+  std::vector<Tensor> getResults(nsa::KernelOp kernel);
+
+private:
+  void set(Value value, TensorValue tensor);
+  llvm::Error set(Value value, llvm::Expected<TensorValue> tensor);
+  llvm::Error set(Value value, llvm::Expected<SelectionValue> selection);
+  llvm::Error set(Value output, Value lse, llvm::Expected<AttendResult> result);
+
+  Context context;
+  const Options &options;
+};
+
+} // namespace
+
+static DType getDType(Type type) {
+  if (type.isInteger(1))
+    return DType::Bool;
+  if (type.isInteger(32))
+    return DType::I32;
+  if (type.isInteger(64))
+    return DType::I64;
+  if (type.isF16())
+    return DType::F16;
+  return type.isBF16() ? DType::BF16 : DType::F32;
+}
+
+void Interpreter::setInputs(nsa::KernelOp kernel, ArrayRef<Tensor> inputs) {
+  for (auto [argument, input] :
+       llvm::zip_equal(kernel.getBody().getArguments(), inputs)) {
+    auto tensor = std::make_shared<TensorValue>();
+    tensor->shape.assign(input.getShape().begin(), input.getShape().end());
+    if (isReal(input.getDType()))
+      tensor->reals = input.toReals();
+    else
+      tensor->integers = input.toIntegers();
+    context.tensors[argument] = std::move(tensor);
+  }
+}
+
+/// With roundStorage, what an op yields has the precision of its element type.
+void Interpreter::set(Value value, TensorValue tensor) {
+  Type type = cast<nsa::NamedTensorType>(value.getType()).getElementType();
+  if (options.roundStorage)
+    for (double &x : tensor.reals)
+      x = roundTo(getDType(type), x);
+  context.tensors[value] = std::make_shared<TensorValue>(std::move(tensor));
+}
+
+llvm::Error Interpreter::set(Value value, llvm::Expected<TensorValue> tensor) {
+  if (!tensor)
+    return tensor.takeError();
+  set(value, std::move(*tensor));
+  return llvm::Error::success();
+}
+
+llvm::Error Interpreter::set(Value value,
+                             llvm::Expected<SelectionValue> selection) {
+  if (!selection)
+    return selection.takeError();
+  context.selections[value] =
+      std::make_shared<SelectionValue>(std::move(*selection));
+  return llvm::Error::success();
+}
+
+llvm::Error Interpreter::set(Value output, Value lse,
+                             llvm::Expected<AttendResult> result) {
+  if (!result)
+    return result.takeError();
+  set(output, std::move(result->output));
+  if (lse)
+    set(lse, std::move(result->lse));
+  return llvm::Error::success();
+}
+
+llvm::Error Interpreter::run(Operation &op) {
+  return llvm::TypeSwitch<Operation *, llvm::Error>(&op)
+      .Case([&](nsa::PoolOp op) {
+        return set(op.getResult(), evaluatePool(op, context));
+      })
+      .Case([&](nsa::DeclarePooledOp op) {
+        context.tensors[op.getResult()] = context.tensors.at(op.getInput());
+        return llvm::Error::success();
+      })
+      .Case([&](nsa::AttendOp op) {
+        return set(op.getOutput(), op.getLse(), evaluateAttend(op, context));
+      })
+      .Case([&](nsa::MergeOp op) {
+        return set(op.getOutput(), op.getLse(), evaluateMerge(op, context));
+      })
+      .Case([&](nsa::ImportanceOp op) {
+        return set(op.getResult(), evaluateImportance(op, context));
+      })
+      .Case([&](nsa::BlocksOp op) {
+        return set(op.getResult(), evaluateBlocks(op, context));
+      })
+      .Case([&](nsa::DeclareBlocksOp op) {
+        context.tensors[op.getResult()] = context.tensors.at(op.getInput());
+        return checkDeclaredBlocks(op, context);
+      })
+      .Case([&](nsa::TopKOp op) {
+        return set(op.getResult(), evaluateTopK(op, context));
+      })
+      .Case([&](nsa::DeclareSelectionOp op) {
+        return set(op.getResult(), evaluateDeclareSelection(op, context));
+      })
+      .Case([&](nsa::IndicesOp op) {
+        set(op.getResult(), evaluateIndices(op, context));
+        return llvm::Error::success();
+      })
+      .Case([&](nsa::MapOp op) {
+        return set(op.getResult(), evaluateMap(op, context));
+      })
+      .Default([](Operation *op) -> llvm::Error {
+        // Scalar code is compiled into the regions that use it.
+        if (isa<nsa::ReturnOp, nsa::DimOp, nsa::TableReadOp>(op) ||
+            isa<arith::ArithDialect, math::MathDialect>(op->getDialect()))
+          return llvm::Error::success();
+        return makeError("the oracle can't run '" +
+                         op->getName().getStringRef() + "'");
+      });
+}
+
+std::vector<Tensor> Interpreter::getResults(nsa::KernelOp kernel) {
+  std::vector<Tensor> results;
+  Operation *terminator = kernel.getBody().front().getTerminator();
+  for (auto [value, type] :
+       llvm::zip_equal(terminator->getOperands(), kernel.getResultTypes())) {
+    const TensorValue &tensor = context.getTensor(value);
+    DType dtype = getDType(cast<nsa::NamedTensorType>(type).getElementType());
+    if (options.keepF64 && isReal(dtype))
+      dtype = DType::F64;
+    results.push_back(Tensor::zeros(dtype, tensor.shape));
+    if (isReal(dtype))
+      results.back().setReals(tensor.reals);
+    else
+      results.back().setIntegers(tensor.integers);
+  }
+  return results;
+}
+
+llvm::Expected<std::vector<Tensor>>
+nsacc::interpreter::run(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
+                        const Options &options) {
+  llvm::Expected<Environment> environment = Environment::create(kernel, inputs);
+  if (!environment)
+    return environment.takeError();
+  unsigned threads = options.threads;
+  if (threads == 0)
+    threads = llvm::hardware_concurrency().compute_thread_count();
+  Interpreter interpreter(
+      Context{.environment = std::move(*environment), .threads = threads},
+      options);
+  interpreter.setInputs(kernel, inputs);
+  for (Operation &op : kernel.getBody().front())
+    if (llvm::Error error = interpreter.run(op))
+      return std::move(error);
+  return interpreter.getResults(kernel);
+}

@@ -1,0 +1,44 @@
+//===- Reduction.h - Reductions of importance -------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_INTERPRETER_REDUCTION_H
+#define NSACC_LIB_INTERPRETER_REDUCTION_H
+
+#include "Values.h"
+#include <cmath>
+
+namespace nsacc::interpreter {
+
+enum class Reduce { Sum, Mean, Max };
+
+/// Reduces present entries; absent if there is none. NaN if any entry is NaN.
+class Reduction {
+public:
+  explicit Reduction(Reduce kind) : kind(kind) {}
+
+  void add(double entry, double factor = 1) {
+    if (entry == absent)
+      return;
+    double x = entry * factor;
+    if (count++ == 0)
+      value = x;
+    else if (kind != Reduce::Max)
+      value += x;
+    else if (!std::isnan(value) && !(x <= value))
+      value = x;
+  }
+
+  double get() const {
+    if (count == 0)
+      return absent;
+    return kind == Reduce::Mean ? value / count : value;
+  }
+
+private:
+  Reduce kind;
+  int64_t count = 0;
+  double value = 0;
+};
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_LIB_INTERPRETER_REDUCTION_H

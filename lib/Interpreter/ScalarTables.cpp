@@ -1,0 +1,123 @@
+//===- ScalarTables.cpp - Dimensions and table reads in scalar code -------===//
+
+#include "Context.h"
+#include "NSA/IR/NSAOps.h"
+#include "ScalarOps.h"
+#include "llvm/Support/InterleavedRange.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::interpreter;
+
+llvm::Expected<StepFunction>
+nsacc::interpreter::makeDimStep(Operation *op, unsigned result,
+                                const Context &context) {
+  const Environment *environment = &context.environment;
+  std::string name = cast<nsa::DimOp>(op).getDim().str();
+  return StepFunction([=](Frame &frame) {
+    std::fill_n(frame.getRegister<int64_t>(result), frame.getLanes(),
+                environment->getLength(name, frame.getBatchRow()));
+  });
+}
+
+namespace {
+
+/// A tensor from which scalar code reads single elements.
+struct Table {
+  std::string name;
+  SmallVector<std::string> dimNames;
+  SmallVector<int64_t> sizes;
+  /// Where the batch rows of a packed first dimension start.
+  std::optional<RowOffsets> rows;
+
+  /// The flat position of an element; -1 behind an index that is out of range.
+  int64_t find(ArrayRef<int64_t> indices, int64_t row) const;
+  std::string describe(ArrayRef<int64_t> indices, int64_t row) const;
+
+private:
+  int64_t getSize(unsigned dim, int64_t row) const {
+    return dim == 0 && rows ? rows->getLength(row) : sizes[dim];
+  }
+};
+
+} // namespace
+
+int64_t Table::find(ArrayRef<int64_t> indices, int64_t row) const {
+  if (rows && (row < 0 || row >= rows->getBatch()))
+    return -1;
+  int64_t position = 0;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    if (index < 0 || index >= getSize(dim, row))
+      return -1;
+    int64_t start = dim == 0 && rows ? rows->getStart(row) : 0;
+    position = position * sizes[dim] + start + index;
+  }
+  return position;
+}
+
+std::string Table::describe(ArrayRef<int64_t> indices, int64_t row) const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "table '" << name << "' is read at [" << llvm::interleaved(indices)
+     << "]";
+  if (rows && (row < 0 || row >= rows->getBatch())) {
+    os << " of batch row " << row << ", but there are " << rows->getBatch();
+    return text;
+  }
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    int64_t size = getSize(dim, row);
+    if (index >= 0 && index < size)
+      continue;
+    os << ", but dimension " << dimNames[dim] << " has size " << size;
+    break;
+  }
+  return text;
+}
+
+template <typename T>
+static StepFunction makeRead(Table table, const std::vector<T> &data,
+                             unsigned result, SmallVector<unsigned> indices,
+                             std::optional<unsigned> row) {
+  return [=, &data](Frame &frame) {
+    T *out = frame.getRegister<T>(result);
+    SmallVector<const int64_t *, 4> columns;
+    for (unsigned index : indices)
+      columns.push_back(frame.getRegister<int64_t>(index));
+    const int64_t *rows = row ? frame.getRegister<int64_t>(*row) : nullptr;
+    SmallVector<int64_t, 4> at(columns.size());
+    for (size_t lane = 0, e = frame.getLanes(); lane != e; ++lane) {
+      for (auto [index, column] : llvm::zip_equal(at, columns))
+        index = column[lane];
+      int64_t batchRow = rows ? rows[lane] : frame.getBatchRow();
+      int64_t position = table.find(at, batchRow);
+      if (position < 0)
+        frame.fault(lane, [&] { return table.describe(at, batchRow); });
+      out[lane] = position < 0 ? T() : data[position];
+    }
+  };
+}
+
+llvm::Expected<StepFunction>
+nsacc::interpreter::makeTableReadStep(Operation *op, unsigned result,
+                                      ArrayRef<unsigned> operands,
+                                      const Context &context) {
+  auto read = cast<nsa::TableReadOp>(op);
+  auto type = cast<nsa::NamedTensorType>(read.getTable().getType());
+  Table table;
+  table.name = getProgramName(read.getTable());
+  table.dimNames = llvm::map_to_vector(
+      type.getDims(), [](Attribute dim) { return nsa::toString(dim); });
+  table.sizes = context.environment.getShape(type.getDims());
+  if (type.isRagged())
+    table.rows = context.environment.getRows(type.getDims());
+
+  SmallVector<unsigned> indices(operands.take_front(read.getIndices().size()));
+  std::optional<unsigned> row;
+  if (read.getRow())
+    row = operands.back();
+  if (isa<FloatType>(type.getElementType()))
+    return makeRead(std::move(table), context.getTensor(read.getTable()).reals,
+                    result, std::move(indices), row);
+  return makeRead(std::move(table), context.getTensor(read.getTable()).integers,
+                  result, std::move(indices), row);
+}

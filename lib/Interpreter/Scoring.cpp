@@ -1,0 +1,202 @@
+//===- Scoring.cpp - The keys that queries see, and their scores ----------===//
+
+#include "Scoring.h"
+#include "NSA/IR/NSAOps.h"
+#include <cmath>
+#include <numeric>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::interpreter;
+
+//===----------------------------------------------------------------------===//
+// Set-up
+//===----------------------------------------------------------------------===//
+
+/// Factors of q·k by batch entry: `scale`, or depth^-0.5.
+static llvm::Expected<std::vector<double>>
+computeScale(nsa::ScoringOpInterface op, int64_t depth, int64_t batch,
+             const Context &context) {
+  std::vector<double> scale(batch, 1 / std::sqrt(double(depth)));
+  llvm::Expected<Clause> clause =
+      Clause::compile(nsa::Clause::Scale, op.getScale(), context);
+  if (!clause)
+    return clause.takeError();
+  if (clause->isEmpty())
+    return scale;
+  ClauseRunner runner(*clause, /*lanes=*/1);
+  for (int64_t b = 0; b < batch; ++b) {
+    runner.setPosition({.b = b});
+    llvm::Expected<double> value = runner.runRow();
+    if (!value)
+      return value.takeError();
+    scale[b] = *value;
+  }
+  return scale;
+}
+
+llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
+                                        const Context &context) {
+  const Environment &environment = context.environment;
+  auto queryType = cast<nsa::NamedTensorType>(op.getQuery().getType());
+  auto keyType = cast<nsa::NamedTensorType>(op.getKey().getType());
+  ArrayRef<Attribute> queryDims = queryType.getDims(),
+                      keyDims = keyType.getDims();
+  RowOffsets queryRows = environment.getRows(queryDims);
+  int64_t depth = environment.getSize(queryDims.back());
+  int64_t batch = queryRows.getBatch();
+
+  llvm::Expected<std::vector<double>> scale =
+      computeScale(op, depth, batch, context);
+  if (!scale)
+    return scale.takeError();
+  llvm::Expected<Clause> mask =
+      Clause::compile(nsa::Clause::Mask, op.getMask(), context);
+  if (!mask)
+    return mask.takeError();
+  llvm::Expected<Clause> score =
+      Clause::compile(nsa::Clause::Score, op.getScore(), context);
+  if (!score)
+    return score.takeError();
+  llvm::Expected<Clause> weight =
+      Clause::compile(nsa::Clause::Weight, op.getWeight(), context);
+  if (!weight)
+    return weight.takeError();
+
+  std::vector<int64_t> tokens;
+  Attribute sequence = keyDims[keyType.isRagged() ? 0 : 1];
+  for (int64_t b = 0; b < batch; ++b)
+    tokens.push_back(environment.getTokens(sequence, b));
+
+  Scoring scoring{.query = &context.getTensor(op.getQuery()),
+                  .key = &context.getTensor(op.getKey()),
+                  .queryRows = std::move(queryRows),
+                  .keyRows = environment.getRows(keyDims),
+                  .queryHeads =
+                      environment.getSize(queryDims.drop_back().back()),
+                  .keyHeads = environment.getSize(keyDims.drop_back().back()),
+                  .depth = depth,
+                  .tokens = std::move(tokens),
+                  .scale = std::move(*scale),
+                  .mask = std::move(*mask),
+                  .score = std::move(*score),
+                  .weight = std::move(*weight)};
+  if (Value selection = op.getSelection()) {
+    scoring.selection = &context.getSelection(selection);
+    scoring.block = cast<nsa::SelectionType>(selection.getType()).getBlock();
+  }
+  return scoring;
+}
+
+Position Scoring::getPosition(int64_t row) const {
+  int64_t b = queryRows.findBatch(row);
+  int64_t t = row - queryRows.getStart(b);
+  // Queries are the last of the tokens.
+  return {.b = b, .t = t, .i = t + tokens[b] - queryRows.getLength(b)};
+}
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+RowScorer::RowScorer(const Scoring &scoring)
+    : scoring(scoring), mask(scoring.mask, lanesAtATime),
+      score(scoring.score, lanesAtATime), weight(scoring.weight, lanesAtATime) {
+}
+
+/// The keys of the selected blocks, or all keys.
+void RowScorer::findCandidates(int64_t row, const Position &position) {
+  int64_t numKeys = scoring.keyRows.getLength(position.b);
+  const SelectionValue *selection = scoring.selection;
+  if (!selection) {
+    candidates.resize(numKeys);
+    std::iota(candidates.begin(), candidates.end(), 0);
+    return;
+  }
+  candidates.clear();
+  int64_t perHead = scoring.queryHeads / selection->heads;
+  for (int64_t block : selection->get(row, position.h / perHead)) {
+    if (block < 0)
+      break;
+    int64_t begin = block * scoring.block;
+    int64_t end = std::min(begin + scoring.block, numKeys);
+    for (int64_t j = begin; j < end; ++j)
+      candidates.push_back(j);
+  }
+}
+
+llvm::Error RowScorer::findVisible() {
+  if (mask.isEmpty()) {
+    visible = candidates;
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = mask.run(candidates, holds))
+    return error;
+  visible.clear();
+  for (auto [j, isVisible] : llvm::zip_equal(candidates, holds))
+    if (isVisible)
+      visible.push_back(j);
+  return llvm::Error::success();
+}
+
+/// Eight partial sums, always added in the same order.
+static double dot(const double *x, const double *y, int64_t size) {
+  double sums[8] = {};
+  int64_t index = 0;
+  for (; index + 8 <= size; index += 8)
+    for (int64_t lane = 0; lane < 8; ++lane)
+      sums[lane] += x[index + lane] * y[index + lane];
+  for (int64_t lane = 0; index < size; ++index, ++lane)
+    sums[lane] += x[index] * y[index];
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
+         ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+/// s = scale · q·k
+void RowScorer::findScores(int64_t row, const Position &position) {
+  int64_t depth = scoring.depth;
+  const double *query = scoring.query->reals.data() +
+                        (row * scoring.queryHeads + position.h) * depth;
+  const double *keyRow =
+      scoring.key->reals.data() +
+      (scoring.keyRows.getStart(position.b) * scoring.keyHeads +
+       scoring.getKeyHead(position.h)) *
+          depth;
+  double scale = scoring.scale[position.b];
+  scores.resize(visible.size());
+  for (auto [s, j] : llvm::zip_equal(scores, visible))
+    s = scale * dot(query, keyRow + j * scoring.keyHeads * depth, depth);
+}
+
+llvm::Error RowScorer::run(int64_t row, const Position &position) {
+  if (!mask.isEmpty())
+    mask.setPosition(position);
+  findCandidates(row, position);
+  if (llvm::Error error = findVisible())
+    return error;
+  findScores(row, position);
+
+  if (!score.isEmpty()) {
+    score.setPosition(position);
+    if (llvm::Error error = score.run(visible, scores, changed))
+      return error;
+    std::swap(scores, changed);
+  }
+  if (!weight.isEmpty())
+    weight.setPosition(position);
+
+  // A score of -inf has no weight: such a key doesn't take part.
+  keys.clear();
+  for (size_t index = 0, e = visible.size(); index != e; ++index) {
+    if (scores[index] == absent)
+      continue;
+    scores[keys.size()] = scores[index];
+    keys.push_back(visible[index]);
+  }
+  scores.resize(keys.size());
+  return llvm::Error::success();
+}
+
+llvm::Error RowScorer::runWeight(std::vector<double> &weights) {
+  return weight.run(keys, scores, weights);
+}

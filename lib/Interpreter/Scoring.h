@@ -1,0 +1,71 @@
+//===- Scoring.h - The keys that queries see, and their scores --*- C++ -*-===//
+
+#ifndef NSACC_LIB_INTERPRETER_SCORING_H
+#define NSACC_LIB_INTERPRETER_SCORING_H
+
+#include "Clause.h"
+#include "Context.h"
+
+namespace nsacc::nsa {
+class ScoringOpInterface;
+} // namespace nsacc::nsa
+
+namespace nsacc::interpreter {
+
+/// Keys that a clause is evaluated for at a time.
+inline constexpr size_t lanesAtATime = 512;
+
+/// What attend and importance have in common (spec, "Meaning"): the scores of
+/// the visible pairs of queries and keys. No state: shared by threads.
+struct Scoring {
+  static llvm::Expected<Scoring> create(nsa::ScoringOpInterface op,
+                                        const Context &context);
+
+  const TensorValue *query, *key;
+  RowOffsets queryRows, keyRows;
+  int64_t queryHeads, keyHeads, depth;
+  /// By batch entry: tokens behind the keys, and the factor of q·k.
+  std::vector<int64_t> tokens;
+  std::vector<double> scale;
+  /// Blocks that the rows may see, if any.
+  const SelectionValue *selection = nullptr;
+  int64_t block = 0;
+  Clause mask, score, weight;
+
+  int64_t getKeyHead(int64_t queryHead) const {
+    return queryHead / (queryHeads / keyHeads);
+  }
+  /// The position of a packed query row; its head is 0.
+  Position getPosition(int64_t row) const;
+};
+
+/// Evaluates one (query row, query head) after the other.
+class RowScorer {
+public:
+  explicit RowScorer(const Scoring &scoring);
+
+  /// Finds the keys that take part and their scores behind the `score` clause.
+  llvm::Error run(int64_t row, const Position &position);
+
+  /// Keys with `where` and `in`, which `normalize` counts as `visible`.
+  int64_t getNumVisible() const { return visible.size(); }
+  /// Visible keys whose score isn't -inf, ascending, within their batch entry.
+  llvm::ArrayRef<int64_t> getKeys() const { return keys; }
+  llvm::ArrayRef<double> getScores() const { return scores; }
+  /// The `weight` clause for these keys.
+  llvm::Error runWeight(std::vector<double> &weights);
+
+private:
+  void findCandidates(int64_t row, const Position &position);
+  llvm::Error findVisible();
+  void findScores(int64_t row, const Position &position);
+
+  const Scoring &scoring;
+  ClauseRunner mask, score, weight;
+  std::vector<int64_t> candidates, visible, keys, holds;
+  std::vector<double> scores, changed;
+};
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_LIB_INTERPRETER_SCORING_H
