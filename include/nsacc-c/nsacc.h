@@ -1,0 +1,309 @@
+/*===- nsacc-c/nsacc.h - C interface of nsacc -----------------------*- C
+-*-===*\
+|* *|
+|* Compiles attention programs and runs them on tensors in host memory. *|
+|* *|
+|* Handles are opaque and belong to the caller, who destroys them; destroying *|
+|* NULL does nothing. Strings are UTF-8, end in NUL, and live as long as the *|
+|* handle that gave them. Functions that can fail return a status and, where *|
+|* `error` isn't NULL, hand out an error object then (NULL when they succeed).
+*|
+|* An index out of range gives NULL or 0. *|
+|* *|
+|* Every function may be called from any thread. Programs, errors and shapes *|
+|* don't change once made, so threads may share them; options belong to one *|
+|* thread at a time. *|
+|* *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef NSACC_C_NSACC_H
+#define NSACC_C_NSACC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NSACC_API __attribute__((visibility("default")))
+
+/** Raised when a program compiled against an older header can't run with a
+ * newer library. Functions and enumerators may be added without raising it. */
+#define NSACC_ABI_VERSION 1
+
+/** The NSACC_ABI_VERSION that the library was built with. */
+NSACC_API uint32_t nsacc_abi_version(void);
+/** "0.1.0" */
+NSACC_API const char *nsacc_version(void);
+/** The version of LLVM inside of the library. */
+NSACC_API const char *nsacc_llvm_version(void);
+
+/** What nsacc_options_set_target takes. */
+NSACC_API size_t nsacc_num_targets(void);
+NSACC_API const char *nsacc_target_name(size_t index);
+
+/** The environment variables of nsacc. Tools read them; of this library's
+ * functions only nsacc_threads_from_environment does. */
+NSACC_API size_t nsacc_num_variables(void);
+NSACC_API const char *nsacc_variable_name(size_t index);
+NSACC_API const char *nsacc_variable_description(size_t index);
+
+/*===-- Errors
+ * ----------------------------------------------------------------*/
+
+typedef enum nsacc_status {
+  NSACC_OK = 0,
+  /** The program, its parameters or its tensors are wrong. */
+  NSACC_ERROR_USER = 1,
+  /** The interface was misused: a NULL handle, an unknown phase, … */
+  NSACC_ERROR_USAGE = 2,
+  /** A mistake in nsacc. */
+  NSACC_ERROR_INTERNAL = 3
+} nsacc_status;
+
+typedef enum nsacc_error_kind {
+  NSACC_ERROR_KIND_COMPILE = 1,  /**< in the program; has diagnostics */
+  NSACC_ERROR_KIND_ARGUMENT = 2, /**< tensors don't fit the program */
+  NSACC_ERROR_KIND_TARGET = 3,   /**< the target is unknown or not there */
+  NSACC_ERROR_KIND_FILE = 4,     /**< a file can't be read */
+  NSACC_ERROR_KIND_USAGE = 5,
+  NSACC_ERROR_KIND_INTERNAL = 6
+} nsacc_error_kind;
+
+typedef enum nsacc_severity {
+  NSACC_SEVERITY_ERROR = 1,
+  NSACC_SEVERITY_WARNING = 2,
+  NSACC_SEVERITY_REMARK = 3,
+  NSACC_SEVERITY_NOTE = 4
+} nsacc_severity;
+
+typedef struct nsacc_error nsacc_error;
+typedef struct nsacc_diagnostic nsacc_diagnostic;
+
+NSACC_API nsacc_status nsacc_error_status(const nsacc_error *error);
+NSACC_API nsacc_error_kind nsacc_error_get_kind(const nsacc_error *error);
+/** One sentence; of several diagnostics, the first error's. */
+NSACC_API const char *nsacc_error_message(const nsacc_error *error);
+/** Everything, as the command line tool prints it: each diagnostic with its
+ * place, the source line, a caret and its notes. */
+NSACC_API const char *nsacc_error_text(const nsacc_error *error);
+NSACC_API size_t nsacc_error_num_diagnostics(const nsacc_error *error);
+NSACC_API const nsacc_diagnostic *
+nsacc_error_diagnostic(const nsacc_error *error, size_t index);
+NSACC_API void nsacc_error_destroy(nsacc_error *error);
+
+NSACC_API nsacc_severity
+nsacc_diagnostic_severity(const nsacc_diagnostic *diagnostic);
+NSACC_API const char *
+nsacc_diagnostic_message(const nsacc_diagnostic *diagnostic);
+/** "" where the diagnostic has no place. */
+NSACC_API const char *nsacc_diagnostic_file(const nsacc_diagnostic *diagnostic);
+/** Lines and columns (in bytes) count from 1; 0 where there is no place. The
+ * end is one behind the last column. */
+NSACC_API uint32_t nsacc_diagnostic_line(const nsacc_diagnostic *diagnostic);
+NSACC_API uint32_t nsacc_diagnostic_column(const nsacc_diagnostic *diagnostic);
+NSACC_API uint32_t
+nsacc_diagnostic_end_line(const nsacc_diagnostic *diagnostic);
+NSACC_API uint32_t
+nsacc_diagnostic_end_column(const nsacc_diagnostic *diagnostic);
+NSACC_API size_t nsacc_diagnostic_num_notes(const nsacc_diagnostic *diagnostic);
+NSACC_API const nsacc_diagnostic *
+nsacc_diagnostic_note(const nsacc_diagnostic *diagnostic, size_t index);
+
+/*===-- Compiling
+ * -------------------------------------------------------------*/
+
+typedef struct nsacc_options nsacc_options;
+typedef struct nsacc_program nsacc_program;
+
+/** NULL if memory is exhausted. */
+NSACC_API nsacc_options *nsacc_options_create(void);
+NSACC_API void nsacc_options_destroy(nsacc_options *options);
+/** The value of a compile-time parameter, spelled as in a program ("64",
+ * "0.5", "true", "f16"). */
+NSACC_API nsacc_status nsacc_options_set_param(nsacc_options *options,
+                                               const char *name,
+                                               const char *value);
+/** Element type of tensors that name none: "bf16" (default), "f16", "f32". */
+NSACC_API nsacc_status nsacc_options_set_dtype(nsacc_options *options,
+                                               const char *dtype);
+/** Which kernel of the source; needed where there are several. */
+NSACC_API nsacc_status nsacc_options_set_kernel(nsacc_options *options,
+                                                const char *kernel);
+/** One of nsacc_target_name; default "oracle". */
+NSACC_API nsacc_status nsacc_options_set_target(nsacc_options *options,
+                                                const char *target);
+
+/** Compiles `length` bytes of source. `file` names it in diagnostics (NULL:
+ * "<source>"); `options` may be NULL. */
+NSACC_API nsacc_status nsacc_compile(const char *source, size_t length,
+                                     const char *file,
+                                     const nsacc_options *options,
+                                     nsacc_program **program,
+                                     nsacc_error **error);
+/** Compiles a file. */
+NSACC_API nsacc_status nsacc_compile_file(const char *path,
+                                          const nsacc_options *options,
+                                          nsacc_program **program,
+                                          nsacc_error **error);
+NSACC_API void nsacc_program_destroy(nsacc_program *program);
+
+/*===-- What a program takes and gives
+ * ----------------------------------------*/
+
+/** Element types. A bool takes one byte, 0 or 1. */
+typedef enum nsacc_dtype {
+  NSACC_DTYPE_BOOL = 1,
+  NSACC_DTYPE_I32 = 2,
+  NSACC_DTYPE_I64 = 3,
+  NSACC_DTYPE_F16 = 4,
+  NSACC_DTYPE_BF16 = 5,
+  NSACC_DTYPE_F32 = 6,
+  NSACC_DTYPE_F64 = 7
+} nsacc_dtype;
+
+typedef enum nsacc_dim_kind {
+  NSACC_DIM_CONSTANT = 1, /**< size */
+  NSACC_DIM_NAMED = 2,    /**< name; bound by the inputs */
+  NSACC_DIM_RAGGED = 3,   /**< the packed rows of dimension name */
+  NSACC_DIM_OFFSETS = 4,  /**< offsets of ragged name: batch rows + 1 */
+  NSACC_DIM_POOL = 5,     /**< windows of len every stride tokens of name */
+  NSACC_DIM_POOLED = 6, /**< declared pooled keys: as many as dimension count */
+  NSACC_DIM_BLOCKS = 7  /**< blocks of block tokens of name */
+} nsacc_dim_kind;
+
+typedef struct nsacc_value nsacc_value;
+typedef struct nsacc_dim nsacc_dim;
+
+/** "i32", "bf16", … */
+NSACC_API const char *nsacc_dtype_name(nsacc_dtype dtype);
+/** Bytes of an element; 0 for no dtype. */
+NSACC_API size_t nsacc_dtype_size(nsacc_dtype dtype);
+
+NSACC_API const char *nsacc_program_kernel(const nsacc_program *program);
+NSACC_API const char *nsacc_program_target(const nsacc_program *program);
+
+/** Compile-time parameters with the values that they got. */
+NSACC_API size_t nsacc_program_num_params(const nsacc_program *program);
+NSACC_API const char *nsacc_program_param_name(const nsacc_program *program,
+                                               size_t index);
+NSACC_API const char *nsacc_program_param_value(const nsacc_program *program,
+                                                size_t index);
+
+/** Inputs in the order of nsacc_program_run; offsets of ragged dimensions last.
+ */
+NSACC_API size_t nsacc_program_num_inputs(const nsacc_program *program);
+NSACC_API const nsacc_value *nsacc_program_input(const nsacc_program *program,
+                                                 size_t index);
+NSACC_API size_t nsacc_program_num_results(const nsacc_program *program);
+NSACC_API const nsacc_value *nsacc_program_result(const nsacc_program *program,
+                                                  size_t index);
+
+NSACC_API const char *nsacc_value_name(const nsacc_value *value);
+NSACC_API nsacc_dtype nsacc_value_dtype(const nsacc_value *value);
+/** As programs spell it: "q: bf16[B, T, HQ, D]". */
+NSACC_API const char *nsacc_value_text(const nsacc_value *value);
+NSACC_API size_t nsacc_value_rank(const nsacc_value *value);
+NSACC_API const nsacc_dim *nsacc_value_dim(const nsacc_value *value,
+                                           size_t index);
+
+/** As programs spell it: "HQ", "ragged T", … */
+NSACC_API const char *nsacc_dim_text(const nsacc_dim *dim);
+NSACC_API nsacc_dim_kind nsacc_dim_get_kind(const nsacc_dim *dim);
+/** "" for constants. */
+NSACC_API const char *nsacc_dim_name(const nsacc_dim *dim);
+/** The dimension that counts declared pooled keys, else "". */
+NSACC_API const char *nsacc_dim_count(const nsacc_dim *dim);
+/** Whether the rows of the batch are packed. */
+NSACC_API int nsacc_dim_is_ragged(const nsacc_dim *dim);
+/** Of constants; else 0. */
+NSACC_API int64_t nsacc_dim_size(const nsacc_dim *dim);
+/** Of pools; else 0. */
+NSACC_API int64_t nsacc_dim_len(const nsacc_dim *dim);
+NSACC_API int64_t nsacc_dim_stride(const nsacc_dim *dim);
+/** Of pools: "drop", "average", "zeros_left", "zeros_right"; else "". */
+NSACC_API const char *nsacc_dim_tail(const nsacc_dim *dim);
+/** Of blocks; else 0. */
+NSACC_API int64_t nsacc_dim_block(const nsacc_dim *dim);
+
+/** Warnings and remarks of the compilation. */
+NSACC_API size_t nsacc_program_num_diagnostics(const nsacc_program *program);
+NSACC_API const nsacc_diagnostic *
+nsacc_program_diagnostic(const nsacc_program *program, size_t index);
+
+/** The program after a phase, as text. */
+NSACC_API size_t nsacc_program_num_phases(const nsacc_program *program);
+NSACC_API const char *nsacc_program_phase_name(const nsacc_program *program,
+                                               size_t index);
+NSACC_API nsacc_status nsacc_program_ir(const nsacc_program *program,
+                                        const char *phase, const char **text,
+                                        nsacc_error **error);
+
+/*===-- Running
+ * ---------------------------------------------------------------*/
+
+/** A tensor in host memory, which stays the caller's. */
+typedef struct nsacc_tensor {
+  /** The first element, aligned to its size. May be NULL where the tensor has
+   * no elements. */
+  void *data;
+  nsacc_dtype dtype;
+  int32_t rank;
+  /** `rank` sizes; may be NULL for rank 0. */
+  const int64_t *shape;
+  /** `rank` distances in elements, also 0 or negative; NULL: row-major. */
+  const int64_t *strides;
+} nsacc_tensor;
+
+typedef struct nsacc_shapes nsacc_shapes;
+typedef struct nsacc_run_options nsacc_run_options;
+
+/** Checks inputs and tells the results' shapes. Reads the elements of offsets
+ * only; the data of other inputs may be NULL. */
+NSACC_API nsacc_status nsacc_program_infer_shapes(const nsacc_program *program,
+                                                  const nsacc_tensor *inputs,
+                                                  size_t num_inputs,
+                                                  nsacc_shapes **shapes,
+                                                  nsacc_error **error);
+NSACC_API size_t nsacc_shapes_rank(const nsacc_shapes *shapes, size_t result);
+/** nsacc_shapes_rank sizes. */
+NSACC_API const int64_t *nsacc_shapes_sizes(const nsacc_shapes *shapes,
+                                            size_t result);
+/** The size that the inputs gave to a named dimension (of a ragged one: its
+ * packed size); -1 for other names. */
+NSACC_API int64_t nsacc_shapes_dim(const nsacc_shapes *shapes,
+                                   const char *name);
+NSACC_API void nsacc_shapes_destroy(nsacc_shapes *shapes);
+
+/** NULL if memory is exhausted. */
+NSACC_API nsacc_run_options *nsacc_run_options_create(void);
+NSACC_API void nsacc_run_options_destroy(nsacc_run_options *options);
+/** 0 (default): as many as the machine has. Results don't depend on it. */
+NSACC_API nsacc_status nsacc_run_options_set_threads(nsacc_run_options *options,
+                                                     uint32_t threads);
+/** The value of NSACC_THREADS, 0 where it isn't set. */
+NSACC_API nsacc_status nsacc_threads_from_environment(uint32_t *threads,
+                                                      nsacc_error **error);
+/** Oracle: also round what a compiled program stores in between (default 0). */
+NSACC_API nsacc_status nsacc_run_options_set_round_storage(
+    nsacc_run_options *options, int round_storage);
+/** Oracle: real results unrounded, into outputs of NSACC_DTYPE_F64 (default 0).
+ */
+NSACC_API nsacc_status
+nsacc_run_options_set_f64_results(nsacc_run_options *options, int f64_results);
+
+/** Runs the program. `outputs` have the results' dtypes and shapes, and strides
+ * that don't make elements overlap; every element is written, none is read.
+ * They may overlap inputs, but not each other. On failure they hold what they
+ * held. `options` may be NULL. */
+NSACC_API nsacc_status nsacc_program_run(
+    const nsacc_program *program, const nsacc_tensor *inputs, size_t num_inputs,
+    const nsacc_tensor *outputs, size_t num_outputs,
+    const nsacc_run_options *options, nsacc_error **error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NSACC_C_NSACC_H */

@@ -1,0 +1,175 @@
+//===- Compile.cpp - From source to a program -----------------------------===//
+
+#include "Diagnostics.h"
+#include "NSA/IR/NSAOps.h"
+#include "Options.h"
+#include "Program.h"
+#include "Targets.h"
+#include "mlir/Pass/PassManager.h"
+#include "nsacc/Pipelines/Phases.h"
+#include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace nsacc;
+using namespace nsacc::capi;
+
+namespace {
+/// One compilation, up to the program or the first failure.
+class Compilation {
+public:
+  Compilation(llvm::MemoryBufferRef source, const nsacc_options &options)
+      : source(source), options(options),
+        program(std::make_unique<nsacc_program>()) {
+    program->target = options.target;
+    program->context = std::make_unique<mlir::MLIRContext>(
+        mlir::MLIRContext::Threading::DISABLED);
+  }
+
+  Failure run();
+  nsacc_program *release() { return program.release(); }
+
+private:
+  Failure runFrontend(DiagnosticCollector &collector);
+  Failure pickKernel();
+  Failure runPhase(Phase phase, DiagnosticCollector &collector);
+  void describe();
+
+  llvm::MemoryBufferRef source;
+  const nsacc_options &options;
+  std::unique_ptr<nsacc_program> program;
+};
+} // namespace
+
+Failure Compilation::run() {
+  if (Failure failure = checkTarget(options.target))
+    return failure;
+  DiagnosticCollector collector(program->context.get());
+  if (Failure failure = runFrontend(collector))
+    return failure;
+  if (Failure failure = pickKernel())
+    return failure;
+  for (Phase phase : getPhases())
+    if (Failure failure = runPhase(phase, collector))
+      return failure;
+  program->diagnostics = collector.take();
+  describe();
+  // Runs share the context. It must guard its tables, but starts no thread
+  // unless asked to run passes, so that a process may still fork.
+  program->context->enableMultithreading();
+  return nullptr;
+}
+
+Failure Compilation::runFrontend(DiagnosticCollector &collector) {
+  program->module =
+      frontend::compile(source, options.frontend, *program->context);
+  if (program->module)
+    return nullptr;
+  std::vector<nsacc_diagnostic> diagnostics = collector.take();
+  if (diagnostics.empty())
+    return fail(NSACC_ERROR_KIND_INTERNAL,
+                "the front end failed without saying why");
+  return fail(NSACC_ERROR_KIND_COMPILE, std::move(diagnostics),
+              source.getBuffer());
+}
+
+/// "'flash', 'nsa'"
+static std::string listKernels(llvm::ArrayRef<nsa::KernelOp> kernels) {
+  std::string names;
+  for (nsa::KernelOp kernel : kernels)
+    names += (names.empty() ? "'" : ", '") + kernel.getSymName().str() + "'";
+  return names;
+}
+
+Failure Compilation::pickKernel() {
+  auto kernels = llvm::to_vector(program->module->getOps<nsa::KernelOp>());
+  if (kernels.size() != 1)
+    return fail(NSACC_ERROR_KIND_COMPILE,
+                source.getBufferIdentifier().str() + " has " +
+                    std::to_string(kernels.size()) + " kernels: name one of " +
+                    listKernels(kernels));
+  program->kernel = kernels.front();
+  return nullptr;
+}
+
+static std::string print(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os);
+  return text;
+}
+
+Failure Compilation::runPhase(Phase phase, DiagnosticCollector &collector) {
+  mlir::PassManager manager(program->context.get());
+  addPhase(manager, phase);
+  if (failed(manager.run(*program->module)))
+    return fail(NSACC_ERROR_KIND_INTERNAL, collector.take(),
+                source.getBuffer());
+  program->texts.push_back({getName(phase).str(), print(*program->module)});
+  return nullptr;
+}
+
+void Compilation::describe() {
+  program->kernel = *program->module->getOps<nsa::KernelOp>().begin();
+  program->signature = getSignature(llvm::cast<nsa::KernelOp>(program->kernel));
+  for (const Argument &input : program->signature.inputs)
+    program->inputs.emplace_back(input);
+  for (const Argument &result : program->signature.results)
+    program->results.emplace_back(result);
+}
+
+static Failure checkDType(llvm::StringRef dtype) {
+  if (dtype == "bf16" || dtype == "f16" || dtype == "f32")
+    return nullptr;
+  return fail(NSACC_ERROR_KIND_ARGUMENT,
+              "unknown storage dtype '" + dtype.str() +
+                  "': expected 'bf16', 'f16' or 'f32'");
+}
+
+static Failure compile(llvm::MemoryBufferRef source,
+                       const nsacc_options *options, nsacc_program **program) {
+  nsacc_options defaults;
+  if (!options)
+    options = &defaults;
+  if (Failure failure = checkDType(options->frontend.dtype))
+    return failure;
+  Compilation compilation(source, *options);
+  if (Failure failure = compilation.run())
+    return failure;
+  *program = compilation.release();
+  return nullptr;
+}
+
+nsacc_status nsacc_compile(const char *source, size_t length, const char *file,
+                           const nsacc_options *options,
+                           nsacc_program **program, nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!program || (length > 0 && !source))
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_compile: program or source is NULL");
+    *program = nullptr;
+    // The lexer may rely on a NUL behind the text.
+    auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
+        llvm::StringRef(source, length), file ? file : "<source>");
+    return compile(*buffer, options, program);
+  });
+}
+
+nsacc_status nsacc_compile_file(const char *path, const nsacc_options *options,
+                                nsacc_program **program, nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!program || !path)
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_compile_file: program or path is NULL");
+    *program = nullptr;
+    auto buffer = llvm::MemoryBuffer::getFile(path);
+    if (!buffer)
+      return fail(NSACC_ERROR_KIND_FILE,
+                  "can't read '" + std::string(path) +
+                      "': " + buffer.getError().message());
+    return compile(**buffer, options, program);
+  });
+}
+
+void nsacc_program_destroy(nsacc_program *program) { delete program; }

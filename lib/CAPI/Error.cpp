@@ -1,0 +1,101 @@
+//===- Error.cpp - Error objects of the C interface -----------------------===//
+
+#include "Error.h"
+
+using namespace nsacc::capi;
+
+static nsacc_status getStatus(nsacc_error_kind kind) {
+  switch (kind) {
+  case NSACC_ERROR_KIND_COMPILE:
+  case NSACC_ERROR_KIND_ARGUMENT:
+  case NSACC_ERROR_KIND_TARGET:
+  case NSACC_ERROR_KIND_FILE:
+    return NSACC_ERROR_USER;
+  case NSACC_ERROR_KIND_USAGE:
+    return NSACC_ERROR_USAGE;
+  case NSACC_ERROR_KIND_INTERNAL:
+    return NSACC_ERROR_INTERNAL;
+  }
+  return NSACC_ERROR_INTERNAL;
+}
+
+Failure nsacc::capi::fail(nsacc_error_kind kind, std::string message) {
+  auto failure = std::make_unique<nsacc_error>();
+  failure->kind = kind;
+  failure->text = message;
+  failure->message = std::move(message);
+  return failure;
+}
+
+nsacc_status nsacc::capi::report(Failure failure, nsacc_error **error) {
+  if (!failure)
+    return NSACC_OK;
+  nsacc_status status = getStatus(failure->kind);
+  if (error)
+    *error = failure.release();
+  return status;
+}
+
+nsacc_status nsacc_error_status(const nsacc_error *error) {
+  return error ? getStatus(error->kind) : NSACC_OK;
+}
+
+nsacc_error_kind nsacc_error_get_kind(const nsacc_error *error) {
+  return error ? error->kind : static_cast<nsacc_error_kind>(0);
+}
+
+const char *nsacc_error_message(const nsacc_error *error) {
+  return error ? error->message.c_str() : nullptr;
+}
+
+const char *nsacc_error_text(const nsacc_error *error) {
+  return error ? error->text.c_str() : nullptr;
+}
+
+size_t nsacc_error_num_diagnostics(const nsacc_error *error) {
+  return error ? error->diagnostics.size() : 0;
+}
+
+const nsacc_diagnostic *nsacc_error_diagnostic(const nsacc_error *error,
+                                               size_t index) {
+  return error ? at(error->diagnostics, index) : nullptr;
+}
+
+void nsacc_error_destroy(nsacc_error *error) { delete error; }
+
+nsacc_severity nsacc_diagnostic_severity(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->severity : static_cast<nsacc_severity>(0);
+}
+
+const char *nsacc_diagnostic_message(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->message.c_str() : nullptr;
+}
+
+const char *nsacc_diagnostic_file(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->file.c_str() : nullptr;
+}
+
+uint32_t nsacc_diagnostic_line(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->line : 0;
+}
+
+uint32_t nsacc_diagnostic_column(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->column : 0;
+}
+
+uint32_t nsacc_diagnostic_end_line(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->endLine : 0;
+}
+
+uint32_t nsacc_diagnostic_end_column(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->endColumn : 0;
+}
+
+size_t nsacc_diagnostic_num_notes(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->notes.size() : 0;
+}
+
+const nsacc_diagnostic *
+nsacc_diagnostic_note(const nsacc_diagnostic *diagnostic, size_t index) {
+  return diagnostic ? at(diagnostic->notes, index) : nullptr;
+}

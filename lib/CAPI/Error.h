@@ -1,0 +1,64 @@
+//===- Error.h - Error objects of the C interface ---------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CAPI_ERROR_H
+#define NSACC_LIB_CAPI_ERROR_H
+
+#include "nsacc-c/nsacc.h"
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+struct nsacc_diagnostic {
+  nsacc_severity severity = NSACC_SEVERITY_ERROR;
+  std::string message, file;
+  uint32_t line = 0, column = 0, endLine = 0, endColumn = 0;
+  std::vector<nsacc_diagnostic> notes;
+};
+
+struct nsacc_error {
+  nsacc_error_kind kind = NSACC_ERROR_KIND_INTERNAL;
+  std::string message, text;
+  std::vector<nsacc_diagnostic> diagnostics;
+};
+
+namespace nsacc::capi {
+
+/// Null where all went well.
+using Failure = std::unique_ptr<nsacc_error>;
+
+Failure fail(nsacc_error_kind kind, std::string message);
+
+/// Hands `failure` to the caller, who need not want it.
+nsacc_status report(Failure failure, nsacc_error **error);
+
+/// An element of a list that C code walks through by index; null behind its
+/// end.
+template <typename T> const T *at(const std::vector<T> &list, size_t index) {
+  return index < list.size() ? &list[index] : nullptr;
+}
+
+/// Runs `body`, which returns a Failure. No exception leaves the library.
+template <typename Body>
+nsacc_status guarded(nsacc_error **error, Body body) noexcept {
+  if (error)
+    *error = nullptr;
+  try {
+    try {
+      return report(body(), error);
+    } catch (const std::bad_alloc &) {
+      return report(fail(NSACC_ERROR_KIND_ARGUMENT,
+                         "not enough memory for tensors of these shapes"),
+                    error);
+    } catch (const std::exception &exception) {
+      return report(fail(NSACC_ERROR_KIND_INTERNAL, exception.what()), error);
+    }
+  } catch (...) {
+    return NSACC_ERROR_INTERNAL;
+  }
+}
+
+} // namespace nsacc::capi
+
+#endif // NSACC_LIB_CAPI_ERROR_H

@@ -1,0 +1,84 @@
+//===- Options.cpp - Options of compilations and runs ---------------------===//
+
+#include "Options.h"
+#include "Error.h"
+
+using namespace nsacc::capi;
+
+nsacc_options *nsacc_options_create(void) {
+  return new (std::nothrow) nsacc_options;
+}
+
+void nsacc_options_destroy(nsacc_options *options) { delete options; }
+
+/// Sets one option from a string, where there is one.
+template <typename Setter>
+static nsacc_status set(nsacc_options *options, const char *value,
+                        Setter setter) {
+  if (!options || !value)
+    return NSACC_ERROR_USAGE;
+  return guarded(nullptr, [&]() -> Failure {
+    setter(*options, value);
+    return nullptr;
+  });
+}
+
+nsacc_status nsacc_options_set_param(nsacc_options *options, const char *name,
+                                     const char *value) {
+  if (!name)
+    return NSACC_ERROR_USAGE;
+  return set(options, value, [&](nsacc_options &options, const char *value) {
+    options.frontend.params[name] = value;
+  });
+}
+
+nsacc_status nsacc_options_set_dtype(nsacc_options *options,
+                                     const char *dtype) {
+  return set(options, dtype, [](nsacc_options &options, const char *dtype) {
+    options.frontend.dtype = dtype;
+  });
+}
+
+nsacc_status nsacc_options_set_kernel(nsacc_options *options,
+                                      const char *kernel) {
+  return set(options, kernel, [](nsacc_options &options, const char *kernel) {
+    options.frontend.kernel = kernel;
+  });
+}
+
+nsacc_status nsacc_options_set_target(nsacc_options *options,
+                                      const char *target) {
+  return set(options, target, [](nsacc_options &options, const char *target) {
+    options.target = target;
+  });
+}
+
+nsacc_run_options *nsacc_run_options_create(void) {
+  return new (std::nothrow) nsacc_run_options;
+}
+
+void nsacc_run_options_destroy(nsacc_run_options *options) { delete options; }
+
+nsacc_status nsacc_run_options_set_threads(nsacc_run_options *options,
+                                           uint32_t threads) {
+  if (!options)
+    return NSACC_ERROR_USAGE;
+  options->interpreter.threads = threads;
+  return NSACC_OK;
+}
+
+nsacc_status nsacc_run_options_set_round_storage(nsacc_run_options *options,
+                                                 int round_storage) {
+  if (!options)
+    return NSACC_ERROR_USAGE;
+  options->interpreter.roundStorage = round_storage != 0;
+  return NSACC_OK;
+}
+
+nsacc_status nsacc_run_options_set_f64_results(nsacc_run_options *options,
+                                               int f64_results) {
+  if (!options)
+    return NSACC_ERROR_USAGE;
+  options->interpreter.keepF64 = f64_results != 0;
+  return NSACC_OK;
+}

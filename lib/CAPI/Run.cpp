@@ -1,0 +1,191 @@
+//===- Run.cpp - Running a program ----------------------------------------===//
+
+#include "DTypes.h"
+#include "NSA/IR/NSAOps.h"
+#include "Options.h"
+#include "Program.h"
+#include "Tensors.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace nsacc;
+using namespace nsacc::capi;
+
+struct nsacc_shapes {
+  std::vector<std::vector<int64_t>> results;
+  DimSizes dims;
+};
+
+static Failure toFailure(llvm::Error error) {
+  return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(std::move(error)));
+}
+
+static std::string spell(llvm::ArrayRef<int64_t> shape) {
+  auto sizes =
+      llvm::map_range(shape, [](int64_t size) { return std::to_string(size); });
+  return "[" + llvm::join(sizes, ", ") + "]";
+}
+
+/// "input 'q'"; by number where there are more tensors than the program has.
+static std::string describe(const char *role,
+                            const std::vector<nsacc_value> &values,
+                            size_t index) {
+  if (const nsacc_value *value = at(values, index))
+    return std::string(role) + " '" + value->argument.name + "'";
+  return std::string(role) + " " + std::to_string(index);
+}
+
+static Failure borrowInputs(const nsacc_program &program,
+                            const nsacc_tensor *inputs, size_t count,
+                            bool needData, std::vector<Tensor> &result) {
+  if (count > 0 && !inputs)
+    return fail(NSACC_ERROR_KIND_USAGE, "inputs is NULL");
+  result.resize(count);
+  for (size_t index = 0; index < count; ++index) {
+    const nsacc_value *value = at(program.inputs, index);
+    bool needed = needData || (value && value->argument.isOffsets());
+    if (Failure failure =
+            borrow(inputs[index], needed ? Access::Read : Access::None,
+                   describe("input", program.inputs, index), result[index]))
+      return failure;
+  }
+  return nullptr;
+}
+
+static Failure inferShapes(const nsacc_program &program,
+                           llvm::ArrayRef<Tensor> inputs,
+                           nsacc_shapes &shapes) {
+  llvm::Expected<DimSizes> dims = bindDimensions(program.signature, inputs);
+  if (!dims)
+    return toFailure(dims.takeError());
+  shapes.dims = std::move(*dims);
+  for (const Argument &result : program.signature.results) {
+    llvm::Expected<std::vector<int64_t>> shape = getShape(result, shapes.dims);
+    if (!shape)
+      return toFailure(shape.takeError());
+    shapes.results.push_back(std::move(*shape));
+  }
+  return nullptr;
+}
+
+static Failure borrowOutputs(const nsacc_program &program,
+                             const nsacc_shapes &shapes,
+                             const nsacc_tensor *outputs, bool f64Results,
+                             std::vector<Tensor> &result) {
+  result.resize(program.results.size());
+  for (auto [index, value] : llvm::enumerate(program.results)) {
+    std::string what = describe("output", program.results, index);
+    if (Failure failure =
+            borrow(outputs[index], Access::Write, what, result[index]))
+      return failure;
+    const Tensor &output = result[index];
+    DType dtype = value.argument.dtype;
+    if (f64Results && isReal(dtype))
+      dtype = DType::F64;
+    if (output.getDType() != dtype)
+      return fail(NSACC_ERROR_KIND_ARGUMENT,
+                  what + " holds " + getName(output.getDType()).str() +
+                      ", expected " + getName(dtype).str());
+    if (output.getShape() != llvm::ArrayRef(shapes.results[index]))
+      return fail(NSACC_ERROR_KIND_ARGUMENT,
+                  what + " has shape " + spell(output.getShape()) +
+                      ", expected " + spell(shapes.results[index]) + " for " +
+                      value.text);
+  }
+  return nullptr;
+}
+
+static Failure copyResults(llvm::ArrayRef<Tensor> results,
+                           llvm::ArrayRef<Tensor> outputs) {
+  if (results.size() != outputs.size())
+    return fail(NSACC_ERROR_KIND_INTERNAL,
+                "the run gave another number of results than declared");
+  for (auto [result, output] : llvm::zip(results, outputs))
+    if (result.getShape() != output.getShape() ||
+        result.getDType() != output.getDType())
+      return fail(NSACC_ERROR_KIND_INTERNAL,
+                  "the run gave a result of another shape or dtype than "
+                  "declared");
+  for (auto [result, output] : llvm::zip(results, outputs))
+    copy(result, output);
+  return nullptr;
+}
+
+nsacc_status nsacc_program_run(const nsacc_program *program,
+                               const nsacc_tensor *inputs, size_t num_inputs,
+                               const nsacc_tensor *outputs, size_t num_outputs,
+                               const nsacc_run_options *options,
+                               nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!program || (num_outputs > 0 && !outputs))
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_program_run: program or outputs is NULL");
+    if (num_outputs != program->results.size())
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "kernel '" + program->signature.kernel + "' has " +
+                      std::to_string(program->results.size()) +
+                      " results, found " + std::to_string(num_outputs) +
+                      " outputs");
+    interpreter::Options runOptions;
+    if (options)
+      runOptions = options->interpreter;
+
+    std::vector<Tensor> inputTensors, outputTensors;
+    if (Failure failure = borrowInputs(*program, inputs, num_inputs,
+                                       /*needData=*/true, inputTensors))
+      return failure;
+    nsacc_shapes shapes;
+    if (Failure failure = inferShapes(*program, inputTensors, shapes))
+      return failure;
+    if (Failure failure = borrowOutputs(*program, shapes, outputs,
+                                        runOptions.keepF64, outputTensors))
+      return failure;
+
+    llvm::Expected<std::vector<Tensor>> results = interpreter::run(
+        llvm::cast<nsa::KernelOp>(program->kernel), inputTensors, runOptions);
+    if (!results)
+      return toFailure(results.takeError());
+    return copyResults(*results, outputTensors);
+  });
+}
+
+nsacc_status nsacc_program_infer_shapes(const nsacc_program *program,
+                                        const nsacc_tensor *inputs,
+                                        size_t num_inputs,
+                                        nsacc_shapes **shapes,
+                                        nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!program || !shapes)
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_program_infer_shapes: program or shapes is NULL");
+    *shapes = nullptr;
+    std::vector<Tensor> tensors;
+    if (Failure failure = borrowInputs(*program, inputs, num_inputs,
+                                       /*needData=*/false, tensors))
+      return failure;
+    auto result = std::make_unique<nsacc_shapes>();
+    if (Failure failure = inferShapes(*program, tensors, *result))
+      return failure;
+    *shapes = result.release();
+    return nullptr;
+  });
+}
+
+size_t nsacc_shapes_rank(const nsacc_shapes *shapes, size_t result) {
+  const auto *shape = shapes ? at(shapes->results, result) : nullptr;
+  return shape ? shape->size() : 0;
+}
+
+const int64_t *nsacc_shapes_sizes(const nsacc_shapes *shapes, size_t result) {
+  const auto *shape = shapes ? at(shapes->results, result) : nullptr;
+  return shape ? shape->data() : nullptr;
+}
+
+int64_t nsacc_shapes_dim(const nsacc_shapes *shapes, const char *name) {
+  if (!shapes || !name)
+    return -1;
+  auto found = shapes->dims.sizes.find(name);
+  return found == shapes->dims.sizes.end() ? -1 : found->second;
+}
+
+void nsacc_shapes_destroy(nsacc_shapes *shapes) { delete shapes; }

@@ -1,0 +1,135 @@
+//===- Tensors.cpp - Tensors that cross the C interface -------------------===//
+
+#include "Tensors.h"
+#include "DTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cstring>
+
+using namespace nsacc;
+using namespace nsacc::capi;
+
+/// NumPy's limit, so that a wild value is told from a tensor.
+constexpr int32_t mostDims = 64;
+
+static Failure misuse(const std::string &what, const std::string &problem) {
+  return fail(NSACC_ERROR_KIND_USAGE, what + ": " + problem);
+}
+
+static bool hasElements(llvm::ArrayRef<int64_t> shape) {
+  return !llvm::is_contained(shape, 0);
+}
+
+/// Checks that every element's distance from the first fits into int64 bytes.
+static Failure checkExtent(llvm::ArrayRef<int64_t> shape,
+                           llvm::ArrayRef<int64_t> strides, int64_t size,
+                           const std::string &what) {
+  int64_t elements = 1, reach = 0;
+  for (auto [dim, stride] : llvm::zip(shape, strides)) {
+    int64_t extent;
+    if (dim < 0)
+      return misuse(what, "a size in its shape is negative");
+    if (llvm::MulOverflow(elements, std::max<int64_t>(dim, 1), elements) ||
+        stride == INT64_MIN ||
+        llvm::MulOverflow(std::max<int64_t>(dim - 1, 0), std::abs(stride),
+                          extent) ||
+        llvm::AddOverflow(reach, extent, reach) || reach > INT64_MAX / 8 ||
+        elements > INT64_MAX / 8)
+      return misuse(what, "its shape and strides reach too far");
+  }
+  return nullptr;
+}
+
+/// Whether no two elements share an address: sorted by stride, each dimension
+/// steps over all smaller ones.
+static bool isInjective(llvm::ArrayRef<int64_t> shape,
+                        llvm::ArrayRef<int64_t> strides) {
+  llvm::SmallVector<std::pair<int64_t, int64_t>> dims;
+  for (auto [dim, stride] : llvm::zip(shape, strides))
+    if (dim > 1)
+      dims.push_back({std::abs(stride), dim});
+  llvm::sort(dims);
+  int64_t reach = 0;
+  for (auto [stride, dim] : dims) {
+    if (stride <= reach)
+      return false;
+    reach += stride * (dim - 1);
+  }
+  return true;
+}
+
+static llvm::SmallVector<int64_t> getRowMajor(llvm::ArrayRef<int64_t> shape) {
+  llvm::SmallVector<int64_t> strides(shape.size());
+  uint64_t stride = 1;
+  for (size_t index = shape.size(); index-- > 0;) {
+    strides[index] = int64_t(stride);
+    stride *= uint64_t(std::max<int64_t>(shape[index], 1));
+  }
+  return strides;
+}
+
+static Failure checkMemory(const nsacc_tensor &tensor,
+                           llvm::ArrayRef<int64_t> shape, int64_t size,
+                           Access access, const std::string &what) {
+  if (access == Access::None || !hasElements(shape))
+    return nullptr;
+  if (!tensor.data)
+    return misuse(what, "its data is NULL");
+  if (reinterpret_cast<uintptr_t>(tensor.data) % size != 0)
+    return misuse(what, "its data isn't aligned to its elements");
+  return nullptr;
+}
+
+Failure capi::borrow(const nsacc_tensor &tensor, Access access,
+                     const std::string &what, Tensor &result) {
+  std::optional<DType> dtype = fromC(tensor.dtype);
+  if (!dtype)
+    return misuse(what, "unknown dtype " + std::to_string(tensor.dtype));
+  if (tensor.rank < 0 || tensor.rank > mostDims)
+    return misuse(what, "its rank is " + std::to_string(tensor.rank) +
+                            ", expected 0 to " + std::to_string(mostDims));
+  if (tensor.rank > 0 && !tensor.shape)
+    return misuse(what, "its shape is NULL");
+  llvm::ArrayRef<int64_t> shape(tensor.shape, tensor.rank);
+  llvm::SmallVector<int64_t> strides = getRowMajor(shape);
+  if (tensor.strides)
+    strides.assign(tensor.strides, tensor.strides + tensor.rank);
+
+  int64_t size = getSize(*dtype);
+  if (Failure failure = checkExtent(shape, strides, size, what))
+    return failure;
+  if (Failure failure = checkMemory(tensor, shape, size, access, what))
+    return failure;
+  if (access == Access::Write && hasElements(shape) &&
+      !isInjective(shape, strides))
+    return misuse(what, "its elements overlap");
+  result = Tensor::borrow(tensor.data, *dtype, shape, strides, nullptr);
+  return nullptr;
+}
+
+/// Copies dimension `dim` and all behind it. Offsets count bytes.
+static void copyFrom(const Tensor &from, const Tensor &to, size_t dim,
+                     const char *source, char *target) {
+  int64_t size = getSize(to.getDType());
+  if (dim == to.getShape().size()) {
+    std::memcpy(target, source, size);
+    return;
+  }
+  int64_t count = to.getShape()[dim];
+  int64_t sourceStep = from.getStrides()[dim] * size;
+  int64_t targetStep = to.getStrides()[dim] * size;
+  if (dim + 1 == to.getShape().size() && sourceStep == size &&
+      targetStep == size) {
+    std::memcpy(target, source, count * size);
+    return;
+  }
+  for (int64_t index = 0; index < count; ++index)
+    copyFrom(from, to, dim + 1, source + index * sourceStep,
+             target + index * targetStep);
+}
+
+void capi::copy(const Tensor &from, const Tensor &to) {
+  if (hasElements(to.getShape()))
+    copyFrom(from, to, 0, static_cast<const char *>(from.getData()),
+             static_cast<char *>(to.getData()));
+}

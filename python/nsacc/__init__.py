@@ -1,0 +1,15 @@
+"""nsacc compiles block-sparse attention programs.
+
+    import nsacc
+    program = nsacc.compile("examples/nsa.nsa", top=8)
+    out = program(q, k, v, g_cmp, g_slc, g_swa)
+"""
+
+from . import errors
+from ._compile import compile
+from ._environment import env
+from ._nsacc import version as __version__
+from .program import Program
+from .signature import Dim, Signature, TensorSpec
+
+__all__ = ["Dim", "Program", "Signature", "TensorSpec", "__version__", "compile", "env", "errors"]

@@ -1,0 +1,95 @@
+"""nsacc.compile"""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from . import _dtypes
+from .errors import ArgumentError
+from .program import Program
+
+
+def compile(source: str | os.PathLike[str] | None = None, *,
+            path: str | os.PathLike[str] | None = None, target: str = "oracle",
+            dtype: Any = "bf16", kernel: str | None = None,
+            params: Mapping[str, Any] | None = None, **more_params: Any) -> Program:
+    """Compiles an attention program.
+
+    Args:
+        source: the program's text; or its file, as a path object or a string that ends in
+            ``.nsa``.
+        path: the program's file, instead of `source`.
+        target: what to compile for; `nsacc.env` lists what there is.
+        dtype: element type of the tensors that name none: "bf16", "f16" or "f32", or such a
+            dtype of NumPy or torch.
+        kernel: which kernel, where the program has several.
+        params: values of compile-time parameters whose names mean something else here, such
+            as ``path``.
+        more_params: values of compile-time parameters: integers, reals, booleans, dtypes.
+
+    Raises:
+        CompileError: the program is wrong; has file, line, column and diagnostics with notes.
+        ArgumentError: an argument has no meaning, such as an unknown dtype.
+        TargetError: the target isn't there.
+        OSError: the file can't be read.
+    """
+    text, file = _read(source, path)
+    values = dict(params or {})
+    for name, value in more_params.items():
+        if name in values:
+            raise ArgumentError(f"parameter '{name}' is given twice")
+        values[name] = value
+    return Program(text, file, target=target, dtype=_spell_dtype(dtype), kernel=kernel,
+                   params={name: _spell(name, value) for name, value in values.items()})
+
+
+def _read(source: str | os.PathLike[str] | None,
+          path: str | os.PathLike[str] | None) -> tuple[bytes, str]:
+    if (source is None) == (path is None):
+        raise ArgumentError("nsacc.compile takes either a program's text or its path")
+    if path is None:
+        if isinstance(source, str) and not _is_path(source):
+            return source.encode("utf-8", "surrogatepass"), "<source>"
+        if not isinstance(source, (str, os.PathLike)):
+            raise ArgumentError(f"the program is a {type(source).__qualname__}, expected a "
+                                f"string or a path")
+        path = source
+    with open(path, "rb") as file:
+        return file.read(), os.fsdecode(path)
+
+
+def _is_path(source: str) -> bool:
+    return source.endswith(".nsa") and "\n" not in source and "{" not in source
+
+
+def _spell_dtype(dtype: Any) -> str:
+    try:
+        return _dtypes.spell(dtype)
+    except TypeError as cause:
+        raise ArgumentError(f"dtype is {dtype!r}, expected 'bf16', 'f16' or 'f32'") from cause
+
+
+def _spell(name: str, value: Any) -> str:
+    """A parameter's value as programs spell it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
+        return "true" if value else "false"
+    if _dtypes.is_dtype(value):
+        return _spell_dtype(value)
+    try:
+        return str(operator.index(value))
+    except TypeError:
+        pass
+    try:
+        real = float(value)
+    except (TypeError, ValueError) as cause:
+        raise ArgumentError(f"parameter '{name}' is a {type(value).__qualname__}, expected an "
+                            f"integer, a real, a boolean or a dtype") from cause
+    if math.isnan(real):
+        raise ArgumentError(f"parameter '{name}' is NaN")
+    return repr(real)

@@ -1,0 +1,43 @@
+"""Names of element types here, in NumPy and in torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+NUMPY = {
+    "bool": np.dtype(np.bool_),
+    "i32": np.dtype(np.int32),
+    "i64": np.dtype(np.int64),
+    "f16": np.dtype(np.float16),
+    "f32": np.dtype(np.float32),
+    "f64": np.dtype(np.float64),
+}
+
+TORCH = {"bool": "bool", "i32": "int32", "i64": "int64", "f16": "float16", "bf16": "bfloat16",
+         "f32": "float32", "f64": "float64"}
+
+_BY_LONG_NAME = {long: short for short, long in TORCH.items()}
+
+
+def bfloat16() -> np.dtype | None:
+    """The dtype of ml_dtypes, where that is installed."""
+    try:
+        import ml_dtypes
+    except ImportError:
+        return None
+    return np.dtype(ml_dtypes.bfloat16)
+
+
+def spell(dtype: Any) -> str:
+    """The name in programs of a name, a NumPy dtype or scalar type, or a torch dtype."""
+    if not isinstance(dtype, str):
+        text = str(dtype)
+        dtype = text[len("torch."):] if text.startswith("torch.") else np.dtype(dtype).name
+    return _BY_LONG_NAME.get(dtype, dtype)
+
+
+def is_dtype(value: Any) -> bool:
+    return (isinstance(value, (np.dtype, type))
+            or f"{type(value).__module__}.{type(value).__qualname__}" == "torch.dtype")

@@ -1,0 +1,185 @@
+"""From the caller's tensors to views of their host memory."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from . import _dtypes, _nsacc
+from .errors import ArgumentError
+from .signature import TensorSpec
+
+_CPU, _PINNED = 1, 3
+_DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda_managed",
+            14: "oneapi", 15: "webgpu", 16: "hexagon", 17: "maia"}
+
+
+@dataclass(frozen=True)
+class Input:
+    """A view of an input's memory, and the library that its owner came from."""
+
+    tensor: _nsacc.HostTensor
+    library: Any
+    """The module torch or numpy, another array namespace, or None for a plain number."""
+
+
+def view(spec: TensorSpec, value: Any) -> Input:
+    """Borrows the memory of `value`, which must hold elements of the spec's dtype."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        result = Input(_from_torch(spec, value, torch), torch)
+    elif isinstance(value, (np.ndarray, np.generic)):
+        result = Input(_from_numpy(spec, value), np)
+    elif isinstance(value, (bool, int, float)):
+        return Input(_from_number(spec, value), None)
+    elif hasattr(value, "__dlpack__"):
+        result = Input(_from_dlpack(spec, value), _namespace(value))
+    else:
+        result = Input(_from_buffer(spec, value), np)
+    _check_dtype(spec, result)
+    return result
+
+
+def _fail(spec: TensorSpec, problem: str, cause: BaseException | None = None) -> NoReturn:
+    raise ArgumentError(f"'{spec.name}' {problem}") from cause
+
+
+def _check_dtype(spec: TensorSpec, given: Input) -> None:
+    found = given.tensor.dtype
+    if found == spec.dtype:
+        return
+    _fail(spec, f"holds {found}, expected {spec.dtype}: the program declares {spec}."
+                f"\n{_how_to_convert(spec, given)}")
+
+
+def _how_to_convert(spec: TensorSpec, given: Input) -> str:
+    if getattr(given.library, "__name__", "") == "torch":
+        convert = f"{spec.name}.to(torch.{_dtypes.TORCH[spec.dtype]})"
+    elif spec.dtype == "bf16":
+        convert = f"{spec.name}.astype(ml_dtypes.bfloat16)"
+    else:
+        convert = f"{spec.name}.astype(np.{_dtypes.NUMPY[spec.dtype].name})"
+    floats = ("bf16", "f16", "f32")
+    if spec.dtype in floats and given.tensor.dtype in floats:
+        return (f"Pass {convert}; or, if the program leaves the type of '{spec.name}' open, "
+                f"compile it with dtype='{given.tensor.dtype}'.")
+    return f"Pass {convert}."
+
+
+def _check_device(spec: TensorSpec, device: str) -> None:
+    targets = ", ".join(_nsacc.targets)
+    _fail(spec, f"is on device {device}, but the targets built into nsacc ({targets}) run on "
+                f"the host: move it there first, in torch with .cpu().")
+
+
+# -- torch ------------------------------------------------------------------------------------
+
+
+def _from_torch(spec: TensorSpec, tensor: Any, torch: Any) -> _nsacc.HostTensor:
+    if tensor.device.type != "cpu":
+        _check_device(spec, str(tensor.device))
+    if tensor.layout != torch.strided:
+        _fail(spec, f"has layout {tensor.layout}, expected a dense tensor: pass .to_dense().")
+    if tensor.requires_grad:
+        if torch.is_grad_enabled():
+            _fail(spec, f"requires gradients, which nsacc can't compute yet: call under "
+                        f"torch.no_grad(), or pass {spec.name}.detach().")
+        tensor = tensor.detach()
+    try:
+        return _nsacc.HostTensor.from_dlpack(tensor.resolve_neg().__dlpack__())
+    except (BufferError, RuntimeError, TypeError, ValueError) as cause:
+        _fail(spec, f"can't be read, dtype {tensor.dtype}: {cause}", cause)
+
+
+# -- NumPy ------------------------------------------------------------------------------------
+
+
+def _from_numpy(spec: TensorSpec, value: np.ndarray | np.generic) -> _nsacc.HostTensor:
+    if isinstance(value, np.ma.MaskedArray):
+        _fail(spec, "is a masked array, whose mask a program can't see: pass .filled(...).")
+    array = np.asarray(value)
+    if not array.dtype.isnative:
+        _fail(spec, f"has the byte order of another machine, dtype {array.dtype.str}: "
+                    f"pass .astype(np.{array.dtype.newbyteorder('=').name}).")
+    size = array.dtype.itemsize
+    if not array.flags.aligned or any(stride % max(size, 1) for stride in array.strides):
+        array = array.copy()
+    if array.dtype == _dtypes.bfloat16():
+        return _nsacc.HostTensor.from_buffer(array.view(np.uint16), "bf16")
+    return _read_buffer(spec, array, f"dtype {array.dtype}")
+
+
+def _from_number(spec: TensorSpec, value: bool | int | float) -> _nsacc.HostTensor:
+    if spec.rank != 0:
+        _fail(spec, f"is a number, expected a tensor: the program declares {spec}.")
+    allowed: dict[str, tuple[type, ...]] = {"bool": (bool,), "i32": (int,), "i64": (int,)}
+    if not isinstance(value, allowed.get(spec.dtype, (int, float))):
+        _fail(spec, f"is {value!r}, expected {spec.dtype}: the program declares {spec}.")
+    try:
+        with np.errstate(over="ignore"):
+            if spec.dtype == "bf16":
+                return _nsacc.HostTensor.from_buffer(round_to_bf16(float(value)), "bf16")
+            array = np.asarray(value).astype(_dtypes.NUMPY[spec.dtype])
+        if spec.dtype in ("i32", "i64") and array != value:
+            raise OverflowError
+    except OverflowError as cause:
+        _fail(spec, f"is {value!r}, which {spec.dtype} can't hold.", cause)
+    return _nsacc.HostTensor.from_buffer(array)
+
+
+def round_to_bf16(value: float) -> np.ndarray:
+    """The bits of the nearest bf16, ties to even, as a uint16 array of rank 0."""
+    # A double rounded to odd at f32 keeps what the second rounding must know.
+    wide = np.float64(value)
+    narrow = np.float32(wide)
+    bits = int(narrow.view(np.uint32))
+    if not np.isfinite(narrow):
+        return np.array((bits >> 16) | (0x40 if np.isnan(narrow) else 0), np.uint16)
+    if abs(np.float64(narrow)) > abs(wide):
+        bits -= 1
+    if np.float64(np.uint32(bits).view(np.float32)) != wide:
+        bits |= 1
+    return np.array((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16, np.uint16)
+
+
+# -- Others -----------------------------------------------------------------------------------
+
+
+def _from_dlpack(spec: TensorSpec, value: Any) -> _nsacc.HostTensor:
+    device, index = value.__dlpack_device__()
+    if device not in (_CPU, _PINNED):
+        _check_device(spec, f"{_DEVICES.get(int(device), int(device))}:{index}")
+    try:
+        try:
+            capsule = value.__dlpack__(max_version=(1, 0))
+        except TypeError:
+            capsule = value.__dlpack__()
+        return _nsacc.HostTensor.from_dlpack(capsule)
+    except (BufferError, RuntimeError, TypeError, ValueError) as cause:
+        _fail(spec, f"can't be read: {cause}", cause)
+
+
+def _from_buffer(spec: TensorSpec, value: Any) -> _nsacc.HostTensor:
+    try:
+        memoryview(value).release()
+    except TypeError:
+        _fail(spec, f"is a {type(value).__qualname__}, expected a NumPy array, a CPU tensor of "
+                    f"torch or another object with DLPack: the program declares {spec}.")
+    return _read_buffer(spec, value, f"type {type(value).__qualname__}")
+
+
+def _read_buffer(spec: TensorSpec, value: Any, what: str) -> _nsacc.HostTensor:
+    try:
+        return _nsacc.HostTensor.from_buffer(value)
+    except (BufferError, TypeError, ValueError) as cause:
+        _fail(spec, f"can't be read, {what}: {cause}. The program declares {spec}.", cause)
+
+
+def _namespace(value: Any) -> Any:
+    try:
+        return value.__array_namespace__()
+    except (AttributeError, TypeError, ValueError):
+        return np

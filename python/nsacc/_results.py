@@ -1,0 +1,47 @@
+"""Results: memory for them, and the kind of object that the caller gets."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from . import _dtypes, _nsacc
+
+_BF16_BITS = np.dtype(np.uint16)
+
+
+class Output:
+    """One result, while and after it is computed."""
+
+    def __init__(self, library: Any, dtype: str, shape: tuple[int, ...]) -> None:
+        self._library = library
+        self._dtype = dtype
+        if getattr(library, "__name__", "") == "torch":
+            self._owner = library.empty(shape, dtype=getattr(library, _dtypes.TORCH[dtype]))
+            self.tensor = _nsacc.HostTensor.from_dlpack(self._owner.__dlpack__())
+        else:
+            self._owner = np.empty(shape, _dtypes.NUMPY.get(dtype, _BF16_BITS))
+            self.tensor = _nsacc.HostTensor.from_buffer(self._owner, dtype)
+
+    def get(self) -> Any:
+        if getattr(self._library, "__name__", "") == "torch":
+            return self._owner
+        array = _as_bfloat16(self._owner) if self._dtype == "bf16" else self._owner
+        return array if self._library is np else self._library.asarray(array)
+
+
+def _as_bfloat16(bits: np.ndarray) -> np.ndarray:
+    dtype = _dtypes.bfloat16()
+    if dtype is not None:
+        return bits.view(dtype)
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def make_tuple(kernel: str, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A named tuple of a kernel's results."""
+    fields = namedtuple(kernel, names, rename=True)
+    # Its class can't be found by name, so pickles carry what it was made from.
+    fields.__reduce__ = lambda self: (make_tuple, (kernel, names, tuple(self)))
+    return fields(*values)

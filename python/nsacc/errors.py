@@ -1,0 +1,98 @@
+"""What can go wrong, as exceptions.
+
+    NsaccError
+      CompileError    the program is wrong: file, line, column, diagnostics with notes
+      ArgumentError   the tensors or the parameters don't fit the program (also a ValueError)
+      TargetError     the target is unknown or isn't there
+      InternalError   a mistake in nsacc
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["ArgumentError", "CompileError", "Diagnostic", "InternalError", "NsaccError",
+           "TargetError"]
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about a program.
+
+    Lines and columns count from 1 and are 0 where there is no place; a column counts bytes.
+    The end is one behind the last column.
+    """
+
+    severity: str
+    """"error", "warning", "remark" or "note"."""
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    notes: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
+        lines = [f"{place}{self.severity}: {self.message}", *map(str, self.notes)]
+        return "\n".join(lines)
+
+
+class NsaccError(Exception):
+    """The base of all errors of nsacc.
+
+    ``message`` is one sentence; ``str()`` gives everything there is to say.
+    """
+
+    def __init__(self, message: str, text: str | None = None,
+                 diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(message, text, diagnostics)
+        self.message = message
+        self.text = text or message
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        return self.text.rstrip("\n")
+
+
+class CompileError(NsaccError):
+    """A program that doesn't compile.
+
+    ``str()`` shows each of ``diagnostics`` with its source line, a caret and its notes. ``file``,
+    ``line``, ``column`` and ``notes`` are those of the first error; a line of 0 means that no
+    place in the program is to blame.
+    """
+
+    @property
+    def _first(self) -> Diagnostic:
+        errors = (one for one in self.diagnostics if one.severity == "error")
+        return next(errors, Diagnostic("error", self.message))
+
+    @property
+    def file(self) -> str:
+        return self._first.file
+
+    @property
+    def line(self) -> int:
+        return self._first.line
+
+    @property
+    def column(self) -> int:
+        return self._first.column
+
+    @property
+    def notes(self) -> tuple[Diagnostic, ...]:
+        return self._first.notes
+
+
+class ArgumentError(NsaccError, ValueError):
+    """Tensors, parameters or options that don't fit the program."""
+
+
+class TargetError(NsaccError):
+    """A target that is unknown, or that can't be used here."""
+
+
+class InternalError(NsaccError):
+    """A mistake in nsacc, not in the program."""

@@ -1,0 +1,220 @@
+"""Compiled programs."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _inputs, _nsacc, _results
+from .errors import ArgumentError, Diagnostic
+from .signature import Signature, TensorSpec
+
+__all__ = ["Program"]
+
+
+class Program:
+    """A kernel compiled by `nsacc.compile`.
+
+    Call it with its inputs, in order or by name::
+
+        out = program(q, k, v, slope=slope)
+
+    An input is anything with DLPack or the buffer protocol: NumPy arrays (bf16 by ml_dtypes),
+    torch tensors on the CPU, and others. Its elements must have the declared dtype, and equally
+    named dimensions the same size; strides and read-only memory don't matter. Inputs of rank 0
+    may be plain numbers.
+
+    Results come from the library of the first tensor among the inputs (NumPy if there is none).
+    NumPy has no bf16: such results have the dtype of ml_dtypes where that is installed, else
+    float32, which holds every bf16 exactly. Several results come as a named tuple.
+
+    Programs don't change; threads may share them. A call releases the GIL while it computes.
+    Pickles hold the source, and loading one compiles it again.
+    """
+
+    def __init__(self, source: bytes, file: str, *, target: str, dtype: str,
+                 kernel: str | None, params: Mapping[str, str]) -> None:
+        self._arguments = (source, file, target, dtype, kernel, dict(params))
+        self._program = _nsacc.Program(*self._arguments)
+        self.__signature__ = Signature(self._program.inputs, self._program.results)
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return self._program.kernel
+
+    @property
+    def target(self) -> str:
+        return self._arguments[2]
+
+    @property
+    def dtype(self) -> str:
+        """The element type of tensors that the program gave none."""
+        return self._arguments[3]
+
+    @property
+    def source(self) -> str:
+        return self._arguments[0].decode("utf-8")
+
+    @property
+    def file(self) -> str:
+        return self._arguments[1]
+
+    @property
+    def params(self) -> dict[str, int | float | bool | str]:
+        """The compile-time parameters with the values that they got."""
+        return {name: _parse(value) for name, value in self._program.params.items()}
+
+    @property
+    def signature(self) -> Signature:
+        """The inputs and results, and the names of the dimensions."""
+        return self.__signature__
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Warnings and remarks of the compiler."""
+        return self._program.diagnostics
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """What `ir` takes."""
+        return self._program.phases
+
+    def ir(self, phase: str = "nsa") -> str:
+        """The program as MLIR text after a phase of compilation.
+
+        Raises `ArgumentError` for an unknown phase.
+        """
+        return self._program.ir(phase)
+
+    def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
+        """Runs the program; see the class for what goes in and comes out.
+
+        Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
+        dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
+        outside of ``torch.no_grad()``.
+        """
+        return self._run(self._bind(inputs, named_inputs))
+
+    def run(self, inputs: Sequence[Any] | Mapping[str, Any], *, threads: int | None = None,
+            round_storage: bool = False, f64_results: bool = False) -> Any:
+        """Runs the program like a call, with options.
+
+        Args:
+            inputs: in order, or by name.
+            threads: how many to use; 0: as many as the machine has. Default: what NSACC_THREADS
+                says, else 0. Results don't depend on it.
+            round_storage: oracle only: round also what a compiled program would store in
+                between (pooled keys, say) to the storage type.
+            f64_results: oracle only: real results as float64, as computed.
+        """
+        if threads is not None and not 0 <= threads < 2**32:
+            raise ArgumentError(f"threads is {threads}, expected 0 or more")
+        if isinstance(inputs, Mapping):
+            bound = self._bind((), inputs)
+        else:
+            bound = self._bind(tuple(inputs), {})
+        return self._run(bound, threads=threads, round_storage=round_storage,
+                         f64_results=f64_results)
+
+    def result_shapes(self, /, *inputs: Any, **named_inputs: Any) -> dict[str, tuple[int, ...]]:
+        """The results' shapes by name, for inputs or the shapes of inputs.
+
+        A tuple of integers stands for a tensor of that shape, except for the offsets of ragged
+        dimensions, whose values are needed. Raises `ArgumentError` as a call does.
+        """
+        specs = self.signature.inputs
+        tensors = [_view_or_shape(spec, value)
+                   for spec, value in zip(specs, self._bind(inputs, named_inputs))]
+        shapes = self._program.infer_shapes(tensors)
+        return {spec.name: shape for spec, shape in zip(self.signature.results, shapes)}
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{name} = {value}" for name, value in self._program.params.items())
+        return (f"<nsacc.Program {self.kernel}{f'<{params}>' if params else ''}{self.signature} "
+                f"target={self.target!r}>")
+
+    def __reduce__(self):
+        return _rebuild, self._arguments
+
+    def _bind(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """The inputs in order."""
+        specs = self.signature.inputs
+        if len(inputs) > len(specs):
+            raise ArgumentError(f"kernel '{self.kernel}' takes {len(specs)} inputs, found "
+                                f"{len(inputs)}: {self.kernel}{self.signature}")
+        values = dict(zip((spec.name for spec in specs), inputs))
+        for name, value in named.items():
+            if name in values:
+                raise ArgumentError(f"'{name}' is given twice, by position and by name")
+            if all(name != spec.name for spec in specs):
+                raise ArgumentError(self._explain_unknown(name))
+            values[name] = value
+        missing = [str(spec) for spec in specs if spec.name not in values]
+        if missing:
+            raise ArgumentError(f"kernel '{self.kernel}' misses {_count(missing)}: "
+                                f"{', '.join(missing)}")
+        return [values[spec.name] for spec in specs]
+
+    def _explain_unknown(self, name: str) -> str:
+        names = [spec.name for spec in self.signature.inputs]
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"; did you mean '{close[0]}'?" if close else f": it takes {', '.join(names)}"
+        if name in self._program.params:
+            hint = ", but a parameter of that name: set it in nsacc.compile"
+        return f"kernel '{self.kernel}' has no input '{name}'{hint}"
+
+    def _run(self, values: Sequence[Any], threads: int | None = None, **options: Any) -> Any:
+        if threads is None:
+            threads = _nsacc.threads_from_environment()
+        inputs = [_inputs.view(spec, value)
+                  for spec, value in zip(self.signature.inputs, values)]
+        library = next((one.library for one in inputs if one.library is not None), np)
+        tensors = [one.tensor for one in inputs]
+        outputs = [
+            _results.Output(library, _result_dtype(spec, **options), shape)
+            for spec, shape in zip(self.signature.results, self._program.infer_shapes(tensors))]
+        self._program.run(tensors, [output.tensor for output in outputs],
+                          threads=threads, **options)
+        results = tuple(output.get() for output in outputs)
+        if len(results) == 1:
+            return results[0]
+        names = tuple(spec.name for spec in self.signature.results)
+        return _results.make_tuple(self.kernel, names, results)
+
+
+def _rebuild(source: bytes, file: str, target: str, dtype: str, kernel: str | None,
+             params: dict[str, str]) -> Program:
+    return Program(source, file, target=target, dtype=dtype, kernel=kernel, params=params)
+
+
+def _result_dtype(spec: TensorSpec, f64_results: bool = False, **_other: Any) -> str:
+    return "f64" if f64_results and spec.dtype in ("bf16", "f16", "f32") else spec.dtype
+
+
+def _view_or_shape(spec: TensorSpec, value: Any) -> _nsacc.HostTensor:
+    is_shape = isinstance(value, tuple) and all(isinstance(size, int) for size in value)
+    if not is_shape:
+        return _inputs.view(spec, value).tensor
+    if spec.is_offsets:
+        raise ArgumentError(f"'{spec.name}' is a shape, expected an array: the results' shapes "
+                            f"depend on the offsets of the rows")
+    return _nsacc.HostTensor.from_shape(spec.dtype, value)
+
+
+def _count(things: Sequence[str]) -> str:
+    return "an input" if len(things) == 1 else f"{len(things)} inputs"
+
+
+def _parse(value: str) -> int | float | bool | str:
+    if value in ("true", "false"):
+        return value == "true"
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            pass
+    return value

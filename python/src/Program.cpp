@@ -1,0 +1,265 @@
+//===- Program.cpp - Compiled programs in Python --------------------------===//
+
+#include "Program.h"
+#include "Errors.h"
+#include "HostTensor.h"
+#include <map>
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+using namespace nsacc::python;
+
+namespace {
+struct Deleter {
+  void operator()(nsacc_program *program) const {
+    nsacc_program_destroy(program);
+  }
+  void operator()(nsacc_options *options) const {
+    nsacc_options_destroy(options);
+  }
+  void operator()(nsacc_run_options *options) const {
+    nsacc_run_options_destroy(options);
+  }
+  void operator()(nsacc_shapes *shapes) const { nsacc_shapes_destroy(shapes); }
+};
+
+template <typename T> using Handle = std::unique_ptr<T, Deleter>;
+
+/// What nsacc.compile made.
+class Program {
+public:
+  Program(const std::string &source, const std::string &file,
+          const std::string &target, const std::string &dtype,
+          const std::optional<std::string> &kernel,
+          const std::map<std::string, std::string> &params);
+
+  const nsacc_program *get() const { return handle.get(); }
+  std::string getIR(const std::string &phase) const;
+  py::list inferShapes(const std::vector<const HostTensor *> &inputs) const;
+  void run(const std::vector<const HostTensor *> &inputs,
+           const std::vector<const HostTensor *> &outputs, uint32_t threads,
+           bool roundStorage, bool f64Results) const;
+
+private:
+  Handle<nsacc_program> handle;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Compiling and running
+//===----------------------------------------------------------------------===//
+
+template <typename T> static Handle<T> checkMemory(T *pointer) {
+  if (!pointer)
+    throw std::bad_alloc();
+  return Handle<T>(pointer);
+}
+
+/// Calls `body(error)` without the GIL and raises what went wrong.
+template <typename Body> static void callUnlocked(Body body) {
+  nsacc_error *error = nullptr;
+  nsacc_status status;
+  {
+    py::gil_scoped_release unlock;
+    status = body(&error);
+  }
+  check(status, ErrorHandle(error));
+}
+
+Program::Program(const std::string &source, const std::string &file,
+                 const std::string &target, const std::string &dtype,
+                 const std::optional<std::string> &kernel,
+                 const std::map<std::string, std::string> &params) {
+  Handle<nsacc_options> options = checkMemory(nsacc_options_create());
+  check(nsacc_options_set_target(options.get(), target.c_str()), nullptr);
+  check(nsacc_options_set_dtype(options.get(), dtype.c_str()), nullptr);
+  if (kernel)
+    check(nsacc_options_set_kernel(options.get(), kernel->c_str()), nullptr);
+  for (const auto &[name, value] : params)
+    check(nsacc_options_set_param(options.get(), name.c_str(), value.c_str()),
+          nullptr);
+  nsacc_program *program = nullptr;
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_compile(source.data(), source.size(), file.c_str(),
+                         options.get(), &program, error);
+  });
+  handle.reset(program);
+}
+
+static std::vector<nsacc_tensor>
+toC(const std::vector<const HostTensor *> &tensors) {
+  std::vector<nsacc_tensor> result;
+  for (const HostTensor *tensor : tensors)
+    result.push_back(tensor->get());
+  return result;
+}
+
+std::string Program::getIR(const std::string &phase) const {
+  const char *text = nullptr;
+  nsacc_error *error = nullptr;
+  nsacc_status status =
+      nsacc_program_ir(handle.get(), phase.c_str(), &text, &error);
+  check(status, ErrorHandle(error));
+  return text;
+}
+
+py::list
+Program::inferShapes(const std::vector<const HostTensor *> &inputs) const {
+  std::vector<nsacc_tensor> tensors = toC(inputs);
+  nsacc_shapes *pointer = nullptr;
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_program_infer_shapes(handle.get(), tensors.data(),
+                                      tensors.size(), &pointer, error);
+  });
+  Handle<nsacc_shapes> shapes(pointer);
+  py::list result;
+  for (size_t i = 0, e = nsacc_program_num_results(handle.get()); i < e; ++i) {
+    const int64_t *sizes = nsacc_shapes_sizes(pointer, i);
+    size_t rank = nsacc_shapes_rank(pointer, i);
+    result.append(
+        py::tuple(py::cast(std::vector<int64_t>(sizes, sizes + rank))));
+  }
+  return result;
+}
+
+void Program::run(const std::vector<const HostTensor *> &inputs,
+                  const std::vector<const HostTensor *> &outputs,
+                  uint32_t threads, bool roundStorage, bool f64Results) const {
+  for (const HostTensor *output : outputs)
+    if (output->isReadOnly())
+      throw py::value_error("an output is read-only");
+  std::vector<nsacc_tensor> inputTensors = toC(inputs);
+  std::vector<nsacc_tensor> outputTensors = toC(outputs);
+  Handle<nsacc_run_options> options = checkMemory(nsacc_run_options_create());
+  nsacc_run_options_set_threads(options.get(), threads);
+  nsacc_run_options_set_round_storage(options.get(), roundStorage);
+  nsacc_run_options_set_f64_results(options.get(), f64Results);
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_program_run(handle.get(), inputTensors.data(),
+                             inputTensors.size(), outputTensors.data(),
+                             outputTensors.size(), options.get(), error);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Queries
+//===----------------------------------------------------------------------===//
+
+static const char *getName(nsacc_dim_kind kind) {
+  switch (kind) {
+  case NSACC_DIM_CONSTANT:
+    return "constant";
+  case NSACC_DIM_NAMED:
+    return "named";
+  case NSACC_DIM_RAGGED:
+    return "ragged";
+  case NSACC_DIM_OFFSETS:
+    return "offsets";
+  case NSACC_DIM_POOL:
+    return "pool";
+  case NSACC_DIM_POOLED:
+    return "pooled";
+  case NSACC_DIM_BLOCKS:
+    return "blocks";
+  }
+  return "named";
+}
+
+/// An nsacc.signature.Dim.
+static py::object toPython(const nsacc_dim *dim) {
+  using namespace py::literals;
+  return py::module_::import("nsacc.signature")
+      .attr("Dim")(
+          "text"_a = nsacc_dim_text(dim),
+          "kind"_a = getName(nsacc_dim_get_kind(dim)),
+          "name"_a = nsacc_dim_name(dim), "count"_a = nsacc_dim_count(dim),
+          "ragged"_a = nsacc_dim_is_ragged(dim) != 0,
+          "size"_a = nsacc_dim_size(dim), "len"_a = nsacc_dim_len(dim),
+          "stride"_a = nsacc_dim_stride(dim), "tail"_a = nsacc_dim_tail(dim),
+          "block"_a = nsacc_dim_block(dim));
+}
+
+/// An nsacc.signature.TensorSpec.
+static py::object toPython(const nsacc_value *value) {
+  py::list dims;
+  for (size_t i = 0, e = nsacc_value_rank(value); i < e; ++i)
+    dims.append(toPython(nsacc_value_dim(value, i)));
+  return py::module_::import("nsacc.signature")
+      .attr("TensorSpec")(nsacc_value_name(value),
+                          nsacc_dtype_name(nsacc_value_dtype(value)),
+                          py::tuple(dims));
+}
+
+/// A tuple of what `get(program, 0)`, `get(program, 1)`, … give.
+template <typename Get>
+static py::tuple toTuple(const Program &program,
+                         size_t (*count)(const nsacc_program *), Get get) {
+  py::list result;
+  for (size_t i = 0, e = count(program.get()); i < e; ++i)
+    result.append(get(program.get(), i));
+  return py::tuple(result);
+}
+
+static py::dict getParams(const Program &program) {
+  py::dict result;
+  for (size_t i = 0, e = nsacc_program_num_params(program.get()); i < e; ++i)
+    result[nsacc_program_param_name(program.get(), i)] =
+        nsacc_program_param_value(program.get(), i);
+  return result;
+}
+
+void nsacc::python::bindProgram(py::module_ &module) {
+  py::class_<Program>(module, "Program", "A compiled kernel.")
+      .def(py::init<const std::string &, const std::string &,
+                    const std::string &, const std::string &,
+                    const std::optional<std::string> &,
+                    const std::map<std::string, std::string> &>(),
+           py::arg("source"), py::arg("file"), py::arg("target"),
+           py::arg("dtype"), py::arg("kernel"), py::arg("params"))
+      .def_property_readonly("kernel",
+                             [](const Program &program) {
+                               return nsacc_program_kernel(program.get());
+                             })
+      .def_property_readonly("params", &getParams)
+      .def_property_readonly(
+          "inputs",
+          [](const Program &program) {
+            return toTuple(program, nsacc_program_num_inputs,
+                           [](const nsacc_program *program, size_t index) {
+                             return toPython(
+                                 nsacc_program_input(program, index));
+                           });
+          })
+      .def_property_readonly(
+          "results",
+          [](const Program &program) {
+            return toTuple(program, nsacc_program_num_results,
+                           [](const nsacc_program *program, size_t index) {
+                             return toPython(
+                                 nsacc_program_result(program, index));
+                           });
+          })
+      .def_property_readonly(
+          "diagnostics",
+          [](const Program &program) {
+            return toTuple(program, nsacc_program_num_diagnostics,
+                           [](const nsacc_program *program, size_t index) {
+                             return nsacc::python::toPython(
+                                 nsacc_program_diagnostic(program, index));
+                           });
+          })
+      .def_property_readonly(
+          "phases",
+          [](const Program &program) {
+            return toTuple(program, nsacc_program_num_phases,
+                           [](const nsacc_program *program, size_t index) {
+                             return py::str(
+                                 nsacc_program_phase_name(program, index));
+                           });
+          })
+      .def("ir", &Program::getIR, py::arg("phase"))
+      .def("infer_shapes", &Program::inferShapes, py::arg("inputs"))
+      .def("run", &Program::run, py::arg("inputs"), py::arg("outputs"),
+           py::kw_only(), py::arg("threads") = 0,
+           py::arg("round_storage") = false, py::arg("f64_results") = false);
+}
