@@ -12,6 +12,7 @@ CHECKS = (
     "machine_words",
     "tested_flags",
     "verifier_messages",
+    "spec_rules",
     "rejections",
     "formatting",
     "readme",
