@@ -183,7 +183,7 @@ private:
   llvm::Error bindDims(const Argument &argument, const Tensor &input);
   llvm::Error bindDim(const Argument &argument, const Dim &dim, int64_t size);
   llvm::Error bindOffsets(const Argument &argument, const Tensor &input);
-  llvm::Error checkOffsets(const Argument &argument) const;
+  llvm::Error checkOffsets(const Argument &argument);
   llvm::Error checkShape(const Argument &argument, const Tensor &input) const;
   llvm::Error checkMultiple(const Multiple &multiple) const;
 
@@ -266,7 +266,7 @@ llvm::Error Binder::bindOffsets(const Argument &argument, const Tensor &input) {
   return llvm::Error::success();
 }
 
-llvm::Error Binder::checkOffsets(const Argument &argument) const {
+llvm::Error Binder::checkOffsets(const Argument &argument) {
   llvm::StringRef name = argument.dims.front().name;
   const std::vector<int64_t> &offsets = result.offsets.find(name)->second;
   if (offsets.front() != 0)
@@ -281,6 +281,7 @@ llvm::Error Binder::checkOffsets(const Argument &argument) const {
     return makeError("'{0}' ends at {1} but dimension {2} is {3} {4}",
                      argument.name, offsets.back(), name, *packed,
                      getBinder(name));
+  result.sizes.try_emplace(name, offsets.back());
   return llvm::Error::success();
 }
 

@@ -233,6 +233,15 @@ TEST(Signature, GivenRowsMustAgreeWithOffsets) {
             "dimensions share one batch");
 }
 
+TEST(Signature, OffsetsTellThePackedSize) {
+  Tensor offsets = integers({0, 3, 7});
+  auto sizes = bindKnownDimensions(raggedSignature(),
+                                   {nullptr, nullptr, &offsets, nullptr}, {});
+  ASSERT_TRUE(bool(sizes)) << llvm::toString(sizes.takeError());
+  EXPECT_EQ(sizes->sizes.lookup("T"), 7);
+  EXPECT_EQ(sizes->batchRows, 2);
+}
+
 TEST(Signature, PoolCounts) {
   DimSizes sizes;
   auto count = [&](int64_t tokens, int64_t len, int64_t stride,

@@ -1,0 +1,38 @@
+//===- Check.h - What `nsacc run --check` looks at --------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_CHECK_H
+#define NSACC_TOOLS_NSACC_CHECK_H
+
+#include "NSA/IR/NSAOps.h"
+#include "nsacc/Interpreter/Interpreter.h"
+#include "nsacc/Runtime/Signature.h"
+
+namespace nsacc {
+
+/// One thing that was checked.
+struct CheckResult {
+  enum class Verdict {
+    Pass,
+    Fail,
+    Report ///< a number without a bound to hold it against
+  };
+  std::string name;
+  Verdict verdict = Verdict::Pass;
+  std::string detail;
+};
+
+llvm::StringRef getName(CheckResult::Verdict verdict);
+
+/// Checks a run of the oracle against other runs of it: that results have the
+/// same bits on another number of threads, that finite inputs give no NaN, and
+/// how far results move when every stored value is rounded to its type. Where
+/// the program picks blocks by scores, that distance has no bound: near ties
+/// may fall otherwise.
+llvm::Expected<std::vector<CheckResult>>
+checkOracle(nsa::KernelOp kernel, const Signature &signature,
+            llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<Tensor> results,
+            const interpreter::Options &options);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_CHECK_H

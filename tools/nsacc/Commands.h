@@ -1,0 +1,29 @@
+//===- Commands.h - The subcommands of nsacc --------------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_COMMANDS_H
+#define NSACC_TOOLS_NSACC_COMMANDS_H
+
+#include "nsacc/Support/ExitCode.h"
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+} // namespace CLI
+
+namespace nsacc {
+
+/// What a subcommand knows of the process, and how it ended.
+struct Invocation {
+  std::vector<std::string> commandLine;
+  ExitCode status = ExitCode::Success;
+};
+
+void addRunCommand(CLI::App &app, Invocation &invocation);
+void addCompileCommand(CLI::App &app, Invocation &invocation);
+void addInspectCommand(CLI::App &app, Invocation &invocation);
+void addEnvCommand(CLI::App &app, Invocation &invocation);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_COMMANDS_H

@@ -1,0 +1,86 @@
+//===- CompileCommand.cpp - nsacc compile ---------------------------------===//
+
+#include "Commands.h"
+#include "Program.h"
+#include "ProgramFlags.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include <CLI/CLI.hpp>
+
+using namespace nsacc;
+
+namespace {
+struct CompileOptions {
+  ProgramOptions program;
+  std::string emit, output;
+};
+} // namespace
+
+static llvm::Error rejectPhase(llvm::StringRef name) {
+  std::vector<std::string> names;
+  for (Phase phase : getPhases())
+    names.push_back(getName(phase).str());
+  static constexpr llvm::StringLiteral planned[] = {
+      "tile", "tile-opt", "gpu", "nvvm", "ptx", "cubin"};
+  return makeError("phase '" + name + "' " +
+                       (llvm::is_contained(planned, name) ? "isn't built yet"
+                                                          : "isn't known"),
+                   "this nsacc has " + quoteList(names));
+}
+
+static llvm::Error writeIR(mlir::ModuleOp module, llvm::StringRef path) {
+  std::error_code code;
+  llvm::ToolOutputFile file(path, code, llvm::sys::fs::OF_Text);
+  if (!code) {
+    module.print(file.os());
+    file.os().flush();
+    code = file.os().error();
+    file.os().clear_error();
+  }
+  if (code)
+    return makeError("can't write '" + path + "': " + code.message());
+  file.keep();
+  return llvm::Error::success();
+}
+
+static ExitCode compile(const CompileOptions &options,
+                        llvm::ArrayRef<std::string> commandLine) {
+  std::optional<Phase> phase = parsePhase(options.emit);
+  if (!phase)
+    return reportError(rejectPhase(options.emit), ExitCode::Usage);
+  ExitCode status;
+  auto program = Program::load(options.program, commandLine, status);
+  if (!program)
+    return status;
+  status = program->runPhases(*phase);
+  if (status != ExitCode::Success)
+    return status;
+  if (llvm::Error error = writeIR(program->getModule(), options.output))
+    return reportError(std::move(error));
+  return ExitCode::Success;
+}
+
+void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
+  CLI::App *command = app.add_subcommand(
+      "compile", "compile a program and write what a phase leaves");
+  auto options = std::make_shared<CompileOptions>();
+  addProgramFlags(*command, options->program);
+  std::string phases;
+  for (Phase phase : getPhases())
+    phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();
+  options->emit = getName(getPhases().back()).str();
+  command->add_option("--emit", options->emit, "up to which phase:" + phases)
+      ->type_name("PHASE")
+      ->capture_default_str()
+      ->group("Result");
+  options->output = "-";
+  command
+      ->add_option("-o,--output", options->output,
+                   "where to; '-': standard output")
+      ->type_name("FILE")
+      ->capture_default_str()
+      ->group("Result");
+  command->callback([options, &invocation] {
+    invocation.status = compile(*options, invocation.commandLine);
+  });
+}

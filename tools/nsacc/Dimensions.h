@@ -1,0 +1,23 @@
+//===- Dimensions.h - Sizes given on the command line -----------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_DIMENSIONS_H
+#define NSACC_TOOLS_NSACC_DIMENSIONS_H
+
+#include "Settings.h"
+#include "nsacc/Runtime/Signature.h"
+
+namespace nsacc {
+
+/// The sizes that `--dims T=4096,S=[5,0,127]` gives: a number each, or for
+/// ragged dimensions the lengths of the batch's rows.
+llvm::Expected<DimSizes> readDimensions(const Settings &dims,
+                                        const Signature &signature);
+
+/// Fails where an input that isn't `given` needs a size that `sizes` lacks.
+llvm::Error checkDimensions(const Signature &signature,
+                            llvm::ArrayRef<const Tensor *> given,
+                            const DimSizes &sizes);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_DIMENSIONS_H

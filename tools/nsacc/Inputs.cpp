@@ -1,0 +1,187 @@
+//===- Inputs.cpp - Inputs of a run, loaded or made -----------------------===//
+
+#include "Inputs.h"
+#include "Dimensions.h"
+#include "Messages.h"
+#include "nsacc/Runtime/Npy.h"
+#include "nsacc/Runtime/RandomInputs.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <limits>
+#include <unistd.h>
+
+using namespace nsacc;
+
+static llvm::Expected<size_t> findInput(const Signature &signature,
+                                        llvm::StringRef flag,
+                                        llvm::StringRef name) {
+  std::vector<std::string> names;
+  for (auto [index, argument] : llvm::enumerate(signature.inputs)) {
+    if (argument.name == name)
+      return index;
+    names.push_back(argument.name);
+  }
+  return makeError(flag + ": kernel '" + signature.kernel + "' has no input '" +
+                       name + "'",
+                   suggest(name, names, "it has " + quoteList(names)));
+}
+
+//===-- Loading -----------------------------------------------------------===//
+
+/// Converts where nothing but precision can be lost, and says so in `source`.
+static llvm::Expected<Tensor>
+convert(const Tensor &tensor, const Argument &argument, std::string &source) {
+  DType from = tensor.getDType(), to = argument.dtype;
+  if (from == to)
+    return tensor;
+  Tensor result = Tensor::zeros(to, tensor.getShape());
+  if (isReal(from) && isReal(to)) {
+    result.setReals(tensor.toReals());
+    source +=
+        llvm::formatv(" ({0}, rounded to {1})", getName(from), getName(to));
+    return result;
+  }
+  bool areIntegers =
+      !isReal(from) && !isReal(to) && from != DType::Bool && to != DType::Bool;
+  if (!areIntegers)
+    return makeError("'" + argument.name + "' from '" + source + "' holds " +
+                     getName(from) + ", the program declares " +
+                     toString(argument));
+  std::vector<int64_t> values = tensor.toIntegers();
+  for (int64_t value : values)
+    if (to == DType::I32 && value != int32_t(value))
+      return makeError("'" + argument.name + "' from '" + source + "' holds " +
+                       llvm::Twine(value) + ", which i32 can't");
+  result.setIntegers(values);
+  return result;
+}
+
+static llvm::Error loadInputs(const Signature &signature, const Settings &files,
+                              Inputs &inputs, std::vector<bool> &isGiven) {
+  for (auto &[name, path] : files) {
+    llvm::Expected<size_t> index = findInput(signature, "--input", name);
+    if (!index)
+      return index.takeError();
+    llvm::Expected<Tensor> tensor = readNpy(path);
+    if (!tensor)
+      return tensor.takeError();
+    inputs.sources[*index] = path;
+    auto converted =
+        convert(*tensor, signature.inputs[*index], inputs.sources[*index]);
+    if (!converted)
+      return converted.takeError();
+    inputs.tensors[*index] = *converted;
+    isGiven[*index] = true;
+  }
+  return llvm::Error::success();
+}
+
+//===-- Making ------------------------------------------------------------===//
+
+static llvm::Error applyRanges(const Settings &ranges, Signature &signature) {
+  for (auto &[name, value] : ranges) {
+    llvm::Expected<size_t> index = findInput(signature, "--range", name);
+    if (!index)
+      return index.takeError();
+    Argument &argument = signature.inputs[*index];
+    if (isReal(argument.dtype) || argument.isOffsets())
+      return makeError("--range: '" + name +
+                           "' doesn't hold integers to choose",
+                       "the program declares " + toString(argument));
+    auto [low, high] = llvm::StringRef(value).split("..");
+    Domain domain;
+    if (low.getAsInteger(10, domain.low) ||
+        high.getAsInteger(10, domain.high) || domain.low > domain.high)
+      return makeError("'--range " + name + "=" + value +
+                       "' isn't of the form NAME=LOW..HIGH");
+    if (argument.dtype == DType::I32 && (domain.low != int32_t(domain.low) ||
+                                         domain.high != int32_t(domain.high)))
+      return makeError("--range: '" + name + "' holds i32, which '" + value +
+                       "' passes");
+    argument.domain = domain;
+  }
+  return llvm::Error::success();
+}
+
+static std::string formatBytes(double bytes) {
+  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  size_t unit = 0;
+  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
+    bytes /= 1024;
+  return llvm::formatv("{0:f1} {1}", bytes, units[unit]);
+}
+
+/// Before a machine runs out of memory and kills the process without a word.
+static llvm::Error checkMemory(const Signature &signature,
+                               const DimSizes &sizes) {
+  double bytes = 0;
+  for (auto *arguments : {&signature.inputs, &signature.results})
+    for (const Argument &argument : *arguments) {
+      llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
+      if (!shape)
+        return shape.takeError();
+      double elements = 1;
+      for (int64_t size : *shape)
+        elements *= size;
+      bytes += elements * getSize(argument.dtype);
+    }
+  double memory = double(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  if (bytes <= memory)
+    return llvm::Error::success();
+  return makeError("inputs and results take " + formatBytes(bytes) +
+                   ", this machine has " + formatBytes(memory) + " of memory");
+}
+
+static llvm::Expected<Tensor> makeInput(const Argument &argument,
+                                        const DimSizes &sizes, uint64_t seed) {
+  bool needsDomain = !isReal(argument.dtype) && argument.dtype != DType::Bool &&
+                     !argument.isOffsets();
+  if (needsDomain && !argument.domain)
+    return makeError(
+        "no values known for the integers of '" + toString(argument) + "'",
+        "hand them in with --input " + argument.name +
+            "=FILE, or give --range " + argument.name + "=LOW..HIGH");
+  return makeRandomInput(argument, sizes, seed);
+}
+
+llvm::Expected<Inputs> nsacc::makeInputs(Signature signature,
+                                         const InputOptions &options) {
+  if (llvm::Error error = applyRanges(options.ranges, signature))
+    return error;
+  llvm::Expected<DimSizes> known = readDimensions(options.dims, signature);
+  if (!known)
+    return known.takeError();
+
+  size_t count = signature.inputs.size();
+  Inputs inputs;
+  inputs.tensors.resize(count);
+  inputs.sources.resize(count);
+  std::vector<bool> isGiven(count);
+  if (llvm::Error error = loadInputs(signature, options.files, inputs, isGiven))
+    return error;
+  llvm::SmallVector<const Tensor *> given;
+  for (auto [tensor, present] : llvm::zip(inputs.tensors, isGiven))
+    given.push_back(present ? &tensor : nullptr);
+  auto sizes = bindKnownDimensions(signature, given, std::move(*known));
+  if (!sizes)
+    return sizes.takeError();
+  inputs.sizes = std::move(*sizes);
+  if (llvm::Error error = checkDimensions(signature, given, inputs.sizes))
+    return error;
+  if (llvm::Error error = checkMemory(signature, inputs.sizes))
+    return error;
+
+  for (auto [index, argument] : llvm::enumerate(signature.inputs)) {
+    if (isGiven[index])
+      continue;
+    auto tensor = makeInput(argument, inputs.sizes, options.seed);
+    if (!tensor)
+      return tensor.takeError();
+    inputs.tensors[index] = *tensor;
+    inputs.sources[index] =
+        argument.isOffsets()
+            ? "from --dims"
+            : llvm::formatv("random, seed {0}", options.seed).str();
+  }
+  return inputs;
+}

@@ -1,0 +1,30 @@
+//===- Inputs.h - Inputs of a run, loaded or made ---------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_INPUTS_H
+#define NSACC_TOOLS_NSACC_INPUTS_H
+
+#include "Settings.h"
+#include "nsacc/Runtime/Signature.h"
+
+namespace nsacc {
+
+struct InputOptions {
+  Settings dims;   ///< name=size
+  Settings files;  ///< input=path
+  Settings ranges; ///< input=low..high, for integers
+  uint64_t seed = 0;
+};
+
+struct Inputs {
+  std::vector<Tensor> tensors; ///< in the order of the signature
+  std::vector<std::string> sources;
+  DimSizes sizes;
+};
+
+/// Loads the inputs that have a file, infers sizes, and makes the others.
+llvm::Expected<Inputs> makeInputs(Signature signature,
+                                  const InputOptions &options);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_INPUTS_H

@@ -1,0 +1,129 @@
+//===- InspectCommand.cpp - nsacc inspect ---------------------------------===//
+
+#include "Commands.h"
+#include "Program.h"
+#include "ProgramFlags.h"
+#include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+
+using namespace nsacc;
+
+namespace {
+struct InspectOptions {
+  ProgramOptions program;
+  bool json = false;
+};
+} // namespace
+
+//===-- Text --------------------------------------------------------------===//
+
+static void printList(llvm::StringRef heading,
+                      llvm::ArrayRef<Argument> arguments) {
+  for (const Argument &argument : arguments) {
+    llvm::outs() << llvm::left_justify(heading, 12) << toString(argument)
+                 << '\n';
+    heading = "";
+  }
+}
+
+static void printText(const Signature &signature) {
+  llvm::outs() << llvm::left_justify("kernel", 12) << signature.kernel << '\n';
+  llvm::StringRef heading = "parameters";
+  for (auto &[name, value] : signature.params) {
+    llvm::outs() << llvm::left_justify(heading, 12) << name << " = " << value
+                 << '\n';
+    heading = "";
+  }
+  printList("inputs", signature.inputs);
+  printList("results", signature.results);
+  heading = "needs";
+  for (const Multiple &multiple : signature.multiples) {
+    llvm::outs() << llvm::left_justify(heading, 12)
+                 << toString(multiple.multiple) << " a multiple of "
+                 << toString(multiple.of) << '\n';
+    heading = "";
+  }
+}
+
+//===-- JSON --------------------------------------------------------------===//
+
+static void printArguments(llvm::json::OStream &json, llvm::StringRef key,
+                           llvm::ArrayRef<Argument> arguments) {
+  json.attributeArray(key, [&] {
+    for (const Argument &argument : arguments)
+      json.object([&] {
+        json.attribute("name", argument.name);
+        json.attribute("dtype", getName(argument.dtype));
+        json.attributeArray("dims", [&] {
+          for (const Dim &dim : argument.dims)
+            json.value(toString(dim));
+        });
+      });
+  });
+}
+
+static void printJSON(llvm::json::OStream &json, const Signature &signature) {
+  json.object([&] {
+    json.attribute("kernel", signature.kernel);
+    json.attributeObject("params", [&] {
+      for (auto &[name, value] : signature.params)
+        json.attribute(name, value);
+    });
+    printArguments(json, "inputs", signature.inputs);
+    printArguments(json, "results", signature.results);
+    json.attributeArray("multiples", [&] {
+      for (const Multiple &multiple : signature.multiples)
+        json.array([&] {
+          json.value(toString(multiple.multiple));
+          json.value(toString(multiple.of));
+        });
+    });
+  });
+}
+
+static ExitCode inspect(const InspectOptions &options,
+                        llvm::ArrayRef<std::string> commandLine) {
+  ExitCode status;
+  auto program = Program::load(options.program, commandLine, status);
+  if (!program)
+    return status;
+  std::vector<Signature> signatures;
+  if (options.program.kernel.empty()) {
+    for (auto kernel : program->getModule().getOps<nsa::KernelOp>())
+      signatures.push_back(getSignature(kernel));
+  } else {
+    auto kernel = program->getKernel(options.program.kernel);
+    if (!kernel)
+      return reportError(kernel.takeError());
+    signatures.push_back(getSignature(*kernel));
+  }
+  if (options.json) {
+    llvm::json::OStream json(llvm::outs(), /*IndentSize=*/2);
+    json.array([&] {
+      for (const Signature &signature : signatures)
+        printJSON(json, signature);
+    });
+    llvm::outs() << '\n';
+    return ExitCode::Success;
+  }
+  for (const Signature &signature : signatures) {
+    if (&signature != &signatures.front())
+      llvm::outs() << '\n';
+    printText(signature);
+  }
+  return ExitCode::Success;
+}
+
+void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
+  CLI::App *command = app.add_subcommand(
+      "inspect", "list a program's kernels: parameters, inputs, results");
+  auto options = std::make_shared<InspectOptions>();
+  addProgramFlags(*command, options->program);
+  command->add_flag("--json", options->json, "print JSON");
+  command->callback([options, &invocation] {
+    invocation.status = inspect(*options, invocation.commandLine);
+  });
+}

@@ -1,0 +1,48 @@
+//===- Messages.cpp - Errors of the command line --------------------------===//
+
+#include "Messages.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace nsacc;
+
+llvm::Error nsacc::makeError(const llvm::Twine &message,
+                             const llvm::Twine &note) {
+  std::string text = message.str();
+  if (!note.isTriviallyEmpty())
+    text += "\nnote: " + note.str();
+  return llvm::createStringError(text);
+}
+
+ExitCode nsacc::reportError(llvm::Error error, ExitCode status) {
+  llvm::outs().flush();
+  llvm::errs() << "nsacc: error: " << llvm::toString(std::move(error)) << '\n';
+  return status;
+}
+
+std::string nsacc::quoteList(llvm::ArrayRef<std::string> names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0)
+      text += i + 1 == names.size() ? " and " : ", ";
+    text += "'" + names[i] + "'";
+  }
+  return text;
+}
+
+std::string nsacc::suggest(llvm::StringRef name,
+                           llvm::ArrayRef<std::string> names,
+                           const llvm::Twine &otherwise) {
+  unsigned least = std::max<size_t>(name.size() / 3, 1) + 1;
+  llvm::StringRef nearest;
+  for (llvm::StringRef candidate : names) {
+    unsigned distance = name.edit_distance_insensitive(candidate);
+    if (distance < least) {
+      least = distance;
+      nearest = candidate;
+    }
+  }
+  if (nearest.empty())
+    return otherwise.str();
+  return ("did you mean '" + nearest + "'?").str();
+}

@@ -1,0 +1,138 @@
+//===- Program.cpp - A program that a command works on --------------------===//
+
+#include "Program.h"
+#include "NSA/IR/NSADialect.h"
+#include "Settings.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "nsacc/Frontend/Frontend.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace nsacc;
+
+/// Prints diagnostics with their source lines.
+struct Program::Diagnostics {
+  mlir::SourceMgrDiagnosticHandler handler;
+};
+
+Program::Program(llvm::StringRef file)
+    : file(file), context(mlir::MLIRContext::Threading::DISABLED) {}
+
+Program::~Program() = default;
+
+//===-- Reading -----------------------------------------------------------===//
+
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+readSource(llvm::StringRef file) {
+  namespace fs = llvm::sys::fs;
+  fs::file_status status;
+  if (file != "-" && !fs::status(file, status) &&
+      (status.type() == fs::file_type::character_file ||
+       status.type() == fs::file_type::block_file))
+    return makeError("'" + file + "' is a device, not a program");
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(file);
+  if (buffer)
+    return std::move(*buffer);
+  return makeError("can't read '" + file + "': " + buffer.getError().message());
+}
+
+std::unique_ptr<Program> Program::load(const ProgramOptions &options,
+                                       llvm::ArrayRef<std::string> commandLine,
+                                       ExitCode &status) {
+  auto buffer = readSource(options.file);
+  if (!buffer) {
+    status = reportError(buffer.takeError());
+    return nullptr;
+  }
+  std::unique_ptr<Program> program(new Program(options.file));
+  program->reproducer.emplace(options.file, (*buffer)->getBuffer(),
+                              commandLine);
+  program->sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
+  program->diagnostics.reset(new Diagnostics{mlir::SourceMgrDiagnosticHandler(
+      program->sources, &program->context, llvm::errs())});
+  status = program->parse(options);
+  if (status != ExitCode::Success)
+    return nullptr;
+  return program;
+}
+
+//===-- Compiling ---------------------------------------------------------===//
+
+ExitCode Program::parse(const ProgramOptions &options) {
+  ExitCode status = llvm::sys::path::extension(file) == ".mlir"
+                        ? parseIR(options)
+                        : parseProgram(options);
+  if (status == ExitCode::Success && mlir::failed(mlir::verify(*module)))
+    return reportInternalError("the front end made invalid IR");
+  return status;
+}
+
+ExitCode Program::parseProgram(const ProgramOptions &options) {
+  frontend::Options frontendOptions;
+  frontendOptions.kernel = options.kernel;
+  if (!options.dtype.empty())
+    frontendOptions.dtype = options.dtype;
+  auto settings = parseSettings("--set", options.settings);
+  if (!settings)
+    return reportError(settings.takeError(), ExitCode::Usage);
+  for (auto &[name, value] : *settings)
+    frontendOptions.params[name] = value;
+
+  unsigned errors = 0;
+  mlir::ScopedDiagnosticHandler counter(
+      &context, [&](mlir::Diagnostic &diagnostic) {
+        errors += diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
+        return mlir::failure();
+      });
+  module = frontend::compile(
+      sources.getMemoryBuffer(sources.getMainFileID())->getMemBufferRef(),
+      frontendOptions, context);
+  if (module)
+    return ExitCode::Success;
+  if (errors > 0)
+    return ExitCode::UserError;
+  return reportInternalError("the front end failed without a message");
+}
+
+ExitCode Program::parseIR(const ProgramOptions &options) {
+  if (!options.settings.empty() || !options.dtype.empty())
+    return reportError(
+        makeError("--set and --dtype don't apply to '" + file + "'",
+                  "parameters are fixed in IR; compile the .nsa program"),
+        ExitCode::Usage);
+  context.loadDialect<nsa::NSADialect, mlir::arith::ArithDialect,
+                      mlir::math::MathDialect>();
+  module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  return module ? ExitCode::Success : ExitCode::UserError;
+}
+
+ExitCode Program::runPhases(Phase phase) {
+  if (mlir::succeeded(nsacc::runPhases(*module, phase)))
+    return ExitCode::Success;
+  return reportInternalError(("the " + getName(phase) + " phase failed").str());
+}
+
+llvm::Expected<nsa::KernelOp> Program::getKernel(llvm::StringRef name) {
+  std::vector<std::string> names;
+  nsa::KernelOp found;
+  for (auto kernel : module->getOps<nsa::KernelOp>()) {
+    names.push_back(kernel.getName().str());
+    if (name.empty() || kernel.getName() == name)
+      found = kernel;
+  }
+  if (names.empty())
+    return makeError("'" + file + "' has no kernel");
+  if (name.empty() && names.size() > 1)
+    return makeError("'" + file + "' has " + llvm::Twine(names.size()) +
+                         " kernels: " + quoteList(names),
+                     "choose one with --kernel");
+  if (!found)
+    return makeError("'" + file + "' has no kernel '" + name + "'",
+                     suggest(name, names, "it has " + quoteList(names)));
+  return found;
+}

@@ -1,0 +1,60 @@
+//===- Program.h - A program that a command works on ------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_PROGRAM_H
+#define NSACC_TOOLS_NSACC_PROGRAM_H
+
+#include "Messages.h"
+#include "NSA/IR/NSAOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "nsacc/Pipelines/Phases.h"
+#include "nsacc/Support/CrashHandler.h"
+#include "llvm/Support/SourceMgr.h"
+#include <optional>
+
+namespace nsacc {
+
+/// Which program, with which parameters.
+struct ProgramOptions {
+  std::string file;
+  std::vector<std::string> settings; ///< "name=value", or several with commas
+  std::string dtype;                 ///< empty: bf16
+  std::string kernel;                ///< empty: all, or the only one
+};
+
+/// A program in memory. While it lives, internal errors write its text as
+/// reproducer.
+class Program {
+public:
+  /// Reads, compiles and verifies. Prints what is wrong and sets `status`
+  /// where it returns null.
+  static std::unique_ptr<Program> load(const ProgramOptions &options,
+                                       llvm::ArrayRef<std::string> commandLine,
+                                       ExitCode &status);
+  ~Program();
+
+  mlir::ModuleOp getModule() { return *module; }
+  /// The kernel of that name, or the only one.
+  llvm::Expected<nsa::KernelOp> getKernel(llvm::StringRef name);
+  /// Takes the module to the end of `phase`. A failure is an internal error.
+  ExitCode runPhases(Phase phase);
+
+private:
+  explicit Program(llvm::StringRef file);
+
+  ExitCode parse(const ProgramOptions &options);
+  ExitCode parseProgram(const ProgramOptions &options);
+  ExitCode parseIR(const ProgramOptions &options);
+
+  std::string file;
+  llvm::SourceMgr sources;
+  mlir::MLIRContext context;
+  struct Diagnostics;
+  std::unique_ptr<Diagnostics> diagnostics;
+  std::optional<ReproducerScope> reproducer;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_PROGRAM_H

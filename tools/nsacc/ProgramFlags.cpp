@@ -1,0 +1,37 @@
+//===- ProgramFlags.cpp - Flags that name a program -----------------------===//
+
+#include "ProgramFlags.h"
+#include <CLI/CLI.hpp>
+
+using namespace nsacc;
+
+CLI::Option *nsacc::addRepeatedFlag(CLI::App &command, const std::string &name,
+                                    std::vector<std::string> &values,
+                                    const std::string &description) {
+  return command.add_option(name, values, description)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->take_all();
+}
+
+void nsacc::addProgramFlags(CLI::App &command, ProgramOptions &options) {
+  command
+      .add_option("FILE", options.file,
+                  "program (.nsa), or IR of the nsa dialect (.mlir); '-': "
+                  "program on standard input")
+      ->required();
+  command
+      .add_option("--kernel", options.kernel,
+                  "which kernel; needed where the program has several")
+      ->type_name("NAME")
+      ->group("Program");
+  addRepeatedFlag(command, "--set", options.settings,
+                  "values of compile-time parameters")
+      ->type_name("NAME=VALUE,...")
+      ->group("Program");
+  command
+      .add_option("--dtype", options.dtype,
+                  "type of tensors that name none (bf16)")
+      ->check(CLI::IsMember({"bf16", "f16", "f32"}))
+      ->group("Program");
+}

@@ -1,0 +1,25 @@
+//===- ProgramFlags.h - Flags that name a program ---------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_PROGRAMFLAGS_H
+#define NSACC_TOOLS_NSACC_PROGRAMFLAGS_H
+
+#include "Program.h"
+
+namespace CLI {
+class App;
+class Option;
+} // namespace CLI
+
+namespace nsacc {
+
+/// FILE, --kernel, --set and --dtype.
+void addProgramFlags(CLI::App &command, ProgramOptions &options);
+
+/// One value each time the flag stands; may stand several times.
+CLI::Option *addRepeatedFlag(CLI::App &command, const std::string &name,
+                             std::vector<std::string> &values,
+                             const std::string &description);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_PROGRAMFLAGS_H

@@ -1,0 +1,173 @@
+//===- Report.cpp - What `nsacc run` prints -------------------------------===//
+
+#include "Report.h"
+#include "nsacc/Runtime/Compare.h"
+#include "nsacc/Support/Version.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace nsacc;
+
+bool RunReport::hasFailed() const {
+  return llvm::any_of(checks, [](const CheckResult &check) {
+    return check.verdict == CheckResult::Verdict::Fail;
+  });
+}
+
+static std::string formatChecksum(const Summary &summary) {
+  return llvm::formatv("{0:x-16}", summary.checksum);
+}
+
+//===-- Text --------------------------------------------------------------===//
+
+/// "bf16[B = 2, T = 512, 64]"
+static std::string describeShape(const Argument &argument,
+                                 const Tensor &tensor) {
+  std::vector<std::string> dims;
+  for (auto [dim, size] : llvm::zip(argument.dims, tensor.getShape()))
+    dims.push_back(dim.kind == Dim::Kind::Constant
+                       ? std::to_string(size)
+                       : llvm::formatv("{0} = {1}", toString(dim), size).str());
+  return llvm::formatv("{0}[{1}]", getName(argument.dtype),
+                       llvm::join(dims, ", "));
+}
+
+static std::string describeContents(const Tensor &tensor) {
+  Summary summary = summarize(tensor);
+  std::string text;
+  if (summary.elements > 0)
+    text += llvm::formatv("min {0:f4}, max {1:f4}, mean {2:f4}", summary.min,
+                          summary.max, summary.mean);
+  else
+    text += "empty";
+  if (summary.nans)
+    text += llvm::formatv(", {0} NaN", summary.nans);
+  if (summary.infinities)
+    text += llvm::formatv(", {0} infinite", summary.infinities);
+  return text + ", xxh3 " + formatChecksum(summary);
+}
+
+void nsacc::printText(const RunReport &report, llvm::raw_ostream &os) {
+  std::vector<std::string> params;
+  for (auto &[name, value] : report.signature.params)
+    params.push_back(name + " = " + value);
+  os << "kernel  " << report.signature.kernel;
+  if (!params.empty())
+    os << "<" << llvm::join(params, ", ") << ">";
+  os << " of " << report.file << "\n";
+  os << "target  " << getName(report.target) << ", " << report.threads
+     << (report.threads == 1 ? " thread\n" : " threads\n");
+
+  const char *heading = "inputs  ";
+  for (auto [argument, tensor, source] :
+       llvm::zip(report.signature.inputs, report.inputs.tensors,
+                 report.inputs.sources)) {
+    os << heading << argument.name << ": " << describeShape(argument, tensor)
+       << "  " << source << '\n';
+    heading = "        ";
+  }
+  heading = "results ";
+  for (auto [argument, tensor, file] : llvm::zip(
+           report.signature.results, report.results, report.resultFiles)) {
+    os << heading << argument.name << ": " << describeShape(argument, tensor)
+       << "  " << describeContents(tensor);
+    if (!file.empty())
+      os << "  -> " << file;
+    os << '\n';
+    heading = "        ";
+  }
+  os << llvm::formatv("time    {0:f3} s\n", report.seconds);
+
+  heading = "check   ";
+  for (const CheckResult &check : report.checks) {
+    os << heading << getName(check.verdict) << ": " << check.name << ": "
+       << check.detail << '\n';
+    heading = "        ";
+  }
+}
+
+//===-- JSON --------------------------------------------------------------===//
+
+static void printTensor(llvm::json::OStream &json, const Argument &argument,
+                        const Tensor &tensor) {
+  json.attribute("name", argument.name);
+  json.attribute("dtype", getName(argument.dtype));
+  json.attributeArray("dims", [&] {
+    for (const Dim &dim : argument.dims)
+      json.value(toString(dim));
+  });
+  json.attributeArray("shape", [&] {
+    for (int64_t size : tensor.getShape())
+      json.value(size);
+  });
+}
+
+static void printContents(llvm::json::OStream &json, const Tensor &tensor) {
+  Summary summary = summarize(tensor);
+  json.attribute("min", summary.min);
+  json.attribute("max", summary.max);
+  json.attribute("mean", summary.mean);
+  json.attribute("nans", summary.nans);
+  json.attribute("infinities", summary.infinities);
+  json.attribute("xxh3", formatChecksum(summary));
+}
+
+static void printInputs(llvm::json::OStream &json, const RunReport &report) {
+  json.attributeArray("inputs", [&] {
+    for (auto [argument, tensor, source] :
+         llvm::zip(report.signature.inputs, report.inputs.tensors,
+                   report.inputs.sources))
+      json.object(
+          [&, &argument = argument, &tensor = tensor, &source = source] {
+            printTensor(json, argument, tensor);
+            json.attribute("source", source);
+          });
+  });
+}
+
+static void printResults(llvm::json::OStream &json, const RunReport &report) {
+  json.attributeArray("results", [&] {
+    for (auto [argument, tensor, file] : llvm::zip(
+             report.signature.results, report.results, report.resultFiles))
+      json.object([&, &argument = argument, &tensor = tensor, &file = file] {
+        printTensor(json, argument, tensor);
+        printContents(json, tensor);
+        if (!file.empty())
+          json.attribute("file", file);
+      });
+  });
+}
+
+static void printChecks(llvm::json::OStream &json, const RunReport &report) {
+  json.attributeArray("checks", [&] {
+    for (const CheckResult &check : report.checks)
+      json.object([&] {
+        json.attribute("name", check.name);
+        json.attribute("verdict", getName(check.verdict).lower());
+        json.attribute("detail", check.detail);
+      });
+  });
+}
+
+void nsacc::printJSON(const RunReport &report, llvm::raw_ostream &os) {
+  llvm::json::OStream json(os, /*IndentSize=*/2);
+  json.object([&] {
+    json.attribute("nsacc", getVersion());
+    json.attribute("file", report.file);
+    json.attribute("kernel", report.signature.kernel);
+    json.attribute("target", getName(report.target));
+    json.attribute("threads", report.threads);
+    json.attributeObject("params", [&] {
+      for (auto &[name, value] : report.signature.params)
+        json.attribute(name, value);
+    });
+    printInputs(json, report);
+    printResults(json, report);
+    json.attribute("seconds", report.seconds);
+    printChecks(json, report);
+  });
+  os << '\n';
+}

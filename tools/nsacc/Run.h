@@ -1,0 +1,25 @@
+//===- Run.h - Running a kernel ---------------------------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_RUN_H
+#define NSACC_TOOLS_NSACC_RUN_H
+
+#include "Program.h"
+
+namespace nsacc {
+
+struct RunOptions {
+  ProgramOptions program;
+  std::string target;
+  std::vector<std::string> dims, inputs, ranges, outputs;
+  std::string outputDir, inputDir;
+  uint64_t seed = 0;
+  unsigned threads = 0; ///< 0: as NSACC_THREADS says, or all
+  bool roundStorage = false, check = false, json = false;
+};
+
+ExitCode runKernel(const RunOptions &options,
+                   llvm::ArrayRef<std::string> commandLine);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_RUN_H

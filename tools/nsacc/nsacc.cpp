@@ -1,0 +1,44 @@
+//===- nsacc.cpp - The compiler's command line ----------------------------===//
+
+#include "Commands.h"
+#include "nsacc/Support/CrashHandler.h"
+#include "nsacc/Support/Version.h"
+#include <CLI/CLI.hpp>
+#include <new>
+
+using namespace nsacc;
+
+static int runCommand(CLI::App &app, Invocation &invocation, int argc,
+                      char **argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &request) {
+    return app.exit(request);
+  } catch (const CLI::ParseError &error) {
+    app.exit(error);
+    return int(ExitCode::Usage);
+  } catch (const std::bad_alloc &) {
+    std::cerr << "nsacc: error: not enough memory\n";
+    return int(ExitCode::UserError);
+  }
+  return int(invocation.status);
+}
+
+int main(int argc, char **argv) {
+  installCrashHandler();
+  Invocation invocation;
+  invocation.commandLine.assign(argv, argv + argc);
+
+  CLI::App app("Compiles attention programs and runs them.", "nsacc");
+  app.set_version_flag("--version", "nsacc " + getVersion().str() + " (LLVM " +
+                                        getLLVMVersion().str() + ")");
+  app.require_subcommand(1);
+  app.footer("Exit status: 0 fine; 1 an error in the program or its inputs, or "
+             "a check that failed;\n2 wrong usage; 3 an internal error, with "
+             "the path of a reproducer.");
+  addRunCommand(app, invocation);
+  addCompileCommand(app, invocation);
+  addInspectCommand(app, invocation);
+  addEnvCommand(app, invocation);
+  return runCommand(app, invocation, argc, argv);
+}
