@@ -3,7 +3,7 @@
 
 //===-- Pooling -----------------------------------------------------------===//
 
-def NSA_PoolOp : NSA_Op<"pool", [Pure]> {
+def NSA_PoolOp : NSA_Op<"pool", [Pure, NSA_NamesResults]> {
   let summary = "pooled keys or values over windows of tokens";
   let description = [{
     Windows of `len` tokens every `stride` tokens along the sequence dimension,
@@ -22,13 +22,14 @@ def NSA_PoolOp : NSA_Op<"pool", [Pure]> {
                        NSA_TailAttr:$tail);
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{
-    $kind $input (`by` $weights^)? `len` $len `stride` $stride `tail` $tail attr-dict
+    custom<Word>($kind) $input (`by` $weights^)? `len` $len `stride` $stride
+    `tail` custom<Word>($tail) attr-dict
     `:` functional-type(operands, $result)
   }];
   let hasVerifier = 1;
 }
 
-def NSA_DeclarePooledOp : NSA_Op<"declare_pooled", [Pure]> {
+def NSA_DeclarePooledOp : NSA_Op<"declare_pooled", [Pure, NSA_NamesResults]> {
   let summary = "declares that an input holds pooled keys or values";
   let description = [{
     The same data; its sequence dimension becomes a `pooled(…)` dimension, whose
@@ -41,14 +42,17 @@ def NSA_DeclarePooledOp : NSA_Op<"declare_pooled", [Pure]> {
   }];
   let arguments = (ins NSA_Tensor:$input);
   let results = (outs NSA_Tensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input attr-dict `:` qualified(type($input)) `->`
+    qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
 //===-- Attention ---------------------------------------------------------===//
 
 def NSA_AttendOp : NSA_Op<"attend", [
-    Pure, NSA_ScoringOpInterface]> {
+    Pure, NSA_ScoringOpInterface, NSA_NamesBoth]> {
   let summary = "attention of queries over keys and values";
   let description = [{
     Yields the output and, for softmax (no `weight` region), the natural
@@ -85,7 +89,7 @@ def NSA_AttendOp : NSA_Op<"attend", [
                         AnyRegion:$sink);
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` (`in` $selection^)?
-    custom<Clauses>($scale, $mask, $score, $weight, $normalize, $sink)
+    `` custom<Clauses>($scale, $mask, $score, $weight, $normalize, $sink)
     attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -96,8 +100,7 @@ def NSA_AttendOp : NSA_Op<"attend", [
 }
 
 def NSA_ImportanceOp : NSA_Op<"importance", [
-    Pure, AttrSizedOperandSegments,
-    NSA_ScoringOpInterface]> {
+    Pure, AttrSizedOperandSegments, NSA_ScoringOpInterface, NSA_NamesBoth]> {
   let summary = "per-key importance of an attention, reduced over a head group";
   let description = [{
     The probability exp(s - lse) (`prob`, which takes the attention's `lse`), the
@@ -106,7 +109,7 @@ def NSA_ImportanceOp : NSA_Op<"importance", [
     whose score is -inf, are absent; an absent entry is -inf.
 
     ```mlir
-    %p = nsa.importance prob heads sum (%q, %kc) lse %lse mask (…) {…}
+    %p = nsa.importance prob heads sum(%q, %kc) lse %lse mask (…) {…}
         : (…) -> !nsa.tensor<[B, T, H, pool(S, 32, 16, drop)], f32>
     ```
   }];
@@ -119,15 +122,16 @@ def NSA_ImportanceOp : NSA_Op<"importance", [
   let regions = (region AnyRegion:$scale, AnyRegion:$mask, AnyRegion:$score,
                         AnyRegion:$weight);
   let assemblyFormat = [{
-    $kind `heads` $heads `(` $query `,` $key `)` (`lse` $lse^)? (`in` $selection^)?
-    custom<ScoreClauses>($scale, $mask, $score, $weight)
+    custom<Word>($kind) `heads` custom<Word>($heads) `(` $query `,` $key `)` (`lse` $lse^)? (`in` $selection^)?
+    `` custom<ScoreClauses>($scale, $mask, $score, $weight)
     attr-dict `:` functional-type(operands, $result)
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
 
-def NSA_MergeOp : NSA_Op<"merge", [Pure, SameVariadicOperandSize]> {
+def NSA_MergeOp : NSA_Op<"merge", [
+    Pure, SameVariadicOperandSize, NSA_NamesResults]> {
   let summary = "one softmax over the disjoint union of branches' keys";
   let description = [{
     From the outputs and log-sum-exps of softmax attentions of the same queries.
@@ -148,7 +152,7 @@ def NSA_MergeOp : NSA_Op<"merge", [Pure, SameVariadicOperandSize]> {
 
 //===-- Selection ---------------------------------------------------------===//
 
-def NSA_BlocksOp : NSA_Op<"blocks", [Pure]> {
+def NSA_BlocksOp : NSA_Op<"blocks", [Pure, NSA_NamesResults]> {
   let summary = "importance of token blocks from that of pooled keys";
   let description = [{
     `overlap` weighs an entry by the tokens it shares with the block over the
@@ -164,13 +168,13 @@ def NSA_BlocksOp : NSA_Op<"blocks", [Pure]> {
                        ConfinedAttr<I64Attr, [IntPositive]>:$block);
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{
-    $map $importance `block` $block attr-dict
-    `:` type($importance) `->` type($result)
+    custom<Word>($map) $importance `block` $block attr-dict
+    `:` qualified(type($importance)) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
 }
 
-def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure]> {
+def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure, NSA_NamesResults]> {
   let summary = "declares that the last dimension of a tensor of scores is token blocks";
   let description = [{
     The same data; -inf marks an absent entry. The size of the dimension must be
@@ -182,11 +186,14 @@ def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure]> {
   }];
   let arguments = (ins NSA_Tensor:$input);
   let results = (outs NSA_Tensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input attr-dict `:` qualified(type($input)) `->`
+    qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
-def NSA_TopKOp : NSA_Op<"topk", [Pure]> {
+def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
   let summary = "exact selection of the most important blocks";
   let description = [{
     Score descending, then lower index, NaN after every number; forced blocks
@@ -212,16 +219,16 @@ def NSA_TopKOp : NSA_Op<"topk", [Pure]> {
   let assemblyFormat = [{
     $importance (`count` $count^)? `top` $top (`plus` $plus^)?
     (`first` $first^)? (`last` $last^)?
-    (`share_tokens` $share_tokens^ `by` $share_tokens_by)?
-    (`share_heads` $share_heads^ `by` $share_heads_by)?
-    custom<MaskClause>($mask)
+    `` custom<Sharing>($share_tokens, $share_tokens_by,
+                       $share_heads, $share_heads_by)
+    `` custom<MaskClause>($mask)
     attr-dict `:` functional-type(operands, $result)
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
 
-def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [Pure]> {
+def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [Pure, NSA_NamesResults]> {
   let summary = "a selection handed in as block indices";
   let description = [{
     A set: order and repetition don't matter, -1 is padding. Any other index
@@ -233,15 +240,21 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [Pure]> {
   }];
   let arguments = (ins NSA_Tensor:$indices);
   let results = (outs NSA_Selection:$result);
-  let assemblyFormat = "$indices attr-dict `:` type($indices) `->` type($result)";
+  let assemblyFormat = [{
+    $indices attr-dict `:` qualified(type($indices)) `->`
+    qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 
-def NSA_IndicesOp : NSA_Op<"indices", [Pure]> {
+def NSA_IndicesOp : NSA_Op<"indices", [Pure, NSA_NamesResults]> {
   let summary = "a selection as block indices: ascending, padded with -1";
   let arguments = (ins NSA_Selection:$selection);
   let results = (outs NSA_Tensor:$result);
-  let assemblyFormat = "$selection attr-dict `:` type($selection) `->` type($result)";
+  let assemblyFormat = [{
+    $selection attr-dict `:` qualified(type($selection)) `->`
+    qualified(type($result))
+  }];
   let hasVerifier = 1;
 }
 

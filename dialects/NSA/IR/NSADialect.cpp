@@ -4,8 +4,19 @@
 #include "NSA/IR/NSAOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 
+using namespace mlir;
 using namespace nsacc::nsa;
+
+namespace {
+struct NSAFoldInterface : DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  /// Constants stay in the scalar code that uses them: a kernel holds none.
+  bool shouldMaterializeInto(Region *) const final { return true; }
+};
+} // namespace
 
 #include "NSA/IR/NSADialect.cpp.inc"
 
@@ -16,4 +27,5 @@ void NSADialect::initialize() {
 #define GET_OP_LIST
 #include "NSA/IR/NSAOps.cpp.inc"
       >();
+  addInterfaces<NSAFoldInterface>();
 }

@@ -13,6 +13,15 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class NSA_Op<string mnemonic, list<Trait> traits = []>
     : Op<NSADialect, mnemonic, traits>;
 
+/// Ops that suggest names for the values they define.
+def NSA_NamesResults
+    : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+def NSA_NamesArguments
+    : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>;
+def NSA_NamesBoth
+    : DeclareOpInterfaceMethods<OpAsmOpInterface, [
+        "getAsmResultNames", "getAsmBlockArgumentNames"]>;
+
 /// What scalar code in regions computes with: reals, positions and booleans.
 def NSA_Scalar : AnyTypeOf<[F32, Index, I1], "f32, index or i1">;
 
@@ -24,6 +33,7 @@ def NSA_InScalarCode
 
 def NSA_KernelOp : NSA_Op<"kernel", [
     FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope,
+    NSA_NamesArguments,
     HasParent<"::mlir::ModuleOp">]> {
   let summary = "one attention program";
   let description = [{
@@ -78,7 +88,8 @@ def NSA_YieldOp : NSA_Op<"yield", [Pure, Terminator, NSA_InScalarCode]> {
 
 //===-- Scalar code -------------------------------------------------------===//
 
-def NSA_DimOp : NSA_Op<"dim", [Pure, NSA_InScalarCode]> {
+def NSA_DimOp : NSA_Op<"dim", [
+    Pure, NSA_InScalarCode, NSA_NamesResults]> {
   let summary = "the size of a named dimension";
   let description = [{
     Within scalar code of a ragged kernel: the length of the current batch row
@@ -112,12 +123,13 @@ def NSA_TableReadOp : NSA_Op<"table_read", [
                        Optional<Index>:$row);
   let results = (outs NSA_Scalar:$value);
   let assemblyFormat = [{
-    $table `[` $indices `]` (`row` $row^)? attr-dict `:` type($table)
+    $table `[` $indices `]` (`row` $row^)? attr-dict `:` qualified(type($table))
   }];
   let hasVerifier = 1;
 }
 
-def NSA_MapOp : NSA_Op<"map", [Pure, SingleBlock]> {
+def NSA_MapOp : NSA_Op<"map", [
+    Pure, SingleBlock, NSA_NamesArguments]> {
   let summary = "elementwise scalar code over tensors";
   let description = [{
     Every operand's dimensions are a subsequence of the result's; a missing

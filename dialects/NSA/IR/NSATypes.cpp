@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -135,31 +136,53 @@ static void printDimName(AsmPrinter &printer, StringAttr name) {
   printer.printKeywordOrString(name.getValue());
 }
 
+/// A dimension's name, quoted where the bare word would be read as something
+/// else.
+static std::string spellName(StringRef name) {
+  bool word =
+      !name.empty() && (llvm::isAlpha(name.front()) || name[0] == '_') &&
+      llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  if (word && !llvm::is_contained(
+                  {"ragged", "pool", "pooled", "blocks", "offsets"}, name))
+    return name.str();
+  std::string quoted;
+  llvm::raw_string_ostream os(quoted);
+  os << '"';
+  llvm::printEscapedString(name, os);
+  os << '"';
+  return quoted;
+}
+
+static void printPooled(raw_ostream &os, PooledDimAttr pooled) {
+  os << (pooled.getRagged() ? "ragged " : "");
+  if (pooled.isDeclared())
+    os << "pooled(" << spellName(pooled.getCount().getValue()) << " of ";
+  else
+    os << "pool(";
+  os << spellName(pooled.getBase()) << ", " << pooled.getLen() << ", "
+     << pooled.getStride() << ", ";
+  if (pooled.isDeclared())
+    os << pooled.getOffset() << ", " << pooled.getMemory() << ")";
+  else
+    os << stringifyTail(pooled.getTail()) << ")";
+}
+
 std::string nsacc::nsa::toString(Attribute dim) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::TypeSwitch<Attribute>(dim)
       .Case([&](IntegerAttr size) { os << size.getInt(); })
       .Case([&](NamedDimAttr named) {
-        os << (named.getRagged() ? "ragged " : "") << named.getName();
+        os << (named.getRagged() ? "ragged " : "")
+           << spellName(named.getName());
       })
       .Case([&](OffsetsDimAttr offsets) {
-        os << "offsets(" << offsets.getOf() << ")";
+        os << "offsets(" << spellName(offsets.getOf()) << ")";
       })
-      .Case([&](PooledDimAttr pooled) {
-        os << (pooled.getRagged() ? "ragged " : "");
-        if (pooled.isDeclared())
-          os << "pooled(" << pooled.getCount().getValue() << " of "
-             << pooled.getBase() << ", " << pooled.getLen() << ", "
-             << pooled.getStride() << ", " << pooled.getOffset() << ", "
-             << pooled.getMemory() << ")";
-        else
-          os << "pool(" << pooled.getBase() << ", " << pooled.getLen() << ", "
-             << pooled.getStride() << ", " << stringifyTail(pooled.getTail())
-             << ")";
-      })
+      .Case([&](PooledDimAttr pooled) { printPooled(os, pooled); })
       .Case([&](BlocksDimAttr blocks) {
-        os << "blocks(" << blocks.getBase() << ", " << blocks.getBlock() << ")";
+        os << "blocks(" << spellName(blocks.getBase()) << ", "
+           << blocks.getBlock() << ")";
       })
       .Default([&](Attribute other) { os << other; });
   return text;
@@ -201,13 +224,14 @@ static LogicalResult verifyDims(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<Attribute> dims) {
   llvm::SmallPtrSet<Attribute, 4> seen;
   for (auto [index, dim] : llvm::enumerate(dims)) {
-    if (auto size = dyn_cast<IntegerAttr>(dim)) {
+    if (auto size = dyn_cast_or_null<IntegerAttr>(dim)) {
       if (size.getInt() < 0)
         return emitError() << "expected a size of at least 0 for dimension "
                            << index << ", found " << size.getInt();
       continue;
     }
-    if (!isa<NamedDimAttr, OffsetsDimAttr, PooledDimAttr, BlocksDimAttr>(dim))
+    if (!isa_and_nonnull<NamedDimAttr, OffsetsDimAttr, PooledDimAttr,
+                         BlocksDimAttr>(dim))
       return emitError() << "expected a dimension of the nsa dialect, found "
                          << dim;
     if (!seen.insert(dim).second)
