@@ -70,8 +70,7 @@ Failure Compilation::runFrontend(DiagnosticCollector &collector) {
   if (diagnostics.empty())
     return fail(NSACC_ERROR_KIND_INTERNAL,
                 "the front end failed without saying why");
-  return fail(NSACC_ERROR_KIND_COMPILE, std::move(diagnostics),
-              source.getBuffer());
+  return fail(NSACC_ERROR_KIND_COMPILE, std::move(diagnostics), source);
 }
 
 /// "'flash', 'nsa'"
@@ -104,8 +103,7 @@ Failure Compilation::runPhase(Phase phase, DiagnosticCollector &collector) {
   mlir::PassManager manager(program->context.get());
   addPhase(manager, phase);
   if (failed(manager.run(*program->module)))
-    return fail(NSACC_ERROR_KIND_INTERNAL, collector.take(),
-                source.getBuffer());
+    return fail(NSACC_ERROR_KIND_INTERNAL, collector.take(), source);
   program->texts.push_back({getName(phase).str(), print(*program->module)});
   return nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include "Error.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/MemoryBufferRef.h"
 
 namespace nsacc::capi {
 
@@ -22,9 +23,9 @@ private:
 };
 
 /// An error made of diagnostics of which at least one is an error. `source` is
-/// the program's text.
+/// the program.
 Failure fail(nsacc_error_kind kind, std::vector<nsacc_diagnostic> diagnostics,
-             llvm::StringRef source);
+             llvm::MemoryBufferRef source);
 
 } // namespace nsacc::capi
 
