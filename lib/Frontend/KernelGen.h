@@ -1,0 +1,208 @@
+//===- KernelGen.h - One kernel, checked and generated ----------*- C++ -*-===//
+
+#ifndef NSACC_LIB_FRONTEND_KERNELGEN_H
+#define NSACC_LIB_FRONTEND_KERNELGEN_H
+
+#include "AST.h"
+#include "NSA/IR/NSAClauses.h"
+#include "ScalarGen.h"
+#include "Symbols.h"
+#include "mlir/IR/Builders.h"
+#include "nsacc/Frontend/Frontend.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace nsacc::frontend {
+
+/// Gives names their meaning, checks everything and generates the kernel op in
+/// one walk over the syntax. What is wrong is reported once: its value becomes
+/// `Bound::Kind::Unknown`, which nothing complains about.
+class KernelGen {
+public:
+  KernelGen(const Source &source, Problems &problems, const Options &options,
+            const ast::Kernel &kernel, mlir::ModuleOp module);
+
+  void generate();
+
+private:
+  using Dims = llvm::SmallVector<mlir::Attribute, 4>;
+
+  // SemaParams.cpp
+  void declareParams();
+  void reportUnknownParams();
+  std::optional<Constant> evaluateParam(const ast::Param &param);
+  std::optional<Constant> parseGiven(const ast::Param &param,
+                                     llvm::StringRef text);
+  std::optional<Constant> convertParam(const ast::Param &param,
+                                       const Constant &value, bool given);
+  mlir::DictionaryAttr getParamsAttr();
+
+  // SemaConstants.cpp
+  std::optional<Constant> evaluate(const ast::Expr *expr);
+  /// An integer of at least `least` that dimensions can have; `what` names it
+  /// in messages.
+  std::optional<int64_t> evaluateInt(const ast::Expr *expr,
+                                     const llvm::Twine &what, int64_t least);
+  /// Which of `choices` the name is.
+  std::optional<unsigned>
+  evaluateChoice(const ast::Expr *expr, const llvm::Twine &what,
+                 llvm::ArrayRef<llvm::StringRef> choices);
+  /// Tells where the value of a parameter in `expr` comes from.
+  void explainParams(Problem &problem, const ast::Expr *expr);
+
+  // SemaTypes.cpp
+  bool declare(const ast::Name &name, Symbol symbol);
+  void declareInputs();
+  void declareOffsets();
+  mlir::Type resolveDType(const std::optional<ast::Name> &name);
+  mlir::Type findDType(const ast::Name &name);
+  nsa::NamedTensorType resolveType(const ast::Type &type);
+  mlir::Attribute resolveDim(const ast::Dim &dim, size_t index);
+  mlir::Attribute resolveNamedDim(const ast::Dim &dim, ast::Name name);
+  mlir::Attribute resolveConstantDim(const ast::Dim &dim);
+  bool checkDistinct(const ast::Type &type,
+                     llvm::ArrayRef<mlir::Attribute> dims);
+  mlir::Attribute matchResultDim(const ast::Dim &dim, mlir::Attribute found);
+  /// The declared type of a result with the dimensions of what is returned.
+  nsa::NamedTensorType matchResult(const ast::Result &result,
+                                   nsa::NamedTensorType found, Range range);
+
+  // MLIRGenKernel.cpp
+  void generateBody();
+  void generateAssignment(const ast::Statement &statement);
+  void generateReturn(const ast::Statement &statement);
+  mlir::Value generateResult(const ast::Result &result, const ast::Expr *expr);
+  void finish(llvm::ArrayRef<mlir::Value> results);
+  std::string getResultName(size_t index) const;
+
+  // MLIRGenTensor.cpp
+  Bound generate(const ast::Expr *expr);
+  Bound generateName(const ast::NameExpr *expr);
+  Bound generateCall(const ast::CallExpr *expr);
+  /// A tensor, from anything that is one; reports what isn't.
+  mlir::Value generateTensor(const ast::Expr *expr, const llvm::Twine &what);
+  mlir::Value asTensor(const Bound &bound, Range range,
+                       const llvm::Twine &what);
+  /// As it is returned: absent entries of probabilities become 0.
+  mlir::Value returnImportance(const Bound &bound, Range range);
+
+  // MLIRGenElementwise.cpp
+  bool isElementwise(const ast::Expr *expr) const;
+  /// One nsa.map for the whole tree. `element` is the result's element type,
+  /// if the context says.
+  Bound generateElementwise(const ast::Expr *expr, mlir::Type element = {});
+  mlir::Value convert(mlir::Value tensor, mlir::Type element, Range range,
+                      Range declared);
+  struct Operands;
+  bool collect(const ast::Expr *expr, Operands &operands, Dims &dims);
+  bool collectChildren(llvm::ArrayRef<ast::Expr *> children, Range range,
+                       Operands &operands, Dims &dims);
+  bool collectLeaf(const ast::Expr *expr, Operands &operands, Dims &dims);
+  std::optional<mlir::Type> getMapElement(ScalarType found, mlir::Type wanted,
+                                          Range range);
+
+  // SemaCalls.cpp
+  struct Parameter {
+    llvm::StringRef name;
+    bool required = true;
+    bool labelOnly = false;
+  };
+  /// Values in the order of `parameters`, null for those not given.
+  std::optional<llvm::SmallVector<const ast::Expr *>>
+  bindArguments(const ast::CallExpr *call,
+                llvm::ArrayRef<Parameter> parameters);
+
+  // MLIRGenPool.cpp
+  Bound generatePool(const ast::CallExpr *call);
+  bool resolvePooling(const ast::CallExpr *call, const ast::Expr *lenExpr,
+                      const ast::Expr *strideExpr, int64_t &len,
+                      int64_t &stride);
+  bool generatePoolKind(const ast::Expr *by, nsa::NamedTensorType input,
+                        int64_t len, nsa::PoolKind &kind, mlir::Value &weights);
+  Bound generatePooled(const ast::CallExpr *call);
+  /// The token dimension that pooled keys, blocks and selections which were
+  /// handed in are about: `of`, or the only one that can be meant.
+  nsa::NamedDimAttr resolveTokenDim(const ast::CallExpr *call,
+                                    const ast::Expr *of,
+                                    mlir::Attribute except);
+
+  // MLIRGenAttend.cpp
+  struct Sequence;
+  std::optional<Sequence> getSequence(mlir::Value tensor, const ast::Expr *expr,
+                                      llvm::StringRef what);
+  Bound generateAttend(const ast::CallExpr *call);
+  bool checkQueryKey(const Sequence &query, const Sequence &key);
+  bool checkKeyValue(const Sequence &key, const Sequence &value);
+  mlir::Value generateSelectionOperand(const ast::CallExpr *call,
+                                       const Sequence &query,
+                                       const Sequence &key);
+  bool checkClauses(const ast::CallExpr *call, bool softmax);
+  bool generateClauses(const ast::CallExpr *call, nsa::AttendOp attend,
+                       const Sequence &query, const Sequence &key);
+  bool generateClause(nsa::Clause clause, const ast::Clause *syntax,
+                      mlir::Region &region, ScalarScope scope);
+  ScalarScope makeScope(nsa::Clause clause, mlir::Region &region,
+                        llvm::StringRef keyword);
+  Bound generateMerge(const ast::CallExpr *call);
+  Bound generateLse(const ast::CallExpr *call);
+
+  // MLIRGenImportance.cpp
+  Bound generateImportance(const ast::CallExpr *call);
+  bool copyClauses(nsa::AttendOp from, nsa::ImportanceOp to, Range range);
+  Bound generateBlocks(const ast::CallExpr *call);
+  Bound declareBlocks(const ast::CallExpr *call, const ast::Expr *scores,
+                      int64_t block, const ast::Expr *of);
+
+  // MLIRGenSelection.cpp
+  Bound generateTopK(const ast::CallExpr *call);
+  std::optional<nsa::BlocksDimAttr> getBlocks(const Bound &scores,
+                                              const ast::Expr *expr);
+  struct Forced {
+    int64_t first = 0, last = 0;
+    bool plus = false;
+  };
+  std::optional<Forced> evaluateForced(const ast::CallExpr *call, int64_t top);
+  struct Sharing {
+    int64_t size = 1;
+    nsa::ShareBy by = nsa::ShareBy::Sum;
+  };
+  std::optional<Sharing> evaluateSharing(const ast::Clause *clause);
+  mlir::Value generateCount(const ast::Clause *clause, mlir::Type selection);
+  Bound generateSelection(const ast::CallExpr *call);
+  Bound generateIndices(const ast::CallExpr *call);
+
+  Bound bindTensor(mlir::Value value) {
+    Bound bound;
+    bound.kind = Bound::Kind::Tensor;
+    bound.value = value;
+    return bound;
+  }
+  mlir::Location getLoc(Range range) {
+    return getLocation(source, range, file);
+  }
+  mlir::Type getF32() { return builder.getF32Type(); }
+  nsa::NamedTensorType getTensorType(llvm::ArrayRef<mlir::Attribute> dims,
+                                     mlir::Type element) {
+    return nsa::NamedTensorType::get(builder.getContext(), dims, element);
+  }
+
+  const Source &source;
+  Problems &problems;
+  const Options &options;
+  const ast::Kernel &kernel;
+  mlir::ModuleOp module;
+  mlir::OpBuilder builder;
+  mlir::StringAttr file;
+  Symbols symbols;
+  nsa::KernelOp op;
+  /// Names of result dimensions that no input has, and what they stand for.
+  llvm::StringMap<mlir::Attribute> resultDims;
+  /// Token dimensions of inputs that are keys; found when first asked for.
+  std::optional<llvm::SetVector<nsa::NamedDimAttr>> keyDims;
+  /// Copies of clauses may not make a program much larger than its text.
+  static constexpr size_t maxCopiedOps = 1 << 20;
+  size_t copiedOps = 0;
+};
+
+} // namespace nsacc::frontend
+
+#endif // NSACC_LIB_FRONTEND_KERNELGEN_H

@@ -1,0 +1,424 @@
+//===- MLIRGenAttend.cpp - Attention and its clauses ----------------------===//
+
+#include "KernelGen.h"
+#include "Sequence.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+using llvm::Twine;
+
+std::optional<KernelGen::Sequence>
+KernelGen::getSequence(Value tensor, const ast::Expr *expr, StringRef what) {
+  auto type = llvm::cast<nsa::NamedTensorType>(tensor.getType());
+  Sequence sequence{expr, {}, {}, {}, {}};
+  ArrayRef<Attribute> dims = type.getDims();
+  bool ragged = type.isRagged();
+  auto isPlain = [](Attribute dim) {
+    auto named = llvm::dyn_cast<nsa::NamedDimAttr>(dim);
+    return llvm::isa<IntegerAttr>(dim) || (named && !named.getRagged());
+  };
+  if (dims.size() == (ragged ? 3 : 4)) {
+    sequence.batch = ragged ? Attribute() : dims[0];
+    sequence.tokens = dims[dims.size() - 3];
+    sequence.heads = dims[dims.size() - 2];
+    sequence.features = dims[dims.size() - 1];
+    if (!llvm::isa<FloatType>(type.getElementType())) {
+      problems
+          .error(expr->range,
+                 what.str() + " must have real elements, found " +
+                     (type.getElementType().isInteger(1) ? "bool" : "integers"))
+          .note("declare it as bf16, f16 or f32; float(x) converts integers");
+      return std::nullopt;
+    }
+    if ((ragged || isPlain(sequence.batch)) && isPlain(sequence.heads) &&
+        isPlain(sequence.features))
+      return sequence;
+  }
+  problems
+      .error(expr->range, what.str() +
+                              " must have dimensions [B, S, H, D] or "
+                              "[ragged S, H, D], found " +
+                              nsa::toString(dims))
+      .note("batch, tokens, heads and features, in this order; found " +
+            Twine(dims.size()) +
+            (dims.size() == 1 ? " dimension" : " dimensions"));
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+static Problem &reportDim(Problems &problems, const ast::Expr *expr,
+                          const Twine &what, Attribute expected,
+                          Attribute found) {
+  return problems.error(expr->range,
+                        what + " must be " + quote(nsa::toString(expected)) +
+                            ", found " + quote(nsa::toString(found)));
+}
+
+bool KernelGen::checkQueryKey(const Sequence &query, const Sequence &key) {
+  if (query.isRagged() != key.isRagged()) {
+    problems
+        .error(key.expr->range, "queries and keys must both be ragged or both "
+                                "have a batch dimension")
+        .note(query.expr->range,
+              Twine("the queries ") +
+                  (query.isRagged() ? "are ragged" : "have a batch dimension"));
+    return false;
+  }
+  if (query.batch != key.batch) {
+    reportDim(problems, key.expr, "the batch dimension of the keys",
+              query.batch, key.batch)
+        .note(query.expr->range, "as in the queries; give both one name");
+    return false;
+  }
+  if (query.features != key.features) {
+    reportDim(problems, key.expr, "the last dimension of the keys",
+              query.features, key.features)
+        .note(query.expr->range, "as in the queries, which are multiplied with "
+                                 "the keys; give both one name");
+    return false;
+  }
+  auto queryHeads = llvm::dyn_cast<IntegerAttr>(query.heads);
+  auto keyHeads = llvm::dyn_cast<IntegerAttr>(key.heads);
+  if (!queryHeads || !keyHeads)
+    return true;
+  int64_t many = queryHeads.getInt(), few = keyHeads.getInt();
+  if (few == 0 ? many == 0 : many % few == 0)
+    return true;
+  problems
+      .error(query.expr->range, Twine(many) +
+                                    " query heads are not a multiple "
+                                    "of " +
+                                    Twine(few) + " key heads")
+      .note(key.expr->range, "each key head serves a group of as many query "
+                             "heads; change one of the numbers");
+  return false;
+}
+
+bool KernelGen::checkKeyValue(const Sequence &key, const Sequence &value) {
+  StringRef fix = "as in the keys: each key has one value";
+  if (key.batch != value.batch && key.batch && value.batch) {
+    reportDim(problems, value.expr, "the batch dimension of the values",
+              key.batch, value.batch)
+        .note(key.expr->range, fix);
+    return false;
+  }
+  if (key.tokens != value.tokens) {
+    reportDim(problems, value.expr, "the tokens of the values", key.tokens,
+              value.tokens)
+        .note(key.expr->range, fix + "; pool both alike");
+    return false;
+  }
+  if (key.heads != value.heads) {
+    reportDim(problems, value.expr, "the heads of the values", key.heads,
+              value.heads)
+        .note(key.expr->range, fix);
+    return false;
+  }
+  return true;
+}
+
+Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
+                                          const Sequence &query,
+                                          const Sequence &key) {
+  const ast::Expr *expr = call->find(ast::Clause::Kind::In)->value;
+  Bound bound = generate(expr);
+  if (bound.isUnknown())
+    return {};
+  if (bound.kind != Bound::Kind::Selection) {
+    problems
+        .error(expr->range, "'in' takes a selection of blocks, found " +
+                                describe(bound.kind))
+        .note("topk(…) computes a selection; selection(idx, block) makes one "
+              "of an input of block indices");
+    return {};
+  }
+  auto type = llvm::cast<nsa::SelectionType>(bound.value.getType());
+  if (auto pooled = llvm::dyn_cast<nsa::PooledDimAttr>(key.tokens)) {
+    problems
+        .error(expr->range, "a selection of blocks of " +
+                                Twine(type.getBlock()) +
+                                " tokens can't choose among pooled keys")
+        .note(key.expr->range, "these keys are " + nsa::toString(pooled) +
+                                   "; attend to the unpooled keys, or leave "
+                                   "out 'in'");
+    return {};
+  }
+  if (nsa::getTokenDim(key.tokens) != type.getOf().getValue()) {
+    problems
+        .error(expr->range, "a selection of blocks of dimension " +
+                                quote(type.getOf().getValue()) +
+                                " can't choose among keys of dimension " +
+                                quote(nsa::toString(key.tokens)))
+        .note(key.expr->range, "attend to the keys that the selection was "
+                               "made for");
+    return {};
+  }
+  SmallVector<Attribute> rows;
+  if (!query.isRagged())
+    rows.push_back(query.batch);
+  rows.push_back(query.tokens);
+  ArrayRef<Attribute> dims = type.getDims();
+  if (dims.drop_back() == ArrayRef(rows) &&
+      llvm::is_contained({query.heads, key.heads}, dims.back()))
+    return bound.value;
+  rows.push_back(key.heads);
+  problems
+      .error(expr->range, "expected a selection for " + nsa::toString(rows) +
+                              ", found one for " + nsa::toString(dims))
+      .note(query.expr->range, "one choice for each query and each key head (" +
+                                   nsa::toString(key.heads) +
+                                   ") or query head (" +
+                                   nsa::toString(query.heads) + ")");
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// attend
+//===----------------------------------------------------------------------===//
+
+static bool isSoftmax(const ast::CallExpr *call) {
+  const ast::Clause *weight = call->find(ast::Clause::Kind::Weight);
+  const auto *name =
+      weight ? llvm::dyn_cast<ast::NameExpr>(weight->value) : nullptr;
+  return !weight || (name && name->name == "softmax");
+}
+
+bool KernelGen::checkClauses(const ast::CallExpr *call, bool softmax) {
+  const ast::Clause *normalize = call->find(ast::Clause::Kind::Normalize);
+  const ast::Clause *sink = call->find(ast::Clause::Kind::Sink);
+  if (normalize && softmax)
+    problems.error(normalize->keyword, "a softmax is normalized already")
+        .note("leave out 'normalize', or give another 'weight', such as "
+              "'weight silu(s)'");
+  if (sink && !softmax)
+    problems.error(sink->keyword, "only a softmax has a sink")
+        .note("leave out 'sink' or 'weight'");
+  return !(normalize && softmax) && !(sink && !softmax);
+}
+
+Bound KernelGen::generateAttend(const ast::CallExpr *call) {
+  auto arguments = bindArguments(call, {{"q"}, {"k"}, {"v", false}});
+  if (!arguments)
+    return {};
+  const ast::Expr *valueExpr = (*arguments)[2];
+  Value q = generateTensor((*arguments)[0], "the queries");
+  Value k = generateTensor((*arguments)[1], "the keys");
+  // Without values the keys stand in: only scores will be asked for.
+  Value v = valueExpr ? generateTensor(valueExpr, "the values") : k;
+  bool softmax = isSoftmax(call);
+  bool valid = checkClauses(call, softmax);
+  if (!q || !k || !v)
+    return {};
+  auto query = getSequence(q, (*arguments)[0], "the queries");
+  auto key = getSequence(k, (*arguments)[1], "the keys");
+  auto value = valueExpr ? getSequence(v, valueExpr, "the values") : key;
+  if (!query || !key || !value || !checkQueryKey(*query, *key) ||
+      !checkKeyValue(*key, *value))
+    return {};
+  Value selection;
+  if (call->find(ast::Clause::Kind::In)) {
+    selection = generateSelectionOperand(call, *query, *key);
+    valid &= bool(selection);
+  }
+
+  Dims dims = query->getRows();
+  dims.push_back(query->heads);
+  Type lse = softmax ? getTensorType(dims, getF32()) : Type();
+  dims.push_back(value->features);
+  auto attend = nsa::AttendOp::create(builder, getLoc(call->range),
+                                      getTensorType(dims, getF32()), lse, q, k,
+                                      v, selection);
+  valid &= generateClauses(call, attend, *query, *key);
+  if (!valid) {
+    attend.erase();
+    return {};
+  }
+  Bound bound;
+  bound.kind = Bound::Kind::Attention;
+  bound.value = attend.getOutput();
+  bound.lse = attend.getLse();
+  bound.attend = attend;
+  bound.scoresOnly = !valueExpr;
+  return bound;
+}
+
+//===----------------------------------------------------------------------===//
+// Clauses
+//===----------------------------------------------------------------------===//
+
+ScalarScope KernelGen::makeScope(nsa::Clause clause, Region &region,
+                                 StringRef keyword) {
+  ScalarScope scope;
+  scope.place = "in " + quote(keyword);
+  scope.tables = scope.dims = true;
+  Block &body = region.front();
+  auto bind = [&](ArrayRef<StringRef> names) {
+    for (auto [name, argument] : llvm::zip_equal(names, body.getArguments())) {
+      ScalarType type =
+          argument.getType().isIndex() ? ScalarType::Int : ScalarType::Real;
+      scope.names.try_emplace(name, Scalar(type, argument));
+      if (name == "b")
+        scope.row = argument;
+    }
+  };
+  switch (clause) {
+  case nsa::Clause::Scale:
+    break;
+  case nsa::Clause::Mask:
+    bind({"b", "h", "t", "i", "j"});
+    break;
+  case nsa::Clause::Score:
+  case nsa::Clause::Weight:
+    bind({"s", "b", "h", "t", "i", "j"});
+    break;
+  case nsa::Clause::Normalize:
+    bind({"sum", "visible", "b", "h", "t", "i"});
+    break;
+  case nsa::Clause::Sink:
+    bind({"b", "h", "t", "i"});
+    break;
+  }
+  return scope;
+}
+
+bool KernelGen::generateClause(nsa::Clause clause, const ast::Clause *syntax,
+                               Region &region, ScalarScope given) {
+  if (!syntax)
+    return true;
+  MLIRContext *context = builder.getContext();
+  SmallVector<Type> types = nsa::getClauseArgumentTypes(clause, context);
+  Location loc = getLoc(syntax->value->range);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&region, {}, types,
+                                    SmallVector<Location>(types.size(), loc));
+  StringRef keyword = getSpelling(syntax->kind);
+  ScalarScope scope = makeScope(clause, region, keyword);
+  bool pairs = clause == nsa::Clause::Mask || clause == nsa::Clause::Score ||
+               clause == nsa::Clause::Weight;
+  if (pairs)
+    scope.keys = given.keys;
+  scope.queryHeads = given.queryHeads;
+  scope.keyHeads = given.keyHeads;
+  builder.setInsertionPointToStart(body);
+  ScalarGen scalars(source, problems, symbols, scope, builder);
+  ScalarType type =
+      clause == nsa::Clause::Mask ? ScalarType::Bool : ScalarType::Real;
+  Value value = scalars.generate(syntax->value, type, quote(keyword));
+  if (!value)
+    return false;
+  nsa::YieldOp::create(builder, loc, value);
+  return true;
+}
+
+static KeyExtent getKeyExtent(Attribute tokens) {
+  auto pooled = llvm::dyn_cast<nsa::PooledDimAttr>(tokens);
+  if (!pooled)
+    return {};
+  return {pooled.getLen(), pooled.getStride(), pooled.getFirstStart(),
+          pooled.getMemory()};
+}
+
+bool KernelGen::generateClauses(const ast::CallExpr *call, nsa::AttendOp attend,
+                                const Sequence &query, const Sequence &key) {
+  using Kind = ast::Clause::Kind;
+  ScalarScope scope;
+  scope.keys = getKeyExtent(key.tokens);
+  scope.queryHeads = query.heads;
+  scope.keyHeads = key.heads;
+  bool valid = true;
+  auto generate = [&](nsa::Clause clause, Kind kind, Region &region) {
+    valid &= generateClause(clause, call->find(kind), region, scope);
+  };
+  generate(nsa::Clause::Scale, Kind::Scale, attend.getScale());
+  generate(nsa::Clause::Mask, Kind::Where, attend.getMask());
+  generate(nsa::Clause::Score, Kind::Score, attend.getScore());
+  if (!isSoftmax(call))
+    generate(nsa::Clause::Weight, Kind::Weight, attend.getWeight());
+  generate(nsa::Clause::Normalize, Kind::Normalize, attend.getNormalize());
+  generate(nsa::Clause::Sink, Kind::Sink, attend.getSink());
+  return valid;
+}
+
+//===----------------------------------------------------------------------===//
+// lse and merge
+//===----------------------------------------------------------------------===//
+
+Bound KernelGen::generateLse(const ast::CallExpr *call) {
+  auto arguments = bindArguments(call, {{"a"}});
+  Bound bound = arguments ? generate(arguments->front()) : Bound();
+  if (bound.isUnknown())
+    return {};
+  if (bound.lse)
+    return bindTensor(bound.lse);
+  bool attention = bound.kind == Bound::Kind::Attention;
+  problems
+      .error(arguments->front()->range,
+             "'lse' takes an attention with softmax, found " +
+                 (attention ? StringRef("one with another weight")
+                            : describe(bound.kind)))
+      .note(attention ? "weights other than softmax have no log-sum-exp; "
+                        "leave out 'weight'"
+                      : "give it attend(…), merge(…) or a name bound to one");
+  return {};
+}
+
+Bound KernelGen::generateMerge(const ast::CallExpr *call) {
+  SmallVector<Value> outputs, lses;
+  bool valid = true;
+  const ast::Expr *first = nullptr;
+  for (const ast::Argument &argument : call->arguments) {
+    Bound bound = generate(argument.value);
+    if (bound.isUnknown()) {
+      valid = false;
+      continue;
+    }
+    if (!bound.lse || bound.scoresOnly) {
+      problems
+          .error(argument.value->range,
+                 "'merge' takes attentions with softmax and values, found " +
+                     describe(bound.kind))
+          .note("one softmax is taken over the keys of all branches; add "
+                "gated outputs with '+' instead if that is meant");
+      valid = false;
+      continue;
+    }
+    if (!outputs.empty() &&
+        outputs.front().getType() != bound.value.getType()) {
+      problems
+          .error(argument.value->range,
+                 "branches of a merge must have the same dimensions, found " +
+                     nsa::toString(bound.getTensorType().getDims()))
+          .note(first->range,
+                "the first has " +
+                    nsa::toString(llvm::cast<nsa::NamedTensorType>(
+                                      outputs.front().getType())
+                                      .getDims()));
+      valid = false;
+      continue;
+    }
+    if (outputs.empty())
+      first = argument.value;
+    outputs.push_back(bound.value);
+    lses.push_back(bound.lse);
+  }
+  if (call->arguments.empty()) {
+    problems.error(call->range, "'merge' needs at least one attention")
+        .note("write merge(a, b)");
+    return {};
+  }
+  if (!valid)
+    return {};
+  auto merge = nsa::MergeOp::create(builder, getLoc(call->range),
+                                    outputs.front().getType(),
+                                    lses.front().getType(), outputs, lses);
+  Bound bound;
+  bound.kind = Bound::Kind::Attention;
+  bound.value = merge.getOutput();
+  bound.lse = merge.getLse();
+  return bound;
+}

@@ -1,0 +1,176 @@
+//===- MLIRGenKernel.cpp - Kernels and their statements -------------------===//
+
+#include "KernelGen.h"
+#include "NSA/IR/NSADialect.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+using llvm::Twine;
+
+KernelGen::KernelGen(const Source &source, Problems &problems,
+                     const Options &options, const ast::Kernel &kernel,
+                     ModuleOp module)
+    : source(source), problems(problems), options(options), kernel(kernel),
+      module(module), builder(module.getContext()),
+      file(builder.getStringAttr(source.getName())) {}
+
+void KernelGen::generate() {
+  builder.setInsertionPointToEnd(module.getBody());
+  op = nsa::KernelOp::create(builder, getLoc(kernel.name.range),
+                             kernel.name.text, builder.getFunctionType({}, {}),
+                             ArrayAttr(), ArrayAttr(), DictionaryAttr());
+  builder.setInsertionPointToStart(&op.getBody().emplaceBlock());
+  declareParams();
+  declareInputs();
+  generateBody();
+}
+
+void KernelGen::generateBody() {
+  bool returned = false;
+  for (const ast::Statement &statement : kernel.body) {
+    if (problems.full())
+      return;
+    if (returned) {
+      problems.error(statement.range, "nothing is computed after 'return'")
+          .note("'return' is the last statement of a kernel; remove what "
+                "follows");
+      return;
+    }
+    returned = statement.isReturn;
+    if (statement.isReturn)
+      generateReturn(statement);
+    else
+      generateAssignment(statement);
+  }
+  if (!returned)
+    problems
+        .error(kernel.end, "expected 'return' at the end of kernel " +
+                               quote(kernel.name.text))
+        .note("end the kernel with 'return' and as many values as it has "
+              "results");
+}
+
+void KernelGen::generateAssignment(const ast::Statement &statement) {
+  size_t names = statement.names.size(), values = statement.values.size();
+  bool parsed = !llvm::is_contained(statement.values, nullptr);
+  if (names != values && parsed) {
+    Problem &problem = problems.error(
+        statement.range, Twine(names) + (names == 1 ? " name" : " names") +
+                             " but " + Twine(values) +
+                             (values == 1 ? " value" : " values"));
+    problem.note(names > values
+                     ? "each name needs a value of its own, separated by "
+                       "commas; lse(x) gives the log-sum-exp of an attention"
+                     : "each value needs a name of its own, separated by "
+                       "commas");
+  }
+  SmallVector<Bound> bounds(names);
+  for (size_t index = 0; index < values; ++index) {
+    Bound bound = generate(statement.values[index]);
+    if (index < names && names == values)
+      bounds[index] = bound;
+  }
+  for (auto [name, bound] : llvm::zip_equal(statement.names, bounds))
+    declare(name, {Symbol::Kind::Value, name.range, bound});
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+void KernelGen::generateReturn(const ast::Statement &statement) {
+  size_t found = statement.values.size(), expected = kernel.results.size();
+  bool parsed = !llvm::is_contained(statement.values, nullptr);
+  if (found != expected) {
+    if (parsed)
+      problems
+          .error(statement.range, "kernel " + quote(kernel.name.text) +
+                                      " has " + Twine(expected) +
+                                      (expected == 1 ? " result" : " results") +
+                                      ", found " + Twine(found) +
+                                      (found == 1 ? " value" : " values"))
+          .note(kernel.name.range, "return as many values as the kernel "
+                                   "declares behind '->'");
+    return;
+  }
+  SmallVector<Value> values;
+  for (auto [result, expr] : llvm::zip_equal(kernel.results, statement.values))
+    values.push_back(generateResult(result, expr));
+  if (!llvm::is_contained(values, Value()) && problems.empty()) {
+    nsa::ReturnOp::create(builder, getLoc(statement.range), values);
+    finish(values);
+  }
+}
+
+Value KernelGen::generateResult(const ast::Result &result,
+                                const ast::Expr *expr) {
+  if (!expr)
+    return {};
+  Bound bound;
+  if (isElementwise(expr)) {
+    Type element = resolveDType(result.type.dtype);
+    if (!element)
+      return {};
+    bound = generateElementwise(expr, element);
+  } else {
+    bound = generate(expr);
+  }
+  Value value = bound.kind == Bound::Kind::Importance
+                    ? returnImportance(bound, expr->range)
+                    : asTensor(bound, expr->range, "a result");
+  if (!value)
+    return {};
+  auto type = llvm::cast<nsa::NamedTensorType>(value.getType());
+  nsa::NamedTensorType declared = matchResult(result, type, expr->range);
+  if (!declared)
+    return {};
+  return convert(value, declared.getElementType(), expr->range,
+                 result.type.range);
+}
+
+std::string KernelGen::getResultName(size_t index) const {
+  const ast::Result &result = kernel.results[index];
+  if (result.name)
+    return result.name->text.str();
+  return kernel.results.size() == 1 ? "out" : "out" + std::to_string(index);
+}
+
+void KernelGen::finish(ArrayRef<Value> results) {
+  Block &body = op.getBody().front();
+  op.setFunctionType(builder.getFunctionType(
+      body.getArgumentTypes(), llvm::map_to_vector(results, [](Value result) {
+        return result.getType();
+      })));
+  StringRef attribute = nsa::NSADialect::getNameAttrName();
+  size_t index = 0;
+  for (const ast::Input &input : kernel.inputs)
+    op.setArgAttr(index++, attribute, builder.getStringAttr(input.name.text));
+  for (; index < body.getNumArguments(); ++index) {
+    auto type =
+        llvm::cast<nsa::NamedTensorType>(body.getArgument(index).getType());
+    auto dim = llvm::cast<nsa::OffsetsDimAttr>(type.getDims().front());
+    op.setArgAttr(index, attribute,
+                  builder.getStringAttr(dim.getOf() + "_offsets"));
+  }
+  llvm::StringMap<Range> names;
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::string name = getResultName(i);
+    const ast::Result &result = kernel.results[i];
+    Range range = result.name ? result.name->range : result.type.range;
+    auto [first, isNew] = names.try_emplace(name, range);
+    if (!isNew)
+      problems.error(range, "a second result " + quote(name))
+          .note(first->second, "the first one is here; give each result its "
+                               "own name");
+    op.setResultAttr(i, attribute, builder.getStringAttr(name));
+  }
+  if (!kernel.params.empty())
+    op.setParamsAttr(getParamsAttr());
+  for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(body)))
+    // attend(q, k) is there for what is asked of it; see generateAttend.
+    if (auto attend = llvm::dyn_cast<nsa::AttendOp>(inner))
+      if (attend.getKey() == attend.getValue() && attend.use_empty())
+        attend.erase();
+}

@@ -1,0 +1,310 @@
+//===- MLIRGenScalarNames.cpp - Names and tables in scalar expressions ----===//
+
+#include "NSA/IR/NSATypes.h"
+#include "ScalarGen.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+using llvm::Twine;
+
+static constexpr llvm::StringLiteral fixedNames[] = {
+    "i", "j", "t", "h", "b", "s", "start", "end", "visible", "sum", "G"};
+
+bool nsacc::frontend::isFixedName(StringRef name) {
+  return llvm::is_contained(fixedNames, name);
+}
+
+StringRef nsacc::frontend::describe(Bound::Kind kind) {
+  switch (kind) {
+  case Bound::Kind::Unknown:
+    return "something unknown";
+  case Bound::Kind::Constant:
+    return "a compile-time constant";
+  case Bound::Kind::Tensor:
+    return "a tensor";
+  case Bound::Kind::Attention:
+    return "the result of an attention";
+  case Bound::Kind::Importance:
+    return "an importance of keys";
+  case Bound::Kind::Selection:
+    return "a selection of blocks";
+  }
+  llvm_unreachable("unknown kind");
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+std::optional<Scalar> ScalarGen::generateName(const ast::NameExpr *expr) {
+  auto fixed = scope.names.find(expr->name);
+  if (fixed != scope.names.end())
+    return fixed->second;
+  if (isFixedName(expr->name))
+    return generateFixedName(expr);
+
+  auto found = symbols.find(expr->name);
+  if (found == symbols.end()) {
+    reportUnknownName(expr);
+    return std::nullopt;
+  }
+  const Symbol &symbol = found->second;
+  if (symbol.kind == Symbol::Kind::Dim)
+    return generateDim(symbol, expr->range);
+  if (symbol.bound.isUnknown())
+    return std::nullopt;
+  if (symbol.bound.kind == Bound::Kind::Constant)
+    return Scalar(symbol.bound.constant);
+  if (symbol.kind == Symbol::Kind::Input && scope.tables &&
+      symbol.bound.getTensorType().getRank() == 0)
+    return generateTable(symbol, expr->name, {}, expr->range);
+  reportNoScalar(symbol, expr->name, expr->range);
+  return std::nullopt;
+}
+
+/// What a fixed name is, and where it has a value.
+static StringRef explainFixedName(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Case("i", "'i' is the absolute position of a query, in clauses of "
+                 "attend and topk but 'scale'")
+      .Case("j", "'j' is the index of a key, in 'where', 'score' and 'weight'")
+      .Case("t", "'t' is the row of a query, in clauses of attend and topk but "
+                 "'scale'")
+      .Case("h", "'h' is the head, in clauses of attend and topk but 'scale'")
+      .Case("b", "'b' is the batch row, in clauses of attend and topk but "
+                 "'scale'")
+      .Case("s", "'s' is the scaled score, in 'score' and 'weight'")
+      .Cases({"start", "end"},
+             "start(j) and end(j) are the token extent of key j, in 'where', "
+             "'score' and 'weight'")
+      .Case("visible", "'visible' is the number of visible keys, in "
+                       "'normalize'")
+      .Case("sum", "'sum' is the sum of the weights, in 'normalize'")
+      .Case("G", "'G' is the number of query heads per key head, in clauses of "
+                 "attend")
+      .Default("");
+}
+
+std::optional<Scalar> ScalarGen::generateFixedName(const ast::NameExpr *expr) {
+  if (expr->name == "G" && scope.queryHeads)
+    return generateGroupSize(expr->range);
+  bool function = expr->name == "start" || expr->name == "end";
+  if (function && scope.keys) {
+    problems.error(expr->range, quote(expr->name) + " is a function of a key")
+        .note("write " + expr->name + "(j)");
+    return std::nullopt;
+  }
+  Problem &problem = problems.error(
+      expr->range, quote(expr->name) + " has no value " + scope.place);
+  problem.note(explainFixedName(expr->name));
+  if (!scope.names.empty()) {
+    SmallVector<StringRef> available(scope.names.keys());
+    llvm::sort(available);
+    problem.note("available " + scope.place + ": " +
+                 llvm::join(available, ", "));
+  }
+  return std::nullopt;
+}
+
+void ScalarGen::reportUnknownName(const ast::NameExpr *expr) {
+  Problem &problem = problems.error(
+      expr->range, "unknown name " + quote(expr->name) + " " + scope.place);
+  SmallVector<StringRef> known(llvm::make_first_range(symbols));
+  SmallVector<StringRef> fixed(scope.names.keys());
+  llvm::sort(fixed);
+  known.append(fixed);
+  problem.suggest(expr->name, known);
+  if (!problem.notes.empty())
+    return;
+  if (isScalarFunction(expr->name))
+    problem.note(quote(expr->name) + " is a function: call it with arguments");
+  else if (!fixed.empty())
+    problem.note("available " + scope.place + ": " + llvm::join(fixed, ", ") +
+                 ", parameters, dimensions and tables");
+  else
+    problem.note("declare it as a parameter: kernel name<" + expr->name +
+                 " = …>(…)");
+}
+
+void ScalarGen::reportNoScalar(const Symbol &symbol, StringRef name,
+                               Range range) {
+  Problem &problem = problems.error(
+      range, "expected a number " + scope.place + ", found " +
+                 describe(symbol.bound.kind) + ", " + quote(name));
+  if (symbol.kind == Symbol::Kind::Input && scope.tables) {
+    auto type = symbol.bound.getTensorType();
+    problem.note("read one element of it with " + Twine(type.getRank()) +
+                 " indices: " + name + nsa::toString(type.getDims()));
+  } else if (symbol.kind == Symbol::Kind::Input) {
+    problem.note("only parameters and integers are known when the program is "
+                 "compiled; make it a parameter");
+  } else if (scope.tables) {
+    problem.note("scalar expressions read kernel inputs only, as in "
+                 "table[h, i]");
+  } else {
+    problem.note("only parameters, integers and names bound to them are known "
+                 "when the program is compiled");
+  }
+  problem.note(symbol.range, quote(name) + " is defined here");
+}
+
+//===----------------------------------------------------------------------===//
+// Dimensions
+//===----------------------------------------------------------------------===//
+
+Value ScalarGen::emitDimSize(Attribute dim, Range range) {
+  if (auto size = llvm::dyn_cast<IntegerAttr>(dim))
+    return emitInt(size.getInt(), getLoc(range));
+  return nsa::DimOp::create(builder, getLoc(range), builder.getIndexType(),
+                            llvm::cast<nsa::NamedDimAttr>(dim).getName());
+}
+
+std::optional<Scalar> ScalarGen::generateDim(const Symbol &symbol,
+                                             Range range) {
+  StringRef name = symbol.dim.getName();
+  if (!scope.dims) {
+    problems
+        .error(range, "the size of dimension " + quote(name) +
+                          " isn't known when the program is compiled")
+        .note("make it a parameter: kernel name<" + name + " = …>(…)");
+    return std::nullopt;
+  }
+  if (symbol.dim.getRagged() && !scope.row) {
+    problems
+        .error(range, "the ragged dimension " + quote(name) +
+                          " has no single size " + scope.place)
+        .note("each batch row has its own; it is known in 'where', 'score', "
+              "'weight', 'normalize' and 'sink'");
+    return std::nullopt;
+  }
+  return Scalar(ScalarType::Int, emitDimSize(symbol.dim, range));
+}
+
+std::optional<Scalar> ScalarGen::generateGroupSize(Range range) {
+  if (scope.queryHeads == scope.keyHeads)
+    return Constant::ofInt(1);
+  auto queries = llvm::dyn_cast<IntegerAttr>(scope.queryHeads);
+  auto keys = llvm::dyn_cast<IntegerAttr>(scope.keyHeads);
+  if (queries && keys && keys.getInt() > 0)
+    return Constant::ofInt(queries.getInt() / keys.getInt());
+  Value result = arith::FloorDivSIOp::create(
+      builder, getLoc(range), emitDimSize(scope.queryHeads, range),
+      emitDimSize(scope.keyHeads, range));
+  return Scalar(ScalarType::Int, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+std::optional<Scalar> ScalarGen::generateIndex(const ast::IndexExpr *expr) {
+  const auto *base = llvm::dyn_cast<ast::NameExpr>(expr->base);
+  if (!base) {
+    problems.error(expr->base->range, "only inputs can be read with indices")
+        .note("write the name of an input in front of '['");
+    return std::nullopt;
+  }
+  auto found = symbols.find(base->name);
+  if (found == symbols.end()) {
+    reportUnknownName(base);
+    return std::nullopt;
+  }
+  const Symbol &symbol = found->second;
+  if (symbol.kind == Symbol::Kind::Value && symbol.bound.isUnknown())
+    return std::nullopt;
+  if (symbol.kind != Symbol::Kind::Input || !scope.tables) {
+    Problem &problem = problems.error(
+        base->range,
+        quote(base->name) + " can't be read with indices " +
+            (symbol.kind == Symbol::Kind::Input ? StringRef(scope.place)
+                                                : StringRef(""))
+                .str());
+    problem.note("only inputs of the kernel can, in clauses of attend and "
+                 "topk");
+    return std::nullopt;
+  }
+  return generateTable(symbol, base->name, expr->indices, expr->range);
+}
+
+std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
+                                               StringRef name,
+                                               ArrayRef<ast::Expr *> indices,
+                                               Range range) {
+  if (symbol.bound.isUnknown())
+    return std::nullopt;
+  nsa::NamedTensorType type = symbol.bound.getTensorType();
+  if (indices.size() != type.getRank()) {
+    problems
+        .error(range, quote(name) + " has " + Twine(type.getRank()) +
+                          " dimensions, found " + Twine(indices.size()) +
+                          (indices.size() == 1 ? " index" : " indices"))
+        .note(symbol.range,
+              quote(name) + " is declared as " + nsa::toString(type.getDims()));
+    return std::nullopt;
+  }
+  SmallVector<Value> values;
+  for (const ast::Expr *index : indices)
+    values.push_back(generate(index, ScalarType::Int, "an index"));
+  if (llvm::is_contained(values, Value()))
+    return std::nullopt;
+  bool ragged = llvm::any_of(type.getDims(), [](Attribute dim) {
+    auto named = llvm::dyn_cast<nsa::NamedDimAttr>(dim);
+    return named && named.getRagged();
+  });
+  Value element = nsa::TableReadOp::create(
+      builder, getLoc(range), type.getScalarType(), symbol.bound.value, values,
+      ragged ? scope.row : Value());
+  ScalarType scalar = element.getType().isIndex()      ? ScalarType::Int
+                      : element.getType().isInteger(1) ? ScalarType::Bool
+                                                       : ScalarType::Real;
+  return Scalar(scalar, element);
+}
+
+//===----------------------------------------------------------------------===//
+// Token extents
+//===----------------------------------------------------------------------===//
+
+std::optional<Scalar> ScalarGen::generateExtent(const ast::CallExpr *expr) {
+  bool end = expr->callee.text == "end";
+  if (!scope.keys) {
+    problems
+        .error(expr->range,
+               quote(expr->callee.text) + " has no value " + scope.place)
+        .note(explainFixedName(expr->callee.text));
+    return std::nullopt;
+  }
+  if (expr->arguments.size() != 1 || expr->arguments.front().label) {
+    problems.error(expr->range, quote(expr->callee.text) + " takes one key")
+        .note("write " + expr->callee.text + "(j)");
+    return std::nullopt;
+  }
+  const ast::Expr *argument = expr->arguments.front().value;
+  Value key = generate(argument, ScalarType::Int, "a key");
+  if (!key)
+    return std::nullopt;
+
+  const KeyExtent &keys = *scope.keys;
+  Location loc = getLoc(expr->range);
+  Value result = key;
+  int64_t shift = (end ? keys.len : 0) + keys.first;
+  if (keys.memory != 0)
+    result =
+        arith::SubIOp::create(builder, loc, result, emitInt(keys.memory, loc));
+  if (keys.stride != 1)
+    result =
+        arith::MulIOp::create(builder, loc, result, emitInt(keys.stride, loc));
+  if (shift != 0)
+    result = arith::AddIOp::create(builder, loc, result, emitInt(shift, loc));
+  if (keys.memory != 0) {
+    Value isMemory =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, key,
+                              emitInt(keys.memory, loc));
+    result = arith::SelectOp::create(builder, loc, isMemory, emitInt(0, loc),
+                                     result);
+  }
+  return Scalar(ScalarType::Int, result);
+}

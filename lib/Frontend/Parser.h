@@ -1,0 +1,100 @@
+//===- Parser.h - From tokens to syntax -------------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_FRONTEND_PARSER_H
+#define NSACC_LIB_FRONTEND_PARSER_H
+
+#include "AST.h"
+#include "Lexer.h"
+
+namespace nsacc::frontend {
+
+/// A recursive-descent parser. After an error it goes on at the next clause,
+/// statement or kernel, so that one run reports several.
+class Parser {
+public:
+  /// How deep expressions may nest; what walks them recurses as deep.
+  static constexpr unsigned maxHeight = 256;
+
+  Parser(const Source &source, Problems &problems, ast::File &file)
+      : source(source), problems(problems), file(file), lexer(source, problems),
+        token(lexer.next()), ahead(lexer.next()) {}
+
+  void parseFile();
+  /// One expression that takes the whole text, as a parameter's value does.
+  ast::Expr *parseWholeExpr();
+
+private:
+  using Kind = Token::Kind;
+
+  // ParserKernel.cpp
+  void parseKernel();
+  bool parseHeader(ast::Kernel &kernel);
+  bool parseParams(ast::Kernel &kernel);
+  bool parseParam(ast::Kernel &kernel);
+  bool parseInputs(ast::Kernel &kernel);
+  bool parseInputGroup(ast::Kernel &kernel);
+  bool parseResults(ast::Kernel &kernel);
+  bool parseResult(ast::Kernel &kernel);
+  bool parseType(ast::Type &type);
+  bool parseDim(llvm::SmallVectorImpl<ast::Dim> &dims);
+  void parseBody(ast::Kernel &kernel);
+  void parseStatement(ast::Kernel &kernel);
+  bool parseTargets(llvm::SmallVectorImpl<ast::Name> &names);
+  void finishStatement();
+
+  // ParserExpr.cpp
+  /// Null after an error, which has been reported.
+  ast::Expr *parseExpr() { return parseBinary(0); }
+  /// Without comparisons: within `<…>` these would end the list.
+  ast::Expr *parseSum();
+  ast::Expr *parseBinary(unsigned minPrecedence);
+  ast::Expr *parseComparison(ast::Expr *first, unsigned precedence);
+  ast::Expr *parseUnary();
+  ast::Expr *parsePostfix();
+  ast::Expr *parsePrimary();
+  ast::Expr *parseNumber();
+  ast::Expr *parseParenthesized();
+  ast::Expr *parseIndex(ast::Expr *base);
+  ast::Expr *reportNoExpr();
+  /// Checks how deep `expr` nests now that it has `children`.
+  ast::Expr *nest(ast::Expr *expr, llvm::ArrayRef<ast::Expr *> children);
+
+  // ParserCall.cpp
+  ast::Expr *parseCall(ast::Name callee);
+  bool parseArgument(llvm::SmallVectorImpl<ast::Argument> &arguments);
+  void parseClauses(llvm::StringRef callee,
+                    llvm::SmallVectorImpl<ast::Clause> &clauses);
+  bool parseClause(ast::Clause &clause);
+  bool parseForced(ast::Clause &clause);
+  bool parseShare(ast::Clause &clause);
+  bool atClause() const;
+  void skipToClause();
+
+  // Tokens
+  bool at(Kind kind) const { return token.is(kind); }
+  Token take();
+  bool takeIf(Kind kind);
+  /// Takes `kind`, or reports that it is missing `where` ("after the …").
+  bool expect(Kind kind, const llvm::Twine &where);
+  bool expectName(ast::Name &name, const llvm::Twine &what);
+  ast::Name getName(Token word) const {
+    return {source.getText(word.range), word.range};
+  }
+  std::string describeFound() const;
+  bool onNewLine() const;
+  /// Reports a word that is kept for a feature to come. False for others.
+  bool reportReserved();
+
+  const Source &source;
+  Problems &problems;
+  ast::File &file;
+  Lexer lexer;
+  Token token, ahead;
+  /// End of the token before `token`.
+  uint32_t lastEnd = 0;
+  unsigned depth = 0;
+};
+
+} // namespace nsacc::frontend
+
+#endif // NSACC_LIB_FRONTEND_PARSER_H

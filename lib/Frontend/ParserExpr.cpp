@@ -1,0 +1,293 @@
+//===- ParserExpr.cpp - Expressions ---------------------------------------===//
+
+#include "Parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include <cmath>
+#include <limits>
+
+using namespace llvm;
+using namespace nsacc::frontend;
+using namespace nsacc::frontend::ast;
+
+namespace {
+/// Loosest first.
+enum Precedence : unsigned {
+  PrecedenceOr = 1,
+  PrecedenceAnd,
+  PrecedenceNot,
+  PrecedenceComparison,
+  PrecedenceSum,
+  PrecedenceProduct
+};
+
+struct BinaryOperator {
+  Operator op;
+  unsigned precedence;    ///< 0: the token is no binary operator
+  StringRef instead = {}; ///< what to write instead of the token
+};
+} // namespace
+
+static BinaryOperator getBinaryOperator(Token::Kind kind) {
+  using Kind = Token::Kind;
+  switch (kind) {
+  case Kind::kw_or:
+    return {Operator::Or, PrecedenceOr};
+  case Kind::PipePipe:
+    return {Operator::Or, PrecedenceOr, "or"};
+  case Kind::kw_and:
+    return {Operator::And, PrecedenceAnd};
+  case Kind::AmpAmp:
+    return {Operator::And, PrecedenceAnd, "and"};
+  case Kind::Less:
+    return {Operator::Less, PrecedenceComparison};
+  case Kind::LessEqual:
+    return {Operator::LessEqual, PrecedenceComparison};
+  case Kind::Greater:
+    return {Operator::Greater, PrecedenceComparison};
+  case Kind::GreaterEqual:
+    return {Operator::GreaterEqual, PrecedenceComparison};
+  case Kind::EqualEqual:
+    return {Operator::Equal, PrecedenceComparison};
+  case Kind::NotEqual:
+    return {Operator::NotEqual, PrecedenceComparison};
+  case Kind::Plus:
+    return {Operator::Add, PrecedenceSum};
+  case Kind::Minus:
+    return {Operator::Subtract, PrecedenceSum};
+  case Kind::Star:
+    return {Operator::Multiply, PrecedenceProduct};
+  case Kind::Slash:
+    return {Operator::Divide, PrecedenceProduct};
+  case Kind::kw_floordiv:
+    return {Operator::FloorDiv, PrecedenceProduct};
+  case Kind::kw_ceildiv:
+    return {Operator::CeilDiv, PrecedenceProduct};
+  case Kind::kw_mod:
+    return {Operator::Mod, PrecedenceProduct};
+  case Kind::Percent:
+    return {Operator::Mod, PrecedenceProduct, "mod"};
+  default:
+    return {Operator::Or, 0};
+  }
+}
+
+Expr *Parser::parseSum() { return parseBinary(PrecedenceSum); }
+
+Expr *Parser::parseBinary(unsigned minPrecedence) {
+  Expr *lhs = parseUnary();
+  while (lhs) {
+    BinaryOperator found = getBinaryOperator(token.kind);
+    if (found.precedence == 0 || found.precedence < minPrecedence)
+      return lhs;
+    if (found.precedence == PrecedenceComparison) {
+      lhs = parseComparison(lhs, found.precedence);
+      continue;
+    }
+    Token op = take();
+    if (!found.instead.empty())
+      problems
+          .error(op.range, "expected an operator, found " +
+                               quote(source.getText(op.range)))
+          .note("write " + quote(found.instead));
+    Expr *rhs = parseBinary(found.precedence + 1);
+    if (!rhs)
+      return nullptr;
+    lhs =
+        nest(file.create<BinaryExpr>(found.op, op.range, lhs, rhs), {lhs, rhs});
+  }
+  return lhs;
+}
+
+Expr *Parser::parseComparison(Expr *first, unsigned precedence) {
+  SmallVector<Operator> ops;
+  SmallVector<Range> opRanges;
+  SmallVector<Expr *> operands = {first};
+  while (getBinaryOperator(token.kind).precedence == precedence) {
+    ops.push_back(getBinaryOperator(token.kind).op);
+    opRanges.push_back(take().range);
+    Expr *operand = parseBinary(precedence + 1);
+    if (!operand)
+      return nullptr;
+    operands.push_back(operand);
+  }
+  return nest(file.create<ComparisonExpr>(file.copy(ArrayRef(ops)),
+                                          file.copy(ArrayRef(opRanges)),
+                                          file.copy(ArrayRef(operands))),
+              operands);
+}
+
+Expr *Parser::parseUnary() {
+  if (depth == maxHeight) {
+    problems.error(token.range, "nested too deeply")
+        .note("expressions nest at most " + Twine(maxHeight) +
+              " levels; give a part of it a name in a statement of its own");
+    return nullptr;
+  }
+  ++depth;
+  llvm::scope_exit leave([&] { --depth; });
+
+  bool wrongNot = at(Kind::Bang);
+  if (at(Kind::kw_not) || wrongNot) {
+    Token op = take();
+    if (wrongNot)
+      problems.error(op.range, "expected an expression, found '!'")
+          .note("write 'not'");
+    Expr *operand = parseBinary(PrecedenceNot);
+    return operand
+               ? nest(file.create<UnaryExpr>(Operator::Not, op.range, operand),
+                      {operand})
+               : nullptr;
+  }
+  if (at(Kind::Minus)) {
+    Token op = take();
+    Expr *operand = parseUnary();
+    return operand ? nest(file.create<UnaryExpr>(Operator::Negate, op.range,
+                                                 operand),
+                          {operand})
+                   : nullptr;
+  }
+  return parsePostfix();
+}
+
+Expr *Parser::parsePostfix() {
+  Expr *expr = parsePrimary();
+  while (expr && at(Kind::LBracket))
+    expr = parseIndex(expr);
+  if (!expr)
+    return nullptr;
+  if (at(Kind::StarStar)) {
+    problems.error(token.range, "expected an operator, found '**'")
+        .note("write pow(a, b)");
+    return nullptr;
+  }
+  if (at(Kind::Question)) {
+    problems.error(token.range, "expected an operator, found '?'")
+        .note("write select(condition, a, b)");
+    return nullptr;
+  }
+  return expr;
+}
+
+Expr *Parser::parseIndex(Expr *base) {
+  take();
+  SmallVector<Expr *> indices;
+  do {
+    Expr *index = parseExpr();
+    if (!index)
+      return nullptr;
+    indices.push_back(index);
+  } while (takeIf(Kind::Comma));
+  if (!expect(Kind::RBracket, "after the indices"))
+    return nullptr;
+  SmallVector<Expr *> children = indices;
+  children.push_back(base);
+  return nest(file.create<IndexExpr>(base, file.copy(ArrayRef(indices)),
+                                     Range{base->range.begin, lastEnd}),
+              children);
+}
+
+Expr *Parser::parsePrimary() {
+  switch (token.kind) {
+  case Kind::Integer:
+  case Kind::Real:
+  case Kind::BadNumber:
+    return parseNumber();
+  case Kind::kw_inf:
+    return file.create<RealExpr>(take().range,
+                                 std::numeric_limits<double>::infinity());
+  case Kind::kw_true:
+    return file.create<BoolExpr>(take().range, true);
+  case Kind::kw_false:
+    return file.create<BoolExpr>(take().range, false);
+  case Kind::LParen:
+    return parseParenthesized();
+  case Kind::Identifier: {
+    Name name = getName(take());
+    if (at(Kind::LParen))
+      return parseCall(name);
+    return file.create<NameExpr>(name);
+  }
+  case Kind::kw_score:
+    if (ahead.is(Kind::LParen))
+      return parseCall(getName(take()));
+    return reportNoExpr();
+  default:
+    return reportNoExpr();
+  }
+}
+
+Expr *Parser::reportNoExpr() {
+  if (reportReserved())
+    return nullptr;
+  Problem &problem = problems.error(
+      token.range, "expected an expression, found " + describeFound());
+  if (isWord(token.kind))
+    problem.note(quote(source.getText(token.range)) +
+                 " is a word of the language and can't name a value");
+  else
+    problem.note("an expression starts with a name, a number, '(', '-' or "
+                 "'not'");
+  return nullptr;
+}
+
+Expr *Parser::parseNumber() {
+  Token number = take();
+  SmallString<32> digits;
+  for (char c : source.getText(number.range))
+    if (c != '_')
+      digits.push_back(c);
+
+  if (number.is(Kind::Integer)) {
+    int64_t value;
+    if (!StringRef(digits).getAsInteger(10, value))
+      return file.create<IntegerExpr>(number.range, value);
+    problems
+        .error(number.range, "this integer is too large: " +
+                                 quote(source.getText(number.range)))
+        .note("the largest integer is " +
+              Twine(std::numeric_limits<int64_t>::max()));
+    return file.create<IntegerExpr>(number.range, 1);
+  }
+  double value = 1;
+  if (number.is(Kind::Real) &&
+      (StringRef(digits).getAsDouble(value) || std::isinf(value))) {
+    problems
+        .error(number.range, "this number is too large: " +
+                                 quote(source.getText(number.range)))
+        .note("infinity is written 'inf'");
+    value = 1;
+  }
+  return file.create<RealExpr>(number.range, value);
+}
+
+Expr *Parser::parseParenthesized() {
+  uint32_t begin = take().range.begin;
+  Expr *expr = parseExpr();
+  if (!expr || !expect(Kind::RParen, "to close the '('"))
+    return nullptr;
+  expr->range = {begin, lastEnd};
+  return expr;
+}
+
+Expr *Parser::nest(Expr *expr, ArrayRef<Expr *> children) {
+  for (Expr *child : children)
+    if (child)
+      expr->height = std::max(expr->height, child->height + 1);
+  if (expr->height <= maxHeight)
+    return expr;
+  problems.error(expr->range, "nested too deeply")
+      .note("an expression has at most " + Twine(maxHeight) +
+            " levels of operators; split it into several statements");
+  return nullptr;
+}
+
+Expr *Parser::parseWholeExpr() {
+  Expr *expr = parseExpr();
+  if (expr && !at(Kind::EndOfFile)) {
+    problems.error(token.range, "expected the end, found " + describeFound());
+    return nullptr;
+  }
+  return expr;
+}

@@ -1,0 +1,348 @@
+//===- ParserKernel.cpp - Kernels, their headers and statements -----------===//
+
+#include "Parser.h"
+
+using namespace llvm;
+using namespace nsacc::frontend;
+using namespace nsacc::frontend::ast;
+
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
+
+Token Parser::take() {
+  Token taken = token;
+  lastEnd = token.range.end;
+  token = ahead;
+  if (!ahead.is(Kind::EndOfFile))
+    ahead = lexer.next();
+  return taken;
+}
+
+bool Parser::takeIf(Kind kind) {
+  if (!at(kind))
+    return false;
+  take();
+  return true;
+}
+
+std::string Parser::describeFound() const {
+  return at(Kind::EndOfFile) ? "the end of the file"
+                             : quote(source.getText(token.range));
+}
+
+bool Parser::onNewLine() const {
+  return source.getText({lastEnd, token.range.begin}).contains('\n');
+}
+
+bool Parser::reportReserved() {
+  switch (token.kind) {
+#define RESERVED(NAME) case Kind::kw_##NAME:
+#include "Tokens.def"
+    problems
+        .error(token.range,
+               quote(source.getText(token.range)) + " isn't supported yet")
+        .note("the word is kept for it: choose another name if you meant "
+              "something else");
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool Parser::expect(Kind kind, const Twine &where) {
+  if (takeIf(kind))
+    return true;
+  if (reportReserved())
+    return false;
+  Problem &problem =
+      problems.error(token.range, "expected " + describe(kind) + " " + where +
+                                      ", found " + describeFound());
+  if (at(Kind::Equal))
+    problem.note("equality is written '=='");
+  else if (kind == Kind::RParen || kind == Kind::RBracket)
+    problem.note({lastEnd, lastEnd},
+                 "insert " + describe(kind) + " or an operator here");
+  else
+    problem.note({lastEnd, lastEnd}, "insert " + describe(kind) + " here");
+  return false;
+}
+
+bool Parser::expectName(Name &name, const Twine &what) {
+  if (at(Kind::Identifier)) {
+    name = getName(take());
+    return true;
+  }
+  if (reportReserved())
+    return false;
+  Problem &problem = problems.error(
+      token.range, "expected " + what + ", found " + describeFound());
+  if (isWord(token.kind))
+    problem.note(quote(source.getText(token.range)) +
+                 " is a word of the language; choose another name");
+  else
+    problem.note("names are letters, digits and '_', not starting with a "
+                 "digit");
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Files and kernels
+//===----------------------------------------------------------------------===//
+
+void Parser::parseFile() {
+  while (!at(Kind::EndOfFile) && !problems.full()) {
+    if (at(Kind::kw_kernel)) {
+      parseKernel();
+      continue;
+    }
+    problems.error(token.range, "expected 'kernel', found " + describeFound())
+        .note("a program is a list of kernels: kernel name(q: [B, T, H, D]) -> "
+              "[B, T, H, D] { … }");
+    while (!at(Kind::kw_kernel) && !at(Kind::EndOfFile))
+      take();
+  }
+  if (file.kernels.empty() && problems.empty())
+    problems.error({0, 0}, "expected a kernel, found nothing")
+        .note("the smallest program is: kernel copy(x: [N]) -> [N] { return "
+              "x; }");
+}
+
+void Parser::parseKernel() {
+  take();
+  Kernel &kernel = file.kernels.emplace_back();
+  kernel.broken = !parseHeader(kernel);
+  if (kernel.broken)
+    while (!token.isAny(Kind::LBrace, Kind::kw_kernel, Kind::EndOfFile))
+      take();
+  if (at(Kind::LBrace))
+    parseBody(kernel);
+}
+
+bool Parser::parseHeader(Kernel &kernel) {
+  if (!expectName(kernel.name, "the kernel's name"))
+    return false;
+  if (at(Kind::Less) && !parseParams(kernel))
+    return false;
+  if (!expect(Kind::LParen, "before the kernel's inputs") ||
+      !parseInputs(kernel) ||
+      !expect(Kind::RParen, "after the kernel's inputs") ||
+      !expect(Kind::Arrow, "before the kernel's results") ||
+      !parseResults(kernel))
+    return false;
+  if (at(Kind::LBrace))
+    return true;
+  return expect(Kind::LBrace, "before the kernel's statements");
+}
+
+bool Parser::parseParams(Kernel &kernel) {
+  take();
+  while (!at(Kind::Greater)) {
+    if (!parseParam(kernel))
+      return false;
+    if (!takeIf(Kind::Comma))
+      break;
+  }
+  return expect(Kind::Greater, "after the kernel's parameters");
+}
+
+bool Parser::parseParam(Kernel &kernel) {
+  Param param{};
+  if (!expectName(param.name, "a parameter's name"))
+    return false;
+  if (takeIf(Kind::Colon)) {
+    Name type;
+    if (!expectName(type, "int, real, bool or dtype"))
+      return false;
+    param.type = type;
+  }
+  if (takeIf(Kind::Equal)) {
+    param.defaultValue = parseSum();
+    if (!param.defaultValue)
+      return false;
+  }
+  kernel.params.push_back(param);
+  return true;
+}
+
+bool Parser::parseInputs(Kernel &kernel) {
+  while (!at(Kind::RParen)) {
+    if (!parseInputGroup(kernel))
+      return false;
+    if (!takeIf(Kind::Comma))
+      break;
+  }
+  return true;
+}
+
+bool Parser::parseInputGroup(Kernel &kernel) {
+  SmallVector<Name> names;
+  do {
+    if (!expectName(names.emplace_back(), "an input's name"))
+      return false;
+  } while (takeIf(Kind::Comma));
+  if (!expect(Kind::Colon, "after the names of inputs"))
+    return false;
+  auto *type = file.create<ast::Type>();
+  if (!parseType(*type))
+    return false;
+  for (const Name &name : names)
+    kernel.inputs.push_back({name, type});
+  return true;
+}
+
+bool Parser::parseResults(Kernel &kernel) {
+  if (!takeIf(Kind::LParen))
+    return parseResult(kernel);
+  while (!at(Kind::RParen)) {
+    if (!parseResult(kernel))
+      return false;
+    if (!takeIf(Kind::Comma))
+      break;
+  }
+  return expect(Kind::RParen, "after the kernel's results");
+}
+
+bool Parser::parseResult(Kernel &kernel) {
+  Result result{};
+  if (at(Kind::Identifier) && ahead.is(Kind::Colon)) {
+    result.name = getName(take());
+    take();
+  }
+  if (!parseType(result.type))
+    return false;
+  kernel.results.push_back(result);
+  return true;
+}
+
+bool Parser::parseType(ast::Type &type) {
+  uint32_t begin = token.range.begin;
+  if (at(Kind::Identifier))
+    type.dtype = getName(take());
+  SmallVector<Dim> dims;
+  if (at(Kind::LBracket)) {
+    take();
+    while (!at(Kind::RBracket)) {
+      if (!parseDim(dims))
+        return false;
+      if (!takeIf(Kind::Comma))
+        break;
+    }
+    if (!expect(Kind::RBracket, "after the dimensions"))
+      return false;
+  } else if (!type.dtype) {
+    if (reportReserved())
+      return false;
+    problems.error(token.range, "expected a type, found " + describeFound())
+        .note("types look like bf16[B, T, H, D], [B, T] (the program's storage "
+              "type) or f32 (one number)");
+    return false;
+  }
+  type.dims = file.copy(ArrayRef(dims));
+  type.range = {begin, lastEnd};
+  return true;
+}
+
+bool Parser::parseDim(SmallVectorImpl<Dim> &dims) {
+  uint32_t begin = token.range.begin;
+  bool ragged = takeIf(Kind::kw_ragged);
+  Expr *size = parseSum();
+  if (!size)
+    return false;
+  dims.push_back({{begin, size->range.end}, ragged, size});
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+void Parser::parseBody(Kernel &kernel) {
+  Token open = take();
+  while (!token.isAny(Kind::RBrace, Kind::kw_kernel, Kind::EndOfFile) &&
+         !problems.full())
+    parseStatement(kernel);
+  kernel.end = token.range;
+  if (takeIf(Kind::RBrace) || problems.full())
+    return;
+  problems.error(token.range, "expected '}', found " + describeFound())
+      .note(open.range, "this '{' has no '}'");
+}
+
+void Parser::parseStatement(Kernel &kernel) {
+  if (takeIf(Kind::Semicolon)) {
+    problems.error({lastEnd - 1, lastEnd}, "expected a statement, found ';'")
+        .note("remove it");
+    return;
+  }
+  Statement statement{};
+  statement.isReturn = at(Kind::kw_return);
+  uint32_t begin = token.range.begin;
+  SmallVector<Name> names;
+  SmallVector<Expr *> values;
+  bool parsed = true;
+  if (statement.isReturn)
+    take();
+  else
+    parsed = parseTargets(names);
+  if (parsed) {
+    do
+      values.push_back(parseExpr());
+    while (values.back() && takeIf(Kind::Comma));
+    parsed = values.back();
+  }
+  // The names exist even where their values are wrong.
+  statement.names = file.copy(ArrayRef(names));
+  statement.values = file.copy(ArrayRef(values));
+  statement.range = {begin, std::max(begin, lastEnd)};
+  if (statement.isReturn || !names.empty())
+    kernel.body.push_back(statement);
+  if (parsed && !at(Kind::Semicolon)) {
+    Problem &problem =
+        problems.error(token.range, "expected ';' after the statement, found " +
+                                        describeFound());
+    if (at(Kind::Equal))
+      problem.note("equality is written '=='");
+    else if (at(Kind::Identifier) || atClause())
+      problem.note({lastEnd, lastEnd}, "insert ';' or an operator here");
+    else
+      problem.note({lastEnd, lastEnd}, "insert ';' here");
+    if (onNewLine())
+      return;
+  }
+  finishStatement();
+}
+
+bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
+  do {
+    Name name;
+    if (!expectName(name, names.empty() ? "a statement" : "a name"))
+      return false;
+    names.push_back(name);
+  } while (takeIf(Kind::Comma));
+  if (takeIf(Kind::Equal))
+    return true;
+  Name target = names.front();
+  names.clear();
+  if (reportReserved())
+    return false;
+  problems
+      .error(token.range, "expected '=' after " + quote(target.text) +
+                              ", found " + describeFound())
+      .note(target.range, "a statement is 'name = expression;' or 'return "
+                          "expression;'");
+  return false;
+}
+
+void Parser::finishStatement() {
+  while (!token.isAny(Kind::RBrace, Kind::kw_return, Kind::kw_kernel,
+                      Kind::EndOfFile)) {
+    if (takeIf(Kind::Semicolon))
+      return;
+    bool startsStatement =
+        onNewLine() && at(Kind::Identifier) && ahead.is(Kind::Equal);
+    if (startsStatement)
+      return;
+    take();
+  }
+}

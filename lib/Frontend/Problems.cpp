@@ -1,0 +1,68 @@
+//===- Problems.cpp - What is wrong with a program ------------------------===//
+
+#include "Problems.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace nsacc::frontend;
+
+Problem &Problem::suggest(StringRef unknown, ArrayRef<StringRef> known) {
+  constexpr size_t longest = 64;
+  if (unknown.size() > longest)
+    return *this;
+  unsigned near = std::max<unsigned>(1, unknown.size() / 3) + 1;
+  StringRef nearest;
+  for (StringRef candidate : known) {
+    if (candidate.size() > longest)
+      continue;
+    unsigned distance = candidate.equals_insensitive(unknown)
+                            ? 0
+                            : unknown.edit_distance(candidate, true, near);
+    if (distance < near && distance < candidate.size()) {
+      near = distance;
+      nearest = candidate;
+    }
+  }
+  return nearest.empty() ? *this : note("did you mean " + quote(nearest) + "?");
+}
+
+Problem &Problems::error(Range range, const Twine &message) {
+  if (problems.size() == limit) {
+    dropped = true;
+    overflow = Problem({}, "", limit);
+    return overflow;
+  }
+  return problems.emplace_back(range, message.str(), problems.size());
+}
+
+void Problems::emit(const Source &source, mlir::MLIRContext &context) const {
+  SmallVector<const Problem *> sorted;
+  for (const Problem &problem : problems)
+    sorted.push_back(&problem);
+  llvm::sort(sorted, [](const Problem *a, const Problem *b) {
+    return std::pair(a->range.begin, a->order) <
+           std::pair(b->range.begin, b->order);
+  });
+
+  auto file = mlir::StringAttr::get(&context, source.getName());
+  for (const Problem *problem : sorted) {
+    mlir::InFlightDiagnostic diagnostic = mlir::emitError(
+        getLocation(source, problem->range, file), problem->message);
+    for (const Problem::Note &note : problem->notes)
+      diagnostic.attachNote(getLocation(source, note.range, file))
+          << note.message;
+    if (dropped && problem == sorted.back())
+      diagnostic.attachNote()
+          << "stopped here: only the first " << limit << " errors are shown";
+  }
+}
+
+mlir::Location nsacc::frontend::getLocation(const Source &source, Range range,
+                                            mlir::StringAttr file) {
+  Position begin = source.getPosition(range.begin);
+  Position end = source.getPosition(std::max(range.begin, range.end));
+  return mlir::FileLineColRange::get(file, begin.line, begin.column, end.line,
+                                     end.column);
+}

@@ -1,0 +1,67 @@
+//===- SemaCalls.cpp - Arguments of tensor functions ----------------------===//
+
+#include "KernelGen.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+using llvm::Twine;
+
+std::optional<SmallVector<const ast::Expr *>>
+KernelGen::bindArguments(const ast::CallExpr *call,
+                         ArrayRef<Parameter> parameters) {
+  std::string usage = call->callee.text.str() + "(";
+  SmallVector<StringRef> names;
+  for (const Parameter &parameter : parameters) {
+    usage += names.empty() ? "" : ", ";
+    usage += parameter.name;
+    usage += parameter.labelOnly ? "=…" : "";
+    names.push_back(parameter.name);
+  }
+  usage += ")";
+
+  SmallVector<const ast::Expr *> values(parameters.size());
+  size_t next = 0;
+  for (const ast::Argument &argument : call->arguments) {
+    size_t index = next;
+    if (argument.label) {
+      index = llvm::find(names, argument.label->text) - names.begin();
+      if (index == names.size()) {
+        problems
+            .error(argument.label->range, quote(call->callee.text) +
+                                              " has no argument " +
+                                              quote(argument.label->text))
+            .suggest(argument.label->text, names)
+            .note("write " + usage);
+        return std::nullopt;
+      }
+    } else if (index >= parameters.size() || parameters[index].labelOnly) {
+      problems
+          .error(argument.value->range,
+                 "too many arguments of " + quote(call->callee.text))
+          .note("write " + usage);
+      return std::nullopt;
+    } else {
+      ++next;
+    }
+    if (values[index]) {
+      problems
+          .error(argument.value->range, "argument " + quote(names[index]) +
+                                            " of " + quote(call->callee.text) +
+                                            " is given twice")
+          .note(values[index]->range, "it is given here");
+      return std::nullopt;
+    }
+    values[index] = argument.value;
+  }
+  for (auto [parameter, value] : llvm::zip(parameters, values))
+    if (parameter.required && !value) {
+      problems
+          .error(call->range, "argument " + quote(parameter.name) + " of " +
+                                  quote(call->callee.text) + " is missing")
+          .note("write " + usage);
+      return std::nullopt;
+    }
+  return values;
+}

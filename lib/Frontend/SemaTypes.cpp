@@ -1,0 +1,263 @@
+//===- SemaTypes.cpp - Types and dimensions of inputs and results ---------===//
+
+#include "KernelGen.h"
+#include "NSA/IR/NSADialect.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+using llvm::Twine;
+
+bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
+  if (isFixedName(name.text)) {
+    problems
+        .error(name.range,
+               quote(name.text) + " has a fixed meaning and can't be a name")
+        .note("it is a position or a value in clauses; choose another name");
+    return false;
+  }
+  auto [found, isNew] = symbols.insert({name.text, symbol});
+  if (isNew)
+    return true;
+  StringRef what = found->second.kind == Symbol::Kind::Dim
+                       ? "the name of a dimension"
+                       : "defined";
+  problems.error(name.range, quote(name.text) + " is already " + what)
+      .note(found->second.range, "the first one is here; a name stands for "
+                                 "one thing: choose another one");
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+void KernelGen::declareInputs() {
+  Block &body = op.getBody().front();
+  llvm::DenseMap<const ast::Type *, nsa::NamedTensorType> types;
+  for (const ast::Input &input : kernel.inputs) {
+    auto [entry, isNew] = types.try_emplace(input.type);
+    if (isNew)
+      entry->second = resolveType(*input.type);
+    Bound bound;
+    if (nsa::NamedTensorType type = entry->second)
+      bound = bindTensor(body.addArgument(type, getLoc(input.name.range)));
+    declare(input.name, {Symbol::Kind::Input, input.name.range, bound});
+  }
+  declareOffsets();
+}
+
+void KernelGen::declareOffsets() {
+  Block &body = op.getBody().front();
+  for (auto &[name, symbol] : symbols) {
+    if (symbol.kind != Symbol::Kind::Dim || !symbol.dim.getRagged())
+      continue;
+    auto *taken = symbols.find((name + "_offsets").str());
+    if (taken != symbols.end())
+      problems
+          .error(taken->second.range, quote(taken->first) +
+                                          " is the name of the offsets of "
+                                          "the ragged dimension " +
+                                          quote(name))
+          .note("they are added as an input behind the others; choose another "
+                "name");
+    Attribute dim = nsa::OffsetsDimAttr::get(builder.getContext(), name);
+    body.addArgument(getTensorType(dim, builder.getI32Type()),
+                     getLoc(symbol.range));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+Type KernelGen::findDType(const ast::Name &name) {
+  return llvm::StringSwitch<Type>(name.text)
+      .Case("bf16", builder.getBF16Type())
+      .Case("f16", builder.getF16Type())
+      .Case("f32", builder.getF32Type())
+      .Case("i32", builder.getI32Type())
+      .Case("i64", builder.getI64Type())
+      .Case("bool", builder.getI1Type())
+      .Default(Type());
+}
+
+Type KernelGen::resolveDType(const std::optional<ast::Name> &name) {
+  if (!name) {
+    Type storage = findDType({options.dtype, {}});
+    return storage ? storage : builder.getBF16Type();
+  }
+  if (Type known = findDType(*name))
+    return known;
+  auto param = symbols.find(name->text);
+  if (param != symbols.end() && param->second.kind == Symbol::Kind::Param) {
+    const Bound &bound = param->second.bound;
+    if (bound.isUnknown())
+      return {};
+    if (bound.constant.type == ScalarType::DType)
+      return bound.constant.dtype;
+    problems
+        .error(name->range, "expected an element type, found parameter " +
+                                quote(name->text) + ", which is " +
+                                describe(bound.constant.type))
+        .note(param->second.range, "declare it as " + name->text + ": dtype");
+    return {};
+  }
+  bool known = llvm::StringSwitch<bool>(name->text)
+                   .Cases({"f64", "double", "f8", "f8e4m3", "f8e5m2"}, true)
+                   .Cases({"e4m3", "e5m2", "fp8", "i8", "u8", "i16"}, true)
+                   .Default(false);
+  Problem &problem = problems.error(
+      name->range,
+      known ? "element type " + quote(name->text) + " isn't supported yet"
+            : "unknown element type " + quote(name->text));
+  if (!known)
+    problem.suggest(name->text, {"bf16", "f16", "f32", "i32", "i64", "bool"});
+  problem.note("element types are bf16, f16, f32, i32, i64 and bool");
+  return {};
+}
+
+nsa::NamedTensorType KernelGen::resolveType(const ast::Type &type) {
+  Type element = resolveDType(type.dtype);
+  Dims dims;
+  for (auto [index, dim] : llvm::enumerate(type.dims))
+    if (Attribute resolved = resolveDim(dim, index))
+      dims.push_back(resolved);
+  if (!element || dims.size() != type.dims.size() || !checkDistinct(type, dims))
+    return {};
+  return getTensorType(dims, element);
+}
+
+bool KernelGen::checkDistinct(const ast::Type &type, ArrayRef<Attribute> dims) {
+  llvm::SmallDenseSet<Attribute> seen;
+  for (auto [syntax, dim] : llvm::zip_equal(type.dims, dims)) {
+    if (llvm::isa<IntegerAttr>(dim) || seen.insert(dim).second)
+      continue;
+    problems
+        .error(syntax.range, "dimension " + quote(nsa::toString(dim)) +
+                                 " stands twice in one type")
+        .note("dimensions are told apart by name; give one of them another "
+              "name");
+    return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Dimensions
+//===----------------------------------------------------------------------===//
+
+Attribute KernelGen::resolveDim(const ast::Dim &dim, size_t index) {
+  if (dim.ragged && index != 0) {
+    problems.error(dim.range, "a ragged dimension must be the first one")
+        .note("it packs the rows of the batch behind each other and so takes "
+              "the place of the batch dimension: [ragged T, H, D]");
+    return {};
+  }
+  const auto *name = llvm::dyn_cast<ast::NameExpr>(dim.size);
+  auto known = name ? symbols.find(name->name) : symbols.end();
+  bool isConstant =
+      known != symbols.end() && known->second.kind == Symbol::Kind::Param;
+  if (name && !isConstant)
+    return resolveNamedDim(dim, {name->name, name->range});
+  if (!dim.ragged)
+    return resolveConstantDim(dim);
+  problems.error(dim.range, "a ragged dimension needs a name")
+      .note("write, for example, 'ragged T'");
+  return {};
+}
+
+Attribute KernelGen::resolveNamedDim(const ast::Dim &dim, ast::Name name) {
+  auto named =
+      nsa::NamedDimAttr::get(builder.getContext(), name.text, dim.ragged);
+  auto known = symbols.find(name.text);
+  if (known == symbols.end())
+    return declare(name, {Symbol::Kind::Dim, name.range, {}, named})
+               ? named
+               : Attribute();
+  const Symbol &symbol = known->second;
+  if (symbol.kind != Symbol::Kind::Dim) {
+    problems
+        .error(name.range,
+               quote(name.text) + " is an input and can't be a dimension")
+        .note(symbol.range, "the input is declared here; choose another name");
+    return {};
+  }
+  if (symbol.dim == named)
+    return named;
+  problems
+      .error(dim.range, "dimension " + quote(name.text) + " is " +
+                            (dim.ragged ? "ragged here but not elsewhere"
+                                        : "ragged elsewhere but not here"))
+      .note(symbol.range, "it stands here first; write 'ragged " + name.text +
+                              "' everywhere, or choose another name");
+  return {};
+}
+
+Attribute KernelGen::resolveConstantDim(const ast::Dim &dim) {
+  std::optional<int64_t> size = evaluateInt(dim.size, "a dimension", 0);
+  return size ? builder.getI64IntegerAttr(*size) : Attribute();
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// Null where `dim` can't mean the dimension `found` of a returned tensor.
+Attribute KernelGen::matchResultDim(const ast::Dim &dim, Attribute found) {
+  const auto *name = llvm::dyn_cast<ast::NameExpr>(dim.size);
+  auto known = name ? symbols.find(name->name) : symbols.end();
+  if (!name ||
+      (known != symbols.end() && known->second.kind == Symbol::Kind::Param)) {
+    std::optional<int64_t> size = evaluateInt(dim.size, "a dimension", 0);
+    return size && builder.getI64IntegerAttr(*size) == found ? found
+                                                             : Attribute();
+  }
+  if (known != symbols.end() && known->second.kind == Symbol::Kind::Dim) {
+    auto pooled = llvm::dyn_cast<nsa::PooledDimAttr>(found);
+    if (pooled && pooled.isDeclared() &&
+        pooled.getCount().getValue() == name->name)
+      return found;
+    return known->second.dim == found &&
+                   dim.ragged == known->second.dim.getRagged()
+               ? found
+               : Attribute();
+  }
+  // A name that no input has stands for a size that the program computes.
+  if (llvm::isa<nsa::NamedDimAttr>(found))
+    return {};
+  Attribute meaning = resultDims.try_emplace(name->name, found).first->second;
+  return meaning == found ? found : Attribute();
+}
+
+nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
+                                            nsa::NamedTensorType found,
+                                            Range range) {
+  Type element = resolveDType(result.type.dtype);
+  if (!element)
+    return {};
+  ArrayRef<Attribute> dims = found.getDims();
+  bool matches = dims.size() == result.type.dims.size();
+  const ast::Dim *wrong = nullptr;
+  if (matches)
+    for (auto [syntax, dim] : llvm::zip(result.type.dims, dims))
+      if (!matchResultDim(syntax, dim) && !wrong)
+        wrong = &syntax;
+  if (matches && !wrong)
+    return getTensorType(dims, element);
+
+  Problem &problem =
+      problems.error(range, "expected a result with dimensions " +
+                                source.getText(result.type.range) + ", found " +
+                                nsa::toString(dims));
+  problem.note(wrong ? wrong->range : result.type.range,
+               wrong ? "this dimension doesn't agree"
+                     : "declared here with " + Twine(result.type.dims.size()) +
+                           " dimensions, found " + Twine(dims.size()));
+  problem.note("declare the result as " + nsa::toString(dims) +
+               "; a name that no input has stands for a size that the program "
+               "computes");
+  return {};
+}

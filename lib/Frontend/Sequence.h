@@ -1,0 +1,28 @@
+//===- Sequence.h - Dimensions of queries, keys and values ------*- C++ -*-===//
+
+#ifndef NSACC_LIB_FRONTEND_SEQUENCE_H
+#define NSACC_LIB_FRONTEND_SEQUENCE_H
+
+#include "KernelGen.h"
+
+namespace nsacc::frontend {
+
+/// The dimensions of [B, S, H, D] or [ragged S, H, D] by what they stand for.
+struct KernelGen::Sequence {
+  const ast::Expr *expr;
+  mlir::Attribute batch; ///< null where ragged rows are packed
+  mlir::Attribute tokens, heads, features;
+
+  bool isRagged() const { return !batch; }
+  Dims getRows() const {
+    Dims rows;
+    if (batch)
+      rows.push_back(batch);
+    rows.push_back(tokens);
+    return rows;
+  }
+};
+
+} // namespace nsacc::frontend
+
+#endif // NSACC_LIB_FRONTEND_SEQUENCE_H

@@ -1,0 +1,50 @@
+//===- Source.h - Program text and places in it -----------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_FRONTEND_SOURCE_H
+#define NSACC_LIB_FRONTEND_SOURCE_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MemoryBufferRef.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace nsacc::frontend {
+
+/// Bytes [begin, end) of the program text.
+struct Range {
+  uint32_t begin = 0, end = 0;
+};
+
+/// From the start of `first` to the end of `last`.
+inline Range join(Range first, Range last) { return {first.begin, last.end}; }
+
+/// A place as users count it: from 1, columns in bytes.
+struct Position {
+  unsigned line = 1, column = 1;
+};
+
+/// Program text and where its lines start.
+class Source {
+public:
+  explicit Source(llvm::MemoryBufferRef buffer);
+
+  llvm::StringRef getText() const { return text; }
+  llvm::StringRef getText(Range range) const {
+    return text.slice(range.begin, range.end);
+  }
+  llvm::StringRef getName() const { return name; }
+  Position getPosition(uint32_t offset) const;
+
+private:
+  llvm::StringRef text, name;
+  std::vector<uint32_t> lineStarts;
+};
+
+/// `'text'` for messages: cut when long, bytes that aren't printable ASCII as
+/// code points or hexadecimal.
+std::string quote(llvm::StringRef text);
+
+} // namespace nsacc::frontend
+
+#endif // NSACC_LIB_FRONTEND_SOURCE_H

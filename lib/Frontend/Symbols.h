@@ -1,0 +1,63 @@
+//===- Symbols.h - What the names of a kernel mean --------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_FRONTEND_SYMBOLS_H
+#define NSACC_LIB_FRONTEND_SYMBOLS_H
+
+#include "Constant.h"
+#include "NSA/IR/NSAOps.h"
+#include "Problems.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace nsacc::frontend {
+
+/// The value of an expression over tensors.
+struct Bound {
+  enum class Kind {
+    Unknown,   ///< reported; stands for anything
+    Constant,  ///< a compile-time value
+    Tensor,    ///<
+    Attention, ///< an attend or merge result: a tensor with more to ask for
+    Importance,
+    Selection
+  };
+
+  bool isUnknown() const { return kind == Kind::Unknown; }
+  /// Has dimensions and elements.
+  bool isTensor() const {
+    return kind == Kind::Tensor || kind == Kind::Attention;
+  }
+  nsa::NamedTensorType getTensorType() const {
+    return mlir::cast<nsa::NamedTensorType>(value.getType());
+  }
+
+  Kind kind = Kind::Unknown;
+  Constant constant = {};
+  mlir::Value value = {};
+  /// Of an attention with softmax.
+  mlir::Value lse = {};
+  /// Of an attention that isn't merged.
+  nsa::AttendOp attend = {};
+  /// `attend(q, k)`: has scores but no output.
+  bool scoresOnly = false;
+  /// Of an importance: what it counts. None: scores that were handed in.
+  std::optional<nsa::ImportanceKind> importance = {};
+};
+
+/// "a selection of blocks", … for messages.
+llvm::StringRef describe(Bound::Kind kind);
+
+struct Symbol {
+  enum class Kind { Param, Dim, Input, Value };
+  Kind kind;
+  Range range;
+  Bound bound = {};
+  /// Of a dimension.
+  nsa::NamedDimAttr dim = {};
+};
+
+using Symbols = llvm::MapVector<llvm::StringRef, Symbol,
+                                llvm::DenseMap<llvm::StringRef, unsigned>>;
+
+} // namespace nsacc::frontend
+
+#endif // NSACC_LIB_FRONTEND_SYMBOLS_H
