@@ -20,16 +20,18 @@ static llvm::Error checkKnown(nsa::KernelOp kernel, const DimSizes &sizes) {
     if (!name.empty() && !sizes.sizes.contains(name))
       missing = name;
   };
+  auto checkType = [&](Type type) {
+    if (auto tensor = dyn_cast<nsa::NamedTensorType>(type))
+      for (Attribute dim : tensor.getDims())
+        check(nsa::getTokenDim(dim));
+    if (auto selection = dyn_cast<nsa::SelectionType>(type))
+      check(selection.getOf());
+  };
+  llvm::for_each(kernel.getArgumentTypes(), checkType);
   kernel.walk([&](Operation *op) {
     if (auto dim = dyn_cast<nsa::DimOp>(op))
       check(dim.getDim());
-    for (Type type : op->getResultTypes()) {
-      if (auto tensor = dyn_cast<nsa::NamedTensorType>(type))
-        for (Attribute dim : tensor.getDims())
-          check(nsa::getTokenDim(dim));
-      if (auto selection = dyn_cast<nsa::SelectionType>(type))
-        check(selection.getOf());
-    }
+    llvm::for_each(op->getResultTypes(), checkType);
   });
   if (missing.empty())
     return llvm::Error::success();

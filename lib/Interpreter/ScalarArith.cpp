@@ -291,10 +291,6 @@ StepFunction ArithSteps::makeConversion() {
         return make<I(double)>(
             [=](double x) { return wrap(toInteger(x, 0, most), to); });
       })
-      // Everything real is fp64 here.
-      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) {
-        return make<double(double)>([](double x) { return x; });
-      })
       .Default(StepFunction());
 }
 

@@ -50,11 +50,11 @@ StepFunction makeMathStep(mlir::Operation *op, unsigned result,
                           llvm::ArrayRef<unsigned> operands);
 
 /// The steps of nsa.dim and nsa.table_read.
-llvm::Expected<StepFunction> makeDimStep(mlir::Operation *op, unsigned result,
-                                         const Context &context);
-llvm::Expected<StepFunction>
-makeTableReadStep(mlir::Operation *op, unsigned result,
-                  llvm::ArrayRef<unsigned> operands, const Context &context);
+StepFunction makeDimStep(mlir::Operation *op, unsigned result,
+                         const Context &context);
+StepFunction makeTableReadStep(mlir::Operation *op, unsigned result,
+                               llvm::ArrayRef<unsigned> operands,
+                               const Context &context);
 
 } // namespace nsacc::interpreter
 

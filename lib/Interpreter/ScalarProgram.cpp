@@ -20,8 +20,7 @@ public:
   ScalarProgram take() { return std::move(program); }
 
 private:
-  llvm::Expected<unsigned> getRegister(Value value);
-  llvm::Expected<unsigned> lower(Operation *op);
+  llvm::Error lower(Operation *op);
   llvm::Expected<StepFunction> makeFunction(Operation *op, unsigned result,
                                             ArrayRef<unsigned> operands);
   llvm::Expected<unsigned> addRegister(Type type);
@@ -46,9 +45,8 @@ static Step::Needs getNeeds(Operation *op) {
 }
 
 llvm::Expected<unsigned> ScalarCompiler::addRegister(Type type) {
-  bool isReal = type.isF32() || type.isF64();
-  if (!isReal && !type.isIndex() && !type.isInteger(1) && !type.isInteger(32) &&
-      !type.isInteger(64)) {
+  bool isReal = type.isF32();
+  if (!isReal && !type.isIndex() && !type.isInteger(1) && !type.isInteger(64)) {
     std::string text;
     llvm::raw_string_ostream(text) << type;
     return makeError("scalar code with values of type " + text +
@@ -70,41 +68,20 @@ llvm::Error ScalarCompiler::compile(Region &region) {
       return index.takeError();
     program.arguments[argument.getArgNumber()] = registers[argument] = *index;
   }
-  for (Operation &op : block.without_terminator()) {
-    if (op.use_empty())
-      continue;
-    llvm::Expected<unsigned> index = lower(&op);
-    if (!index)
-      return index.takeError();
-  }
-  llvm::Expected<unsigned> result =
-      getRegister(block.getTerminator()->getOperand(0));
-  if (!result)
-    return result.takeError();
-  program.result = *result;
+  for (Operation &op : block.without_terminator())
+    if (!op.use_empty())
+      if (llvm::Error error = lower(&op))
+        return error;
+  program.result = registers.at(block.getTerminator()->getOperand(0));
   return llvm::Error::success();
 }
 
-/// Values from outside of the region are compiled where they are used.
-llvm::Expected<unsigned> ScalarCompiler::getRegister(Value value) {
-  auto known = registers.find(value);
-  if (known != registers.end())
-    return known->second;
-  if (Operation *op = value.getDefiningOp())
-    return lower(op);
-  return makeError("scalar code can't use a tensor as a number");
-}
-
-llvm::Expected<unsigned> ScalarCompiler::lower(Operation *op) {
+/// Operands are of the same region: that is all scalar code can see.
+llvm::Error ScalarCompiler::lower(Operation *op) {
   Step step;
-  for (Value operand : op->getOperands()) {
-    if (isa<nsa::NamedTensorType>(operand.getType()))
-      continue;
-    llvm::Expected<unsigned> index = getRegister(operand);
-    if (!index)
-      return index.takeError();
-    step.operands.push_back(*index);
-  }
+  for (Value operand : op->getOperands())
+    if (!isa<nsa::NamedTensorType>(operand.getType()))
+      step.operands.push_back(registers.at(operand));
   if (op->getNumResults() != 1)
     return makeError("scalar code can't hold '" + op->getName().getStringRef() +
                      "'");
@@ -126,7 +103,7 @@ llvm::Expected<unsigned> ScalarCompiler::lower(Operation *op) {
     program.steps.push_back(std::move(step));
   }
   registers[op->getResult(0)] = *result;
-  return *result;
+  return llvm::Error::success();
 }
 
 llvm::Expected<StepFunction>

@@ -9,15 +9,14 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::interpreter;
 
-llvm::Expected<StepFunction>
-nsacc::interpreter::makeDimStep(Operation *op, unsigned result,
-                                const Context &context) {
+StepFunction nsacc::interpreter::makeDimStep(Operation *op, unsigned result,
+                                             const Context &context) {
   const Environment *environment = &context.environment;
   std::string name = cast<nsa::DimOp>(op).getDim().str();
-  return StepFunction([=](Frame &frame) {
+  return [=](Frame &frame) {
     std::fill_n(frame.getRegister<int64_t>(result), frame.getLanes(),
                 environment->getLength(name, frame.getBatchRow()));
-  });
+  };
 }
 
 namespace {
@@ -27,16 +26,18 @@ struct Table {
   std::string name;
   SmallVector<std::string> dimNames;
   SmallVector<int64_t> sizes;
-  /// Where the batch rows of a packed first dimension start.
+  /// Where the batch rows of a packed dimension start.
   std::optional<RowOffsets> rows;
+  unsigned packedDim = 0;
 
   /// The flat position of an element; -1 behind an index that is out of range.
   int64_t find(ArrayRef<int64_t> indices, int64_t row) const;
   std::string describe(ArrayRef<int64_t> indices, int64_t row) const;
 
 private:
+  bool isPacked(unsigned dim) const { return rows && dim == packedDim; }
   int64_t getSize(unsigned dim, int64_t row) const {
-    return dim == 0 && rows ? rows->getLength(row) : sizes[dim];
+    return isPacked(dim) ? rows->getLength(row) : sizes[dim];
   }
 };
 
@@ -49,7 +50,7 @@ int64_t Table::find(ArrayRef<int64_t> indices, int64_t row) const {
   for (auto [dim, index] : llvm::enumerate(indices)) {
     if (index < 0 || index >= getSize(dim, row))
       return -1;
-    int64_t start = dim == 0 && rows ? rows->getStart(row) : 0;
+    int64_t start = isPacked(dim) ? rows->getStart(row) : 0;
     position = position * sizes[dim] + start + index;
   }
   return position;
@@ -97,10 +98,10 @@ static StepFunction makeRead(Table table, const std::vector<T> &data,
   };
 }
 
-llvm::Expected<StepFunction>
-nsacc::interpreter::makeTableReadStep(Operation *op, unsigned result,
-                                      ArrayRef<unsigned> operands,
-                                      const Context &context) {
+StepFunction nsacc::interpreter::makeTableReadStep(Operation *op,
+                                                   unsigned result,
+                                                   ArrayRef<unsigned> operands,
+                                                   const Context &context) {
   auto read = cast<nsa::TableReadOp>(op);
   auto type = cast<nsa::NamedTensorType>(read.getTable().getType());
   Table table;
@@ -108,8 +109,13 @@ nsacc::interpreter::makeTableReadStep(Operation *op, unsigned result,
   table.dimNames = llvm::map_to_vector(
       type.getDims(), [](Attribute dim) { return nsa::toString(dim); });
   table.sizes = context.environment.getShape(type.getDims());
-  if (type.isRagged())
-    table.rows = context.environment.getRows(type.getDims());
+  for (auto [index, dim] : llvm::enumerate(type.getDims())) {
+    auto named = dyn_cast<nsa::NamedDimAttr>(dim);
+    if (!named || !named.getRagged())
+      continue;
+    table.rows = context.environment.getRaggedRows(named.getName());
+    table.packedDim = index;
+  }
 
   SmallVector<unsigned> indices(operands.take_front(read.getIndices().size()));
   std::optional<unsigned> row;
