@@ -1,26 +1,23 @@
 //===- Targets.cpp - What programs can be compiled for --------------------===//
 
 #include "Targets.h"
-#include <algorithm>
-#include <iterator>
+#include "nsacc/Pipelines/Targets.h"
 
 using namespace nsacc::capi;
 
-static constexpr const char *targets[] = {"oracle"};
-
-size_t nsacc_num_targets(void) { return std::size(targets); }
+size_t nsacc_num_targets(void) { return nsacc::getTargets().size(); }
 
 const char *nsacc_target_name(size_t index) {
-  return index < std::size(targets) ? targets[index] : nullptr;
+  auto targets = nsacc::getTargets();
+  return index < targets.size() ? targets[index].name.data() : nullptr;
 }
 
 Failure nsacc::capi::checkTarget(const std::string &target) {
-  if (std::find(std::begin(targets), std::end(targets), target) !=
-      std::end(targets))
+  if (nsacc::parseTarget(target))
     return nullptr;
   std::string known;
-  for (const char *name : targets)
-    known += std::string(known.empty() ? "'" : ", '") + name + "'";
+  for (const nsacc::TargetInfo &info : nsacc::getTargets())
+    known += (known.empty() ? "'" : ", '") + info.name.str() + "'";
   return fail(NSACC_ERROR_KIND_TARGET,
-              "target '" + target + "' isn't built yet; there is " + known);
+              explainMissingTarget(target) + "; there is " + known);
 }

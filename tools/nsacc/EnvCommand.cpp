@@ -1,7 +1,7 @@
 //===- EnvCommand.cpp - nsacc env -----------------------------------------===//
 
 #include "Commands.h"
-#include "Target.h"
+#include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Support/Environment.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"

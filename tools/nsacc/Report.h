@@ -5,7 +5,7 @@
 
 #include "Check.h"
 #include "Inputs.h"
-#include "Target.h"
+#include "nsacc/Pipelines/Targets.h"
 
 namespace llvm {
 class raw_ostream;

@@ -46,6 +46,15 @@ static llvm::Expected<unsigned> chooseThreads(unsigned asked) {
   return llvm::hardware_concurrency().compute_thread_count();
 }
 
+static llvm::Error rejectTarget(llvm::StringRef name) {
+  std::vector<std::string> names;
+  for (const TargetInfo &info : getTargets())
+    names.push_back(info.name.str());
+  return makeError(explainMissingTarget(name), "use --target " + names.front() +
+                                                   "; this nsacc has " +
+                                                   quoteList(names));
+}
+
 static llvm::Expected<RunPlan> makePlan(const RunOptions &options) {
   RunPlan plan;
   std::optional<Target> target = parseTarget(options.target);

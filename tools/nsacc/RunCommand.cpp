@@ -3,7 +3,7 @@
 #include "Commands.h"
 #include "ProgramFlags.h"
 #include "Run.h"
-#include "Target.h"
+#include "nsacc/Pipelines/Targets.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;

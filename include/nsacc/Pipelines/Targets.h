@@ -1,12 +1,12 @@
-//===- Target.h - What a program runs on ------------------------*- C++ -*-===//
+//===- Targets.h - What programs can run on ---------------------*- C++ -*-===//
 
-#ifndef NSACC_TOOLS_NSACC_TARGET_H
-#define NSACC_TOOLS_NSACC_TARGET_H
+#ifndef NSACC_PIPELINES_TARGETS_H
+#define NSACC_PIPELINES_TARGETS_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include "llvm/Support/Error.h"
 #include <optional>
+#include <string>
 
 namespace nsacc {
 
@@ -23,9 +23,10 @@ struct TargetInfo {
 llvm::ArrayRef<TargetInfo> getTargets();
 llvm::StringRef getName(Target target);
 std::optional<Target> parseTarget(llvm::StringRef name);
-/// Why `name` isn't one of them.
-llvm::Error rejectTarget(llvm::StringRef name);
+
+/// Why `name` isn't one of them: "target 'cpu' isn't built yet".
+std::string explainMissingTarget(llvm::StringRef name);
 
 } // namespace nsacc
 
-#endif // NSACC_TOOLS_NSACC_TARGET_H
+#endif // NSACC_PIPELINES_TARGETS_H

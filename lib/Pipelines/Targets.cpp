@@ -1,7 +1,7 @@
-//===- Target.cpp - What a program runs on --------------------------------===//
+//===- Targets.cpp - What programs can run on -----------------------------===//
 
-#include "Target.h"
-#include "Messages.h"
+#include "nsacc/Pipelines/Targets.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace nsacc;
 
@@ -27,13 +27,8 @@ std::optional<Target> nsacc::parseTarget(llvm::StringRef name) {
   return std::nullopt;
 }
 
-llvm::Error nsacc::rejectTarget(llvm::StringRef name) {
-  std::vector<std::string> names;
-  for (const TargetInfo &info : getTargets())
-    names.push_back(info.name.str());
+std::string nsacc::explainMissingTarget(llvm::StringRef name) {
   bool isPlanned = name == "cpu" || name == "cuda" || name.starts_with("sm_");
-  return makeError("target '" + name + "' " +
-                       (isPlanned ? "isn't built yet" : "isn't known"),
-                   "use --target " + names.front() + "; this nsacc has " +
-                       quoteList(names));
+  return "target '" + name.str() +
+         (isPlanned ? "' isn't built yet" : "' isn't known");
 }
