@@ -1,4 +1,8 @@
 //===- Attend.cpp - nsa.attend and nsa.merge ------------------------------===//
+//
+// docs/spec.md, 3.3 and 3.8.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Evaluate.h"
 #include "Parallel.h"

@@ -1,4 +1,8 @@
 //===- Importance.cpp - nsa.importance and nsa.blocks ---------------------===//
+//
+// docs/spec.md, 3.4 and 3.5.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Evaluate.h"
 #include "Parallel.h"

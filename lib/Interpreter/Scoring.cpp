@@ -1,4 +1,8 @@
 //===- Scoring.cpp - The keys that queries see, and their scores ----------===//
+//
+// docs/spec.md, 3.1 and 3.3.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Scoring.h"
 #include "NSA/IR/NSAOps.h"

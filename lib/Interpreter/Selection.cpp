@@ -1,4 +1,8 @@
 //===- Selection.cpp - nsa.declare_selection and nsa.indices --------------===//
+//
+// docs/spec.md, 3.6 and 3.7.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Evaluate.h"
 #include "llvm/Support/MathExtras.h"
@@ -60,8 +64,16 @@ nsacc::interpreter::evaluateDeclareSelection(nsa::DeclareSelectionOp op,
 TensorValue nsacc::interpreter::evaluateIndices(nsa::IndicesOp op,
                                                 const Context &context) {
   auto type = cast<nsa::NamedTensorType>(op.getResult().getType());
-  TensorValue result;
-  result.shape = context.environment.getShape(type.getDims());
-  result.integers = context.getSelection(op.getSelection()).blocks;
+  const SelectionValue &selection = context.getSelection(op.getSelection());
+  TensorValue result =
+      TensorValue::makeInteger(context.environment.getShape(type.getDims()));
+  llvm::fill(result.integers, -1);
+  int64_t width = result.shape.back(), lines = 0;
+  if (selection.width > 0)
+    lines = selection.blocks.size() / selection.width;
+  for (int64_t line = 0; line < lines; ++line)
+    llvm::copy(ArrayRef(selection.blocks)
+                   .slice(line * selection.width, selection.width),
+               result.integers.begin() + line * width);
   return result;
 }

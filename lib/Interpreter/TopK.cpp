@@ -1,4 +1,4 @@
-//===- TopK.cpp - nsa.topk ------------------------------------------------===//
+//===- TopK.cpp - nsa.topk (docs/spec.md, 3.6) ----------------------------===//
 
 #include "Clause.h"
 #include "Evaluate.h"
@@ -156,17 +156,19 @@ llvm::Error TopKRow::findAllowed(const Position &position) {
 
 /// Blocks 0, 1, … then own, own - 1, … that exist and are allowed.
 std::vector<int64_t> TopKRow::getForced(const Position &position) {
+  int64_t blocks = allowed.size();
   std::vector<int64_t> forced;
+  std::vector<bool> isForced(blocks);
   auto add = [&](int64_t block) {
-    int64_t blocks = topk.blocks[position.b];
-    if (block >= 0 && block < blocks && allowed[block] &&
-        !llvm::is_contained(forced, block))
-      forced.push_back(block);
+    if (block < 0 || block >= blocks || !allowed[block] || isForced[block])
+      return;
+    forced.push_back(block);
+    isForced[block] = true;
   };
   int64_t own = llvm::divideFloorSigned(position.i, topk.block);
-  for (int64_t n = 0, e = op.getFirst(); n < e; ++n)
+  for (int64_t n = 0, e = std::min<int64_t>(op.getFirst(), blocks); n < e; ++n)
     add(n);
-  for (int64_t n = 0, e = op.getLast(); n < e; ++n)
+  for (int64_t n = 0, e = std::min<int64_t>(op.getLast(), own + 1); n < e; ++n)
     add(own - n);
   return forced;
 }
@@ -189,9 +191,10 @@ std::vector<int64_t> TopKRow::select(const Position &position, int64_t count) {
     chosen.resize(limit);
 
   std::vector<int64_t> others;
+  for (int64_t block : chosen)
+    allowed[block] = false;
   for (int64_t block : allBlocks)
-    if (scores[block] != absent && allowed[block] &&
-        !llvm::is_contained(chosen, block))
+    if (scores[block] != absent && allowed[block])
       others.push_back(block);
   int64_t more = std::min<int64_t>(limit - chosen.size(), others.size());
   std::partial_sort(others.begin(), others.begin() + more, others.end(),
@@ -286,7 +289,11 @@ nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
     if (llvm::Error error = checkCounts(op, *topk.count))
       return std::move(error);
 
-  SelectionValue result(topk.heads, type.getTop(), topk.rows.getNumRows());
+  // No row holds more blocks than there are, however large top is.
+  int64_t width = 0;
+  for (int64_t blocks : topk.blocks)
+    width = std::max(width, std::min(blocks, type.getTop()));
+  SelectionValue result(topk.heads, width, topk.rows.getNumRows());
   std::vector<RowGroup> groups = topk.groupRows(op.getShareTokens());
   auto makeWorker = [&]() -> RowWorker {
     auto worker = std::make_shared<TopKRow>(topk, result);

@@ -68,6 +68,27 @@ TEST(TopKTest, AbsentBlocksAreNotChosen) {
 TEST(TopKTest, MoreThanThereAre) {
   expectIntegers(select("top 4", 4, {2, 1}), {0, 1, -1, -1});
   expectIntegers(select("top 2", 2, {}), {-1, -1});
+  // Neither time nor memory for blocks that aren't there.
+  const char *source = R"(
+!s = !nsa.tensor<[B, T, H, N], f32>
+!p = !nsa.tensor<[B, T, H, blocks(S, 2)], f32>
+!k = !nsa.tensor<[B, S, H, D], f32>
+!q = !nsa.tensor<[B, T, H, D], f32>
+!sel = !nsa.selection<[B, T, H], top = 2147483647, block = 2, of = S>
+nsa.kernel @all(%s: !s, %q: !q, %k: !k) -> !q {
+  %p = nsa.declare_blocks %s : !s -> !p
+  %sel = nsa.topk %p top 147483647 plus first 1000000000 last 1000000000 : (!p) -> !sel
+  %o = nsa.attend(%q, %k, %k) in %sel
+    weight (%a, %b, %h, %t, %i, %j) {
+      %one = arith.constant 1.0 : f32
+      nsa.yield %one : f32
+    } : (!q, !k, !k, !sel) -> !q
+  nsa.return %o : !q
+})";
+  expectReals(Kernel(source).run({makeReals({1, 1, 1, 2}, {absent, absent}),
+                                  makeReals({1, 1, 1, 1}, {1}),
+                                  makeReals({1, 3, 1, 1}, {1, 10, 100})})[0],
+              {111});
 }
 
 TEST(TopKTest, ForcedBlocksCountWithinTop) {
