@@ -92,6 +92,9 @@ int64_t Environment::getMaxEntries(Attribute dim) const {
 }
 
 int64_t Environment::getSize(Attribute dim) const {
+  // Whatever the rows of the batch hold, even if there are none.
+  if (auto size = dyn_cast<IntegerAttr>(dim))
+    return size.getInt();
   if (auto named = dyn_cast<nsa::NamedDimAttr>(dim))
     if (named.getRagged() || !isRagged(named.getName()))
       return dims.sizes.lookup(named.getName());
