@@ -1,0 +1,135 @@
+"""The rules of docs/spec.md for the inputs of a run: each one broken, and the message about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import normal, program, qkv
+from nsacc.errors import ArgumentError
+
+HEAD = "q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV]"
+PACKED = "q: [ragged T, H, D], k: [ragged S, H, D], v: [ragged S, H, D]"
+RNG = np.random.default_rng(0)
+
+
+def rejects(message, source, *args):
+    with pytest.raises(ArgumentError) as error:
+        program(source)(*args)
+    assert message in str(error.value)
+    return str(error.value)
+
+
+def attend(clauses="", inputs=""):
+    return f"kernel f({HEAD}{inputs}) -> [B, T, HQ, DV] {{ return attend(q, k, v) {clauses}; }}"
+
+
+def packed(q_offsets, k_offsets, tokens=6):
+    source = f"kernel f({PACKED}) -> [ragged T, H, D] {{ return attend(q, k, v); }}"
+    tensors = [normal(RNG, tokens, 2, 4) for _ in range(3)]
+    offsets = [np.array(o, dtype=np.int32) for o in (q_offsets, k_offsets)]
+    return (source, *tensors, *offsets)
+
+
+def test_equal_names_have_equal_sizes():
+    q, k, v = qkv(RNG, 5, 7)
+    message = rejects("equal names must have equal sizes", attend(), q, k, v[:, :6])
+    assert all(part in message for part in ("S is 7 in 'k'", "6 in 'v'"))
+
+
+def test_ranks_are_those_declared():
+    q, k, v = qkv(RNG, 5, 7)
+    rejects("dimensions, expected", attend(), q[0], k, v)
+
+
+def test_query_heads_are_a_multiple_of_key_heads():
+    q, k, v = qkv(RNG, 5, 7)
+    rejects("query heads are not a multiple of", attend(), normal(RNG, 2, 5, 3, 8), k, v)
+
+
+def test_offsets_start_at_zero():
+    rejects("must start with 0, found", *packed([1, 6], [0, 6]))
+
+
+def test_offsets_do_not_decrease():
+    rejects("must not decrease: entry", *packed([0, 4, 2, 6], [0, 1, 2, 6]))
+
+
+def test_offsets_end_at_the_packed_size():
+    rejects("' ends at ", *packed([0, 5], [0, 6]))
+
+
+def test_sharing_divides_the_heads():
+    source = f"""kernel f({HEAD}) -> [B, T, HQ, DV] {{
+  sel = topk(prob(attend(q, pool(k, 4))), 1) share heads 3;
+  return attend(q, k, v) in sel;
+}}"""
+    rejects("the number of heads that share a selection", source, *qkv(RNG, 5, 7))
+
+
+def test_ragged_dimensions_share_one_batch():
+    rejects("all ragged dimensions share one batch", *packed([0, 6], [0, 2, 6]))
+
+
+def test_offsets_are_not_empty():
+    rejects("is empty: offsets of B rows are B + 1 numbers", *packed([], [0, 6]))
+
+
+@pytest.mark.parametrize("index", (-2, 2, 2**31 - 1))
+def test_indices_handed_in_are_blocks(index):
+    source = f"""kernel f({HEAD}, idx: i32[B, T, H, 3]) -> [B, T, HQ, DV] {{
+  return attend(q, k, v) in selection(idx, 4);
+}}"""
+    idx = np.full((2, 5, 2, 3), -1, dtype=np.int32)
+    idx[1, 4, 0, 2] = index
+    message = rejects("expected -1", source, *qkv(RNG, 5, 7), idx)
+    assert all(part in message for part in ("idx", "[1, 4, 0, 2]", str(index)))
+
+
+@pytest.mark.parametrize("count", (-1, 3))
+def test_counts_are_within_top(count):
+    source = f"""kernel f({HEAD}, n: i32[B, T, H]) -> [B, T, HQ, DV] {{
+  return attend(q, k, v) in topk(prob(attend(q, pool(k, 4))), 2) count n;
+}}"""
+    counts = np.zeros((2, 5, 2), dtype=np.int32)
+    counts[1, 0, 1] = count
+    message = rejects(", but must be 0 to ", source, *qkv(RNG, 5, 7), counts)
+    assert all(part in message for part in ("'n'", "[1, 0, 1]", str(count)))
+
+
+def test_scores_handed_in_have_one_entry_for_each_block():
+    source = f"""kernel f({HEAD}, x: f32[B, T, H, N]) -> [B, T, HQ, DV] {{
+  return attend(q, k, v) in topk(blocks(x, 4, map=identity), 1);
+}}"""
+    rejects("the last dimension of '", source, *qkv(RNG, 5, 7), normal(RNG, 2, 5, 2, 3))
+
+
+def test_tables_are_read_within_bounds():
+    message = rejects(", but dimension ", attend("score s + w[i - j]", ", w: f32[N]"),
+                      *qkv(RNG, 5, 7), normal(RNG, 6))
+    assert all(part in message for part in ("'w'", "score", "i = ", "j = "))
+
+
+@pytest.mark.parametrize("clauses", [
+    "where i - j < 6 and j <= i score s + w[i - j]",
+    "where 0 <= i - j < 6 and w[i - j] > 0",
+    "where i - j < 0 or i - j >= 6 or w[i - j] > 0",
+    "score select(0 <= i - j and i - j < 6, w[i - j], s)",
+])
+def test_what_is_not_needed_may_be_out_of_bounds(clauses):
+    out = program(attend(clauses, ", w: f32[N]"))(*qkv(RNG, 5, 7), normal(RNG, 6))
+    assert np.all(np.isfinite(out))
+
+
+def test_a_division_that_is_not_needed_may_be_by_zero():
+    program(attend("where j == 0 or i mod j == 0"))(*qkv(RNG, 5, 7))
+
+
+def test_integers_are_not_divided_by_zero():
+    rejects(" is divided by zero", attend("where i mod j == 0"), *qkv(RNG, 5, 7))
+
+
+def test_reals_may_be_divided_by_zero():
+    q, k, v = qkv(RNG, 5, 7)
+    out = program(attend("score select(j == 3, -1 / float(j - 3), s)"))(q, k, v)
+    assert np.all(np.isfinite(out))
