@@ -31,9 +31,9 @@ def view(spec: TensorSpec, value: Any) -> Input:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         result = Input(_from_torch(spec, value, torch), torch)
-    elif isinstance(value, (np.ndarray, np.generic)):
+    elif isinstance(value, np.ndarray):
         result = Input(_from_numpy(spec, value), np)
-    elif isinstance(value, (bool, int, float)):
+    elif isinstance(value, (bool, int, float, np.generic)):
         return Input(_from_number(spec, value), None)
     elif hasattr(value, "__dlpack__"):
         result = Input(_from_dlpack(spec, value), _namespace(value))
@@ -97,7 +97,7 @@ def _from_torch(spec: TensorSpec, tensor: Any, torch: Any) -> _nsacc.HostTensor:
 # -- NumPy ------------------------------------------------------------------------------------
 
 
-def _from_numpy(spec: TensorSpec, value: np.ndarray | np.generic) -> _nsacc.HostTensor:
+def _from_numpy(spec: TensorSpec, value: np.ndarray) -> _nsacc.HostTensor:
     if isinstance(value, np.ma.MaskedArray):
         _fail(spec, "is a masked array, whose mask a program can't see: pass .filled(...).")
     array = np.asarray(value)
@@ -107,16 +107,19 @@ def _from_numpy(spec: TensorSpec, value: np.ndarray | np.generic) -> _nsacc.Host
     size = array.dtype.itemsize
     if not array.flags.aligned or any(stride % max(size, 1) for stride in array.strides):
         array = array.copy()
-    if array.dtype == _dtypes.bfloat16():
+    if array.dtype.name == "bfloat16":
         return _nsacc.HostTensor.from_buffer(array.view(np.uint16), "bf16")
     return _read_buffer(spec, array, f"dtype {array.dtype}")
 
 
-def _from_number(spec: TensorSpec, value: bool | int | float) -> _nsacc.HostTensor:
+def _from_number(spec: TensorSpec, value: bool | int | float | np.generic) -> _nsacc.HostTensor:
     if spec.rank != 0:
         _fail(spec, f"is a number, expected a tensor: the program declares {spec}.")
-    allowed: dict[str, tuple[type, ...]] = {"bool": (bool,), "i32": (int,), "i64": (int,)}
-    if not isinstance(value, allowed.get(spec.dtype, (int, float))):
+    if isinstance(value, np.generic):
+        value = float(value) if value.dtype.name == "bfloat16" else value.item()
+    # A bool is an int to Python.
+    allowed = {"bool": (bool,), "i32": (int,), "i64": (int,)}.get(spec.dtype, (int, float))
+    if not isinstance(value, allowed) or isinstance(value, bool) != (spec.dtype == "bool"):
         _fail(spec, f"is {value!r}, expected {spec.dtype}: the program declares {spec}.")
     try:
         with np.errstate(over="ignore"):

@@ -39,9 +39,9 @@ def _as_bfloat16(bits: np.ndarray) -> np.ndarray:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-def make_tuple(kernel: str, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A named tuple of a kernel's results."""
-    fields = namedtuple(kernel, names, rename=True)
+def make_tuple(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A named tuple; names that Python can't have become positions."""
+    fields = namedtuple("Results", names, rename=True)
     # Its class can't be found by name, so pickles carry what it was made from.
-    fields.__reduce__ = lambda self: (make_tuple, (kernel, names, tuple(self)))
+    fields.__reduce__ = lambda self: (make_tuple, (names, tuple(self)))
     return fields(*values)

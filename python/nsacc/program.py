@@ -27,7 +27,8 @@ class Program:
     named dimensions the same size; strides and read-only memory don't matter. Inputs of rank 0
     may be plain numbers.
 
-    Results come from the library of the first tensor among the inputs (NumPy if there is none).
+    Results come from the library of the first input that isn't of rank 0; if all are, of the
+    first tensor; NumPy if there is none.
     NumPy has no bf16: such results have the dtype of ml_dtypes where that is installed, else
     float32, which holds every bf16 exactly. Several results come as a named tuple.
 
@@ -172,7 +173,7 @@ class Program:
             threads = _nsacc.threads_from_environment()
         inputs = [_inputs.view(spec, value)
                   for spec, value in zip(self.signature.inputs, values)]
-        library = next((one.library for one in inputs if one.library is not None), np)
+        library = _pick_library(inputs)
         tensors = [one.tensor for one in inputs]
         outputs = [
             _results.Output(library, _result_dtype(spec, **options), shape)
@@ -183,12 +184,19 @@ class Program:
         if len(results) == 1:
             return results[0]
         names = tuple(spec.name for spec in self.signature.results)
-        return _results.make_tuple(self.kernel, names, results)
+        return _results.make_tuple(names, results)
 
 
 def _rebuild(source: bytes, file: str, target: str, dtype: str, kernel: str | None,
              params: dict[str, str]) -> Program:
     return Program(source, file, target=target, dtype=dtype, kernel=kernel, params=params)
+
+
+def _pick_library(inputs: Sequence[_inputs.Input]) -> Any:
+    """The library whose kind of tensor the results become."""
+    tensors = [one for one in inputs if one.library is not None]
+    tensors.sort(key=lambda one: not one.tensor.shape)
+    return tensors[0].library if tensors else np
 
 
 def _result_dtype(spec: TensorSpec, f64_results: bool = False, **_other: Any) -> str:

@@ -6,6 +6,7 @@ import inspect
 import keyword
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Dim", "Signature", "TensorSpec"]
 
@@ -81,6 +82,12 @@ class Signature(inspect.Signature):
             [inspect.Parameter(_python_name(spec.name), kind, annotation=spec)
              for spec in self.inputs],
             return_annotation=self.results[0] if len(self.results) == 1 else self.results)
+
+    def replace(self, **changes: Any) -> inspect.Signature:
+        """A plain `inspect.Signature` with other parameters, such as tools make."""
+        plain = inspect.Signature(list(self.parameters.values()),
+                                  return_annotation=self.return_annotation)
+        return plain.replace(**changes)
 
     def __str__(self) -> str:
         inputs = ", ".join(map(str, self.inputs))

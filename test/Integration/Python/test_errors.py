@@ -1,0 +1,206 @@
+"""Errors as users meet them: class, place, words."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import nsacc
+from nsacc.errors import (
+    ArgumentError,
+    CompileError,
+    Diagnostic,
+    InternalError,
+    NsaccError,
+    TargetError,
+)
+
+TWO_ERRORS = """kernel f(q: [B, T, H, D]) -> [B, T, H, D] {
+  x = nothing;
+  y = nowhere;
+  return q;
+}
+"""
+
+ADD = """
+kernel add(x, y: f32[M, N], n: i32, r: f32, on: bool) -> f32[M, N] {
+  return x + y;
+}"""
+
+
+@pytest.fixture(scope="module")
+def add():
+    return nsacc.compile(ADD)
+
+
+@pytest.fixture
+def x():
+    return np.ones((2, 3), np.float32)
+
+
+def test_classes():
+    for error in (CompileError, ArgumentError, TargetError, InternalError):
+        assert issubclass(error, NsaccError)
+    assert issubclass(ArgumentError, ValueError)
+
+
+def test_compile_error_has_place_and_all_diagnostics():
+    with pytest.raises(CompileError) as caught:
+        nsacc.compile(TWO_ERRORS)
+    error = caught.value
+    assert (error.file, error.line, error.column) == ("<source>", 2, 7)
+    assert "nothing" in error.message
+    assert [(one.severity, one.line, one.column, one.end_column) for one in error.diagnostics] \
+        == [("error", 2, 7, 14), ("error", 3, 7, 14)]
+
+
+def test_compile_error_prints_source_and_caret():
+    with pytest.raises(CompileError) as caught:
+        nsacc.compile(TWO_ERRORS)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("<source>:2:7: error: ")
+    source = next(index for index, line in enumerate(lines) if "x = nothing;" in line)
+    caret = lines[source + 1]
+    assert caret.index("^") == lines[source].index("nothing")
+
+
+def test_compile_error_has_notes(tmp_path):
+    path = tmp_path / "twice.nsa"
+    path.write_text("kernel f(q: [B, T, H, D]) -> [B, T, H, D] {\n  q = q;\n  return q;\n}\n")
+    with pytest.raises(CompileError) as caught:
+        nsacc.compile(path)
+    error = caught.value
+    assert (error.file, error.line) == (str(path), 2)
+    assert error.notes
+    assert all(isinstance(note, Diagnostic) and note.severity == "note" for note in error.notes)
+    assert error.notes[0].message in str(error)
+
+
+def test_errors_can_be_pickled():
+    with pytest.raises(CompileError) as caught:
+        nsacc.compile(TWO_ERRORS)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is CompileError
+    assert str(again) == str(caught.value)
+    assert again.diagnostics == caught.value.diagnostics
+
+
+@pytest.mark.parametrize("source", ["", "kernel", "kernel f(", "\udcff", "kernel f\0", "{" * 5000,
+                                    "kernel f() -> [] { return " + "(" * 200_000])
+def test_bad_sources(source):
+    with pytest.raises(CompileError) as caught:
+        nsacc.compile(source)
+    assert caught.value.diagnostics
+
+
+def test_unknown_parameters():
+    with pytest.raises(CompileError, match="windw"):
+        nsacc.compile("kernel f<window = 3>(q: [N]) -> [N] { return q; }", windw=3)
+
+
+@pytest.mark.parametrize("value", [None, [1], 1j, object()])
+def test_parameters_without_meaning(value):
+    with pytest.raises(ArgumentError, match="parameter 'n'"):
+        nsacc.compile("kernel f<n = 3>(q: [N]) -> [N] { return q; }", n=value)
+
+
+def test_parameter_nan_and_twice():
+    source = "kernel f<r = 3.0>(q: [N]) -> [N] { return q; }"
+    with pytest.raises(ArgumentError, match="NaN"):
+        nsacc.compile(source, r=float("nan"))
+    with pytest.raises(ArgumentError, match="twice"):
+        nsacc.compile(source, params={"r": 1.0}, r=2.0)
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90a", "", "Oracle"])
+def test_unknown_targets(target):
+    with pytest.raises(TargetError, match=r"'oracle'"):
+        nsacc.compile(ADD, target=target)
+
+
+@pytest.mark.parametrize("dtype", ["f64", "int8", "float64", np.int32, object(), ""])
+def test_unknown_dtypes(dtype):
+    with pytest.raises(ArgumentError, match="'bf16', 'f16' or 'f32'"):
+        nsacc.compile(ADD, dtype=dtype)
+
+
+def test_program_of_a_wrong_type():
+    with pytest.raises(ArgumentError, match="int"):
+        nsacc.compile(3)
+
+
+def test_missing_unknown_and_surplus_inputs(add, x):
+    with pytest.raises(ArgumentError, match=r"misses 3 inputs: n: i32, r: f32, on: bool"):
+        add(x, x)
+    with pytest.raises(ArgumentError, match=r"misses an input: on: bool"):
+        add(x, x, 1, 1.0)
+    with pytest.raises(ArgumentError, match=r"no input 'z': it takes x, y, n, r, on"):
+        add(x, x, 1, 1.0, z=True)
+    with pytest.raises(ArgumentError, match="'y' is given twice"):
+        add(x, x, y=x)
+    with pytest.raises(ArgumentError, match="takes 5 inputs, found 6: add"):
+        add(x, x, 1, 1.0, True, 5)
+
+
+def test_unknown_input_suggestions():
+    program = nsacc.compile("kernel f<window = 3>(query: f32[N]) -> f32[N] { return query; }")
+    with pytest.raises(ArgumentError, match="did you mean 'query'"):
+        program(qeury=np.ones(3, np.float32))
+    with pytest.raises(ArgumentError, match=r"a parameter of that name: set it in nsacc\.compile"):
+        program(window=4)
+
+
+def test_shapes_that_do_not_fit(add, x):
+    with pytest.raises(ArgumentError, match=r"dimension N is 3 in 'x' but 4 in 'y'"):
+        add(x, np.ones((2, 4), np.float32), 1, 1.0, True)
+    with pytest.raises(ArgumentError, match=r"'y'.*expected 2.*y: f32\[M, N\]"):
+        add(x, x[0], 1, 1.0, True)
+
+
+def test_dtypes_that_do_not_fit(add, x):
+    with pytest.raises(ArgumentError) as caught:
+        add(x, x.astype(np.float16), 1, 1.0, True)
+    assert "'y' holds f16, expected f32: the program declares y: f32[M, N]." in str(caught.value)
+    assert "y.astype(np.float32)" in str(caught.value)
+    with pytest.raises(ArgumentError, match=r"'n' holds i64.*\n.*n\.astype\(np\.int32\)"):
+        add(x, x, np.array(3), 1.0, True)
+
+
+def test_types_that_are_no_tensors(add, x):
+    with pytest.raises(ArgumentError, match=r"'y' is a list, expected a NumPy array"):
+        add(x, [[1.0]], 1, 1.0, True)
+    with pytest.raises(ArgumentError, match=r"'y' is a NoneType"):
+        add(x, None, 1, 1.0, True)
+    with pytest.raises(ArgumentError, match=r"'y' is a number, expected a tensor"):
+        add(x, 1.0, 1, 1.0, True)
+
+
+@pytest.mark.parametrize("n, r, on", [(1.5, 1.0, True), (True, 1.0, True), (1, True, True),
+                                     (1, 1.0, 1), (2**31, 1.0, True), (-2**70, 1.0, True)])
+def test_numbers_of_another_kind(add, x, n, r, on):
+    with pytest.raises(ArgumentError):
+        add(x, x, n, r, on)
+
+
+def test_dtypes_nothing_has(add, x):
+    for dtype in (np.int8, np.complex64, object, "U3", [("a", "f4")], "M8[s]"):
+        with pytest.raises(ArgumentError, match="'y'"):
+            add(x, np.zeros((2, 3), dtype), 1, 1.0, True)
+    with pytest.raises(ArgumentError, match=r"byte order.*astype\(np\.float32\)"):
+        add(x, np.zeros((2, 3), ">f4"), 1, 1.0, True)
+    with pytest.raises(ArgumentError, match="masked"):
+        add(x, np.ma.masked_invalid(x), 1, 1.0, True)
+
+
+def test_run_time_errors_name_tensor_and_value():
+    program = nsacc.compile("""
+kernel given(q, k, v: [B, T, H, D], idx: i32[B, T, H, 1]) -> [B, T, H, D] {
+  return attend(q, k, v) in selection(idx, 2) where j <= i;
+}""", dtype="f32")
+    q = np.ones((1, 4, 2, 8), np.float32)
+    idx = np.zeros((1, 4, 2, 1), np.int32)
+    idx[0, 3, 1, 0] = 55
+    with pytest.raises(ArgumentError, match=r"idx(.|\n)*55"):
+        program(q, q, q, idx)

@@ -1,0 +1,201 @@
+//===- RunTest.cpp - Running programs through the C interface -------------===//
+
+#include "Handles.h"
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <limits>
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::FloatEq;
+using testing::HasSubstr;
+using testing::IsNull;
+using testing::NotNull;
+
+static constexpr float poison = std::numeric_limits<float>::quiet_NaN();
+
+namespace {
+/// One head of one number: equal scores, so that row i averages v[0..i].
+struct Averages {
+  Floats q{{1, 3, 1, 1}, 0}, k{{1, 3, 1, 1}, 0}, v{{1, 3, 1, 1}};
+  Floats out{{1, 3, 1, 1}, poison};
+
+  Averages() { v.data = {2, 4, 9}; }
+
+  std::vector<nsacc_tensor> inputs() { return {q.get(), k.get(), v.get()}; }
+};
+} // namespace
+
+TEST(Run, ComputesAndWritesEveryElement) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Averages data;
+  Outcome outcome =
+      run(compiled.program.get(), data.inputs(), {data.out.get()});
+  EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+  EXPECT_THAT(data.out.data, ElementsAre(2, 3, 5));
+}
+
+TEST(Run, OutputsMayBeInputs) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Averages data;
+  ASSERT_EQ(run(compiled.program.get(), data.inputs(), {data.v.get()}).status,
+            NSACC_OK);
+  EXPECT_THAT(data.v.data, ElementsAre(2, 3, 5));
+}
+
+TEST(Run, StridesOfBothSides) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Averages data;
+  data.v.data = {9, 4, 2};
+  nsacc_tensor v = data.v.get();
+  const int64_t backwards[] = {3, -1, 1, 1};
+  v.data = &data.v.data[2];
+  v.strides = backwards;
+  // One key for all positions, every second element of the result.
+  nsacc_tensor k = data.k.get();
+  const int64_t constant[] = {0, 0, 0, 0};
+  k.strides = constant;
+  Floats wide({6}, -1);
+  const int64_t every2nd[] = {6, 2, 1, 1};
+  nsacc_tensor out = data.out.get();
+  out.data = wide.data.data();
+  out.strides = every2nd;
+  Outcome outcome = run(compiled.program.get(), {data.q.get(), k, v}, {out});
+  EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+  EXPECT_THAT(wide.data, ElementsAre(2, -1, 3, -1, 5, -1));
+}
+
+TEST(Run, EmptyTensorsNeedNoMemory) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  const int64_t empty[] = {1, 0, 1, 1};
+  nsacc_tensor none{nullptr, NSACC_DTYPE_F32, 4, empty, nullptr};
+  Outcome outcome = run(compiled.program.get(), {none, none, none}, {none});
+  EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+
+  Floats q({1, 2, 1, 1}, 1), out({1, 2, 1, 1}, poison);
+  outcome = run(compiled.program.get(), {q.get(), none, none}, {out.get()});
+  EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+  EXPECT_THAT(out.data, Each(0));
+}
+
+TEST(Run, ResultsWithoutRoundingOnRequest) {
+  Compiled compiled = compile(R"(
+kernel third(x: [N]) -> bf16[N] { return x / 3; }
+)");
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Floats x({2}, 1);
+  Array<double> exact(NSACC_DTYPE_F64, {2}, poison);
+  Handle<nsacc_run_options> options(nsacc_run_options_create());
+  ASSERT_EQ(nsacc_run_options_set_f64_results(options.get(), 1), NSACC_OK);
+  Outcome outcome =
+      run(compiled.program.get(), {x.get()}, {exact.get()}, options.get());
+  EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+  EXPECT_THAT(exact.data, Each(1.0 / 3));
+  // Without the option such an output is of the wrong type.
+  outcome = run(compiled.program.get(), {x.get()}, {exact.get()});
+  EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_ARGUMENT);
+  EXPECT_THAT(outcome.message(), AllOf(HasSubstr("f64"), HasSubstr("bf16")));
+}
+
+TEST(Run, MisfitsAreErrorsAndLeaveOutputsAlone) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  const nsacc_program *program = compiled.program.get();
+  Averages data;
+
+  Floats shorter({1, 2, 1, 1});
+  Outcome outcome = run(program, {data.q.get(), data.k.get(), shorter.get()},
+                        {data.out.get()});
+  EXPECT_EQ(outcome.status, NSACC_ERROR_USER);
+  EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_ARGUMENT);
+  EXPECT_THAT(outcome.message(),
+              AllOf(HasSubstr("'k'"), HasSubstr("'v'"), HasSubstr("S")));
+
+  outcome = run(program, {data.q.get(), data.k.get()}, {data.out.get()});
+  EXPECT_EQ(outcome.status, NSACC_ERROR_USER);
+
+  outcome = run(program, data.inputs(), {shorter.get()});
+  EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_ARGUMENT);
+  EXPECT_THAT(outcome.message(),
+              AllOf(HasSubstr("[1, 2, 1, 1]"), HasSubstr("[1, 3, 1, 1]")));
+
+  outcome = run(program, data.inputs(), {});
+  EXPECT_EQ(outcome.status, NSACC_ERROR_USAGE);
+  EXPECT_EQ(
+      nsacc_program_run(program, nullptr, 3, nullptr, 1, nullptr, nullptr),
+      NSACC_ERROR_USAGE);
+  EXPECT_THAT(data.out.data, Each(testing::IsNan()));
+}
+
+TEST(Run, RuntimeErrorsNameWhatIsWrong) {
+  Compiled compiled = compile(R"(
+kernel given(q, k, v: [B, T, H, D], idx: i32[B, T, H, 1]) -> [B, T, H, D] {
+  return attend(q, k, v) in selection(idx, 2) where j <= i;
+}
+)");
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Floats x({1, 3, 1, 1}), out({1, 3, 1, 1}, poison);
+  Array<int32_t> idx(NSACC_DTYPE_I32, {1, 3, 1, 1}, 0);
+  idx.data[1] = 77;
+  Outcome outcome = run(compiled.program.get(),
+                        {x.get(), x.get(), x.get(), idx.get()}, {out.get()});
+  EXPECT_EQ(outcome.status, NSACC_ERROR_USER);
+  EXPECT_THAT(outcome.message(), AllOf(HasSubstr("idx"), HasSubstr("77")));
+  EXPECT_THAT(out.data, Each(testing::IsNan()));
+}
+
+TEST(Shapes, FollowFromTheInputs) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  const int64_t q[] = {2, 5, 6, 8}, k[] = {2, 7, 3, 8}, v[] = {2, 7, 3, 4};
+  nsacc_tensor inputs[] = {{nullptr, NSACC_DTYPE_F32, 4, q, nullptr},
+                           {nullptr, NSACC_DTYPE_F32, 4, k, nullptr},
+                           {nullptr, NSACC_DTYPE_F32, 4, v, nullptr}};
+  nsacc_shapes *pointer = nullptr;
+  ASSERT_EQ(nsacc_program_infer_shapes(compiled.program.get(), inputs, 3,
+                                       &pointer, nullptr),
+            NSACC_OK);
+  Handle<nsacc_shapes> shapes(pointer);
+  ASSERT_EQ(nsacc_shapes_rank(pointer, 0), 4u);
+  const int64_t *sizes = nsacc_shapes_sizes(pointer, 0);
+  EXPECT_THAT(std::vector<int64_t>(sizes, sizes + 4), ElementsAre(2, 5, 6, 4));
+  EXPECT_EQ(nsacc_shapes_rank(pointer, 1), 0u);
+  EXPECT_THAT(nsacc_shapes_sizes(pointer, 1), IsNull());
+  EXPECT_EQ(nsacc_shapes_dim(pointer, "S"), 7);
+  EXPECT_EQ(nsacc_shapes_dim(pointer, "X"), -1);
+}
+
+TEST(Shapes, OffsetsMustBeThere) {
+  Compiled compiled = compile(R"(
+kernel f(q, k: [ragged T, H, D]) -> [ragged T, H, D] {
+  return attend(q, k, k) where j <= i;
+}
+)");
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  const int64_t packed[] = {5, 1, 1}, rows[] = {3};
+  nsacc_tensor inputs[] = {{nullptr, NSACC_DTYPE_F32, 3, packed, nullptr},
+                           {nullptr, NSACC_DTYPE_F32, 3, packed, nullptr},
+                           {nullptr, NSACC_DTYPE_I32, 1, rows, nullptr}};
+  nsacc_shapes *shapes = nullptr;
+  nsacc_error *error = nullptr;
+  EXPECT_EQ(nsacc_program_infer_shapes(compiled.program.get(), inputs, 3,
+                                       &shapes, &error),
+            NSACC_ERROR_USAGE);
+  EXPECT_THAT(nsacc_error_message(error), HasSubstr("'T_offsets'"));
+  EXPECT_THAT(shapes, IsNull());
+  nsacc_error_destroy(error);
+
+  int32_t offsets[] = {0, 2, 5};
+  inputs[2].data = offsets;
+  ASSERT_EQ(nsacc_program_infer_shapes(compiled.program.get(), inputs, 3,
+                                       &shapes, nullptr),
+            NSACC_OK);
+  EXPECT_EQ(nsacc_shapes_dim(shapes, "T"), 5);
+  nsacc_shapes_destroy(shapes);
+}
