@@ -1,11 +1,11 @@
 //===- Check.cpp - What `nsacc run --check` looks at ----------------------===//
 
 #include "Check.h"
+#include "StorageCheck.h"
 #include "nsacc/Runtime/Compare.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/Threading.h"
 #include <cmath>
 
 using namespace nsacc;
@@ -66,95 +66,6 @@ static CheckResult checkNaN(const Signature &signature,
   return {"NaN", Verdict::Report, detail + "; the inputs aren't finite either"};
 }
 
-//===-- Storage -----------------------------------------------------------===//
-
-/// Half the spacing of the numbers just above 1.
-static double getUnitRoundoff(DType dtype) {
-  switch (dtype) {
-  case DType::F16:
-    return 0x1p-11;
-  case DType::BF16:
-    return 0x1p-8;
-  case DType::F32:
-    return 0x1p-24;
-  default:
-    return 0;
-  }
-}
-
-/// Of the coarsest type that the program takes or gives.
-static double getUnitRoundoff(const Signature &signature) {
-  double largest = 0;
-  for (auto *arguments : {&signature.inputs, &signature.results})
-    for (const Argument &argument : *arguments)
-      largest = std::max(largest, getUnitRoundoff(argument.dtype));
-  return largest;
-}
-
-static bool picksByScore(nsa::KernelOp kernel) {
-  return kernel.walk([](nsa::TopKOp) { return mlir::WalkResult::interrupt(); })
-      .wasInterrupted();
-}
-
-static CheckResult judgeRounding(const Argument &argument,
-                                 const Difference &difference, double bound,
-                                 bool hasBound) {
-  CheckResult check;
-  check.name = "storage of '" + argument.name + "'";
-  if (!isReal(argument.dtype)) {
-    check.detail =
-        llvm::formatv("{0} of {1} elements change with stored values rounded",
-                      difference.differing, difference.elements);
-    check.verdict = hasBound && difference.differing > 0 ? Verdict::Fail
-                    : hasBound                           ? Verdict::Pass
-                                                         : Verdict::Report;
-    return check;
-  }
-  std::string measured =
-      llvm::formatv("rounding stored values moves it by {0:e2} relative rms, "
-                    "{1:e2} at most",
-                    difference.getRelativeRms(), difference.maxAbs);
-  if (!hasBound) {
-    check.verdict = Verdict::Report;
-    check.detail = measured + "; no bound: near ties between blocks may fall "
-                              "otherwise";
-    return check;
-  }
-  bool isWithin =
-      difference.nonFinite == 0 && difference.getRelativeRms() <= bound;
-  check.verdict = isWithin ? Verdict::Pass : Verdict::Fail;
-  check.detail = measured + llvm::formatv("; bound {0:e2}", bound).str();
-  if (difference.nonFinite)
-    check.detail += llvm::formatv("; {0} elements are finite in one alone",
-                                  difference.nonFinite);
-  return check;
-}
-
-static llvm::Error checkStorage(nsa::KernelOp kernel,
-                                const Signature &signature,
-                                llvm::ArrayRef<Tensor> inputs,
-                                interpreter::Options options,
-                                std::vector<CheckResult> &checks) {
-  options.roundStorage = true;
-  options.keepF64 = false;
-  auto rounded = interpreter::run(kernel, inputs, options);
-  if (!rounded)
-    return rounded.takeError();
-  options.roundStorage = false;
-  options.keepF64 = true;
-  auto exact = interpreter::run(kernel, inputs, options);
-  if (!exact)
-    return exact.takeError();
-  // Stored values carry one rounding each, results one more.
-  double bound = 4 * getUnitRoundoff(signature);
-  bool hasBound = !picksByScore(kernel);
-  for (auto [argument, left, right] :
-       llvm::zip(signature.results, *rounded, *exact))
-    checks.push_back(
-        judgeRounding(argument, compare(left, right), bound, hasBound));
-  return llvm::Error::success();
-}
-
 llvm::Expected<std::vector<CheckResult>>
 nsacc::checkOracle(nsa::KernelOp kernel, const Signature &signature,
                    llvm::ArrayRef<Tensor> inputs,
@@ -166,8 +77,7 @@ nsacc::checkOracle(nsa::KernelOp kernel, const Signature &signature,
     return threads.takeError();
   checks.push_back(*threads);
   checks.push_back(checkNaN(signature, inputs, results));
-  if (llvm::Error error =
-          checkStorage(kernel, signature, inputs, options, checks))
+  if (llvm::Error error = checkStorage(kernel, inputs, options, checks))
     return error;
   return checks;
 }

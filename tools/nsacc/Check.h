@@ -14,7 +14,7 @@ struct CheckResult {
   enum class Verdict {
     Pass,
     Fail,
-    Report ///< a number without a bound to hold it against
+    Report ///< told, not judged
   };
   std::string name;
   Verdict verdict = Verdict::Pass;
@@ -25,9 +25,7 @@ llvm::StringRef getName(CheckResult::Verdict verdict);
 
 /// Checks a run of the oracle against other runs of it: that results have the
 /// same bits on another number of threads, that finite inputs give no NaN, and
-/// how far results move when every stored value is rounded to its type. Where
-/// the program picks blocks by scores, that distance has no bound: near ties
-/// may fall otherwise.
+/// how far results move when every stored value is rounded to its type.
 llvm::Expected<std::vector<CheckResult>>
 checkOracle(nsa::KernelOp kernel, const Signature &signature,
             llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<Tensor> results,
