@@ -3,7 +3,9 @@
 #include "nsacc/Interpreter/Interpreter.h"
 #include "Evaluate.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Threading.h"
+#include <new>
 
 using namespace mlir;
 using namespace nsacc;
@@ -32,6 +34,28 @@ private:
 };
 
 } // namespace
+
+static llvm::Error makeMemoryError(StringRef what) {
+  return makeError("not enough memory for " + what +
+                   ": the oracle holds every intermediate tensor in fp64; give "
+                   "it fewer tokens");
+}
+
+/// The results of `op` have sizes that memory could hold.
+static llvm::Error checkSizes(Operation &op, const Environment &environment) {
+  constexpr int64_t mostElements = int64_t(1) << 40;
+  for (Type type : op.getResultTypes()) {
+    auto tensor = dyn_cast<nsa::NamedTensorType>(type);
+    if (!tensor)
+      continue;
+    int64_t elements = 1;
+    for (int64_t size : environment.getShape(tensor.getDims()))
+      if (llvm::MulOverflow(elements, size, elements) ||
+          elements > mostElements)
+        return makeMemoryError(nsa::toString(tensor.getDims()));
+  }
+  return llvm::Error::success();
+}
 
 static DType getDType(Type type) {
   if (type.isInteger(1))
@@ -94,6 +118,8 @@ llvm::Error Interpreter::set(Value output, Value lse,
 }
 
 llvm::Error Interpreter::run(Operation &op) {
+  if (llvm::Error error = checkSizes(op, context.environment))
+    return error;
   return llvm::TypeSwitch<Operation *, llvm::Error>(&op)
       .Case([&](nsa::PoolOp op) {
         return set(op.getResult(), evaluatePool(op, context));
@@ -157,9 +183,9 @@ std::vector<Tensor> Interpreter::getResults(nsa::KernelOp kernel) {
   return results;
 }
 
-llvm::Expected<std::vector<Tensor>>
-nsacc::interpreter::run(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
-                        const Options &options) {
+static llvm::Expected<std::vector<Tensor>> runInMemory(nsa::KernelOp kernel,
+                                                       ArrayRef<Tensor> inputs,
+                                                       const Options &options) {
   llvm::Expected<Environment> environment = Environment::create(kernel, inputs);
   if (!environment)
     return environment.takeError();
@@ -174,4 +200,14 @@ nsacc::interpreter::run(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
     if (llvm::Error error = interpreter.run(op))
       return std::move(error);
   return interpreter.getResults(kernel);
+}
+
+llvm::Expected<std::vector<Tensor>>
+nsacc::interpreter::run(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
+                        const Options &options) {
+  try {
+    return runInMemory(kernel, inputs, options);
+  } catch (const std::bad_alloc &) {
+    return makeMemoryError("kernel '" + kernel.getName().str() + "'");
+  }
 }

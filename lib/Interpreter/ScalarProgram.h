@@ -47,9 +47,6 @@ public:
   static llvm::Expected<ScalarProgram> compile(mlir::Region &region,
                                                const Context &context);
 
-  /// Whether the code looks at an argument of its region.
-  bool uses(unsigned argument) const { return arguments[argument].has_value(); }
-
 private:
   friend class Frame;
   friend class ScalarCompiler;

@@ -173,21 +173,19 @@ void RowScorer::findScores(int64_t row, const Position &position) {
 }
 
 llvm::Error RowScorer::run(int64_t row, const Position &position) {
-  if (!mask.isEmpty())
-    mask.setPosition(position);
+  mask.setPosition(position);
+  score.setPosition(position);
+  weight.setPosition(position);
   findCandidates(row, position);
   if (llvm::Error error = findVisible())
     return error;
   findScores(row, position);
 
   if (!score.isEmpty()) {
-    score.setPosition(position);
     if (llvm::Error error = score.run(visible, scores, changed))
       return error;
     std::swap(scores, changed);
   }
-  if (!weight.isEmpty())
-    weight.setPosition(position);
 
   // A score of -inf has no weight: such a key doesn't take part.
   keys.clear();

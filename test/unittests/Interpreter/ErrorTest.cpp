@@ -116,6 +116,22 @@ nsa.kernel @attend(%q: !q) -> !q {
   EXPECT_EQ(kernel.fail({zeros({2, 3, 1, 1})}), "no error");
 }
 
+TEST(ErrorTest, ResultsThatNoMemoryHolds) {
+  const char *source = R"(
+!q = !nsa.tensor<[B, T, H, D], f32>
+!k = !nsa.tensor<[B, S, H, D], f32>
+!p = !nsa.tensor<[B, T, H, S], f32>
+nsa.kernel @scores(%q: !q, %k: !k) -> !p {
+  %p = nsa.importance score heads sum (%q, %k) : (!q, !k) -> !p
+  nsa.return %p : !p
+})";
+  // Inputs without elements can be as long as one likes.
+  for (int64_t tokens : {int64_t(1) << 32, int64_t(1) << 21})
+    expectMessage(Kernel(source).fail({zeros({1, tokens, 1, 0}),
+                                       zeros({1, int64_t(1) << 20, 1, 0})}),
+                  {"not enough memory for [B, T, H, S]"});
+}
+
 TEST(ErrorTest, DimensionThatNoInputHas) {
   const char *source = R"(
 !q = !nsa.tensor<[B, T, H, D], f32>
