@@ -38,6 +38,9 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         OSError: the file can't be read.
     """
     text, file = _read(source, path)
+    _check_string("target", target)
+    if kernel is not None:
+        _check_string("kernel", kernel)
     values = dict(params or {})
     for name, value in more_params.items():
         if name in values:
@@ -45,6 +48,11 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         values[name] = value
     return Program(text, file, target=target, dtype=_spell_dtype(dtype), kernel=kernel,
                    params={name: _spell(name, value) for name, value in values.items()})
+
+
+def _check_string(name: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} is a {type(value).__qualname__}, expected a string")
 
 
 def _read(source: str | os.PathLike[str] | None,
@@ -75,6 +83,7 @@ def _spell_dtype(dtype: Any) -> str:
 
 def _spell(name: str, value: Any) -> str:
     """A parameter's value as programs spell it."""
+    _check_string("a parameter's name", name)
     if isinstance(value, str):
         return value
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):

@@ -89,7 +89,7 @@ class Program:
 
         Raises `ArgumentError` for an unknown phase.
         """
-        return self._program.ir(phase)
+        return self._program.ir(str(phase))
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
         """Runs the program; see the class for what goes in and comes out.

@@ -126,6 +126,12 @@ def test_unknown_dtypes(dtype):
         nsacc.compile(ADD, dtype=dtype)
 
 
+@pytest.mark.parametrize("options", [{"target": None}, {"kernel": 5}, {"params": {3: 4}}])
+def test_options_of_a_wrong_type(options):
+    with pytest.raises(ArgumentError, match="expected a string"):
+        nsacc.compile(ADD, **options)
+
+
 def test_program_of_a_wrong_type():
     with pytest.raises(ArgumentError, match="int"):
         nsacc.compile(3)
