@@ -38,7 +38,10 @@ static llvm::Error writeIR(mlir::ModuleOp module, llvm::StringRef path) {
     file.os().clear_error();
   }
   if (code)
-    return makeError("can't write '" + path + "': " + code.message());
+    return makeError(
+        "can't write " +
+        (path == "-" ? "standard output" : "'" + path.str() + "'") + ": " +
+        code.message());
   file.keep();
   return llvm::Error::success();
 }

@@ -3,10 +3,23 @@
 #include "Commands.h"
 #include "nsacc/Support/CrashHandler.h"
 #include "nsacc/Support/Version.h"
+#include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 #include <new>
 
 using namespace nsacc;
+
+/// A full disk behind standard output, say; LLVM would end the process for it.
+static ExitCode finishOutput(ExitCode status) {
+  llvm::raw_fd_ostream &os = llvm::outs();
+  os.flush();
+  if (!os.has_error())
+    return status;
+  std::string message = os.error().message();
+  os.clear_error();
+  std::cerr << "nsacc: error: can't write standard output: " << message << '\n';
+  return status == ExitCode::Success ? ExitCode::UserError : status;
+}
 
 static int runCommand(CLI::App &app, Invocation &invocation, int argc,
                       char **argv) {
@@ -21,7 +34,7 @@ static int runCommand(CLI::App &app, Invocation &invocation, int argc,
     std::cerr << "nsacc: error: not enough memory\n";
     return int(ExitCode::UserError);
   }
-  return int(invocation.status);
+  return int(finishOutput(invocation.status));
 }
 
 int main(int argc, char **argv) {
