@@ -297,7 +297,7 @@ void Parser::parseStatement(Kernel &kernel) {
   statement.range = {begin, std::max(begin, lastEnd)};
   if (statement.isReturn || !names.empty())
     kernel.body.push_back(statement);
-  if (parsed && !at(Kind::Semicolon)) {
+  if (parsed && !at(Kind::Semicolon) && !reportReserved()) {
     Problem &problem =
         problems.error(token.range, "expected ';' after the statement, found " +
                                         describeFound());
