@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from harness import close, doubles, normal, program, qkv
+from nsacc.errors import CompileError
 from reference.dense import attend, positions, scores, silu, softmax, weigh
 from reference.masks import causal
 from reference.pooling import pool
@@ -307,3 +308,42 @@ kernel f<kv: dtype = f16>(q: f32[B, T, HQ, D], k: kv[B, S, H, D], v: kv[B, S, H,
     half = [x.astype(np.float16) for x in (k, v)]
     close(program(source)(q, *half), attend(*doubles(q, *half), CAUSAL)[0])
     close(program(source, kv="f32")(q, k, v), attend(*doubles(q, k, v), CAUSAL)[0])
+
+
+def test_every_intermediate_can_be_a_result():
+    compiled = program(f"""
+kernel f({HEAD}, w: f32[3]) -> (kc: [B, N, H, D], vc: f16[B, N, H, DV], a: f32[B, T, HQ, DV],
+                               lse: f32[B, T, HQ], copy: [B, S, H, D], both: f32[B, T, HQ, DV]) {{
+  kc, vc = pool(k, 3, by=max), pool(v, 3);
+  a = attend(q, kc, vc) where start(j) <= i;
+  return kc, vc, a, lse(a), k, a + a;
+}}""")
+    args = arguments()
+    q, k, v = doubles(*args)
+    kc, vc = pool(k, 3, by="max"), pool(v, 3)
+    out, lse = attend(q, kc, vc, 3 * np.arange(kc.shape[1]) <= QUERY)
+    results = compiled(*args, np.zeros(3, dtype=np.float32))
+    close(results.kc, kc)
+    assert results.vc.dtype == np.float16
+    np.testing.assert_allclose(results.vc.astype(np.float64), vc, rtol=2.0**-11, atol=1e-7)
+    close(results.a, out)
+    close(results.lse, lse)
+    close(results.copy, k)
+    close(results.both, 2 * out)
+
+
+@pytest.mark.parametrize("text, message", [
+    ("return attend(q, k, v) rotary(64);", "rotary"),
+    ("return tree(q, k, v);", "tree"),
+    ("return attend(q, paged k, v);", "paged"),
+])
+def test_what_is_not_supported_yet_says_so(text, message):
+    with pytest.raises(CompileError, match=f"'{message}' isn't supported yet") as error:
+        program(f"kernel f({HEAD}) -> [B, T, HQ, DV] {{ {text} }}")
+    assert error.value.line == 1 and error.value.column > 1
+
+
+@pytest.mark.parametrize("dtype", ("f8", "e4m3", "f64"))
+def test_element_types_that_are_not_supported_yet_say_so(dtype):
+    with pytest.raises(CompileError, match=f"'{dtype}' isn't supported yet"):
+        program(f"kernel f(q: {dtype}[B, T, H, D]) -> [B, T, H, D] {{ return q; }}")
