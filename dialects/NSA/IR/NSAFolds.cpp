@@ -37,11 +37,9 @@ static bool yieldsReal(Region &region, function_ref<bool(const APFloat &)> is) {
          is(value.getValue());
 }
 
+/// Erases through the rewriter, whose worklist may hold the region's ops.
 static void clear(PatternRewriter &rewriter, Operation *op, Region &region) {
-  rewriter.modifyOpInPlace(op, [&] {
-    region.dropAllReferences();
-    region.getBlocks().clear();
-  });
+  rewriter.modifyOpInPlace(op, [&] { rewriter.eraseBlock(&region.front()); });
 }
 
 static LogicalResult dropDefaultClauses(ScoringOpInterface op,

@@ -85,8 +85,14 @@ nsa.kernel @score_without_weight(%q: !q, %k: !k) -> !p {
   // CHECK: nsa.importance score heads sum(%{{.*}}, %{{.*}}) :
   %p = nsa.importance score heads sum(%q, %k)
       weight (%s, %b, %h, %t, %i, %j) {
-        %w = arith.mulf %s, %s : f32
-        nsa.yield %w : f32
+        %d = nsa.dim "D"
+        %e = arith.index_cast %d : index to i64
+        %f = arith.sitofp %e : i64 to f32
+        %e2 = arith.index_cast %j : index to i64
+        %f2 = arith.sitofp %e2 : i64 to f32
+        %w = arith.divf %s, %f : f32
+        %w2 = arith.divf %w, %f2 : f32
+        nsa.yield %w2 : f32
       } : (!q, !k) -> !p
   nsa.return %p : !p
 }
