@@ -7,6 +7,9 @@
 
 namespace nsacc::nsa {
 
+/// Attribute of a kernel: the sizes it is specialized for, by dimension.
+constexpr llvm::StringLiteral kSizesAttrName = "nsa.sizes";
+
 #define GEN_PASS_DECL
 #include "NSA/Transforms/Passes.h.inc"
 

@@ -16,4 +16,21 @@ def NSAReportMasks : Pass<"nsa-report-masks"> {
   }];
 }
 
+def NSASpecialize : Pass<"nsa-specialize"> {
+  let summary = "Fix sizes of dimensions";
+  let description = [{
+    Sets `nsa.sizes` of every kernel: head counts, head dimensions and table sizes
+    that compiled programs may rely on. Dimensions that count tokens stay open.
+    Before and after, with `dims=D=64`:
+
+    ```mlir
+    nsa.kernel @f(%q: !nsa.tensor<[B, T, HQ, D], bf16>) …
+    nsa.kernel @f(%q: !nsa.tensor<[B, T, HQ, D], bf16>) … attributes {nsa.sizes = {D = 64 : i64}}
+    ```
+  }];
+  let options = [
+    ListOption<"dims", "dims", "std::string", "sizes as NAME=SIZE, …">
+  ];
+}
+
 #endif // NSA_TRANSFORMS_PASSES_TD

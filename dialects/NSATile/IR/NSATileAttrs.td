@@ -20,6 +20,17 @@ def NSATile_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", 
   let genSpecializedAttr = 0;
 }
 
+def NSATile_Order : I32EnumAttr<"Order", "direction of a sort", [
+  I32EnumAttrCase<"Ascending", 0, "ascending">,
+  I32EnumAttrCase<"Descending", 1, "descending">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_OrderAttr : EnumAttr<NSATileDialect, NSATile_Order, "order"> {
+  let assemblyFormat = "$value";
+}
+
 def NSATile_ReduceKindAttr
     : EnumAttr<NSATileDialect, NSATile_ReduceKind, "reduce_kind"> {
   let assemblyFormat = "$value";

@@ -272,4 +272,39 @@ def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
   let hasVerifier = 1;
 }
 
+//===-- Selection ---------------------------------------------------------===//
+
+def NSATile_Keys : 2DTensorOf<[I64]>;
+
+def NSATile_SortOp : NSATile_Op<"sort", [
+    Pure, AllTypesMatch<["keys", "result"]>]> {
+  let summary = "each row in order";
+  let description = [{
+    ```mlir
+    %s = nsatile.sort ascending %x : tensor<32x16xi64>
+    ```
+  }];
+  let arguments = (ins NSATile_OrderAttr:$order, NSATile_Keys:$keys);
+  let results = (outs NSATile_Keys:$result);
+  let assemblyFormat = "$order $keys attr-dict `:` type($keys)";
+  let hasVerifier = 1;
+}
+
+def NSATile_TopOp : NSATile_Op<"top", [
+    Pure, AllTypesMatch<["list", "result"]>]> {
+  let summary = "the greatest keys of a running list and of new candidates";
+  let description = [{
+    Row by row, the K greatest of the K keys of `list`, which are in descending
+    order, and of the N candidates, in descending order.
+
+    ```mlir
+    %l1 = nsatile.top %l, %c : tensor<32x16xi64>, tensor<32x64xi64>
+    ```
+  }];
+  let arguments = (ins NSATile_Keys:$list, NSATile_Keys:$candidates);
+  let results = (outs NSATile_Keys:$result);
+  let assemblyFormat = "$list `,` $candidates attr-dict `:` type($list) `,` type($candidates)";
+  let hasVerifier = 1;
+}
+
 #endif // NSATILE_IR_NSATILEOPS_TD

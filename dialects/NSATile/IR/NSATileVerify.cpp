@@ -221,3 +221,26 @@ LogicalResult SoftmaxUpdateOp::verify() {
 LogicalResult SoftmaxFinalizeOp::verify() {
   return verifyRows(*this, getMax().getType(), getAcc().getType());
 }
+
+//===----------------------------------------------------------------------===//
+// Selection
+//===----------------------------------------------------------------------===//
+
+LogicalResult SortOp::verify() {
+  if (!cast<RankedTensorType>(getKeys().getType()).hasStaticShape())
+    return emitOpError("expected keys of static shape, found ")
+           << getKeys().getType();
+  return success();
+}
+
+LogicalResult TopOp::verify() {
+  auto list = cast<RankedTensorType>(getList().getType());
+  auto candidates = cast<RankedTensorType>(getCandidates().getType());
+  if (!list.hasStaticShape() || !candidates.hasStaticShape())
+    return emitOpError("expected tiles of static shape");
+  if (list.getDimSize(0) != candidates.getDimSize(0))
+    return emitOpError("expected candidates for each of the ")
+           << list.getDimSize(0) << " lists, found rows for "
+           << candidates.getDimSize(0);
+  return success();
+}

@@ -43,6 +43,15 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   nsatile.return
 }
 
+// CHECK-LABEL: nsatile.program @select
+nsatile.program @select(%list: tensor<4x8xi64>, %new: tensor<4x16xi64>) {
+  // CHECK: nsatile.top %{{.*}}, %{{.*}} : tensor<4x8xi64>, tensor<4x16xi64>
+  %t = nsatile.top %list, %new : tensor<4x8xi64>, tensor<4x16xi64>
+  // CHECK: nsatile.sort {{ ?}}descending %{{.*}} : tensor<4x8xi64>
+  %s = nsatile.sort descending %t : tensor<4x8xi64>
+  nsatile.return
+}
+
 // CHECK-LABEL: nsatile.program @nothing
 nsatile.program @nothing(%x: memref<?xf32>) {
   nsatile.return

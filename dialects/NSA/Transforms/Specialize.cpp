@@ -1,0 +1,90 @@
+//===- Specialize.cpp - Fix sizes of dimensions ---------------------------===//
+
+#include "NSA/IR/NSAOps.h"
+#include "NSA/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace nsacc::nsa {
+#define GEN_PASS_DEF_NSASPECIALIZE
+#include "NSA/Transforms/Passes.h.inc"
+} // namespace nsacc::nsa
+
+using namespace mlir;
+using namespace nsacc::nsa;
+
+/// Names of dimensions that count tokens: those of queries and keys, and those
+/// behind pooled keys.
+static llvm::StringSet<> getTokenDims(KernelOp kernel) {
+  llvm::StringSet<> names;
+  kernel.walk([&](ScoringOpInterface op) {
+    for (Value tensor : {op.getQuery(), op.getKey()}) {
+      auto type = cast<NamedTensorType>(tensor.getType());
+      names.insert(getTokenDim(type.getDims()[type.isRagged() ? 0 : 1]));
+    }
+  });
+  return names;
+}
+
+/// Names of plain dimensions of the kernel's arguments and results.
+static llvm::StringSet<> getPlainDims(KernelOp kernel) {
+  llvm::StringSet<> names;
+  for (TypeRange types : {TypeRange(kernel.getArgumentTypes()),
+                          TypeRange(kernel.getResultTypes())})
+    for (Type type : types)
+      for (Attribute dim : cast<NamedTensorType>(type).getDims())
+        if (auto named = dyn_cast<NamedDimAttr>(dim);
+            named && !named.getRagged())
+          names.insert(named.getName());
+  return names;
+}
+
+namespace {
+
+struct Specialize : nsacc::nsa::impl::NSASpecializeBase<Specialize> {
+  using NSASpecializeBase::NSASpecializeBase;
+
+  void runOnOperation() override {
+    SmallVector<std::pair<StringRef, int64_t>> sizes;
+    for (StringRef text : dims) {
+      auto [name, value] = text.split('=');
+      int64_t size;
+      if (name.empty() || value.getAsInteger(10, size) || size < 1) {
+        getOperation()->emitError(
+            "expected NAME=SIZE with a size of at least 1, "
+            "found '")
+            << text << "'";
+        return signalPassFailure();
+      }
+      sizes.push_back({name, size});
+    }
+    getOperation()->walk([&](KernelOp kernel) {
+      if (failed(specialize(kernel, sizes)))
+        signalPassFailure();
+    });
+  }
+
+  static LogicalResult
+  specialize(KernelOp kernel, ArrayRef<std::pair<StringRef, int64_t>> sizes) {
+    llvm::StringSet<> tokenDims = getTokenDims(kernel);
+    llvm::StringSet<> plainDims = getPlainDims(kernel);
+    Builder builder(kernel.getContext());
+    NamedAttrList attributes(
+        kernel->getAttrOfType<DictionaryAttr>(kSizesAttrName));
+    for (auto [name, size] : sizes) {
+      if (tokenDims.contains(name))
+        return kernel.emitError("can't fix the size of '")
+               << name
+               << "': it counts tokens, and compiled programs work for "
+                  "every length";
+      if (!plainDims.contains(name))
+        return kernel.emitError("has no dimension '") << name << "' to fix";
+      attributes.set(name, builder.getI64IntegerAttr(size));
+    }
+    kernel->setAttr(kSizesAttrName,
+                    attributes.getDictionary(kernel.getContext()));
+    return success();
+  }
+};
+
+} // namespace

@@ -1,0 +1,252 @@
+// What the verifiers of the nsatile dialect reject, and what they say instead.
+// RUN: nsacc-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{expected a query tile of at least 1 token, found 0}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 0, keys = 64>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected a key tile of at least 1 key, found 0}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 0>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{returns nothing; store results into a buffer argument}}
+nsatile.program @p() -> index {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{returns nothing; results are buffer arguments}}
+nsatile.plan @p() -> index {
+  nsatile.return
+}
+
+// -----
+
+// expected-note @below {{a plan holds sizes of buffers, integer arithmetic, workspace and launches}}
+nsatile.plan @p(%x: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{can't stand in a launch plan}}
+  %y = memref.load %x[%c0] : memref<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.plan @p() {
+  // expected-error @below {{expected a size for each of the 1 dynamic dimensions, found 0}}
+  %w = nsatile.workspace() : memref<?xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.plan @p() {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected the name of a program, found 'q'}}
+  nsatile.launch @q grid(%c1, %c1, %c1) ()
+  nsatile.return
+}
+
+// -----
+
+// expected-note @below {{the program stands here}}
+nsatile.program @q(%x: index) {
+  nsatile.return
+}
+nsatile.plan @p() {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected arguments of types ('index'), found ()}}
+  nsatile.launch @q grid(%c1, %c1, %c1) ()
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
+  // expected-error @below {{expected an offset for each of the 2 dimensions of the buffer, found 1}}
+  %t = nsatile.load %x[%n] dims [0] limits [%n] : memref<?x?xf32> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
+  // expected-error @below {{expected a buffer dimension for each of the 1 dimensions of the tile, found 2}}
+  %t = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<?x?xf32> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
+  // expected-error @below {{expected a limit for each of the 1 dimensions of the tile, found 0}}
+  %t = nsatile.load %x[%n, %n] dims [0] limits [] : memref<?x?xf32> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
+  // expected-error @below {{expected dimensions of a buffer of rank 2, found 2}}
+  %t = nsatile.load %x[%n, %n] dims [2] limits [%n] : memref<?x?xf32> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?x?xf32>, %n: index) {
+  // expected-error @below {{expected ascending buffer dimensions, found 0 behind 1}}
+  %t = nsatile.load %x[%n, %n] dims [1, 0] limits [%n, %n] : memref<?x?xf32> -> tensor<4x4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?xf32>, %n: index) {
+  // expected-error @below {{expected tiles of the buffer's element type 'f32', found 'bf16'}}
+  %t = nsatile.load %x[%n] dims [0] limits [%n] : memref<?xf32> -> tensor<4xbf16>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?xf32>, %n: index) {
+  // expected-error @below {{expected a step for each of the 1 dimensions of the tile, found 2}}
+  %t = nsatile.load %x[%n] dims [0] steps [1, 1] limits [%n] : memref<?xf32> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?xf32>, %n: index) {
+  // expected-error @below {{expected steps of at least 1, found 0}}
+  %t = nsatile.load %x[%n] dims [0] steps [0] limits [%n] : memref<?xf32> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?x?xf32>, %i: tensor<4xindex>) {
+  // expected-error @below {{expected an index for each of the 2 dimensions of the buffer, found 1}}
+  %t = nsatile.gather %x[%i] : memref<?x?xf32>, tensor<4xindex> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?xf32>, %i: tensor<4xindex>) {
+  // expected-error @below {{expected indices of the result's shape 'tensor<8xf32>', found 'tensor<4xindex>'}}
+  %t = nsatile.gather %x[%i] : memref<?xf32>, tensor<4xindex> -> tensor<8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: memref<?xf32>, %i: tensor<4xindex>) {
+  // expected-error @below {{expected a result of the buffer's element type 'f32', found 'bf16'}}
+  %t = nsatile.gather %x[%i] : memref<?xf32>, tensor<4xindex> -> tensor<4xbf16>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%n: index) {
+  // expected-error @below {{expected a tile of static shape, found 'tensor<?xindex>'}}
+  %t = nsatile.iota %n : tensor<?xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4xf32>) {
+  // expected-error @below {{expected dimensions of a result of rank 2, found 2}}
+  %t = nsatile.broadcast %x along [2] : tensor<4xf32> -> tensor<4x8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4xf32>) {
+  // expected-error @below {{expected the source to be the result without dimensions [0], found 'tensor<4xf32>' and 'tensor<4x8xf32>'}}
+  %t = nsatile.broadcast %x along [0] : tensor<4xf32> -> tensor<4x8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>) {
+  // expected-error @below {{expected a dimension of a tile of rank 2, found 2}}
+  %t = nsatile.reduce sum %x along 2 : tensor<4x8xf32> -> tensor<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>) {
+  // expected-error @below {{expected the source without dimension 1, found 'tensor<8xf32>'}}
+  %t = nsatile.reduce sum %x along 1 : tensor<4x8xf32> -> tensor<8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<?x8xf32>) {
+  // expected-error @below {{expected tiles of static shape}}
+  %t = nsatile.dot %x, transpose %x : (tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x?xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>) {
+  // expected-error @below {{expected operands with equal inner sizes, found 'tensor<4x8xf32>' and 'tensor<4x8xf32>'}}
+  %t = nsatile.dot %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>) {
+  // expected-error @below {{expected a result of 4x4, found 'tensor<4x8xf32>'}}
+  %t = nsatile.dot %x, transpose %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>) {
+  // expected-error @below {{expected an accumulator of the result's type 'tensor<4x4xf32>', found 'tensor<4x8xf32>'}}
+  %t = nsatile.dot %x, transpose %x acc %x : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%m: tensor<4xf32>, %x: tensor<8x8xf32>, %c: f32) {
+  // expected-error @below {{expected one state for each of the 8 rows, found 4}}
+  %a, %b, %p, %d = nsatile.softmax_update %m, %m, %x scale %c : tensor<4xf32>, tensor<8x8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<?x8xi64>) {
+  // expected-error @below {{expected keys of static shape, found 'tensor<?x8xi64>'}}
+  %t = nsatile.sort ascending %x : tensor<?x8xi64>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xi64>, %y: tensor<2x8xi64>) {
+  // expected-error @below {{expected candidates for each of the 4 lists, found rows for 2}}
+  %t = nsatile.top %x, %y : tensor<4x8xi64>, tensor<2x8xi64>
+  nsatile.return
+}
