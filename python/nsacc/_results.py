@@ -41,9 +41,7 @@ def _as_bfloat16(bits: np.ndarray) -> np.ndarray:
 
 def make_tuple(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     """A named tuple; names that Python can't have become positions."""
-    make_class: Any = namedtuple
-    fields = make_class("Results", names, rename=True)
+    fields = namedtuple("Results", names, rename=True)
     # Its class can't be found by name, so pickles carry what it was made from.
     fields.__reduce__ = lambda self: (make_tuple, (names, tuple(self)))
-    results: tuple[Any, ...] = fields(*values)
-    return results
+    return fields(*values)

@@ -10,6 +10,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Pipelines/Phases.h"
 
 int main(int argc, char **argv) {
@@ -22,6 +23,7 @@ int main(int argc, char **argv) {
   mlir::registerCSEPass();
   nsacc::registerPhasePipelines();
   nsacc::nsa::registerNSAPasses();
+  nsacc::registerNSAToNSATilePasses();
 
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "nsacc optimizer driver\n", registry));

@@ -1,7 +1,6 @@
 //===- EnvCommand.cpp - nsacc env -----------------------------------------===//
 
 #include "Commands.h"
-#include "Messages.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Support/Environment.h"
 #include "nsacc/Support/Version.h"
@@ -82,7 +81,7 @@ static void printJSON(const Facts &facts) {
         json.value(info.name);
     });
     auto orNull = [](llvm::StringRef text) -> llvm::json::Value {
-      return text.empty() ? llvm::json::Value(nullptr) : toUTF8(text);
+      return text.empty() ? llvm::json::Value(nullptr) : text;
     };
     json.attribute("ptxas", orNull(facts.ptxas));
     json.attribute("cuda_driver", orNull(facts.driver));
@@ -92,7 +91,7 @@ static void printJSON(const Facts &facts) {
     });
     json.attributeArray("unknown_environment", [&] {
       for (llvm::StringRef name : facts.unknown)
-        json.value(toUTF8(name));
+        json.value(name);
     });
   });
   llvm::outs() << '\n';

@@ -1,7 +1,6 @@
 //===- Report.cpp - What `nsacc run` prints -------------------------------===//
 
 #include "Report.h"
-#include "Messages.h"
 #include "nsacc/Runtime/Compare.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/ADT/STLExtras.h"
@@ -94,11 +93,11 @@ void nsacc::printText(const RunReport &report, llvm::raw_ostream &os) {
 
 static void printTensor(llvm::json::OStream &json, const Argument &argument,
                         const Tensor &tensor) {
-  json.attribute("name", toUTF8(argument.name));
+  json.attribute("name", argument.name);
   json.attribute("dtype", getName(argument.dtype));
   json.attributeArray("dims", [&] {
     for (const Dim &dim : argument.dims)
-      json.value(toUTF8(toString(dim)));
+      json.value(toString(dim));
   });
   json.attributeArray("shape", [&] {
     for (int64_t size : tensor.getShape())
@@ -124,7 +123,7 @@ static void printInputs(llvm::json::OStream &json, const RunReport &report) {
       json.object(
           [&, &argument = argument, &tensor = tensor, &source = source] {
             printTensor(json, argument, tensor);
-            json.attribute("source", toUTF8(source));
+            json.attribute("source", source);
           });
   });
 }
@@ -137,7 +136,7 @@ static void printResults(llvm::json::OStream &json, const RunReport &report) {
         printTensor(json, argument, tensor);
         printContents(json, tensor);
         if (!file.empty())
-          json.attribute("file", toUTF8(file));
+          json.attribute("file", file);
       });
   });
 }
@@ -146,9 +145,9 @@ static void printChecks(llvm::json::OStream &json, const RunReport &report) {
   json.attributeArray("checks", [&] {
     for (const CheckResult &check : report.checks)
       json.object([&] {
-        json.attribute("name", toUTF8(check.name));
+        json.attribute("name", check.name);
         json.attribute("verdict", getName(check.verdict).lower());
-        json.attribute("detail", toUTF8(check.detail));
+        json.attribute("detail", check.detail);
       });
   });
 }
@@ -157,13 +156,13 @@ void nsacc::printJSON(const RunReport &report, llvm::raw_ostream &os) {
   llvm::json::OStream json(os, /*IndentSize=*/2);
   json.object([&] {
     json.attribute("nsacc", getVersion());
-    json.attribute("file", toUTF8(report.file));
-    json.attribute("kernel", toUTF8(report.signature.kernel));
+    json.attribute("file", report.file);
+    json.attribute("kernel", report.signature.kernel);
     json.attribute("target", getName(report.target));
     json.attribute("threads", report.threads);
     json.attributeObject("params", [&] {
       for (auto &[name, value] : report.signature.params)
-        json.attribute(toUTF8(name), toUTF8(value));
+        json.attribute(name, value);
     });
     printInputs(json, report);
     printResults(json, report);

@@ -1,0 +1,31 @@
+#ifndef NSACC_CONVERSION_NSATONSATILE_TD
+#define NSACC_CONVERSION_NSATONSATILE_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
+  let summary = "Tile attention programs";
+  let description = [{
+    Each kernel becomes a launch plan and programs. Pooled keys and selections
+    are shared between query tiles, so they get workspace and programs of their
+    own; everything else is fused into one program over query tiles, computed
+    from the results backwards (docs/Rationale/NSATile.md). The tile sizes come
+    from the kernel's `nsatile.schedule`, or a default.
+
+    Assumes head counts and head dimensions in `nsa.sizes` (`nsa-specialize`).
+
+    ```mlir
+    nsa.kernel @flash(…) { %o, %lse = nsa.attend(%q, %k, %v) mask (…) {…} … }
+    ```
+    becomes
+    ```mlir
+    nsatile.program @flash_attend_0(…) { … scf.for … nsatile.softmax_update … }
+    nsatile.plan @flash(…) { nsatile.launch @flash_attend_0 grid(…) (…) … }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"
+  ];
+}
+
+#endif // NSACC_CONVERSION_NSATONSATILE_TD

@@ -1,0 +1,131 @@
+//===- NSAToNSATile.cpp - From whole tensors to programs over tiles -------===//
+
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "PlanBuilder.h"
+#include "QueryProgram.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace nsacc {
+#define GEN_PASS_DEF_CONVERTNSATONSATILE
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h.inc"
+} // namespace nsacc
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+namespace {
+
+/// One kernel: what is shared gets a buffer and a program, the rest is fused
+/// into one program over query tiles.
+class KernelConverter {
+public:
+  explicit KernelConverter(KernelOp kernel)
+      : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext())) {}
+
+  LogicalResult run();
+
+private:
+  nsatile::ScheduleAttr getSchedule(const QueryShape &shape);
+  /// Results that are shared values themselves are written in place; the others
+  /// remain.
+  SmallVector<unsigned> bindResults();
+  LogicalResult materialize(Operation *op, const QueryShape &shape,
+                            nsatile::ScheduleAttr schedule);
+
+  KernelOp kernel;
+  PlanBuilder plan;
+};
+
+} // namespace
+
+nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
+  if (auto given = kernel->getAttrOfType<nsatile::ScheduleAttr>(
+          nsatile::NSATileDialect::getScheduleAttrName()))
+    return given;
+  // 64 rows fill a warpgroup's product and a CPU's registers alike.
+  int64_t tokens = std::max<int64_t>(1, 64 / shape.group);
+  return nsatile::ScheduleAttr::get(kernel.getContext(),
+                                    nsatile::LoopOrder::QueryMajor, tokens,
+                                    /*keys=*/64);
+}
+
+SmallVector<unsigned> KernelConverter::bindResults() {
+  SmallVector<unsigned> computed;
+  auto ret = cast<ReturnOp>(kernel.getBody().front().getTerminator());
+  for (auto [index, result] : llvm::enumerate(ret.getResults())) {
+    Value shared = result;
+    if (auto indices = result.getDefiningOp<IndicesOp>())
+      shared = indices.getSelection();
+    bool isShared =
+        isa<SelectionType>(shared.getType()) || shared.getDefiningOp<PoolOp>();
+    if (isShared && !plan.isMaterialized(shared))
+      plan.bind(shared, plan.getResultBuffer(index));
+    else
+      computed.push_back(index);
+  }
+  return computed;
+}
+
+LogicalResult KernelConverter::materialize(Operation *op,
+                                           const QueryShape &shape,
+                                           nsatile::ScheduleAttr schedule) {
+  auto allocate = [&](Value tensor) {
+    if (!plan.isMaterialized(tensor))
+      plan.allocate(tensor);
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](PoolOp pool) {
+        allocate(pool.getResult());
+        return buildPoolProgram(plan, pool);
+      })
+      .Case([&](DeclarePooledOp declare) {
+        plan.bind(declare.getResult(), plan.getBuffer(declare.getInput()));
+        return success();
+      })
+      .Case([&](TopKOp topk) {
+        allocate(topk.getResult());
+        return buildTopKProgram(plan, shape, topk, schedule);
+      })
+      .Case([&](DeclareSelectionOp declare) {
+        allocate(declare.getResult());
+        return buildDeclaredSelectionProgram(plan, declare);
+      })
+      .Default(success());
+}
+
+LogicalResult KernelConverter::run() {
+  FailureOr<QueryShape> shape = getQueryShape(plan);
+  if (failed(shape))
+    return failure();
+  nsatile::ScheduleAttr schedule = getSchedule(*shape);
+  if (schedule.getOrder() != nsatile::LoopOrder::QueryMajor)
+    return kernel.emitError("loop order '")
+           << stringifyLoopOrder(schedule.getOrder())
+           << "' isn't compiled yet; use query_major";
+  SmallVector<unsigned> computed = bindResults();
+  for (Operation &op : kernel.getBody().front())
+    if (failed(materialize(&op, *shape, schedule)))
+      return failure();
+  if (!computed.empty() &&
+      failed(buildQueryProgram(plan, *shape, computed, schedule)))
+    return failure();
+  plan.finish();
+  kernel.erase();
+  return success();
+}
+
+namespace {
+
+struct ConvertNSAToNSATile
+    : nsacc::impl::ConvertNSAToNSATileBase<ConvertNSAToNSATile> {
+  void runOnOperation() override {
+    for (KernelOp kernel :
+         llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
+      if (failed(KernelConverter(kernel).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

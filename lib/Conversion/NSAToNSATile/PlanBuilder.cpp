@@ -1,0 +1,317 @@
+//===- PlanBuilder.cpp - Launch plans and programs under way --------------===//
+
+#include "PlanBuilder.h"
+#include "NSA/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+/// Booleans take a byte in memory.
+static Type getMemoryType(Type elementType) {
+  if (elementType.isInteger(1))
+    return IntegerType::get(elementType.getContext(), 8);
+  return elementType;
+}
+
+//===----------------------------------------------------------------------===//
+// PlanBuilder
+//===----------------------------------------------------------------------===//
+
+PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer)
+    : kernel(kernel), builder(outer) {
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  auto addName = [&](StringRef name) {
+    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
+        NSADialect::getNameAttrName(), builder.getStringAttr(name))));
+  };
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    types.push_back(getInputType(cast<NamedTensorType>(type)));
+    addName(kernel.getArgumentName(index));
+  }
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes())) {
+    types.push_back(getInputType(cast<NamedTensorType>(type)));
+    addName(kernel.getResultName(index));
+  }
+  builder.setInsertionPoint(kernel);
+  OperationState state(getLoc(), nsatile::PlanOp::getOperationName());
+  state.addAttribute(nsatile::PlanOp::getSymNameAttrName(state.name),
+                     kernel.getSymNameAttr());
+  state.addAttribute(
+      nsatile::PlanOp::getFunctionTypeAttrName(state.name),
+      TypeAttr::get(builder.getFunctionType(types, TypeRange())));
+  state.addRegion();
+  plan = cast<nsatile::PlanOp>(builder.create(state));
+  plan.setAllArgAttrs(attributes);
+  Block *block =
+      builder.createBlock(&plan.getBody(), {}, types,
+                          SmallVector<Location>(types.size(), getLoc()));
+  builder.setInsertionPointToStart(block);
+  for (auto [argument, buffer] :
+       llvm::zip(kernel.getArguments(), block->getArguments()))
+    buffers[argument] = buffer;
+}
+
+MemRefType PlanBuilder::getInputType(NamedTensorType type) {
+  SmallVector<int64_t> shape;
+  for (Attribute dim : type.getDims())
+    shape.push_back(getStaticSize(dim).value_or(ShapedType::kDynamic));
+  SmallVector<int64_t> strides(shape.size(), ShapedType::kDynamic);
+  if (!strides.empty())
+    strides.back() = 1;
+  auto layout =
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
+  return MemRefType::get(shape, getMemoryType(type.getElementType()), layout);
+}
+
+std::optional<int64_t> PlanBuilder::getStaticSize(Attribute dim) {
+  if (auto size = dyn_cast<IntegerAttr>(dim))
+    return size.getInt();
+  auto named = dyn_cast<NamedDimAttr>(dim);
+  auto sizes = kernel->getAttrOfType<DictionaryAttr>(kSizesAttrName);
+  if (!named || named.getRagged() || !sizes)
+    return std::nullopt;
+  if (auto size = sizes.getAs<IntegerAttr>(named.getName()))
+    return size.getInt();
+  return std::nullopt;
+}
+
+Value PlanBuilder::getSize(Attribute dim) {
+  if (std::optional<int64_t> size = getStaticSize(dim))
+    return math().constant(*size);
+  if (Value known = sizes.lookup(dim))
+    return known;
+  return sizes[dim] = computeSize(dim);
+}
+
+Value PlanBuilder::computeSize(Attribute dim) {
+  // Inputs tell the sizes of their dimensions.
+  for (BlockArgument argument : kernel.getArguments()) {
+    auto dims = cast<NamedTensorType>(argument.getType()).getDims();
+    auto *found = llvm::find(dims, dim);
+    if (found != dims.end())
+      return memref::DimOp::create(builder, getLoc(), buffers.lookup(argument),
+                                   found - dims.begin());
+  }
+  if (auto blocks = dyn_cast<BlocksDimAttr>(dim)) {
+    auto tokens = NamedDimAttr::get(dim.getContext(), blocks.getBase(),
+                                    /*ragged=*/false);
+    return math().ceilDiv(getSize(tokens), blocks.getBlock());
+  }
+  return computePooledSize(cast<PooledDimAttr>(dim));
+}
+
+Value PlanBuilder::computePooledSize(PooledDimAttr pooled) {
+  MLIRContext *context = pooled.getContext();
+  if (pooled.isDeclared())
+    return getSize(
+        NamedDimAttr::get(context, pooled.getCount(), pooled.getRagged()));
+  Value tokens =
+      getSize(NamedDimAttr::get(context, pooled.getBase(), pooled.getRagged()));
+  IndexMath m = math();
+  if (pooled.getRagged()) {
+    // Each row has at most one window more than full strides.
+    return m.add(m.floorDiv(tokens, pooled.getStride()),
+                 getNumRows(pooled.getBase()));
+  }
+  return getNumWindows(m, pooled, tokens);
+}
+
+Value nsacc::getNumWindows(const IndexMath &m, PooledDimAttr pooled,
+                           Value tokens) {
+  Value zero = m.constant(0);
+  Value beyond = m.sub(tokens, m.constant(pooled.getLen()));
+  switch (pooled.getTail()) {
+  case Tail::Drop:
+    return m.max(m.add(m.floorDiv(beyond, pooled.getStride()), 1), zero);
+  case Tail::ZerosLeft:
+    return m.floorDiv(tokens, pooled.getStride());
+  case Tail::Average:
+  case Tail::ZerosRight: {
+    Value windows =
+        m.add(m.ceilDiv(m.max(beyond, zero), pooled.getStride()), 1);
+    return m.select(m.compare(arith::CmpIPredicate::eq, tokens, zero), zero,
+                    windows);
+  }
+  }
+  llvm_unreachable("unknown tail");
+}
+
+Value PlanBuilder::getResultBuffer(unsigned index) {
+  return plan.getBody().getArgument(kernel.getNumArguments() + index);
+}
+
+void PlanBuilder::bind(Value tensor, Value buffer) { buffers[tensor] = buffer; }
+
+Value PlanBuilder::allocate(MemRefType type, ValueRange dynamicSizes) {
+  return nsatile::WorkspaceOp::create(builder, getLoc(), type, dynamicSizes);
+}
+
+Value PlanBuilder::allocate(Value tensor) {
+  SmallVector<Attribute> dims;
+  Type elementType;
+  if (auto selection = dyn_cast<SelectionType>(tensor.getType())) {
+    llvm::append_range(dims, selection.getDims());
+    dims.push_back(builder.getI64IntegerAttr(selection.getTop()));
+    elementType = builder.getI32Type();
+  } else {
+    auto type = cast<NamedTensorType>(tensor.getType());
+    llvm::append_range(dims, type.getDims());
+    elementType = getMemoryType(type.getElementType());
+  }
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamicSizes;
+  for (Attribute dim : dims) {
+    std::optional<int64_t> size = getStaticSize(dim);
+    shape.push_back(size.value_or(ShapedType::kDynamic));
+    if (!size)
+      dynamicSizes.push_back(getSize(dim));
+  }
+  Value buffer = allocate(MemRefType::get(shape, elementType), dynamicSizes);
+  bind(tensor, buffer);
+  return buffer;
+}
+
+Value PlanBuilder::getOffsetsInput(StringRef dim) {
+  for (BlockArgument argument : kernel.getArguments()) {
+    auto dims = cast<NamedTensorType>(argument.getType()).getDims();
+    if (dims.size() != 1)
+      continue;
+    auto offsets = dyn_cast<OffsetsDimAttr>(dims.front());
+    if (offsets && offsets.getOf() == dim)
+      return buffers.lookup(argument);
+  }
+  return {};
+}
+
+Value PlanBuilder::getNumRows(StringRef dim) {
+  Value offsets = getSize(OffsetsDimAttr::get(kernel.getContext(), dim));
+  return math().add(offsets, -1);
+}
+
+Value PlanBuilder::getOffsets(Attribute raggedDim) {
+  if (auto named = dyn_cast<NamedDimAttr>(raggedDim))
+    return getOffsetsInput(named.getName());
+  auto pooled = cast<PooledDimAttr>(raggedDim);
+  if (pooled.isDeclared())
+    return getOffsetsInput(pooled.getCount().getValue());
+  if (Value known = pooledOffsets.lookup(pooled))
+    return known;
+  return pooledOffsets[pooled] = computePooledOffsets(pooled);
+}
+
+/// A program of one point sums the windows of the rows before each row.
+Value PlanBuilder::computePooledOffsets(PooledDimAttr pooled) {
+  auto tokens = NamedDimAttr::get(kernel.getContext(), pooled.getBase(),
+                                  /*ragged=*/true);
+  Type type = builder.getI32Type();
+  Value buffer = allocate(
+      MemRefType::get({ShapedType::kDynamic}, type),
+      getSize(OffsetsDimAttr::get(kernel.getContext(), pooled.getBase())));
+  ProgramBuilder program(*this, "offsets", nsatile::ScheduleAttr());
+  OpBuilder &inner = program.getBuilder();
+  IndexMath m = program.math();
+  Value argument = program.import(buffer);
+  Value rows = program.import(getNumRows(pooled.getBase()));
+  auto store = [&](Value offset, Value row) {
+    Value stored = arith::IndexCastOp::create(inner, getLoc(), type, offset);
+    memref::StoreOp::create(inner, getLoc(), stored, argument, ValueRange{row});
+  };
+  store(m.constant(0), m.constant(0));
+  scf::ForOp::create(
+      inner, getLoc(), m.constant(0), rows, m.constant(1), m.constant(0),
+      [&](OpBuilder &, Location, Value row, ValueRange carried) {
+        Value windows =
+            getNumWindows(m, pooled, program.getRow(tokens, row).size);
+        Value next = m.add(carried[0], windows);
+        store(next, m.add(row, 1));
+        scf::YieldOp::create(inner, getLoc(), next);
+      });
+  Value one = math().constant(1);
+  program.launch(one, one, one);
+  return buffer;
+}
+
+std::string PlanBuilder::nameProgram(StringRef what) {
+  return (kernel.getSymName() + "_" + what + "_" + Twine(programs++)).str();
+}
+
+nsatile::ProgramOp PlanBuilder::createProgram(StringRef what,
+                                              nsatile::ScheduleAttr schedule) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(plan);
+  OperationState state(getLoc(), nsatile::ProgramOp::getOperationName());
+  state.addAttribute(nsatile::ProgramOp::getSymNameAttrName(state.name),
+                     builder.getStringAttr(nameProgram(what)));
+  state.addAttribute(
+      nsatile::ProgramOp::getFunctionTypeAttrName(state.name),
+      TypeAttr::get(builder.getFunctionType(TypeRange(), TypeRange())));
+  if (schedule)
+    state.addAttribute(nsatile::ProgramOp::getScheduleAttrName(state.name),
+                       schedule);
+  state.addRegion()->emplaceBlock();
+  return cast<nsatile::ProgramOp>(builder.create(state));
+}
+
+void PlanBuilder::finish() { nsatile::ReturnOp::create(builder, getLoc()); }
+
+//===----------------------------------------------------------------------===//
+// ProgramBuilder
+//===----------------------------------------------------------------------===//
+
+ProgramBuilder::ProgramBuilder(PlanBuilder &plan, StringRef what,
+                               nsatile::ScheduleAttr schedule)
+    : plan(plan), program(plan.createProgram(what, schedule)),
+      builder(program.getBody()) {}
+
+Value ProgramBuilder::import(Value planValue) {
+  Value &argument = arguments[planValue];
+  if (!argument)
+    argument = program.getBody().addArgument(planValue.getType(), getLoc());
+  return argument;
+}
+
+Value ProgramBuilder::getSize(Attribute dim) {
+  if (std::optional<int64_t> size = plan.getStaticSize(dim))
+    return math().constant(*size);
+  return import(plan.getSize(dim));
+}
+
+Value ProgramBuilder::programId(int64_t axis) {
+  return nsatile::ProgramIdOp::create(builder, getLoc(), axis);
+}
+
+ProgramBuilder::Row ProgramBuilder::getRow(Attribute dim, Value batchRow) {
+  auto named = dyn_cast<NamedDimAttr>(dim);
+  auto pooled = dyn_cast<PooledDimAttr>(dim);
+  if (!(named && named.getRagged()) && !(pooled && pooled.getRagged()))
+    return {math().constant(0), getSize(dim)};
+  Value offsets = import(plan.getOffsets(dim));
+  auto load = [&](Value index) -> Value {
+    Value offset =
+        memref::LoadOp::create(builder, getLoc(), offsets, ValueRange{index});
+    return arith::IndexCastOp::create(builder, getLoc(), builder.getIndexType(),
+                                      offset);
+  };
+  Value start = load(batchRow);
+  Value end = load(math().add(batchRow, 1));
+  return {start, math().sub(end, start)};
+}
+
+void ProgramBuilder::launch(Value x, Value y, Value z) {
+  nsatile::ReturnOp::create(builder, getLoc());
+  SmallVector<Value> operands;
+  SmallVector<Type> types;
+  for (auto [planValue, argument] : arguments) {
+    operands.push_back(planValue);
+    types.push_back(argument.getType());
+  }
+  program.setFunctionType(builder.getFunctionType(types, TypeRange()));
+  nsatile::LaunchOp::create(plan.getBuilder(), getLoc(), program.getSymName(),
+                            x, y, z, operands);
+}

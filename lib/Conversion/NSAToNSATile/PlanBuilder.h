@@ -1,0 +1,120 @@
+//===- PlanBuilder.h - Launch plans and programs under way ------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_PLANBUILDER_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_PLANBUILDER_H
+
+#include "IndexMath.h"
+#include "NSA/IR/NSAOps.h"
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+#include <optional>
+
+namespace nsacc {
+
+/// Number of windows of computed pooled keys over `tokens` tokens.
+mlir::Value getNumWindows(const IndexMath &math, nsa::PooledDimAttr pooled,
+                          mlir::Value tokens);
+
+/// The launch plan of one kernel while programs are added to it. Buffers stand
+/// for tensors of the kernel: inputs, results, and what was materialized.
+class PlanBuilder {
+public:
+  PlanBuilder(nsa::KernelOp kernel, mlir::OpBuilder builder);
+
+  nsa::KernelOp getKernel() { return kernel; }
+  mlir::Location getLoc() { return kernel.getLoc(); }
+  mlir::OpBuilder &getBuilder() { return builder; }
+
+  /// The size of a dimension that the kernel was specialized for.
+  std::optional<int64_t> getStaticSize(mlir::Attribute dim);
+  /// The size of a dimension in the plan; for ragged ones the packed size, for
+  /// pooled ragged ones an upper bound of it.
+  mlir::Value getSize(mlir::Attribute dim);
+
+  bool isMaterialized(mlir::Value tensor) { return buffers.count(tensor); }
+  /// The buffer of an input or a materialized tensor, in the plan.
+  mlir::Value getBuffer(mlir::Value tensor) { return buffers.lookup(tensor); }
+  /// The buffer of a result.
+  mlir::Value getResultBuffer(unsigned index);
+  /// Lets `tensor` be what stands in `buffer`.
+  void bind(mlir::Value tensor, mlir::Value buffer);
+  /// Workspace for a tensor or for the indices of a selection.
+  mlir::Value allocate(mlir::Value tensor);
+  /// Workspace of the given type, whose dynamic sizes stand in `sizes`.
+  mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);
+
+  /// The offsets input of a ragged dimension; null for others.
+  mlir::Value getOffsetsInput(llvm::StringRef dim);
+  /// Offsets of the batch rows in a ragged dimension, also of pooled keys.
+  mlir::Value getOffsets(mlir::Attribute raggedDim);
+  /// Number of batch rows of a ragged dimension of tokens.
+  mlir::Value getNumRows(llvm::StringRef dim);
+  /// Arithmetic at the end of the plan.
+  IndexMath math() { return IndexMath(builder, getLoc()); }
+
+  /// Ends the plan.
+  void finish();
+
+  /// A name for the next program: "nsa_pool_0".
+  std::string nameProgram(llvm::StringRef what);
+  /// Programs stand in front of the plan.
+  nsatile::ProgramOp createProgram(llvm::StringRef what,
+                                   nsatile::ScheduleAttr schedule);
+
+private:
+  mlir::MemRefType getInputType(nsa::NamedTensorType type);
+  mlir::Value computeSize(mlir::Attribute dim);
+  mlir::Value computePooledSize(nsa::PooledDimAttr pooled);
+  mlir::Value computePooledOffsets(nsa::PooledDimAttr pooled);
+
+  nsa::KernelOp kernel;
+  mlir::OpBuilder builder;
+  nsatile::PlanOp plan;
+  llvm::MapVector<mlir::Value, mlir::Value> buffers;
+  llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
+  unsigned programs = 0;
+};
+
+/// One program while it is written. Arguments appear as they are asked for.
+class ProgramBuilder {
+public:
+  ProgramBuilder(PlanBuilder &plan, llvm::StringRef what,
+                 nsatile::ScheduleAttr schedule);
+
+  PlanBuilder &getPlan() { return plan; }
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Location getLoc() { return plan.getLoc(); }
+
+  /// The program's argument for a value of the plan.
+  mlir::Value import(mlir::Value planValue);
+  mlir::Value getBuffer(mlir::Value tensor) {
+    return import(plan.getBuffer(tensor));
+  }
+  /// The size of a dimension; not for ragged ones, see getRow.
+  mlir::Value getSize(mlir::Attribute dim);
+
+  /// The tokens of one batch row of a ragged dimension (or of pooled keys over
+  /// one): first packed index and number.
+  struct Row {
+    mlir::Value start, size;
+  };
+  Row getRow(mlir::Attribute dim, mlir::Value batchRow);
+
+  /// Arithmetic at the insertion point.
+  IndexMath math() { return IndexMath(builder, getLoc()); }
+  mlir::Value programId(int64_t axis);
+
+  /// Ends the program and launches it.
+  void launch(mlir::Value x, mlir::Value y, mlir::Value z);
+
+private:
+  PlanBuilder &plan;
+  nsatile::ProgramOp program;
+  mlir::OpBuilder builder;
+  llvm::MapVector<mlir::Value, mlir::Value> arguments;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_PLANBUILDER_H

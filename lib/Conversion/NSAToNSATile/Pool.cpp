@@ -1,0 +1,202 @@
+//===- Pool.cpp - Programs that pool keys and values ----------------------===//
+
+#include "QueryProgram.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+/// Windows that one program pools.
+static constexpr int64_t kWindows = 16;
+
+namespace {
+
+/// A tile of windows (rows) times channels (columns).
+class Pooling {
+public:
+  Pooling(ProgramBuilder &program, PoolOp op, int64_t channels)
+      : program(program), builder(program.getBuilder()), loc(program.getLoc()),
+        op(op), math(builder, loc, kWindows, channels),
+        input(cast<NamedTensorType>(op.getInput().getType())),
+        result(cast<NamedTensorType>(op.getResult().getType())),
+        pooled(
+            cast<PooledDimAttr>(result.getDims()[input.isRagged() ? 0 : 1])) {}
+
+  void build();
+
+private:
+  /// Token `offset` of every window, as f32; zeros outside of the sequence.
+  Tile loadTokens(Value offset);
+  /// Whether token `offset` of each window exists.
+  Tile isInside(Value offset);
+  Tile getWeight(Value offset);
+  Tile finish(Tile sum);
+  bool isPartial() { return pooled.getTail() == Tail::Average; }
+
+  ProgramBuilder &program;
+  OpBuilder &builder;
+  Location loc;
+  PoolOp op;
+  TileMath math;
+  NamedTensorType input, result;
+  PooledDimAttr pooled;
+  Value batchRow, head, firstWindow;
+  ProgramBuilder::Row tokens, windows;
+};
+
+} // namespace
+
+Tile Pooling::loadTokens(Value offset) {
+  IndexMath m = program.math();
+  Value first = m.add(m.mul(firstWindow, pooled.getStride()),
+                      m.add(offset, pooled.getFirstStart()));
+  SmallVector<Value> offsets;
+  if (!input.isRagged())
+    offsets.push_back(batchRow);
+  int64_t sequence = offsets.size();
+  offsets.append({m.add(tokens.start, first), head, m.constant(0)});
+  SmallVector<Value> limits = {m.add(tokens.start, tokens.size),
+                               m.constant(math.getColumns())};
+  auto type = cast<RankedTensorType>(
+      math.getType(Spread::Matrix, input.getElementType()));
+  Value loaded = nsatile::LoadOp::create(
+      builder, loc, type, program.getBuffer(op.getInput()), offsets, limits,
+      ArrayRef<int64_t>{sequence, sequence + 2},
+      builder.getDenseI64ArrayAttr({pooled.getStride(), 1}));
+  Tile tile = {widen(builder, loc, loaded, input), Spread::Matrix};
+  if (!input.isRagged() || pooled.getFirstStart() == 0)
+    return tile;
+  // Packed rows have the row before them where the zeros on the left should be.
+  return math.select(isInside(offset), tile,
+                     {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+}
+
+Tile Pooling::isInside(Value offset) {
+  IndexMath m = program.math();
+  auto rows =
+      cast<RankedTensorType>(math.getType(Spread::Row, builder.getIndexType()));
+  Tile window = {nsatile::IotaOp::create(builder, loc, rows, firstWindow),
+                 Spread::Row};
+  Tile start = math.apply<arith::MulIOp>(
+      window, {m.constant(pooled.getStride()), Spread::Scalar});
+  Tile token = math.apply<arith::AddIOp>(
+      start, {m.add(offset, pooled.getFirstStart()), Spread::Scalar});
+  auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Tile {
+    return {arith::CmpIOp::create(builder, loc, predicate, token.value,
+                                  math.toRow({bound, Spread::Scalar})),
+            Spread::Row};
+  };
+  return math.apply<arith::AndIOp>(
+      compare(arith::CmpIPredicate::slt, tokens.size),
+      compare(arith::CmpIPredicate::sge, m.constant(0)));
+}
+
+Tile Pooling::getWeight(Value offset) {
+  auto type = cast<NamedTensorType>(op.getWeights().getType());
+  SmallVector<Value> indices;
+  if (type.getRank() == 2)
+    indices.push_back(head);
+  indices.push_back(offset);
+  Value weight = memref::LoadOp::create(
+      builder, loc, program.getBuffer(op.getWeights()), indices);
+  if (!type.getElementType().isF32())
+    weight = arith::ExtFOp::create(builder, loc, builder.getF32Type(), weight);
+  return {weight, Spread::Scalar};
+}
+
+/// The mean divides by the tokens that are there, or by the length.
+Tile Pooling::finish(Tile sum) {
+  if (op.getKind() != PoolKind::Mean)
+    return sum;
+  if (!isPartial())
+    return math.apply<arith::DivFOp>(
+        sum, {math.constant(Spread::Scalar, pooled.getLen()), Spread::Scalar});
+  IndexMath m = program.math();
+  auto rows =
+      cast<RankedTensorType>(math.getType(Spread::Row, builder.getIndexType()));
+  Tile window = {nsatile::IotaOp::create(builder, loc, rows, firstWindow),
+                 Spread::Row};
+  Tile start = math.apply<arith::MulIOp>(
+      window, {m.constant(pooled.getStride()), Spread::Scalar});
+  Tile left = math.apply<arith::SubIOp>({tokens.size, Spread::Scalar}, start);
+  left = math.apply<arith::MinSIOp>(
+      left, {m.constant(pooled.getLen()), Spread::Scalar});
+  left = math.apply<arith::MaxSIOp>(left, {m.constant(1), Spread::Scalar});
+  Value integers = arith::IndexCastOp::create(
+      builder, loc, math.getType(Spread::Row, builder.getI64Type()),
+      left.value);
+  Tile count = {arith::SIToFPOp::create(
+                    builder, loc,
+                    math.getType(Spread::Row, builder.getF32Type()), integers),
+                Spread::Row};
+  return math.apply<arith::DivFOp>(sum, count);
+}
+
+void Pooling::build() {
+  IndexMath m = program.math();
+  head = program.programId(1);
+  batchRow = program.programId(2);
+  firstWindow = m.mul(program.programId(0), kWindows);
+  Attribute sequence = input.getDims()[input.isRagged() ? 0 : 1];
+  tokens = program.getRow(sequence, batchRow);
+  windows = program.getRow(pooled, batchRow);
+
+  bool isMax = op.getKind() == PoolKind::Max;
+  double start = isMax ? -std::numeric_limits<double>::infinity() : 0.0;
+  auto body = [&](OpBuilder &, Location, Value offset, ValueRange carried) {
+    Tile so_far = {carried[0], Spread::Matrix};
+    Tile token = loadTokens(offset);
+    if (op.getKind() == PoolKind::Weighted)
+      token = math.apply<arith::MulFOp>(token, getWeight(offset));
+    if (isMax && isPartial())
+      token =
+          math.select(isInside(offset), token,
+                      {math.constant(Spread::Scalar, start), Spread::Scalar});
+    Tile next = isMax ? math.apply<arith::MaximumFOp>(so_far, token)
+                      : math.apply<arith::AddFOp>(so_far, token);
+    scf::YieldOp::create(builder, loc, next.value);
+  };
+  auto loop = scf::ForOp::create(builder, loc, m.constant(0),
+                                 m.constant(pooled.getLen()), m.constant(1),
+                                 math.constant(Spread::Matrix, start), body);
+  Value value = finish({loop.getResult(0), Spread::Matrix}).value;
+  if (!result.getElementType().isF32())
+    value = arith::TruncFOp::create(
+        builder, loc, math.getType(Spread::Matrix, result.getElementType()),
+        value);
+
+  SmallVector<Value> offsets;
+  if (!input.isRagged())
+    offsets.push_back(batchRow);
+  int64_t sequenceDim = offsets.size();
+  offsets.append({m.add(windows.start, firstWindow), head, m.constant(0)});
+  SmallVector<Value> limits = {m.add(windows.start, windows.size),
+                               m.constant(math.getColumns())};
+  nsatile::StoreOp::create(builder, loc, value,
+                           program.getBuffer(op.getResult()), offsets, limits,
+                           ArrayRef<int64_t>{sequenceDim, sequenceDim + 2});
+}
+
+LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {
+  auto type = cast<NamedTensorType>(op.getInput().getType());
+  std::optional<int64_t> channels = plan.getStaticSize(type.getDims().back());
+  if (!channels)
+    return op.emitError("needs the size of dimension '")
+           << toString(type.getDims().back()) << "' to be compiled";
+  ProgramBuilder program(plan, "pool", nsatile::ScheduleAttr());
+  Pooling(program, op, *channels).build();
+
+  IndexMath m = plan.math();
+  auto result = cast<NamedTensorType>(op.getResult().getType());
+  bool ragged = type.isRagged();
+  Attribute sequence = result.getDims()[ragged ? 0 : 1];
+  Value rows = ragged ? plan.getNumRows(cast<PooledDimAttr>(sequence).getBase())
+                      : plan.getSize(type.getDims().front());
+  program.launch(m.ceilDiv(plan.getSize(sequence), kWindows),
+                 plan.getSize(type.getDims()[ragged ? 1 : 2]), rows);
+  return success();
+}

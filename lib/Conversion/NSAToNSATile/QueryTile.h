@@ -1,0 +1,55 @@
+//===- QueryTile.h - The queries that one program works on ------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H
+
+#include "ScalarTiler.h"
+
+namespace nsacc {
+
+/// The dimensions that a query tile runs over: [B, T, HQ] or [ragged T, HQ].
+/// `batch` is null for ragged queries.
+struct QueryDims {
+  mlir::Attribute batch, token, head;
+
+  static QueryDims get(nsa::NamedTensorType query);
+  bool operator==(const QueryDims &other) const = default;
+};
+
+/// `tokens` neighbouring query tokens of one batch row times the query heads of
+/// one key head. Row r is token r / group, head r % group of the tile.
+struct QueryTile {
+  QueryDims dims;
+  int64_t tokens = 1, group = 1;
+  mlir::Value batchRow, keyHead;
+  /// Index of the first token in its batch row, and the row's length.
+  mlir::Value firstToken, numTokens;
+  /// Where the batch row starts in packed tensors; 0 for dense ones.
+  mlir::Value rowStart;
+  /// For each row of the tile: token index in the batch row, query head.
+  mlir::Value tokenOfRow, headOfRow;
+
+  int64_t getRows() const { return tokens * group; }
+};
+
+/// The tile of the current program: token tiles along x, key heads along y,
+/// batch rows along z.
+QueryTile createQueryTile(ProgramBuilder &program, const QueryDims &dims,
+                          int64_t tokens, int64_t group);
+
+/// The elements of a tensor that belong to the tile, as computed with (f32,
+/// index or i1). Dimensions beyond batch, token and head become columns.
+Tile loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
+                   mlir::Value tensor, TileMath &math);
+/// The same as stored, for tensors with batch, token, head and channels.
+mlir::Value loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
+                            mlir::Value tensor, int64_t channels);
+
+/// Stores a tile of a tensor of type `type`, converted to its element type.
+void storeQueryTile(ProgramBuilder &program, const QueryTile &tile, Tile value,
+                    nsa::NamedTensorType type, mlir::Value buffer,
+                    TileMath &math);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H

@@ -1,0 +1,208 @@
+//===- ScalarTiler.cpp - From scalar code to code over tiles --------------===//
+
+#include "ScalarTiler.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+Spread nsacc::join(Spread lhs, Spread rhs) {
+  if (lhs == rhs || rhs == Spread::Scalar)
+    return lhs;
+  return lhs == Spread::Scalar ? rhs : Spread::Matrix;
+}
+
+Value nsacc::widen(OpBuilder &builder, Location loc, Value value,
+                   NamedTensorType type) {
+  auto as = [&](Type elementType) -> Type {
+    return cast<RankedTensorType>(value.getType()).clone(elementType);
+  };
+  Type elementType = type.getElementType();
+  if (elementType.isF32())
+    return value;
+  if (isa<FloatType>(elementType))
+    return arith::ExtFOp::create(builder, loc, as(builder.getF32Type()), value);
+  if (elementType.isInteger(1)) {
+    Value zero = arith::ConstantOp::create(
+        builder, loc, builder.getZeroAttr(value.getType()));
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, value,
+                                 zero);
+  }
+  return arith::IndexCastOp::create(builder, loc, as(builder.getIndexType()),
+                                    value);
+}
+
+//===----------------------------------------------------------------------===//
+// TileMath
+//===----------------------------------------------------------------------===//
+
+Type TileMath::getType(Spread spread, Type elementType) {
+  switch (spread) {
+  case Spread::Scalar:
+    return elementType;
+  case Spread::Row:
+    return RankedTensorType::get({rows}, elementType);
+  case Spread::Column:
+    return RankedTensorType::get({columns}, elementType);
+  case Spread::Matrix:
+    return RankedTensorType::get({rows, columns}, elementType);
+  }
+  llvm_unreachable("unknown spread");
+}
+
+Value TileMath::spreadTo(Tile tile, Spread spread) {
+  if (tile.spread == spread)
+    return tile.value;
+  Type elementType = getElementTypeOrSelf(tile.value.getType());
+  auto type = cast<RankedTensorType>(getType(spread, elementType));
+  if (tile.spread == Spread::Scalar)
+    return tensor::SplatOp::create(builder, loc, tile.value, type);
+  assert(spread == Spread::Matrix && "rows don't become columns");
+  int64_t missing = tile.spread == Spread::Row ? 1 : 0;
+  return nsatile::BroadcastOp::create(builder, loc, type, tile.value,
+                                      ArrayRef<int64_t>{missing});
+}
+
+Value TileMath::constant(Spread spread, double value) {
+  TypedAttr attr = builder.getF32FloatAttr(value);
+  if (auto type =
+          dyn_cast<RankedTensorType>(getType(spread, builder.getF32Type())))
+    attr = DenseElementsAttr::get(type, cast<Attribute>(attr));
+  return arith::ConstantOp::create(builder, loc, attr);
+}
+
+Tile TileMath::integer(Type type, int64_t value) {
+  return {arith::ConstantOp::create(builder, loc,
+                                    builder.getIntegerAttr(type, value)),
+          Spread::Scalar};
+}
+
+Tile TileMath::compare(arith::CmpIPredicate predicate, Tile lhs, Tile rhs) {
+  Spread spread = join(lhs.spread, rhs.spread);
+  return {arith::CmpIOp::create(builder, loc, predicate, spreadTo(lhs, spread),
+                                spreadTo(rhs, spread)),
+          spread};
+}
+
+Tile TileMath::compare(arith::CmpFPredicate predicate, Tile lhs, Tile rhs) {
+  Spread spread = join(lhs.spread, rhs.spread);
+  return {arith::CmpFOp::create(builder, loc, predicate, spreadTo(lhs, spread),
+                                spreadTo(rhs, spread)),
+          spread};
+}
+
+Tile TileMath::select(Tile condition, Tile yes, Tile no) {
+  Spread spread = join(condition.spread, join(yes.spread, no.spread));
+  return {arith::SelectOp::create(builder, loc, spreadTo(condition, spread),
+                                  spreadTo(yes, spread), spreadTo(no, spread)),
+          spread};
+}
+
+Tile TileMath::applyLike(Operation *op, ArrayRef<Tile> operands) {
+  Spread spread = Spread::Scalar;
+  for (Tile operand : operands)
+    spread = join(spread, operand.spread);
+  OperationState state(loc, op->getName());
+  for (Tile operand : operands)
+    state.addOperands(spreadTo(operand, spread));
+  state.addTypes(getType(spread, op->getResult(0).getType()));
+  state.addAttributes(op->getAttrs());
+  return {builder.create(state)->getResult(0), spread};
+}
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class RegionTiler {
+public:
+  RegionTiler(TileMath &math, const ScalarContext &context)
+      : math(math), builder(math.getBuilder()), loc(math.getLoc()),
+        context(context) {}
+
+  Tile run(Region &region, ArrayRef<Tile> arguments) {
+    for (auto [argument, tile] :
+         llvm::zip_equal(region.getArguments(), arguments))
+      tiles[argument] = tile;
+    for (Operation &op : region.front().without_terminator())
+      tiles[op.getResult(0)] = visit(&op);
+    return tiles.lookup(
+        cast<YieldOp>(region.front().getTerminator()).getValue());
+  }
+
+private:
+  Tile visit(Operation *op) {
+    if (auto read = dyn_cast<TableReadOp>(op))
+      return visitRead(read);
+    if (auto dim = dyn_cast<DimOp>(op))
+      return {visitDim(dim), Spread::Scalar};
+    if (op->hasTrait<OpTrait::ConstantLike>())
+      return {builder.clone(*op)->getResult(0), Spread::Scalar};
+    SmallVector<Tile> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(tiles.lookup(operand));
+    return math.applyLike(op, operands);
+  }
+
+  /// The length of the batch row for a ragged dimension.
+  Value visitDim(DimOp op) {
+    MLIRContext *ctx = op.getContext();
+    auto ragged = NamedDimAttr::get(ctx, op.getDim(), /*ragged=*/true);
+    if (context.program.getPlan().getOffsetsInput(op.getDim()))
+      return context.program.getRow(ragged, context.batchRow).size;
+    return context.program.getSize(
+        NamedDimAttr::get(ctx, op.getDim(), /*ragged=*/false));
+  }
+
+  Tile visitRead(TableReadOp op) {
+    auto type = cast<NamedTensorType>(op.getTable().getType());
+    Spread spread = Spread::Scalar;
+    SmallVector<Tile> indices;
+    for (auto [dim, operand] :
+         llvm::zip_equal(type.getDims(), op.getIndices())) {
+      Tile index = tiles.lookup(operand);
+      auto named = dyn_cast<NamedDimAttr>(dim);
+      if (named && named.getRagged())
+        index = math.apply<arith::AddIOp>(
+            index, {context.program.getRow(dim, context.batchRow).start,
+                    Spread::Scalar});
+      spread = join(spread, index.spread);
+      indices.push_back(index);
+    }
+    Value buffer = context.program.getBuffer(op.getTable());
+    Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
+    // A scalar reads like a tile of one element: clamped to the table.
+    bool isScalar = spread == Spread::Scalar;
+    TileMath single(builder, loc, 1, 1);
+    TileMath &shape = isScalar ? single : math;
+    Spread read = isScalar ? Spread::Row : spread;
+    SmallVector<Value> operands;
+    for (Tile index : indices)
+      operands.push_back(shape.spreadTo(index, read));
+    Value value = nsatile::GatherOp::create(
+        builder, loc, shape.getType(read, elementType), buffer, operands);
+    value = widen(builder, loc, value, type);
+    if (isScalar)
+      value = tensor::ExtractOp::create(
+          builder, loc, value, ValueRange{IndexMath(builder, loc).constant(0)});
+    return {value, spread};
+  }
+
+  TileMath &math;
+  OpBuilder &builder;
+  Location loc;
+  const ScalarContext &context;
+  DenseMap<Value, Tile> tiles;
+};
+
+} // namespace
+
+Tile nsacc::tileRegion(Region &region, ArrayRef<Tile> arguments, TileMath &math,
+                       const ScalarContext &context) {
+  return RegionTiler(math, context).run(region, arguments);
+}

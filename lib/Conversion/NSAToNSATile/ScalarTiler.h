@@ -1,0 +1,90 @@
+//===- ScalarTiler.h - From scalar code to code over tiles ------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCALARTILER_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_SCALARTILER_H
+
+#include "PlanBuilder.h"
+
+namespace nsacc {
+
+/// Over what a value of a tile varies: rows are queries, columns keys or
+/// channels.
+enum class Spread { Scalar, Row, Column, Matrix };
+
+/// The least spread that holds both.
+Spread join(Spread lhs, Spread rhs);
+
+/// A value of a tile: a scalar, tensor<R>, tensor<C> or tensor<RxC>.
+struct Tile {
+  mlir::Value value;
+  Spread spread = Spread::Scalar;
+};
+
+/// Tiles of `rows` x `columns`, and elementwise code over them.
+class TileMath {
+public:
+  TileMath(mlir::OpBuilder &builder, mlir::Location loc, int64_t rows,
+           int64_t columns)
+      : builder(builder), loc(loc), rows(rows), columns(columns) {}
+
+  int64_t getRows() const { return rows; }
+  int64_t getColumns() const { return columns; }
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Location getLoc() { return loc; }
+
+  mlir::Type getType(Spread spread, mlir::Type elementType);
+  /// The value repeated to a wider spread.
+  mlir::Value spreadTo(Tile tile, Spread spread);
+  mlir::Value toMatrix(Tile tile) { return spreadTo(tile, Spread::Matrix); }
+  mlir::Value toRow(Tile tile) { return spreadTo(tile, Spread::Row); }
+
+  mlir::Value constant(Spread spread, double value);
+  /// A scalar of an integer or index type.
+  Tile integer(mlir::Type type, int64_t value);
+
+  /// `OpTy` over tiles brought to their join.
+  template <typename OpTy> Tile apply(Tile lhs, Tile rhs) {
+    Spread spread = join(lhs.spread, rhs.spread);
+    return {OpTy::create(builder, loc, spreadTo(lhs, spread),
+                         spreadTo(rhs, spread)),
+            spread};
+  }
+  Tile compare(mlir::arith::CmpIPredicate predicate, Tile lhs, Tile rhs);
+  Tile compare(mlir::arith::CmpFPredicate predicate, Tile lhs, Tile rhs);
+  Tile select(Tile condition, Tile yes, Tile no);
+  /// A conversion of all elements.
+  template <typename OpTy> Tile convert(Tile tile, mlir::Type elementType) {
+    return {OpTy::create(builder, loc, getType(tile.spread, elementType),
+                         tile.value),
+            tile.spread};
+  }
+
+  /// The same scalar op over tiles: `op` with its operands replaced.
+  Tile applyLike(mlir::Operation *op, llvm::ArrayRef<Tile> operands);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  int64_t rows, columns;
+};
+
+/// A tile of elements of a tensor of type `type`, from what stands in memory to
+/// what scalar code computes with.
+mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
+                  mlir::Value value, nsa::NamedTensorType type);
+
+/// Where scalar code runs: what its tables and sizes mean.
+struct ScalarContext {
+  ProgramBuilder &program;
+  /// The current batch row, for ragged tables and sizes.
+  mlir::Value batchRow;
+};
+
+/// Runs a region of scalar code over tiles. What depends on rows alone is
+/// computed once a row, what depends on neither once a tile.
+Tile tileRegion(mlir::Region &region, llvm::ArrayRef<Tile> arguments,
+                TileMath &math, const ScalarContext &context);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_SCALARTILER_H
