@@ -9,7 +9,7 @@ from checks.tree import Problem, files, line_of, name, read
 
 _BASE = {"Support", "Runtime"}
 _MIDDLE = _BASE | {"dialects"}
-_BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter"}
+_BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter", "Conversion"}
 _FRONT = _BACK | {"Pipelines"}
 
 # Folder -> what it may use besides itself.
@@ -20,6 +20,7 @@ ALLOWED: dict[str, set[str]] = {
     "Signature": _MIDDLE,
     "Frontend": _MIDDLE | {"Signature"},
     "Interpreter": _MIDDLE | {"Signature"},
+    "Conversion": _MIDDLE,
     "Pipelines": _BACK,
     "CAPI": _FRONT,
     "tools": _FRONT | {"CAPI"},
