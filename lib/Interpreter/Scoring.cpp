@@ -158,6 +158,9 @@ static double dot(const double *x, const double *y, int64_t size) {
 
 /// s = scale · q·k
 void RowScorer::findScores(int64_t row, const Position &position) {
+  scores.resize(visible.size());
+  if (visible.empty())
+    return;
   int64_t depth = scoring.depth;
   const double *query = scoring.query->reals.data() +
                         (row * scoring.queryHeads + position.h) * depth;
@@ -167,7 +170,6 @@ void RowScorer::findScores(int64_t row, const Position &position) {
        scoring.getKeyHead(position.h)) *
           depth;
   double scale = scoring.scale[position.b];
-  scores.resize(visible.size());
   for (auto [s, j] : llvm::zip_equal(scores, visible))
     s = scale * dot(query, keyRow + j * scoring.keyHeads * depth, depth);
 }
