@@ -1,4 +1,5 @@
 import os
+import sys
 
 import lit.formats
 import lit.util
@@ -14,5 +15,8 @@ config.environment["PATH"] = os.path.pathsep.join(
     [config.nsacc_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
 )
 config.substitutions.append(("%examples", config.nsacc_source_root + "/examples"))
+config.substitutions.append(("%source", config.nsacc_source_root))
+config.substitutions.append(("%mlir-include", config.mlir_include_dirs.split(";")[0]))
+config.substitutions.append(("%python", sys.executable))
 if config.nsacc_sanitize:
     config.available_features.add("sanitizer")

@@ -157,7 +157,7 @@ Bound KernelGen::generatePooled(const ast::CallExpr *call) {
   std::optional<int64_t> offset = 0, memory = 0;
   if (const ast::Expr *expr = (*arguments)[3])
     offset =
-        evaluateInt(expr, "the offset", std::numeric_limits<int32_t>::min());
+        evaluateInt(expr, "the offset", -std::numeric_limits<int32_t>::max());
   if (const ast::Expr *expr = (*arguments)[4])
     memory = evaluateInt(expr, "the number of memory tokens", 0);
   if (!offset || !memory || !getSequence(input, x, "what holds pooled keys"))

@@ -74,6 +74,16 @@ KernelGen::evaluateForced(const ast::CallExpr *call, int64_t top) {
       return std::nullopt;
     (part.last ? forced.last : forced.first) = *count;
   }
+  int64_t all = top + forced.first + forced.last;
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (forced.plus && all > most) {
+    problems
+        .error(join(clause->keyword, clause->forced.back().range),
+               "a row selects at most " + Twine(most) + " blocks, found " +
+                   Twine(all) + " with those added by 'plus'")
+        .note("add fewer blocks, or give a smaller top");
+    return std::nullopt;
+  }
   if (forced.plus || forced.first + forced.last <= top)
     return forced;
   Problem &problem = problems.error(

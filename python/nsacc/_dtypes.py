@@ -21,23 +21,31 @@ TORCH = {"bool": "bool", "i32": "int32", "i64": "int64", "f16": "float16", "bf16
 _BY_LONG_NAME = {long: short for short, long in TORCH.items()}
 
 
-def bfloat16() -> np.dtype | None:
+def bfloat16() -> np.dtype[Any] | None:
     """The dtype of ml_dtypes, where that is installed."""
     try:
-        import ml_dtypes
+        import ml_dtypes  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         return None
-    return np.dtype(ml_dtypes.bfloat16)
+    dtype: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+    return dtype
 
 
 def spell(dtype: Any) -> str:
     """The name in programs of a name, a NumPy dtype or scalar type, or a torch dtype."""
-    if not isinstance(dtype, str):
-        text = str(dtype)
-        dtype = text[len("torch."):] if text.startswith("torch.") else np.dtype(dtype).name
-    return _BY_LONG_NAME.get(dtype, dtype)
+    if isinstance(dtype, str):
+        name = dtype
+    elif is_torch_dtype(dtype):
+        name = str(dtype).removeprefix("torch.")
+    else:
+        name = np.dtype(dtype).name
+    return _BY_LONG_NAME.get(name, name)
 
 
 def is_dtype(value: Any) -> bool:
-    return (isinstance(value, (np.dtype, type))
-            or f"{type(value).__module__}.{type(value).__qualname__}" == "torch.dtype")
+    return isinstance(value, (np.dtype, type)) or is_torch_dtype(value)
+
+
+def is_torch_dtype(value: Any) -> bool:
+    # Not by isinstance, which would import torch.
+    return f"{type(value).__module__}.{type(value).__qualname__}" == "torch.dtype"

@@ -41,7 +41,9 @@ def _as_bfloat16(bits: np.ndarray) -> np.ndarray:
 
 def make_tuple(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     """A named tuple; names that Python can't have become positions."""
-    fields = namedtuple("Results", names, rename=True)
+    make_class: Any = namedtuple
+    fields = make_class("Results", names, rename=True)
     # Its class can't be found by name, so pickles carry what it was made from.
     fields.__reduce__ = lambda self: (make_tuple, (names, tuple(self)))
-    return fields(*values)
+    results: tuple[Any, ...] = fields(*values)
+    return results

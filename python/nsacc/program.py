@@ -138,7 +138,7 @@ class Program:
         return (f"<nsacc.Program {self.kernel}{f'<{params}>' if params else ''}{self.signature} "
                 f"target={self.target!r}>")
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, self._arguments
 
     def _bind(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:

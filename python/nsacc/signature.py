@@ -83,7 +83,7 @@ class Signature(inspect.Signature):
              for spec in self.inputs],
             return_annotation=self.results[0] if len(self.results) == 1 else self.results)
 
-    def replace(self, **changes: Any) -> inspect.Signature:
+    def replace(self, **changes: Any) -> inspect.Signature:  # type: ignore[override]
         """A plain `inspect.Signature` with other parameters, such as tools make."""
         plain = inspect.Signature(list(self.parameters.values()),
                                   return_annotation=self.return_annotation)
@@ -95,7 +95,7 @@ class Signature(inspect.Signature):
             return f"({inputs}) -> {self.results[0]!r}"
         return f"({inputs}) -> ({', '.join(map(str, self.results))})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Signature, (self.inputs, self.results)
 
 

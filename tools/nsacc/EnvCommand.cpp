@@ -1,6 +1,7 @@
 //===- EnvCommand.cpp - nsacc env -----------------------------------------===//
 
 #include "Commands.h"
+#include "Messages.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Support/Environment.h"
 #include "nsacc/Support/Version.h"
@@ -81,7 +82,7 @@ static void printJSON(const Facts &facts) {
         json.value(info.name);
     });
     auto orNull = [](llvm::StringRef text) -> llvm::json::Value {
-      return text.empty() ? llvm::json::Value(nullptr) : text;
+      return text.empty() ? llvm::json::Value(nullptr) : toUTF8(text);
     };
     json.attribute("ptxas", orNull(facts.ptxas));
     json.attribute("cuda_driver", orNull(facts.driver));
@@ -91,7 +92,7 @@ static void printJSON(const Facts &facts) {
     });
     json.attributeArray("unknown_environment", [&] {
       for (llvm::StringRef name : facts.unknown)
-        json.value(name);
+        json.value(toUTF8(name));
     });
   });
   llvm::outs() << '\n';

@@ -55,11 +55,11 @@ static void printArguments(llvm::json::OStream &json, llvm::StringRef key,
   json.attributeArray(key, [&] {
     for (const Argument &argument : arguments)
       json.object([&] {
-        json.attribute("name", argument.name);
+        json.attribute("name", toUTF8(argument.name));
         json.attribute("dtype", getName(argument.dtype));
         json.attributeArray("dims", [&] {
           for (const Dim &dim : argument.dims)
-            json.value(toString(dim));
+            json.value(toUTF8(toString(dim)));
         });
       });
   });
@@ -67,18 +67,18 @@ static void printArguments(llvm::json::OStream &json, llvm::StringRef key,
 
 static void printJSON(llvm::json::OStream &json, const Signature &signature) {
   json.object([&] {
-    json.attribute("kernel", signature.kernel);
+    json.attribute("kernel", toUTF8(signature.kernel));
     json.attributeObject("params", [&] {
       for (auto &[name, value] : signature.params)
-        json.attribute(name, value);
+        json.attribute(toUTF8(name), toUTF8(value));
     });
     printArguments(json, "inputs", signature.inputs);
     printArguments(json, "results", signature.results);
     json.attributeArray("multiples", [&] {
       for (const Multiple &multiple : signature.multiples)
         json.array([&] {
-          json.value(toString(multiple.multiple));
-          json.value(toString(multiple.of));
+          json.value(toUTF8(toString(multiple.multiple)));
+          json.value(toUTF8(toString(multiple.of)));
         });
     });
   });
@@ -91,8 +91,9 @@ static ExitCode inspect(const InspectOptions &options,
   if (!program)
     return status;
   std::vector<Signature> signatures;
-  if (options.program.kernel.empty()) {
-    for (auto kernel : program->getModule().getOps<nsa::KernelOp>())
+  auto kernels = program->getModule().getOps<nsa::KernelOp>();
+  if (options.program.kernel.empty() && !kernels.empty()) {
+    for (auto kernel : kernels)
       signatures.push_back(getSignature(kernel));
   } else {
     auto kernel = program->getKernel(options.program.kernel);

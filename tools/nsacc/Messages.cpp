@@ -2,6 +2,7 @@
 
 #include "Messages.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc;
@@ -18,6 +19,10 @@ ExitCode nsacc::reportError(llvm::Error error, ExitCode status) {
   llvm::outs().flush();
   llvm::errs() << "nsacc: error: " << llvm::toString(std::move(error)) << '\n';
   return status;
+}
+
+std::string nsacc::toUTF8(llvm::StringRef text) {
+  return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
 }
 
 std::string nsacc::quoteList(llvm::ArrayRef<std::string> names) {

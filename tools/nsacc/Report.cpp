@@ -1,6 +1,7 @@
 //===- Report.cpp - What `nsacc run` prints -------------------------------===//
 
 #include "Report.h"
+#include "Messages.h"
 #include "nsacc/Runtime/Compare.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/ADT/STLExtras.h"
@@ -93,11 +94,11 @@ void nsacc::printText(const RunReport &report, llvm::raw_ostream &os) {
 
 static void printTensor(llvm::json::OStream &json, const Argument &argument,
                         const Tensor &tensor) {
-  json.attribute("name", argument.name);
+  json.attribute("name", toUTF8(argument.name));
   json.attribute("dtype", getName(argument.dtype));
   json.attributeArray("dims", [&] {
     for (const Dim &dim : argument.dims)
-      json.value(toString(dim));
+      json.value(toUTF8(toString(dim)));
   });
   json.attributeArray("shape", [&] {
     for (int64_t size : tensor.getShape())
@@ -123,7 +124,7 @@ static void printInputs(llvm::json::OStream &json, const RunReport &report) {
       json.object(
           [&, &argument = argument, &tensor = tensor, &source = source] {
             printTensor(json, argument, tensor);
-            json.attribute("source", source);
+            json.attribute("source", toUTF8(source));
           });
   });
 }
@@ -136,7 +137,7 @@ static void printResults(llvm::json::OStream &json, const RunReport &report) {
         printTensor(json, argument, tensor);
         printContents(json, tensor);
         if (!file.empty())
-          json.attribute("file", file);
+          json.attribute("file", toUTF8(file));
       });
   });
 }
@@ -145,9 +146,9 @@ static void printChecks(llvm::json::OStream &json, const RunReport &report) {
   json.attributeArray("checks", [&] {
     for (const CheckResult &check : report.checks)
       json.object([&] {
-        json.attribute("name", check.name);
+        json.attribute("name", toUTF8(check.name));
         json.attribute("verdict", getName(check.verdict).lower());
-        json.attribute("detail", check.detail);
+        json.attribute("detail", toUTF8(check.detail));
       });
   });
 }
@@ -156,13 +157,13 @@ void nsacc::printJSON(const RunReport &report, llvm::raw_ostream &os) {
   llvm::json::OStream json(os, /*IndentSize=*/2);
   json.object([&] {
     json.attribute("nsacc", getVersion());
-    json.attribute("file", report.file);
-    json.attribute("kernel", report.signature.kernel);
+    json.attribute("file", toUTF8(report.file));
+    json.attribute("kernel", toUTF8(report.signature.kernel));
     json.attribute("target", getName(report.target));
     json.attribute("threads", report.threads);
     json.attributeObject("params", [&] {
       for (auto &[name, value] : report.signature.params)
-        json.attribute(name, value);
+        json.attribute(toUTF8(name), toUTF8(value));
     });
     printInputs(json, report);
     printResults(json, report);

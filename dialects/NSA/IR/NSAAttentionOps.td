@@ -8,7 +8,9 @@ def NSA_PoolOp : NSA_Op<"pool", [Pure, NSA_NamesResults]> {
   let description = [{
     Windows of `len` tokens every `stride` tokens along the sequence dimension,
     each row of a ragged batch on its own. `tail` says what becomes of the
-    incomplete window. `weighted` takes a vector [len] or [H, len].
+    incomplete window: `drop` it, `average` what is there, or count
+    `zeros_left` or `zeros_right` of the tokens. `weighted` takes a vector [len]
+    or [H, len] and sums without normalising.
 
     ```mlir
     %kc = nsa.pool mean %k len 32 stride 16 tail drop
@@ -78,8 +80,9 @@ def NSA_AttendOp : NSA_Op<"attend", [
     | `normalize` | sum : f32, visible, b, h, t, i | f32 |
     | `sink` | b, h, t, i | f32 |
 
-    where `b` is the batch row, `h` the query head, `t` the query's row in its
-    tensor, `i` its absolute position (`t + S - T`), and `j` the key index.
+    Here `b` is the batch row, `h` the query head, `t` the query's row in its
+    tensor, `i` its absolute position (`t + S - T`), and `j` the key index. A row
+    that sees nothing gives 0 and -inf.
   }];
   let arguments = (ins NSA_Tensor:$query, NSA_Tensor:$key, NSA_Tensor:$value,
                        Optional<NSA_Selection>:$selection);
@@ -92,6 +95,7 @@ def NSA_AttendOp : NSA_Op<"attend", [
     `` custom<Clauses>($scale, $mask, $score, $weight, $normalize, $sink)
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -126,6 +130,7 @@ def NSA_ImportanceOp : NSA_Op<"importance", [
     `` custom<ScoreClauses>($scale, $mask, $score, $weight)
     attr-dict `:` functional-type(operands, $result)
   }];
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
@@ -135,9 +140,14 @@ def NSA_MergeOp : NSA_Op<"merge", [
   let summary = "one softmax over the disjoint union of branches' keys";
   let description = [{
     From the outputs and log-sum-exps of softmax attentions of the same queries.
+    A key that two branches see counts twice; a row that sees nothing in any
+    branch gives 0 and -inf.
 
     ```mlir
-    %o, %lse = nsa.merge(%o0, %o1) lse (%l0, %l1) : (…) -> (…)
+    %o, %lse = nsa.merge(%o0, %o1) lse(%lse0, %lse1)
+        : (!nsa.tensor<[B, T, HQ, DV], f32>, !nsa.tensor<[B, T, HQ, DV], f32>,
+           !nsa.tensor<[B, T, HQ], f32>, !nsa.tensor<[B, T, HQ], f32>)
+        -> (!nsa.tensor<[B, T, HQ, DV], f32>, !nsa.tensor<[B, T, HQ], f32>)
     ```
   }];
   let arguments = (ins Variadic<NSA_Tensor>:$outputs,
@@ -147,6 +157,7 @@ def NSA_MergeOp : NSA_Op<"merge", [
     `(` $outputs `)` `lse` `(` $lses `)` attr-dict
     `:` functional-type(operands, results)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -198,7 +209,12 @@ def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
   let description = [{
     Score descending, then lower index, NaN after every number; forced blocks
     (the first `first` and the last `last` up to the query's own) before all
-    others, within `top` or, with `plus`, in addition to it.
+    others, within `top` or, with `plus`, in addition to it. `count` gives each
+    row a number of its own, at most `top`. `mask` removes blocks, forced ones
+    too; its `j` is a block and its `h` a head of the selection. `share_tokens n`
+    and `share_heads n` give n neighbours one selection, computed from their
+    reduced importances (`sum`, `mean`, `max`) or from one of them (`first`,
+    `last`).
 
     ```mlir
     %sel = nsa.topk %p top 16 first 1 last 2
@@ -224,6 +240,7 @@ def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
     `` custom<MaskClause>($mask)
     attr-dict `:` functional-type(operands, $result)
   }];
+  let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }
@@ -249,6 +266,13 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [Pure, NSA_NamesResults
 
 def NSA_IndicesOp : NSA_Op<"indices", [Pure, NSA_NamesResults]> {
   let summary = "a selection as block indices: ascending, padded with -1";
+  let description = [{
+    For a program that returns what it selected.
+
+    ```mlir
+    %idx = nsa.indices %sel : !nsa.selection<[B, T, H], top = 16, block = 64, of = S> -> !nsa.tensor<[B, T, H, 16], i32>
+    ```
+  }];
   let arguments = (ins NSA_Selection:$selection);
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{

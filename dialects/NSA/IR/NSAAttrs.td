@@ -82,7 +82,8 @@ def NSA_NamedDimAttr : NSA_Attr<"NamedDim", "dim"> {
   let description = [{
     Equal names have equal sizes, bound at run time from the inputs. A ragged
     dimension packs the rows of the batch: its size is the sum of the rows'
-    lengths, which the kernel's `offsets` argument of that name tells.
+    lengths, which the kernel's `offsets` argument of that name tells. In types:
+    `T`, `ragged T`; names that are keywords there are quoted, `"pool"`.
   }];
   let parameters = (ins StringRefParameter<"name">:$name,
                         DefaultValuedParameter<"bool", "false">:$ragged);
@@ -91,6 +92,10 @@ def NSA_NamedDimAttr : NSA_Attr<"NamedDim", "dim"> {
 
 def NSA_OffsetsDimAttr : NSA_Attr<"OffsetsDim", "offsets_dim"> {
   let summary = "one more than the number of batch rows of a ragged dimension";
+  let description = [{
+    The dimension of the argument that tells where each row of a ragged dimension
+    starts and ends. In types: `offsets(T)`.
+  }];
   let parameters = (ins StringRefParameter<"ragged dimension">:$of);
   let assemblyFormat = "`<` $of `>`";
 }
@@ -102,7 +107,8 @@ def NSA_PooledDimAttr : NSA_Attr<"PooledDim", "pooled_dim"> {
     Computed pools have no `count`: their size follows from the size of `base`,
     `len`, `stride` and `tail`. Declared pools (`nsa.declare_pooled`) name the
     input's dimension in `count`; their first `memory` entries stand for no
-    tokens, and the others start at `offset`.
+    tokens, and the others start at `offset`. In types: `pool(S, 32, 16, drop)`,
+    `pooled(N of S, 32, 16, 0, 1)`, and both with `ragged` in front.
   }];
   let parameters = (ins StringRefParameter<"token dimension">:$base,
                         "int64_t":$len, "int64_t":$stride,
@@ -128,6 +134,10 @@ def NSA_PooledDimAttr : NSA_Attr<"PooledDim", "pooled_dim"> {
 
 def NSA_BlocksDimAttr : NSA_Attr<"BlocksDim", "blocks_dim"> {
   let summary = "blocks of `block` tokens of a token dimension";
+  let description = [{
+    ceildiv(S, block) of them; the last may be incomplete. In types:
+    `blocks(S, 64)`.
+  }];
   let parameters = (ins StringRefParameter<"token dimension">:$base,
                         "int64_t":$block);
   let assemblyFormat = "`<` struct(params) `>`";

@@ -13,7 +13,8 @@ def NSADialect : Dialect {
     scalar code over positions, importance scores, exact top-k selection of key
     blocks, merging of branches and elementwise arithmetic. All values are
     whole tensors with named dimensions; there are no tiles, threads or memory.
-    What each op means is fixed, as numbered constraints, in docs/spec.md.
+    What each op means is fixed, as numbered rules, in docs/spec.md; why the
+    dialect looks as it does stands in docs/Rationale/NSA.md.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

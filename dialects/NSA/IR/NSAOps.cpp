@@ -37,7 +37,7 @@ LogicalResult TableReadOp::inferReturnTypes(
       operands.empty() ? NamedTensorType()
                        : dyn_cast<NamedTensorType>(operands[0].getType());
   if (!table)
-    return emitOptionalError(location, "expected a table of type !nsa.tensor");
+    return failure();
   inferred.push_back(table.getScalarType());
   return success();
 }

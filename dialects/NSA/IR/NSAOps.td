@@ -13,14 +13,14 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class NSA_Op<string mnemonic, list<Trait> traits = []>
     : Op<NSADialect, mnemonic, traits>;
 
-/// Ops that suggest names for the values they define.
-def NSA_NamesResults
-    : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
-def NSA_NamesArguments
-    : DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>;
-def NSA_NamesBoth
-    : DeclareOpInterfaceMethods<OpAsmOpInterface, [
-        "getAsmResultNames", "getAsmBlockArgumentNames"]>;
+// Ops that suggest names for the values they define. (Not `def`s, so that
+// documentation calls them OpAsmOpInterface.)
+defvar NSA_NamesResults =
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
+defvar NSA_NamesArguments =
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>;
+defvar NSA_NamesBoth = DeclareOpInterfaceMethods<OpAsmOpInterface, [
+    "getAsmResultNames", "getAsmBlockArgumentNames"]>;
 
 /// What scalar code in regions computes with: reals, positions and booleans.
 def NSA_Scalar : AnyTypeOf<[F32, Index, I1], "f32, index or i1">;
@@ -39,13 +39,25 @@ def NSA_KernelOp : NSA_Op<"kernel", [
   let description = [{
     A kernel maps tensors to tensors. Arguments and results carry the names that
     the program gave them (`nsa.name`). Each ragged dimension `T` has an argument
-    of type `!nsa.tensor<[offsets(T)], i32>` behind the others.
+    of type `!nsa.tensor<[offsets(T)], i32>` behind the others. `params` holds
+    the values of the program's compile-time parameters.
+
+    The body is a list of nsa operations on whole tensors; scalar code stands in
+    their regions only. There it may use `arith`, `math`, `nsa.dim` and
+    `nsa.table_read` on f32, index, i1 and i64: code that can be interpreted,
+    differentiated and compiled for any target.
 
     ```mlir
-    nsa.kernel @flash(%q: !nsa.tensor<[B, T, HQ, D], bf16> {nsa.name = "q"}, …)
-        -> (!nsa.tensor<[B, T, HQ, DV], bf16> {nsa.name = "out"}) {
-      …
-      nsa.return %o : !nsa.tensor<[B, T, HQ, DV], bf16>
+    nsa.kernel @double(
+        %q: !nsa.tensor<[B, T], bf16> {nsa.name = "q"})
+        -> (!nsa.tensor<[B, T], bf16> {nsa.name = "out"}) attributes {params = {by = 2 : i64}} {
+      %r = nsa.map(%q) : (!nsa.tensor<[B, T], bf16>) -> !nsa.tensor<[B, T], bf16> {
+      ^bb0(%x: f32):
+        %two = arith.constant 2.0 : f32
+        %y = arith.mulf %x, %two : f32
+        nsa.yield %y : f32
+      }
+      nsa.return %r : !nsa.tensor<[B, T], bf16>
     }
     ```
   }];
@@ -75,6 +87,14 @@ def NSA_KernelOp : NSA_Op<"kernel", [
 def NSA_ReturnOp : NSA_Op<"return", [
     Pure, Terminator, HasParent<"KernelOp">]> {
   let summary = "the results of a kernel";
+  let description = [{
+    As many values, of the same types, as the kernel declares. Conversions to a
+    result's element type are an `nsa.map` in front.
+
+    ```mlir
+    nsa.return %o, %idx : !nsa.tensor<[B, T, HQ, DV], bf16>, !nsa.tensor<[B, T, H, 16], i32>
+    ```
+  }];
   let arguments = (ins Variadic<NSA_Tensor>:$results);
   let assemblyFormat = "attr-dict ($results^ `:` type($results))?";
   let hasVerifier = 1;
@@ -82,6 +102,11 @@ def NSA_ReturnOp : NSA_Op<"return", [
 
 def NSA_YieldOp : NSA_Op<"yield", [Pure, Terminator, NSA_InScalarCode]> {
   let summary = "the value of a region of scalar code";
+  let description = [{
+    ```mlir
+    nsa.yield %visible : i1
+    ```
+  }];
   let arguments = (ins NSA_Scalar:$value);
   let assemblyFormat = "attr-dict $value `:` type($value)";
 }
@@ -151,6 +176,8 @@ def NSA_MapOp : NSA_Op<"map", [
   let assemblyFormat = [{
     `(` $inputs `)` attr-dict `:` functional-type($inputs, $result) $body
   }];
+  let hasCanonicalizeMethod = 1;
+  let hasFolder = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

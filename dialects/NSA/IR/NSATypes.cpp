@@ -232,8 +232,7 @@ static LogicalResult verifyDims(function_ref<InFlightDiagnostic()> emitError,
     }
     if (!isa_and_nonnull<NamedDimAttr, OffsetsDimAttr, PooledDimAttr,
                          BlocksDimAttr>(dim))
-      return emitError() << "expected a dimension of the nsa dialect, found "
-                         << dim;
+      return emitError() << "unsupported: " << dim;
     if (!seen.insert(dim).second)
       return emitError() << "expected each dimension once, found '"
                          << toString(dim) << "' twice in " << toString(dims);

@@ -139,9 +139,9 @@ LogicalResult ReturnOp::verify() {
   auto kernel = cast<KernelOp>((*this)->getParentOp());
   ArrayRef<Type> types = kernel.getResultTypes();
   if (getNumOperands() != types.size())
-    return emitOpError("expected the ")
-           << types.size() << " results of kernel '" << kernel.getName()
-           << "', found " << getNumOperands();
+    return emitOpError("expected ")
+           << types.size() << " values, the results of kernel '"
+           << kernel.getName() << "', found " << getNumOperands();
   for (auto [index, found, expected] :
        llvm::enumerate(getOperandTypes(), types))
     if (found != expected)

@@ -90,7 +90,7 @@ nsa.kernel @terminator() {
 // -----
 
 nsa.kernel @count(%x: !nsa.tensor<[B], f32>) -> !nsa.tensor<[B], f32> {
-  // expected-error @below {{expected the 1 results of kernel 'count', found 0}}
+  // expected-error @below {{expected 1 values, the results of kernel 'count', found 0}}
   nsa.return
 }
 

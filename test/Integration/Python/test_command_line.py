@@ -10,9 +10,9 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import EXAMPLES
 
 import nsacc
+from harness import EXAMPLES
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "CommandLine.md"
 DIMS = "B=1,T=5,S=7,HQ=2,H=1,D=8,DV=4"

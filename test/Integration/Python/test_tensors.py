@@ -71,6 +71,11 @@ def test_torch_gives_torch(twice, dtype, values):
     np.testing.assert_array_equal(out.float().numpy(), 2 * values)
 
 
+def test_storage_dtypes_of_torch(dtype):
+    program = nsacc.compile(TWICE, dtype=TORCH[dtype])
+    assert program.signature.inputs[0].dtype == dtype
+
+
 @pytest.mark.parametrize("versioned", [False, True])
 def test_any_dlpack_gives_numpy(twice, dtype, values, versioned):
     tensor = torch.from_numpy(values).to(TORCH[dtype])

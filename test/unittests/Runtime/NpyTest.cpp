@@ -4,6 +4,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
+#include <random>
 
 using namespace nsacc;
 
@@ -167,6 +168,27 @@ TEST_F(NpyTest, RejectsBrokenHeaders) {
   writeArray("{'descr': '<f4', 'descr': '<f4'}", 4);
   EXPECT_EQ(failure(),
             "has an unexpected or repeated key 'descr' in its header");
+}
+
+TEST_F(NpyTest, MutatedFilesAreReadOrRejected) {
+  ASSERT_FALSE(bool(writeNpy(path, Tensor::zeros(DType::F32, {2, 3}))));
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  ASSERT_TRUE(bool(buffer));
+  std::string original = (*buffer)->getBuffer().str();
+  std::mt19937_64 random(0);
+  for (int run = 0; run < 500; ++run) {
+    std::string bytes = original;
+    for (uint64_t changes = random() % 3 + 1; changes > 0; --changes)
+      bytes[random() % bytes.size()] = random();
+    if (run % 4 == 0)
+      bytes.resize(random() % bytes.size());
+    write(bytes);
+    llvm::Expected<Tensor> tensor = readNpy(path);
+    if (tensor)
+      EXPECT_EQ(int64_t(tensor->toReals().size()), tensor->getNumElements());
+    else
+      EXPECT_FALSE(llvm::toString(tensor.takeError()).empty());
+  }
 }
 
 TEST_F(NpyTest, ReportsFilesThatCannotBeOpened) {

@@ -1,0 +1,97 @@
+//===- ProgramDiagnostics.cpp - What an editor shows of a program ---------===//
+
+#include "ProgramDiagnostics.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "nsacc/Frontend/Frontend.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace nsacc;
+using namespace llvm;
+
+namespace {
+/// The lines of a document, to count columns as editors do.
+class Lines {
+public:
+  explicit Lines(StringRef text) { text.split(lines, '\n'); }
+
+  /// From a line and a byte column, both counted from 1.
+  lsp::Position getPosition(unsigned line, unsigned column) const {
+    if (line == 0)
+      return lsp::Position(0, 0);
+    StringRef before =
+        line <= lines.size() ? lines[line - 1].take_front(column - 1) : "";
+    return lsp::Position(line - 1, countUTF16(before));
+  }
+
+private:
+  /// Continuation bytes add nothing, four-byte sequences are two units.
+  static unsigned countUTF16(StringRef text) {
+    unsigned units = 0;
+    for (unsigned char byte : text)
+      units += (byte & 0xC0) == 0x80 ? 0 : byte >= 0xF0 ? 2 : 1;
+    return units;
+  }
+
+  SmallVector<StringRef> lines;
+};
+} // namespace
+
+static lsp::Range getRange(mlir::Location location, const Lines &lines) {
+  auto range = location->findInstanceOf<mlir::FileLineColRange>();
+  if (!range)
+    return lsp::Range(lsp::Position(0, 0));
+  lsp::Position start =
+      lines.getPosition(range.getStartLine(), range.getStartColumn());
+  lsp::Position end =
+      lines.getPosition(range.getEndLine(), range.getEndColumn());
+  // An empty range would be drawn as nothing.
+  if (!(start < end))
+    end = lsp::Position(start.line, start.character + 1);
+  return lsp::Range(start, end);
+}
+
+static lsp::DiagnosticSeverity getSeverity(mlir::DiagnosticSeverity severity) {
+  switch (severity) {
+  case mlir::DiagnosticSeverity::Note:
+  case mlir::DiagnosticSeverity::Remark:
+    return lsp::DiagnosticSeverity::Information;
+  case mlir::DiagnosticSeverity::Warning:
+    return lsp::DiagnosticSeverity::Warning;
+  case mlir::DiagnosticSeverity::Error:
+    return lsp::DiagnosticSeverity::Error;
+  }
+  llvm_unreachable("unknown severity");
+}
+
+static lsp::Diagnostic convert(mlir::Diagnostic &problem,
+                               const lsp::URIForFile &uri, const Lines &lines) {
+  lsp::Diagnostic diagnostic;
+  diagnostic.source = "nsacc";
+  diagnostic.range = getRange(problem.getLocation(), lines);
+  diagnostic.severity = getSeverity(problem.getSeverity());
+  diagnostic.message = problem.str();
+  std::vector<lsp::DiagnosticRelatedInformation> related;
+  for (mlir::Diagnostic &note : problem.getNotes())
+    related.emplace_back(
+        lsp::Location(uri, getRange(note.getLocation(), lines)), note.str());
+  if (!related.empty())
+    diagnostic.relatedInformation = std::move(related);
+  return diagnostic;
+}
+
+std::vector<lsp::Diagnostic>
+nsacc::getProgramDiagnostics(const lsp::URIForFile &uri, StringRef text) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  Lines lines(text);
+  std::vector<lsp::Diagnostic> diagnostics;
+  mlir::ScopedDiagnosticHandler handler(
+      &context, [&](mlir::Diagnostic &problem) {
+        diagnostics.push_back(convert(problem, uri, lines));
+      });
+  frontend::compile(MemoryBufferRef(text, uri.file()), frontend::Options(),
+                    context);
+  return diagnostics;
+}
