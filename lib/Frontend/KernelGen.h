@@ -125,13 +125,17 @@ private:
                                     const ast::Expr *of,
                                     mlir::Attribute except);
 
-  // MLIRGenAttend.cpp
+  // SemaAttend.cpp
   struct Sequence;
   std::optional<Sequence> getSequence(mlir::Value tensor, const ast::Expr *expr,
                                       llvm::StringRef what);
-  Bound generateAttend(const ast::CallExpr *call);
+  /// What is computed from tensors may name a dimension twice.
+  bool checkComputedDims(llvm::ArrayRef<mlir::Attribute> dims, Range range);
+  bool checkFeatures(const Sequence &sequence, llvm::StringRef what);
   bool checkQueryKey(const Sequence &query, const Sequence &key);
   bool checkKeyValue(const Sequence &key, const Sequence &value);
+  // MLIRGenAttend.cpp
+  Bound generateAttend(const ast::CallExpr *call);
   mlir::Value generateSelectionOperand(const ast::CallExpr *call,
                                        const Sequence &query,
                                        const Sequence &key);
@@ -199,7 +203,6 @@ private:
   /// Token dimensions of inputs that are keys; found when first asked for.
   std::optional<llvm::SetVector<nsa::NamedDimAttr>> keyDims;
   /// Copies of clauses may not make a program much larger than its text.
-  static constexpr size_t maxCopiedOps = 1 << 20;
   size_t copiedOps = 0;
 };
 

@@ -61,7 +61,8 @@ Token Lexer::next() {
       at = text.size();
       continue;
     }
-    skipUnknown();
+    if (lexUnknown(token))
+      return token;
   }
 }
 
@@ -186,24 +187,38 @@ static StringRef getPlainSpelling(StringRef character) {
       .Default("");
 }
 
-void Lexer::skipUnknown() {
-  if (text[at] == '"' || text[at] == '\'')
-    return skipString();
+/// The token that a spelling stands for; EndOfFile for none.
+static Kind getKind(StringRef spelling) {
+  return StringSwitch<Kind>(spelling)
+#define KEYWORD(NAME) .Case(#NAME, Kind::kw_##NAME)
+#define PUNCTUATION(NAME, SPELLING) .Case(SPELLING, Kind::NAME)
+#include "Tokens.def"
+      .Default(Kind::EndOfFile);
+}
+
+bool Lexer::lexUnknown(Token &token) {
   uint32_t begin = at;
+  if (text[at] == '"' || text[at] == '\'') {
+    skipString();
+    token = finish(Kind::BadNumber, begin);
+    return true;
+  }
   unsigned length = getNumBytesForUTF8(static_cast<UTF8>(text[at]));
   at = std::min<size_t>(at + length, text.size());
   StringRef character = text.slice(begin, at);
-  std::string shown = quote(character);
-  if (length > 1)
-    shown = "'" + character.str() + "'";
   Problem &problem =
-      problems.error({begin, at}, "unexpected character " + shown);
+      problems.error({begin, at}, "unexpected character " +
+                                      (length > 1 ? "'" + character.str() + "'"
+                                                  : quote(character)));
   StringRef plain = getPlainSpelling(character);
-  if (!plain.empty())
-    problem.note("write " + quote(plain));
-  else
-    problem.note("programs are made of names, numbers, operators and "
-                 "brackets; everything else belongs in a comment ('//')");
+  if (plain.empty()) {
+    problem.note("programs are made of names, numbers, operators and brackets; "
+                 "everything else belongs in a comment ('//')");
+    return false;
+  }
+  problem.note("write " + quote(plain));
+  token = finish(getKind(plain), begin);
+  return true;
 }
 
 void Lexer::skipString() {

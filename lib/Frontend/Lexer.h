@@ -14,7 +14,7 @@ struct Token {
     Identifier,
     Integer,
     Real,
-    /// A number that was reported; stands for some number.
+    /// Text in the place of a number that was reported.
     BadNumber,
 #define KEYWORD(NAME) kw_##NAME,
 #define PUNCTUATION(NAME, SPELLING) NAME,
@@ -50,7 +50,8 @@ private:
   Token lexWord();
   Token lexNumber();
   bool lexPunctuation(Token &token);
-  void skipUnknown();
+  /// Reports text that is no token. False if it stands for none either.
+  bool lexUnknown(Token &token);
   void skipString();
   Token finish(Token::Kind kind, uint32_t begin) { return {kind, {begin, at}}; }
   char peek(uint32_t ahead = 0) const {

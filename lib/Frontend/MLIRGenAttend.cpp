@@ -9,119 +9,6 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
-std::optional<KernelGen::Sequence>
-KernelGen::getSequence(Value tensor, const ast::Expr *expr, StringRef what) {
-  auto type = llvm::cast<nsa::NamedTensorType>(tensor.getType());
-  Sequence sequence{expr, {}, {}, {}, {}};
-  ArrayRef<Attribute> dims = type.getDims();
-  bool ragged = type.isRagged();
-  auto isPlain = [](Attribute dim) {
-    auto named = llvm::dyn_cast<nsa::NamedDimAttr>(dim);
-    return llvm::isa<IntegerAttr>(dim) || (named && !named.getRagged());
-  };
-  if (dims.size() == (ragged ? 3 : 4)) {
-    sequence.batch = ragged ? Attribute() : dims[0];
-    sequence.tokens = dims[dims.size() - 3];
-    sequence.heads = dims[dims.size() - 2];
-    sequence.features = dims[dims.size() - 1];
-    if (!llvm::isa<FloatType>(type.getElementType())) {
-      problems
-          .error(expr->range,
-                 what.str() + " must have real elements, found " +
-                     (type.getElementType().isInteger(1) ? "bool" : "integers"))
-          .note("declare it as bf16, f16 or f32; float(x) converts integers");
-      return std::nullopt;
-    }
-    if ((ragged || isPlain(sequence.batch)) && isPlain(sequence.heads) &&
-        isPlain(sequence.features))
-      return sequence;
-  }
-  problems
-      .error(expr->range, what.str() +
-                              " must have dimensions [B, S, H, D] or "
-                              "[ragged S, H, D], found " +
-                              nsa::toString(dims))
-      .note("batch, tokens, heads and features, in this order; found " +
-            Twine(dims.size()) +
-            (dims.size() == 1 ? " dimension" : " dimensions"));
-  return std::nullopt;
-}
-
-//===----------------------------------------------------------------------===//
-// Operands
-//===----------------------------------------------------------------------===//
-
-static Problem &reportDim(Problems &problems, const ast::Expr *expr,
-                          const Twine &what, Attribute expected,
-                          Attribute found) {
-  return problems.error(expr->range,
-                        what + " must be " + quote(nsa::toString(expected)) +
-                            ", found " + quote(nsa::toString(found)));
-}
-
-bool KernelGen::checkQueryKey(const Sequence &query, const Sequence &key) {
-  if (query.isRagged() != key.isRagged()) {
-    problems
-        .error(key.expr->range, "queries and keys must both be ragged or both "
-                                "have a batch dimension")
-        .note(query.expr->range,
-              Twine("the queries ") +
-                  (query.isRagged() ? "are ragged" : "have a batch dimension"));
-    return false;
-  }
-  if (query.batch != key.batch) {
-    reportDim(problems, key.expr, "the batch dimension of the keys",
-              query.batch, key.batch)
-        .note(query.expr->range, "as in the queries; give both one name");
-    return false;
-  }
-  if (query.features != key.features) {
-    reportDim(problems, key.expr, "the last dimension of the keys",
-              query.features, key.features)
-        .note(query.expr->range, "as in the queries, which are multiplied with "
-                                 "the keys; give both one name");
-    return false;
-  }
-  auto queryHeads = llvm::dyn_cast<IntegerAttr>(query.heads);
-  auto keyHeads = llvm::dyn_cast<IntegerAttr>(key.heads);
-  if (!queryHeads || !keyHeads)
-    return true;
-  int64_t many = queryHeads.getInt(), few = keyHeads.getInt();
-  if (few == 0 ? many == 0 : many % few == 0)
-    return true;
-  problems
-      .error(query.expr->range, Twine(many) +
-                                    " query heads are not a multiple "
-                                    "of " +
-                                    Twine(few) + " key heads")
-      .note(key.expr->range, "each key head serves a group of as many query "
-                             "heads; change one of the numbers");
-  return false;
-}
-
-bool KernelGen::checkKeyValue(const Sequence &key, const Sequence &value) {
-  StringRef fix = "as in the keys: each key has one value";
-  if (key.batch != value.batch && key.batch && value.batch) {
-    reportDim(problems, value.expr, "the batch dimension of the values",
-              key.batch, value.batch)
-        .note(key.expr->range, fix);
-    return false;
-  }
-  if (key.tokens != value.tokens) {
-    reportDim(problems, value.expr, "the tokens of the values", key.tokens,
-              value.tokens)
-        .note(key.expr->range, fix + "; pool both alike");
-    return false;
-  }
-  if (key.heads != value.heads) {
-    reportDim(problems, value.expr, "the heads of the values", key.heads,
-              value.heads)
-        .note(key.expr->range, fix);
-    return false;
-  }
-  return true;
-}
-
 Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
                                           const Sequence &query,
                                           const Sequence &key) {
@@ -228,8 +115,11 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
 
   Dims dims = query->getRows();
   dims.push_back(query->heads);
-  Type lse = softmax ? getTensorType(dims, getF32()) : Type();
   dims.push_back(value->features);
+  if (!checkComputedDims(dims, call->range))
+    return {};
+  Type lse =
+      softmax ? getTensorType(ArrayRef(dims).drop_back(), getF32()) : Type();
   auto attend = nsa::AttendOp::create(builder, getLoc(call->range),
                                       getTensorType(dims, getF32()), lse, q, k,
                                       v, selection);
@@ -372,8 +262,11 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
   bool valid = true;
   const ast::Expr *first = nullptr;
   for (const ast::Argument &argument : call->arguments) {
+    if (argument.label)
+      problems.error(argument.label->range, "'merge' has no named arguments")
+          .note("write merge(a, b)");
     Bound bound = generate(argument.value);
-    if (bound.isUnknown()) {
+    if (bound.isUnknown() || argument.label) {
       valid = false;
       continue;
     }

@@ -146,11 +146,10 @@ std::optional<Type> KernelGen::getMapElement(ScalarType found, Type wanted,
       .error(range, "expected elements of type " +
                         (wantsBool ? "bool" : spelling) + ", found " +
                         describe(found))
-      .note(found == ScalarType::Real
-                ? "int(x) cuts off the fraction of a real number"
+      .note(wantsBool ? "compare it with something, as in 'x != 0'"
             : found == ScalarType::Bool
                 ? "select(condition, 1, 0) makes a number of a condition"
-                : "compare it with something, as in 'x != 0'");
+                : "int(x) cuts off the fraction of a real number");
   return std::nullopt;
 }
 

@@ -76,6 +76,8 @@ Bound KernelGen::generateImportance(const ast::CallExpr *call) {
   dims.push_back(*heads == unsigned(nsa::HeadReduction::None) ? query->heads
                                                               : key->heads);
   dims.push_back(dropRagged(pooled));
+  if (!checkComputedDims(dims, call->range))
+    return {};
   bool isProb = kind == nsa::ImportanceKind::Prob;
   auto importance = nsa::ImportanceOp::create(
       builder, getLoc(call->range), getTensorType(dims, getF32()), kind,
@@ -93,6 +95,7 @@ Bound KernelGen::generateImportance(const ast::CallExpr *call) {
 
 bool KernelGen::copyClauses(nsa::AttendOp from, nsa::ImportanceOp to,
                             Range range) {
+  constexpr size_t maxCopiedOps = 1 << 18;
   IRMapping mapping;
   for (auto [source, target] :
        {std::pair(&from.getScale(), &to.getScale()),
@@ -183,9 +186,17 @@ Bound KernelGen::declareBlocks(const ast::CallExpr *call,
     problems
         .error(scores->range, "scores of blocks must be f32[B, T, H, N] or "
                               "f32[ragged T, H, N], found " +
-                                  nsa::toString(type.getDims()))
+                                  spell(type))
         .note("declare the input with four dimensions, or three if it is "
               "ragged, and f32 elements");
+    return {};
+  }
+  if (!llvm::isa<nsa::NamedDimAttr, IntegerAttr>(type.getDims().back())) {
+    problems
+        .error(scores->range, "the last dimension of scores of blocks must be "
+                              "a name or a number, found " +
+                                  quote(nsa::toString(type.getDims().back())))
+        .note("map=identity is for scores that were handed in");
     return {};
   }
   nsa::NamedDimAttr tokens = resolveTokenDim(call, of, {});

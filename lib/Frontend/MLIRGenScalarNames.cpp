@@ -137,8 +137,8 @@ void ScalarGen::reportNoScalar(const Symbol &symbol, StringRef name,
                  describe(symbol.bound.kind) + ", " + quote(name));
   if (symbol.kind == Symbol::Kind::Input && scope.tables) {
     auto type = symbol.bound.getTensorType();
-    problem.note("read one element of it with " + Twine(type.getRank()) +
-                 " indices: " + name + nsa::toString(type.getDims()));
+    problem.note("read one element of it, with an index for each of " +
+                 nsa::toString(type.getDims()) + ": " + name + "[…]");
   } else if (symbol.kind == Symbol::Kind::Input) {
     problem.note("only parameters and integers are known when the program is "
                  "compiled; make it a parameter");

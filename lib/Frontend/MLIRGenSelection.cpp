@@ -134,8 +134,7 @@ Value KernelGen::generateCount(const ast::Clause *clause, Type selection) {
                    clause->value->range);
   problems
       .error(clause->value->range, "'count' must be i32" + nsa::toString(rows) +
-                                       ", found " +
-                                       nsa::toString(type.getDims()))
+                                       ", found " + spell(type))
       .note("it says how many blocks each query and head selects");
   return {};
 }
@@ -214,7 +213,10 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
   auto type = llvm::cast<nsa::NamedTensorType>(indices.getType());
   Type element = type.getElementType();
   if (!element.isInteger(32) && !element.isInteger(64)) {
-    problems.error(expr->range, "the indices of a selection must be i32 or i64")
+    problems
+        .error(expr->range,
+               "the indices of a selection must be i32 or i64, found " +
+                   spell(type))
         .note("declare the input as i32[B, T, H, 16], for example");
     return {};
   }
@@ -222,7 +224,7 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
     problems
         .error(expr->range, "the indices of a selection must have dimensions "
                             "[B, T, H, K] or [ragged T, H, K], found " +
-                                nsa::toString(type.getDims()))
+                                spell(type))
         .note("K block indices for each query and head");
     return {};
   }

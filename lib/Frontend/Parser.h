@@ -82,6 +82,9 @@ private:
   }
   std::string describeFound() const;
   bool onNewLine() const;
+  /// Where something is missing: in front of the token, or behind the line
+  /// before it.
+  Range getGap() const;
   /// Reports a word that is kept for a feature to come. False for others.
   bool reportReserved();
 

@@ -234,6 +234,8 @@ Expr *Parser::reportNoExpr() {
 
 Expr *Parser::parseNumber() {
   Token number = take();
+  if (number.is(Kind::BadNumber))
+    return nullptr;
   SmallString<32> digits;
   for (char c : source.getText(number.range))
     if (c != '_')
@@ -248,18 +250,16 @@ Expr *Parser::parseNumber() {
                                  quote(source.getText(number.range)))
         .note("the largest integer is " +
               Twine(std::numeric_limits<int64_t>::max()));
-    return file.create<IntegerExpr>(number.range, 1);
+    return nullptr;
   }
-  double value = 1;
-  if (number.is(Kind::Real) &&
-      (StringRef(digits).getAsDouble(value) || std::isinf(value))) {
-    problems
-        .error(number.range, "this number is too large: " +
-                                 quote(source.getText(number.range)))
-        .note("infinity is written 'inf'");
-    value = 1;
-  }
-  return file.create<RealExpr>(number.range, value);
+  double value;
+  if (!StringRef(digits).getAsDouble(value) && !std::isinf(value))
+    return file.create<RealExpr>(number.range, value);
+  problems
+      .error(number.range,
+             "this number is too large: " + quote(source.getText(number.range)))
+      .note("infinity is written 'inf'");
+  return nullptr;
 }
 
 Expr *Parser::parseParenthesized() {

@@ -31,8 +31,31 @@ std::string Parser::describeFound() const {
                              : quote(source.getText(token.range));
 }
 
+Range Parser::getGap() const {
+  return onNewLine() ? Range{lastEnd, lastEnd} : token.range;
+}
+
 bool Parser::onNewLine() const {
   return source.getText({lastEnd, token.range.begin}).contains('\n');
+}
+
+/// What to do while a feature is missing.
+static StringRef getSubstitute(Token::Kind kind) {
+  switch (kind) {
+  case Token::Kind::kw_rotary:
+    return "rotate q and k before the kernel";
+  case Token::Kind::kw_paged:
+    return "gather the pages into [B, S, H, D] or [ragged S, H, D] before the "
+           "kernel";
+  case Token::Kind::kw_tree:
+    return "pool the keys once, with pool(k, len, stride)";
+  case Token::Kind::kw_f8:
+    return "element types are bf16, f16, f32, i32, i64 and bool";
+  case Token::Kind::kw_gradient:
+    return "programs compute forwards only";
+  default:
+    return "choose another name";
+  }
 }
 
 bool Parser::reportReserved() {
@@ -42,8 +65,7 @@ bool Parser::reportReserved() {
     problems
         .error(token.range,
                quote(source.getText(token.range)) + " isn't supported yet")
-        .note("the word is kept for it: choose another name if you meant "
-              "something else");
+        .note(getSubstitute(token.kind));
     return true;
   default:
     return false;
@@ -56,8 +78,8 @@ bool Parser::expect(Kind kind, const Twine &where) {
   if (reportReserved())
     return false;
   Problem &problem =
-      problems.error(token.range, "expected " + describe(kind) + " " + where +
-                                      ", found " + describeFound());
+      problems.error(getGap(), "expected " + describe(kind) + " " + where +
+                                   ", found " + describeFound());
   if (at(Kind::Equal))
     problem.note("equality is written '=='");
   else if (kind == Kind::RParen || kind == Kind::RBracket)
@@ -200,7 +222,13 @@ bool Parser::parseResults(Kernel &kernel) {
     if (!takeIf(Kind::Comma))
       break;
   }
-  return expect(Kind::RParen, "after the kernel's results");
+  if (!expect(Kind::RParen, "after the kernel's results"))
+    return false;
+  if (!kernel.results.empty())
+    return true;
+  problems.error({lastEnd - 1, lastEnd}, "expected a result, found none")
+      .note("a kernel has at least one result: -> ([B, T, H, D])");
+  return false;
 }
 
 bool Parser::parseResult(Kernel &kernel) {
@@ -298,9 +326,8 @@ void Parser::parseStatement(Kernel &kernel) {
   if (statement.isReturn || !names.empty())
     kernel.body.push_back(statement);
   if (parsed && !at(Kind::Semicolon) && !reportReserved()) {
-    Problem &problem =
-        problems.error(token.range, "expected ';' after the statement, found " +
-                                        describeFound());
+    Problem &problem = problems.error(
+        getGap(), "expected ';' after the statement, found " + describeFound());
     if (at(Kind::Equal))
       problem.note("equality is written '=='");
     else if (at(Kind::Identifier) || atClause())

@@ -8,6 +8,13 @@
 using namespace llvm;
 using namespace nsacc::frontend;
 
+static bool sameLetters(StringRef a, StringRef b) {
+  std::string left = a.str(), right = b.str();
+  llvm::sort(left);
+  llvm::sort(right);
+  return left == right;
+}
+
 Problem &Problem::suggest(StringRef unknown, ArrayRef<StringRef> known) {
   constexpr size_t longest = 64;
   if (unknown.size() > longest)
@@ -17,9 +24,11 @@ Problem &Problem::suggest(StringRef unknown, ArrayRef<StringRef> known) {
   for (StringRef candidate : known) {
     if (candidate.size() > longest)
       continue;
-    unsigned distance = candidate.equals_insensitive(unknown)
-                            ? 0
-                            : unknown.edit_distance(candidate, true, near);
+    unsigned distance = unknown.edit_distance(candidate, true, near + 1);
+    if (candidate.equals_insensitive(unknown))
+      distance = 0;
+    else if (distance == 2 && sameLetters(candidate, unknown))
+      distance = 1; // two letters changed places
     if (distance < near && distance < candidate.size()) {
       near = distance;
       nearest = candidate;

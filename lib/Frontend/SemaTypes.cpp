@@ -10,6 +10,18 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
+std::string nsacc::frontend::spell(nsa::NamedTensorType type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (type.getElementType().isInteger(1))
+    os << "bool";
+  else
+    os << type.getElementType();
+  if (type.getRank() != 0)
+    os << nsa::toString(type.getDims());
+  return text;
+}
+
 bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
   if (isFixedName(name.text)) {
     problems
@@ -197,7 +209,7 @@ Attribute KernelGen::resolveNamedDim(const ast::Dim &dim, ast::Name name) {
 }
 
 Attribute KernelGen::resolveConstantDim(const ast::Dim &dim) {
-  std::optional<int64_t> size = evaluateInt(dim.size, "a dimension", 0);
+  std::optional<int64_t> size = evaluateInt(dim.size, "a dimension", 1);
   return size ? builder.getI64IntegerAttr(*size) : Attribute();
 }
 
@@ -211,7 +223,7 @@ Attribute KernelGen::matchResultDim(const ast::Dim &dim, Attribute found) {
   auto known = name ? symbols.find(name->name) : symbols.end();
   if (!name ||
       (known != symbols.end() && known->second.kind == Symbol::Kind::Param)) {
-    std::optional<int64_t> size = evaluateInt(dim.size, "a dimension", 0);
+    std::optional<int64_t> size = evaluateInt(dim.size, "a dimension", 1);
     return size && builder.getI64IntegerAttr(*size) == found ? found
                                                              : Attribute();
   }

@@ -46,6 +46,9 @@ struct Bound {
 /// "a selection of blocks", … for messages.
 llvm::StringRef describe(Bound::Kind kind);
 
+/// The type as programs write it: `bf16[B, T]`.
+std::string spell(nsa::NamedTensorType type);
+
 struct Symbol {
   enum class Kind { Param, Dim, Input, Value };
   Kind kind;

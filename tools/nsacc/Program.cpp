@@ -8,6 +8,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/Frontend/Frontend.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -17,7 +18,7 @@ using namespace nsacc;
 
 /// Prints diagnostics with their source lines.
 struct Program::Diagnostics {
-  mlir::SourceMgrDiagnosticHandler handler;
+  frontend::DiagnosticPrinter printer;
 };
 
 Program::Program(llvm::StringRef file)
@@ -53,8 +54,8 @@ std::unique_ptr<Program> Program::load(const ProgramOptions &options,
   program->reproducer.emplace(options.file, (*buffer)->getBuffer(),
                               commandLine);
   program->sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  program->diagnostics.reset(new Diagnostics{mlir::SourceMgrDiagnosticHandler(
-      program->sources, &program->context, llvm::errs())});
+  program->diagnostics.reset(new Diagnostics{frontend::DiagnosticPrinter(
+      program->sources, program->context, llvm::errs())});
   status = program->parse(options);
   if (status != ExitCode::Success)
     return nullptr;
