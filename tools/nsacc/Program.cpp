@@ -5,10 +5,8 @@
 #include "Settings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/Frontend/Frontend.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -16,15 +14,8 @@
 
 using namespace nsacc;
 
-/// Prints diagnostics with their source lines.
-struct Program::Diagnostics {
-  frontend::DiagnosticPrinter printer;
-};
-
 Program::Program(llvm::StringRef file)
     : file(file), context(mlir::MLIRContext::Threading::DISABLED) {}
-
-Program::~Program() = default;
 
 //===-- Reading -----------------------------------------------------------===//
 
@@ -54,8 +45,8 @@ std::unique_ptr<Program> Program::load(const ProgramOptions &options,
   program->reproducer.emplace(options.file, (*buffer)->getBuffer(),
                               commandLine);
   program->sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
-  program->diagnostics.reset(new Diagnostics{frontend::DiagnosticPrinter(
-      program->sources, program->context, llvm::errs())});
+  program->diagnostics.emplace(program->sources, program->context,
+                               llvm::errs());
   status = program->parse(options);
   if (status != ExitCode::Success)
     return nullptr;
@@ -84,18 +75,12 @@ ExitCode Program::parseProgram(const ProgramOptions &options) {
   for (auto &[name, value] : *settings)
     frontendOptions.params[name] = value;
 
-  unsigned errors = 0;
-  mlir::ScopedDiagnosticHandler counter(
-      &context, [&](mlir::Diagnostic &diagnostic) {
-        errors += diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
-        return mlir::failure();
-      });
   module = frontend::compile(
       sources.getMemoryBuffer(sources.getMainFileID())->getMemBufferRef(),
       frontendOptions, context);
   if (module)
     return ExitCode::Success;
-  if (errors > 0)
+  if (diagnostics->getNumErrors() > 0)
     return ExitCode::UserError;
   return reportInternalError("the front end failed without a message");
 }

@@ -7,6 +7,7 @@
 #include "NSA/IR/NSAOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Support/CrashHandler.h"
 #include "llvm/Support/SourceMgr.h"
@@ -31,7 +32,6 @@ public:
   static std::unique_ptr<Program> load(const ProgramOptions &options,
                                        llvm::ArrayRef<std::string> commandLine,
                                        ExitCode &status);
-  ~Program();
 
   mlir::ModuleOp getModule() { return *module; }
   /// The kernel of that name, or the only one.
@@ -49,8 +49,7 @@ private:
   std::string file;
   llvm::SourceMgr sources;
   mlir::MLIRContext context;
-  struct Diagnostics;
-  std::unique_ptr<Diagnostics> diagnostics;
+  std::optional<frontend::DiagnosticPrinter> diagnostics;
   std::optional<ReproducerScope> reproducer;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 };
