@@ -35,6 +35,14 @@ private:
   Tile isInside(Value offset);
   Tile getWeight(Value offset);
   Tile finish(Tile sum);
+  /// First token of each window, before `getFirstStart`.
+  Tile getWindowStarts();
+  /// Where a tile starts in a sequence of keys, and its limits.
+  struct Access {
+    SmallVector<Value> offsets, limits;
+    SmallVector<int64_t> dims;
+  };
+  Access getAccess(const ProgramBuilder::Row &row, Value first);
   bool isPartial() { return pooled.getTail() == Tail::Average; }
 
   ProgramBuilder &program;
@@ -50,22 +58,39 @@ private:
 
 } // namespace
 
+Tile Pooling::getWindowStarts() {
+  IndexMath m = program.math();
+  auto rows =
+      cast<RankedTensorType>(math.getType(Spread::Row, builder.getIndexType()));
+  Tile window = {nsatile::IotaOp::create(builder, loc, rows, firstWindow),
+                 Spread::Row};
+  return math.apply<arith::MulIOp>(
+      window, {m.constant(pooled.getStride()), Spread::Scalar});
+}
+
+Pooling::Access Pooling::getAccess(const ProgramBuilder::Row &row,
+                                   Value first) {
+  IndexMath m = program.math();
+  Access access;
+  if (!input.isRagged())
+    access.offsets.push_back(batchRow);
+  int64_t sequence = access.offsets.size();
+  access.offsets.append({m.add(row.start, first), head, m.constant(0)});
+  access.limits = {m.add(row.start, row.size), m.constant(math.getColumns())};
+  access.dims = {sequence, sequence + 2};
+  return access;
+}
+
 Tile Pooling::loadTokens(Value offset) {
   IndexMath m = program.math();
   Value first = m.add(m.mul(firstWindow, pooled.getStride()),
                       m.add(offset, pooled.getFirstStart()));
-  SmallVector<Value> offsets;
-  if (!input.isRagged())
-    offsets.push_back(batchRow);
-  int64_t sequence = offsets.size();
-  offsets.append({m.add(tokens.start, first), head, m.constant(0)});
-  SmallVector<Value> limits = {m.add(tokens.start, tokens.size),
-                               m.constant(math.getColumns())};
+  Access access = getAccess(tokens, first);
   auto type = cast<RankedTensorType>(
       math.getType(Spread::Matrix, input.getElementType()));
   Value loaded = nsatile::LoadOp::create(
-      builder, loc, type, program.getBuffer(op.getInput()), offsets, limits,
-      ArrayRef<int64_t>{sequence, sequence + 2},
+      builder, loc, type, program.getBuffer(op.getInput()), access.offsets,
+      access.limits, access.dims,
       builder.getDenseI64ArrayAttr({pooled.getStride(), 1}));
   Tile tile = {widen(builder, loc, loaded, input), Spread::Matrix};
   if (!input.isRagged() || pooled.getFirstStart() == 0)
@@ -77,22 +102,14 @@ Tile Pooling::loadTokens(Value offset) {
 
 Tile Pooling::isInside(Value offset) {
   IndexMath m = program.math();
-  auto rows =
-      cast<RankedTensorType>(math.getType(Spread::Row, builder.getIndexType()));
-  Tile window = {nsatile::IotaOp::create(builder, loc, rows, firstWindow),
-                 Spread::Row};
-  Tile start = math.apply<arith::MulIOp>(
-      window, {m.constant(pooled.getStride()), Spread::Scalar});
   Tile token = math.apply<arith::AddIOp>(
-      start, {m.add(offset, pooled.getFirstStart()), Spread::Scalar});
-  auto compare = [&](arith::CmpIPredicate predicate, Value bound) -> Tile {
-    return {arith::CmpIOp::create(builder, loc, predicate, token.value,
-                                  math.toRow({bound, Spread::Scalar})),
-            Spread::Row};
-  };
+      getWindowStarts(),
+      {m.add(offset, pooled.getFirstStart()), Spread::Scalar});
   return math.apply<arith::AndIOp>(
-      compare(arith::CmpIPredicate::slt, tokens.size),
-      compare(arith::CmpIPredicate::sge, m.constant(0)));
+      math.compare(arith::CmpIPredicate::slt, token,
+                   {tokens.size, Spread::Scalar}),
+      math.compare(arith::CmpIPredicate::sge, token,
+                   {m.constant(0), Spread::Scalar}));
 }
 
 Tile Pooling::getWeight(Value offset) {
@@ -116,13 +133,8 @@ Tile Pooling::finish(Tile sum) {
     return math.apply<arith::DivFOp>(
         sum, {math.constant(Spread::Scalar, pooled.getLen()), Spread::Scalar});
   IndexMath m = program.math();
-  auto rows =
-      cast<RankedTensorType>(math.getType(Spread::Row, builder.getIndexType()));
-  Tile window = {nsatile::IotaOp::create(builder, loc, rows, firstWindow),
-                 Spread::Row};
-  Tile start = math.apply<arith::MulIOp>(
-      window, {m.constant(pooled.getStride()), Spread::Scalar});
-  Tile left = math.apply<arith::SubIOp>({tokens.size, Spread::Scalar}, start);
+  Tile left = math.apply<arith::SubIOp>({tokens.size, Spread::Scalar},
+                                        getWindowStarts());
   left = math.apply<arith::MinSIOp>(
       left, {m.constant(pooled.getLen()), Spread::Scalar});
   left = math.apply<arith::MaxSIOp>(left, {m.constant(1), Spread::Scalar});
@@ -148,7 +160,7 @@ void Pooling::build() {
   bool isMax = op.getKind() == PoolKind::Max;
   double start = isMax ? -std::numeric_limits<double>::infinity() : 0.0;
   auto body = [&](OpBuilder &, Location, Value offset, ValueRange carried) {
-    Tile so_far = {carried[0], Spread::Matrix};
+    Tile soFar = {carried[0], Spread::Matrix};
     Tile token = loadTokens(offset);
     if (op.getKind() == PoolKind::Weighted)
       token = math.apply<arith::MulFOp>(token, getWeight(offset));
@@ -156,8 +168,8 @@ void Pooling::build() {
       token =
           math.select(isInside(offset), token,
                       {math.constant(Spread::Scalar, start), Spread::Scalar});
-    Tile next = isMax ? math.apply<arith::MaximumFOp>(so_far, token)
-                      : math.apply<arith::AddFOp>(so_far, token);
+    Tile next = isMax ? math.apply<arith::MaximumFOp>(soFar, token)
+                      : math.apply<arith::AddFOp>(soFar, token);
     scf::YieldOp::create(builder, loc, next.value);
   };
   auto loop = scf::ForOp::create(builder, loc, m.constant(0),
@@ -169,16 +181,10 @@ void Pooling::build() {
         builder, loc, math.getType(Spread::Matrix, result.getElementType()),
         value);
 
-  SmallVector<Value> offsets;
-  if (!input.isRagged())
-    offsets.push_back(batchRow);
-  int64_t sequenceDim = offsets.size();
-  offsets.append({m.add(windows.start, firstWindow), head, m.constant(0)});
-  SmallVector<Value> limits = {m.add(windows.start, windows.size),
-                               m.constant(math.getColumns())};
+  Access access = getAccess(windows, firstWindow);
   nsatile::StoreOp::create(builder, loc, value,
-                           program.getBuffer(op.getResult()), offsets, limits,
-                           ArrayRef<int64_t>{sequenceDim, sequenceDim + 2});
+                           program.getBuffer(op.getResult()), access.offsets,
+                           access.limits, access.dims);
 }
 
 LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {
