@@ -2,6 +2,7 @@
 
 #include "nsacc/Signature/Signature.h"
 #include "NSA/IR/NSAOps.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -80,7 +81,8 @@ static Argument convertArgument(std::string name, Type type) {
   return argument;
 }
 
-/// A parameter's value as a user would write it: `16`, `0.5`, `true`, `bf16`.
+/// A parameter's value as a user would write it: `16`, `0.5`, `1.0`,
+/// `true`, `bf16`.
 static std::string printParameter(Attribute value) {
   if (auto text = dyn_cast<StringAttr>(value))
     return text.str();
@@ -88,6 +90,10 @@ static std::string printParameter(Attribute value) {
     SmallString<16> digits;
     real.getValue().toString(digits, /*FormatPrecision=*/0,
                              /*FormatMaxPadding=*/3);
+    // A whole number stays a real: `50.0`.
+    if (llvm::all_of(digits,
+                     [](char c) { return llvm::isDigit(c) || c == '-'; }))
+      digits += ".0";
     return std::string(digits);
   }
   std::string printed;
