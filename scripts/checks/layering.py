@@ -9,7 +9,7 @@ from checks.tree import Problem, files, line_of, name, read
 
 _BASE = {"Support", "Runtime"}
 _MIDDLE = _BASE | {"dialects"}
-_BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter", "Conversion"}
+_BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter", "Conversion", "Target"}
 _FRONT = _BACK | {"Pipelines"}
 
 # Folder -> what it may use besides itself.
@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "Frontend": _MIDDLE | {"Signature"},
     "Interpreter": _MIDDLE | {"Signature"},
     "Conversion": _MIDDLE,
+    "Target": _MIDDLE | {"Conversion"},
     "Pipelines": _BACK,
     "CAPI": _FRONT,
     "tools": _FRONT | {"CAPI"},

@@ -3,6 +3,7 @@
 #include "NSA/IR/NSADialect.h"
 #include "NSA/Transforms/Passes.h"
 #include "NSATile/IR/NSATileDialect.h"
+#include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -11,7 +12,9 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Pipelines/Phases.h"
+#include "nsacc/Target/CPU/CPU.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -21,6 +24,10 @@ int main(int argc, char **argv) {
 
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
+  nsacc::cpu::registerLowering(registry);
+  nsacc::cpu::registerLoweringPipeline();
+  nsacc::nsatile::registerNSATilePasses();
+  nsacc::registerNSATileToVectorPasses();
   nsacc::registerPhasePipelines();
   nsacc::nsa::registerNSAPasses();
   nsacc::registerNSAToNSATilePasses();

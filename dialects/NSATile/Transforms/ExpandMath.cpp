@@ -1,0 +1,154 @@
+//===- ExpandMath.cpp - Mathematical functions as polynomials -------------===//
+
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <limits>
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEEXPANDMATH
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+
+namespace {
+
+/// Arithmetic on f32 scalars or vectors of one type.
+class FloatMath {
+public:
+  FloatMath(OpBuilder &builder, Location loc, Type type)
+      : builder(builder), loc(loc), type(type) {}
+
+  Value real(float value) {
+    return constant(builder.getF32FloatAttr(value), type);
+  }
+  Value integer(int32_t value) {
+    return constant(builder.getI32IntegerAttr(value), bitsType());
+  }
+  Value fma(Value a, Value b, Value c) {
+    return math::FmaOp::create(builder, loc, a, b, c);
+  }
+  template <typename OpTy> Value make(Value lhs, Value rhs) {
+    return OpTy::create(builder, loc, lhs, rhs);
+  }
+  Value toBits(Value value) {
+    return arith::BitcastOp::create(builder, loc, bitsType(), value);
+  }
+  Value fromBits(Value value) {
+    return arith::BitcastOp::create(builder, loc, type, value);
+  }
+  Value selectIf(arith::CmpFPredicate predicate, Value lhs, Value rhs,
+                 Value yes, Value no) {
+    Value holds = arith::CmpFOp::create(builder, loc, predicate, lhs, rhs);
+    return arith::SelectOp::create(builder, loc, holds, yes, no);
+  }
+  /// Highest power last.
+  Value polynomial(Value x, ArrayRef<float> coefficients) {
+    Value result = real(coefficients.back());
+    for (float coefficient : llvm::reverse(coefficients.drop_back()))
+      result = fma(result, x, real(coefficient));
+    return result;
+  }
+
+private:
+  Type bitsType() {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.clone(builder.getI32Type());
+    return builder.getI32Type();
+  }
+  Value constant(TypedAttr scalar, Type type) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      scalar = DenseElementsAttr::get(vector, cast<Attribute>(scalar));
+    return arith::ConstantOp::create(builder, loc, scalar);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  Type type;
+};
+
+/// Adding this rounds to an integer, which then stands in the lowest bits.
+constexpr float kRounder = 0x1.8p23f;
+
+/// `power` · 2^n, for n in the lowest bits of `shifted` and power · 2^n a
+/// normal number; 0 for x below `least`, infinity above `greatest`, NaN for
+/// NaN.
+Value scale(FloatMath &m, Value x, Value power, Value shifted, float least,
+            float greatest) {
+  Value exponent = m.make<arith::ShLIOp>(m.toBits(shifted), m.integer(23));
+  Value result = m.fromBits(m.make<arith::AddIOp>(m.toBits(power), exponent));
+  result = m.selectIf(arith::CmpFPredicate::OLT, x, m.real(least), m.real(0.0f),
+                      result);
+  Value infinity = m.real(std::numeric_limits<float>::infinity());
+  result = m.selectIf(arith::CmpFPredicate::OGT, x, m.real(greatest), infinity,
+                      result);
+  return m.selectIf(arith::CmpFPredicate::UNO, x, x, x, result);
+}
+
+/// exp x = 2^n · exp r with |r| <= ln(2) / 2.
+Value expandExp(FloatMath &m, Value x) {
+  // 1 + r + r² · q(r): q minimizes the greatest relative error (Remez).
+  static constexpr float q[] = {0x1.fffffcp-2f, 0x1.55549p-3f, 0x1.5558f8p-5f,
+                                0x1.123b02p-7f, 0x1.6a2256p-10f};
+  // ln 2 in two parts, the first with few bits.
+  constexpr float ln2High = 0.693359375f, ln2Low = -0x1.bd0106p-13f;
+  Value shifted = m.fma(x, m.real(0x1.715476p0f), m.real(kRounder));
+  Value n = m.make<arith::SubFOp>(shifted, m.real(kRounder));
+  Value r = m.fma(n, m.real(-ln2High), x);
+  r = m.fma(n, m.real(-ln2Low), r);
+  Value square = m.make<arith::MulFOp>(r, r);
+  Value power = m.fma(m.polynomial(r, q), square, r);
+  power = m.make<arith::AddFOp>(power, m.real(1.0f));
+  return scale(m, x, power, shifted, /*least=*/-0x1.5d589ep6f,
+               /*greatest=*/0x1.62e42ep6f);
+}
+
+/// exp2 x = 2^n · exp2 r with |r| <= 1 / 2.
+Value expandExp2(FloatMath &m, Value x) {
+  // 1 + r · q(r).
+  static constexpr float q[] = {0x1.62e43p-1f,   0x1.ebfbdcp-3f,
+                                0x1.c6aee8p-5f,  0x1.3b2d4cp-7f,
+                                0x1.5f3e52p-10f, 0x1.41fbbcp-13f};
+  Value shifted = m.make<arith::AddFOp>(x, m.real(kRounder));
+  Value n = m.make<arith::SubFOp>(shifted, m.real(kRounder));
+  Value r = m.make<arith::SubFOp>(x, n);
+  Value power = m.fma(m.polynomial(r, q), r, m.real(1.0f));
+  return scale(m, x, power, shifted, /*least=*/-126.0f,
+               /*greatest=*/0x1.fffffep6f);
+}
+
+template <typename OpTy, Value (*expand)(FloatMath &, Value)>
+struct Expand : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32() || isa<TensorType>(type))
+      return failure();
+    FloatMath math(rewriter, op.getLoc(), type);
+    rewriter.replaceOp(op, expand(math, op.getOperand()));
+    return success();
+  }
+};
+
+struct ExpandMath : nsacc::nsatile::impl::NSATileExpandMathBase<ExpandMath> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns
+        .add<Expand<math::ExpOp, expandExp>, Expand<math::Exp2Op, expandExp2>>(
+            &getContext());
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
+      return llvm::is_contained(
+          {"math.tanh", "math.log", "math.log2", "math.erf"}, name);
+    });
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,48 @@
+#ifndef NSACC_CONVERSION_NSATILETOVECTOR_TD
+#define NSACC_CONVERSION_NSATILETOVECTOR_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertNSATileToVector : Pass<"convert-nsatile-to-vector", "::mlir::ModuleOp"> {
+  let summary = "Tile programs become functions of loops over vectors";
+  let description = [{
+    Each `nsatile.program` becomes a function over the same arguments and the three
+    indices of its grid point. Tiles become buffers in the function's frame, or
+    nothing: elementwise code is computed, vector by vector, where it is read
+    (docs/Rationale/NSATileToVector.md). `nsacc.scratch_bytes` tells how much
+    of the stack a program takes.
+
+    Assumes that a program's arguments don't overlap where one is written. Plans
+    are dropped: a runtime has read them before.
+
+    Before and after:
+
+    ```mlir
+    nsatile.program @f(%x: memref<?xf32>, %n: index) {
+      %p = nsatile.program_id 0
+      %t = nsatile.load %x[%p] dims [0] limits [%n] : memref<?xf32> -> tensor<16xf32>
+      %u = arith.mulf %t, %t : tensor<16xf32>
+      nsatile.store %u, %y[%p] …
+      nsatile.return
+    }
+
+    func.func @f(%x: memref<?xf32>, %n: index, %p: index, %0: index, %1: index) {
+      %t = scf.if %inside -> (memref<16xf32, strided<[1], offset: ?>>) { … }
+      %v = vector.load %t[%c0] : vector<16xf32>
+      %u = arith.mulf %v, %v : vector<16xf32>
+      …
+    }
+    ```
+  }];
+  let options = [
+    Option<"vectorBits", "vector-bits", "unsigned", "512",
+           "width of a vector register">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+#endif // NSACC_CONVERSION_NSATILETOVECTOR_TD

@@ -1,0 +1,78 @@
+//===- CPU.h - Compiles and runs tile programs on this machine --*- C++ -*-===//
+
+#ifndef NSACC_TARGET_CPU_CPU_H
+#define NSACC_TARGET_CPU_CPU_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "nsacc/Runtime/Tensor.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class DialectRegistry;
+class OpPassManager;
+class TimingScope;
+} // namespace mlir
+
+namespace nsacc::cpu {
+
+struct Options {
+  /// Threads of a run; 0: as many as the machine has cores.
+  unsigned threads = 0;
+  /// Name of the processor to compile for; empty: this one.
+  std::string cpu;
+  /// Features on top of the processor's, "+avx2,-avx512f".
+  std::string features;
+  /// The plan to compile; empty: the module's only one.
+  std::string plan;
+  /// Where the time of the phases is counted; may be null.
+  mlir::TimingScope *timing = nullptr;
+};
+
+/// An input or a result of a compiled plan.
+struct Argument {
+  std::string name;
+  DType dtype;
+  /// Sizes; -1 where any will do.
+  std::vector<int64_t> shape;
+  bool isWritten;
+};
+
+/// What one run took beyond inputs and results.
+struct Usage {
+  int64_t peakWorkspaceBytes = 0;
+  int64_t launches = 0;
+  int64_t programs = 0;
+};
+
+/// Compiled programs and their plan. Runs may overlap.
+class Executable {
+public:
+  virtual ~Executable() = default;
+
+  virtual llvm::ArrayRef<Argument> getArguments() const = 0;
+  /// Stack that one program takes at most.
+  virtual int64_t getScratchBytes() const = 0;
+  /// Runs the plan on inputs and results in the order of its arguments. What
+  /// it computes doesn't depend on the number of threads.
+  virtual llvm::Error run(llvm::ArrayRef<Tensor> tensors,
+                          Usage *usage = nullptr) const = 0;
+};
+
+/// Compiles a module of programs and a plan, and leaves it as it is. What is
+/// wrong with the module is told by diagnostics, too.
+llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
+                                                    const Options &options);
+
+/// Registers what lowering to LLVM needs with a context's registry.
+void registerLowering(mlir::DialectRegistry &registry);
+/// Tile programs to the LLVM dialect, for vectors of `vectorBits`.
+void buildLoweringPipeline(mlir::OpPassManager &passes, unsigned vectorBits);
+/// The same, as the pipeline `nsacc-cpu-lowering`.
+void registerLoweringPipeline();
+
+} // namespace nsacc::cpu
+
+#endif // NSACC_TARGET_CPU_CPU_H

@@ -1,0 +1,160 @@
+//===- EmitDot.cpp - Products of tiles as blocks of registers -------------===//
+
+#include "TileEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+namespace {
+
+/// Part of a result that stays in registers while the inner dimension runs.
+struct RegisterBlock {
+  int64_t rows, vectors, width;
+};
+
+class DotEmitter {
+public:
+  DotEmitter(TileEmitter &emitter, DotOp op, Value lhs, Value rhs, Value result)
+      : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
+        op(op), lhs(lhs), rhs(rhs), result(result),
+        inner(cast<RankedTensorType>(op.getLhs().getType()).getDimSize(1)) {}
+
+  void emitAt(Value row, Value column, RegisterBlock block) {
+    SmallVector<Value> sums =
+        emitInnerLoop(row, column, block, readAccumulators(row, column, block));
+    for (int64_t r = 0; r < block.rows; ++r)
+      for (int64_t v = 0; v < block.vectors; ++v)
+        emitter.storeVector(sums[r * block.vectors + v], result,
+                            {at(row, r), at(column, v * block.width)});
+  }
+
+private:
+  SmallVector<Value> readAccumulators(Value row, Value column,
+                                      RegisterBlock block) {
+    SmallVector<Value> accumulators;
+    for (int64_t r = 0; r < block.rows; ++r)
+      for (int64_t v = 0; v < block.vectors; ++v) {
+        SmallVector<Value> indices = {at(row, r), at(column, v * block.width)};
+        accumulators.push_back(
+            op.getAcc()
+                ? VectorReader(emitter, indices, block.width).read(op.getAcc())
+                : emitter.splatConstant(builder.getF32FloatAttr(0.0f),
+                                        block.width));
+      }
+    return accumulators;
+  }
+
+  SmallVector<Value> emitInnerLoop(Value row, Value column, RegisterBlock block,
+                                   ArrayRef<Value> accumulators) {
+    // Enough to hide the loop, little enough to compile fast.
+    int64_t unrolled = inner % 4 == 0 ? 4 : inner % 2 == 0 ? 2 : 1;
+    auto loop = scf::ForOp::create(builder, loc, emitter.constant(0),
+                                   emitter.constant(inner),
+                                   emitter.constant(unrolled), accumulators);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    SmallVector<Value> sums(loop.getRegionIterArgs());
+    for (int64_t i = 0; i < unrolled; ++i)
+      emitStep(at(loop.getInductionVar(), i), row, column, block, sums);
+    scf::YieldOp::create(builder, loc, sums);
+    return loop.getResults();
+  }
+
+  void emitStep(Value k, Value row, Value column, RegisterBlock block,
+                MutableArrayRef<Value> sums) {
+    SmallVector<Value> vectors;
+    for (int64_t v = 0; v < block.vectors; ++v)
+      vectors.push_back(emitter.loadVector(
+          rhs, {k, at(column, v * block.width)}, block.width));
+    for (int64_t r = 0; r < block.rows; ++r) {
+      Value scalar =
+          memref::LoadOp::create(builder, loc, lhs, ValueRange{at(row, r), k});
+      Value repeated = emitter.splat(scalar, block.width);
+      for (int64_t v = 0; v < block.vectors; ++v) {
+        Value &sum = sums[r * block.vectors + v];
+        sum = multiplyAdd(repeated, vectors[v], sum);
+      }
+    }
+  }
+
+  Value multiplyAdd(Value a, Value b, Value sum) {
+    if (isa<VectorType>(sum.getType()))
+      return vector::FMAOp::create(builder, loc, a, b, sum);
+    Value product = arith::MulFOp::create(builder, loc, a, b);
+    return arith::AddFOp::create(builder, loc, product, sum);
+  }
+
+  Value at(Value index, int64_t offset) {
+    if (offset == 0)
+      return index;
+    return arith::AddIOp::create(builder, loc, index, emitter.constant(offset));
+  }
+
+  TileEmitter &emitter;
+  OpBuilder &builder;
+  Location loc;
+  DotOp op;
+  Value lhs, rhs, result;
+  int64_t inner;
+};
+
+} // namespace
+
+/// Vectors of a row that divide `available`, as many as leave registers free.
+static int64_t chooseVectors(int64_t available, int64_t rows,
+                             int64_t registers) {
+  int64_t vectors = registers / 8;
+  while (vectors > 1 && available % vectors != 0)
+    --vectors;
+  // Few rows: more vectors keep the multipliers busy instead.
+  while (rows * vectors < registers / 2 && available % (2 * vectors) == 0 &&
+         rows * vectors * 2 + 2 * vectors < registers)
+    vectors *= 2;
+  return vectors;
+}
+
+static int64_t chooseRows(int64_t rows, int64_t vectors, int64_t registers) {
+  int64_t most = std::max<int64_t>((registers * 3 / 4) / vectors, 1);
+  for (int64_t divisor = most; divisor * 2 > most; --divisor)
+    if (rows % divisor == 0)
+      return divisor;
+  return std::min(most, rows);
+}
+
+void TileEmitter::emitDot(DotOp op) {
+  Value lhs = getPacked(op.getLhs());
+  Value rhs = op.getTransposeRhs() ? transposedMemory.lookup(op.getRhs())
+                                   : getPacked(op.getRhs());
+  Value result = allocateResult(op.getResult());
+  DotEmitter dot(*this, op, lhs, rhs, result);
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+
+  auto emitColumns = [&](int64_t first, int64_t last, int64_t vectors,
+                         int64_t width) {
+    if (first == last)
+      return;
+    int64_t blockRows = chooseRows(rows, vectors, registers);
+    int64_t wholeRows = rows / blockRows * blockRows;
+    auto emitRows = [&](Value column, int64_t from, int64_t to, int64_t size) {
+      if (from == to)
+        return;
+      forEach(constant(from), constant(to), size, [&](Value row) {
+        dot.emitAt(row, column, {size, vectors, width});
+      });
+    };
+    forEach(constant(first), constant(last), vectors * width,
+            [&](Value column) {
+              emitRows(column, 0, wholeRows, blockRows);
+              emitRows(column, wholeRows, rows, rows - wholeRows);
+            });
+  };
+  int64_t whole = columns / lanes;
+  if (whole > 0)
+    emitColumns(0, whole * lanes, chooseVectors(whole, rows, registers), lanes);
+  for (auto [column, width] : splitRest(columns))
+    emitColumns(column, column + width, 1, width);
+}

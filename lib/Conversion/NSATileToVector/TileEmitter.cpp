@@ -1,0 +1,308 @@
+//===- TileEmitter.cpp - Writes a program as loops over vectors -----------===//
+
+#include "TileEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+TileEmitter::TileEmitter(const TilePlacement &placement, Block *entry,
+                         ValueRange gridIds, int64_t lanes, int64_t registers)
+    : placement(placement), builder(OpBuilder::atBlockEnd(entry)),
+      loc(entry->getParentOp()->getLoc()), scratch(entry), gridIds(gridIds),
+      lanes(lanes), registers(registers) {}
+
+LogicalResult TileEmitter::emitBlock(Block &block,
+                                     llvm::function_ref<void()> atEnd) {
+  scratch.enter();
+  for (BlockArgument argument : block.getArguments())
+    if (isTile(argument.getType()))
+      emitForms(argument);
+  for (Operation &op : block.without_terminator()) {
+    loc = op.getLoc();
+    if (failed(emit(&op)))
+      return failure();
+  }
+  loc = block.getTerminator()->getLoc();
+  atEnd();
+  scratch.leave();
+  return success();
+}
+
+static bool hasTiles(Operation *op) {
+  return llvm::any_of(op->getOperandTypes(), isTile) ||
+         llvm::any_of(op->getResultTypes(), isTile);
+}
+
+LogicalResult TileEmitter::emit(Operation *op) {
+  LogicalResult done =
+      llvm::TypeSwitch<Operation *, LogicalResult>(op)
+          .Case([&](ProgramIdOp id) {
+            values.map(id.getId(), gridIds[id.getAxis()]);
+            return success();
+          })
+          .Case([&](scf::ForOp loop) { return emitFor(loop); })
+          .Case([&](scf::IfOp ifOp) { return emitIf(ifOp); })
+          .Case([&](LoadOp load) { return emitLoad(load); })
+          .Case([&](StoreOp store) { return emitStore(store); })
+          .Case([&](GatherOp gather) { return emitGather(gather); })
+          .Case([&](DotOp dot) { return emitDot(dot), success(); })
+          .Case([&](ReduceOp reduce) { return emitReduce(reduce), success(); })
+          .Case([&](SoftmaxUpdateOp update) {
+            return emitSoftmaxUpdate(update), success();
+          })
+          .Case([&](SoftmaxFinalizeOp finalize) {
+            return emitSoftmaxFinalize(finalize), success();
+          })
+          .Case<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+              [&](Operation *reshape) {
+                return emitReshape(reshape), success();
+              })
+          .Case([&](tensor::ExtractOp extract) {
+            SmallVector<Value> indices;
+            for (Value index : extract.getIndices())
+              indices.push_back(lookup(index));
+            values.map(
+                extract.getResult(),
+                VectorReader(*this, indices, 1).read(extract.getTensor()));
+            return success();
+          })
+          .Default([&](Operation *other) { return emitScalarOp(other); });
+  if (failed(done))
+    return failure();
+  for (Value result : op->getResults())
+    if (isTile(result.getType()))
+      emitForms(result);
+  return success();
+}
+
+/// Ops on scalars and buffers stay as they are; those on tiles that have no
+/// code of their own are computed where they are read.
+LogicalResult TileEmitter::emitScalarOp(Operation *op) {
+  if (!hasTiles(op)) {
+    if (op->getNumRegions() != 0 || isa<NSATileDialect>(op->getDialect()))
+      return reject(op);
+    builder.clone(*op, values);
+    return success();
+  }
+  if (op->getNumResults() != 1 ||
+      getTileKind(op->getResult(0)) == TileKind::Buffer)
+    return reject(op);
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    if (!isa<SplatElementsAttr>(constant.getValue()))
+      return op->emitOpError("with different elements isn't supported yet");
+  return success();
+}
+
+LogicalResult TileEmitter::reject(Operation *op) {
+  return op->emitOpError("on tiles isn't supported by the CPU target yet");
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+Value TileEmitter::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+void TileEmitter::forEach(Value lower, Value upper, int64_t step,
+                          IndexBody body) {
+  auto loop = scf::ForOp::create(builder, loc, lower, upper, constant(step));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  body(loop.getInductionVar());
+}
+
+void TileEmitter::forEach(int64_t size, IndexBody body) {
+  if (size == 1)
+    return body(constant(0));
+  forEach(constant(0), constant(size), 1, body);
+}
+
+void TileEmitter::forEachPoint(ValueRange lower, ValueRange upper,
+                               PointBody body) {
+  SmallVector<Value> point;
+  auto visit = [&](auto &&self, size_t dim) -> void {
+    if (dim == lower.size())
+      return body(point);
+    forEach(lower[dim], upper[dim], 1, [&](Value index) {
+      point.push_back(index);
+      self(self, dim + 1);
+      point.pop_back();
+    });
+  };
+  visit(visit, 0);
+}
+
+SmallVector<std::pair<int64_t, int64_t>>
+TileEmitter::splitRest(int64_t size) const {
+  SmallVector<std::pair<int64_t, int64_t>> parts;
+  int64_t column = size / lanes * lanes;
+  for (int64_t width = lanes / 2; width > 0; width /= 2)
+    if (size & width) {
+      parts.push_back({column, width});
+      column += width;
+    }
+  return parts;
+}
+
+void TileEmitter::forEachVectorOfRow(
+    int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
+  constexpr int64_t maxUnrolled = 8;
+  int64_t whole = size / lanes;
+  if (whole <= maxUnrolled) {
+    for (int64_t i = 0; i < whole; ++i)
+      body(constant(i * lanes), lanes);
+  } else {
+    forEach(constant(0), constant(whole * lanes), lanes,
+            [&](Value column) { body(column, lanes); });
+  }
+  for (auto [column, width] : splitRest(size))
+    body(constant(column), width);
+}
+
+void TileEmitter::forEachVector(ArrayRef<int64_t> shape, VectorBody body) {
+  if (shape.empty())
+    return body({}, 1);
+  SmallVector<Value> point;
+  auto visit = [&](auto &&self, ArrayRef<int64_t> rest) -> void {
+    if (rest.size() > 1)
+      return forEach(rest.front(), [&](Value index) {
+        point.push_back(index);
+        self(self, rest.drop_front());
+        point.pop_back();
+      });
+    forEachVectorOfRow(rest.front(), [&](Value column, int64_t width) {
+      point.push_back(column);
+      body(point, width);
+      point.pop_back();
+    });
+  };
+  visit(visit, shape);
+}
+
+//===----------------------------------------------------------------------===//
+// Vectors
+//===----------------------------------------------------------------------===//
+
+static Type vectorOf(Type elementType, int64_t width) {
+  return width == 1 ? elementType : VectorType::get({width}, elementType);
+}
+
+Value TileEmitter::loadVector(Value memory, ValueRange indices, int64_t width) {
+  Type elementType = cast<MemRefType>(memory.getType()).getElementType();
+  if (width == 1)
+    return memref::LoadOp::create(builder, loc, memory, indices);
+  return vector::LoadOp::create(
+      builder, loc, VectorType::get({width}, elementType), memory, indices);
+}
+
+void TileEmitter::storeVector(Value vector, Value memory, ValueRange indices) {
+  // Vectors of i1 are packed bits, memory isn't.
+  if (getElementTypeOrSelf(vector.getType()).isInteger(1)) {
+    Type bytes =
+        isa<VectorType>(vector.getType())
+            ? cast<VectorType>(vector.getType()).clone(builder.getI8Type())
+            : Type(builder.getI8Type());
+    vector = arith::ExtUIOp::create(builder, loc, bytes, vector);
+  }
+  if (isa<VectorType>(vector.getType()))
+    vector::StoreOp::create(builder, loc, vector, memory, indices);
+  else
+    memref::StoreOp::create(builder, loc, vector, memory, indices);
+}
+
+Value TileEmitter::splat(Value scalar, int64_t width) {
+  if (width == 1)
+    return scalar;
+  return vector::BroadcastOp::create(
+      builder, loc, VectorType::get({width}, scalar.getType()), scalar);
+}
+
+Value TileEmitter::splatConstant(TypedAttr scalar, int64_t width) {
+  if (width != 1)
+    scalar = DenseElementsAttr::get(VectorType::get({width}, scalar.getType()),
+                                    cast<Attribute>(scalar));
+  return arith::ConstantOp::create(builder, loc, scalar);
+}
+
+Value VectorReader::read(Value tile) {
+  if (Value value = known.lookup(tile))
+    return value;
+  Value value;
+  if (!isTile(tile.getType())) {
+    value = emitter.lookup(tile);
+  } else if (Value memory = emitter.getMemory(tile)) {
+    value = emitter.loadVector(memory, indices, width);
+    Type elementType = cast<RankedTensorType>(tile.getType()).getElementType();
+    if (elementType.isInteger(1) &&
+        !getElementTypeOrSelf(value.getType()).isInteger(1))
+      value = arith::TruncIOp::create(emitter.getBuilder(), emitter.getLoc(),
+                                      vectorOf(elementType, width), value);
+  } else {
+    value = compute(tile);
+  }
+  return known[tile] = value;
+}
+
+Value VectorReader::readF32(Value tile) {
+  Value value = read(tile);
+  OpBuilder &builder = emitter.getBuilder();
+  if (getElementTypeOrSelf(value.getType()).isF32())
+    return value;
+  return arith::ExtFOp::create(builder, emitter.getLoc(),
+                               vectorOf(builder.getF32Type(), width), value);
+}
+
+Value VectorReader::compute(Value tile) {
+  OpBuilder &builder = emitter.getBuilder();
+  Location loc = emitter.getLoc();
+  return llvm::TypeSwitch<Operation *, Value>(tile.getDefiningOp())
+      .Case([&](arith::ConstantOp op) {
+        auto splat = cast<SplatElementsAttr>(op.getValue());
+        return emitter.splatConstant(
+            cast<TypedAttr>(splat.getSplatValue<Attribute>()), width);
+      })
+      .Case([&](tensor::SplatOp op) {
+        return emitter.splat(emitter.lookup(op.getInput()), width);
+      })
+      .Case([&](IotaOp op) -> Value {
+        Value first = arith::AddIOp::create(
+            builder, loc, emitter.lookup(op.getStart()), indices.back());
+        if (width == 1)
+          return first;
+        auto type = VectorType::get({width}, builder.getIndexType());
+        return arith::AddIOp::create(
+            builder, loc, emitter.splat(first, width),
+            vector::StepOp::create(builder, loc, type));
+      })
+      .Case([&](BroadcastOp op) { return computeBroadcast(op); })
+      .Default([&](Operation *op) { return computeElementwise(op); });
+}
+
+Value VectorReader::computeElementwise(Operation *op) {
+  OperationState state(emitter.getLoc(), op->getName());
+  for (Value operand : op->getOperands())
+    state.addOperands(read(operand));
+  Type elementType = getElementTypeOrSelf(op->getResult(0).getType());
+  state.addTypes(vectorOf(elementType, width));
+  state.addAttributes(op->getAttrs());
+  return emitter.getBuilder().create(state)->getResult(0);
+}
+
+Value VectorReader::computeBroadcast(BroadcastOp op) {
+  SmallVector<Value> kept;
+  int64_t last = indices.size() - 1;
+  for (auto [dim, index] : llvm::enumerate(indices))
+    if (!llvm::is_contained(op.getDims(), static_cast<int64_t>(dim)))
+      kept.push_back(index);
+  bool alongVector = llvm::is_contained(op.getDims(), last);
+  VectorReader source(emitter, kept, alongVector ? 1 : width);
+  Value value = source.read(op.getSource());
+  return alongVector ? emitter.splat(value, width) : value;
+}

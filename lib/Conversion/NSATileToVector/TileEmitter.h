@@ -1,0 +1,140 @@
+//===- TileEmitter.h - Writes a program as loops over vectors ---*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEEMITTER_H
+#define NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEEMITTER_H
+
+#include "ScratchPool.h"
+#include "TilePlacement.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace nsacc {
+
+/// Writes the ops of a program, one after the other, as loops over vectors.
+class TileEmitter {
+public:
+  /// Code goes to the end of `entry`. `gridIds` are the program's indices.
+  TileEmitter(const TilePlacement &placement, mlir::Block *entry,
+              mlir::ValueRange gridIds, int64_t lanes, int64_t registers);
+
+  void map(mlir::Value from, mlir::Value to) { values.map(from, to); }
+  /// `atEnd` writes what stands for the terminator.
+  mlir::LogicalResult emitBlock(mlir::Block &block,
+                                llvm::function_ref<void()> atEnd);
+  int64_t getScratchBytes() const { return scratch.getBytes(); }
+
+  //===-- For what reads and writes tiles ---------------------------------===//
+
+  mlir::OpBuilder &getBuilder() { return builder; }
+  mlir::Location getLoc() const { return loc; }
+  int64_t getLanes() const { return lanes; }
+  mlir::Value constant(int64_t value);
+  /// The new value of a scalar or a buffer.
+  mlir::Value lookup(mlir::Value value) {
+    return values.lookupOrDefault(value);
+  }
+  /// Memory that holds a tile as it is; null if it's computed where it's read.
+  mlir::Value getMemory(mlir::Value tile) { return memory.lookup(tile); }
+
+  using VectorBody = llvm::function_ref<void(mlir::ValueRange, int64_t)>;
+  using IndexBody = llvm::function_ref<void(mlir::Value)>;
+  using PointBody = llvm::function_ref<void(mlir::ValueRange)>;
+  /// Columns 0 … size - 1 as vectors: first column and width.
+  void forEachVectorOfRow(int64_t size,
+                          llvm::function_ref<void(mlir::Value, int64_t)> body);
+  /// What whole vectors leave of `size` columns, as first columns and widths:
+  /// powers of two, because LLVM handles others element by element.
+  llvm::SmallVector<std::pair<int64_t, int64_t>> splitRest(int64_t size) const;
+  /// All elements as vectors along the last dimension: indices and width.
+  void forEachVector(llvm::ArrayRef<int64_t> shape, VectorBody body);
+  void forEach(mlir::Value lower, mlir::Value upper, int64_t step,
+               IndexBody body);
+  void forEach(int64_t size, IndexBody body);
+  void forEachPoint(mlir::ValueRange lower, mlir::ValueRange upper,
+                    PointBody body);
+
+  mlir::Value loadVector(mlir::Value memory, mlir::ValueRange indices,
+                         int64_t width);
+  void storeVector(mlir::Value vector, mlir::Value memory,
+                   mlir::ValueRange indices);
+  /// A vector, or a scalar where width is 1.
+  mlir::Value splat(mlir::Value scalar, int64_t width);
+  mlir::Value splatConstant(mlir::TypedAttr scalar, int64_t width);
+
+private:
+  mlir::LogicalResult emit(mlir::Operation *op);
+  mlir::LogicalResult emitScalarOp(mlir::Operation *op);
+  mlir::LogicalResult reject(mlir::Operation *op);
+
+  // EmitControl.cpp
+  mlir::LogicalResult emitFor(mlir::scf::ForOp op);
+  mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  mlir::LogicalResult emitRegion(mlir::Region &from, mlir::Block *to,
+                                 mlir::ValueRange targets);
+  void emitYield(mlir::Operation *yield, mlir::ValueRange targets);
+
+  // EmitMemory.cpp
+  mlir::LogicalResult emitLoad(nsatile::LoadOp op);
+  mlir::LogicalResult emitStore(nsatile::StoreOp op);
+  mlir::LogicalResult emitGather(nsatile::GatherOp op);
+
+  // EmitDot.cpp
+  void emitDot(nsatile::DotOp op);
+
+  // EmitReduce.cpp
+  void emitReduce(nsatile::ReduceOp op);
+
+  // EmitSoftmax.cpp
+  void emitSoftmaxUpdate(nsatile::SoftmaxUpdateOp op);
+  void emitSoftmaxFinalize(nsatile::SoftmaxFinalizeOp op);
+
+  // EmitForms.cpp
+  /// Writes the forms that readers of a tile need.
+  void emitForms(mlir::Value tile);
+  void emitNatural(mlir::Value tile);
+  void emitPacked(mlir::Value tile);
+  void emitTransposed(mlir::Value tile);
+  void emitReshape(mlir::Operation *op);
+  void copyTile(mlir::Value tile, mlir::Value target);
+  mlir::Value getPacked(mlir::Value tile);
+
+  mlir::Value allocate(mlir::RankedTensorType tile);
+  /// The memory that the result of an op goes to.
+  mlir::Value allocateResult(mlir::Value tile);
+
+  const TilePlacement &placement;
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+  ScratchPool scratch;
+  mlir::SmallVector<mlir::Value, 3> gridIds;
+  int64_t lanes, registers;
+  mlir::IRMapping values;
+  llvm::DenseMap<mlir::Value, mlir::Value> memory, packedMemory,
+      transposedMemory;
+};
+
+/// Reads vectors of tiles at one place, computing what has no memory.
+class VectorReader {
+public:
+  VectorReader(TileEmitter &emitter, mlir::ValueRange indices, int64_t width)
+      : emitter(emitter), indices(indices), width(width) {}
+
+  /// `width` neighbouring elements of a tile; a scalar if that is one.
+  mlir::Value read(mlir::Value tile);
+  /// The same, converted to f32.
+  mlir::Value readF32(mlir::Value tile);
+
+private:
+  mlir::Value compute(mlir::Value tile);
+  mlir::Value computeElementwise(mlir::Operation *op);
+  mlir::Value computeBroadcast(nsatile::BroadcastOp op);
+
+  TileEmitter &emitter;
+  llvm::SmallVector<mlir::Value, 3> indices;
+  int64_t width;
+  llvm::DenseMap<mlir::Value, mlir::Value> known;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEEMITTER_H

@@ -1,0 +1,239 @@
+//===- TilePlacement.cpp - Where the values of tiles come to be -----------===//
+
+#include "TilePlacement.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+bool nsacc::isTile(Type type) { return isa<RankedTensorType>(type); }
+
+TileKind nsacc::getTileKind(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (!op)
+    return TileKind::Buffer;
+  if (isa<arith::ConstantOp, tensor::SplatOp, IotaOp>(op))
+    return TileKind::Leaf;
+  if (isa<LoadOp>(op))
+    return TileKind::View;
+  if (isa<BroadcastOp>(op))
+    return TileKind::Broadcast;
+  if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+    return TileKind::Reshape;
+  return OpTrait::hasElementwiseMappableTraits(op) ? TileKind::Elementwise
+                                                   : TileKind::Buffer;
+}
+
+/// The buffer that a view is of.
+static Value getRoot(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer;
+}
+
+bool TilePlacement::isWritten(Value buffer) const {
+  return written.contains(getRoot(buffer));
+}
+
+TilePlacement::TilePlacement(ProgramOp program) {
+  SmallVector<Operation *> ops;
+  program.getBody().walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : ops)
+    if (!isa<LoadOp, GatherOp>(op) && !isMemoryEffectFree(op))
+      for (Value operand : op->getOperands())
+        if (isa<MemRefType>(operand.getType()))
+          written.insert(getRoot(operand));
+  // Users first: what a tile needs depends on how its readers are placed.
+  for (Operation *op : llvm::reverse(ops)) {
+    for (Region &region : op->getRegions())
+      for (BlockArgument argument : region.getArguments())
+        if (isTile(argument.getType()))
+          place(argument);
+    for (Value result : op->getResults())
+      if (isTile(result.getType()))
+        place(result);
+  }
+  // Outer ops first: an inner one takes over what an outer one decided.
+  for (Operation *op : ops) {
+    if (isa<scf::ForOp>(op))
+      shareInLoop(op);
+    else if (isa<scf::IfOp>(op))
+      shareInIf(op);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Forms
+//===----------------------------------------------------------------------===//
+
+void TilePlacement::place(Value tile) {
+  bool isF32 = cast<RankedTensorType>(tile.getType()).getElementType().isF32();
+  for (OpOperand &use : tile.getUses()) {
+    Operation *user = use.getOwner();
+    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user))
+      natural.insert(tile);
+    auto dot = dyn_cast<DotOp>(user);
+    if (!dot || use.get() == dot.getAcc())
+      continue;
+    if (dot.getTransposeRhs() && use.getOperandNumber() == 1)
+      transposed.insert(tile);
+    else if (isF32 && getTileKind(tile) != TileKind::View)
+      natural.insert(tile);
+    else
+      packed.insert(tile);
+  }
+  TileKind kind = getTileKind(tile);
+  if (kind == TileKind::Buffer || kind == TileKind::Reshape)
+    natural.insert(tile);
+  if (kind == TileKind::Elementwise)
+    placeElementwise(tile);
+}
+
+void TilePlacement::placeElementwise(Value tile) {
+  llvm::SmallPtrSet<Operation *, 4> sinks;
+  collectSinks(tile, sinks);
+  bool elsewhere = llvm::any_of(sinks, [&](Operation *sink) {
+    return sink->getBlock() != tile.getParentBlock() ||
+           isa<BroadcastOp, scf::YieldOp>(sink);
+  });
+  bool hasForm = needsPacked(tile) || needsTransposed(tile);
+  if (sinks.size() > 1 || elsewhere || (hasForm && !sinks.empty()))
+    natural.insert(tile);
+}
+
+bool TilePlacement::isComputedWhereRead(Value tile) const {
+  return getTileKind(tile) == TileKind::Elementwise && !needsNatural(tile) &&
+         !needsPacked(tile) && !needsTransposed(tile);
+}
+
+/// The ops that code computing `tile` will stand at, if it gets no memory.
+/// Operands of a dot are packed where they are defined.
+void TilePlacement::collectSinks(
+    Value tile, llvm::SmallPtrSetImpl<Operation *> &sinks) const {
+  for (OpOperand &use : tile.getUses()) {
+    Operation *user = use.getOwner();
+    if (isa<DotOp>(user) && use.getOperandNumber() < 2)
+      continue;
+    if (user->getNumResults() == 1 && isComputedWhereRead(user->getResult(0)))
+      collectSinks(user->getResult(0), sinks);
+    else
+      sinks.insert(user);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sharing memory
+//===----------------------------------------------------------------------===//
+
+/// The ops whose code reads the memory of `tile`; pointwise if each element
+/// written there depends on the element in the same place only.
+void TilePlacement::collectReaders(Value tile, bool pointwise,
+                                   SmallVectorImpl<Reader> &readers) const {
+  for (OpOperand &use : tile.getUses()) {
+    Operation *user = use.getOwner();
+    auto result = user->getNumResults() == 1 ? user->getResult(0) : Value();
+    if (isa<BroadcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+            user)) {
+      collectReaders(result, false, readers);
+      // Where these get memory of their own, they read here.
+      readers.push_back({user, false});
+    } else if (result && isComputedWhereRead(result)) {
+      collectReaders(result, pointwise, readers);
+    } else {
+      auto dot = dyn_cast<DotOp>(user);
+      bool isAcc = dot && use.get() == dot.getAcc() &&
+                   dot.getLhs() != use.get() && dot.getRhs() != use.get();
+      bool isElementwise = result && isTile(result.getType()) &&
+                           getTileKind(result) == TileKind::Elementwise;
+      readers.push_back({user, pointwise && (isAcc || isElementwise)});
+    }
+  }
+}
+
+/// True when `writer` may write its result over `content`.
+bool TilePlacement::canOverwrite(Value content, Operation *writer) const {
+  SmallVector<Reader> readers;
+  collectReaders(content, /*pointwise=*/true, readers);
+  return llvm::all_of(readers, [&](const Reader &reader) {
+    if (reader.op == writer)
+      return reader.pointwise;
+    // Readers in the other branch, or before it, don't see the write.
+    Operation *ancestor = writer->getBlock()->findAncestorOpInBlock(*reader.op);
+    return !ancestor || ancestor->isBeforeInBlock(writer);
+  });
+}
+
+static bool writesPointwise(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  return op && (isa<DotOp>(op) || getTileKind(tile) == TileKind::Elementwise);
+}
+
+void TilePlacement::shareInLoop(Operation *op) {
+  auto loop = cast<scf::ForOp>(op);
+  for (auto [argument, yielded] :
+       llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
+    if (isTile(argument.getType()) && writesPointwise(yielded) &&
+        yielded.getParentBlock() == loop.getBody() &&
+        !destinations.count(yielded) &&
+        canOverwrite(argument, yielded.getDefiningOp()))
+      destinations[yielded] = argument;
+}
+
+/// scf.if -> tensor { … } else { yield %s }: where nobody else reads %s, the
+/// result is %s, changed in place.
+Value TilePlacement::findContentToTakeOver(Operation *op, unsigned index) {
+  auto ifOp = cast<scf::IfOp>(op);
+  for (Block *block : {ifOp.elseBlock(), ifOp.thenBlock()}) {
+    Value content = block->getTerminator()->getOperand(index);
+    if (content.getParentBlock() != op->getBlock() || !needsNatural(content) ||
+        getTileKind(content) == TileKind::Reshape)
+      continue;
+    SmallVector<Reader> readers;
+    collectReaders(content, /*pointwise=*/true, readers);
+    bool onlyHere = llvm::all_of(readers, [&](const Reader &reader) {
+      Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*reader.op);
+      return ancestor && (ancestor == op || ancestor->isBeforeInBlock(op));
+    });
+    bool once =
+        llvm::count(block->getTerminator()->getOperands(), content) == 1;
+    bool taken = llvm::any_of(
+        takenOver, [&](auto &each) { return each.second == content; });
+    if (onlyHere && once && !taken)
+      return content;
+  }
+  return Value();
+}
+
+void TilePlacement::shareInIf(Operation *op) {
+  auto ifOp = cast<scf::IfOp>(op);
+  for (OpResult result : ifOp.getResults()) {
+    if (!isTile(result.getType()))
+      continue;
+    Value content = findContentToTakeOver(op, result.getResultNumber());
+    if (content)
+      takenOver[result] = content;
+    for (Block *block : {ifOp.thenBlock(), ifOp.elseBlock()}) {
+      Value yielded =
+          block->getTerminator()->getOperand(result.getResultNumber());
+      if (writesPointwise(yielded) && yielded.getParentBlock() == block &&
+          !destinations.count(yielded) &&
+          (!content || canOverwrite(content, yielded.getDefiningOp())))
+        destinations[yielded] = result;
+    }
+  }
+}
+
+bool TilePlacement::canTakeOver(OpOperand &init) {
+  Value value = init.get();
+  TileKind kind = getTileKind(value);
+  // A block argument of a loop is its loop's to keep unless this is all that
+  // happens to it; the same holds for results.
+  return kind == TileKind::Buffer && value.hasOneUse() &&
+         value.getParentBlock() == init.getOwner()->getBlock();
+}

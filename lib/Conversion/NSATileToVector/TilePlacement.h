@@ -1,0 +1,79 @@
+//===- TilePlacement.h - Where the values of tiles come to be ---*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEPLACEMENT_H
+#define NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEPLACEMENT_H
+
+#include "NSATile/IR/NSATileOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace nsacc {
+
+bool isTile(mlir::Type type);
+
+/// What defines a tile.
+enum class TileKind {
+  Leaf,        // constants, splats, iota: cheaper to compute than to load
+  View,        // nsatile.load
+  Elementwise, // arith and math
+  Broadcast,   // nsatile.broadcast
+  Reshape,     // tensor.collapse_shape, tensor.expand_shape
+  Buffer       // everything else, results and arguments of loops among it
+};
+TileKind getTileKind(mlir::Value tile);
+
+/// Decides before any code is written which tiles get memory, in which forms,
+/// and which of them share it. A tile without memory is computed, vector by
+/// vector, where it is read.
+class TilePlacement {
+public:
+  explicit TilePlacement(nsatile::ProgramOp program);
+
+  /// The tile as it is, row-major.
+  bool needsNatural(mlir::Value tile) const { return natural.contains(tile); }
+  /// In f32, row-major, as an operand of a dot.
+  bool needsPacked(mlir::Value tile) const { return packed.contains(tile); }
+  /// In f32, transposed, as the right operand of a dot.
+  bool needsTransposed(mlir::Value tile) const {
+    return transposed.contains(tile);
+  }
+  /// The loop argument or result whose memory `tile` is written to; null if it
+  /// gets its own.
+  mlir::Value getDestination(mlir::Value tile) const {
+    return destinations.lookup(tile);
+  }
+  /// True when the loop may continue in the memory of this initial value.
+  static bool canTakeOver(mlir::OpOperand &init);
+  /// The tile whose memory a result of scf.if takes over; null if none.
+  mlir::Value getTakenOver(mlir::OpResult result) const {
+    return takenOver.lookup(result);
+  }
+
+  /// True when the program may write to this buffer.
+  bool isWritten(mlir::Value buffer) const;
+
+private:
+  struct Reader {
+    mlir::Operation *op;
+    bool pointwise;
+  };
+
+  void place(mlir::Value tile);
+  void placeElementwise(mlir::Value tile);
+  bool isComputedWhereRead(mlir::Value tile) const;
+  void collectSinks(mlir::Value tile,
+                    llvm::SmallPtrSetImpl<mlir::Operation *> &sinks) const;
+  void collectReaders(mlir::Value tile, bool pointwise,
+                      llvm::SmallVectorImpl<Reader> &readers) const;
+  bool canOverwrite(mlir::Value content, mlir::Operation *writer) const;
+  void shareInLoop(mlir::Operation *loop);
+  void shareInIf(mlir::Operation *ifOp);
+  mlir::Value findContentToTakeOver(mlir::Operation *ifOp, unsigned index);
+
+  llvm::DenseSet<mlir::Value> natural, packed, transposed, written;
+  llvm::DenseMap<mlir::Value, mlir::Value> destinations, takenOver;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEPLACEMENT_H

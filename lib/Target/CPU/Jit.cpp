@@ -1,0 +1,202 @@
+//===- Jit.cpp - From the LLVM dialect to machine code --------------------===//
+
+#include "Jit.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include <cmath>
+#include <cstring>
+#include <mutex>
+
+using namespace llvm;
+using namespace nsacc::cpu;
+
+static const char kEntrySuffix[] = "__entry";
+
+/// entry(slots, x, y, z) calls program(slots…, x, y, z).
+static void addEntry(Function &program) {
+  LLVMContext &context = program.getContext();
+  Type *pointer = PointerType::getUnqual(context);
+  Type *index = Type::getInt64Ty(context);
+  auto *type = FunctionType::get(Type::getVoidTy(context),
+                                 {pointer, index, index, index}, false);
+  auto *entry =
+      Function::Create(type, GlobalValue::ExternalLinkage,
+                       program.getName() + kEntrySuffix, program.getParent());
+  IRBuilder<> builder(BasicBlock::Create(context, "", entry));
+  SmallVector<Value *> arguments;
+  unsigned slots = program.arg_size() - 3;
+  for (unsigned slot = 0; slot < slots; ++slot) {
+    Value *address = builder.CreateConstGEP1_64(index, entry->getArg(0), slot);
+    arguments.push_back(
+        builder.CreateLoad(program.getArg(slot)->getType(), address));
+  }
+  for (unsigned dim = 0; dim < 3; ++dim)
+    arguments.push_back(entry->getArg(1 + dim));
+  builder.CreateCall(&program, arguments);
+  builder.CreateRetVoid();
+  program.setLinkage(GlobalValue::InternalLinkage);
+}
+
+static void prepare(Module &module, const Processor &processor) {
+  SmallVector<Function *> programs;
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      programs.push_back(&function);
+  for (Function *program : programs)
+    addEntry(*program);
+  for (Function &function : module) {
+    function.addFnAttr("target-cpu", processor.name);
+    function.addFnAttr("target-features", processor.getFeatureString());
+    function.addFnAttr("prefer-vector-width",
+                       std::to_string(processor.getVectorBits()));
+  }
+}
+
+static void optimize(Module &module, TargetMachine &machine) {
+  // Code is vector code already; looking for more only costs time.
+  PipelineTuningOptions tuning;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopInterleaving = false;
+  PassBuilder builder(&machine, tuning);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager graph;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graph, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+/// LLVM's name for it is __truncsfbf2. A bf16 returns in the same register as a
+/// float, whose lowest bits this fills.
+static float truncateToBF16(float value) {
+  uint32_t bits = bit_cast<uint32_t>(value);
+  if (std::isnan(value))
+    bits = 0x7fc0;
+  else
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+  return bit_cast<float>(bits);
+}
+
+/// The functions that code may call, found without the process's symbols: a
+/// host may have loaded this library with its own kept apart.
+static orc::SymbolMap getLibrary(orc::LLJIT &jit) {
+  orc::SymbolMap symbols;
+  auto add = [&](StringRef name, auto *function) {
+    symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function),
+                                          JITSymbolFlags::Exported |
+                                              JITSymbolFlags::Callable};
+  };
+  using Unary = float (*)(float);
+  using Binary = float (*)(float, float);
+  add("expf", static_cast<Unary>(std::exp));
+  add("exp2f", static_cast<Unary>(std::exp2));
+  add("logf", static_cast<Unary>(std::log));
+  add("log2f", static_cast<Unary>(std::log2));
+  add("sinf", static_cast<Unary>(std::sin));
+  add("cosf", static_cast<Unary>(std::cos));
+  add("tanhf", static_cast<Unary>(std::tanh));
+  add("erff", static_cast<Unary>(std::erf));
+  add("sqrtf", static_cast<Unary>(std::sqrt));
+  add("floorf", static_cast<Unary>(std::floor));
+  add("ceilf", static_cast<Unary>(std::ceil));
+  add("truncf", static_cast<Unary>(std::trunc));
+  add("roundevenf", static_cast<Unary>(std::nearbyint));
+  add("powf", static_cast<Binary>(std::pow));
+  add("fmodf", static_cast<Binary>(std::fmod));
+  add("fmaf", static_cast<float (*)(float, float, float)>(std::fma));
+  add("__truncsfbf2", &truncateToBF16);
+  add("memcpy", &std::memcpy);
+  add("memmove", &std::memmove);
+  add("memset", &std::memset);
+  return symbols;
+}
+
+static void initializeTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+  });
+}
+
+Jit::Jit(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
+Jit::~Jit() = default;
+
+Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
+                                            const Processor &processor,
+                                            mlir::TimingScope &timing) {
+  initializeTarget();
+  mlir::TimingScope translating = timing.nest("translate to LLVM IR");
+  mlir::registerBuiltinDialectTranslation(*source.getContext());
+  mlir::registerLLVMDialectTranslation(*source.getContext());
+  auto context = std::make_unique<LLVMContext>();
+  std::unique_ptr<Module> module =
+      mlir::translateModuleToLLVMIR(source, *context);
+  if (!module)
+    return createStringError("the module couldn't be translated to LLVM IR");
+
+  orc::JITTargetMachineBuilder target((Triple(processor.triple)));
+  target.setCPU(processor.name);
+  target.addFeatures(processor.features);
+  target.setCodeGenOptLevel(CodeGenOptLevel::Default);
+  Expected<std::unique_ptr<TargetMachine>> machine =
+      target.createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  module->setTargetTriple(Triple(processor.triple));
+  module->setDataLayout((*machine)->createDataLayout());
+  prepare(*module, processor);
+  translating.stop();
+
+  mlir::TimingScope optimizing = timing.nest("optimize LLVM IR");
+  optimize(*module, **machine);
+  optimizing.stop();
+
+  mlir::TimingScope generating = timing.nest("generate machine code");
+  auto created = orc::LLJITBuilder()
+                     .setJITTargetMachineBuilder(std::move(target))
+                     .setNumCompileThreads(0)
+                     .create();
+  if (!created)
+    return created.takeError();
+  std::unique_ptr<orc::LLJIT> jit = std::move(*created);
+  if (Error error =
+          jit->getMainJITDylib().define(orc::absoluteSymbols(getLibrary(*jit))))
+    return error;
+  SmallVector<std::string> entries;
+  for (Function &function : *module)
+    if (function.getName().ends_with(kEntrySuffix))
+      entries.push_back(function.getName().str());
+  if (Error error = jit->addIRModule(
+          orc::ThreadSafeModule(std::move(module), std::move(context))))
+    return error;
+  // Compiles now, so that runs don't wait for it.
+  for (const std::string &entry : entries)
+    if (auto address = jit->lookup(entry); !address)
+      return address.takeError();
+  return std::unique_ptr<Jit>(new Jit(std::move(jit)));
+}
+
+Expected<ProgramFunction> Jit::lookup(StringRef program) {
+  Expected<orc::ExecutorAddr> address =
+      jit->lookup((program + kEntrySuffix).str());
+  if (!address)
+    return address.takeError();
+  return address->toPtr<ProgramFunction>();
+}

@@ -1,0 +1,49 @@
+// What the CPU can't do yet is an error with a location.
+// RUN: nsacc-opt %s --convert-nsatile-to-vector --split-input-file --verify-diagnostics
+// RUN: not nsacc-opt %s --convert-nsatile-to-vector=vector-bits=96 --split-input-file 2>&1 | FileCheck %s
+// CHECK: expected vector-bits to be 128, 256 or 512, found 96
+
+nsatile.program @different_elements(%y: memref<2xf32>) {
+  %0 = arith.constant 0 : index
+  %2 = arith.constant 2 : index
+  // expected-error @+1 {{'arith.constant' op with different elements isn't supported yet}}
+  %c = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  nsatile.store %c, %y[%0] dims [0] limits [%2] : tensor<2xf32>, memref<2xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @bits(%x: memref<8xi1>, %y: memref<8xi1>) {
+  %0 = arith.constant 0 : index
+  // expected-error @+1 {{'nsatile.load' op on a buffer of i1 isn't supported; expected booleans as i8, one byte each}}
+  %t = nsatile.load %x[%0] dims [0] limits [%0] : memref<8xi1> -> tensor<8xi1>
+  nsatile.store %t, %y[%0] dims [0] limits [%0] : tensor<8xi1>, memref<8xi1>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @while(%n: index) {
+  %t = arith.constant dense<1.0> : tensor<8xf32>
+  %true = arith.constant true
+  // expected-error @+1 {{'scf.while' op on tiles isn't supported by the CPU target yet}}
+  %r = scf.while (%u = %t) : (tensor<8xf32>) -> tensor<8xf32> {
+    scf.condition(%true) %u : tensor<8xf32>
+  } do {
+  ^bb0(%v: tensor<8xf32>):
+    scf.yield %v : tensor<8xf32>
+  }
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @insert(%y: memref<8xf32>, %f: f32) {
+  %0 = arith.constant 0 : index
+  %t = arith.constant dense<1.0> : tensor<8xf32>
+  // expected-error @+1 {{'tensor.insert' op on tiles isn't supported by the CPU target yet}}
+  %u = tensor.insert %f into %t[%0] : tensor<8xf32>
+  nsatile.store %u, %y[%0] dims [0] limits [%0] : tensor<8xf32>, memref<8xf32>
+  nsatile.return
+}

@@ -1,0 +1,105 @@
+// Programs become functions over vectors; tiles get memory where they need it.
+// RUN: nsacc-opt %s --convert-nsatile-to-vector --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --convert-nsatile-to-vector=vector-bits=128 --split-input-file | FileCheck %s --check-prefix=NARROW
+
+// Elementwise code is computed where it is stored: no memory but for the copy
+// of a tile that crosses the limits.
+// CHECK-LABEL: func.func @elementwise(
+// CHECK-SAME: %[[X:.*]]: memref<?xf32>, %[[Y:.*]]: memref<?xf32>, %[[N:.*]]: index, %[[P:.*]]: index, %{{.*}}: index, %{{.*}}: index)
+// CHECK-SAME: nsacc.scratch_bytes = 128
+// CHECK-COUNT-1: memref.alloca
+// CHECK-NOT: memref.alloca
+// CHECK: %[[TILE:.*]] = scf.if %{{.*}} -> (memref<20xf32, strided<[1], offset: ?>>)
+// CHECK: memref.subview %[[X]][%{{.*}}] [20] [1]
+// CHECK: } else {
+// CHECK: vector.store %{{.*}} : memref<20xf32>, vector<16xf32>
+// CHECK: vector.load %[[TILE]][%{{.*}}] {{.*}} vector<16xf32>
+// CHECK: arith.mulf %{{.*}} : vector<16xf32>
+// CHECK: vector.store %{{.*}}, %[[Y]]
+// CHECK: arith.mulf %{{.*}} : vector<4xf32>
+// NARROW-LABEL: func.func @elementwise(
+// NARROW: arith.mulf %{{.*}} : vector<4xf32>
+nsatile.program @elementwise(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
+  %p = nsatile.program_id 0
+  %t = nsatile.load %x[%p] dims [0] limits [%n] : memref<?xf32> -> tensor<20xf32>
+  %u = arith.mulf %t, %t : tensor<20xf32>
+  %v = arith.addf %u, %t : tensor<20xf32>
+  nsatile.store %v, %y[%p] dims [0] limits [%n] : tensor<20xf32>, memref<?xf32>
+  nsatile.return
+}
+
+// -----
+
+// A buffer that is written is read at the load, not later.
+// CHECK-LABEL: func.func @in_place(
+// CHECK-NOT: memref.subview
+// CHECK: return
+nsatile.program @in_place(%x: memref<?xf32>, %n: index) {
+  %p = nsatile.program_id 1
+  %t = nsatile.load %x[%p] dims [0] limits [%n] : memref<?xf32> -> tensor<16xf32>
+  nsatile.store %t, %x[%p] dims [0] limits [%n] : tensor<16xf32>, memref<?xf32>
+  nsatile.return
+}
+
+// -----
+
+// The accumulator is scaled as it is read, and written where it was: the loop
+// carries no tile, and its body ends with the product.
+// CHECK-LABEL: func.func @accumulate(
+// CHECK: %[[ACC:.*]] = memref.alloca() {{.*}} : memref<8x64xf32>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} {
+// CHECK: vector.load %[[ACC]]
+// CHECK: arith.mulf
+// CHECK: %[[SUMS:.*]]:{{[0-9]+}} = scf.for {{.*}} iter_args
+// CHECK: vector.load {{.*}} vector<16xf32>
+// CHECK: memref.load
+// CHECK: vector.fma
+// CHECK: vector.store %[[SUMS]]#0, %[[ACC]]
+nsatile.program @accumulate(%x: memref<8x8xf32>, %y: memref<8x64xf32>, %n: index) {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  %8 = arith.constant 8 : index
+  %64 = arith.constant 64 : index
+  %half = arith.constant dense<0.5> : tensor<8x64xf32>
+  %zero = arith.constant dense<0.0> : tensor<8x64xf32>
+  %a = nsatile.load %x[%0, %0] dims [0, 1] limits [%8, %8] : memref<8x8xf32> -> tensor<8x8xf32>
+  %b = arith.constant dense<1.0> : tensor<8x64xf32>
+  %r = scf.for %i = %0 to %n step %1 iter_args(%acc = %zero) -> (tensor<8x64xf32>) {
+    %s = arith.mulf %acc, %half : tensor<8x64xf32>
+    %d = nsatile.dot %a, %b acc %s : (tensor<8x8xf32>, tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+    scf.yield %d : tensor<8x64xf32>
+  }
+  nsatile.store %r, %y[%0, %0] dims [0, 1] limits [%8, %64] : tensor<8x64xf32>, memref<8x64xf32>
+  nsatile.return
+}
+
+// -----
+
+// A transposed operand is transposed once, by shuffles, before the product.
+// CHECK-LABEL: func.func @transposed(
+// CHECK: arith.extf
+// CHECK: vector.shuffle
+// CHECK: vector.store {{.*}} : memref<16x32xf32>, vector<16xf32>
+// CHECK: vector.fma
+nsatile.program @transposed(%x: memref<4x16xbf16>, %k: memref<32x16xbf16>, %y: memref<4x32xf32>) {
+  %0 = arith.constant 0 : index
+  %64 = arith.constant 64 : index
+  %a = nsatile.load %x[%0, %0] dims [0, 1] limits [%64, %64] : memref<4x16xbf16> -> tensor<4x16xbf16>
+  %b = nsatile.load %k[%0, %0] dims [0, 1] limits [%64, %64] : memref<32x16xbf16> -> tensor<32x16xbf16>
+  %d = nsatile.dot %a, transpose %b : (tensor<4x16xbf16>, tensor<32x16xbf16>) -> tensor<4x32xf32>
+  nsatile.store %d, %y[%0, %0] dims [0, 1] limits [%64, %64] : tensor<4x32xf32>, memref<4x32xf32>
+  nsatile.return
+}
+
+// -----
+
+// Plans are gone, programs without tiles are plain functions.
+// CHECK-LABEL: func.func @nothing(
+// CHECK-NEXT: return
+// CHECK-NOT: nsatile.plan
+nsatile.program @nothing(%n: index) {
+  nsatile.return
+}
+nsatile.plan @plan(%x: memref<?xf32>) {
+  nsatile.return
+}

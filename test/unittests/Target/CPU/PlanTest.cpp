@@ -1,0 +1,205 @@
+//===- PlanTest.cpp - Launch plans and what can be wrong with them --------===//
+
+#include "TileTest.h"
+#include <thread>
+
+using namespace nsacc;
+using namespace nsacc::cpu;
+using testing::Test;
+
+namespace {
+
+class PlanTest : public TileTest {
+protected:
+  /// y = (x + 1) · 2, by way of a workspace, tile by tile.
+  static constexpr const char *twoLaunches = R"(
+    !v = memref<?xf32>
+    nsatile.program @add(%x: !v, %y: !v, %n: index, %c: f32) {
+      %16 = arith.constant 16 : index
+      %p = nsatile.program_id 0
+      %i = arith.muli %p, %16 : index
+      %t = nsatile.load %x[%i] dims [0] limits [%n] : !v -> tensor<16xf32>
+      %s = tensor.splat %c : tensor<16xf32>
+      %u = arith.addf %t, %s : tensor<16xf32>
+      nsatile.store %u, %y[%i] dims [0] limits [%n] : tensor<16xf32>, !v
+      nsatile.return
+    }
+    nsatile.program @double(%x: !v, %y: !v, %n: index) {
+      %16 = arith.constant 16 : index
+      %p = nsatile.program_id 0
+      %i = arith.muli %p, %16 : index
+      %t = nsatile.load %x[%i] dims [0] limits [%n] : !v -> tensor<16xf32>
+      %u = arith.addf %t, %t : tensor<16xf32>
+      nsatile.store %u, %y[%i] dims [0] limits [%n] : tensor<16xf32>, !v
+      nsatile.return
+    }
+    nsatile.plan @plan(%x: !v, %y: !v) {
+      %0 = arith.constant 0 : index
+      %1 = arith.constant 1 : index
+      %16 = arith.constant 16 : index
+      %f = arith.constant 1.0 : f32
+      %n = memref.dim %x, %0 : !v
+      %tiles = arith.ceildivsi %n, %16 : index
+      %w = nsatile.workspace(%n) : !v
+      nsatile.launch @add grid(%tiles, %1, %1) (%x, %w, %n, %f) : !v, !v, index, f32
+      nsatile.launch @double grid(%tiles, %1, %1) (%w, %y, %n) : !v, !v, index
+      %w2 = nsatile.workspace(%n) : !v
+      nsatile.launch @add grid(%tiles, %1, %0) (%x, %w2, %n, %f) : !v, !v, index, f32
+      nsatile.return
+    })";
+};
+
+TEST_F(PlanTest, WorkspaceAndSizes) {
+  auto executable = compileText(twoLaunches);
+  ASSERT_TRUE(executable);
+  for (int64_t size : {0, 1, 15, 16, 17, 1000}) {
+    Tensor x = random(DType::F32, {size}),
+           y = Tensor::zeros(DType::F32, {size});
+    Usage usage;
+    ASSERT_FALSE(executable->run({x, y}, &usage));
+    std::vector<double> expected = x.toReals();
+    for (double &value : expected)
+      value = (value + 1) * 2;
+    expectNear(y.toReals(), expected, 0);
+    // The first buffer is gone before the second comes.
+    EXPECT_EQ(usage.peakWorkspaceBytes,
+              std::max<int64_t>(64, (size * 4 + 63) / 64 * 64));
+    EXPECT_EQ(usage.launches, 3);
+    EXPECT_EQ(usage.programs, (size + 15) / 16 * 2);
+  }
+}
+
+TEST_F(PlanTest, OnlyResultsAreWritten) {
+  auto executable = compileText(twoLaunches);
+  ASSERT_TRUE(executable);
+  ASSERT_EQ(executable->getArguments().size(), 2u);
+  EXPECT_FALSE(executable->getArguments()[0].isWritten);
+  EXPECT_TRUE(executable->getArguments()[1].isWritten);
+  EXPECT_EQ(executable->getArguments()[0].shape, std::vector<int64_t>{-1});
+}
+
+TEST_F(PlanTest, StridesThatCodeWasNotCompiledFor) {
+  auto executable = compileText(twoLaunches);
+  ASSERT_TRUE(executable);
+  Tensor x = random(DType::F32, {40}), y = Tensor::zeros(DType::F32, {60});
+  Tensor backwards = Tensor::borrow(static_cast<float *>(x.getData()) + 38,
+                                    DType::F32, {20}, {-2}, nullptr);
+  Tensor everyThird =
+      Tensor::borrow(y.getData(), DType::F32, {20}, {3}, nullptr);
+  ASSERT_FALSE(executable->run({backwards, everyThird}));
+  std::vector<double> from = x.toReals(), expected(60);
+  for (int i = 0; i < 20; ++i)
+    expected[3 * i] = (from[38 - 2 * i] + 1) * 2;
+  expectNear(y.toReals(), expected, 0);
+}
+
+TEST_F(PlanTest, RunsOverlap) {
+  Options options;
+  options.threads = 3;
+  auto executable = compileText(twoLaunches, options);
+  ASSERT_TRUE(executable);
+  std::vector<std::thread> threads;
+  std::vector<std::vector<double>> results(4);
+  for (unsigned i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] {
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        Tensor x = random(DType::F32, {3000}, i);
+        Tensor y = Tensor::zeros(DType::F32, {3000});
+        llvm::consumeError(executable->run({x, y}));
+        results[i] = y.toReals();
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (unsigned i = 0; i < 4; ++i) {
+    std::vector<double> expected = random(DType::F32, {3000}, i).toReals();
+    for (double &value : expected)
+      value = static_cast<float>((value + 1) * 2);
+    expectNear(results[i], expected, 0);
+  }
+}
+
+TEST_F(PlanTest, WrongTensors) {
+  auto executable = compileText(twoLaunches);
+  ASSERT_TRUE(executable);
+  Tensor good = Tensor::zeros(DType::F32, {4});
+  auto message = [&](llvm::ArrayRef<Tensor> tensors) {
+    return llvm::toString(executable->run(tensors));
+  };
+  EXPECT_EQ(message({good}), "expected 2 inputs and results, found 1");
+  EXPECT_EQ(message({good, Tensor::zeros(DType::F16, {4})}),
+            "'argument 1': expected elements of f32, found f16");
+  EXPECT_EQ(message({Tensor::zeros(DType::F32, {4, 4}), good}),
+            "'argument 0': compiled for shape [?], found [4, 4]");
+}
+
+TEST_F(PlanTest, WrongOptions) {
+  Options options;
+  options.cpu = "z80";
+  EXPECT_EQ(compileError(twoLaunches, options)
+                .find("there is no processor "
+                      "'z80'"),
+            0u);
+  options.cpu = "";
+  options.features = "avx2";
+  EXPECT_EQ(compileError(twoLaunches, options),
+            "expected features like '+avx2,-avx512f', found 'avx2'");
+  options.features = "";
+  options.plan = "nobody";
+  EXPECT_EQ(compileError(twoLaunches, options),
+            "the module has no plan 'nobody'");
+  EXPECT_EQ(compileError("module {}"), "the module has no plan to run");
+}
+
+TEST_F(PlanTest, DivisionByZero) {
+  auto executable = compileText(R"(
+    nsatile.program @nothing() { nsatile.return }
+    nsatile.plan @plan(%x: memref<?xf32>) {
+      %0 = arith.constant 0 : index
+      %n = memref.dim %x, %0 : memref<?xf32>
+      %q = arith.divsi %n, %n : index
+      nsatile.launch @nothing grid(%q, %q, %q) ()
+      nsatile.return
+    })");
+  ASSERT_TRUE(executable);
+  EXPECT_EQ(llvm::toString(executable->run({Tensor::zeros(DType::F32, {0})})),
+            "the launch plan divides by zero");
+  EXPECT_FALSE(executable->run({Tensor::zeros(DType::F32, {3})}));
+}
+
+TEST_F(PlanTest, PlansThatCantBeRead) {
+  EXPECT_NE(
+      compileError(R"(
+    nsatile.plan @plan(%x: memref<?xf32>) {
+      %f = arith.constant 1.0 : f32
+      %g = arith.addf %f, %f : f32
+      nsatile.return
+    })")
+          .find("'arith.addf' op in a plan isn't supported by the CPU target"),
+      std::string::npos);
+  EXPECT_NE(compileError(R"(
+    nsatile.plan @plan(%x: index) {
+      nsatile.return
+    })")
+                .find("expected strided buffers"),
+            std::string::npos);
+}
+
+TEST_F(PlanTest, TilesBeyondTheStack) {
+  std::string message = compileError(R"(
+    nsatile.program @big(%x: memref<?x?xf32>) {
+      %0 = arith.constant 0 : index
+      %t = nsatile.load %x[%0, %0] dims [0, 1] limits [%0, %0] : memref<?x?xf32> -> tensor<4096x4096xf32>
+      nsatile.store %t, %x[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4096x4096xf32>, memref<?x?xf32>
+      nsatile.return
+    }
+    nsatile.plan @plan(%x: memref<?x?xf32>) {
+      %1 = arith.constant 1 : index
+      nsatile.launch @big grid(%1, %1, %1) (%x) : memref<?x?xf32>
+      nsatile.return
+    })");
+  EXPECT_EQ(message.find("a program's tiles take 67108864 bytes of a stack"),
+            0u);
+}
+
+} // namespace
