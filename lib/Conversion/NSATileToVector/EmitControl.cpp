@@ -103,7 +103,7 @@ void TileEmitter::emitYield(Operation *yield, ValueRange targets) {
     if (!target || getMemory(tile) == target)
       continue;
     TileKind kind = getTileKind(tile);
-    bool readsTarget = kind == TileKind::Reshape ||
+    bool readsTarget = kind == TileKind::Reshape || kind == TileKind::View ||
                        kind == TileKind::Broadcast ||
                        llvm::is_contained(targets, getMemory(tile));
     if (readsTarget) {

@@ -133,3 +133,19 @@ void TileEmitter::emitReshape(Operation *op) {
   memory[op->getResult(0)] = memref::ExpandShapeOp::create(
       builder, loc, resultType, source, expand.getReassociationIndices());
 }
+
+LogicalResult TileEmitter::emitSlice(tensor::ExtractSliceOp op) {
+  if (op.getType().getRank() != op.getSourceType().getRank() ||
+      !op.hasUnitStride() || !op.getType().hasStaticShape())
+    return op.emitOpError("expected a slice of the same rank, of static sizes "
+                          "and steps of 1");
+  SmallVector<OpFoldResult> offsets;
+  for (OpFoldResult offset : op.getMixedOffsets())
+    offsets.push_back(isa<Value>(offset)
+                          ? OpFoldResult(lookup(cast<Value>(offset)))
+                          : offset);
+  memory[op.getResult()] = memref::SubViewOp::create(
+      builder, loc, memory.lookup(op.getSource()), offsets, op.getMixedSizes(),
+      op.getMixedStrides());
+  return success();
+}

@@ -52,6 +52,8 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](GatherOp gather) { return emitGather(gather); })
           .Case([&](DotOp dot) { return emitDot(dot), success(); })
           .Case([&](ReduceOp reduce) { return emitReduce(reduce), success(); })
+          .Case([&](SortOp sort) { return emitSort(sort), success(); })
+          .Case([&](TopOp top) { return emitTop(top), success(); })
           .Case([&](SoftmaxUpdateOp update) {
             return emitSoftmaxUpdate(update), success();
           })
@@ -62,6 +64,7 @@ LogicalResult TileEmitter::emit(Operation *op) {
               [&](Operation *reshape) {
                 return emitReshape(reshape), success();
               })
+          .Case([&](tensor::ExtractSliceOp slice) { return emitSlice(slice); })
           .Case([&](tensor::ExtractOp extract) {
             SmallVector<Value> indices;
             for (Value index : extract.getIndices())

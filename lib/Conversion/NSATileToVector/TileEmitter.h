@@ -6,6 +6,7 @@
 #include "ScratchPool.h"
 #include "TilePlacement.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace nsacc {
@@ -84,6 +85,10 @@ private:
   // EmitReduce.cpp
   void emitReduce(nsatile::ReduceOp op);
 
+  // EmitOrder.cpp
+  void emitSort(nsatile::SortOp op);
+  void emitTop(nsatile::TopOp op);
+
   // EmitSoftmax.cpp
   void emitSoftmaxUpdate(nsatile::SoftmaxUpdateOp op);
   void emitSoftmaxFinalize(nsatile::SoftmaxFinalizeOp op);
@@ -95,6 +100,7 @@ private:
   void emitPacked(mlir::Value tile);
   void emitTransposed(mlir::Value tile);
   void emitReshape(mlir::Operation *op);
+  mlir::LogicalResult emitSlice(mlir::tensor::ExtractSliceOp op);
   void copyTile(mlir::Value tile, mlir::Value target);
   mlir::Value getPacked(mlir::Value tile);
 

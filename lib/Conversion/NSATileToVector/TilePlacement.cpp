@@ -19,7 +19,7 @@ TileKind nsacc::getTileKind(Value tile) {
     return TileKind::Buffer;
   if (isa<arith::ConstantOp, tensor::SplatOp, IotaOp>(op))
     return TileKind::Leaf;
-  if (isa<LoadOp>(op))
+  if (isa<LoadOp, tensor::ExtractSliceOp>(op))
     return TileKind::View;
   if (isa<BroadcastOp>(op))
     return TileKind::Broadcast;
@@ -76,7 +76,8 @@ void TilePlacement::place(Value tile) {
   bool isF32 = cast<RankedTensorType>(tile.getType()).getElementType().isF32();
   for (OpOperand &use : tile.getUses()) {
     Operation *user = use.getOwner();
-    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(user))
+    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+            tensor::ExtractSliceOp, SortOp, TopOp>(user))
       natural.insert(tile);
     auto dot = dyn_cast<DotOp>(user);
     if (!dot || use.get() == dot.getAcc())
@@ -138,8 +139,8 @@ void TilePlacement::collectReaders(Value tile, bool pointwise,
   for (OpOperand &use : tile.getUses()) {
     Operation *user = use.getOwner();
     auto result = user->getNumResults() == 1 ? user->getResult(0) : Value();
-    if (isa<BroadcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
-            user)) {
+    if (isa<BroadcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+            tensor::ExtractSliceOp>(user)) {
       collectReaders(result, false, readers);
       // Where these get memory of their own, they read here.
       readers.push_back({user, false});

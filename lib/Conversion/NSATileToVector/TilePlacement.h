@@ -14,7 +14,7 @@ bool isTile(mlir::Type type);
 /// What defines a tile.
 enum class TileKind {
   Leaf,        // constants, splats, iota: cheaper to compute than to load
-  View,        // nsatile.load
+  View,        // nsatile.load, tensor.extract_slice
   Elementwise, // arith and math
   Broadcast,   // nsatile.broadcast
   Reshape,     // tensor.collapse_shape, tensor.expand_shape

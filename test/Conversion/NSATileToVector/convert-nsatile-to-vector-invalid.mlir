@@ -47,3 +47,15 @@ nsatile.program @insert(%y: memref<8xf32>, %f: f32) {
   nsatile.store %u, %y[%0] dims [0] limits [%0] : tensor<8xf32>, memref<8xf32>
   nsatile.return
 }
+
+// -----
+
+nsatile.program @slice(%x: memref<8x8xf32>, %y: memref<8xf32>) {
+  %0 = arith.constant 0 : index
+  %8 = arith.constant 8 : index
+  %t = nsatile.load %x[%0, %0] dims [0, 1] limits [%8, %8] : memref<8x8xf32> -> tensor<8x8xf32>
+  // expected-error @+1 {{'tensor.extract_slice' op expected a slice of the same rank, of static sizes and steps of 1}}
+  %u = tensor.extract_slice %t[0, 0] [1, 8] [1, 1] : tensor<8x8xf32> to tensor<8xf32>
+  nsatile.store %u, %y[%0] dims [0] limits [%8] : tensor<8xf32>, memref<8xf32>
+  nsatile.return
+}

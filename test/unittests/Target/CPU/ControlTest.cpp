@@ -214,6 +214,30 @@ TEST_F(ControlTest, ReshapesAndElements) {
       [&](auto i, auto j) { return at(x, i, j) + at(y, i, j) + at(y, 1, 4); });
 }
 
+TEST_F(ControlTest, SlicesOfATileThatChanges) {
+  // The slice is read after %w is computed: %w must not overwrite %v.
+  check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
+             %p = tensor.extract_slice %v[%i, 4] [1, 16] [1, 1] : !t to tensor<1x16xf32>
+             %w = arith.addf %v, %y : !t
+             %s = nsatile.reduce sum %p along 1 : tensor<1x16xf32> -> tensor<1xf32>
+             %e = tensor.extract %s[%0] : tensor<1xf32>
+             %b = tensor.splat %e : !t
+             %u = arith.addf %w, %b : !t
+             scf.yield %u : !t
+           })",
+        [&](auto i, auto j) {
+          std::vector<double> v = x;
+          for (int step = 0; step < 3; ++step) {
+            double sum = 0;
+            for (int k = 4; k < 20; ++k)
+              sum += at(v, step, k);
+            for (int k = 0; k < 80; ++k)
+              v[k] += y[k] + sum;
+          }
+          return at(v, i, j);
+        });
+}
+
 TEST_F(ControlTest, NestedLoopsPassOnMemory) {
   check(R"(%s = arith.addf %x, %y : !t
            %r = scf.for %i = %0 to %n step %1 iter_args(%v = %s) -> (!t) {
