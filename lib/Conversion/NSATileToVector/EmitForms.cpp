@@ -134,18 +134,38 @@ void TileEmitter::emitReshape(Operation *op) {
       builder, loc, resultType, source, expand.getReassociationIndices());
 }
 
-LogicalResult TileEmitter::emitSlice(tensor::ExtractSliceOp op) {
-  if (op.getType().getRank() != op.getSourceType().getRank() ||
-      !op.hasUnitStride() || !op.getType().hasStaticShape())
-    return op.emitOpError("expected a slice of the same rank, of static sizes "
-                          "and steps of 1");
+FailureOr<Value> TileEmitter::emitSubview(OffsetSizeAndStrideOpInterface op,
+                                          RankedTensorType slice, Value whole) {
+  auto type = cast<MemRefType>(whole.getType());
+  if (slice.getRank() != type.getRank() || !op.hasUnitStride() ||
+      !slice.hasStaticShape())
+    return op->emitOpError("expected a slice of the same rank, of static sizes "
+                           "and steps of 1");
   SmallVector<OpFoldResult> offsets;
   for (OpFoldResult offset : op.getMixedOffsets())
     offsets.push_back(isa<Value>(offset)
                           ? OpFoldResult(lookup(cast<Value>(offset)))
                           : offset);
-  memory[op.getResult()] = memref::SubViewOp::create(
-      builder, loc, memory.lookup(op.getSource()), offsets, op.getMixedSizes(),
-      op.getMixedStrides());
+  return Value(memref::SubViewOp::create(
+      builder, loc, whole, offsets, op.getMixedSizes(), op.getMixedStrides()));
+}
+
+LogicalResult TileEmitter::emitSlice(tensor::ExtractSliceOp op) {
+  FailureOr<Value> view =
+      emitSubview(op, op.getType(), memory.lookup(op.getSource()));
+  if (failed(view))
+    return failure();
+  memory[op.getResult()] = *view;
+  return success();
+}
+
+LogicalResult TileEmitter::emitInsert(tensor::InsertSliceOp op) {
+  Value target = allocateResult(op.getResult());
+  if (getMemory(op.getDest()) != target)
+    copyTile(op.getDest(), target);
+  FailureOr<Value> view = emitSubview(op, op.getSourceType(), target);
+  if (failed(view))
+    return failure();
+  copyTile(op.getSource(), *view);
   return success();
 }

@@ -65,6 +65,8 @@ LogicalResult TileEmitter::emit(Operation *op) {
                 return emitReshape(reshape), success();
               })
           .Case([&](tensor::ExtractSliceOp slice) { return emitSlice(slice); })
+          .Case(
+              [&](tensor::InsertSliceOp insert) { return emitInsert(insert); })
           .Case([&](tensor::ExtractOp extract) {
             SmallVector<Value> indices;
             for (Value index : extract.getIndices())

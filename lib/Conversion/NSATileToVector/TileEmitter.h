@@ -101,6 +101,10 @@ private:
   void emitTransposed(mlir::Value tile);
   void emitReshape(mlir::Operation *op);
   mlir::LogicalResult emitSlice(mlir::tensor::ExtractSliceOp op);
+  mlir::LogicalResult emitInsert(mlir::tensor::InsertSliceOp op);
+  mlir::FailureOr<mlir::Value>
+  emitSubview(mlir::OffsetSizeAndStrideOpInterface op,
+              mlir::RankedTensorType slice, mlir::Value whole);
   void copyTile(mlir::Value tile, mlir::Value target);
   mlir::Value getPacked(mlir::Value tile);
 

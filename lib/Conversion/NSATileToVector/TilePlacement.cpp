@@ -77,7 +77,7 @@ void TilePlacement::place(Value tile) {
   for (OpOperand &use : tile.getUses()) {
     Operation *user = use.getOwner();
     if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-            tensor::ExtractSliceOp, SortOp, TopOp>(user))
+            tensor::ExtractSliceOp, tensor::InsertSliceOp, SortOp, TopOp>(user))
       natural.insert(tile);
     auto dot = dyn_cast<DotOp>(user);
     if (!dot || use.get() == dot.getAcc())
@@ -152,7 +152,10 @@ void TilePlacement::collectReaders(Value tile, bool pointwise,
                    dot.getLhs() != use.get() && dot.getRhs() != use.get();
       bool isElementwise = result && isTile(result.getType()) &&
                            getTileKind(result) == TileKind::Elementwise;
-      readers.push_back({user, pointwise && (isAcc || isElementwise)});
+      auto insert = dyn_cast<tensor::InsertSliceOp>(user);
+      bool isTarget = insert && insert.getSource() != use.get();
+      readers.push_back(
+          {user, pointwise && (isAcc || isElementwise || isTarget)});
     }
   }
 }
@@ -172,7 +175,8 @@ bool TilePlacement::canOverwrite(Value content, Operation *writer) const {
 
 static bool writesPointwise(Value tile) {
   Operation *op = tile.getDefiningOp();
-  return op && (isa<DotOp>(op) || getTileKind(tile) == TileKind::Elementwise);
+  return op && (isa<DotOp, tensor::InsertSliceOp>(op) ||
+                getTileKind(tile) == TileKind::Elementwise);
 }
 
 void TilePlacement::shareInLoop(Operation *op) {

@@ -238,6 +238,29 @@ TEST_F(ControlTest, SlicesOfATileThatChanges) {
         });
 }
 
+TEST_F(ControlTest, SlicesPutIntoATile) {
+  check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
+             %p = tensor.extract_slice %v[%i, 4] [1, 16] [1, 1] : !t to tensor<1x16xf32>
+             %q = arith.addf %p, %p : tensor<1x16xf32>
+             %w = tensor.insert_slice %q into %v[%i, 2] [1, 16] [1, 1] : tensor<1x16xf32> into !t
+             scf.yield %w : !t
+           })",
+        [&](auto i, auto j) {
+          return i < 3 && j >= 2 && j < 18 ? 2 * at(x, i, j + 2) : at(x, i, j);
+        });
+}
+
+TEST_F(ControlTest, InsertLeavesItsTargetToOtherReaders) {
+  check(R"(%s = arith.addf %x, %y : !t
+           %p = tensor.extract_slice %y[1, 4] [2, 16] [1, 1] : !t to tensor<2x16xf32>
+           %w = tensor.insert_slice %p into %s[%1, 0] [2, 16] [1, 1] : tensor<2x16xf32> into !t
+           %r = arith.subf %w, %s : !t)",
+        [&](auto i, auto j) {
+          double s = at(x, i, j) + at(y, i, j);
+          return i >= 1 && i < 3 && j < 16 ? at(y, i, j + 4) - s : 0;
+        });
+}
+
 TEST_F(ControlTest, NestedLoopsPassOnMemory) {
   check(R"(%s = arith.addf %x, %y : !t
            %r = scf.for %i = %0 to %n step %1 iter_args(%v = %s) -> (!t) {
