@@ -68,6 +68,7 @@ static void optimize(Module &module, TargetMachine &machine) {
   tuning.LoopVectorization = false;
   tuning.SLPVectorization = false;
   tuning.LoopInterleaving = false;
+  tuning.LoopUnrolling = false;
   PassBuilder builder(&machine, tuning);
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
