@@ -11,8 +11,8 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
-#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Target/CPU/CPU.h"
 
