@@ -152,8 +152,12 @@ NSACC_API void nsacc_program_destroy(nsacc_program *program);
 /*===-- What a program takes and gives
  * ----------------------------------------*/
 
-/** Element types. A bool takes one byte, 0 or 1. */
-typedef enum nsacc_dtype {
+/**
+ * Element types, as an integer: a value that the library doesn't know is an
+ * error, not undefined. A bool takes one byte, 0 or 1.
+ */
+typedef int32_t nsacc_dtype;
+enum {
   NSACC_DTYPE_BOOL = 1,
   NSACC_DTYPE_I32 = 2,
   NSACC_DTYPE_I64 = 3,
@@ -161,7 +165,7 @@ typedef enum nsacc_dtype {
   NSACC_DTYPE_BF16 = 5,
   NSACC_DTYPE_F32 = 6,
   NSACC_DTYPE_F64 = 7
-} nsacc_dtype;
+};
 
 typedef enum nsacc_dim_kind {
   NSACC_DIM_CONSTANT = 1, /**< size */

@@ -21,7 +21,7 @@ nsacc_dtype capi::toC(DType dtype) {
   case DType::F64:
     return NSACC_DTYPE_F64;
   }
-  return static_cast<nsacc_dtype>(0);
+  return 0;
 }
 
 std::optional<DType> capi::fromC(nsacc_dtype dtype) {

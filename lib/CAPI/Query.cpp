@@ -67,7 +67,7 @@ const char *nsacc_value_name(const nsacc_value *value) {
 }
 
 nsacc_dtype nsacc_value_dtype(const nsacc_value *value) {
-  return value ? toC(value->argument.dtype) : static_cast<nsacc_dtype>(0);
+  return value ? toC(value->argument.dtype) : 0;
 }
 
 const char *nsacc_value_text(const nsacc_value *value) {

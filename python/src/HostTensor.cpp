@@ -150,8 +150,8 @@ static std::optional<nsacc_dtype> toDType(const char *format,
 
 static nsacc_dtype parseDType(const std::string &name) {
   for (int value = NSACC_DTYPE_BOOL; value <= NSACC_DTYPE_F64; ++value)
-    if (name == nsacc_dtype_name(static_cast<nsacc_dtype>(value)))
-      return static_cast<nsacc_dtype>(value);
+    if (name == nsacc_dtype_name(value))
+      return value;
   throw py::value_error("unknown dtype '" + name + "'");
 }
 

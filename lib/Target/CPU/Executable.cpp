@@ -89,7 +89,7 @@ static bool fits(const Tensor &tensor, const BufferType &type) {
 }
 
 static void copyElements(const Tensor &from, const Tensor &to) {
-  size_t bytes = getSize(from.getDType());
+  int64_t bytes = getSize(from.getDType());
   ArrayRef<int64_t> shape = from.getShape();
   if (is_contained(shape, 0))
     return;

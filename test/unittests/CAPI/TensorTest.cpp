@@ -68,7 +68,7 @@ TEST_F(Tensors, WildRank) {
 
 TEST_F(Tensors, WildDType) {
   nsacc_tensor tensor = x.get();
-  tensor.dtype = static_cast<nsacc_dtype>(42);
+  tensor.dtype = 42;
   expectMisuse(tensor, "dtype 42");
 }
 
