@@ -1,5 +1,5 @@
 // Runs a plan on random inputs, and says what is missing.
-// RUN: nsacc-tile-run %s 100 100 --repeat 2 --threads 2 --flops 1e3 --phases --sums 2>&1 | FileCheck %s
+// RUN: nsacc-tile-run %s 100 100 --repeat 2 --threads 2 --flops 1e3 --phases --timing --sums 2>&1 | FileCheck %s
 // RUN: nsacc-tile-run %s 100 100 --cpu x86-64-v2 --features +avx --sums | FileCheck %s --check-prefix=SUMS
 // RUN: not nsacc-tile-run %s 100 2>&1 | FileCheck %s --check-prefix=SHAPES
 // RUN: not nsacc-tile-run %s 100 ten 2>&1 | FileCheck %s --check-prefix=SHAPE
@@ -9,6 +9,7 @@
 // CHECK-DAG: ConvertNSATileToVector
 // CHECK-DAG: generate machine code
 // CHECK-DAG: 7 programs, workspace 0 bytes, stack 64 bytes
+// CHECK-DAG: copy: {{.*}} ms
 // CHECK-DAG: GFLOP/s
 // SUMS: argument 0: sum [[SUM:.*]]
 // SUMS-NEXT: argument 1: sum [[SUM]]

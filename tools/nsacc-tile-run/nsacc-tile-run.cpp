@@ -22,7 +22,7 @@ struct Settings {
   std::vector<std::string> shapes;
   unsigned repeats = 1;
   double flops = 0;
-  bool timing = false, sums = false;
+  bool phases = false, timing = false, sums = false;
   cpu::Options options;
 };
 
@@ -92,7 +92,7 @@ static Error run(const Settings &settings) {
     return createStringError("the module couldn't be read");
 
   mlir::DefaultTimingManager manager;
-  manager.setEnabled(settings.timing);
+  manager.setEnabled(settings.phases);
   mlir::TimingScope scope = manager.getRootScope();
   cpu::Options options = settings.options;
   options.timing = &scope;
@@ -109,17 +109,23 @@ static Error run(const Settings &settings) {
   double best = 0;
   cpu::Usage usage;
   for (unsigned i = 0; i < settings.repeats; ++i) {
-    usage = cpu::Usage();
+    cpu::Usage current;
     start = getSeconds();
-    if (Error error = (*executable)->run(*tensors, &usage))
+    if (Error error = (*executable)->run(*tensors, &current))
       return error;
     double seconds = getSeconds() - start;
-    best = i == 0 ? seconds : std::min(best, seconds);
+    if (i > 0 && seconds >= best)
+      continue;
+    best = seconds;
+    usage = std::move(current);
   }
   outs() << format("run %.3f ms of processor time, %lld programs", best * 1e3,
                    static_cast<long long>(usage.programs));
   outs() << ", workspace " << usage.peakWorkspaceBytes << " bytes, stack "
          << (*executable)->getScratchBytes() << " bytes\n";
+  if (settings.timing)
+    for (const cpu::LaunchTime &time : usage.times)
+      outs() << time.program << format(": %.3f ms\n", time.seconds * 1e3);
   if (settings.flops > 0)
     outs() << format("%.1f GFLOP/s\n", settings.flops / best * 1e-9);
   if (settings.sums)
@@ -145,7 +151,9 @@ int main(int argc, char **argv) {
   app.add_option("--cpu", settings.options.cpu, "processor to compile for");
   app.add_option("--features", settings.options.features,
                  "its features, like +avx2,-avx512f");
-  app.add_flag("--phases", settings.timing, "print the time of each phase");
+  app.add_flag("--phases", settings.phases, "print the time of each phase");
+  app.add_flag("--timing", settings.timing,
+               "print the time of each launch in the fastest run");
   app.add_flag("--sums", settings.sums, "print the sum of each argument");
   CLI11_PARSE(app, argc, argv);
   if (Error error = run(settings)) {

@@ -7,6 +7,7 @@
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "llvm/Support/ThreadPool.h"
 #include <atomic>
+#include <chrono>
 #include <pthread.h>
 
 using namespace llvm;
@@ -127,12 +128,17 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, Usage *usage) const {
                        to_vector<4>(tensor.getStrides())});
   }
   Usage ownUsage;
+  Usage &measured = usage ? *usage : ownUsage;
   PlanInterpreter interpreter(plan, std::move(buffers));
   Error error = interpreter.run(
       [&](unsigned program, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots) {
+        auto start = std::chrono::steady_clock::now();
         launch(program, grid, slots);
+        std::chrono::duration<double> taken =
+            std::chrono::steady_clock::now() - start;
+        measured.times.push_back({plan.programs[program], taken.count()});
       },
-      usage ? *usage : ownUsage);
+      measured);
   if (error)
     return error;
   for (auto [argument, tensor, copy] : zip_equal(plan.arguments, tensors, used))

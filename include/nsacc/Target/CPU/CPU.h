@@ -40,11 +40,18 @@ struct Argument {
   bool isWritten;
 };
 
+/// Wall time of one launch.
+struct LaunchTime {
+  std::string program;
+  double seconds;
+};
+
 /// What one run took beyond inputs and results.
 struct Usage {
   int64_t peakWorkspaceBytes = 0;
   int64_t launches = 0;
   int64_t programs = 0;
+  std::vector<LaunchTime> times;
 };
 
 /// Compiled programs and their plan. Runs may overlap.
