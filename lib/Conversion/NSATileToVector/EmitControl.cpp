@@ -30,7 +30,10 @@ LogicalResult TileEmitter::emitFor(scf::ForOp op) {
       target = allocate(cast<RankedTensorType>(argument.getType()));
       copyTile(init.get(), target);
     }
-    memory[argument] = memory[result] = targets.back() = target;
+    // One by one: an insertion moves what an earlier one returned.
+    memory[argument] = target;
+    memory[result] = target;
+    targets.back() = target;
   }
 
   auto map = [&](Value value) { return lookup(value); };
