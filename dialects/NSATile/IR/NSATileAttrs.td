@@ -42,10 +42,13 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let description = [{
     - `order`: `query_major` walks the keys of each query tile, a selection's
       blocks token by token; `union` walks the union of the blocks that a query
-      tile's tokens selected; `key_major` walks the queries of each key block and
-      reduces partial results in a fixed order.
+      tile's tokens selected; `key_major` holds a tile of keys (of a selection: a
+      block) and walks the queries that see it, keeps their states in memory, and
+      merges these where the attention is used, in a fixed order.
     - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
     - `keys`: keys of a tile.
+    - `splits`: parts of the keys that `key_major` goes over in parallel, each with
+      states of its own for every query.
 
     ```mlir
     #nsatile.schedule<order = query_major, tokens = 32, keys = 64>
@@ -53,7 +56,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   }];
   let parameters = (ins
     DefaultValuedParameter<"LoopOrder", "LoopOrder::QueryMajor">:$order,
-    "int64_t":$tokens, "int64_t":$keys);
+    "int64_t":$tokens, "int64_t":$keys,
+    DefaultValuedParameter<"int64_t", "1">:$splits);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

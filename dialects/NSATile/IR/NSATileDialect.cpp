@@ -37,12 +37,19 @@ void NSATileDialect::registerAttributes() {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    LoopOrder order, int64_t tokens,
-                                   int64_t keys) {
+                                   int64_t keys, int64_t splits) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
   if (keys < 1)
     return emitError() << "expected a key tile of at least 1 key, found "
                        << keys;
+  if (splits < 1)
+    return emitError() << "expected at least 1 split of the keys, found "
+                       << splits;
+  if (splits > 1 && order != LoopOrder::KeyMajor)
+    return emitError() << "expected a split of the keys under order key_major, "
+                          "found order "
+                       << stringifyLoopOrder(order);
   return success();
 }

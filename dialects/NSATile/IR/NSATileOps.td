@@ -272,6 +272,28 @@ def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
   let hasVerifier = 1;
 }
 
+def NSATile_SoftmaxMergeOp : NSATile_Op<"softmax_merge", [
+    Pure, AllTypesMatch<["lhsMax", "lhsSum", "rhsMax", "rhsSum", "newMax",
+                         "newSum", "lhsDecay", "rhsDecay"]>]> {
+  let summary = "one streaming softmax of two over different keys";
+  let description = [{
+    newMax = max(lhsMax, rhsMax); a side's decay is exp(its max - newMax), 0 for a
+    side that saw nothing; newSum = lhsSum · lhsDecay + rhsSum · rhsDecay. The
+    accumulators are to be scaled likewise.
+
+    ```mlir
+    %m, %l, %r0, %r1 = nsatile.softmax_merge %m0, %l0, %m1, %l1 : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins NSATile_Rows:$lhsMax, NSATile_Rows:$lhsSum,
+                       NSATile_Rows:$rhsMax, NSATile_Rows:$rhsSum);
+  let results = (outs NSATile_Rows:$newMax, NSATile_Rows:$newSum,
+                      NSATile_Rows:$lhsDecay, NSATile_Rows:$rhsDecay);
+  let assemblyFormat = [{
+    $lhsMax `,` $lhsSum `,` $rhsMax `,` $rhsSum attr-dict `:` type($lhsMax)
+  }];
+}
+
 //===-- Selection ---------------------------------------------------------===//
 
 def NSATile_Keys : 2DTensorOf<[I64]>;

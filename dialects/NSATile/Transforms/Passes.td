@@ -28,4 +28,27 @@ def NSATileExpandMath : Pass<"nsatile-expand-math"> {
   ];
 }
 
+def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
+  let summary = "Write merges of streaming softmaxes as arithmetic";
+  let description = [{
+    `nsatile.softmax_merge` becomes `arith` and `math` on its rows, for targets
+    that have nothing better.
+
+    Before and after:
+
+    ```mlir
+    %m, %l, %r0, %r1 = nsatile.softmax_merge %m0, %l0, %m1, %l1 : tensor<64xf32>
+
+    %m = arith.maxnumf %m0, %m1 : tensor<64xf32>
+    … %base: m, or 0 where m is -inf
+    %r0 = math.exp (%m0 - %base)
+    %r1 = math.exp (%m1 - %base)
+    %l = %l0 · %r0 + %l1 · %r1
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
+  ];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

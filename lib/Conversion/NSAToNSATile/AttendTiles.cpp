@@ -1,6 +1,8 @@
 //===- AttendTiles.cpp - Attention of one query tile ----------------------===//
 
 #include "AttendTiles.h"
+#include "QueryProgram.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <limits>
@@ -22,7 +24,7 @@ public:
   Attention(ProgramBuilder &program, const QueryTile &tile, AttendOp op,
             nsatile::ScheduleAttr schedule, bool onlyLse)
       : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-        tile(tile), op(op), onlyLse(onlyLse),
+        tile(tile), op(op), order(schedule.getOrder()), onlyLse(onlyLse),
         scorer(program, tile, cast<ScoringOpInterface>(op.getOperation()),
                schedule) {
     auto type = cast<NamedTensorType>(op.getValue().getType());
@@ -30,23 +32,44 @@ public:
   }
 
   AttendTiles run();
+  /// The same from what key-major programs left.
+  AttendTiles merge(const PartialStates &partial);
+  /// One unit of keys of a key-major program: a tile of keys or, under a
+  /// selection, a block. Loads, changes and stores the state of `split`.
+  void updatePartial(const PartialStates &partial, Value split, Value unit);
+  void storeState(const PartialStates &partial, Value split, ValueRange state);
+
+  SmallVector<Value> getInitialState(int64_t rows);
 
 private:
-  SmallVector<Value> getInitialState(int64_t rows);
   SmallVector<Value> fold(const QueryRows &rows, ValueRange initial);
   SmallVector<Value> foldSelected(const QueryRows &rows, ValueRange initial);
-  SmallVector<Value> step(const QueryRows &rows, Value firstKey, bool masked,
+  SmallVector<Value> foldUnion(const QueryRows &rows, ValueRange initial);
+  SmallVector<Value> step(const QueryRows &rows, const KeyTile &keys,
                           ValueRange state);
-  SmallVector<Value> stepSoftmax(const QueryRows &rows, Value firstKey,
-                                 bool masked, ValueRange state);
-  SmallVector<Value> stepWeights(const QueryRows &rows, Value firstKey,
-                                 bool masked, ValueRange state);
+  SmallVector<Value> stepSoftmax(const QueryRows &rows, const KeyTile &keys,
+                                 ValueRange state);
+  SmallVector<Value> stepWeights(const QueryRows &rows, const KeyTile &keys,
+                                 ValueRange state);
+  AttendTiles finish(const QueryRows &rows, ValueRange state);
   AttendTiles finishSoftmax(const QueryRows &rows, ValueRange state);
   Value finishWeights(const QueryRows &rows, ValueRange state);
+  SmallVector<Value> loadState(const PartialStates &partial, Value split);
+  SmallVector<Value> mergeStates(ValueRange lhs, ValueRange rhs);
+
+  SelectionType getSelectionType() {
+    return cast<SelectionType>(op.getSelection().getType());
+  }
+  bool selectsPerQueryHead() {
+    return getSelectionType().getDims().back() == tile.dims.head;
+  }
+  /// Which rows of the tile selected a block: 1 or 0, tensor<R x f32>.
+  Value getSelecting(Value selection, Value block);
+  /// The blocks that any row selected, ascending, with negative ones between.
+  Value getUnion(Value selection);
 
   /// acc + probs · v
-  Value accumulate(Value probs, Value firstKey, Value acc);
-  Value dot(Value lhs, Value rhs, Value acc);
+  Value accumulate(Value probs, const KeyTile &keys, Value acc);
   bool isNormalized() { return !op.getNormalize().empty(); }
 
   ProgramBuilder &program;
@@ -54,6 +77,7 @@ private:
   Location loc;
   const QueryTile &tile;
   AttendOp op;
+  nsatile::LoopOrder order;
   bool onlyLse;
   Scorer scorer;
   int64_t channels;
@@ -75,9 +99,8 @@ SmallVector<Value> Attention::getInitialState(int64_t rows) {
   return state;
 }
 
-Value Attention::accumulate(Value probs, Value firstKey, Value acc) {
-  int64_t count = cast<RankedTensorType>(probs.getType()).getDimSize(1);
-  Value values = scorer.loadKeys(op.getValue(), firstKey, count);
+Value Attention::accumulate(Value probs, const KeyTile &keys, Value acc) {
+  Value values = scorer.loadKeys(op.getValue(), keys);
   Type elementType = getElementTypeOrSelf(values.getType());
   if (!elementType.isF32())
     probs = arith::TruncFOp::create(
@@ -87,14 +110,13 @@ Value Attention::accumulate(Value probs, Value firstKey, Value acc) {
                                 /*transpose_rhs=*/false);
 }
 
-SmallVector<Value> Attention::stepSoftmax(const QueryRows &rows, Value firstKey,
-                                          bool masked, ValueRange state) {
-  int64_t count = scorer.getTileKeys();
+SmallVector<Value> Attention::stepSoftmax(const QueryRows &rows,
+                                          const KeyTile &keys,
+                                          ValueRange state) {
   // A scale of the program's own may be negative, which -inf doesn't survive.
   bool rawScale = op.getScale().empty() && op.getScore().empty();
-  ScoreTile tile =
-      scorer.score(rows, firstKey, count, /*step=*/1, masked, rawScale);
-  TileMath math(builder, loc, rows.count, count);
+  ScoreTile tile = scorer.score(rows, keys, rawScale);
+  TileMath math(builder, loc, rows.count, keys.count);
   if (tile.visible) {
     Tile hidden = {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar};
     tile.scores = math.select({tile.visible, Spread::Matrix},
@@ -112,19 +134,18 @@ SmallVector<Value> Attention::stepSoftmax(const QueryRows &rows, Value firstKey,
     TileMath output(builder, loc, rows.count, channels);
     Tile decayed = output.apply<arith::MulFOp>(
         {state[2], Spread::Matrix}, {update.getDecay(), Spread::Row});
-    next.push_back(accumulate(update.getProbs(), firstKey, decayed.value));
+    next.push_back(accumulate(update.getProbs(), keys, decayed.value));
   }
   return next;
 }
 
-SmallVector<Value> Attention::stepWeights(const QueryRows &rows, Value firstKey,
-                                          bool masked, ValueRange state) {
-  int64_t count = scorer.getTileKeys();
-  ScoreTile tile = scorer.score(rows, firstKey, count, /*step=*/1, masked,
-                                /*rawScale=*/false);
-  TileMath math(builder, loc, rows.count, count);
+SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
+                                          const KeyTile &keys,
+                                          ValueRange state) {
+  ScoreTile tile = scorer.score(rows, keys, /*rawScale=*/false);
+  TileMath math(builder, loc, rows.count, keys.count);
   Tile scores = {tile.scores, Spread::Matrix};
-  Tile weights = {scorer.weigh(rows, tile.scores, firstKey, /*step=*/1),
+  Tile weights = {scorer.weigh(rows, tile.scores, keys),
                   Spread::Matrix};
   Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
   Tile one = {math.constant(Spread::Scalar, 1.0), Spread::Scalar};
@@ -137,7 +158,7 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows, Value firstKey,
   }
   if (tile.visible)
     weights = math.select({tile.visible, Spread::Matrix}, weights, zero);
-  SmallVector<Value> next = {accumulate(weights.value, firstKey, state[0])};
+  SmallVector<Value> next = {accumulate(weights.value, keys, state[0])};
   if (isNormalized()) {
     auto addRows = [&](Value matrix, Value rowsSoFar) {
       Value sums = nsatile::ReduceOp::create(builder, loc, rowsSoFar.getType(),
@@ -154,29 +175,33 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows, Value firstKey,
   return next;
 }
 
-SmallVector<Value> Attention::step(const QueryRows &rows, Value firstKey,
-                                   bool masked, ValueRange state) {
-  return op.isSoftmax() ? stepSoftmax(rows, firstKey, masked, state)
-                        : stepWeights(rows, firstKey, masked, state);
+SmallVector<Value> Attention::step(const QueryRows &rows, const KeyTile &keys,
+                                   ValueRange state) {
+  return op.isSoftmax() ? stepSoftmax(rows, keys, state)
+                        : stepWeights(rows, keys, state);
 }
 
 SmallVector<Value> Attention::fold(const QueryRows &rows, ValueRange initial) {
-  if (op.getSelection())
-    return foldSelected(rows, initial);
-  return scorer.foldKeyTiles(
-      rows, initial, [&](Value firstKey, bool masked, ValueRange state) {
-        return step(rows, firstKey, masked, state);
-      });
+  if (!op.getSelection())
+    return scorer.foldKeyTiles(rows, initial,
+                               [&](const KeyTile &keys, ValueRange state) {
+                                 return step(rows, keys, state);
+                               });
+  return order == nsatile::LoopOrder::Union ? foldUnion(rows, initial)
+                                            : foldSelected(rows, initial);
 }
+
+//===----------------------------------------------------------------------===//
+// Selected blocks
+//===----------------------------------------------------------------------===//
 
 /// Token by token (and head by head where each has its own selection): rows of
 /// the tile that share a selection walk its blocks.
 SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
                                            ValueRange initial) {
   IndexMath m = program.math();
-  auto type = cast<SelectionType>(op.getSelection().getType());
-  Attribute headDim = type.getDims().back();
-  bool perQueryHead = headDim == tile.dims.head;
+  SelectionType type = getSelectionType();
+  bool perQueryHead = selectsPerQueryHead();
   int64_t count = perQueryHead ? 1 : tile.group;
   Value list = program.getBuffer(op.getSelection());
 
@@ -208,10 +233,20 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
           m.add(m.mul(tile.keyHead, tile.group),
                 m.sub(index, m.mul(m.floorDiv(index, tile.group), tile.group)));
     prefix.push_back(head);
+    auto getBlock = [&](Value entry) -> Value {
+      SmallVector<Value> indices(prefix);
+      indices.push_back(entry);
+      Value stored = memref::LoadOp::create(builder, loc, list, indices);
+      return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                        stored);
+    };
     SmallVector<Value> state = scorer.foldBlocks(
-        few, list, prefix, type.getBlock(), getInitialState(count),
-        [&](Value firstKey, bool masked, ValueRange inner) {
-          return step(few, firstKey, masked, inner);
+        few,
+        {.width = type.getTop(),
+         .blockSize = type.getBlock(),
+         .getBlock = getBlock},
+        getInitialState(count), [&](const KeyTile &keys, ValueRange inner) {
+          return step(few, keys, inner);
         });
     SmallVector<Value> next;
     for (auto [whole, part] : llvm::zip_equal(carried, state)) {
@@ -229,6 +264,102 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
                                  m.constant(1), initial, body);
   return SmallVector<Value>(loop.getResults());
 }
+
+Value Attention::getSelecting(Value selection, Value block) {
+  auto type = cast<RankedTensorType>(selection.getType());
+  TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
+  Tile stored = {arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                            block),
+                 Spread::Scalar};
+  Tile hit = math.compare(arith::CmpIPredicate::eq,
+                          {selection, Spread::Matrix}, stored);
+  Tile ones =
+      math.select(hit, {math.constant(Spread::Scalar, 1.0), Spread::Scalar},
+                  {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+  Value selecting = nsatile::ReduceOp::create(
+      builder, loc, math.getType(Spread::Row, builder.getF32Type()),
+      nsatile::ReduceKind::Max, ones.value, /*dim=*/1);
+  return selectsPerQueryHead() ? selecting
+                               : repeatForHeads(program, tile, selecting);
+}
+
+static Value isPositive(OpBuilder &builder, Location loc, Value value) {
+  Value zero = arith::ConstantOp::create(
+      builder, loc, builder.getZeroAttr(value.getType()));
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, value,
+                               zero);
+}
+
+/// tensor<A x B> or tensor<B> to tensor<1 x AB>.
+static Value toOneRow(OpBuilder &builder, Location loc, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<ReassociationIndices> both = {{0, 1}};
+  if (type.getRank() == 2)
+    value = tensor::CollapseShapeOp::create(builder, loc, value, both);
+  return tensor::ExpandShapeOp::create(
+      builder, loc,
+      RankedTensorType::get({1, type.getNumElements()}, type.getElementType()),
+      value, both);
+}
+
+Value Attention::getUnion(Value selection) {
+  Value flat = toOneRow(builder, loc, selection);
+  int64_t width = cast<RankedTensorType>(flat.getType()).getDimSize(1);
+  TileMath math(builder, loc, 1, width);
+  Type i64 = builder.getI64Type();
+  Tile blocks = math.convert<arith::ExtSIOp>({flat, Spread::Matrix}, i64);
+  blocks.value = nsatile::SortOp::create(builder, loc, blocks.value.getType(),
+                                         nsatile::Order::Ascending,
+                                         blocks.value);
+  if (width == 1)
+    return blocks.value;
+  // What stands behind its like is left out.
+  auto attr = [&](int64_t value) -> OpFoldResult {
+    return builder.getIndexAttr(value);
+  };
+  SmallVector<OpFoldResult> sizes = {attr(1), attr(width - 1)};
+  SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
+  Value left = tensor::ExtractSliceOp::create(
+      builder, loc, blocks.value,
+      SmallVector<OpFoldResult>{attr(0), attr(0)}, sizes, ones);
+  Tile none = math.integer(i64, -1);
+  Value before = tensor::InsertSliceOp::create(
+      builder, loc, left, math.toMatrix(none),
+      SmallVector<OpFoldResult>{attr(0), attr(1)}, sizes, ones);
+  Tile again =
+      math.compare(arith::CmpIPredicate::eq, blocks, {before, Spread::Matrix});
+  return math.select(again, none, blocks).value;
+}
+
+/// All rows of the tile walk every block that one of them selected.
+SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
+                                        ValueRange initial) {
+  Value selection = loadSelection(program, tile, op.getSelection());
+  Value blocks = getUnion(selection);
+  auto getBlock = [&](Value entry) -> Value {
+    Value zero = program.math().constant(0);
+    Value block = tensor::ExtractOp::create(builder, loc, blocks,
+                                            ValueRange{zero, entry});
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                      block);
+  };
+  auto getRows = [&](Value block) {
+    return isPositive(builder, loc, getSelecting(selection, block));
+  };
+  return scorer.foldBlocks(
+      rows,
+      {.width = cast<RankedTensorType>(blocks.getType()).getDimSize(1),
+       .blockSize = getSelectionType().getBlock(),
+       .getBlock = getBlock,
+       .getRows = getRows},
+      initial, [&](const KeyTile &keys, ValueRange state) {
+        return step(rows, keys, state);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// What follows the last key
+//===----------------------------------------------------------------------===//
 
 AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
   TileMath math(builder, loc, rows.count, channels);
@@ -285,16 +416,215 @@ Value Attention::finishWeights(const QueryRows &rows, ValueRange state) {
       .value;
 }
 
-AttendTiles Attention::run() {
-  QueryRows rows = scorer.getAllRows();
-  SmallVector<Value> state = fold(rows, getInitialState(rows.count));
+AttendTiles Attention::finish(const QueryRows &rows, ValueRange state) {
   if (op.isSoftmax())
     return finishSoftmax(rows, state);
   return {finishWeights(rows, state), Value()};
 }
 
+AttendTiles Attention::run() {
+  QueryRows rows = scorer.getAllRows();
+  return finish(rows, fold(rows, getInitialState(rows.count)));
+}
+
+//===----------------------------------------------------------------------===//
+// Key-major order
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> Attention::loadState(const PartialStates &partial,
+                                        Value split) {
+  SmallVector<Value> state;
+  for (Value buffer : partial.buffers)
+    state.push_back(
+        loadQueryState(program, tile, program.import(buffer), split));
+  // The accumulator may be there though only the log-sum-exp is wanted.
+  if (onlyLse)
+    state.truncate(2);
+  return state;
+}
+
+void Attention::storeState(const PartialStates &partial, Value split,
+                           ValueRange state) {
+  for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))
+    storeQueryState(program, tile, rows, program.import(buffer), split);
+}
+
+void Attention::updatePartial(const PartialStates &partial, Value split,
+                              Value unit) {
+  IndexMath m = program.math();
+  QueryRows rows = scorer.getAllRows();
+  SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
+  int64_t size = op.getSelection() ? getSelectionType().getBlock()
+                                   : scorer.getTileKeys();
+  Value first = m.mul(unit, size);
+  auto update = [&](Scorer::Step step, Value selecting) {
+    SmallVector<Value> state = loadState(partial, split);
+    if (op.getSelection())
+      state = scorer.foldBlock(bounds, unit, size, selecting, state, step);
+    else
+      state = scorer.foldTile(bounds, {.first = first, .count = size}, state,
+                              step);
+    storeState(partial, split, state);
+  };
+  auto stepRows = [&](const KeyTile &keys, ValueRange state) {
+    return step(rows, keys, state);
+  };
+  auto when = [&](Value condition, llvm::function_ref<void()> then) {
+    auto branch = scf::IfOp::create(builder, loc, condition,
+                                    /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenYield());
+    then();
+  };
+  when(scorer.isSeen(bounds, first, m.add(first, size)), [&] {
+    if (!op.getSelection())
+      return update(stepRows, Value());
+    Value selection = loadSelection(program, tile, op.getSelection());
+    Value selecting = getSelecting(selection, unit);
+    Value any = nsatile::ReduceOp::create(
+        builder, loc, RankedTensorType::get({1}, builder.getF32Type()),
+        nsatile::ReduceKind::Max, toOneRow(builder, loc, selecting),
+        /*dim=*/1);
+    any = tensor::ExtractOp::create(builder, loc, any,
+                                    ValueRange{program.math().constant(0)});
+    when(isPositive(builder, loc, any), [&] {
+      update(stepRows, isPositive(builder, loc, selecting));
+    });
+  });
+}
+
+SmallVector<Value> Attention::mergeStates(ValueRange lhs, ValueRange rhs) {
+  TileMath math(builder, loc, tile.getRows(), channels);
+  SmallVector<Value> merged;
+  if (!op.isSoftmax()) {
+    for (auto [left, right] : llvm::zip_equal(lhs, rhs))
+      merged.push_back(arith::AddFOp::create(builder, loc, left, right));
+    return merged;
+  }
+  Type rows = lhs[0].getType();
+  auto merge = nsatile::SoftmaxMergeOp::create(
+      builder, loc, rows, rows, rows, rows, lhs[0], lhs[1], rhs[0], rhs[1]);
+  merged = {merge.getNewMax(), merge.getNewSum()};
+  if (onlyLse)
+    return merged;
+  Tile left = math.apply<arith::MulFOp>({lhs[2], Spread::Matrix},
+                                        {merge.getLhsDecay(), Spread::Row});
+  Tile right = math.apply<arith::MulFOp>({rhs[2], Spread::Matrix},
+                                         {merge.getRhsDecay(), Spread::Row});
+  merged.push_back(math.apply<arith::AddFOp>(left, right).value);
+  return merged;
+}
+
+AttendTiles Attention::merge(const PartialStates &partial) {
+  IndexMath m = program.math();
+  SmallVector<Value> state = loadState(partial, m.constant(0));
+  if (partial.splits > 1) {
+    auto loop = scf::ForOp::create(
+        builder, loc, m.constant(1), m.constant(partial.splits), m.constant(1),
+        state, [&](OpBuilder &, Location, Value split, ValueRange carried) {
+          scf::YieldOp::create(builder, loc,
+                               mergeStates(carried, loadState(partial, split)));
+        });
+    state.assign(loop.getResults().begin(), loop.getResults().end());
+  }
+  return finish(scorer.getAllRows(), state);
+}
+
 AttendTiles nsacc::attendTile(ProgramBuilder &program, const QueryTile &tile,
                               AttendOp op, nsatile::ScheduleAttr schedule,
                               bool onlyLse) {
-  return Attention(program, tile, op, schedule, onlyLse).run();
+  Attention attention(program, tile, op, schedule, onlyLse);
+  if (const PartialStates *partial = program.getPlan().getPartialStates(op))
+    return attention.merge(*partial);
+  return attention.run();
+}
+
+/// [splits, batch, token, head] for numbers of a row, with channels behind for
+/// the accumulator.
+static PartialStates allocatePartialStates(PlanBuilder &plan, AttendOp op,
+                                           const QueryDims &dims,
+                                           int64_t splits,
+                                           ArrayRef<Value> state) {
+  OpBuilder &builder = plan.getBuilder();
+  PartialStates partial;
+  partial.splits = splits;
+  for (Value part : state) {
+    SmallVector<int64_t> shape = {splits};
+    SmallVector<Value> sizes;
+    for (Attribute dim : {dims.batch, dims.token, dims.head}) {
+      if (!dim)
+        continue;
+      std::optional<int64_t> size = plan.getStaticSize(dim);
+      shape.push_back(size.value_or(ShapedType::kDynamic));
+      if (!size)
+        sizes.push_back(plan.getSize(dim));
+    }
+    auto type = cast<RankedTensorType>(part.getType());
+    if (type.getRank() == 2)
+      shape.push_back(type.getDimSize(1));
+    partial.buffers.push_back(
+        plan.allocate(MemRefType::get(shape, builder.getF32Type()), sizes));
+  }
+  return partial;
+}
+
+void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
+                                 AttendOp op, nsatile::ScheduleAttr schedule) {
+  bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
+  ProgramBuilder program(plan, "partial", schedule);
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  int64_t tokens = schedule.getTokens(), splits = schedule.getSplits();
+  Value split = program.programId(0);
+  QueryPlace place = {Value(), program.programId(1), program.programId(2)};
+
+  auto forEach = [&](Value begin, Value end,
+                     llvm::function_ref<void(Value)> body) {
+    scf::ForOp::create(builder, loc, begin, end, m.constant(1), ValueRange(),
+                       [&](OpBuilder &, Location, Value index, ValueRange) {
+                         body(index);
+                         scf::YieldOp::create(builder, loc);
+                       });
+  };
+  auto numTokens = program.getRow(shape.dims.token, place.batchRow).size;
+  Value queryTiles = m.ceilDiv(numTokens, tokens);
+  auto forEachTile = [&](llvm::function_ref<void(Attention &)> body) {
+    forEach(m.constant(0), queryTiles, [&](Value index) {
+      place.tokenTile = index;
+      QueryTile tile = createQueryTile(program, shape.dims, tokens,
+                                       shape.group, place);
+      Attention attention(program, tile, op, schedule, onlyLse);
+      body(attention);
+    });
+  };
+
+  PartialStates partial;
+  forEachTile([&](Attention &attention) {
+    SmallVector<Value> state =
+        attention.getInitialState(tokens * shape.group);
+    partial =
+        allocatePartialStates(plan, op, shape.dims, splits, state);
+    attention.storeState(partial, split, state);
+  });
+  // Each split is a range of neighbouring units.
+  int64_t size = schedule.getKeys();
+  if (op.getSelection())
+    size = cast<SelectionType>(op.getSelection().getType()).getBlock();
+  Value units = m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size,
+                          size);
+  Value share = m.ceilDiv(units, splits);
+  Value first = arith::MulIOp::create(builder, loc, split, share);
+  forEach(first, m.min(m.add(first, share), units), [&](Value unit) {
+    forEachTile([&](Attention &attention) {
+      attention.updatePartial(partial, split, unit);
+    });
+  });
+  plan.setPartialStates(op, partial);
+  Value rows =
+      shape.dims.batch
+          ? plan.getSize(shape.dims.batch)
+          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
+  program.launch(plan.math().constant(splits), plan.getSize(shape.keyHead),
+                 rows);
 }

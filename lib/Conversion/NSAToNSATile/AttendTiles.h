@@ -8,6 +8,26 @@
 
 namespace nsacc {
 
+/// Keys that one step scores: one every `step` from `first` on.
+struct KeyTile {
+  mlir::Value first;
+  int64_t count;
+  int64_t step = 1;
+  /// Whether the mask or the end of the sequence may hide a pair.
+  bool masked = true;
+  /// Keys from here on aren't part of the tile; null where all are.
+  mlir::Value end;
+  /// The rows that look at the tile, tensor<R x i1>; null where all do.
+  mlir::Value rows;
+};
+
+/// Keys [low, high) are looked at by some row; [fullLow, fullHigh) are visible
+/// for every row, if the interval is exact.
+struct KeyBounds {
+  mlir::Value low, high, fullLow, fullHigh;
+  bool exact;
+};
+
 /// Rows of a query tile that see the same key tiles.
 struct QueryRows {
   int64_t count;
@@ -41,46 +61,57 @@ public:
   mlir::Value getShift() { return shift; }
   int64_t getTileKeys() { return schedule.getKeys(); }
 
-  using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
-      mlir::Value firstKey, bool masked, mlir::ValueRange state)>;
+  /// The intervals of keys that any of the rows may see.
+  llvm::SmallVector<KeyBounds> getBounds(const QueryRows &rows);
+  /// Whether any of the rows may see a key of [first, end).
+  mlir::Value isSeen(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
+                     mlir::Value end);
+
+  using State = llvm::SmallVector<mlir::Value>;
+  using Step =
+      llvm::function_ref<State(const KeyTile &tile, mlir::ValueRange state)>;
   /// Folds `step` over the tiles of keys that any of the rows may see. Tiles
-  /// are `masked` unless every pair in them is visible.
-  llvm::SmallVector<mlir::Value>
-  foldKeyTiles(const QueryRows &rows, mlir::ValueRange initial, Step step);
-  /// The same over the blocks that stand in `list[prefix]`, without padding.
-  llvm::SmallVector<mlir::Value>
-  foldBlocks(const QueryRows &rows, mlir::Value list, mlir::ValueRange prefix,
-             int64_t blockSize, mlir::ValueRange initial, Step step);
+  /// are masked unless every pair in them is visible.
+  State foldKeyTiles(const QueryRows &rows, mlir::ValueRange initial,
+                     Step step);
+  /// The same over a list of blocks, of which negative ones are skipped.
+  struct BlockList {
+    int64_t width, blockSize;
+    llvm::function_ref<mlir::Value(mlir::Value entry)> getBlock;
+    /// Which rows selected the block, tensor<R x i1>; null: all.
+    llvm::function_ref<mlir::Value(mlir::Value block)> getRows;
+  };
+  State foldBlocks(const QueryRows &rows, const BlockList &list,
+                   mlir::ValueRange initial, Step step);
+  /// The same over the tiles of one block.
+  State foldBlock(llvm::ArrayRef<KeyBounds> bounds, mlir::Value block,
+                  int64_t blockSize, mlir::Value selecting,
+                  mlir::ValueRange initial, Step step);
+  /// The step over one tile, which isn't masked where it needn't be.
+  State foldTile(llvm::ArrayRef<KeyBounds> bounds, KeyTile tile,
+                 mlir::ValueRange initial, Step step);
 
-  /// Tokens [firstKey, + count * step) of a key-like tensor, one every `step`.
-  mlir::Value loadKeys(mlir::Value tensor, mlir::Value firstKey, int64_t count,
-                       int64_t step = 1);
+  /// The tokens of a tile of keys, from a key-like tensor.
+  mlir::Value loadKeys(mlir::Value tensor, const KeyTile &keys);
 
-  /// Scores against `count` keys, one every `step`. `rawScale` leaves the scale
-  /// to the caller.
-  ScoreTile score(const QueryRows &rows, mlir::Value firstKey, int64_t count,
-                  int64_t step, bool masked, bool rawScale);
+  /// Scores against a tile of keys. `rawScale` leaves the scale to the caller.
+  ScoreTile score(const QueryRows &rows, const KeyTile &tile, bool rawScale);
   /// The value of the op's weight region for scores.
   mlir::Value weigh(const QueryRows &rows, mlir::Value scores,
-                    mlir::Value firstKey, int64_t step);
+                    const KeyTile &tile);
   mlir::Value getScale() { return scale; }
   /// Column of key indices.
-  Tile getKeyIndices(TileMath &math, mlir::Value firstKey, int64_t step);
+  Tile getKeyIndices(TileMath &math, const KeyTile &tile);
   /// The arguments (b, h, t, i) of regions over rows.
   llvm::SmallVector<Tile> getRowArguments(const QueryRows &rows);
   ScalarContext getContext() { return {program, tile.batchRow}; }
 
 private:
-  /// Keys [low, high) are looked at; [fullLow, fullHigh) are visible for every
-  /// row, if the interval is exact.
-  struct Bounds {
-    mlir::Value low, high, fullLow, fullHigh;
-    bool exact;
-  };
-  Bounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
-  using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
-  llvm::SmallVector<mlir::Value> choose(mlir::Value condition, Branch yes,
-                                        Branch no);
+  KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
+  mlir::Value isFull(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
+                     mlir::Value end);
+  using Branch = llvm::function_ref<State()>;
+  State choose(mlir::Value condition, Branch yes, Branch no);
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest);
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol);
@@ -95,6 +126,10 @@ private:
   mlir::Value shift;
   mlir::Value scale;
 };
+
+/// The tokens of a batch row that a tensor of keys or values has.
+ProgramBuilder::Row getKeyRow(ProgramBuilder &program, mlir::Value keys,
+                              mlir::Value batchRow);
 
 /// Output and log-sum-exp of an attention for the rows of a tile. The output is
 /// null where only the log-sum-exp is wanted.

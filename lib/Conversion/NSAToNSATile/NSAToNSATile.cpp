@@ -48,7 +48,7 @@ nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
   int64_t tokens = std::max<int64_t>(1, 64 / shape.group);
   return nsatile::ScheduleAttr::get(kernel.getContext(),
                                     nsatile::LoopOrder::QueryMajor, tokens,
-                                    /*keys=*/64);
+                                    /*keys=*/64, /*splits=*/1);
 }
 
 SmallVector<unsigned> KernelConverter::bindResults() {
@@ -88,6 +88,12 @@ LogicalResult KernelConverter::materialize(Operation *op,
         allocate(topk.getResult());
         return buildTopKProgram(plan, shape, topk, schedule);
       })
+      .Case([&](AttendOp attend) {
+        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor &&
+            !attend->use_empty())
+          buildKeyMajorProgram(plan, shape, attend, schedule);
+        return success();
+      })
       .Case([&](DeclareSelectionOp declare) {
         allocate(declare.getResult());
         return buildDeclaredSelectionProgram(plan, declare);
@@ -100,10 +106,6 @@ LogicalResult KernelConverter::run() {
   if (failed(shape))
     return failure();
   nsatile::ScheduleAttr schedule = getSchedule(*shape);
-  if (schedule.getOrder() != nsatile::LoopOrder::QueryMajor)
-    return kernel.emitError("loop order '")
-           << stringifyLoopOrder(schedule.getOrder())
-           << "' isn't compiled yet; use query_major";
   SmallVector<unsigned> computed = bindResults();
   for (Operation &op : kernel.getBody().front())
     if (failed(materialize(&op, *shape, schedule)))

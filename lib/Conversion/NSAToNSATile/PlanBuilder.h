@@ -16,6 +16,13 @@ namespace nsacc {
 mlir::Value getNumWindows(const IndexMath &math, nsa::PooledDimAttr pooled,
                           mlir::Value tokens);
 
+/// What key-major programs leave of an attention: for each split of the keys the
+/// state of every query row. A buffer for each part of the state.
+struct PartialStates {
+  llvm::SmallVector<mlir::Value> buffers; ///< in the plan
+  int64_t splits = 1;
+};
+
 /// The launch plan of one kernel while programs are added to it. Buffers stand
 /// for tensors of the kernel: inputs, results, and what was materialized.
 class PlanBuilder {
@@ -43,6 +50,15 @@ public:
   mlir::Value allocate(mlir::Value tensor);
   /// Workspace of the given type, whose dynamic sizes stand in `sizes`.
   mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);
+
+  /// Null for an attention that is computed where it is used.
+  const PartialStates *getPartialStates(nsa::AttendOp op) {
+    auto *found = partialStates.find(op);
+    return found == partialStates.end() ? nullptr : &found->second;
+  }
+  void setPartialStates(nsa::AttendOp op, PartialStates states) {
+    partialStates[op] = std::move(states);
+  }
 
   /// The offsets input of a ragged dimension; null for others.
   mlir::Value getOffsetsInput(llvm::StringRef dim);
@@ -73,6 +89,7 @@ private:
   nsatile::PlanOp plan;
   llvm::MapVector<mlir::Value, mlir::Value> buffers;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
+  llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
   unsigned programs = 0;
 };
 

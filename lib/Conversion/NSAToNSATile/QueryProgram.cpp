@@ -239,7 +239,8 @@ LogicalResult nsacc::buildQueryProgram(PlanBuilder &plan,
                                        nsatile::ScheduleAttr schedule) {
   ProgramBuilder program(plan, "attend", schedule);
   QueryTile tile =
-      createQueryTile(program, shape.dims, schedule.getTokens(), shape.group);
+      createQueryTile(program, shape.dims, schedule.getTokens(), shape.group,
+                      getProgramPlace(program));
   Evaluator evaluator(program, tile, schedule);
   auto ret = cast<ReturnOp>(plan.getKernel().getBody().front().getTerminator());
   for (unsigned index : results) {

@@ -23,6 +23,11 @@ llvm::FailureOr<QueryShape> getQueryShape(PlanBuilder &plan);
 void launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
                         int64_t tokens);
 
+/// Partial states of an attention in key-major order, into buffers that the
+/// plan remembers.
+void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
+                          nsa::AttendOp op, nsatile::ScheduleAttr schedule);
+
 /// One program that computes results of the kernel over query tiles, fused.
 /// `results` are indices of the kernel's results.
 llvm::LogicalResult buildQueryProgram(PlanBuilder &plan,

@@ -36,8 +36,13 @@ static Value expandRows(OpBuilder &builder, Location loc, Value value,
                                        groups);
 }
 
+QueryPlace nsacc::getProgramPlace(ProgramBuilder &program) {
+  return {program.programId(0), program.programId(1), program.programId(2)};
+}
+
 QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
-                                 int64_t tokens, int64_t group) {
+                                 int64_t tokens, int64_t group,
+                                 const QueryPlace &place) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
@@ -45,9 +50,9 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.dims = dims;
   tile.tokens = tokens;
   tile.group = group;
-  tile.keyHead = program.programId(1);
-  tile.batchRow = program.programId(2);
-  tile.firstToken = m.mul(program.programId(0), tokens);
+  tile.keyHead = place.keyHead;
+  tile.batchRow = place.batchRow;
+  tile.firstToken = m.mul(place.tokenTile, tokens);
   ProgramBuilder::Row row = program.getRow(dims.token, tile.batchRow);
   tile.rowStart = row.start;
   tile.numTokens = row.size;
@@ -66,6 +71,18 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   return tile;
 }
 
+Value nsacc::repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
+                            Value tokens) {
+  OpBuilder &builder = program.getBuilder();
+  auto type = cast<RankedTensorType>(tokens.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin() + 1, tile.group);
+  Value both =
+      nsatile::BroadcastOp::create(builder, program.getLoc(), type.clone(shape),
+                                   tokens, ArrayRef<int64_t>{1});
+  return collapseRows(builder, program.getLoc(), both);
+}
+
 namespace {
 
 /// Where a tensor's elements of a query tile lie in its buffer.
@@ -76,6 +93,13 @@ struct Access {
 };
 
 } // namespace
+
+/// The buffer has one more dimension in front.
+static void addPrefix(Access &access, Value prefix) {
+  access.offsets.insert(access.offsets.begin(), prefix);
+  for (int64_t &dim : access.dims)
+    ++dim;
+}
 
 static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
                         ArrayRef<Attribute> dims, int64_t channels) {
@@ -179,4 +203,87 @@ void nsacc::storeQueryTile(ProgramBuilder &program, const QueryTile &tile,
   Value stored = expandRows(builder, loc, rows, tile.tokens, tile.group);
   nsatile::StoreOp::create(builder, loc, stored, buffer, access.offsets,
                            access.limits, access.dims);
+}
+
+//===----------------------------------------------------------------------===//
+// Workspace
+//===----------------------------------------------------------------------===//
+
+/// Where the rows of a state stand; one with channels has `rank` 2.
+static Access getStateAccess(ProgramBuilder &program, const QueryTile &tile,
+                             Value buffer, Value prefix) {
+  SmallVector<Attribute> dims;
+  if (tile.dims.batch)
+    dims.push_back(tile.dims.batch);
+  dims.append({tile.dims.token, tile.dims.head});
+  auto type = cast<MemRefType>(buffer.getType());
+  bool hasChannels = type.getRank() > static_cast<int64_t>(dims.size()) + 1;
+  int64_t channels = type.getShape().back();
+  if (hasChannels)
+    dims.push_back(program.getBuilder().getI64IntegerAttr(channels));
+  Access access = getAccess(program, tile, dims, channels);
+  addPrefix(access, prefix);
+  return access;
+}
+
+Value nsacc::loadQueryState(ProgramBuilder &program, const QueryTile &tile,
+                            Value buffer, Value prefix) {
+  Access access = getStateAccess(program, tile, buffer, prefix);
+  return collapseRows(program.getBuilder(), program.getLoc(),
+                      load(program, access, buffer));
+}
+
+void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
+                            Value rows, Value buffer, Value prefix) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  Access access = getStateAccess(program, tile, buffer, prefix);
+  Value stored = expandRows(builder, loc, rows, tile.tokens, tile.group);
+  nsatile::StoreOp::create(builder, loc, stored, buffer, access.offsets,
+                           access.limits, access.dims);
+}
+
+Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
+                           Value selection) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  auto type = cast<SelectionType>(selection.getType());
+  bool perQueryHead = type.getDims().back() == tile.dims.head;
+  int64_t width = type.getTop();
+  int64_t units = perQueryHead ? tile.getRows() : tile.tokens;
+  Value buffer = program.getBuffer(selection);
+  Type i32 = cast<MemRefType>(buffer.getType()).getElementType();
+
+  Access access;
+  if (tile.dims.batch)
+    access.offsets.push_back(tile.batchRow);
+  int64_t token = access.offsets.size();
+  access.offsets.append(
+      {m.add(tile.rowStart, tile.firstToken),
+       perQueryHead ? m.mul(tile.keyHead, tile.group) : tile.keyHead,
+       m.constant(0)});
+  access.dims = {token, token + 2};
+  access.shape = {tile.tokens, width};
+  access.limits = {m.add(tile.rowStart, tile.numTokens), m.constant(width)};
+  if (perQueryHead) {
+    access.dims.insert(access.dims.begin() + 1, token + 1);
+    access.shape.insert(access.shape.begin() + 1, tile.group);
+    access.limits.insert(access.limits.begin() + 1,
+                         program.getSize(tile.dims.head));
+  }
+  Value list = load(program, access, buffer);
+  if (perQueryHead)
+    list = collapseRows(builder, loc, list);
+
+  TileMath math(builder, loc, units, width);
+  Value tokens = tile.tokenOfRow;
+  if (!perQueryHead)
+    tokens = nsatile::IotaOp::create(
+        builder, loc, RankedTensorType::get({units}, builder.getIndexType()),
+        tile.firstToken);
+  Tile exists = math.compare(arith::CmpIPredicate::slt, {tokens, Spread::Row},
+                             {tile.numTokens, Spread::Scalar});
+  return math.select(exists, {list, Spread::Matrix}, math.integer(i32, -1))
+      .value;
 }

@@ -32,10 +32,22 @@ struct QueryTile {
   int64_t getRows() const { return tokens * group; }
 };
 
-/// The tile of the current program: token tiles along x, key heads along y,
-/// batch rows along z.
+/// Where the queries of a tile stand.
+struct QueryPlace {
+  mlir::Value tokenTile, keyHead, batchRow;
+};
+
+/// The tile of `tokens` tokens at a place.
 QueryTile createQueryTile(ProgramBuilder &program, const QueryDims &dims,
-                          int64_t tokens, int64_t group);
+                          int64_t tokens, int64_t group,
+                          const QueryPlace &place);
+/// The place of the current program: token tiles along x, key heads along y,
+/// batch rows along z.
+QueryPlace getProgramPlace(ProgramBuilder &program);
+
+/// tensor<T x …> to tensor<R x …>: every query head has its token's value.
+mlir::Value repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
+                           mlir::Value tokens);
 
 /// The elements of a tensor that belong to the tile, as computed with (f32,
 /// index or i1). Dimensions beyond batch, token and head become columns.
@@ -49,6 +61,18 @@ mlir::Value loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
 void storeQueryTile(ProgramBuilder &program, const QueryTile &tile, Tile value,
                     nsa::NamedTensorType type, mlir::Value buffer,
                     TileMath &math);
+
+/// Rows of f32 in a workspace buffer [prefix, batch, token, head] or [prefix,
+/// batch, token, head, channels].
+mlir::Value loadQueryState(ProgramBuilder &program, const QueryTile &tile,
+                           mlir::Value buffer, mlir::Value prefix);
+void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
+                     mlir::Value rows, mlir::Value buffer, mlir::Value prefix);
+
+/// The block indices of the tile's tokens, or of its rows for a selection per
+/// query head: tensor<U x top x i32>. Tokens beyond the end have none (-1).
+mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
+                          mlir::Value selection);
 
 } // namespace nsacc
 

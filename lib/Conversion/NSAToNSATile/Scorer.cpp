@@ -11,6 +11,9 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
+/// Tiles at the end of a block are a multiple of this wide.
+static constexpr int64_t kKeyGranularity = 16;
+
 /// The sequence dimension of a tensor of keys or values.
 static Attribute getSequenceDim(Value keys) {
   auto type = cast<NamedTensorType>(keys.getType());
@@ -26,6 +29,11 @@ static Attribute getPositionDim(Attribute sequence) {
   return sequence;
 }
 
+ProgramBuilder::Row nsacc::getKeyRow(ProgramBuilder &program, Value keys,
+                                     Value batchRow) {
+  return program.getRow(getSequenceDim(keys), batchRow);
+}
+
 Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
                ScoringOpInterface op, nsatile::ScheduleAttr schedule)
     : program(program), tile(tile), op(op), schedule(schedule),
@@ -33,7 +41,7 @@ Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   Attribute sequence = getSequenceDim(op.getKey());
-  keyRow = program.getRow(sequence, tile.batchRow);
+  keyRow = getKeyRow(program, op.getKey(), tile.batchRow);
   Value numTokens =
       program.getRow(getPositionDim(sequence), tile.batchRow).size;
   shift = program.math().sub(numTokens, tile.numTokens);
@@ -136,11 +144,11 @@ Value Scorer::evaluate(AffineExpr expr, const QueryRows &rows, bool greatest) {
                                   {rows.first, rows.last}, symbols);
 }
 
-Scorer::Bounds Scorer::getBounds(const QueryRows &rows,
+KeyBounds Scorer::getBounds(const QueryRows &rows,
                                  const KeyInterval &interval) {
   IndexMath m = program.math();
   Value zero = m.constant(0);
-  Bounds bounds = {zero, keyRow.size, zero, keyRow.size, interval.exact};
+  KeyBounds bounds = {zero, keyRow.size, zero, keyRow.size, interval.exact};
   for (AffineExpr lower : interval.lower) {
     Value least = evaluate(lower, rows, /*greatest=*/false);
     Value most = evaluate(lower, rows, /*greatest=*/true);
@@ -170,21 +178,66 @@ Scorer::Bounds Scorer::getBounds(const QueryRows &rows,
   return bounds;
 }
 
+SmallVector<KeyBounds> Scorer::getBounds(const QueryRows &rows) {
+  SmallVector<KeyBounds> bounds;
+  for (const KeyInterval &interval : mask.intervals)
+    bounds.push_back(getBounds(rows, interval));
+  return bounds;
+}
+
 Value Scorer::getLastKey(const QueryRows &rows) {
   IndexMath m = program.math();
   Value end = m.constant(0);
-  for (const KeyInterval &interval : mask.intervals)
-    end = m.max(end, getBounds(rows, interval).high);
+  for (const KeyBounds &bounds : getBounds(rows))
+    end = m.max(end, bounds.high);
   return end;
 }
 
-SmallVector<Value> Scorer::foldKeyTiles(const QueryRows &rows,
-                                        ValueRange initial, Step step) {
+/// The disjunction of a condition for each of several bounds; null for none.
+template <typename Condition>
+static Value anyOf(OpBuilder &builder, Location loc, ArrayRef<KeyBounds> all,
+                   Condition condition) {
+  Value any;
+  for (const KeyBounds &bounds : all)
+    if (Value one = condition(bounds))
+      any = any ? arith::OrIOp::create(builder, loc, any, one) : one;
+  return any;
+}
+
+Value Scorer::isSeen(ArrayRef<KeyBounds> all, Value first, Value end) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  Value any = anyOf(builder, loc, all, [&](const KeyBounds &bounds) -> Value {
+    return arith::AndIOp::create(builder, loc, m.less(first, bounds.high),
+                                 m.less(bounds.low, end));
+  });
+  return any ? any
+             : arith::ConstantOp::create(builder, loc,
+                                         builder.getBoolAttr(false));
+}
+
+Value Scorer::isFull(ArrayRef<KeyBounds> all, Value first, Value end) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  return anyOf(builder, loc, all, [&](const KeyBounds &bounds) -> Value {
+    if (!bounds.exact)
+      return {};
+    return arith::AndIOp::create(
+        builder, loc,
+        m.compare(arith::CmpIPredicate::sge, first, bounds.fullLow),
+        m.compare(arith::CmpIPredicate::sle, end, bounds.fullHigh));
+  });
+}
+
+Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
+                                   Step step) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
   int64_t keys = getTileKeys();
-  SmallVector<Value> state(initial);
+  State state(initial);
   /// Ranges of tiles that earlier intervals went over.
   SmallVector<std::pair<Value, Value>> earlier;
 
@@ -198,20 +251,22 @@ SmallVector<Value> Scorer::foldKeyTiles(const QueryRows &rows,
         fresh = fresh ? arith::AndIOp::create(builder, loc, fresh, outside)
                       : outside;
       }
-      auto run = [&] { return step(m.mul(index, keys), masked, carried); };
+      auto run = [&] {
+        return step(
+            {.first = m.mul(index, keys), .count = keys, .masked = masked},
+            carried);
+      };
       scf::YieldOp::create(
           builder, loc,
-          fresh
-              ? choose(fresh, run, [&] { return SmallVector<Value>(carried); })
-              : run());
+          fresh ? choose(fresh, run, [&] { return State(carried); }) : run());
     };
     auto loop = scf::ForOp::create(builder, loc, first, last, m.constant(1),
                                    state, body);
     state.assign(loop.getResults().begin(), loop.getResults().end());
   };
 
-  for (const KeyInterval &interval : mask.intervals) {
-    Bounds bounds = getBounds(rows, interval);
+  for (auto [interval, bounds] :
+       llvm::zip_equal(mask.intervals, getBounds(rows))) {
     Value first = m.floorDiv(bounds.low, keys);
     Value last = m.max(m.ceilDiv(bounds.high, keys), first);
     if (bounds.exact) {
@@ -231,7 +286,7 @@ SmallVector<Value> Scorer::foldKeyTiles(const QueryRows &rows,
   return state;
 }
 
-SmallVector<Value> Scorer::choose(Value condition, Branch yes, Branch no) {
+Scorer::State Scorer::choose(Value condition, Branch yes, Branch no) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   auto build = [&](Branch branch) {
@@ -240,74 +295,74 @@ SmallVector<Value> Scorer::choose(Value condition, Branch yes, Branch no) {
     };
   };
   auto op = scf::IfOp::create(builder, loc, condition, build(yes), build(no));
-  return SmallVector<Value>(op.getResults());
+  return State(op.getResults());
 }
 
-SmallVector<Value> Scorer::foldBlocks(const QueryRows &rows, Value list,
-                                      ValueRange prefix, int64_t blockSize,
-                                      ValueRange initial, Step step) {
+Scorer::State Scorer::foldTile(ArrayRef<KeyBounds> bounds, KeyTile tile,
+                               ValueRange initial, Step step) {
+  tile.masked = true;
+  IndexMath m = program.math();
+  Value full = tile.end
+                   ? Value()
+                   : isFull(bounds, tile.first, m.add(tile.first, tile.count));
+  auto masked = [&] { return step(tile, initial); };
+  if (!full)
+    return masked();
+  KeyTile plain = tile;
+  plain.masked = false;
+  return choose(full, [&] { return step(plain, initial); }, masked);
+}
+
+Scorer::State Scorer::foldBlock(ArrayRef<KeyBounds> bounds, Value block,
+                                int64_t blockSize, Value selecting,
+                                ValueRange initial, Step step) {
+  IndexMath m = program.math();
+  State state(initial);
+  Value firstKey = m.mul(block, blockSize);
+  Value end = m.add(firstKey, blockSize);
+  for (int64_t key = 0; key < blockSize; key += getTileKeys()) {
+    // Tiles of whole vectors, also at the end of a block of odd size.
+    int64_t left = blockSize - key;
+    int64_t count =
+        std::min<int64_t>(getTileKeys(), llvm::alignTo(left, kKeyGranularity));
+    KeyTile tile = {.first = m.add(firstKey, key), .count = count};
+    if (count > left)
+      tile.end = end;
+    tile.rows = selecting;
+    state = foldTile(bounds, tile, state, step);
+  }
+  return state;
+}
+
+Scorer::State Scorer::foldBlocks(const QueryRows &rows, const BlockList &list,
+                                 ValueRange initial, Step step) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
-  SmallVector<Bounds> exact;
-  for (const KeyInterval &interval : mask.intervals) {
-    Bounds bounds = getBounds(rows, interval);
-    if (bounds.exact)
-      exact.push_back(bounds);
-  }
-  auto isFull = [&](Value firstKey) {
-    Value full;
-    Value end = m.add(firstKey, getTileKeys());
-    for (const Bounds &bounds : exact) {
-      Value inside = arith::AndIOp::create(
-          builder, loc,
-          m.compare(arith::CmpIPredicate::sge, firstKey, bounds.fullLow),
-          m.compare(arith::CmpIPredicate::sle, end, bounds.fullHigh));
-      full = full ? arith::OrIOp::create(builder, loc, full, inside) : inside;
-    }
-    return full;
-  };
-  auto foldBlock = [&](Value block, ValueRange carried) {
-    SmallVector<Value> state(carried);
-    Value firstKey = m.mul(block, blockSize);
-    for (int64_t key = 0; key < blockSize; key += getTileKeys()) {
-      Value tileKey = m.add(firstKey, key);
-      // A tile that ends behind its block has keys that weren't selected.
-      bool whole = key + getTileKeys() <= blockSize;
-      auto masked = [&] { return step(tileKey, /*masked=*/true, state); };
-      auto plain = [&] { return step(tileKey, /*masked=*/false, state); };
-      Value full = whole ? isFull(tileKey) : Value();
-      state = full ? choose(full, plain, masked) : masked();
-    }
-    return state;
-  };
-
-  int64_t top = cast<MemRefType>(list.getType()).getShape().back();
+  SmallVector<KeyBounds> bounds = getBounds(rows);
   auto loop = scf::ForOp::create(
-      builder, loc, m.constant(0), m.constant(top), m.constant(1), initial,
-      [&](OpBuilder &, Location, Value entry, ValueRange carried) {
-        SmallVector<Value> indices(prefix);
-        indices.push_back(entry);
-        Value stored = memref::LoadOp::create(builder, loc, list, indices);
-        Value block = arith::IndexCastOp::create(
-            builder, loc, builder.getIndexType(), stored);
+      builder, loc, m.constant(0), m.constant(list.width), m.constant(1),
+      initial, [&](OpBuilder &, Location, Value entry, ValueRange carried) {
+        Value block = list.getBlock(entry);
         Value isBlock =
             m.compare(arith::CmpIPredicate::sge, block, m.constant(0));
-        scf::YieldOp::create(builder, loc,
-                             choose(
-                                 isBlock,
-                                 [&] { return foldBlock(block, carried); },
-                                 [&] { return SmallVector<Value>(carried); }));
+        auto fold = [&] {
+          Value selecting = list.getRows ? list.getRows(block) : Value();
+          return foldBlock(bounds, block, list.blockSize, selecting, carried,
+                           step);
+        };
+        scf::YieldOp::create(
+            builder, loc,
+            choose(isBlock, fold, [&] { return State(carried); }));
       });
-  return SmallVector<Value>(loop.getResults());
+  return State(loop.getResults());
 }
 
 //===----------------------------------------------------------------------===//
 // One tile of keys
 //===----------------------------------------------------------------------===//
 
-Value Scorer::loadKeys(Value tensor, Value firstKey, int64_t count,
-                       int64_t step) {
+Value Scorer::loadKeys(Value tensor, const KeyTile &keys) {
   OpBuilder &builder = program.getBuilder();
   IndexMath m = program.math();
   auto type = cast<NamedTensorType>(tensor.getType());
@@ -317,34 +372,34 @@ Value Scorer::loadKeys(Value tensor, Value firstKey, int64_t count,
   if (!type.isRagged())
     offsets.push_back(tile.batchRow);
   int64_t sequence = offsets.size();
-  offsets.push_back(m.add(keyRow.start, firstKey));
+  offsets.push_back(m.add(keyRow.start, keys.first));
   offsets.push_back(tile.keyHead);
   offsets.push_back(m.constant(0));
   SmallVector<Value> limits = {m.add(keyRow.start, keyRow.size),
                                m.constant(channels)};
   DenseI64ArrayAttr steps;
-  if (step != 1)
-    steps = builder.getDenseI64ArrayAttr({step, 1});
+  if (keys.step != 1)
+    steps = builder.getDenseI64ArrayAttr({keys.step, 1});
   return nsatile::LoadOp::create(
       builder, program.getLoc(),
-      RankedTensorType::get({count, channels}, type.getElementType()), buffer,
+      RankedTensorType::get({keys.count, channels}, type.getElementType()), buffer,
       offsets, limits, ArrayRef<int64_t>{sequence, sequence + 2}, steps);
 }
 
-Tile Scorer::getKeyIndices(TileMath &math, Value firstKey, int64_t step) {
+Tile Scorer::getKeyIndices(TileMath &math, const KeyTile &tile) {
   OpBuilder &builder = math.getBuilder();
   Location loc = math.getLoc();
   auto type = cast<RankedTensorType>(
       math.getType(Spread::Column, builder.getIndexType()));
   IndexMath m(builder, loc);
-  if (step == 1)
-    return {nsatile::IotaOp::create(builder, loc, type, firstKey),
+  if (tile.step == 1)
+    return {nsatile::IotaOp::create(builder, loc, type, tile.first),
             Spread::Column};
   Tile count = {nsatile::IotaOp::create(builder, loc, type, m.constant(0)),
                 Spread::Column};
   Tile stepped =
-      math.apply<arith::MulIOp>(count, {m.constant(step), Spread::Scalar});
-  return math.apply<arith::AddIOp>(stepped, {firstKey, Spread::Scalar});
+      math.apply<arith::MulIOp>(count, {m.constant(tile.step), Spread::Scalar});
+  return math.apply<arith::AddIOp>(stepped, {tile.first, Spread::Scalar});
 }
 
 SmallVector<Tile> Scorer::getRowArguments(const QueryRows &rows) {
@@ -364,13 +419,13 @@ SmallVector<Tile> Scorer::getPairArguments(const QueryRows &rows, Tile keys) {
   return arguments;
 }
 
-ScoreTile Scorer::score(const QueryRows &rows, Value firstKey, int64_t count,
-                        int64_t step, bool masked, bool rawScale) {
+ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
+                        bool rawScale) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  TileMath math(builder, loc, rows.count, count);
-  Tile keys = getKeyIndices(math, firstKey, step);
-  Value keyTile = loadKeys(op.getKey(), firstKey, count, step);
+  TileMath math(builder, loc, rows.count, tile.count);
+  Tile keys = getKeyIndices(math, tile);
+  Value keyTile = loadKeys(op.getKey(), tile);
   auto type = cast<RankedTensorType>(
       math.getType(Spread::Matrix, builder.getF32Type()));
   Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keyTile,
@@ -385,29 +440,35 @@ ScoreTile Scorer::score(const QueryRows &rows, Value firstKey, int64_t count,
     all.append(arguments);
     scores = tileRegion(op.getScore(), all, math, getContext());
   }
-  if (!masked)
-    return {math.toMatrix(scores), Value()};
 
-  // Keys outside of the sequence were loaded as zeros.
+  std::optional<Tile> visible;
+  auto require = [&](Tile condition) {
+    visible =
+        visible ? math.apply<arith::AndIOp>(*visible, condition) : condition;
+  };
   IndexMath m(builder, loc);
-  Tile zero = {m.constant(0), Spread::Scalar};
-  Tile size = {keyRow.size, Spread::Scalar};
-  Tile visible = math.compare(arith::CmpIPredicate::slt, keys, size);
-  if (step != 1)
-    visible = math.apply<arith::AndIOp>(
-        visible, math.compare(arith::CmpIPredicate::sge, keys, zero));
-  if (!op.getMask().empty())
-    visible = math.apply<arith::AndIOp>(
-        visible, tileRegion(op.getMask(), arguments, math, getContext()));
-  return {math.toMatrix(scores), math.toMatrix(visible)};
+  if (tile.rows)
+    require({tile.rows, Spread::Row});
+  if (tile.end)
+    require(math.compare(arith::CmpIPredicate::slt, keys,
+                         {tile.end, Spread::Scalar}));
+  if (tile.masked) {
+    // Keys outside of the sequence were loaded as zeros.
+    require(math.compare(arith::CmpIPredicate::slt, keys,
+                         {keyRow.size, Spread::Scalar}));
+    if (tile.step != 1)
+      require(math.compare(arith::CmpIPredicate::sge, keys,
+                           {m.constant(0), Spread::Scalar}));
+    if (!op.getMask().empty())
+      require(tileRegion(op.getMask(), arguments, math, getContext()));
+  }
+  return {math.toMatrix(scores), visible ? math.toMatrix(*visible) : Value()};
 }
 
-Value Scorer::weigh(const QueryRows &rows, Value scores, Value firstKey,
-                    int64_t step) {
+Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
   OpBuilder &builder = program.getBuilder();
-  int64_t count = cast<RankedTensorType>(scores.getType()).getDimSize(1);
-  TileMath math(builder, program.getLoc(), rows.count, count);
-  Tile keys = getKeyIndices(math, firstKey, step);
+  TileMath math(builder, program.getLoc(), rows.count, tile.count);
+  Tile keys = getKeyIndices(math, tile);
   SmallVector<Tile> arguments = {{scores, Spread::Matrix}};
   arguments.append(getPairArguments(rows, keys));
   return math.toMatrix(

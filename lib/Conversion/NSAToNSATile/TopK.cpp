@@ -131,9 +131,10 @@ Selecting::Entry Selecting::getEntry(Value firstBlock, int64_t residue) {
   IndexMath m = program.math();
   PooledDimAttr pooled = source.pooled;
   int64_t step = source.block / pooled.getStride();
-  Value firstKey = m.add(m.mul(firstBlock, step), residue);
-  ScoreTile scored = scorer.score(rows, firstKey, chunk, step, /*masked=*/true,
-                                  /*rawScale=*/false);
+  KeyTile keys = {.first = m.add(m.mul(firstBlock, step), residue),
+                  .count = chunk,
+                  .step = step};
+  ScoreTile scored = scorer.score(rows, keys, /*rawScale=*/false);
   TileMath pairs(builder, loc, tile.getRows(), chunk);
   Tile scores = {scored.scores, Spread::Matrix};
   Tile visible = pairs.apply<arith::AndIOp>(
@@ -142,14 +143,14 @@ Selecting::Entry Selecting::getEntry(Value firstBlock, int64_t residue) {
   if (pooled.getMemory() > 0)
     visible = pairs.apply<arith::AndIOp>(
         visible, pairs.compare(arith::CmpIPredicate::sge,
-                               scorer.getKeyIndices(pairs, firstKey, step),
+                               scorer.getKeyIndices(pairs, keys),
                                index(m.constant(pooled.getMemory()))));
   Tile value = scores;
   if (source.importance.getKind() == ImportanceKind::Prob) {
     Tile distance = pairs.apply<arith::SubFOp>(scores, {lse, Spread::Row});
     value.value = math::ExpOp::create(builder, loc, distance.value);
   } else if (source.importance.getKind() == ImportanceKind::Activation) {
-    value.value = scorer.weigh(rows, scores.value, firstKey, step);
+    value.value = scorer.weigh(rows, scores.value, keys);
   }
   return reduceHeads(value, visible);
 }
@@ -458,7 +459,8 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
     return failure();
   ProgramBuilder program(plan, "select", schedule);
   QueryTile tile =
-      createQueryTile(program, shape.dims, schedule.getTokens(), shape.group);
+      createQueryTile(program, shape.dims, schedule.getTokens(), shape.group,
+                      getProgramPlace(program));
   Value lse;
   if (Value wanted = source->importance.getLse()) {
     auto attend = wanted.getDefiningOp<AttendOp>();

@@ -40,6 +40,7 @@ void cpu::registerLowering(DialectRegistry &registry) {
 void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
   ConvertNSATileToVectorOptions vectors;
   vectors.vectorBits = vectorBits;
+  passes.addPass(nsatile::createNSATileExpandSoftmax());
   passes.addPass(createConvertNSATileToVector(vectors));
   OpPassManager &function = passes.nest<func::FuncOp>();
   function.addPass(createCanonicalizerPass());

@@ -1,0 +1,66 @@
+//===- ExpandSoftmax.cpp - Merges of streaming softmaxes as arithmetic ----===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include <limits>
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEEXPANDSOFTMAX
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+namespace {
+
+struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SoftmaxMergeOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(op.getNewMax().getType());
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(
+          rewriter, loc,
+          DenseElementsAttr::get(
+              type, rewriter.getF32FloatAttr(value).getValue()));
+    };
+    // A maximum is never NaN: a NaN score is in the sum.
+    Value max = arith::MaxNumFOp::create(rewriter, loc, op.getLhsMax(),
+                                         op.getRhsMax());
+    // Two sides that saw nothing: exp(-inf - 0) = 0.
+    Value nothing = arith::CmpFOp::create(
+        rewriter, loc, arith::CmpFPredicate::OEQ, max,
+        constant(-std::numeric_limits<double>::infinity()));
+    Value base =
+        arith::SelectOp::create(rewriter, loc, nothing, constant(0.0), max);
+    auto getDecay = [&](Value side) -> Value {
+      Value distance = arith::SubFOp::create(rewriter, loc, side, base);
+      return math::ExpOp::create(rewriter, loc, distance);
+    };
+    Value lhsDecay = getDecay(op.getLhsMax());
+    Value rhsDecay = getDecay(op.getRhsMax());
+    Value sum = arith::AddFOp::create(
+        rewriter, loc,
+        arith::MulFOp::create(rewriter, loc, op.getLhsSum(), lhsDecay),
+        arith::MulFOp::create(rewriter, loc, op.getRhsSum(), rhsDecay));
+    rewriter.replaceOp(op, {max, sum, lhsDecay, rhsDecay});
+    return success();
+  }
+};
+
+struct ExpandSoftmax
+    : nsacc::nsatile::impl::NSATileExpandSoftmaxBase<ExpandSoftmax> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandMerge>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace
