@@ -27,12 +27,12 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
     auto constant = [&](double value) -> Value {
       return arith::ConstantOp::create(
           rewriter, loc,
-          DenseElementsAttr::get(
-              type, rewriter.getF32FloatAttr(value).getValue()));
+          DenseElementsAttr::get(type,
+                                 rewriter.getF32FloatAttr(value).getValue()));
     };
     // A maximum is never NaN: a NaN score is in the sum.
-    Value max = arith::MaxNumFOp::create(rewriter, loc, op.getLhsMax(),
-                                         op.getRhsMax());
+    Value max =
+        arith::MaxNumFOp::create(rewriter, loc, op.getLhsMax(), op.getRhsMax());
     // Two sides that saw nothing: exp(-inf - 0) = 0.
     Value nothing = arith::CmpFOp::create(
         rewriter, loc, arith::CmpFPredicate::OEQ, max,

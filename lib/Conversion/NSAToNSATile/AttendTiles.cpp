@@ -145,8 +145,7 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
   ScoreTile tile = scorer.score(rows, keys, /*rawScale=*/false);
   TileMath math(builder, loc, rows.count, keys.count);
   Tile scores = {tile.scores, Spread::Matrix};
-  Tile weights = {scorer.weigh(rows, tile.scores, keys),
-                  Spread::Matrix};
+  Tile weights = {scorer.weigh(rows, tile.scores, keys), Spread::Matrix};
   Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
   Tile one = {math.constant(Spread::Scalar, 1.0), Spread::Scalar};
   if (!op.getScore().empty()) {
@@ -268,11 +267,11 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
 Value Attention::getSelecting(Value selection, Value block) {
   auto type = cast<RankedTensorType>(selection.getType());
   TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
-  Tile stored = {arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
-                                            block),
-                 Spread::Scalar};
-  Tile hit = math.compare(arith::CmpIPredicate::eq,
-                          {selection, Spread::Matrix}, stored);
+  Tile stored = {
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), block),
+      Spread::Scalar};
+  Tile hit = math.compare(arith::CmpIPredicate::eq, {selection, Spread::Matrix},
+                          stored);
   Tile ones =
       math.select(hit, {math.constant(Spread::Scalar, 1.0), Spread::Scalar},
                   {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
@@ -284,8 +283,8 @@ Value Attention::getSelecting(Value selection, Value block) {
 }
 
 static Value isPositive(OpBuilder &builder, Location loc, Value value) {
-  Value zero = arith::ConstantOp::create(
-      builder, loc, builder.getZeroAttr(value.getType()));
+  Value zero = arith::ConstantOp::create(builder, loc,
+                                         builder.getZeroAttr(value.getType()));
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, value,
                                zero);
 }
@@ -308,9 +307,9 @@ Value Attention::getUnion(Value selection) {
   TileMath math(builder, loc, 1, width);
   Type i64 = builder.getI64Type();
   Tile blocks = math.convert<arith::ExtSIOp>({flat, Spread::Matrix}, i64);
-  blocks.value = nsatile::SortOp::create(builder, loc, blocks.value.getType(),
-                                         nsatile::Order::Ascending,
-                                         blocks.value);
+  blocks.value =
+      nsatile::SortOp::create(builder, loc, blocks.value.getType(),
+                              nsatile::Order::Ascending, blocks.value);
   if (width == 1)
     return blocks.value;
   // What stands behind its like is left out.
@@ -320,8 +319,8 @@ Value Attention::getUnion(Value selection) {
   SmallVector<OpFoldResult> sizes = {attr(1), attr(width - 1)};
   SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
   Value left = tensor::ExtractSliceOp::create(
-      builder, loc, blocks.value,
-      SmallVector<OpFoldResult>{attr(0), attr(0)}, sizes, ones);
+      builder, loc, blocks.value, SmallVector<OpFoldResult>{attr(0), attr(0)},
+      sizes, ones);
   Tile none = math.integer(i64, -1);
   Value before = tensor::InsertSliceOp::create(
       builder, loc, left, math.toMatrix(none),
@@ -454,16 +453,16 @@ void Attention::updatePartial(const PartialStates &partial, Value split,
   IndexMath m = program.math();
   QueryRows rows = scorer.getAllRows();
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
-  int64_t size = op.getSelection() ? getSelectionType().getBlock()
-                                   : scorer.getTileKeys();
+  int64_t size =
+      op.getSelection() ? getSelectionType().getBlock() : scorer.getTileKeys();
   Value first = m.mul(unit, size);
   auto update = [&](Scorer::Step step, Value selecting) {
     SmallVector<Value> state = loadState(partial, split);
     if (op.getSelection())
       state = scorer.foldBlock(bounds, unit, size, selecting, state, step);
     else
-      state = scorer.foldTile(bounds, {.first = first, .count = size}, state,
-                              step);
+      state =
+          scorer.foldTile(bounds, {.first = first, .count = size}, state, step);
     storeState(partial, split, state);
   };
   auto stepRows = [&](const KeyTile &keys, ValueRange state) {
@@ -487,9 +486,8 @@ void Attention::updatePartial(const PartialStates &partial, Value split,
         /*dim=*/1);
     any = tensor::ExtractOp::create(builder, loc, any,
                                     ValueRange{program.math().constant(0)});
-    when(isPositive(builder, loc, any), [&] {
-      update(stepRows, isPositive(builder, loc, selecting));
-    });
+    when(isPositive(builder, loc, any),
+         [&] { update(stepRows, isPositive(builder, loc, selecting)); });
   });
 }
 
@@ -592,8 +590,8 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   auto forEachTile = [&](llvm::function_ref<void(Attention &)> body) {
     forEach(m.constant(0), queryTiles, [&](Value index) {
       place.tokenTile = index;
-      QueryTile tile = createQueryTile(program, shape.dims, tokens,
-                                       shape.group, place);
+      QueryTile tile =
+          createQueryTile(program, shape.dims, tokens, shape.group, place);
       Attention attention(program, tile, op, schedule, onlyLse);
       body(attention);
     });
@@ -601,18 +599,16 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
 
   PartialStates partial;
   forEachTile([&](Attention &attention) {
-    SmallVector<Value> state =
-        attention.getInitialState(tokens * shape.group);
-    partial =
-        allocatePartialStates(plan, op, shape.dims, splits, state);
+    SmallVector<Value> state = attention.getInitialState(tokens * shape.group);
+    partial = allocatePartialStates(plan, op, shape.dims, splits, state);
     attention.storeState(partial, split, state);
   });
   // Each split is a range of neighbouring units.
   int64_t size = schedule.getKeys();
   if (op.getSelection())
     size = cast<SelectionType>(op.getSelection().getType()).getBlock();
-  Value units = m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size,
-                          size);
+  Value units =
+      m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size, size);
   Value share = m.ceilDiv(units, splits);
   Value first = arith::MulIOp::create(builder, loc, split, share);
   forEach(first, m.min(m.add(first, share), units), [&](Value unit) {

@@ -16,8 +16,8 @@ namespace nsacc {
 mlir::Value getNumWindows(const IndexMath &math, nsa::PooledDimAttr pooled,
                           mlir::Value tokens);
 
-/// What key-major programs leave of an attention: for each split of the keys the
-/// state of every query row. A buffer for each part of the state.
+/// What key-major programs leave of an attention: for each split of the keys
+/// the state of every query row. A buffer for each part of the state.
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   int64_t splits = 1;

@@ -238,9 +238,8 @@ LogicalResult nsacc::buildQueryProgram(PlanBuilder &plan,
                                        ArrayRef<unsigned> results,
                                        nsatile::ScheduleAttr schedule) {
   ProgramBuilder program(plan, "attend", schedule);
-  QueryTile tile =
-      createQueryTile(program, shape.dims, schedule.getTokens(), shape.group,
-                      getProgramPlace(program));
+  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
+                                   shape.group, getProgramPlace(program));
   Evaluator evaluator(program, tile, schedule);
   auto ret = cast<ReturnOp>(plan.getKernel().getBody().front().getTerminator());
   for (unsigned index : results) {

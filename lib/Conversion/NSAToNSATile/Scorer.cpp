@@ -145,7 +145,7 @@ Value Scorer::evaluate(AffineExpr expr, const QueryRows &rows, bool greatest) {
 }
 
 KeyBounds Scorer::getBounds(const QueryRows &rows,
-                                 const KeyInterval &interval) {
+                            const KeyInterval &interval) {
   IndexMath m = program.math();
   Value zero = m.constant(0);
   KeyBounds bounds = {zero, keyRow.size, zero, keyRow.size, interval.exact};
@@ -351,9 +351,9 @@ Scorer::State Scorer::foldBlocks(const QueryRows &rows, const BlockList &list,
           return foldBlock(bounds, block, list.blockSize, selecting, carried,
                            step);
         };
-        scf::YieldOp::create(
-            builder, loc,
-            choose(isBlock, fold, [&] { return State(carried); }));
+        scf::YieldOp::create(builder, loc, choose(isBlock, fold, [&] {
+                               return State(carried);
+                             }));
       });
   return State(loop.getResults());
 }
@@ -382,8 +382,9 @@ Value Scorer::loadKeys(Value tensor, const KeyTile &keys) {
     steps = builder.getDenseI64ArrayAttr({keys.step, 1});
   return nsatile::LoadOp::create(
       builder, program.getLoc(),
-      RankedTensorType::get({keys.count, channels}, type.getElementType()), buffer,
-      offsets, limits, ArrayRef<int64_t>{sequence, sequence + 2}, steps);
+      RankedTensorType::get({keys.count, channels}, type.getElementType()),
+      buffer, offsets, limits, ArrayRef<int64_t>{sequence, sequence + 2},
+      steps);
 }
 
 Tile Scorer::getKeyIndices(TileMath &math, const KeyTile &tile) {

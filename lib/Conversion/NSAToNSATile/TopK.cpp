@@ -458,9 +458,8 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
   if (failed(source))
     return failure();
   ProgramBuilder program(plan, "select", schedule);
-  QueryTile tile =
-      createQueryTile(program, shape.dims, schedule.getTokens(), shape.group,
-                      getProgramPlace(program));
+  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
+                                   shape.group, getProgramPlace(program));
   Value lse;
   if (Value wanted = source->importance.getLse()) {
     auto attend = wanted.getDefiningOp<AttendOp>();

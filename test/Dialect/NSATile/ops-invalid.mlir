@@ -15,6 +15,28 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys =
 
 // -----
 
+// expected-error @below {{expected at least 1 split of the keys, found 0}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<order = key_major, tokens = 1, keys = 1, splits = 0>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected a split of the keys under order key_major, found order union}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<order = union, tokens = 1, keys = 1, splits = 2>} {
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%m: tensor<4xf32>, %n: tensor<8xf32>) {
+  // expected-error @below {{failed to verify that all of {lhsMax, lhsSum, rhsMax, rhsSum, newMax, newSum, lhsDecay, rhsDecay} have same type}}
+  "nsatile.softmax_merge"(%m, %m, %n, %n) : (tensor<4xf32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
+  nsatile.return
+}
+
+// -----
+
 // expected-error @below {{returns nothing; store results into a buffer argument}}
 nsatile.program @p() -> index {
   nsatile.return

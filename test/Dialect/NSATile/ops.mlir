@@ -35,6 +35,8 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   %p16 = arith.truncf %p : tensor<64x64xf32> to tensor<64x64xbf16>
   // CHECK: nsatile.dot %{{.*}}, %{{.*}} acc %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
   %acc = nsatile.dot %p16, %kt acc %s : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  // CHECK: nsatile.softmax_merge %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xf32>
+  %m2, %l2, %r0, %r1 = nsatile.softmax_merge %m, %l, %m1, %l1 : tensor<64xf32>
   // CHECK: nsatile.softmax_finalize %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xf32>, tensor<64x64xf32>
   %out, %lse = nsatile.softmax_finalize %m1, %l1, %acc : tensor<64xf32>, tensor<64x64xf32>
   %out3 = tensor.expand_shape %out [[0, 1], [2]] output_shape [16, 4, 64] : tensor<64x64xf32> into tensor<16x4x64xf32>
@@ -53,7 +55,9 @@ nsatile.program @select(%list: tensor<4x8xi64>, %new: tensor<4x16xi64>) {
 }
 
 // CHECK-LABEL: nsatile.program @nothing
-nsatile.program @nothing(%x: memref<?xf32>) {
+// CHECK-SAME: #nsatile.schedule<order = key_major, tokens = 1, keys = 2, splits = 3>
+nsatile.program @nothing(%x: memref<?xf32>)
+    attributes {schedule = #nsatile.schedule<order = key_major, tokens = 1, keys = 2, splits = 3>} {
   nsatile.return
 }
 
