@@ -24,12 +24,14 @@ LogicalResult TileEmitter::emitFor(scf::ForOp op) {
     if (!isTile(argument.getType()))
       continue;
     Value target;
-    if (TilePlacement::canTakeOver(init)) {
+    if (Value destination = placement.getDestination(result))
+      target = memory.lookup(destination);
+    else if (TilePlacement::canTakeOver(init))
       target = memory.lookup(init.get());
-    } else {
+    else
       target = allocate(cast<RankedTensorType>(argument.getType()));
+    if (getMemory(init.get()) != target)
       copyTile(init.get(), target);
-    }
     // One by one: an insertion moves what an earlier one returned.
     memory[argument] = target;
     memory[result] = target;
@@ -61,10 +63,12 @@ LogicalResult TileEmitter::emitIf(scf::IfOp op) {
       scalarTypes.push_back(result.getType());
       continue;
     }
-    Value content = placement.getTakenOver(result);
-    targets.back() = content
-                         ? memory.lookup(content)
-                         : allocate(cast<RankedTensorType>(result.getType()));
+    if (Value destination = placement.getDestination(result))
+      targets.back() = memory.lookup(destination);
+    else if (Value content = placement.getTakenOver(result))
+      targets.back() = memory.lookup(content);
+    else
+      targets.back() = allocate(cast<RankedTensorType>(result.getType()));
     memory[result] = targets.back();
   }
 

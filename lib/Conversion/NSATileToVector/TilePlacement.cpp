@@ -143,7 +143,7 @@ void TilePlacement::collectReaders(Value tile, bool pointwise,
             tensor::ExtractSliceOp>(user)) {
       collectReaders(result, false, readers);
       // Where these get memory of their own, they read here.
-      readers.push_back({user, false});
+      readers.push_back({&use, false});
     } else if (result && isComputedWhereRead(result)) {
       collectReaders(result, pointwise, readers);
     } else {
@@ -155,39 +155,63 @@ void TilePlacement::collectReaders(Value tile, bool pointwise,
       auto insert = dyn_cast<tensor::InsertSliceOp>(user);
       bool isTarget = insert && insert.getSource() != use.get();
       readers.push_back(
-          {user, pointwise && (isAcc || isElementwise || isTarget)});
+          {&use, pointwise && (isAcc || isElementwise || isTarget ||
+                               isa<scf::ForOp>(user))});
     }
   }
 }
 
-/// True when `writer` may write its result over `content`.
-bool TilePlacement::canOverwrite(Value content, Operation *writer) const {
+/// True when the op of `written` may write this result over `content`.
+bool TilePlacement::canOverwrite(Value content, OpResult written) const {
+  Operation *writer = written.getOwner();
   SmallVector<Reader> readers;
   collectReaders(content, /*pointwise=*/true, readers);
   return llvm::all_of(readers, [&](const Reader &reader) {
-    if (reader.op == writer)
-      return reader.pointwise;
+    Operation *op = reader.operand->getOwner();
+    if (op == writer) {
+      auto loop = dyn_cast<scf::ForOp>(op);
+      bool isOwn = !loop || loop.getTiedLoopResult(reader.operand) == written;
+      return reader.pointwise && isOwn;
+    }
     // Readers in the other branch, or before it, don't see the write.
-    Operation *ancestor = writer->getBlock()->findAncestorOpInBlock(*reader.op);
-    return !ancestor || ancestor->isBeforeInBlock(writer);
+    Operation *ancestor = writer->getBlock()->findAncestorOpInBlock(*op);
+    if (!ancestor || ancestor->isBeforeInBlock(writer))
+      return true;
+    // Branches write last, or what they contain is looked at by itself.
+    return ancestor == writer && isa<scf::IfOp>(writer);
   });
 }
 
-static bool writesPointwise(Value tile) {
+/// Ops that can put their result where another tile is.
+static bool writesInPlace(Value tile) {
   Operation *op = tile.getDefiningOp();
-  return op && (isa<DotOp, tensor::InsertSliceOp>(op) ||
+  return op && (isa<DotOp, tensor::InsertSliceOp, scf::ForOp, scf::IfOp>(op) ||
                 getTileKind(tile) == TileKind::Elementwise);
+}
+
+/// The tile that is in the memory of a loop argument or of a result of scf.if
+/// before others are written to it; null if there is none.
+Value TilePlacement::getContent(Value target) const {
+  if (isa<BlockArgument>(target))
+    return target;
+  Value outer = destinations.lookup(target);
+  return outer ? getContent(outer) : takenOver.lookup(target);
+}
+
+void TilePlacement::shareYielded(Value yielded, Block *block, Value target,
+                                 Value content) {
+  if (writesInPlace(yielded) && yielded.getParentBlock() == block &&
+      !destinations.count(yielded) &&
+      (!content || canOverwrite(content, cast<OpResult>(yielded))))
+    destinations[yielded] = target;
 }
 
 void TilePlacement::shareInLoop(Operation *op) {
   auto loop = cast<scf::ForOp>(op);
   for (auto [argument, yielded] :
        llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
-    if (isTile(argument.getType()) && writesPointwise(yielded) &&
-        yielded.getParentBlock() == loop.getBody() &&
-        !destinations.count(yielded) &&
-        canOverwrite(argument, yielded.getDefiningOp()))
-      destinations[yielded] = argument;
+    if (isTile(argument.getType()))
+      shareYielded(yielded, loop.getBody(), argument, argument);
 }
 
 /// scf.if -> tensor { … } else { yield %s }: where nobody else reads %s, the
@@ -202,7 +226,8 @@ Value TilePlacement::findContentToTakeOver(Operation *op, unsigned index) {
     SmallVector<Reader> readers;
     collectReaders(content, /*pointwise=*/true, readers);
     bool onlyHere = llvm::all_of(readers, [&](const Reader &reader) {
-      Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*reader.op);
+      Operation *ancestor =
+          op->getBlock()->findAncestorOpInBlock(*reader.operand->getOwner());
       return ancestor && (ancestor == op || ancestor->isBeforeInBlock(op));
     });
     bool once =
@@ -220,17 +245,12 @@ void TilePlacement::shareInIf(Operation *op) {
   for (OpResult result : ifOp.getResults()) {
     if (!isTile(result.getType()))
       continue;
-    Value content = findContentToTakeOver(op, result.getResultNumber());
-    if (content)
-      takenOver[result] = content;
-    for (Block *block : {ifOp.thenBlock(), ifOp.elseBlock()}) {
-      Value yielded =
-          block->getTerminator()->getOperand(result.getResultNumber());
-      if (writesPointwise(yielded) && yielded.getParentBlock() == block &&
-          !destinations.count(yielded) &&
-          (!content || canOverwrite(content, yielded.getDefiningOp())))
-        destinations[yielded] = result;
-    }
+    if (!destinations.count(result))
+      if (Value content = findContentToTakeOver(op, result.getResultNumber()))
+        takenOver[result] = content;
+    for (Block *block : {ifOp.thenBlock(), ifOp.elseBlock()})
+      shareYielded(block->getTerminator()->getOperand(result.getResultNumber()),
+                   block, result, getContent(result));
   }
 }
 

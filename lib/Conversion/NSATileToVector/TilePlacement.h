@@ -38,7 +38,7 @@ public:
     return transposed.contains(tile);
   }
   /// The loop argument or result whose memory `tile` is written to; null if it
-  /// gets its own.
+  /// gets its own. A loop or branch with one works there from its start.
   mlir::Value getDestination(mlir::Value tile) const {
     return destinations.lookup(tile);
   }
@@ -54,7 +54,7 @@ public:
 
 private:
   struct Reader {
-    mlir::Operation *op;
+    mlir::OpOperand *operand;
     bool pointwise;
   };
 
@@ -65,7 +65,10 @@ private:
                     llvm::SmallPtrSetImpl<mlir::Operation *> &sinks) const;
   void collectReaders(mlir::Value tile, bool pointwise,
                       llvm::SmallVectorImpl<Reader> &readers) const;
-  bool canOverwrite(mlir::Value content, mlir::Operation *writer) const;
+  bool canOverwrite(mlir::Value content, mlir::OpResult written) const;
+  mlir::Value getContent(mlir::Value target) const;
+  void shareYielded(mlir::Value yielded, mlir::Block *block, mlir::Value target,
+                    mlir::Value content);
   void shareInLoop(mlir::Operation *loop);
   void shareInIf(mlir::Operation *ifOp);
   mlir::Value findContentToTakeOver(mlir::Operation *ifOp, unsigned index);

@@ -290,4 +290,75 @@ TEST_F(ControlTest, MasksInMemory) {
         });
 }
 
+/// A loop in a branch in a loop works on the outer one's memory.
+TEST_F(ControlTest, NestedLoopUpdatesInPlace) {
+  check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
+             %even = arith.remsi %i, %4 : index
+             %c = arith.cmpi ne, %even, %1 : index
+             %b = scf.if %c -> (!t) {
+               %d = scf.if %true -> (!t) {
+                 %l = scf.for %j = %0 to %n step %1 iter_args(%w = %v) -> (!t) {
+                   %s = arith.addf %w, %y : !t
+                   scf.yield %s : !t
+                 }
+                 scf.yield %l : !t
+               } else {
+                 scf.yield %y : !t
+               }
+               scf.yield %d : !t
+             } else {
+               scf.yield %v : !t
+             }
+             scf.yield %b : !t
+           })",
+        [&](int64_t i, int64_t j) { return at(x, i, j) + 6 * at(y, i, j); });
+}
+
+/// What was there before is read behind the inner loop, so that one can't.
+TEST_F(ControlTest, NestedLoopKeepsWhatIsReadLater) {
+  check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
+             %b = scf.if %true -> (!t) {
+               %l = scf.for %j = %0 to %n step %1 iter_args(%w = %v) -> (!t) {
+                 %s = arith.addf %w, %y : !t
+                 scf.yield %s : !t
+               }
+               %e = arith.subf %l, %v : !t
+               scf.yield %e : !t
+             } else {
+               scf.yield %v : !t
+             }
+             scf.yield %b : !t
+           })",
+        [&](int64_t i, int64_t j) { return 3 * at(y, i, j); });
+}
+
+/// Inside of the inner loop, too.
+TEST_F(ControlTest, NestedLoopKeepsWhatItReads) {
+  check(R"(%r = scf.for %i = %0 to %n step %1 iter_args(%v = %x) -> (!t) {
+             %l = scf.for %j = %0 to %n step %1 iter_args(%w = %v) -> (!t) {
+               %s = arith.addf %w, %v : !t
+               scf.yield %s : !t
+             }
+             scf.yield %l : !t
+           })",
+        [&](int64_t i, int64_t j) { return 64 * at(x, i, j); });
+}
+
+/// Each loop starts from what the other one's memory holds.
+TEST_F(ControlTest, NestedLoopsThatSwap) {
+  check(
+      R"(%p, %q = scf.for %i = %0 to %n step %1 iter_args(%v = %x, %w = %y) -> (!t, !t) {
+             %a, %b = scf.for %j = %0 to %n step %1 iter_args(%f = %w, %g = %v) -> (!t, !t) {
+               %s = arith.addf %f, %f : !t
+               scf.yield %s, %g : !t, !t
+             }
+             scf.yield %a, %b : !t, !t
+           }
+           %r = arith.subf %p, %q : !t)",
+      [&](int64_t i, int64_t j) {
+        // (x, y) -> (8 y, x) three times.
+        return 64 * at(y, i, j) - 8 * at(x, i, j);
+      });
+}
+
 } // namespace
