@@ -5,7 +5,6 @@
 #include "Options.h"
 #include "Program.h"
 #include "Targets.h"
-#include "mlir/Pass/PassManager.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/STLExtras.h"
@@ -50,7 +49,7 @@ Failure Compilation::run() {
     return failure;
   if (Failure failure = pickKernel())
     return failure;
-  for (Phase phase : getPhases())
+  for (Phase phase : {Phase::Frontend, Phase::NSA})
     if (Failure failure = runPhase(phase, collector))
       return failure;
   program->diagnostics = collector.take();
@@ -100,9 +99,7 @@ static std::string print(mlir::ModuleOp module) {
 }
 
 Failure Compilation::runPhase(Phase phase, DiagnosticCollector &collector) {
-  mlir::PassManager manager(program->context.get());
-  addPhase(manager, phase);
-  if (failed(manager.run(*program->module)))
+  if (failed(nsacc::runPhase(*program->module, phase)))
     return fail(NSACC_ERROR_KIND_INTERNAL, collector.take(), source);
   program->texts.push_back({getName(phase).str(), print(*program->module)});
   return nullptr;

@@ -107,7 +107,7 @@ static Failure copyResults(llvm::ArrayRef<Tensor> results,
                   "the run gave a result of another shape or dtype than "
                   "declared");
   for (auto [result, output] : llvm::zip(results, outputs))
-    copy(result, output);
+    copyElements(result, output);
   return nullptr;
 }
 

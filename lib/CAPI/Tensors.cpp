@@ -4,7 +4,6 @@
 #include "DTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
-#include <cstring>
 
 using namespace nsacc;
 using namespace nsacc::capi;
@@ -105,31 +104,4 @@ Failure capi::borrow(const nsacc_tensor &tensor, Access access,
     return misuse(what, "its elements overlap");
   result = Tensor::borrow(tensor.data, *dtype, shape, strides, nullptr);
   return nullptr;
-}
-
-/// Copies dimension `dim` and all behind it. Offsets count bytes.
-static void copyFrom(const Tensor &from, const Tensor &to, size_t dim,
-                     const char *source, char *target) {
-  int64_t size = getSize(to.getDType());
-  if (dim == to.getShape().size()) {
-    std::memcpy(target, source, size);
-    return;
-  }
-  int64_t count = to.getShape()[dim];
-  int64_t sourceStep = from.getStrides()[dim] * size;
-  int64_t targetStep = to.getStrides()[dim] * size;
-  if (dim + 1 == to.getShape().size() && sourceStep == size &&
-      targetStep == size) {
-    std::memcpy(target, source, count * size);
-    return;
-  }
-  for (int64_t index = 0; index < count; ++index)
-    copyFrom(from, to, dim + 1, source + index * sourceStep,
-             target + index * targetStep);
-}
-
-void capi::copy(const Tensor &from, const Tensor &to) {
-  if (hasElements(to.getShape()))
-    copyFrom(from, to, 0, static_cast<const char *>(from.getData()),
-             static_cast<char *>(to.getData()));
 }

@@ -19,9 +19,6 @@ enum class Access {
 Failure borrow(const nsacc_tensor &tensor, Access access,
                const std::string &what, Tensor &result);
 
-/// Copies equally shaped tensors of one dtype, bit by bit.
-void copy(const Tensor &from, const Tensor &to);
-
 } // namespace nsacc::capi
 
 #endif // NSACC_LIB_CAPI_TENSORS_H

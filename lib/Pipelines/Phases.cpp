@@ -1,16 +1,20 @@
 //===- Phases.cpp - The named stages of compilation -----------------------===//
 
 #include "nsacc/Pipelines/Phases.h"
+#include "NSA/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 
 using namespace mlir;
 using namespace nsacc;
 
 llvm::ArrayRef<Phase> nsacc::getPhases() {
-  static constexpr Phase phases[] = {Phase::Frontend, Phase::NSA};
+  static constexpr Phase phases[] = {Phase::Frontend, Phase::NSA, Phase::Tile};
   return phases;
 }
 
@@ -20,6 +24,8 @@ StringRef nsacc::getName(Phase phase) {
     return "frontend";
   case Phase::NSA:
     return "nsa";
+  case Phase::Tile:
+    return "tile";
   }
   llvm_unreachable("unknown phase");
 }
@@ -37,11 +43,27 @@ StringRef nsacc::getDescription(Phase phase) {
     return "the nsa dialect as the front end generated it";
   case Phase::NSA:
     return "the nsa dialect, canonical and without common subexpressions";
+  case Phase::Tile:
+    return "programs over tiles and their launch plan, for given sizes of "
+           "heads "
+           "and channels";
   }
   llvm_unreachable("unknown phase");
 }
 
-void nsacc::addPhase(OpPassManager &manager, Phase phase) {
+static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
+  nsa::NSASpecializeOptions specialize;
+  specialize.dims.assign(options.sizes.begin(), options.sizes.end());
+  manager.addPass(nsa::createNSASpecialize(specialize));
+  if (!options.schedule.empty())
+    manager.addPass(createNSASetSchedule({options.schedule}));
+  manager.addPass(createConvertNSAToNSATile());
+  manager.addPass(createCanonicalizerPass());
+  manager.addPass(createCSEPass());
+}
+
+void nsacc::addPhase(OpPassManager &manager, Phase phase,
+                     const PhaseOptions &options) {
   switch (phase) {
   case Phase::Frontend:
     return;
@@ -49,25 +71,66 @@ void nsacc::addPhase(OpPassManager &manager, Phase phase) {
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
     return;
+  case Phase::Tile:
+    addTilePhase(manager, options);
+    return;
   }
 }
 
-LogicalResult nsacc::runPhases(ModuleOp module, Phase last) {
-  PassManager manager(module->getName());
-  for (Phase phase : getPhases()) {
-    addPhase(manager, phase);
-    if (phase == last)
-      break;
-  }
+LogicalResult nsacc::runPhase(ModuleOp module, Phase phase,
+                              const PhaseOptions &options,
+                              PreparePasses prepare) {
+  PassManager manager(module.getContext(), module->getName().getStringRef());
+  addPhase(manager, phase, options);
+  if (prepare)
+    prepare(manager, module, phase);
   return manager.run(module);
 }
 
-void nsacc::registerPhasePipelines() {
+LogicalResult nsacc::runPhases(ModuleOp module, Phase last,
+                               const PhaseOptions &options,
+                               PreparePasses prepare) {
   for (Phase phase : getPhases()) {
-    std::string argument = "nsacc-" + getName(phase).str() + "-phase";
-    std::string description = "Phase: " + getDescription(phase).str();
-    PassPipelineRegistration<>(
-        argument, description,
-        [phase](OpPassManager &manager) { addPhase(manager, phase); });
+    if (failed(runPhase(module, phase, options, prepare)))
+      return failure();
+    if (phase == last)
+      break;
   }
+  return success();
+}
+
+namespace {
+
+struct TilePhaseOptions : PassPipelineOptions<TilePhaseOptions> {
+  ListOption<std::string> dims{
+      *this, "dims",
+      llvm::cl::desc("sizes of heads and channels as NAME=SIZE, …")};
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("parameters of #nsatile.schedule as NAME=VALUE, …")};
+};
+
+} // namespace
+
+static std::string describePipeline(Phase phase) {
+  return "Phase: " + getDescription(phase).str();
+}
+
+static std::string namePipeline(Phase phase) {
+  return "nsacc-" + getName(phase).str() + "-phase";
+}
+
+void nsacc::registerPhasePipelines() {
+  for (Phase phase : {Phase::Frontend, Phase::NSA})
+    PassPipelineRegistration<>(
+        namePipeline(phase), describePipeline(phase),
+        [phase](OpPassManager &manager) { addPhase(manager, phase); });
+  PassPipelineRegistration<TilePhaseOptions>(
+      namePipeline(Phase::Tile), describePipeline(Phase::Tile),
+      [](OpPassManager &manager, const TilePhaseOptions &given) {
+        PhaseOptions options;
+        options.sizes.assign(given.dims.begin(), given.dims.end());
+        options.schedule = given.schedule;
+        addPhase(manager, Phase::Tile, options);
+      });
 }

@@ -300,12 +300,37 @@ Tensor Tensor::toContiguous() const {
   if (isContiguous())
     return *this;
   Tensor copy = zeros(dtype, shape);
-  char *to = static_cast<char *>(copy.data);
-  int64_t bytes = nsacc::getSize(dtype);
-  forEachElement(*this, [&](int64_t element, char *at) {
-    std::memcpy(to + element * bytes, at, bytes);
-  });
+  copyElements(*this, copy);
   return copy;
+}
+
+/// Copies dimension `dim` and all behind it.
+static void copyFrom(const Tensor &from, const Tensor &to, size_t dim,
+                     const char *source, char *target) {
+  int64_t size = getSize(to.getDType());
+  if (dim == to.getShape().size()) {
+    std::memcpy(target, source, size);
+    return;
+  }
+  int64_t count = to.getShape()[dim];
+  int64_t sourceStep = from.getStrides()[dim] * size;
+  int64_t targetStep = to.getStrides()[dim] * size;
+  if (dim + 1 == to.getShape().size() && sourceStep == size &&
+      targetStep == size) {
+    std::memcpy(target, source, count * size);
+    return;
+  }
+  for (int64_t index = 0; index < count; ++index)
+    copyFrom(from, to, dim + 1, source + index * sourceStep,
+             target + index * targetStep);
+}
+
+void nsacc::copyElements(const Tensor &from, const Tensor &to) {
+  assert(from.getDType() == to.getDType() && "one dtype");
+  assert(from.getShape() == to.getShape() && "one shape");
+  if (to.getNumElements() > 0)
+    copyFrom(from, to, 0, static_cast<const char *>(from.getData()),
+             static_cast<char *>(to.getData()));
 }
 
 std::vector<double> Tensor::toReals() const {

@@ -24,6 +24,7 @@ struct Settings {
   double flops = 0;
   bool phases = false, timing = false, sums = false;
   cpu::Options options;
+  cpu::RunOptions runOptions;
 };
 
 } // namespace
@@ -111,7 +112,8 @@ static Error run(const Settings &settings) {
   for (unsigned i = 0; i < settings.repeats; ++i) {
     cpu::Usage current;
     start = getSeconds();
-    if (Error error = (*executable)->run(*tensors, &current))
+    if (Error error =
+            (*executable)->run(*tensors, settings.runOptions, &current))
       return error;
     double seconds = getSeconds() - start;
     if (i > 0 && seconds >= best)
@@ -135,7 +137,7 @@ static Error run(const Settings &settings) {
 
 int main(int argc, char **argv) {
   Settings settings;
-  settings.options.threads = 1;
+  settings.runOptions.threads = 1;
   CLI::App app("Compiles a plan of tile programs, runs it on random inputs and "
                "times it");
   app.add_option("module", settings.inputFile, "module of tile programs")
@@ -144,7 +146,7 @@ int main(int argc, char **argv) {
                  "shape of each of the plan's arguments, like 1x64x2x32");
   app.add_option("--repeat", settings.repeats, "timed runs")
       ->check(CLI::PositiveNumber);
-  app.add_option("--threads", settings.options.threads,
+  app.add_option("--threads", settings.runOptions.threads,
                  "threads; 0: all cores");
   app.add_option("--flops", settings.flops,
                  "useful operations of a run, to print GFLOP/s");

@@ -49,7 +49,7 @@ static llvm::Error writeIR(mlir::ModuleOp module, llvm::StringRef path) {
 static ExitCode compile(const CompileOptions &options,
                         llvm::ArrayRef<std::string> commandLine) {
   std::optional<Phase> phase = parsePhase(options.emit);
-  if (!phase)
+  if (!phase || *phase == Phase::Tile)
     return reportError(rejectPhase(options.emit), ExitCode::Usage);
   ExitCode status;
   auto program = Program::load(options.program, commandLine, status);
@@ -71,7 +71,7 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   std::string phases;
   for (Phase phase : getPhases())
     phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();
-  options->emit = getName(getPhases().back()).str();
+  options->emit = getName(Phase::NSA).str();
   command->add_option("--emit", options->emit, "up to which phase:" + phases)
       ->type_name("PHASE")
       ->capture_default_str()

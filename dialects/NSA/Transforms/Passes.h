@@ -10,6 +10,12 @@ namespace nsacc::nsa {
 /// Attribute of a kernel: the sizes it is specialized for, by dimension.
 constexpr llvm::StringLiteral kSizesAttrName = "nsa.sizes";
 
+class KernelOp;
+
+/// Names of the dimensions whose sizes compiled programs rely on: those of
+/// heads and channels, which stand behind tokens in tensors of the kernel.
+llvm::SmallVector<llvm::StringRef> getSpecializedDims(KernelOp kernel);
+
 #define GEN_PASS_DECL
 #include "NSA/Transforms/Passes.h.inc"
 

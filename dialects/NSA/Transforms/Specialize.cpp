@@ -3,6 +3,7 @@
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace nsacc::nsa {
@@ -39,6 +40,39 @@ static llvm::StringSet<> getPlainDims(KernelOp kernel) {
   return names;
 }
 
+/// The dimensions of a tensor behind its rows' tokens or pooled keys.
+static ArrayRef<Attribute>
+getDimsBehindTokens(NamedTensorType type, const llvm::StringSet<> &tokens) {
+  ArrayRef<Attribute> dims = type.getDims();
+  size_t position = type.isRagged() ? 0 : 1;
+  if (dims.size() <= position)
+    return {};
+  auto named = dyn_cast<NamedDimAttr>(dims[position]);
+  bool counts = isa<PooledDimAttr>(dims[position]) ||
+                (named && tokens.contains(named.getName()));
+  return counts ? dims.drop_front(position + 1) : ArrayRef<Attribute>();
+}
+
+SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
+  llvm::StringSet<> tokens = getTokenDims(kernel);
+  llvm::SetVector<StringRef> names;
+  auto add = [&](Type each) {
+    auto type = dyn_cast<NamedTensorType>(each);
+    if (!type)
+      return;
+    for (Attribute dim : getDimsBehindTokens(type, tokens))
+      if (auto named = dyn_cast<NamedDimAttr>(dim);
+          named && !named.getRagged() && !tokens.contains(named.getName()))
+        names.insert(named.getName());
+  };
+  for (Type type : kernel.getArgumentTypes())
+    add(type);
+  for (Operation &op : kernel.getBody().front())
+    for (Type type : op.getResultTypes())
+      add(type);
+  return names.takeVector();
+}
+
 namespace {
 
 struct Specialize : nsacc::nsa::impl::NSASpecializeBase<Specialize> {
@@ -58,14 +92,27 @@ struct Specialize : nsacc::nsa::impl::NSASpecializeBase<Specialize> {
       }
       sizes.push_back({name, size});
     }
-    getOperation()->walk([&](KernelOp kernel) {
-      if (failed(specialize(kernel, sizes)))
-        signalPassFailure();
+    llvm::StringSet<> found;
+    KernelOp last;
+    auto result = getOperation()->walk([&](KernelOp kernel) {
+      last = kernel;
+      return failed(specialize(kernel, sizes, found)) ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+    for (auto [name, size] : sizes)
+      if (last && !found.contains(name)) {
+        last.emitError("has no dimension '") << name << "' to fix";
+        return signalPassFailure();
+      }
   }
 
-  static LogicalResult
-  specialize(KernelOp kernel, ArrayRef<std::pair<StringRef, int64_t>> sizes) {
+  /// Sets the sizes of the dimensions that the kernel has, and adds them to
+  /// `found`.
+  static LogicalResult specialize(KernelOp kernel,
+                                  ArrayRef<std::pair<StringRef, int64_t>> sizes,
+                                  llvm::StringSet<> &found) {
     llvm::StringSet<> tokenDims = getTokenDims(kernel);
     llvm::StringSet<> plainDims = getPlainDims(kernel);
     Builder builder(kernel.getContext());
@@ -78,7 +125,8 @@ struct Specialize : nsacc::nsa::impl::NSASpecializeBase<Specialize> {
                << "': it counts tokens, and compiled programs work for "
                   "every length";
       if (!plainDims.contains(name))
-        return kernel.emitError("has no dimension '") << name << "' to fix";
+        continue;
+      found.insert(name);
       attributes.set(name, builder.getI64IntegerAttr(size));
     }
     kernel->setAttr(kSizesAttrName,

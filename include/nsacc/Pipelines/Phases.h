@@ -4,8 +4,11 @@
 #define NSACC_PIPELINES_PHASES_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace llvm {
 struct LogicalResult;
@@ -14,6 +17,7 @@ struct LogicalResult;
 namespace mlir {
 class ModuleOp;
 class OpPassManager;
+class PassManager;
 } // namespace mlir
 
 namespace nsacc {
@@ -22,27 +26,50 @@ namespace nsacc {
 /// of the phases. Each phase starts where the one before it ended.
 enum class Phase {
   Frontend, ///< as the front end generated it
-  NSA       ///< canonical, without common subexpressions
+  NSA,      ///< canonical, without common subexpressions
+  Tile      ///< programs over tiles and their launch plan
 };
 
 /// Every phase, in the order of compilation.
 llvm::ArrayRef<Phase> getPhases();
 
-/// "frontend", "nsa"
+/// "frontend", "nsa", "tile"
 llvm::StringRef getName(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
 /// One line for help texts.
 llvm::StringRef getDescription(Phase phase);
 
-/// Adds the passes of one phase alone.
-void addPhase(mlir::OpPassManager &manager, Phase phase);
+/// What phases behind `nsa` have to know.
+struct PhaseOptions {
+  /// Sizes of heads and channels, "HQ=16".
+  std::vector<std::string> sizes;
+  /// Parameters of #nsatile.schedule, "order=union,tokens=16"; what isn't named
+  /// is the compiler's choice.
+  std::string schedule;
+};
 
-/// Takes a module from the front end up to the end of `phase`. Problems are
-/// diagnostics of the module's context.
-llvm::LogicalResult runPhases(mlir::ModuleOp module, Phase phase);
+/// Adds the passes of one phase alone.
+void addPhase(mlir::OpPassManager &manager, Phase phase,
+              const PhaseOptions &options = {});
+
+/// Called with each pass manager before it runs on the module: adds timing,
+/// dumps and the like.
+using PreparePasses =
+    llvm::function_ref<void(mlir::PassManager &, mlir::ModuleOp, Phase)>;
+
+/// Runs one phase alone on a module. Problems are diagnostics of the module's
+/// context.
+llvm::LogicalResult runPhase(mlir::ModuleOp module, Phase phase,
+                             const PhaseOptions &options = {},
+                             PreparePasses prepare = {});
+
+/// Takes a module from the front end up to the end of `phase`.
+llvm::LogicalResult runPhases(mlir::ModuleOp module, Phase phase,
+                              const PhaseOptions &options = {},
+                              PreparePasses prepare = {});
 
 /// Registers one pipeline for each phase: `nsacc-frontend-phase`,
-/// `nsacc-nsa-phase`. Call once, from a tool.
+/// `nsacc-nsa-phase`, `nsacc-tile-phase`. Call once, from a tool.
 void registerPhasePipelines();
 
 } // namespace nsacc

@@ -11,6 +11,7 @@
 namespace nsacc {
 
 enum class Target {
+  CPU,   ///< this machine's processor
   Oracle ///< the interpreter in fp64
 };
 
@@ -19,12 +20,12 @@ struct TargetInfo {
   llvm::StringLiteral name, description;
 };
 
-/// The targets of this build.
+/// The targets of this build; the first is the default.
 llvm::ArrayRef<TargetInfo> getTargets();
 llvm::StringRef getName(Target target);
 std::optional<Target> parseTarget(llvm::StringRef name);
 
-/// Why `name` isn't one of them: "target 'cpu' isn't built yet".
+/// Why `name` isn't one of them: "target 'cuda' isn't built yet".
 std::string explainMissingTarget(llvm::StringRef name);
 
 } // namespace nsacc

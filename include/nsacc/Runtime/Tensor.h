@@ -64,6 +64,9 @@ private:
   std::shared_ptr<void> owner;
 };
 
+/// Copies equally shaped tensors of one dtype, bit by bit.
+void copyElements(const Tensor &from, const Tensor &to);
+
 } // namespace nsacc
 
 #endif // NSACC_RUNTIME_TENSOR_H

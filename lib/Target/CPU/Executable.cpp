@@ -2,11 +2,10 @@
 
 #include "Jit.h"
 #include "LaunchPlan.h"
+#include "Workers.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
-#include "llvm/Support/ThreadPool.h"
-#include <atomic>
 #include <chrono>
 #include <pthread.h>
 
@@ -19,26 +18,24 @@ namespace {
 class CompiledPlan : public Executable {
 public:
   CompiledPlan(LaunchPlan plan, std::unique_ptr<Jit> jit,
-               std::vector<ProgramFunction> programs, int64_t scratchBytes,
-               unsigned threads)
+               std::vector<ProgramFunction> programs, int64_t scratchBytes)
       : plan(std::move(plan)), jit(std::move(jit)),
-        programs(std::move(programs)), scratchBytes(scratchBytes),
-        pool(hardware_concurrency(threads)) {}
+        programs(std::move(programs)), scratchBytes(scratchBytes) {}
 
   ArrayRef<Argument> getArguments() const override { return plan.arguments; }
   int64_t getScratchBytes() const override { return scratchBytes; }
-  Error run(ArrayRef<Tensor> tensors, Usage *usage) const override;
+  Error run(ArrayRef<Tensor> tensors, const RunOptions &options,
+            Usage *usage) const override;
 
 private:
   Error check(ArrayRef<Tensor> tensors) const;
-  void launch(unsigned program, ArrayRef<int64_t> grid,
-              ArrayRef<uint64_t> slots) const;
+  bool launch(unsigned program, ArrayRef<int64_t> grid,
+              ArrayRef<uint64_t> slots, const RunOptions &options) const;
 
   LaunchPlan plan;
   std::unique_ptr<Jit> jit;
   std::vector<ProgramFunction> programs;
   int64_t scratchBytes;
-  mutable DefaultThreadPool pool;
 };
 
 } // namespace
@@ -89,30 +86,8 @@ static bool fits(const Tensor &tensor, const BufferType &type) {
                 });
 }
 
-static void copyElements(const Tensor &from, const Tensor &to) {
-  int64_t bytes = getSize(from.getDType());
-  ArrayRef<int64_t> shape = from.getShape();
-  if (is_contained(shape, 0))
-    return;
-  SmallVector<int64_t> index(shape.size());
-  while (true) {
-    int64_t source = 0, target = 0;
-    for (size_t dim = 0; dim < shape.size(); ++dim) {
-      source += index[dim] * from.getStrides()[dim];
-      target += index[dim] * to.getStrides()[dim];
-    }
-    std::memcpy(static_cast<char *>(to.getData()) + target * bytes,
-                static_cast<const char *>(from.getData()) + source * bytes,
-                bytes);
-    size_t dim = shape.size();
-    while (dim > 0 && ++index[dim - 1] == shape[dim - 1])
-      index[--dim] = 0;
-    if (dim == 0)
-      return;
-  }
-}
-
-Error CompiledPlan::run(ArrayRef<Tensor> tensors, Usage *usage) const {
+Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
+                        Usage *usage) const {
   if (Error error = check(tensors))
     return error;
   SmallVector<Tensor> used(tensors);
@@ -133,10 +108,11 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, Usage *usage) const {
   Error error = interpreter.run(
       [&](unsigned program, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots) {
         auto start = std::chrono::steady_clock::now();
-        launch(program, grid, slots);
+        bool isDone = launch(program, grid, slots, options);
         std::chrono::duration<double> taken =
             std::chrono::steady_clock::now() - start;
         measured.times.push_back({plan.programs[program], taken.count()});
+        return isDone;
       },
       measured);
   if (error)
@@ -147,29 +123,17 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, Usage *usage) const {
   return Error::success();
 }
 
-void CompiledPlan::launch(unsigned program, ArrayRef<int64_t> grid,
-                          ArrayRef<uint64_t> slots) const {
+bool CompiledPlan::launch(unsigned program, ArrayRef<int64_t> grid,
+                          ArrayRef<uint64_t> slots,
+                          const RunOptions &options) const {
   ProgramFunction function = programs[program];
-  int64_t total = grid[0] * grid[1] * grid[2];
-  int64_t workers = std::min<int64_t>(pool.getMaxConcurrency(), total);
-  // Small pieces, so that nobody waits long for the last one.
-  int64_t piece = std::max<int64_t>(1, total / (workers * 32));
-  std::atomic<int64_t> next = total;
-  auto work = [&, function] {
-    while (true) {
-      // From the end: under a causal mask, the longest programs come first.
-      int64_t end = next.fetch_sub(piece);
-      if (end <= 0)
-        return;
-      for (int64_t i = end - 1; i >= std::max<int64_t>(0, end - piece); --i)
-        function(slots.data(), i % grid[0], i / grid[0] % grid[1],
-                 i / (grid[0] * grid[1]));
-    }
+  auto work = [&](int64_t begin, int64_t end) {
+    for (int64_t i = end - 1; i >= begin; --i)
+      function(slots.data(), i % grid[0], i / grid[0] % grid[1],
+               i / (grid[0] * grid[1]));
   };
-  ThreadPoolTaskGroup group(pool);
-  for (int64_t worker = 0; worker < workers; ++worker)
-    group.async(work);
-  group.wait();
+  return runInParallel(grid[0] * grid[1] * grid[2], options.threads,
+                       options.isInterrupted, work);
 }
 
 //===----------------------------------------------------------------------===//
@@ -217,10 +181,12 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
 }
 
 static Error lower(mlir::ModuleOp module, const Processor &processor,
-                   mlir::TimingScope &timing) {
+                   const Options &options, mlir::TimingScope &timing) {
   mlir::PassManager passes(module.getContext());
   passes.enableTiming(timing);
   buildLoweringPipeline(passes, processor.getVectorBits());
+  if (options.preparePasses)
+    options.preparePasses(passes, module);
   if (mlir::failed(passes.run(module)))
     return createStringError("the programs couldn't be lowered for the CPU");
   return Error::success();
@@ -244,7 +210,7 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
   registerLowering(registry);
   module.getContext()->appendDialectRegistry(registry);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  if (Error error = lower(*copy, *processor, timing))
+  if (Error error = lower(*copy, *processor, options, timing))
     return error;
   Expected<int64_t> scratchBytes = getScratch(*copy);
   if (!scratchBytes)
@@ -260,6 +226,5 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
     programs.push_back(*function);
   }
   return std::make_unique<CompiledPlan>(std::move(*plan), std::move(*jit),
-                                        std::move(programs), *scratchBytes,
-                                        options.threads);
+                                        std::move(programs), *scratchBytes);
 }

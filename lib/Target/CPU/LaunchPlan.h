@@ -75,8 +75,9 @@ mlir::FailureOr<LaunchPlan> readPlan(nsatile::PlanOp plan);
 class PlanInterpreter {
 public:
   /// Runs a program at every point of a grid, with its arguments in slots.
+  /// False where it was interrupted.
   using Launcher =
-      llvm::function_ref<void(unsigned program, llvm::ArrayRef<int64_t> grid,
+      llvm::function_ref<bool(unsigned program, llvm::ArrayRef<int64_t> grid,
                               llvm::ArrayRef<uint64_t> slots)>;
 
   PlanInterpreter(const LaunchPlan &plan, std::vector<Buffer> arguments);

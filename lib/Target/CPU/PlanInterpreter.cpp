@@ -36,7 +36,8 @@ Error PlanInterpreter::run(Launcher launch, Usage &usage) {
       if (grid[0] <= 0 || grid[1] <= 0 || grid[2] <= 0)
         break;
       usage.programs += grid[0] * grid[1] * grid[2];
-      launch(step.program, grid, getSlots(step));
+      if (!launch(step.program, grid, getSlots(step)))
+        return createStringError("interrupted");
       break;
     }
     default:

@@ -28,4 +28,24 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
   ];
 }
 
+def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
+  let summary = "Choose how kernels are tiled";
+  let description = [{
+    Sets `nsatile.schedule` of every kernel. What the option leaves out gets the
+    compiler's choice, which depends on the head counts in `nsa.sizes`. Before and
+    after, with `schedule=order=union,tokens=16` and key tiles left to the compiler:
+
+    ```mlir
+    nsa.kernel @f(…) … attributes {nsa.sizes = …}
+    nsa.kernel @f(…) … attributes {nsa.sizes = …, nsatile.schedule =
+      #nsatile.schedule<order = union, tokens = 16, keys = 64>}
+    ```
+  }];
+  let options = [
+    Option<"schedule", "schedule", "std::string", "",
+           "parameters of #nsatile.schedule as NAME=VALUE,…">
+  ];
+  let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
+}
+
 #endif // NSACC_CONVERSION_NSATONSATILE_TD

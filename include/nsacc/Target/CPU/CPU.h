@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "nsacc/Runtime/Tensor.h"
 #include "llvm/Support/Error.h"
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,14 +14,13 @@
 namespace mlir {
 class DialectRegistry;
 class OpPassManager;
+class PassManager;
 class TimingScope;
 } // namespace mlir
 
 namespace nsacc::cpu {
 
 struct Options {
-  /// Threads of a run; 0: as many as the machine has cores.
-  unsigned threads = 0;
   /// Name of the processor to compile for; empty: this one.
   std::string cpu;
   /// Features on top of the processor's, "+avx2,-avx512f".
@@ -29,6 +29,16 @@ struct Options {
   std::string plan;
   /// Where the time of the phases is counted; may be null.
   mlir::TimingScope *timing = nullptr;
+  /// Called with the lowering's pass manager before it runs; may be empty.
+  std::function<void(mlir::PassManager &, mlir::ModuleOp)> preparePasses;
+};
+
+struct RunOptions {
+  /// Threads of a run; 0: as many as the machine has cores.
+  unsigned threads = 0;
+  /// Asked now and then by the calling thread; a run that is interrupted fails
+  /// and leaves results half written. May be empty.
+  std::function<bool()> isInterrupted;
 };
 
 /// An input or a result of a compiled plan.
@@ -65,6 +75,7 @@ public:
   /// Runs the plan on inputs and results in the order of its arguments. What
   /// it computes doesn't depend on the number of threads.
   virtual llvm::Error run(llvm::ArrayRef<Tensor> tensors,
+                          const RunOptions &options = {},
                           Usage *usage = nullptr) const = 0;
 };
 

@@ -56,7 +56,7 @@ TEST_F(PlanTest, WorkspaceAndSizes) {
     Tensor x = random(DType::F32, {size}),
            y = Tensor::zeros(DType::F32, {size});
     Usage usage;
-    ASSERT_FALSE(executable->run({x, y}, &usage));
+    ASSERT_FALSE(executable->run({x, y}, {}, &usage));
     std::vector<double> expected = x.toReals();
     for (double &value : expected)
       value = (value + 1) * 2;
@@ -94,9 +94,7 @@ TEST_F(PlanTest, StridesThatCodeWasNotCompiledFor) {
 }
 
 TEST_F(PlanTest, RunsOverlap) {
-  Options options;
-  options.threads = 3;
-  auto executable = compileText(twoLaunches, options);
+  auto executable = compileText(twoLaunches);
   ASSERT_TRUE(executable);
   std::vector<std::thread> threads;
   std::vector<std::vector<double>> results(4);
@@ -105,7 +103,7 @@ TEST_F(PlanTest, RunsOverlap) {
       for (int repeat = 0; repeat < 20; ++repeat) {
         Tensor x = random(DType::F32, {3000}, i);
         Tensor y = Tensor::zeros(DType::F32, {3000});
-        llvm::consumeError(executable->run({x, y}));
+        llvm::consumeError(executable->run({x, y}, {.threads = 3}));
         results[i] = y.toReals();
       }
     });

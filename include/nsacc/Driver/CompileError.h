@@ -1,0 +1,32 @@
+//===- CompileError.h - Why a program can't be compiled ---------*- C++ -*-===//
+
+#ifndef NSACC_DRIVER_COMPILEERROR_H
+#define NSACC_DRIVER_COMPILEERROR_H
+
+#include "nsacc/Frontend/Diagnostics.h"
+#include "llvm/Support/Error.h"
+
+namespace nsacc {
+
+/// Diagnostics of a compilation that failed, at least one of them an error.
+class CompileError : public llvm::ErrorInfo<CompileError> {
+public:
+  static char ID;
+
+  explicit CompileError(std::vector<frontend::DiagnosticData> diagnostics)
+      : diagnostics(std::move(diagnostics)) {}
+
+  llvm::ArrayRef<frontend::DiagnosticData> getDiagnostics() const {
+    return diagnostics;
+  }
+
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+
+private:
+  std::vector<frontend::DiagnosticData> diagnostics;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_DRIVER_COMPILEERROR_H

@@ -1,0 +1,108 @@
+//===- CompiledProgram.h - Programs that run on a target --------*- C++ -*-===//
+
+#ifndef NSACC_DRIVER_COMPILEDPROGRAM_H
+#define NSACC_DRIVER_COMPILEDPROGRAM_H
+
+#include "nsacc/Pipelines/Phases.h"
+#include "nsacc/Pipelines/Targets.h"
+#include "nsacc/Runtime/Signature.h"
+#include <functional>
+#include <memory>
+
+namespace mlir {
+class TimingScope;
+} // namespace mlir
+
+namespace nsacc {
+
+struct CompileOptions {
+  Target target = Target::CPU;
+  /// Parameters of #nsatile.schedule for every op, "order=union,tokens=16";
+  /// what isn't named is the compiler's choice. The oracle has no schedule.
+  std::string schedule;
+  /// CPU: name of the processor to compile for (empty: this one), and features
+  /// on top, "+avx2,-avx512f".
+  std::string cpu, features;
+  /// Where the time of compilations is counted; may be null. Not to be used
+  /// where several threads run the program.
+  mlir::TimingScope *timing = nullptr;
+  /// Called with each pass manager before it runs, and the name of what it does
+  /// ("tile", "cpu"); may be empty.
+  std::function<void(mlir::PassManager &, mlir::ModuleOp, llvm::StringRef)>
+      preparePasses;
+};
+
+struct RunOptions {
+  /// 0: as many as the machine has. Results don't depend on it.
+  unsigned threads = 0;
+  /// Oracle: round also what a compiled program stores in between.
+  bool roundStorage = false;
+  /// Oracle: real results as f64.
+  bool keepF64 = false;
+  /// Asked now and then by the calling thread; a run that is interrupted fails.
+  /// May be empty. The oracle doesn't ask.
+  std::function<bool()> isInterrupted;
+};
+
+/// What one run took.
+struct RunStatistics {
+  /// Of compiling for these sizes; 0 where that was done before.
+  double compileSeconds = 0;
+  double runSeconds = 0;
+  /// CPU: memory beyond inputs and results, launches, points of their grids.
+  int64_t workspaceBytes = 0, launches = 0, programs = 0;
+};
+
+/// The kernels of a module, compiled for a target. Compiled code is made for
+/// the sizes of heads and channels when a run first needs it, and kept. Any
+/// thread may run any kernel at any time.
+class CompiledProgram {
+public:
+  virtual ~CompiledProgram() = default;
+
+  /// `module` is one of the nsa dialect behind phase `nsa`; it is copied.
+  static llvm::Expected<std::unique_ptr<CompiledProgram>>
+  create(mlir::ModuleOp module, const CompileOptions &options = {});
+
+  virtual Target getTarget() const = 0;
+  /// Of every kernel, in the module's order.
+  llvm::ArrayRef<Signature> getSignatures() const { return signatures; }
+  /// Fails where there is no kernel of that name. An empty name is the only
+  /// kernel's.
+  llvm::Expected<const Signature &> getSignature(llvm::StringRef kernel) const;
+
+  /// Checks inputs, given in the order of the signature, and allocates and
+  /// computes the results. Problems of compiling are a CompileError, others
+  /// messages in the program's names.
+  llvm::Expected<std::vector<Tensor>>
+  run(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
+      const RunOptions &options = {},
+      RunStatistics *statistics = nullptr) const;
+
+  /// The same into results of the caller, which have the shapes that getShape
+  /// gives. They may be left half written on errors.
+  llvm::Error runInto(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
+                      llvm::ArrayRef<Tensor> results,
+                      const RunOptions &options = {},
+                      RunStatistics *statistics = nullptr) const;
+
+  /// Compiles for the inputs' sizes, so that a run with them doesn't.
+  llvm::Error prepare(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
+                      RunStatistics *statistics = nullptr) const;
+
+protected:
+  /// Sizes that the inputs gave to dimensions are known and consistent.
+  virtual llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
+                                     RunStatistics &statistics) const = 0;
+  virtual llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
+                                 llvm::ArrayRef<Tensor> inputs,
+                                 llvm::ArrayRef<Tensor> results,
+                                 const RunOptions &options,
+                                 RunStatistics &statistics) const = 0;
+
+  std::vector<Signature> signatures;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_DRIVER_COMPILEDPROGRAM_H

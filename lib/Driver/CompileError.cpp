@@ -1,0 +1,22 @@
+//===- CompileError.cpp - Why a program can't be compiled -----------------===//
+
+#include "nsacc/Driver/CompileError.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace nsacc;
+
+char CompileError::ID = 0;
+
+void CompileError::log(llvm::raw_ostream &os) const {
+  llvm::SourceMgr noSources;
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  for (const frontend::DiagnosticData &diagnostic : diagnostics)
+    frontend::print(diagnostic, noSources, stream);
+  os << llvm::StringRef(text).rtrim('\n');
+}
+
+std::error_code CompileError::convertToErrorCode() const {
+  return llvm::inconvertibleErrorCode();
+}

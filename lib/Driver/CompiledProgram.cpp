@@ -1,0 +1,166 @@
+//===- CompiledProgram.cpp - Programs that run on a target ----------------===//
+
+#include "nsacc/Driver/CompiledProgram.h"
+#include "NSA/IR/NSAOps.h"
+#include "Targets.h"
+#include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/StringExtras.h"
+#include <chrono>
+#include <new>
+
+using namespace nsacc;
+
+llvm::Expected<std::unique_ptr<CompiledProgram>>
+CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
+  std::vector<Signature> signatures;
+  for (auto kernel : module.getOps<nsa::KernelOp>())
+    signatures.push_back(nsacc::getSignature(kernel));
+  llvm::Expected<ModuleImage> image = ModuleImage::create(module);
+  if (!image)
+    return image.takeError();
+  switch (options.target) {
+  case Target::CPU:
+    return createCPUProgram(module, std::move(*image), std::move(signatures),
+                            options);
+  case Target::Oracle:
+    return createOracleProgram(*image, std::move(signatures), options);
+  }
+  llvm_unreachable("unknown target");
+}
+
+//===-- Kernels -----------------------------------------------------------===//
+
+static llvm::Expected<size_t> findKernel(llvm::ArrayRef<Signature> signatures,
+                                         llvm::StringRef kernel) {
+  if (kernel.empty() && signatures.size() == 1)
+    return 0;
+  std::vector<std::string> names;
+  for (auto [index, signature] : llvm::enumerate(signatures)) {
+    if (signature.kernel == kernel)
+      return index;
+    names.push_back("'" + signature.kernel + "'");
+  }
+  std::string known = names.empty() ? "none" : llvm::join(names, ", ");
+  if (kernel.empty())
+    return llvm::createStringError("the program has " +
+                                   llvm::Twine(names.size()) +
+                                   " kernels: name one of " + known);
+  return llvm::createStringError("the program has no kernel '" + kernel +
+                                 "': it has " + known);
+}
+
+llvm::Expected<const Signature &>
+CompiledProgram::getSignature(llvm::StringRef kernel) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  return signatures[*index];
+}
+
+//===-- Running -----------------------------------------------------------===//
+
+static DType getResultType(const Argument &result, const RunOptions &options) {
+  return options.keepF64 && isReal(result.dtype) ? DType::F64 : result.dtype;
+}
+
+static std::string describe(DType dtype, llvm::ArrayRef<int64_t> shape) {
+  auto sizes =
+      llvm::map_range(shape, [](int64_t size) { return std::to_string(size); });
+  return (getName(dtype) + "[" + llvm::join(sizes, ", ") + "]").str();
+}
+
+static llvm::Error checkResults(const Signature &signature,
+                                const DimSizes &sizes,
+                                llvm::ArrayRef<Tensor> results,
+                                const RunOptions &options) {
+  if (results.size() != signature.results.size())
+    return llvm::createStringError("kernel '" + signature.kernel + "' has " +
+                                   llvm::Twine(signature.results.size()) +
+                                   " results, found " +
+                                   llvm::Twine(results.size()));
+  for (auto [argument, result] : llvm::zip(signature.results, results)) {
+    auto shape = getShape(argument, sizes);
+    if (!shape)
+      return shape.takeError();
+    DType dtype = getResultType(argument, options);
+    if (result.getDType() != dtype ||
+        result.getShape() != llvm::ArrayRef(*shape))
+      return llvm::createStringError(
+          "result '" + argument.name + "' is " +
+          describe(result.getDType(), result.getShape()) + ", expected " +
+          describe(dtype, *shape));
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Expected<std::vector<Tensor>>
+allocateResults(const Signature &signature, const DimSizes &sizes,
+                const RunOptions &options) {
+  std::vector<Tensor> results;
+  for (const Argument &argument : signature.results) {
+    auto shape = getShape(argument, sizes);
+    if (!shape)
+      return shape.takeError();
+    try {
+      results.push_back(
+          Tensor::zeros(getResultType(argument, options), *shape));
+    } catch (const std::bad_alloc &) {
+      return llvm::createStringError("not enough memory for result '" +
+                                     toString(argument) + "'");
+    }
+  }
+  return results;
+}
+
+llvm::Expected<std::vector<Tensor>>
+CompiledProgram::run(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
+                     const RunOptions &options,
+                     RunStatistics *statistics) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  const Signature &signature = signatures[*index];
+  llvm::Expected<DimSizes> sizes = bindDimensions(signature, inputs);
+  if (!sizes)
+    return sizes.takeError();
+  auto results = allocateResults(signature, *sizes, options);
+  if (!results)
+    return results.takeError();
+  RunStatistics unwanted;
+  if (llvm::Error error = runChecked(*index, *sizes, inputs, *results, options,
+                                     statistics ? *statistics : unwanted))
+    return std::move(error);
+  return results;
+}
+
+llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
+                                     llvm::ArrayRef<Tensor> inputs,
+                                     llvm::ArrayRef<Tensor> results,
+                                     const RunOptions &options,
+                                     RunStatistics *statistics) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  const Signature &signature = signatures[*index];
+  llvm::Expected<DimSizes> sizes = bindDimensions(signature, inputs);
+  if (!sizes)
+    return sizes.takeError();
+  if (llvm::Error error = checkResults(signature, *sizes, results, options))
+    return error;
+  RunStatistics unwanted;
+  return runChecked(*index, *sizes, inputs, results, options,
+                    statistics ? *statistics : unwanted);
+}
+
+llvm::Error CompiledProgram::prepare(llvm::StringRef kernel,
+                                     llvm::ArrayRef<Tensor> inputs,
+                                     RunStatistics *statistics) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  llvm::Expected<DimSizes> sizes = bindDimensions(signatures[*index], inputs);
+  if (!sizes)
+    return sizes.takeError();
+  RunStatistics unwanted;
+  return prepareChecked(*index, *sizes, statistics ? *statistics : unwanted);
+}

@@ -1,0 +1,29 @@
+//===- ModuleImage.h - Modules outside of their context ---------*- C++ -*-===//
+
+#ifndef NSACC_LIB_DRIVER_MODULEIMAGE_H
+#define NSACC_LIB_DRIVER_MODULEIMAGE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace nsacc {
+
+/// A module of the nsa dialect as bytecode, so that every compilation can have
+/// a context of its own and needs no lock.
+class ModuleImage {
+public:
+  static llvm::Expected<ModuleImage> create(mlir::ModuleOp module);
+
+  /// Reads the module into `context`. With a name, without all other kernels.
+  mlir::OwningOpRef<mlir::ModuleOp> read(mlir::MLIRContext &context,
+                                         llvm::StringRef kernel = "") const;
+
+private:
+  std::string bytes;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_DRIVER_MODULEIMAGE_H

@@ -1,0 +1,74 @@
+//===- OracleProgram.cpp - Kernels in the interpreter ---------------------===//
+
+#include "NSA/IR/NSAOps.h"
+#include "Targets.h"
+#include "mlir/IR/MLIRContext.h"
+#include "nsacc/Interpreter/Interpreter.h"
+
+using namespace nsacc;
+
+namespace {
+
+/// Runs read the module concurrently, which is why its context guards what it
+/// uniques although it never starts a thread.
+class OracleProgram : public CompiledProgram {
+public:
+  OracleProgram(std::vector<Signature> signatures)
+      : context(mlir::MLIRContext::Threading::DISABLED) {
+    this->signatures = std::move(signatures);
+  }
+
+  llvm::Error load(const ModuleImage &image) {
+    module = image.read(context);
+    if (!module)
+      return llvm::createStringError("the module can't be read back");
+    llvm::append_range(kernels, module->getOps<nsa::KernelOp>());
+    context.enableMultithreading();
+    return llvm::Error::success();
+  }
+
+  Target getTarget() const override { return Target::Oracle; }
+
+protected:
+  llvm::Error prepareChecked(size_t, const DimSizes &,
+                             RunStatistics &) const override {
+    return llvm::Error::success();
+  }
+
+  llvm::Error runChecked(size_t kernel, const DimSizes &,
+                         llvm::ArrayRef<Tensor> inputs,
+                         llvm::ArrayRef<Tensor> results,
+                         const RunOptions &options,
+                         RunStatistics &) const override {
+    interpreter::Options own;
+    own.threads = options.threads;
+    own.roundStorage = options.roundStorage;
+    own.keepF64 = options.keepF64;
+    auto computed = interpreter::run(kernels[kernel], inputs, own);
+    if (!computed)
+      return computed.takeError();
+    for (auto [from, to] : llvm::zip_equal(*computed, results))
+      copyElements(from, to);
+    return llvm::Error::success();
+  }
+
+private:
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<nsa::KernelOp> kernels;
+};
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<CompiledProgram>>
+nsacc::createOracleProgram(const ModuleImage &image,
+                           std::vector<Signature> signatures,
+                           const CompileOptions &options) {
+  if (!options.schedule.empty())
+    return llvm::createStringError(
+        "target 'oracle' has no schedule: it interprets the program");
+  auto program = std::make_unique<OracleProgram>(std::move(signatures));
+  if (llvm::Error error = program->load(image))
+    return std::move(error);
+  return program;
+}

@@ -1,0 +1,22 @@
+//===- Targets.h - The programs of each target ------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_DRIVER_TARGETS_H
+#define NSACC_LIB_DRIVER_TARGETS_H
+
+#include "ModuleImage.h"
+#include "nsacc/Driver/CompiledProgram.h"
+
+namespace nsacc {
+
+llvm::Expected<std::unique_ptr<CompiledProgram>>
+createOracleProgram(const ModuleImage &image, std::vector<Signature> signatures,
+                    const CompileOptions &options);
+
+llvm::Expected<std::unique_ptr<CompiledProgram>>
+createCPUProgram(mlir::ModuleOp module, ModuleImage image,
+                 std::vector<Signature> signatures,
+                 const CompileOptions &options);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_DRIVER_TARGETS_H
