@@ -41,9 +41,9 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let summary = "how a kernel is tiled: the whole tuning point";
   let description = [{
     - `order`: `query_major` walks the keys of each query tile, a selection's
-      blocks token by token; `union` walks the union of the blocks that a query
-      tile's tokens selected; `key_major` holds a tile of keys (of a selection: a
-      block) and walks the queries that see it, keeps their states in memory, and
+      blocks one after the other, each for the tokens that selected it; `union`
+      walks the blocks that any of a query tile's tokens selected, with all of its
+      rows; `key_major` holds a tile of keys (of a selection: a block) and walks the queries that see it, keeps their states in memory, and
       merges these where the attention is used, in a fixed order.
     - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
     - `keys`: keys of a tile.

@@ -44,6 +44,8 @@ public:
 private:
   SmallVector<Value> fold(const QueryRows &rows, ValueRange initial);
   SmallVector<Value> foldSelected(const QueryRows &rows, ValueRange initial);
+  SmallVector<Value> foldSelectedTogether(const QueryRows &rows,
+                                          ValueRange initial);
   SmallVector<Value> foldUnion(const QueryRows &rows, ValueRange initial);
   SmallVector<Value> step(const QueryRows &rows, const KeyTile &keys,
                           ValueRange state);
@@ -63,7 +65,17 @@ private:
   bool selectsPerQueryHead() {
     return getSelectionType().getDims().back() == tile.dims.head;
   }
-  /// Which rows of the tile selected a block: 1 or 0, tensor<R x f32>.
+  /// Rows that share a selection: those of a token, or a single one.
+  int64_t getUnitRows();
+  Value getToken(Value unit);
+  SmallVector<Value>
+  forEachUnit(ValueRange initial,
+              llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  SmallVector<Value> insertState(ValueRange part, ValueRange whole,
+                                 Value firstRow);
+  /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.
+  Value getSelectingUnits(Value selection, Value block);
+  /// The same for rows, tensor<R x f32>.
   Value getSelecting(Value selection, Value block);
   /// The blocks that any row selected, ascending, with negative ones between.
   Value getUnion(Value selection);
@@ -100,7 +112,8 @@ SmallVector<Value> Attention::getInitialState(int64_t rows) {
 }
 
 Value Attention::accumulate(Value probs, const KeyTile &keys, Value acc) {
-  Value values = scorer.loadKeys(op.getValue(), keys);
+  Value values =
+      keys.values ? keys.values : scorer.loadKeys(op.getValue(), keys);
   Type elementType = getElementTypeOrSelf(values.getType());
   if (!elementType.isF32())
     probs = arith::TruncFOp::create(
@@ -186,101 +199,15 @@ SmallVector<Value> Attention::fold(const QueryRows &rows, ValueRange initial) {
                                [&](const KeyTile &keys, ValueRange state) {
                                  return step(rows, keys, state);
                                });
-  return order == nsatile::LoopOrder::Union ? foldUnion(rows, initial)
-                                            : foldSelected(rows, initial);
+  if (order == nsatile::LoopOrder::Union)
+    return foldUnion(rows, initial);
+  return rows.count > getUnitRows() ? foldSelectedTogether(rows, initial)
+                                    : foldSelected(rows, initial);
 }
 
 //===----------------------------------------------------------------------===//
 // Selected blocks
 //===----------------------------------------------------------------------===//
-
-/// Token by token (and head by head where each has its own selection): rows of
-/// the tile that share a selection walk its blocks.
-SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
-                                           ValueRange initial) {
-  IndexMath m = program.math();
-  SelectionType type = getSelectionType();
-  bool perQueryHead = selectsPerQueryHead();
-  int64_t count = perQueryHead ? 1 : tile.group;
-  Value list = program.getBuffer(op.getSelection());
-
-  auto sliceOf = [&](Value value, Value first) {
-    auto valueType = cast<RankedTensorType>(value.getType());
-    SmallVector<OpFoldResult> offsets = {first}, sizes, strides;
-    sizes.push_back(builder.getIndexAttr(count));
-    if (valueType.getRank() == 2) {
-      offsets.push_back(builder.getIndexAttr(0));
-      sizes.push_back(builder.getIndexAttr(valueType.getDimSize(1)));
-    }
-    strides.assign(offsets.size(), builder.getIndexAttr(1));
-    return std::tuple(offsets, sizes, strides);
-  };
-  auto body = [&](OpBuilder &, Location, Value index, ValueRange carried) {
-    Value firstRow = m.mul(index, count);
-    Value token = m.add(tile.firstToken,
-                        perQueryHead ? m.floorDiv(index, tile.group) : index);
-    // Tokens behind the batch row's end have no list.
-    Value listed = m.min(token, m.add(tile.numTokens, -1));
-    QueryRows few = scorer.slice(rows, firstRow, count, token);
-    SmallVector<Value> prefix;
-    if (tile.dims.batch)
-      prefix.push_back(tile.batchRow);
-    prefix.push_back(m.add(tile.rowStart, listed));
-    Value head = tile.keyHead;
-    if (perQueryHead)
-      head =
-          m.add(m.mul(tile.keyHead, tile.group),
-                m.sub(index, m.mul(m.floorDiv(index, tile.group), tile.group)));
-    prefix.push_back(head);
-    auto getBlock = [&](Value entry) -> Value {
-      SmallVector<Value> indices(prefix);
-      indices.push_back(entry);
-      Value stored = memref::LoadOp::create(builder, loc, list, indices);
-      return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                        stored);
-    };
-    SmallVector<Value> state = scorer.foldBlocks(
-        few,
-        {.width = type.getTop(),
-         .blockSize = type.getBlock(),
-         .getBlock = getBlock},
-        getInitialState(count), [&](const KeyTile &keys, ValueRange inner) {
-          return step(few, keys, inner);
-        });
-    SmallVector<Value> next;
-    for (auto [whole, part] : llvm::zip_equal(carried, state)) {
-      auto [offsets, sizes, strides] = sliceOf(whole, firstRow);
-      next.push_back(tensor::InsertSliceOp::create(builder, loc, part, whole,
-                                                   offsets, sizes, strides));
-    }
-    scf::YieldOp::create(builder, loc, next);
-  };
-  // Only tokens that exist: a tile may reach beyond the end.
-  Value left = m.sub(tile.numTokens, tile.firstToken);
-  Value tokens = m.max(m.min(left, m.constant(tile.tokens)), m.constant(0));
-  Value units = perQueryHead ? m.mul(tokens, tile.group) : tokens;
-  auto loop = scf::ForOp::create(builder, loc, m.constant(0), units,
-                                 m.constant(1), initial, body);
-  return SmallVector<Value>(loop.getResults());
-}
-
-Value Attention::getSelecting(Value selection, Value block) {
-  auto type = cast<RankedTensorType>(selection.getType());
-  TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
-  Tile stored = {
-      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), block),
-      Spread::Scalar};
-  Tile hit = math.compare(arith::CmpIPredicate::eq, {selection, Spread::Matrix},
-                          stored);
-  Tile ones =
-      math.select(hit, {math.constant(Spread::Scalar, 1.0), Spread::Scalar},
-                  {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
-  Value selecting = nsatile::ReduceOp::create(
-      builder, loc, math.getType(Spread::Row, builder.getF32Type()),
-      nsatile::ReduceKind::Max, ones.value, /*dim=*/1);
-  return selectsPerQueryHead() ? selecting
-                               : repeatForHeads(program, tile, selecting);
-}
 
 static Value isPositive(OpBuilder &builder, Location loc, Value value) {
   Value zero = arith::ConstantOp::create(builder, loc,
@@ -299,6 +226,160 @@ static Value toOneRow(OpBuilder &builder, Location loc, Value value) {
       builder, loc,
       RankedTensorType::get({1, type.getNumElements()}, type.getElementType()),
       value, both);
+}
+
+int64_t Attention::getUnitRows() {
+  return selectsPerQueryHead() ? 1 : tile.group;
+}
+
+Value Attention::getToken(Value unit) {
+  IndexMath m = program.math();
+  return m.add(tile.firstToken,
+               selectsPerQueryHead() ? m.floorDiv(unit, tile.group) : unit);
+}
+
+SmallVector<Value> Attention::forEachUnit(
+    ValueRange initial,
+    llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+  IndexMath m = program.math();
+  // Only tokens that exist: a tile may reach beyond the end.
+  Value left = m.sub(tile.numTokens, tile.firstToken);
+  Value tokens = m.max(m.min(left, m.constant(tile.tokens)), m.constant(0));
+  Value units = selectsPerQueryHead() ? m.mul(tokens, tile.group) : tokens;
+  auto loop = scf::ForOp::create(
+      builder, loc, m.constant(0), units, m.constant(1), initial,
+      [&](OpBuilder &, Location, Value unit, ValueRange carried) {
+        scf::YieldOp::create(builder, loc, body(unit, carried));
+      });
+  return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> Attention::insertState(ValueRange part, ValueRange whole,
+                                          Value firstRow) {
+  SmallVector<Value> state;
+  for (auto [rows, tile] : llvm::zip_equal(part, whole))
+    state.push_back(insertRows(builder, loc, rows, tile, firstRow));
+  return state;
+}
+
+/// Unit by unit: each walks its blocks.
+SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
+                                           ValueRange initial) {
+  IndexMath m = program.math();
+  SelectionType type = getSelectionType();
+  int64_t count = getUnitRows();
+  Value list = program.getBuffer(op.getSelection());
+  return forEachUnit(initial, [&](Value unit, ValueRange carried) {
+    Value firstRow = m.mul(unit, count);
+    Value token = getToken(unit);
+    // Tokens behind the batch row's end have no list.
+    Value listed = m.min(token, m.add(tile.numTokens, -1));
+    QueryRows few = scorer.slice(rows, firstRow, count, token, token);
+    SmallVector<Value> prefix;
+    if (tile.dims.batch)
+      prefix.push_back(tile.batchRow);
+    prefix.push_back(m.add(tile.rowStart, listed));
+    Value head = tile.keyHead;
+    if (selectsPerQueryHead())
+      head =
+          m.add(m.mul(tile.keyHead, tile.group),
+                m.sub(unit, m.mul(m.floorDiv(unit, tile.group), tile.group)));
+    prefix.push_back(head);
+    auto getBlock = [&](Value entry) -> Value {
+      SmallVector<Value> indices(prefix);
+      indices.push_back(entry);
+      Value stored = memref::LoadOp::create(builder, loc, list, indices);
+      return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                        stored);
+    };
+    SmallVector<Value> state = scorer.foldBlocks(
+        few,
+        {.width = type.getTop(),
+         .blockSize = type.getBlock(),
+         .getBlock = getBlock},
+        getInitialState(count), [&](const KeyTile &keys, ValueRange inner) {
+          return step(few, keys, inner);
+        });
+    return insertState(state, carried, firstRow);
+  });
+}
+
+/// Block by block: the units that selected it share its keys and values, which
+/// come from far away otherwise, once for each of them. Each unit meets its
+/// blocks in the same order as when it walks them alone.
+SmallVector<Value> Attention::foldSelectedTogether(const QueryRows &rows,
+                                                   ValueRange initial) {
+  IndexMath m = program.math();
+  SelectionType type = getSelectionType();
+  int64_t count = getUnitRows();
+  Value selection = loadSelection(program, tile, op.getSelection());
+  SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
+  auto isSet = [&](Value tile, Value index) {
+    return isPositive(
+        builder, loc,
+        tensor::ExtractOp::create(builder, loc, tile, index).getResult());
+  };
+  auto foldBlock = [&](Value block, Value selecting, ValueRange state) {
+    auto foldUnits = [&](const KeyTile &tile, ValueRange state) {
+      KeyTile keys = tile;
+      keys.keys = scorer.loadKeys(op.getKey(), tile);
+      if (!onlyLse)
+        keys.values = scorer.loadKeys(op.getValue(), tile);
+      return forEachUnit(state, [&](Value unit, ValueRange carried) {
+        auto fold = [&] {
+          Value firstRow = m.mul(unit, count), token = getToken(unit);
+          QueryRows few = scorer.slice(rows, firstRow, count, token, token);
+          SmallVector<Value> part;
+          for (Value whole : carried)
+            part.push_back(extractRows(builder, loc, whole, firstRow, count));
+          return insertState(step(few, keys, part), carried, firstRow);
+        };
+        return scorer.choose(isSet(selecting, unit), fold,
+                             [&] { return SmallVector<Value>(carried); });
+      });
+    };
+    return scorer.foldBlock(bounds, block, type.getBlock(), Value(), state,
+                            foldUnits);
+  };
+  Value end = m.ceilDiv(scorer.getLastKey(rows), type.getBlock());
+  auto loop = scf::ForOp::create(
+      builder, loc, m.constant(0), end, m.constant(1), initial,
+      [&](OpBuilder &, Location, Value block, ValueRange carried) {
+        Value selecting = getSelectingUnits(selection, block);
+        Value any = nsatile::ReduceOp::create(
+            builder, loc, RankedTensorType::get({1}, builder.getF32Type()),
+            nsatile::ReduceKind::Sum, toOneRow(builder, loc, selecting),
+            /*dim=*/1);
+        scf::YieldOp::create(
+            builder, loc,
+            scorer.choose(
+                isSet(any, m.constant(0)),
+                [&] { return foldBlock(block, selecting, carried); },
+                [&] { return SmallVector<Value>(carried); }));
+      });
+  return SmallVector<Value>(loop.getResults());
+}
+
+Value Attention::getSelectingUnits(Value selection, Value block) {
+  auto type = cast<RankedTensorType>(selection.getType());
+  TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
+  Tile stored = {
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), block),
+      Spread::Scalar};
+  Tile hit = math.compare(arith::CmpIPredicate::eq, {selection, Spread::Matrix},
+                          stored);
+  Tile ones =
+      math.select(hit, {math.constant(Spread::Scalar, 1.0), Spread::Scalar},
+                  {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+  return nsatile::ReduceOp::create(
+      builder, loc, math.getType(Spread::Row, builder.getF32Type()),
+      nsatile::ReduceKind::Max, ones.value, /*dim=*/1);
+}
+
+Value Attention::getSelecting(Value selection, Value block) {
+  Value selecting = getSelectingUnits(selection, block);
+  return selectsPerQueryHead() ? selecting
+                               : repeatForHeads(program, tile, selecting);
 }
 
 Value Attention::getUnion(Value selection) {

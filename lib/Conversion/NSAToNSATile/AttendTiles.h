@@ -19,6 +19,8 @@ struct KeyTile {
   mlir::Value end;
   /// The rows that look at the tile, tensor<R x i1>; null where all do.
   mlir::Value rows;
+  /// The tile of keys and values, where several steps share them.
+  mlir::Value keys, values;
 };
 
 /// Keys [low, high) are looked at by some row; [fullLow, fullHigh) are visible
@@ -51,9 +53,10 @@ public:
 
   /// All rows of the tile.
   QueryRows getAllRows();
-  /// Rows [first, first + count) of `rows`, of token `token`.
+  /// Rows [first, first + count) of `rows`, of tokens `firstToken` to
+  /// `lastToken`.
   QueryRows slice(const QueryRows &rows, mlir::Value first, int64_t count,
-                  mlir::Value token);
+                  mlir::Value firstToken, mlir::Value lastToken);
 
   /// The end of the keys that any of the rows may see.
   mlir::Value getLastKey(const QueryRows &rows);
@@ -106,12 +109,13 @@ public:
   llvm::SmallVector<Tile> getRowArguments(const QueryRows &rows);
   ScalarContext getContext() { return {program, tile.batchRow}; }
 
+  using Branch = llvm::function_ref<State()>;
+  State choose(mlir::Value condition, Branch yes, Branch no);
+
 private:
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
   mlir::Value isFull(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
                      mlir::Value end);
-  using Branch = llvm::function_ref<State()>;
-  State choose(mlir::Value condition, Branch yes, Branch no);
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest);
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol);

@@ -287,3 +287,37 @@ Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
   return math.select(exists, {list, Spread::Matrix}, math.integer(i32, -1))
       .value;
 }
+
+namespace {
+
+/// Where neighbouring rows of a tile are.
+struct RowSlice {
+  SmallVector<OpFoldResult> offsets, sizes, strides;
+
+  RowSlice(OpBuilder &builder, RankedTensorType type, Value first,
+           int64_t count)
+      : offsets({first}), sizes({builder.getIndexAttr(count)}) {
+    for (int64_t size : type.getShape().drop_front()) {
+      offsets.push_back(builder.getIndexAttr(0));
+      sizes.push_back(builder.getIndexAttr(size));
+    }
+    strides.assign(offsets.size(), builder.getIndexAttr(1));
+  }
+};
+
+} // namespace
+
+Value nsacc::extractRows(OpBuilder &builder, Location loc, Value tile,
+                         Value first, int64_t count) {
+  RowSlice slice(builder, cast<RankedTensorType>(tile.getType()), first, count);
+  return tensor::ExtractSliceOp::create(builder, loc, tile, slice.offsets,
+                                        slice.sizes, slice.strides);
+}
+
+Value nsacc::insertRows(OpBuilder &builder, Location loc, Value rows,
+                        Value tile, Value first) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  RowSlice slice(builder, type, first, type.getDimSize(0));
+  return tensor::InsertSliceOp::create(builder, loc, rows, tile, slice.offsets,
+                                       slice.sizes, slice.strides);
+}

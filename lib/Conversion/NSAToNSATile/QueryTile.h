@@ -74,6 +74,13 @@ void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value selection);
 
+/// Rows [first, first + count) of a tile of rows or of rows and columns.
+mlir::Value extractRows(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value tile, mlir::Value first, int64_t count);
+/// `tile` with `rows` from row `first` on.
+mlir::Value insertRows(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value rows, mlir::Value tile, mlir::Value first);
+
 } // namespace nsacc
 
 #endif // NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H

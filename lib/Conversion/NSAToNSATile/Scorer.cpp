@@ -71,30 +71,19 @@ QueryRows Scorer::getAllRows() {
 }
 
 QueryRows Scorer::slice(const QueryRows &rows, Value first, int64_t count,
-                        Value token) {
+                        Value firstToken, Value lastToken) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  OpFoldResult one = builder.getIndexAttr(1),
-               size = builder.getIndexAttr(count);
-  auto sliceRows = [&](Value value) -> Value {
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<OpFoldResult> offsets = {first}, sizes = {size},
-                              strides = {one};
-    if (type.getRank() == 2) {
-      offsets.push_back(builder.getIndexAttr(0));
-      sizes.push_back(builder.getIndexAttr(type.getDimSize(1)));
-      strides.push_back(one);
-    }
-    return tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes,
-                                          strides);
+  IndexMath m = program.math();
+  auto extract = [&](Value value) {
+    return extractRows(builder, loc, value, first, count);
   };
-  Value position = program.math().add(token, shift);
   return {count,
-          sliceRows(rows.query),
-          sliceRows(rows.tokens),
-          sliceRows(rows.heads),
-          position,
-          position};
+          extract(rows.query),
+          extract(rows.tokens),
+          extract(rows.heads),
+          m.add(firstToken, shift),
+          m.add(lastToken, shift)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -426,7 +415,7 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
   Location loc = program.getLoc();
   TileMath math(builder, loc, rows.count, tile.count);
   Tile keys = getKeyIndices(math, tile);
-  Value keyTile = loadKeys(op.getKey(), tile);
+  Value keyTile = tile.keys ? tile.keys : loadKeys(op.getKey(), tile);
   auto type = cast<RankedTensorType>(
       math.getType(Spread::Matrix, builder.getF32Type()));
   Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keyTile,
