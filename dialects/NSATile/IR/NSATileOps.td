@@ -16,6 +16,7 @@ def NSATile_Tile : StaticShapeTensorOf<[AnyFloat, Index, I1, AnySignlessInteger]
 def NSATile_F32Tile : StaticShapeTensorOf<[F32]>;
 def NSATile_Rows : 1DTensorOf<[F32]>;
 def NSATile_Matrix : 2DTensorOf<[BF16, F16, F32]>;
+def NSATile_Visible : 2DTensorOf<[I1]>;
 def NSATile_F32Matrix : 2DTensorOf<[F32]>;
 def NSATile_Buffer : MemRefOf<[AnyType]>;
 
@@ -213,21 +214,30 @@ def NSATile_ReduceOp : NSATile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def NSATile_DotOp : NSATile_Op<"dot", [Pure, AllElementTypesMatch<["lhs", "rhs"]>]> {
+def NSATile_DotOp : NSATile_Op<"dot", [
+    Pure, AttrSizedOperandSegments, AllElementTypesMatch<["lhs", "rhs"]>]> {
   let summary = "a product of two tiles, accumulated in f32";
   let description = [{
     `acc + lhs · rhs`, or `acc + lhs · rhsᵀ` with `transpose_rhs`.
 
+    `where` says which rows see which rows of `rhs` (not transposed). What a row
+    doesn't see counts as zeros for it, so that no infinity or NaN there reaches
+    the row: `acc[r, c] + Σ lhs[r, k] · (visible[r, k] ? rhs[k, c] : 0)`. Where
+    `visible` doesn't hold `lhs` is 0, so that it only matters where `rhs` isn't finite.
+
     ```mlir
     %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16>, tensor<128x64xbf16>) -> tensor<64x128xf32>
+    %o = nsatile.dot %p, %v acc %a where %seen
+        : (tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<64x64xf32>, tensor<64x128xi1>) -> tensor<64x64xf32>
     ```
   }];
   let arguments = (ins NSATile_Matrix:$lhs, NSATile_Matrix:$rhs,
-                       Optional<NSATile_F32Matrix>:$acc, UnitAttr:$transpose_rhs);
+                       Optional<NSATile_F32Matrix>:$acc,
+                       Optional<NSATile_Visible>:$visible, UnitAttr:$transpose_rhs);
   let results = (outs NSATile_F32Matrix:$result);
   let assemblyFormat = [{
     $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^)?
-    attr-dict `:` functional-type(operands, $result)
+    (`where` $visible^)? attr-dict `:` functional-type(operands, $result)
   }];
   let hasVerifier = 1;
 }
@@ -240,8 +250,10 @@ def NSATile_SoftmaxUpdateOp : NSATile_Op<"softmax_update", [
   let summary = "one step of the streaming softmax";
   let description = [{
     With x = scale · scores, per row: newMax = max(max, x), probs = exp(x - newMax),
-    decay = exp(max - newMax), newSum = sum · decay + Σ probs. While a row's newMax is
-    -inf its probs are 0 and its decay is 1 (Milakov and Gimelshein, arXiv:1805.02867).
+    decay = exp(max - newMax), newSum = sum · decay + Σ probs (Milakov and Gimelshein,
+    arXiv:1805.02867). While a row's newMax is -inf its probs are 0 and its decay is 1.
+    Where newMax is inf, probs are exp(x), so that the sum is infinite, too; decay is 1 from
+    then on. newMax leaves NaN out: a NaN makes a NaN among probs and so newSum.
 
     ```mlir
     %m1, %l1, %p, %r = nsatile.softmax_update %m, %l, %s scale %c : tensor<64xf32>, tensor<64x128xf32>
@@ -262,6 +274,7 @@ def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
   let summary = "the output and the log-sum-exp of a streaming softmax";
   let description = [{
     output = acc / sum and lse = max + log sum; 0 and -inf for a row whose sum is 0.
+    Where max is inf, that is NaN and inf; where sum is NaN, both are NaN.
   }];
   let arguments = (ins NSATile_Rows:$max, NSATile_Rows:$sum,
                        NSATile_F32Matrix:$acc);
@@ -277,8 +290,8 @@ def NSATile_SoftmaxMergeOp : NSATile_Op<"softmax_merge", [
                          "newSum", "lhsDecay", "rhsDecay"]>]> {
   let summary = "one streaming softmax of two over different keys";
   let description = [{
-    newMax = max(lhsMax, rhsMax); a side's decay is exp(its max - newMax), 0 for a
-    side that saw nothing; newSum = lhsSum · lhsDecay + rhsSum · rhsDecay. The
+    newMax = max(lhsMax, rhsMax), NaN left out; a side's decay is exp(its max - newMax), 1
+    where the two are equal, infinities among them; newSum = lhsSum · lhsDecay + rhsSum · rhsDecay. The
     accumulators are to be scaled likewise.
 
     ```mlir

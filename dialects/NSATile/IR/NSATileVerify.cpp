@@ -195,6 +195,15 @@ LogicalResult DotOp::verify() {
   if (getAcc() && getAcc().getType() != getResult().getType())
     return emitOpError("expected an accumulator of the result's type ")
            << result << ", found " << getAcc().getType();
+  if (!getVisible())
+    return success();
+  if (getTransposeRhs())
+    return emitOpError("expected a right operand that isn't transposed where "
+                       "rows see parts of it");
+  if (getVisible().getType().getShape() != lhs.getShape())
+    return emitOpError("expected visibility for each element of the left "
+                       "operand ")
+           << lhs << ", found " << getVisible().getType();
   return success();
 }
 

@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
-#include <limits>
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEEXPANDSOFTMAX
@@ -33,15 +32,13 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
     // A maximum is never NaN: a NaN score is in the sum.
     Value max =
         arith::MaxNumFOp::create(rewriter, loc, op.getLhsMax(), op.getRhsMax());
-    // Two sides that saw nothing: exp(-inf - 0) = 0.
-    Value nothing = arith::CmpFOp::create(
-        rewriter, loc, arith::CmpFPredicate::OEQ, max,
-        constant(-std::numeric_limits<double>::infinity()));
-    Value base =
-        arith::SelectOp::create(rewriter, loc, nothing, constant(0.0), max);
+    // Infinities among them: inf - inf were NaN.
     auto getDecay = [&](Value side) -> Value {
-      Value distance = arith::SubFOp::create(rewriter, loc, side, base);
-      return math::ExpOp::create(rewriter, loc, distance);
+      Value same = arith::CmpFOp::create(rewriter, loc,
+                                         arith::CmpFPredicate::OEQ, side, max);
+      Value distance = arith::SubFOp::create(rewriter, loc, side, max);
+      Value decay = math::ExpOp::create(rewriter, loc, distance);
+      return arith::SelectOp::create(rewriter, loc, same, constant(1.0), decay);
     };
     Value lhsDecay = getDecay(op.getLhsMax());
     Value rhsDecay = getDecay(op.getRhsMax());

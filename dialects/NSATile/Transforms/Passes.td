@@ -40,9 +40,8 @@ def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
     %m, %l, %r0, %r1 = nsatile.softmax_merge %m0, %l0, %m1, %l1 : tensor<64xf32>
 
     %m = arith.maxnumf %m0, %m1 : tensor<64xf32>
-    … %base: m, or 0 where m is -inf
-    %r0 = math.exp (%m0 - %base)
-    %r1 = math.exp (%m1 - %base)
+    %r0 = math.exp (%m0 - %m), or 1 where %m0 is %m
+    %r1 = math.exp (%m1 - %m), or 1 where %m1 is %m
     %l = %l0 · %r0 + %l1 · %r1
     ```
   }];

@@ -25,13 +25,85 @@ public:
   void emitAt(Value row, Value column, RegisterBlock block) {
     SmallVector<Value> sums =
         emitInnerLoop(row, column, block, readAccumulators(row, column, block));
+    if (!op.getVisible())
+      return storeSums(sums, row, column, block);
+    // A NaN may come from rows of the right operand that a row doesn't see.
+    auto ifOp = scf::IfOp::create(builder, loc, areFinite(sums),
+                                  /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(ifOp.thenYield());
+    storeSums(sums, row, column, block);
+    builder.setInsertionPoint(ifOp.elseYield());
+    emitter.forEach(row, at(row, block.rows), 1,
+                    [&](Value each) { emitVisible(each, column, block); });
+  }
+
+private:
+  void storeSums(ArrayRef<Value> sums, Value row, Value column,
+                 RegisterBlock block) {
     for (int64_t r = 0; r < block.rows; ++r)
       for (int64_t v = 0; v < block.vectors; ++v)
         emitter.storeVector(sums[r * block.vectors + v], result,
                             {at(row, r), at(column, v * block.width)});
   }
 
-private:
+  /// 0 · x is 0 for finite x, else NaN; so is their sum.
+  Value areFinite(ArrayRef<Value> sums) {
+    Type type = sums.front().getType();
+    int64_t width =
+        isa<VectorType>(type) ? cast<VectorType>(type).getDimSize(0) : 1;
+    Value zero = emitter.splatConstant(builder.getF32FloatAttr(0.0f), width);
+    constexpr size_t chains = 4;
+    SmallVector<Value, chains> tests;
+    for (auto [index, sum] : llvm::enumerate(sums)) {
+      if (index < chains)
+        tests.push_back(arith::MulFOp::create(builder, loc, sum, zero));
+      else
+        tests[index % chains] = multiplyAdd(sum, zero, tests[index % chains]);
+    }
+    while (tests.size() > 1) {
+      Value last = tests.pop_back_val();
+      tests.front() = arith::AddFOp::create(builder, loc, tests.front(), last);
+    }
+    Value isNumber = arith::CmpFOp::create(
+        builder, loc, arith::CmpFPredicate::ORD, tests.front(), tests.front());
+    if (width == 1)
+      return isNumber;
+    return vector::ReductionOp::create(builder, loc, vector::CombiningKind::AND,
+                                       isNumber);
+  }
+
+  /// One row of the block, in the same order of additions: rows without an
+  /// invisible NaN come out with the same bits.
+  void emitVisible(Value row, Value column, RegisterBlock block) {
+    RegisterBlock one = {1, block.vectors, block.width};
+    auto loop = scf::ForOp::create(builder, loc, emitter.constant(0),
+                                   emitter.constant(inner), emitter.constant(1),
+                                   readAccumulators(row, column, one));
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToEnd(loop.getBody());
+      Value k = loop.getInductionVar();
+      SmallVector<Value> sums(loop.getRegionIterArgs());
+      Value seen = emitter.splat(
+          VectorReader(emitter, {row, k}, 1).read(op.getVisible()),
+          block.width);
+      Value zero =
+          emitter.splatConstant(builder.getF32FloatAttr(0.0f), block.width);
+      Value scalar =
+          memref::LoadOp::create(builder, loc, lhs, ValueRange{row, k});
+      Value repeated = emitter.splat(scalar, block.width);
+      for (int64_t v = 0; v < block.vectors; ++v) {
+        Value vector = emitter.loadVector(rhs, {k, at(column, v * block.width)},
+                                          block.width);
+        vector = arith::SelectOp::create(builder, loc, seen, vector, zero);
+        sums[v] = multiplyAdd(repeated, vector, sums[v]);
+      }
+      scf::YieldOp::create(builder, loc, sums);
+    }
+    storeSums(SmallVector<Value>(loop.getResults()), row, column, one);
+  }
+
   SmallVector<Value> readAccumulators(Value row, Value column,
                                       RegisterBlock block) {
     SmallVector<Value> accumulators;

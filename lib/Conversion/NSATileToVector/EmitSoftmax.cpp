@@ -161,9 +161,11 @@ void TileEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   auto select = [&](Value condition, Value yes, Value no) -> Value {
     return arith::SelectOp::create(builder, loc, condition, yes, no);
   };
-  // exp(-inf - 0) is 0, where exp(-inf - -inf) were NaN.
+  // exp(-inf - 0) is 0 and exp(inf - 0) infinite, where inf - inf were NaN.
   auto finite = [&](Value max, int64_t width) {
-    return select(equals(max, -kInfinity, width), real(0.0f, width), max);
+    Value infinite =
+        equals(math::AbsFOp::create(builder, loc, max), kInfinity, width);
+    return select(infinite, real(0.0f, width), max);
   };
 
   forEach(rows, [&](Value index) {
@@ -175,9 +177,12 @@ void TileEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   forEachVectorOfRow(rows, [&](Value row, int64_t width) {
     VectorReader reader(*this, row, width);
     Value max = loadVector(newMax, row, width);
-    Value shifted = arith::SubFOp::create(
-        builder, loc, reader.read(op.getMax()), finite(max, width));
-    Value factor = select(equals(max, -kInfinity, width), real(1.0f, width),
+    Value old = reader.read(op.getMax());
+    Value shifted = arith::SubFOp::create(builder, loc, old, max);
+    // Infinities among them: inf - inf were NaN.
+    Value same = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                       old, max);
+    Value factor = select(same, real(1.0f, width),
                           math::ExpOp::create(builder, loc, shifted));
     storeVector(factor, decay, row);
     Value kept =

@@ -80,7 +80,7 @@ void TilePlacement::place(Value tile) {
             tensor::ExtractSliceOp, tensor::InsertSliceOp, SortOp, TopOp>(user))
       natural.insert(tile);
     auto dot = dyn_cast<DotOp>(user);
-    if (!dot || use.get() == dot.getAcc())
+    if (!dot || use.get() == dot.getAcc() || use.get() == dot.getVisible())
       continue;
     if (dot.getTransposeRhs() && use.getOperandNumber() == 1)
       transposed.insert(tile);

@@ -17,8 +17,8 @@ namespace {
 
 /// The loops of one attention. The state that they carry is, per row, for
 /// softmax (max, sum, accumulator), for other weights (accumulator, and, if a
-/// normaliser asks for them, the sum of weights and the number of visible
-/// keys).
+/// normaliser asks for them, the sum of weights, the number of visible keys and
+/// the number of those whose score isn't -inf).
 class Attention {
 public:
   Attention(ProgramBuilder &program, const QueryTile &tile, AttendOp op,
@@ -80,8 +80,9 @@ private:
   /// The blocks that any row selected, ascending, with negative ones between.
   Value getUnion(Value selection);
 
-  /// acc + probs · v
-  Value accumulate(Value probs, const KeyTile &keys, Value acc);
+  /// acc + probs · v, for the keys whose score isn't -inf.
+  Value accumulate(Value probs, Value scores, const KeyTile &keys, Value acc);
+  Value takesPart(Value scores);
   bool isNormalized() { return !op.getNormalize().empty(); }
 
   ProgramBuilder &program;
@@ -107,11 +108,20 @@ SmallVector<Value> Attention::getInitialState(int64_t rows) {
   if (!onlyLse)
     state.push_back(math.constant(Spread::Matrix, 0.0));
   if (isNormalized())
-    state.append(2, math.constant(Spread::Row, 0.0));
+    state.append(3, math.constant(Spread::Row, 0.0));
   return state;
 }
 
-Value Attention::accumulate(Value probs, const KeyTile &keys, Value acc) {
+/// The pairs whose score isn't -inf: a key with that score isn't seen.
+Value Attention::takesPart(Value scores) {
+  auto type = cast<RankedTensorType>(scores.getType());
+  TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
+  return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, scores,
+                               math.constant(Spread::Matrix, -kInfinity));
+}
+
+Value Attention::accumulate(Value probs, Value scores, const KeyTile &keys,
+                            Value acc) {
   Value values =
       keys.values ? keys.values : scorer.loadKeys(op.getValue(), keys);
   Type elementType = getElementTypeOrSelf(values.getType());
@@ -120,7 +130,7 @@ Value Attention::accumulate(Value probs, const KeyTile &keys, Value acc) {
         builder, loc,
         cast<RankedTensorType>(probs.getType()).clone(elementType), probs);
   return nsatile::DotOp::create(builder, loc, acc.getType(), probs, values, acc,
-                                /*transpose_rhs=*/false);
+                                takesPart(scores), /*transpose_rhs=*/false);
 }
 
 SmallVector<Value> Attention::stepSoftmax(const QueryRows &rows,
@@ -147,7 +157,8 @@ SmallVector<Value> Attention::stepSoftmax(const QueryRows &rows,
     TileMath output(builder, loc, rows.count, channels);
     Tile decayed = output.apply<arith::MulFOp>(
         {state[2], Spread::Matrix}, {update.getDecay(), Spread::Row});
-    next.push_back(accumulate(update.getProbs(), keys, decayed.value));
+    next.push_back(
+        accumulate(update.getProbs(), tile.scores, keys, decayed.value));
   }
   return next;
 }
@@ -158,19 +169,18 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
   ScoreTile tile = scorer.score(rows, keys, /*rawScale=*/false);
   TileMath math(builder, loc, rows.count, keys.count);
   Tile scores = {tile.scores, Spread::Matrix};
-  Tile weights = {scorer.weigh(rows, tile.scores, keys), Spread::Matrix};
   Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
   Tile one = {math.constant(Spread::Scalar, 1.0), Spread::Scalar};
-  if (!op.getScore().empty()) {
-    // A score of -inf weighs nothing, whatever the weight makes of it.
-    Value hidden = math.constant(Spread::Matrix, -kInfinity);
-    Value isHidden = arith::CmpFOp::create(
-        builder, loc, arith::CmpFPredicate::OEQ, scores.value, hidden);
-    weights = math.select({isHidden, Spread::Matrix}, zero, weights);
+  // A score of -inf weighs nothing, whatever the weight makes of it.
+  if (tile.visible) {
+    Tile hidden = {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar};
+    scores = math.select({tile.visible, Spread::Matrix}, scores, hidden);
   }
-  if (tile.visible)
-    weights = math.select({tile.visible, Spread::Matrix}, weights, zero);
-  SmallVector<Value> next = {accumulate(weights.value, keys, state[0])};
+  Tile weights = {scorer.weigh(rows, scores.value, keys), Spread::Matrix};
+  weights =
+      math.select({takesPart(scores.value), Spread::Matrix}, weights, zero);
+  SmallVector<Value> next = {
+      accumulate(weights.value, scores.value, keys, state[0])};
   if (isNormalized()) {
     auto addRows = [&](Value matrix, Value rowsSoFar) {
       Value sums = nsatile::ReduceOp::create(builder, loc, rowsSoFar.getType(),
@@ -183,6 +193,9 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
       counted = math.select({tile.visible, Spread::Matrix}, one, zero);
     next.push_back(addRows(weights.value, state[1]));
     next.push_back(addRows(math.toMatrix(counted), state[2]));
+    Tile present =
+        math.select({takesPart(scores.value), Spread::Matrix}, one, zero);
+    next.push_back(addRows(math.toMatrix(present), state[3]));
   }
   return next;
 }
@@ -488,7 +501,7 @@ Value Attention::finishWeights(const QueryRows &rows, ValueRange state) {
   Tile quotient = math.apply<arith::DivFOp>(acc, norm);
   Value zero = math.constant(Spread::Row, 0.0);
   Tile empty = {arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                      visible.value, zero),
+                                      state[3], zero),
                 Spread::Row};
   return math
       .select(empty, {math.constant(Spread::Scalar, 0.0), Spread::Scalar},

@@ -164,7 +164,11 @@ void Pooling::build() {
     Tile token = loadTokens(offset);
     if (op.getKind() == PoolKind::Weighted)
       token = math.apply<arith::MulFOp>(token, getWeight(offset));
-    if (isMax && isPartial())
+    // A token that isn't there has no weight, whatever stands in its place.
+    bool isCut = op.getKind() == PoolKind::Weighted
+                     ? pooled.getTail() != Tail::Drop
+                     : isMax && isPartial();
+    if (isCut)
       token =
           math.select(isInside(offset), token,
                       {math.constant(Spread::Scalar, start), Spread::Scalar});

@@ -214,6 +214,9 @@ FailureOr<Tile> Evaluator::computeMerge(MergeOp op, Value result) {
                                   lhs.value, rhs.value),
             Spread::Row};
   };
+  Tile infinite = {
+      math.constant(Spread::Row, std::numeric_limits<double>::infinity()),
+      Spread::Row};
   Tile base = math.select(equals(greatest, hidden), zero, greatest);
   Tile total = zero;
   Tile sum = {math.constant(Spread::Matrix, 0.0), Spread::Matrix};
@@ -229,7 +232,9 @@ FailureOr<Tile> Evaluator::computeMerge(MergeOp op, Value result) {
   tiles[op.getOutput()] = math.apply<arith::DivFOp>(sum, divisor);
   Tile logarithm = {math::LogOp::create(builder, loc, total.value),
                     Spread::Row};
-  tiles[op.getLse()] = math.apply<arith::AddFOp>(base, logarithm);
+  // inf - inf has made the rest NaN.
+  tiles[op.getLse()] = math.select(equals(greatest, infinite), greatest,
+                                   math.apply<arith::AddFOp>(base, logarithm));
   return tiles.lookup(result);
 }
 

@@ -419,7 +419,8 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
   auto type = cast<RankedTensorType>(
       math.getType(Spread::Matrix, builder.getF32Type()));
   Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keyTile,
-                                        Value(), /*transpose_rhs=*/true),
+                                        Value(), Value(),
+                                        /*transpose_rhs=*/true),
                  Spread::Matrix};
   bool hasRegion = !op.getScore().empty();
   if (!rawScale)

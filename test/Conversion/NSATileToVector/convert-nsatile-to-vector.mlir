@@ -103,3 +103,32 @@ nsatile.program @nothing(%n: index) {
 nsatile.plan @plan(%x: memref<?xf32>) {
   nsatile.return
 }
+
+// -----
+
+// The plain product is stored where it is finite; otherwise, row by row, what a
+// row doesn't see counts as zeros.
+// CHECK-LABEL: func.func @seen(
+// CHECK: vector.fma
+// CHECK: %[[NUMBER:.*]] = arith.cmpf ord, {{.*}} : vector<16xf32>
+// CHECK: %[[FINITE:.*]] = vector.reduction <and>, %[[NUMBER]]
+// CHECK: scf.if %[[FINITE]] {
+// CHECK-NOT: vector.fma
+// CHECK: vector.store
+// CHECK: } else {
+// CHECK: %[[SEEN:.*]] = arith.cmpf une, {{.*}} : f32
+// CHECK: %[[MASK:.*]] = vector.broadcast %[[SEEN]] : i1 to vector<16xi1>
+// CHECK: %[[ZEROED:.*]] = arith.select %[[MASK]], {{.*}} : vector<16xi1>, vector<16xf32>
+// CHECK: vector.fma %{{.*}}, %[[ZEROED]], %{{.*}} : vector<16xf32>
+nsatile.program @seen(%p: memref<4x8xf32>, %v: memref<8x16xf32>, %o: memref<4x16xf32>) {
+  %0 = arith.constant 0 : index
+  %9 = arith.constant 99 : index
+  %least = arith.constant dense<0xFF800000> : tensor<4x8xf32>
+  %pt = nsatile.load %p[%0, %0] dims [0, 1] limits [%9, %9] : memref<4x8xf32> -> tensor<4x8xf32>
+  %vt = nsatile.load %v[%0, %0] dims [0, 1] limits [%9, %9] : memref<8x16xf32> -> tensor<8x16xf32>
+  %seen = arith.cmpf une, %pt, %least : tensor<4x8xf32>
+  %e = math.exp %pt : tensor<4x8xf32>
+  %r = nsatile.dot %e, %vt where %seen : (tensor<4x8xf32>, tensor<8x16xf32>, tensor<4x8xi1>) -> tensor<4x16xf32>
+  nsatile.store %r, %o[%0, %0] dims [0, 1] limits [%9, %9] : tensor<4x16xf32>, memref<4x16xf32>
+  nsatile.return
+}

@@ -251,6 +251,22 @@ nsatile.program @p(%x: tensor<4x8xf32>) {
 
 // -----
 
+nsatile.program @p(%x: tensor<4x8xf32>, %seen: tensor<4x8xi1>) {
+  // expected-error @below {{expected a right operand that isn't transposed where rows see parts of it}}
+  %t = nsatile.dot %x, transpose %x where %seen : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xi1>) -> tensor<4x4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>, %y: tensor<8x2xf32>, %seen: tensor<4x2xi1>) {
+  // expected-error @below {{expected visibility for each element of the left operand 'tensor<4x8xf32>', found 'tensor<4x2xi1>'}}
+  %t = nsatile.dot %x, %y where %seen : (tensor<4x8xf32>, tensor<8x2xf32>, tensor<4x2xi1>) -> tensor<4x2xf32>
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @p(%m: tensor<4xf32>, %x: tensor<8x8xf32>, %c: f32) {
   // expected-error @below {{expected one state for each of the 8 rows, found 4}}
   %a, %b, %p, %d = nsatile.softmax_update %m, %m, %x scale %c : tensor<4xf32>, tensor<8x8xf32>

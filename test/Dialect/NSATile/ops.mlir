@@ -37,6 +37,9 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   %acc = nsatile.dot %p16, %kt acc %s : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
   // CHECK: nsatile.softmax_merge %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xf32>
   %m2, %l2, %r0, %r1 = nsatile.softmax_merge %m, %l, %m1, %l1 : tensor<64xf32>
+  // CHECK: nsatile.dot %{{.*}}, %{{.*}} acc %{{.*}} where %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>, tensor<64x64xi1>) -> tensor<64x64xf32>
+  %seen = arith.cmpf une, %s, %acc : tensor<64x64xf32>
+  %acc2 = nsatile.dot %p16, %kt acc %acc where %seen : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>, tensor<64x64xi1>) -> tensor<64x64xf32>
   // CHECK: nsatile.softmax_finalize %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xf32>, tensor<64x64xf32>
   %out, %lse = nsatile.softmax_finalize %m1, %l1, %acc : tensor<64xf32>, tensor<64x64xf32>
   %out3 = tensor.expand_shape %out [[0, 1], [2]] output_shape [16, 4, 64] : tensor<64x64xf32> into tensor<16x4x64xf32>
