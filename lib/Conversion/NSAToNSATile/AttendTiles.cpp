@@ -668,8 +668,8 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   Location loc = program.getLoc();
   IndexMath m = program.math();
   int64_t tokens = schedule.getTokens(), splits = schedule.getSplits();
-  Value split = program.programId(0);
-  QueryPlace place = {Value(), program.programId(1), program.programId(2)};
+  QueryPlace place = getProgramPlace(program);
+  Value split = std::exchange(place.tokenTile, Value());
 
   auto forEach = [&](Value begin, Value end,
                      llvm::function_ref<void(Value)> body) {

@@ -15,6 +15,8 @@ struct KeyTile {
   int64_t step = 1;
   /// Whether the mask or the end of the sequence may hide a pair.
   bool masked = true;
+  /// Whether keys before 0 are among them, which nobody sees.
+  bool mayBeNegative = false;
   /// Keys from here on aren't part of the tile; null where all are.
   mlir::Value end;
   /// The rows that look at the tile, tensor<R x i1>; null where all do.

@@ -28,9 +28,12 @@ public:
 
 private:
   nsatile::ScheduleAttr getSchedule(const QueryShape &shape);
-  /// Results that are shared values themselves are written in place; the others
-  /// remain.
-  SmallVector<unsigned> bindResults();
+  /// Results that programs over query tiles compute, and importances among
+  /// them. Those that are shared values themselves are written in place.
+  struct Computed {
+    SmallVector<unsigned> fused, importances;
+  };
+  Computed bindResults();
   LogicalResult materialize(Operation *op, const QueryShape &shape,
                             nsatile::ScheduleAttr schedule);
 
@@ -51,8 +54,14 @@ nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
                                     /*keys=*/64, /*splits=*/1);
 }
 
-SmallVector<unsigned> KernelConverter::bindResults() {
-  SmallVector<unsigned> computed;
+/// Of pooled keys or blocks for each query.
+static bool isImportance(Value result) {
+  auto type = cast<NamedTensorType>(result.getType());
+  return isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
+}
+
+KernelConverter::Computed KernelConverter::bindResults() {
+  Computed computed;
   auto ret = cast<ReturnOp>(kernel.getBody().front().getTerminator());
   for (auto [index, result] : llvm::enumerate(ret.getResults())) {
     Value shared = result;
@@ -63,7 +72,8 @@ SmallVector<unsigned> KernelConverter::bindResults() {
     if (isShared && !plan.isMaterialized(shared))
       plan.bind(shared, plan.getResultBuffer(index));
     else
-      computed.push_back(index);
+      (isImportance(result) ? computed.importances : computed.fused)
+          .push_back(index);
   }
   return computed;
 }
@@ -106,9 +116,12 @@ LogicalResult KernelConverter::run() {
   if (failed(shape))
     return failure();
   nsatile::ScheduleAttr schedule = getSchedule(*shape);
-  SmallVector<unsigned> computed = bindResults();
+  auto [computed, importances] = bindResults();
   for (Operation &op : kernel.getBody().front())
     if (failed(materialize(&op, *shape, schedule)))
+      return failure();
+  for (unsigned result : importances)
+    if (failed(buildImportanceProgram(plan, *shape, result, schedule)))
       return failure();
   if (!computed.empty() &&
       failed(buildQueryProgram(plan, *shape, computed, schedule)))

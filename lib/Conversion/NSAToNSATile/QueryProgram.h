@@ -35,6 +35,17 @@ llvm::LogicalResult buildQueryProgram(PlanBuilder &plan,
                                       llvm::ArrayRef<unsigned> results,
                                       nsatile::ScheduleAttr schedule);
 
+/// An importance that is a result of the kernel.
+mlir::LogicalResult buildImportanceProgram(PlanBuilder &plan,
+                                           const QueryShape &shape,
+                                           unsigned result,
+                                           nsatile::ScheduleAttr schedule);
+
+/// The log-sum-exp of attentions into workspace, which then stands for it.
+mlir::LogicalResult materializeLse(PlanBuilder &plan, const QueryShape &shape,
+                                   mlir::Value lse,
+                                   nsatile::ScheduleAttr schedule);
+
 /// Pooled keys and values into `buffer`.
 llvm::LogicalResult buildPoolProgram(PlanBuilder &plan, nsa::PoolOp op);
 

@@ -37,7 +37,22 @@ static Value expandRows(OpBuilder &builder, Location loc, Value value,
 }
 
 QueryPlace nsacc::getProgramPlace(ProgramBuilder &program) {
-  return {program.programId(0), program.programId(1), program.programId(2)};
+  return {program.programId(0), program.programId(1), program.programId(2),
+          Value()};
+}
+
+QueryTile nsacc::getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
+                                Attribute keyHeadDim) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  auto type = RankedTensorType::get({tile.tokens}, builder.getIndexType());
+  QueryTile narrow = tile;
+  narrow.dims.head = keyHeadDim;
+  narrow.group = 1;
+  narrow.tokenOfRow =
+      nsatile::IotaOp::create(builder, loc, type, tile.firstToken);
+  narrow.headOfRow = tensor::SplatOp::create(builder, loc, tile.keyHead, type);
+  return narrow;
 }
 
 QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
@@ -53,6 +68,8 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.keyHead = place.keyHead;
   tile.batchRow = place.batchRow;
   tile.firstToken = m.mul(place.tokenTile, tokens);
+  if (place.origin)
+    tile.firstToken = m.add(tile.firstToken, place.origin);
   ProgramBuilder::Row row = program.getRow(dims.token, tile.batchRow);
   tile.rowStart = row.start;
   tile.numTokens = row.size;
@@ -174,8 +191,7 @@ Value nsacc::loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
   return collapseRows(program.getBuilder(), program.getLoc(), value);
 }
 
-/// What code computed to elements in memory.
-static Value narrow(OpBuilder &builder, Location loc, Value value,
+Value nsacc::narrow(OpBuilder &builder, Location loc, Value value,
                     Type elementType) {
   auto as = [&](Type type) -> Type {
     return cast<RankedTensorType>(value.getType()).clone(type);

@@ -35,6 +35,8 @@ struct QueryTile {
 /// Where the queries of a tile stand.
 struct QueryPlace {
   mlir::Value tokenTile, keyHead, batchRow;
+  /// The first token of tile 0, which may lie before the row's; null: 0.
+  mlir::Value origin;
 };
 
 /// The tile of `tokens` tokens at a place.
@@ -44,6 +46,10 @@ QueryTile createQueryTile(ProgramBuilder &program, const QueryDims &dims,
 /// The place of the current program: token tiles along x, key heads along y,
 /// batch rows along z.
 QueryPlace getProgramPlace(ProgramBuilder &program);
+
+/// The same tokens with one row each, for tensors with a row for each key head.
+QueryTile getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
+                         mlir::Attribute keyHeadDim);
 
 /// tensor<T x …> to tensor<R x …>: every query head has its token's value.
 mlir::Value repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
@@ -57,6 +63,9 @@ Tile loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
 mlir::Value loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
                             mlir::Value tensor, int64_t channels);
 
+/// What code computed to elements in memory.
+mlir::Value narrow(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::Value value, mlir::Type elementType);
 /// Stores a tile of a tensor of type `type`, converted to its element type.
 void storeQueryTile(ProgramBuilder &program, const QueryTile &tile, Tile value,
                     nsa::NamedTensorType type, mlir::Value buffer,

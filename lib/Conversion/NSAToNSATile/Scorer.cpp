@@ -447,7 +447,7 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
     // Keys outside of the sequence were loaded as zeros.
     require(math.compare(arith::CmpIPredicate::slt, keys,
                          {keyRow.size, Spread::Scalar}));
-    if (tile.step != 1)
+    if (tile.mayBeNegative)
       require(math.compare(arith::CmpIPredicate::sge, keys,
                            {m.constant(0), Spread::Scalar}));
     if (!op.getMask().empty())

@@ -1,8 +1,7 @@
 //===- TopK.cpp - Programs that select key blocks -------------------------===//
 
-#include "AttendTiles.h"
+#include "Importance.h"
 #include "QueryProgram.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <limits>
@@ -11,239 +10,323 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+static constexpr double kAbsent = -std::numeric_limits<double>::infinity();
 
 /// A sort key orders blocks totally: its class, then the score, then the lower
 /// index, from the highest bits down.
 static constexpr int64_t kIndexBits = 29;
 static constexpr int64_t kIndexMask = (int64_t{1} << kIndexBits) - 1;
 static constexpr int64_t kClassShift = kIndexBits + 32;
-enum SortClass : int64_t { kAbsent = 0, kNaN = 1, kNumber = 2, kForced = 3 };
+enum SortClass : int64_t { kAbsentClass = 0, kNaN = 1, kNumber = 2, kForced = 3 };
 
 namespace {
 
-/// Where the importance of blocks comes from.
-struct Source {
-  ImportanceOp importance;
-  BlockMap map = BlockMap::Sum;
-  int64_t block = 0;
-  PooledDimAttr pooled;
+/// Which rows select together. A tile has `tokens` tokens of `heads` heads; a
+/// unit is `shareTokens` of the tokens times `shareHeads` of the heads, in the
+/// tiles of `keyHeads` key heads.
+struct Sharing {
+  int64_t tokens, heads;
+  int64_t shareTokens, shareHeads, keyHeads;
+
+  int64_t getGroups() const { return tokens / shareTokens; }
+  int64_t getUnitHeads() const { return heads / shareHeads; }
+  int64_t getUnits() const { return getGroups() * getUnitHeads(); }
+  bool isShared() const { return shareTokens * shareHeads * keyHeads > 1; }
 };
 
-/// Rows that select for themselves: tokens, or tokens times query heads.
+/// The program of one topk.
 class Selecting {
 public:
-  Selecting(ProgramBuilder &program, const QueryTile &tile, TopKOp op,
-            Source source, nsatile::ScheduleAttr schedule, Value lse)
-      : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-        tile(tile), op(op), source(source), lse(lse),
-        scorer(program, tile,
-               cast<ScoringOpInterface>(source.importance.getOperation()),
-               schedule),
-        rows(scorer.getAllRows()), chunk(schedule.getKeys()),
-        perQueryHead(source.importance.getHeads() == HeadReduction::None),
-        units(perQueryHead ? tile.getRows() : tile.tokens),
-        math(builder, loc, units, chunk), type(op.getResult().getType()) {}
+  Selecting(ProgramBuilder &program, const QueryShape &shape, TopKOp op,
+            nsatile::ScheduleAttr schedule, Sharing sharing);
 
-  void build();
+  LogicalResult build();
 
 private:
-  /// Blocks of one entry of the block's range of pooled keys: the value of each
-  /// (zero where absent) and 1 where it is present.
-  struct Entry {
-    Tile value, present;
+  /// The row of each unit that speaks for it where a position is needed.
+  struct Speaker {
+    Tile token, head;
   };
-  Entry getEntry(Value firstBlock, int64_t residue);
-  Entry reduceHeads(Tile value, Tile visible);
-  /// Importance of blocks [firstBlock, + chunk); -inf where absent.
-  Tile getImportance(Value firstBlock);
-  Tile getKeys(Value firstBlock);
-  Value getNumBlocks();
+  QueryTile getTile(Value keyHead);
+  Speaker getSpeaker();
+
+  /// Importance of blocks for each unit; -inf where absent.
+  Tile getScores(const Columns &columns);
+  /// The same for the rows of one key head's tile.
+  Tile reduceTokens(const QueryTile &from, Tile scores, int64_t count);
+  Tile keepHead(Tile scores, int64_t head, int64_t count);
+  Tile getBlocks(const Columns &columns);
+  Tile getKeys(const Columns &columns);
   Value getLastBlock();
+  Tile loadCount(TileMath &entries);
   Tile trim(Value list);
-  void store(Tile indices);
-  Tile getTokens();
-  Tile getHeads();
-  Tile getPositions();
-  Tile column(Value first);
+  void store(Value indices);
+  void storeShared(Value indices);
 
   Tile real(double value) {
     return {math.constant(Spread::Scalar, value), Spread::Scalar};
   }
   Tile i64(int64_t value) { return math.integer(builder.getI64Type(), value); }
   Tile index(Value value) { return {value, Spread::Scalar}; }
+  Value importance() { return op.getImportance(); }
 
   ProgramBuilder &program;
   OpBuilder &builder;
   Location loc;
-  const QueryTile &tile;
+  const QueryShape &shape;
   TopKOp op;
-  Source source;
-  Value lse;
-  Scorer scorer;
-  QueryRows rows;
-  int64_t chunk;
-  bool perQueryHead;
-  int64_t units;
-  TileMath math;
+  nsatile::ScheduleAttr schedule;
+  Sharing sharing;
   SelectionType type;
+  QueryPlace place;
+  Value firstKeyHead, shift, numBlocks;
+  QueryTile tile;
+  ImportanceTiles tiles;
+  int64_t chunk;
+  TileMath math;
+  Speaker speaker;
 };
 
 } // namespace
 
 //===----------------------------------------------------------------------===//
+// Units
+//===----------------------------------------------------------------------===//
+
+static NamedDimAttr getTokenDim(ProgramBuilder &program, SelectionType type) {
+  bool ragged =
+      static_cast<bool>(program.getPlan().getOffsetsInput(type.getOf()));
+  return NamedDimAttr::get(type.getContext(), type.getOf(), ragged);
+}
+
+/// Positions of a batch row's tokens count from `shift`, and rows that share are
+/// neighbours by position: tiles start at a multiple of what shares.
+static QueryPlace getAlignedPlace(ProgramBuilder &program,
+                                  const QueryShape &shape, SelectionType type,
+                                  int64_t shareTokens) {
+  IndexMath m = program.math();
+  QueryPlace place = getProgramPlace(program);
+  if (shareTokens == 1)
+    return place;
+  Value shift = m.sub(
+      program.getRow(getTokenDim(program, type), place.batchRow).size,
+      program.getRow(shape.dims.token, place.batchRow).size);
+  place.origin =
+      m.sub(m.mul(m.floorDiv(shift, shareTokens), shareTokens), shift);
+  return place;
+}
+
+Selecting::Selecting(ProgramBuilder &program, const QueryShape &shape,
+                     TopKOp op, nsatile::ScheduleAttr schedule, Sharing sharing)
+    : program(program), builder(program.getBuilder()), loc(program.getLoc()),
+      shape(shape), op(op), schedule(schedule), sharing(sharing),
+      type(op.getResult().getType()),
+      place(getAlignedPlace(program, shape, type, sharing.shareTokens)),
+      firstKeyHead(program.math().mul(place.keyHead, sharing.keyHeads)),
+      tile(getTile(firstKeyHead)),
+      tiles(program, tile, shape.keyHead, schedule), chunk(schedule.getKeys()),
+      math(builder, loc, sharing.getUnits(), chunk) {
+  IndexMath m = program.math();
+  Value tokens =
+      program.getRow(getTokenDim(program, type), tile.batchRow).size;
+  shift = m.sub(tokens, tile.numTokens);
+  numBlocks = m.ceilDiv(tokens, type.getBlock());
+  speaker = getSpeaker();
+}
+
+QueryTile Selecting::getTile(Value keyHead) {
+  QueryPlace here = place;
+  here.keyHead = keyHead;
+  return createQueryTile(program, shape.dims, sharing.tokens, shape.group,
+                         here);
+}
+
+Selecting::Speaker Selecting::getSpeaker() {
+  IndexMath m = program.math();
+  int64_t units = sharing.getUnits(), unitHeads = sharing.getUnitHeads();
+  auto rows = RankedTensorType::get({units}, builder.getIndexType());
+  Tile unit = {nsatile::IotaOp::create(builder, loc, rows, m.constant(0)),
+               Spread::Row};
+  Tile group = unit, head = index(m.constant(0));
+  if (unitHeads > 1) {
+    Tile heads = index(m.constant(unitHeads));
+    group = math.apply<arith::DivUIOp>(unit, heads);
+    head = math.apply<arith::RemUIOp>(unit, heads);
+  }
+  auto scale = [&](Tile tile, int64_t factor) {
+    return factor == 1 ? tile
+                       : math.apply<arith::MulIOp>(tile,
+                                                   index(m.constant(factor)));
+  };
+  Tile token = math.apply<arith::AddIOp>(scale(group, sharing.shareTokens),
+                                         index(tile.firstToken));
+  if (sharing.shareTokens > 1) {
+    // Only tokens that exist.
+    if (op.getShareTokensBy() == ShareBy::First) {
+      token = math.apply<arith::MaxSIOp>(token, index(m.constant(0)));
+    } else {
+      token = math.apply<arith::AddIOp>(
+          token, index(m.constant(sharing.shareTokens - 1)));
+      token = math.apply<arith::MinSIOp>(token,
+                                         index(m.add(tile.numTokens, -1)));
+    }
+  }
+  int64_t member = op.getShareHeadsBy() == ShareBy::Last
+                       ? sharing.shareHeads * sharing.keyHeads - 1
+                       : 0;
+  head = math.apply<arith::AddIOp>(
+      scale(head, sharing.shareHeads),
+      index(m.add(m.mul(firstKeyHead, sharing.heads), member)));
+  return {token, head};
+}
+
+//===----------------------------------------------------------------------===//
 // Importance of blocks
 //===----------------------------------------------------------------------===//
 
-Selecting::Entry Selecting::reduceHeads(Tile value, Tile visible) {
-  TileMath pairs(builder, loc, tile.getRows(), chunk);
-  HeadReduction kind = source.importance.getHeads();
-  double nothing = kind == HeadReduction::Max ? -kInfinity : 0.0;
-  Tile kept = pairs.select(visible, value, real(nothing));
-  Tile present = pairs.select(visible, real(1.0), real(0.0));
-  if (perQueryHead)
-    return {kept, {pairs.toMatrix(present), Spread::Matrix}};
-
-  auto reduce = [&](Tile matrix, nsatile::ReduceKind how) -> Tile {
-    auto grouped = RankedTensorType::get({tile.tokens, tile.group, chunk},
-                                         builder.getF32Type());
-    SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
-    Value expanded = tensor::ExpandShapeOp::create(
-        builder, loc, grouped, pairs.toMatrix(matrix), groups);
-    return {nsatile::ReduceOp::create(
-                builder, loc,
-                math.getType(Spread::Matrix, builder.getF32Type()), how,
-                expanded, /*dim=*/1),
-            Spread::Matrix};
-  };
-  bool isMax = kind == HeadReduction::Max;
-  Tile count = reduce(present, nsatile::ReduceKind::Sum);
-  Tile reduced =
-      reduce(kept, isMax ? nsatile::ReduceKind::Max : nsatile::ReduceKind::Sum);
-  Tile any = math.compare(arith::CmpFPredicate::OGT, count, real(0.0));
-  if (kind == HeadReduction::Mean)
-    reduced = math.apply<arith::DivFOp>(
-        reduced, math.apply<arith::MaximumFOp>(count, real(1.0)));
-  return {reduced, math.select(any, real(1.0), real(0.0))};
+static EntryReduction::Kind getKind(ShareBy by) {
+  switch (by) {
+  case ShareBy::First: // of one member
+  case ShareBy::Last:
+  case ShareBy::Sum:
+    return EntryReduction::Kind::Sum;
+  case ShareBy::Mean:
+    return EntryReduction::Kind::Mean;
+  case ShareBy::Max:
+    return EntryReduction::Kind::Max;
+  }
+  llvm_unreachable("unknown way to share");
 }
 
-Selecting::Entry Selecting::getEntry(Value firstBlock, int64_t residue) {
+Tile Selecting::reduceTokens(const QueryTile &from, Tile scores,
+                             int64_t count) {
+  if (sharing.shareTokens == 1)
+    return scores;
   IndexMath m = program.math();
-  PooledDimAttr pooled = source.pooled;
-  int64_t step = source.block / pooled.getStride();
-  KeyTile keys = {.first = m.add(m.mul(firstBlock, step), residue),
-                  .count = chunk,
-                  .step = step};
-  ScoreTile scored = scorer.score(rows, keys, /*rawScale=*/false);
-  TileMath pairs(builder, loc, tile.getRows(), chunk);
-  Tile scores = {scored.scores, Spread::Matrix};
-  Tile visible = pairs.apply<arith::AndIOp>(
-      {scored.visible, Spread::Matrix},
-      pairs.compare(arith::CmpFPredicate::UNE, scores, real(-kInfinity)));
-  if (pooled.getMemory() > 0)
-    visible = pairs.apply<arith::AndIOp>(
-        visible, pairs.compare(arith::CmpIPredicate::sge,
-                               scorer.getKeyIndices(pairs, keys),
-                               index(m.constant(pooled.getMemory()))));
-  Tile value = scores;
-  if (source.importance.getKind() == ImportanceKind::Prob) {
-    Tile distance = pairs.apply<arith::SubFOp>(scores, {lse, Spread::Row});
-    value.value = math::ExpOp::create(builder, loc, distance.value);
-  } else if (source.importance.getKind() == ImportanceKind::Activation) {
-    value.value = scorer.weigh(rows, scores.value, keys);
+  int64_t rows = sharing.tokens * sharing.heads;
+  TileMath all(builder, loc, rows, count);
+  Value tokens = from.tokenOfRow;
+  if (sharing.heads != from.group)
+    tokens = nsatile::IotaOp::create(
+        builder, loc, RankedTensorType::get({rows}, builder.getIndexType()),
+        from.firstToken);
+  Tile token = {tokens, Spread::Row};
+  auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
+    return all.compare(predicate, token, index(bound));
+  };
+  Tile exists = all.apply<arith::AndIOp>(
+      compare(arith::CmpIPredicate::sge, m.constant(0)),
+      compare(arith::CmpIPredicate::slt, from.numTokens));
+  if (op.getShareTokensBy() == ShareBy::First ||
+      op.getShareTokensBy() == ShareBy::Last) {
+    bool isFirst = op.getShareTokensBy() == ShareBy::First;
+    Tile place = all.apply<arith::RemUIOp>(
+        all.apply<arith::SubIOp>(token, index(from.firstToken)),
+        index(m.constant(sharing.shareTokens)));
+    Tile atEdge = all.compare(
+        arith::CmpIPredicate::eq, place,
+        index(m.constant(isFirst ? 0 : sharing.shareTokens - 1)));
+    // The edge of a group that the batch row's end cuts.
+    Tile atEnd = compare(arith::CmpIPredicate::eq,
+                         isFirst ? m.constant(0) : m.add(from.numTokens, -1));
+    exists = all.apply<arith::AndIOp>(
+        exists, all.apply<arith::OrIOp>(atEdge, atEnd));
   }
-  return reduceHeads(value, visible);
+  scores = all.select(exists, scores, real(kAbsent));
+  return reduceWithin(builder, loc, scores, getKind(op.getShareTokensBy()),
+                      sharing.getGroups(), sharing.shareTokens);
 }
 
-Tile Selecting::getImportance(Value firstBlock) {
-  // Entry e of the pooled keys (behind memory tokens) starts at
-  // first + e · stride, relative to block 0. Block n is met by the entries
-  // n · step + residue whose window overlaps it.
-  int64_t stride = source.pooled.getStride(), len = source.pooled.getLen();
-  int64_t first = source.pooled.getFirstStart();
-  auto floorDiv = [](int64_t a, int64_t b) { return a / b - (a % b < 0); };
-  int64_t lowest = floorDiv(-len - first, stride) + 1;
-  int64_t highest = floorDiv(source.block - 1 - first, stride);
+/// Rows of other heads of a unit than `head` are absent.
+Tile Selecting::keepHead(Tile scores, int64_t head, int64_t count) {
+  IndexMath m = program.math();
+  int64_t rows = sharing.getGroups() * sharing.heads;
+  TileMath all(builder, loc, rows, count);
+  Tile row = {nsatile::IotaOp::create(
+                  builder, loc,
+                  RankedTensorType::get({rows}, builder.getIndexType()),
+                  m.constant(0)),
+              Spread::Row};
+  Tile member =
+      all.apply<arith::RemUIOp>(row, index(m.constant(sharing.shareHeads)));
+  Tile kept = all.compare(arith::CmpIPredicate::eq, member,
+                          index(m.constant(head)));
+  return all.select(kept, scores, real(kAbsent));
+}
 
-  bool isMax = source.map == BlockMap::Max;
-  Tile sum = {math.constant(Spread::Matrix, isMax ? -kInfinity : 0.0),
-              Spread::Matrix};
-  Tile count = {math.constant(Spread::Matrix, 0.0), Spread::Matrix};
-  for (int64_t residue = lowest; residue <= highest; ++residue) {
-    Entry entry = getEntry(firstBlock, residue + source.pooled.getMemory());
-    count = math.apply<arith::AddFOp>(count, entry.present);
-    Tile there =
-        math.compare(arith::CmpFPredicate::OGT, entry.present, real(0.0));
-    if (isMax) {
-      Tile value = math.select(there, entry.value, real(-kInfinity));
-      sum = math.apply<arith::MaximumFOp>(sum, value);
-      continue;
-    }
-    Tile value = math.select(there, entry.value, real(0.0));
-    if (source.map == BlockMap::Overlap) {
-      int64_t start = first + residue * stride;
-      int64_t shared =
-          std::min(start + len, source.block) - std::max<int64_t>(start, 0);
-      value = math.apply<arith::MulFOp>(
-          value, real(static_cast<double>(shared) / stride));
-    }
-    sum = math.apply<arith::AddFOp>(sum, value);
+Tile Selecting::getScores(const Columns &columns) {
+  int64_t count = columns.count;
+  ShareBy by = op.getShareHeadsBy();
+  bool isLast = by == ShareBy::Last, isOne = isLast || by == ShareBy::First;
+  auto reduceHeads = [&](EntryReduction &reduction, Tile scores) {
+    if (isOne && sharing.shareHeads > 1)
+      scores = keepHead(scores, isLast ? sharing.shareHeads - 1 : 0, count);
+    reduction.addWithin(scores, sharing.getUnits(), sharing.shareHeads);
+  };
+  if (sharing.keyHeads == 1) {
+    Tile scores =
+        reduceTokens(tile, tiles.evaluate(importance(), columns), count);
+    if (sharing.shareHeads == 1)
+      return scores;
+    EntryReduction reduction(math, getKind(by));
+    reduceHeads(reduction, scores);
+    return reduction.get();
   }
-  Tile any = math.compare(arith::CmpFPredicate::OGT, count, real(0.0));
-  if (source.map == BlockMap::Mean)
-    sum = math.apply<arith::DivFOp>(
-        sum, math.apply<arith::MaximumFOp>(count, real(1.0)));
-  return math.select(any, sum, real(-kInfinity));
+
+  // One key head after the other.
+  IndexMath m = program.math();
+  int64_t begin = isLast ? sharing.keyHeads - 1 : 0;
+  int64_t end = by == ShareBy::First ? 1 : sharing.keyHeads;
+  EntryReduction start(math, getKind(by));
+  auto loop = scf::ForOp::create(
+      builder, loc, m.constant(begin), m.constant(end), m.constant(1),
+      start.getCarried(),
+      [&](OpBuilder &, Location, Value member, ValueRange carried) {
+        QueryTile other = getTile(m.add(firstKeyHead, member));
+        ImportanceTiles others(program, other, shape.keyHead, schedule);
+        // What it needs was checked with the first one's.
+        (void)others.prepare(importance());
+        EntryReduction reduction(math, getKind(by), carried);
+        reduceHeads(reduction,
+                    reduceTokens(other, others.evaluate(importance(), columns),
+                                 count));
+        scf::YieldOp::create(builder, loc, reduction.getCarried());
+      });
+  return EntryReduction(math, getKind(by), loop.getResults()).get();
 }
 
 //===----------------------------------------------------------------------===//
 // Sort keys
 //===----------------------------------------------------------------------===//
 
-/// Row values of the units: with one selection for a token, the first of its
-/// rows.
-Tile Selecting::getTokens() {
-  if (perQueryHead)
-    return {tile.tokenOfRow, Spread::Row};
-  return {nsatile::IotaOp::create(
-              builder, loc,
-              RankedTensorType::get({units}, builder.getIndexType()),
-              tile.firstToken),
-          Spread::Row};
+Tile Selecting::getBlocks(const Columns &columns) {
+  IndexMath m = program.math();
+  auto type = RankedTensorType::get({columns.count}, builder.getIndexType());
+  if (columns.step == 1)
+    return {nsatile::IotaOp::create(builder, loc, type, columns.first),
+            Spread::Column};
+  Tile count = {nsatile::IotaOp::create(builder, loc, type, m.constant(0)),
+                Spread::Column};
+  return math.apply<arith::AddIOp>(
+      math.apply<arith::MulIOp>(count, index(m.constant(columns.step))),
+      index(columns.first));
 }
 
-Tile Selecting::getHeads() {
-  if (perQueryHead)
-    return {tile.headOfRow, Spread::Row};
-  return {tile.keyHead, Spread::Scalar};
-}
-
-Tile Selecting::getPositions() {
-  return math.apply<arith::AddIOp>(getTokens(), index(scorer.getShift()));
-}
-
-Tile Selecting::column(Value first) {
-  return {nsatile::IotaOp::create(
-              builder, loc,
-              RankedTensorType::get({chunk}, builder.getIndexType()), first),
-          Spread::Column};
-}
-
-Tile Selecting::getKeys(Value firstBlock) {
+Tile Selecting::getKeys(const Columns &columns) {
   Type i32 = builder.getI32Type(), i64Type = builder.getI64Type();
   Type indexType = builder.getIndexType();
-  Tile score = getImportance(firstBlock);
-  Tile block = column(firstBlock);
+  Tile score = getScores(columns);
+  Tile block = getBlocks(columns);
   Tile blockWide = math.convert<arith::IndexCastOp>(block, i64Type);
-  Tile position = getPositions();
+  Tile position = math.apply<arith::AddIOp>(speaker.token, index(shift));
   Tile exists =
-      math.compare(arith::CmpIPredicate::slt, block, index(getNumBlocks()));
+      math.compare(arith::CmpIPredicate::slt, block, index(numBlocks));
   if (!op.getMask().empty())
     exists = math.apply<arith::AndIOp>(
         exists, tileRegion(op.getMask(),
-                           {index(tile.batchRow), getHeads(), getTokens(),
+                           {index(tile.batchRow), speaker.head, speaker.token,
                             position, block},
-                           math, scorer.getContext()));
+                           math, {program, tile.batchRow}));
 
   // Bits of an IEEE number order like its value once negative ones are turned
   // over; adding 0 makes -0 into 0.
@@ -257,7 +340,7 @@ Tile Selecting::getKeys(Value firstBlock) {
   ordered = math.apply<arith::AddIOp>(ordered, i64(int64_t{1} << 31));
   Tile isNaN = math.compare(arith::CmpFPredicate::UNO, score, score);
   Tile isAbsent =
-      math.compare(arith::CmpFPredicate::OEQ, score, real(-kInfinity));
+      math.compare(arith::CmpFPredicate::OEQ, score, real(kAbsent));
 
   auto makeKey = [&](int64_t sortClass, Tile value) {
     Tile shifted = math.apply<arith::ShLIOp>(value, i64(kIndexBits));
@@ -265,7 +348,7 @@ Tile Selecting::getKeys(Value firstBlock) {
   };
   Tile key = makeKey(kNumber, ordered);
   key = math.select(isNaN, i64(kNaN << kClassShift), key);
-  key = math.select(isAbsent, i64(kAbsent), key);
+  key = math.select(isAbsent, i64(kAbsentClass), key);
 
   // Forced blocks: the first ones, then the query's own and those before it.
   if (op.getFirst() > 0) {
@@ -293,50 +376,61 @@ Tile Selecting::getKeys(Value firstBlock) {
   }
   Tile tie = math.apply<arith::SubIOp>(i64(kIndexMask), blockWide);
   key = math.apply<arith::OrIOp>(key, tie);
-  return math.select(exists, key, i64(kAbsent));
+  return math.select(exists, key, i64(kAbsentClass));
 }
 
 //===----------------------------------------------------------------------===//
 // The running list
 //===----------------------------------------------------------------------===//
 
-Value Selecting::getNumBlocks() {
-  MLIRContext *context = op.getContext();
-  bool ragged =
-      static_cast<bool>(program.getPlan().getOffsetsInput(type.getOf()));
-  auto tokens = NamedDimAttr::get(context, type.getOf(), ragged);
-  IndexMath m = program.math();
-  return m.ceilDiv(program.getRow(tokens, tile.batchRow).size, type.getBlock());
-}
-
 /// The end of the blocks that can be candidates or forced.
 Value Selecting::getLastBlock() {
   IndexMath m = program.math();
-  Value end = scorer.getLastKey(rows);
-  // The block in which the last visible window ends.
-  Value token = m.add(m.mul(m.sub(end, m.constant(source.pooled.getMemory())),
-                            source.pooled.getStride()),
-                      source.pooled.getFirstStart() + source.pooled.getLen());
-  Value blocks = m.add(m.floorDiv(token, source.block), 1);
-  blocks = m.max(blocks, m.constant(op.getFirst()));
-  if (op.getLast() > 0)
-    blocks = m.max(blocks, m.add(m.floorDiv(rows.last, source.block), 1));
-  return m.max(m.min(blocks, getNumBlocks()), m.constant(0));
+  Value end;
+  if (sharing.keyHeads > 1) {
+    // Masks may differ between heads.
+    end = numBlocks;
+  } else {
+    end = tiles.getEnd(importance());
+    end = m.max(end, m.constant(op.getFirst()));
+  }
+  if (op.getLast() > 0) {
+    Value last = m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
+    Value position = m.add(m.add(last, -1), shift);
+    end = m.max(end, m.add(m.floorDiv(position, type.getBlock()), 1));
+  }
+  return m.max(m.min(end, numBlocks), m.constant(0));
+}
+
+/// The count of each unit's speaker.
+Tile Selecting::loadCount(TileMath &entries) {
+  IndexMath m = program.math();
+  Value buffer = program.getBuffer(op.getCount());
+  SmallVector<Value> indices;
+  if (tile.dims.batch)
+    indices.push_back(entries.toRow(index(tile.batchRow)));
+  indices.push_back(entries.toRow(
+      entries.apply<arith::AddIOp>(speaker.token, index(tile.rowStart))));
+  indices.push_back(entries.toRow(speaker.head));
+  Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
+  Tile count = {nsatile::GatherOp::create(
+                    builder, loc, entries.getType(Spread::Row, elementType),
+                    buffer, indices),
+                Spread::Row};
+  if (elementType.isInteger(64))
+    return count;
+  return entries.convert<arith::ExtSIOp>(count, builder.getI64Type());
 }
 
 /// Block indices of the list: as many as asked for, ascending, padded with -1.
 Tile Selecting::trim(Value list) {
   int64_t width = type.getTop();
   Type i64Type = builder.getI64Type();
-  TileMath entries(builder, loc, units, width);
+  TileMath entries(builder, loc, sharing.getUnits(), width);
   Tile keys = {list, Spread::Matrix};
   Tile allowed = i64(op.getTop());
-  if (op.getCount()) {
-    TileMath single(builder, loc, tile.getRows(), 1);
-    Tile count = loadQueryTile(program, tile, op.getCount(), single);
-    allowed = entries.apply<arith::MinSIOp>(
-        allowed, entries.convert<arith::IndexCastOp>(count, i64Type));
-  }
+  if (op.getCount())
+    allowed = entries.apply<arith::MinSIOp>(allowed, loadCount(entries));
   if (op.getPlus()) {
     Tile forced = entries.compare(arith::CmpIPredicate::sge, keys,
                                   i64(kForced << kClassShift));
@@ -372,103 +466,181 @@ Tile Selecting::trim(Value list) {
   return entries.convert<arith::TruncIOp>(indices, builder.getI32Type());
 }
 
-void Selecting::store(Tile indices) {
+/// tensor<tokens·heads x top>, one list for each row of the tile.
+void Selecting::store(Value indices) {
   IndexMath m = program.math();
-  Value buffer = program.getBuffer(op.getResult());
   SmallVector<Value> offsets;
   if (tile.dims.batch)
     offsets.push_back(tile.batchRow);
   int64_t token = offsets.size();
-  offsets.push_back(m.add(tile.rowStart, tile.firstToken));
-  offsets.push_back(perQueryHead ? m.mul(tile.keyHead, tile.group)
-                                 : tile.keyHead);
-  offsets.push_back(m.constant(0));
-  SmallVector<int64_t> dims = {token, token + 2};
+  offsets.append({m.add(tile.rowStart, tile.firstToken),
+                  m.mul(tile.keyHead, sharing.heads), m.constant(0)});
+  SmallVector<int64_t> dims = {token, token + 1, token + 2};
   SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
+                               program.getSize(type.getDims().back()),
                                m.constant(type.getTop())};
-  Value value = indices.value;
-  if (perQueryHead) {
-    dims.insert(dims.begin() + 1, token + 1);
-    limits.insert(limits.begin() + 1, program.getSize(tile.dims.head));
-    SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
-    value = tensor::ExpandShapeOp::create(
-        builder, loc,
-        RankedTensorType::get({tile.tokens, tile.group, type.getTop()},
-                              builder.getI32Type()),
-        value, groups);
-  }
-  nsatile::StoreOp::create(builder, loc, value, buffer, offsets, limits, dims);
+  SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
+  indices = tensor::ExpandShapeOp::create(
+      builder, loc,
+      RankedTensorType::get({tile.tokens, sharing.heads, type.getTop()},
+                            builder.getI32Type()),
+      indices, groups);
+  nsatile::StoreOp::create(builder, loc, indices,
+                           program.getBuffer(op.getResult()), offsets, limits,
+                           dims);
 }
 
-void Selecting::build() {
+/// Each token that exists gets the list of its group, for all heads of a unit.
+void Selecting::storeShared(Value indices) {
   IndexMath m = program.math();
-  auto listType =
-      RankedTensorType::get({units, type.getTop()}, builder.getI64Type());
+  int64_t top = type.getTop(), unitHeads = sharing.getUnitHeads();
+  auto attr = [&](int64_t value) -> OpFoldResult {
+    return builder.getIndexAttr(value);
+  };
+  auto loopOver = [&](Value begin, Value end,
+                      llvm::function_ref<void(Value)> body) {
+    scf::ForOp::create(builder, loc, begin, end, m.constant(1), ValueRange(),
+                       [&](OpBuilder &, Location, Value index, ValueRange) {
+                         body(index);
+                         scf::YieldOp::create(builder, loc);
+                       });
+  };
+  Value first = m.max(tile.firstToken, m.constant(0));
+  Value end = m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
+  loopOver(first, end, [&](Value token) {
+    Value group =
+        m.floorDiv(m.sub(token, tile.firstToken), sharing.shareTokens);
+    Value lists = tensor::ExtractSliceOp::create(
+        builder, loc, indices,
+        SmallVector<OpFoldResult>{m.mul(group, unitHeads), attr(0)},
+        SmallVector<OpFoldResult>{attr(unitHeads), attr(top)},
+        SmallVector<OpFoldResult>{attr(1), attr(1)});
+    Value repeated = nsatile::BroadcastOp::create(
+        builder, loc,
+        RankedTensorType::get({unitHeads, sharing.shareHeads, top},
+                              builder.getI32Type()),
+        lists, ArrayRef<int64_t>{1});
+    SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
+    repeated =
+        tensor::CollapseShapeOp::create(builder, loc, repeated, groups);
+    loopOver(m.constant(0), m.constant(sharing.keyHeads), [&](Value member) {
+      SmallVector<Value> offsets;
+      if (tile.dims.batch)
+        offsets.push_back(tile.batchRow);
+      int64_t dim = offsets.size();
+      Value keyHead = m.add(firstKeyHead, member);
+      offsets.append({m.add(tile.rowStart, token),
+                      m.mul(keyHead, sharing.heads), m.constant(0)});
+      SmallVector<Value> limits = {program.getSize(type.getDims().back()),
+                                   m.constant(top)};
+      nsatile::StoreOp::create(builder, loc, repeated,
+                               program.getBuffer(op.getResult()), offsets,
+                               limits, SmallVector<int64_t>{dim + 1, dim + 2});
+    });
+  });
+}
+
+LogicalResult Selecting::build() {
+  if (failed(tiles.prepare(importance())))
+    return failure();
+  IndexMath m = program.math();
+  auto listType = RankedTensorType::get({sharing.getUnits(), type.getTop()},
+                                        builder.getI64Type());
   Value empty =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(listType));
+  int64_t period = ImportanceTiles::getPeriod(importance());
   auto loop = scf::ForOp::create(
-      builder, loc, m.constant(0), getLastBlock(), m.constant(chunk), empty,
-      [&](OpBuilder &, Location, Value firstBlock, ValueRange carried) {
-        Tile keys = getKeys(firstBlock);
-        scf::YieldOp::create(
-            builder, loc,
-            ValueRange{nsatile::TopOp::create(
-                builder, loc, listType, carried[0], math.toMatrix(keys))});
+      builder, loc, m.constant(0), getLastBlock(), m.constant(chunk * period),
+      empty, [&](OpBuilder &, Location, Value firstBlock, ValueRange carried) {
+        Value list = carried[0];
+        for (int64_t phase = 0; phase < period; ++phase) {
+          Tile keys = getKeys({m.add(firstBlock, phase), chunk, period});
+          list = nsatile::TopOp::create(builder, loc, listType, list,
+                                        math.toMatrix(keys));
+        }
+        scf::YieldOp::create(builder, loc, list);
       });
-  store(trim(loop.getResult(0)));
+  Value indices = trim(loop.getResult(0)).value;
+  if (sharing.isShared())
+    storeShared(indices);
+  else
+    store(indices);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
 // What can be compiled
 //===----------------------------------------------------------------------===//
 
-static FailureOr<Source> getSource(TopKOp op) {
-  auto refuse = [&](const Twine &what) {
-    InFlightDiagnostic error = op.emitError() << what << " isn't compiled yet";
+static FailureOr<Sharing> getSharing(PlanBuilder &plan, const QueryShape &shape,
+                                     TopKOp op,
+                                     nsatile::ScheduleAttr schedule) {
+  Attribute head = op.getResult().getType().getDims().back();
+  Sharing sharing;
+  sharing.shareTokens = op.getShareTokens();
+  sharing.tokens = llvm::alignTo(schedule.getTokens(), sharing.shareTokens);
+  sharing.heads = head == shape.dims.head ? shape.group : 1;
+  int64_t share = op.getShareHeads();
+  int64_t heads = *plan.getStaticSize(head);
+  if (heads % share != 0)
+    return op.emitError("share heads ")
+           << share << " doesn't divide the " << heads
+           << " heads of the importance";
+  if (share % sharing.heads != 0 && sharing.heads % share != 0) {
+    InFlightDiagnostic error =
+        op.emitError("a selection that ")
+        << share << " query heads share of groups of " << sharing.heads
+        << " isn't compiled yet";
     error.attachNote() << "run the program with --target oracle";
-    return failure();
-  };
-  if (op.getShareTokens() != 1 || op.getShareHeads() != 1)
-    return refuse("a selection shared between neighbours");
-  Source source;
-  source.block = op.getResult().getType().getBlock();
-  Value importance = op.getImportance();
-  if (auto blocks = importance.getDefiningOp<BlocksOp>()) {
-    source.map = blocks.getMap();
-    importance = blocks.getImportance();
+    return error;
   }
-  source.importance = importance.getDefiningOp<ImportanceOp>();
-  if (!source.importance)
-    return refuse("a selection by scores that are handed in");
-  if (source.importance.getSelection())
-    return refuse("importance within a selection");
-  auto type = cast<NamedTensorType>(importance.getType());
-  source.pooled = dyn_cast<PooledDimAttr>(type.getDims().back());
-  if (!source.pooled)
-    return refuse("importance of single tokens");
-  if (source.block % source.pooled.getStride() != 0)
-    return refuse("a selection block that the pooling stride doesn't divide");
-  return source;
+  sharing.shareHeads = std::min(share, sharing.heads);
+  sharing.keyHeads = share / sharing.shareHeads;
+  return sharing;
+}
+
+/// Log-sum-exps that the importance needs, which several key heads' tiles read.
+static LogicalResult materializeLses(PlanBuilder &plan, const QueryShape &shape,
+                                     Value importance,
+                                     nsatile::ScheduleAttr schedule) {
+  Operation *op = importance.getDefiningOp();
+  if (!op || plan.isMaterialized(importance))
+    return success();
+  if (auto source = dyn_cast<ImportanceOp>(op)) {
+    Value lse = source.getLse();
+    if (!lse || plan.isMaterialized(lse))
+      return success();
+    return materializeLse(plan, shape, lse, schedule);
+  }
+  for (Value operand : op->getOperands())
+    if (isa<BlocksOp, MapOp>(op) &&
+        failed(materializeLses(plan, shape, operand, schedule)))
+      return failure();
+  return success();
 }
 
 LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
                                       const QueryShape &shape, TopKOp op,
                                       nsatile::ScheduleAttr schedule) {
-  FailureOr<Source> source = getSource(op);
-  if (failed(source))
+  FailureOr<Sharing> sharing = getSharing(plan, shape, op, schedule);
+  if (failed(sharing))
+    return failure();
+  if (sharing->keyHeads > 1 &&
+      failed(materializeLses(plan, shape, op.getImportance(), schedule)))
     return failure();
   ProgramBuilder program(plan, "select", schedule);
-  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
-                                   shape.group, getProgramPlace(program));
-  Value lse;
-  if (Value wanted = source->importance.getLse()) {
-    auto attend = wanted.getDefiningOp<AttendOp>();
-    if (!attend)
-      return op.emitError("needs the log-sum-exp of an attention, found ")
-             << wanted;
-    lse = attendTile(program, tile, attend, schedule, /*onlyLse=*/true).lse;
-  }
-  Selecting(program, tile, op, *source, schedule, lse).build();
-  launchQueryProgram(program, shape, schedule.getTokens());
+  if (failed(Selecting(program, shape, op, schedule, *sharing).build()))
+    return failure();
+  IndexMath m = plan.math();
+  // Aligned tiles may start before the first token.
+  Value tokens =
+      m.add(plan.getSize(shape.dims.token), sharing->shareTokens - 1);
+  Value rows =
+      shape.dims.batch
+          ? plan.getSize(shape.dims.batch)
+          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
+  program.launch(m.ceilDiv(tokens, sharing->tokens),
+                 m.floorDiv(plan.getSize(shape.keyHead), sharing->keyHeads),
+                 rows);
   return success();
 }

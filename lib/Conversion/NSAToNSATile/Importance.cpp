@@ -1,0 +1,488 @@
+//===- Importance.cpp - Importances of one query tile ---------------------===//
+
+#include "Importance.h"
+#include "QueryProgram.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+#include <numeric>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+static constexpr double kAbsent = -std::numeric_limits<double>::infinity();
+
+//===----------------------------------------------------------------------===//
+// Reductions over what is present
+//===----------------------------------------------------------------------===//
+
+static Tile real(TileMath &math, double value) {
+  return {math.constant(Spread::Scalar, value), Spread::Scalar};
+}
+
+static double getStart(EntryReduction::Kind kind) {
+  return kind == EntryReduction::Kind::Max ? kAbsent : 0.0;
+}
+
+EntryReduction::EntryReduction(TileMath &math, Kind kind)
+    : math(math), kind(kind),
+      value{math.constant(Spread::Matrix, getStart(kind)), Spread::Matrix},
+      count{math.constant(Spread::Matrix, 0.0), Spread::Matrix} {}
+
+void EntryReduction::add(Tile entry, std::optional<Tile> factor) {
+  Tile present =
+      math.compare(arith::CmpFPredicate::UNE, entry, real(math, kAbsent));
+  count = math.apply<arith::AddFOp>(
+      count, math.select(present, real(math, 1.0), real(math, 0.0)));
+  Tile term = math.select(present, entry, real(math, getStart(kind)));
+  if (factor)
+    term = math.apply<arith::MulFOp>(term, *factor);
+  value = kind == Kind::Max ? math.apply<arith::MaximumFOp>(value, term)
+                            : math.apply<arith::AddFOp>(value, term);
+}
+
+Tile EntryReduction::get() {
+  Tile any = math.compare(arith::CmpFPredicate::OGT, count, real(math, 0.0));
+  Tile result = value;
+  if (kind == Kind::Mean)
+    result = math.apply<arith::DivFOp>(
+        result, math.apply<arith::MaximumFOp>(count, real(math, 1.0)));
+  return math.select(any, result, real(math, kAbsent));
+}
+
+/// tensor<R x C> as tensor<outer x count x R·C/(outer·count)>.
+static Value toThree(OpBuilder &builder, Location loc, Value matrix,
+                     int64_t outer, int64_t count) {
+  auto type = cast<RankedTensorType>(matrix.getType());
+  int64_t inner = type.getNumElements() / (outer * count);
+  SmallVector<ReassociationIndices> both = {{0, 1}}, all = {{0, 1, 2}};
+  Value flat = tensor::CollapseShapeOp::create(builder, loc, matrix, both);
+  return tensor::ExpandShapeOp::create(
+      builder, loc,
+      RankedTensorType::get({outer, count, inner}, type.getElementType()), flat,
+      all);
+}
+
+void EntryReduction::addWithin(Tile entries, int64_t outer, int64_t n) {
+  OpBuilder &builder = math.getBuilder();
+  Location loc = math.getLoc();
+  auto type = cast<RankedTensorType>(entries.value.getType());
+  TileMath wide(builder, loc, type.getDimSize(0), type.getDimSize(1));
+  auto reduce = [&](Tile from, nsatile::ReduceKind how) -> Tile {
+    Value three = toThree(builder, loc, wide.toMatrix(from), outer, n);
+    auto threeType = cast<RankedTensorType>(three.getType());
+    Value reduced = nsatile::ReduceOp::create(
+        builder, loc,
+        RankedTensorType::get({outer, threeType.getDimSize(2)},
+                              builder.getF32Type()),
+        how, three, /*dim=*/1);
+    SmallVector<ReassociationIndices> both = {{0, 1}};
+    auto result = cast<RankedTensorType>(
+        math.getType(Spread::Matrix, builder.getF32Type()));
+    if (result != reduced.getType())
+      reduced = tensor::ExpandShapeOp::create(
+          builder, loc, result,
+          tensor::CollapseShapeOp::create(builder, loc, reduced, both), both);
+    return {reduced, Spread::Matrix};
+  };
+  Tile present =
+      wide.compare(arith::CmpFPredicate::UNE, entries, real(wide, kAbsent));
+  Tile terms = wide.select(present, entries, real(wide, getStart(kind)));
+  Tile ones = wide.select(present, real(wide, 1.0), real(wide, 0.0));
+  count = math.apply<arith::AddFOp>(count,
+                                    reduce(ones, nsatile::ReduceKind::Sum));
+  if (kind == Kind::Max)
+    value = math.apply<arith::MaximumFOp>(
+        value, reduce(terms, nsatile::ReduceKind::Max));
+  else
+    value = math.apply<arith::AddFOp>(value,
+                                      reduce(terms, nsatile::ReduceKind::Sum));
+}
+
+Tile nsacc::reduceWithin(OpBuilder &builder, Location loc, Tile entries,
+                         EntryReduction::Kind kind, int64_t outer,
+                         int64_t count) {
+  if (count == 1)
+    return entries;
+  auto type = cast<RankedTensorType>(entries.value.getType());
+  TileMath math(builder, loc, type.getDimSize(0) / count, type.getDimSize(1));
+  EntryReduction reduction(math, kind);
+  reduction.addWithin(entries, outer, count);
+  return reduction.get();
+}
+
+//===----------------------------------------------------------------------===//
+// What columns need
+//===----------------------------------------------------------------------===//
+
+ImportanceTiles::ImportanceTiles(ProgramBuilder &program, const QueryTile &tile,
+                                 Attribute keyHeadDim,
+                                 nsatile::ScheduleAttr schedule)
+    : program(program), builder(program.getBuilder()), loc(program.getLoc()),
+      tile(tile), keyHeadTile(getKeyHeadTile(program, tile, keyHeadDim)),
+      schedule(schedule), evaluator(program, tile, schedule),
+      keyHeadEvaluator(program, keyHeadTile, schedule) {}
+
+static Attribute getColumnDim(Value tensor) {
+  return cast<NamedTensorType>(tensor.getType()).getDims().back();
+}
+
+bool ImportanceTiles::isPerQueryHead(Value tensor) {
+  return cast<NamedTensorType>(tensor.getType()).getDims().end()[-2] ==
+         tile.dims.head;
+}
+
+LogicalResult ImportanceTiles::prepare(Value tensor) {
+  if (program.getPlan().isMaterialized(tensor))
+    return success();
+  Operation *op = tensor.getDefiningOp();
+  if (auto declare = dyn_cast<DeclareBlocksOp>(op))
+    return prepare(declare.getInput());
+  if (auto blocks = dyn_cast<BlocksOp>(op))
+    return prepare(blocks.getImportance());
+  if (auto map = dyn_cast<MapOp>(op))
+    return prepareMap(map);
+  auto importance = dyn_cast<ImportanceOp>(op);
+  if (!importance || importance.getSelection()) {
+    InFlightDiagnostic error =
+        op->emitError(importance ? "importance within a selection isn't "
+                                   "compiled yet"
+                                 : "isn't compiled yet as an importance");
+    error.attachNote() << "run the program with --target oracle";
+    return error;
+  }
+  auto &source = sources[op];
+  if (source)
+    return success();
+  source = std::make_unique<Source>(program, tile, importance, schedule);
+  if (!importance.getLse())
+    return success();
+  FailureOr<Tile> lse = evaluator.evaluateLse(importance.getLse());
+  if (succeeded(lse))
+    source->lse = *lse;
+  return lse;
+}
+
+LogicalResult ImportanceTiles::prepareMap(MapOp op) {
+  for (Value input : op.getInputs()) {
+    auto type = cast<NamedTensorType>(input.getType());
+    if (llvm::is_contained(type.getDims(), getColumnDim(op.getResult()))) {
+      if (type.getRank() == 1)
+        return op.emitError("arithmetic of an importance and a tensor of "
+                            "dimensions ")
+               << type << " isn't compiled yet";
+      if (failed(prepare(input)))
+        return failure();
+      continue;
+    }
+    Evaluator &rows =
+        isPerQueryHead(op.getResult()) ? evaluator : keyHeadEvaluator;
+    FailureOr<Tile> operand = rows.evaluate(input);
+    if (failed(operand))
+      return failure();
+    rowOperands[input] = *operand;
+  }
+  return success();
+}
+
+/// Blocks that the pooling stride doesn't divide meet it again after this many.
+int64_t ImportanceTiles::getPeriod(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op)
+    return 1;
+  int64_t period = 1;
+  if (auto blocks = dyn_cast<BlocksOp>(op)) {
+    int64_t own = 1;
+    if (auto pooled =
+            dyn_cast<PooledDimAttr>(getColumnDim(blocks.getImportance())))
+      own = std::lcm<int64_t>(blocks.getBlock(), pooled.getStride()) /
+            blocks.getBlock();
+    return own * getPeriod(blocks.getImportance());
+  }
+  if (auto map = dyn_cast<MapOp>(op))
+    for (Value input : map.getInputs())
+      period = std::lcm(period, getPeriod(input));
+  return period;
+}
+
+Value ImportanceTiles::getNumColumns(Attribute dim) {
+  if (isa<PooledDimAttr>(dim))
+    return program.getRow(dim, tile.batchRow).size;
+  if (auto blocks = dyn_cast<BlocksDimAttr>(dim)) {
+    bool ragged =
+        static_cast<bool>(program.getPlan().getOffsetsInput(blocks.getBase()));
+    auto tokens =
+        NamedDimAttr::get(dim.getContext(), blocks.getBase(), ragged);
+    return program.math().ceilDiv(program.getRow(tokens, tile.batchRow).size,
+                                  blocks.getBlock());
+  }
+  return program.getSize(dim);
+}
+
+Value ImportanceTiles::getEnd(Value tensor) {
+  IndexMath m = program.math();
+  Operation *op = tensor.getDefiningOp();
+  if (auto importance = dyn_cast_or_null<ImportanceOp>(op)) {
+    Source &source = *sources.find(op)->second;
+    return source.scorer.getLastKey(source.rows);
+  }
+  auto blocks = dyn_cast_or_null<BlocksOp>(op);
+  if (!blocks)
+    return getNumColumns(getColumnDim(tensor));
+  // The block in which the last window ends.
+  auto pooled = cast<PooledDimAttr>(getColumnDim(blocks.getImportance()));
+  Value last = m.add(getEnd(blocks.getImportance()), -1 - pooled.getMemory());
+  Value end = m.add(m.mul(last, pooled.getStride()),
+                    pooled.getFirstStart() + pooled.getLen());
+  return m.min(m.max(m.ceilDiv(end, blocks.getBlock()), m.constant(0)),
+               getNumColumns(getColumnDim(tensor)));
+}
+
+//===----------------------------------------------------------------------===//
+// Columns
+//===----------------------------------------------------------------------===//
+
+Tile ImportanceTiles::evaluate(Value tensor, const Columns &columns) {
+  if (program.getPlan().isMaterialized(tensor))
+    return load(tensor, columns);
+  Operation *op = tensor.getDefiningOp();
+  if (auto declare = dyn_cast<DeclareBlocksOp>(op))
+    return evaluate(declare.getInput(), columns);
+  if (auto blocks = dyn_cast<BlocksOp>(op))
+    return evaluateBlocks(blocks, columns);
+  if (auto map = dyn_cast<MapOp>(op))
+    return evaluateMap(map, columns);
+  return evaluateImportance(cast<ImportanceOp>(op), columns);
+}
+
+Tile ImportanceTiles::load(Value tensor, const Columns &columns) {
+  IndexMath m = program.math();
+  auto type = cast<NamedTensorType>(tensor.getType());
+  bool perQueryHead = isPerQueryHead(tensor);
+  SmallVector<Value> offsets;
+  if (tile.dims.batch)
+    offsets.push_back(tile.batchRow);
+  int64_t token = offsets.size();
+  offsets.append(
+      {m.add(tile.rowStart, tile.firstToken),
+       perQueryHead ? m.mul(tile.keyHead, tile.group) : tile.keyHead,
+       columns.first});
+  SmallVector<int64_t> dims = {token, token + 2}, steps = {1, columns.step},
+                       shape = {tile.tokens, columns.count};
+  SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
+                               program.getSize(type.getDims().back())};
+  if (perQueryHead) {
+    dims.insert(dims.begin() + 1, token + 1);
+    steps.insert(steps.begin() + 1, 1);
+    shape.insert(shape.begin() + 1, tile.group);
+    limits.insert(limits.begin() + 1, program.getSize(tile.dims.head));
+  }
+  Value buffer = program.getBuffer(tensor);
+  Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
+  DenseI64ArrayAttr stepsAttr;
+  if (columns.step != 1)
+    stepsAttr = builder.getDenseI64ArrayAttr(steps);
+  Value value = nsatile::LoadOp::create(
+      builder, loc, RankedTensorType::get(shape, elementType), buffer, offsets,
+      limits, dims, stepsAttr);
+  if (perQueryHead) {
+    SmallVector<ReassociationIndices> rows = {{0, 1}, {2}};
+    value = tensor::CollapseShapeOp::create(builder, loc, value, rows);
+  }
+  return {widen(builder, loc, value, type), Spread::Matrix};
+}
+
+static EntryReduction::Kind getKind(HeadReduction heads) {
+  switch (heads) {
+  case HeadReduction::None: // of one head
+  case HeadReduction::Sum:
+    return EntryReduction::Kind::Sum;
+  case HeadReduction::Mean:
+    return EntryReduction::Kind::Mean;
+  case HeadReduction::Max:
+    return EntryReduction::Kind::Max;
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
+                                         const Columns &columns) {
+  Source &source = *sources.find(op.getOperation())->second;
+  KeyTile keys = {.first = columns.first,
+                  .count = columns.count,
+                  .step = columns.step,
+                  .mayBeNegative = true};
+  ScoreTile scored = source.scorer.score(source.rows, keys, /*rawScale=*/false);
+  TileMath pairs(builder, loc, tile.getRows(), columns.count);
+  Tile scores = {scored.scores, Spread::Matrix};
+  Tile value = scores;
+  if (op.getKind() == ImportanceKind::Prob) {
+    Tile distance = pairs.apply<arith::SubFOp>(scores, source.lse);
+    value.value = math::ExpOp::create(builder, loc, distance.value);
+  } else if (op.getKind() == ImportanceKind::Activation) {
+    value.value = source.scorer.weigh(source.rows, scores.value, keys);
+  }
+  // A score of -inf is absent whatever the weight makes of it.
+  Tile present = pairs.apply<arith::AndIOp>(
+      {scored.visible, Spread::Matrix},
+      pairs.compare(arith::CmpFPredicate::UNE, scores, real(pairs, kAbsent)));
+  value = pairs.select(present, value, real(pairs, kAbsent));
+  if (isPerQueryHead(op.getResult()))
+    return value;
+  return reduceWithin(builder, loc, value, getKind(op.getHeads()), tile.tokens,
+                      tile.group);
+}
+
+static EntryReduction::Kind getKind(BlockMap map) {
+  switch (map) {
+  case BlockMap::Overlap:
+  case BlockMap::Sum:
+    return EntryReduction::Kind::Sum;
+  case BlockMap::Mean:
+    return EntryReduction::Kind::Mean;
+  case BlockMap::Max:
+    return EntryReduction::Kind::Max;
+  }
+  llvm_unreachable("unknown block map");
+}
+
+/// With r = n · block mod stride, entry (n · block - r) / stride + d behind the
+/// memory tokens covers [f, f + len) of block n's tokens, where
+/// f = firstStart + d · stride - r. All columns of a tile have the same r.
+Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
+  IndexMath m = program.math();
+  auto pooled = cast<PooledDimAttr>(getColumnDim(op.getImportance()));
+  int64_t stride = pooled.getStride(), len = pooled.getLen();
+  int64_t block = op.getBlock(), start = pooled.getFirstStart();
+  bool divides = block % stride == 0;
+  Value token = m.mul(columns.first, block);
+  Value entry = m.floorDiv(token, stride);
+  Value rest;
+  if (!divides)
+    rest = m.sub(token, m.mul(entry, stride));
+
+  TileMath math(builder, loc, getRows(op.getResult()), columns.count);
+  EntryReduction reduction(math, getKind(op.getMap()));
+  int64_t lowest = llvm::divideFloorSigned(-len - start, stride) + 1;
+  int64_t highest = llvm::divideFloorSigned(
+      block - 1 - start + (divides ? 0 : stride - 1), stride);
+  for (int64_t d = lowest; d <= highest; ++d) {
+    Columns entries = {m.add(entry, d + pooled.getMemory()), columns.count,
+                       columns.step * block / stride};
+    Tile value = evaluate(op.getImportance(), entries);
+    int64_t first = start + d * stride;
+    std::optional<Tile> factor;
+    if (divides) {
+      int64_t shared =
+          std::min(first + len, block) - std::max<int64_t>(first, 0);
+      factor = real(math, static_cast<double>(shared) / stride);
+    } else {
+      Value begin = m.sub(m.constant(first), rest);
+      Value shared = m.sub(m.min(m.add(begin, len), m.constant(block)),
+                           m.max(begin, m.constant(0)));
+      Tile meets = {m.less(m.constant(0), shared), Spread::Scalar};
+      value = math.select(meets, value, real(math, kAbsent));
+      Value integer = arith::IndexCastOp::create(builder, loc,
+                                                 builder.getI64Type(), shared);
+      Value number = arith::SIToFPOp::create(builder, loc,
+                                             builder.getF32Type(), integer);
+      factor = math.apply<arith::DivFOp>({number, Spread::Scalar},
+                                         real(math, stride));
+    }
+    if (pooled.getMemory() > 0) {
+      // Memory tokens belong to no block.
+      Tile indices = {
+          nsatile::IotaOp::create(
+              builder, loc,
+              RankedTensorType::get({columns.count}, builder.getIndexType()),
+              m.constant(0)),
+          Spread::Column};
+      indices = math.apply<arith::MulIOp>(
+          indices, {m.constant(entries.step), Spread::Scalar});
+      indices = math.apply<arith::AddIOp>(indices,
+                                          {entries.first, Spread::Scalar});
+      Tile isToken = math.compare(
+          arith::CmpIPredicate::sge, indices,
+          {m.constant(pooled.getMemory()), Spread::Scalar});
+      value = math.select(isToken, value, real(math, kAbsent));
+    }
+    if (op.getMap() != BlockMap::Overlap)
+      factor = std::nullopt;
+    reduction.add(value, factor);
+  }
+  return reduction.get();
+}
+
+Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns) {
+  SmallVector<Tile> operands;
+  for (Value input : op.getInputs()) {
+    auto row = rowOperands.find(input);
+    operands.push_back(row != rowOperands.end() ? row->second
+                                                : evaluate(input, columns));
+  }
+  TileMath math(builder, loc, getRows(op.getResult()), columns.count);
+  Tile value =
+      tileRegion(op.getBody(), operands, math, {program, tile.batchRow});
+  return {math.toMatrix(value), Spread::Matrix};
+}
+
+//===----------------------------------------------------------------------===//
+// Importances as results
+//===----------------------------------------------------------------------===//
+
+LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
+                                            const QueryShape &shape,
+                                            unsigned result,
+                                            nsatile::ScheduleAttr schedule) {
+  auto ret = cast<ReturnOp>(plan.getKernel().getBody().front().getTerminator());
+  Value tensor = ret.getResults()[result];
+  auto type = cast<NamedTensorType>(tensor.getType());
+  Value buffer = plan.getResultBuffer(result);
+  Value width = memref::DimOp::create(plan.getBuilder(), plan.getLoc(), buffer,
+                                      type.getRank() - 1);
+  ProgramBuilder program(plan, "importance", schedule);
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
+                                   shape.group, getProgramPlace(program));
+  ImportanceTiles tiles(program, tile, shape.keyHead, schedule);
+  if (failed(tiles.prepare(tensor)))
+    return failure();
+
+  IndexMath m = program.math();
+  // Single columns where neighbours don't stand alike to the pooled keys.
+  int64_t chunk =
+      ImportanceTiles::getPeriod(tensor) == 1 ? schedule.getKeys() : 1;
+  int64_t heads = tiles.getHeads(tensor);
+  Value end = program.import(width), target = program.import(buffer);
+  auto body = [&](OpBuilder &, Location, Value first, ValueRange) {
+    Value value = tiles.evaluate(tensor, {first, chunk}).value;
+    value = narrow(builder, loc, value,
+                   cast<MemRefType>(buffer.getType()).getElementType());
+    value = tensor::ExpandShapeOp::create(
+        builder, loc,
+        cast<RankedTensorType>(value.getType())
+            .clone({tile.tokens, heads, chunk}),
+        value, SmallVector<ReassociationIndices>{{0, 1}, {2}});
+    SmallVector<Value> offsets;
+    if (tile.dims.batch)
+      offsets.push_back(tile.batchRow);
+    int64_t token = offsets.size();
+    offsets.append({m.add(tile.rowStart, tile.firstToken),
+                    m.mul(tile.keyHead, heads), first});
+    SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
+                                 program.getSize(type.getDims().end()[-2]),
+                                 end};
+    nsatile::StoreOp::create(builder, loc, value, target, offsets, limits,
+                             SmallVector<int64_t>{token, token + 1, token + 2});
+    scf::YieldOp::create(builder, loc);
+  };
+  scf::ForOp::create(builder, loc, m.constant(0), end, m.constant(chunk),
+                     ValueRange(), body);
+  launchQueryProgram(program, shape, schedule.getTokens());
+  return success();
+}

@@ -1,0 +1,106 @@
+//===- Importance.h - Importances of one query tile -------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_IMPORTANCE_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_IMPORTANCE_H
+
+#include "AttendTiles.h"
+#include "Evaluator.h"
+#include <memory>
+
+namespace nsacc {
+
+/// Entries first, first + step, … of an importance's last dimension.
+struct Columns {
+  mlir::Value first;
+  int64_t count;
+  int64_t step = 1;
+};
+
+/// Tiles of importances over pooled keys or blocks: a row for each token, or for
+/// each token and query head, whichever the tensor has. -inf where absent.
+class ImportanceTiles {
+public:
+  ImportanceTiles(ProgramBuilder &program, const QueryTile &tile,
+                  mlir::Attribute keyHeadDim, nsatile::ScheduleAttr schedule);
+
+  /// Computes what all columns of `tensor` need, at the insertion point.
+  mlir::LogicalResult prepare(mlir::Value tensor);
+  /// Steps of columns have to be a multiple of this.
+  static int64_t getPeriod(mlir::Value tensor);
+
+  Tile evaluate(mlir::Value tensor, const Columns &columns);
+  /// Behind the last entry that may be present for any row.
+  mlir::Value getEnd(mlir::Value tensor);
+  /// The number of entries of the batch row.
+  mlir::Value getNumColumns(mlir::Attribute dim);
+
+  bool isPerQueryHead(mlir::Value tensor);
+  /// Query heads of a key head that have entries of their own.
+  int64_t getHeads(mlir::Value tensor) {
+    return isPerQueryHead(tensor) ? tile.group : 1;
+  }
+  int64_t getRows(mlir::Value tensor) { return tile.tokens * getHeads(tensor); }
+
+private:
+  struct Source {
+    Source(ProgramBuilder &program, const QueryTile &tile, nsa::ImportanceOp op,
+           nsatile::ScheduleAttr schedule)
+        : scorer(program, tile,
+                 mlir::cast<nsa::ScoringOpInterface>(op.getOperation()),
+                 schedule),
+          rows(scorer.getAllRows()) {}
+    Scorer scorer;
+    QueryRows rows;
+    Tile lse;
+  };
+
+  mlir::LogicalResult prepareMap(nsa::MapOp op);
+  Tile evaluateImportance(nsa::ImportanceOp op, const Columns &columns);
+  Tile evaluateBlocks(nsa::BlocksOp op, const Columns &columns);
+  Tile evaluateMap(nsa::MapOp op, const Columns &columns);
+  Tile load(mlir::Value tensor, const Columns &columns);
+
+  ProgramBuilder &program;
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  const QueryTile &tile;
+  QueryTile keyHeadTile;
+  nsatile::ScheduleAttr schedule;
+  Evaluator evaluator, keyHeadEvaluator;
+  llvm::DenseMap<mlir::Operation *, std::unique_ptr<Source>> sources;
+  llvm::DenseMap<mlir::Value, Tile> rowOperands;
+};
+
+/// Reduces entries while they come. Absent ones (-inf) don't count; the result
+/// is absent where all were.
+class EntryReduction {
+public:
+  enum class Kind { Sum, Mean, Max };
+  EntryReduction(TileMath &math, Kind kind);
+  /// Goes on from values that a loop carries.
+  EntryReduction(TileMath &math, Kind kind, mlir::ValueRange carried)
+      : math(math), kind(kind), value{carried[0], Spread::Matrix},
+        count{carried[1], Spread::Matrix} {}
+
+  /// `factor`, if given, scales entries that are present.
+  void add(Tile entry, std::optional<Tile> factor = std::nullopt);
+  /// The same for tensor<A·N·B>, whose N are reduced: see reduceWithin.
+  void addWithin(Tile entries, int64_t outer, int64_t count);
+  llvm::SmallVector<mlir::Value> getCarried() {
+    return {math.toMatrix(value), math.toMatrix(count)};
+  }
+  Tile get();
+
+private:
+  TileMath &math;
+  Kind kind;
+  Tile value, count;
+};
+
+/// Of rows a · N · b the N between a (`outer` of them) and b reduced to one.
+Tile reduceWithin(mlir::OpBuilder &builder, mlir::Location loc, Tile entries,
+                  EntryReduction::Kind kind, int64_t outer, int64_t count);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_IMPORTANCE_H
