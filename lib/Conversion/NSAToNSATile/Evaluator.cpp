@@ -111,8 +111,7 @@ Evaluator::Shares Evaluator::computeShares(TileMath &math,
       math.constant(Spread::Row, -std::numeric_limits<double>::infinity()),
       Spread::Row};
   Tile zero = {math.constant(Spread::Row, 0.0), Spread::Row};
-  Tile isHidden =
-      math.compare(arith::CmpFPredicate::OEQ, greatest, hidden);
+  Tile isHidden = math.compare(arith::CmpFPredicate::OEQ, greatest, hidden);
   Tile base = math.select(isHidden, zero, greatest);
   Shares shares;
   shares.total = zero;
@@ -120,7 +119,8 @@ Evaluator::Shares Evaluator::computeShares(TileMath &math,
     Tile distance = math.apply<arith::SubFOp>(lse, base);
     shares.shares.push_back(
         {math::ExpOp::create(builder, loc, distance.value), Spread::Row});
-    shares.total = math.apply<arith::AddFOp>(shares.total, shares.shares.back());
+    shares.total =
+        math.apply<arith::AddFOp>(shares.total, shares.shares.back());
   }
   Tile logarithm = {math::LogOp::create(builder, loc, shares.total.value),
                     Spread::Row};
@@ -153,8 +153,7 @@ LogicalResult Evaluator::computeMerge(MergeOp op) {
   for (auto [output, share] : llvm::zip_equal(outputs, shares.shares))
     sum = math.apply<arith::AddFOp>(sum,
                                     math.apply<arith::MulFOp>(output, share));
-  Tile isEmpty =
-      math.compare(arith::CmpFPredicate::OEQ, shares.total, zero);
+  Tile isEmpty = math.compare(arith::CmpFPredicate::OEQ, shares.total, zero);
   Tile divisor = math.select(isEmpty, one, shares.total);
   tiles[op.getOutput()] = math.apply<arith::DivFOp>(sum, divisor);
   tiles[op.getLse()] = shares.lse;

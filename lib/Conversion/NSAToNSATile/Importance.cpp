@@ -93,8 +93,8 @@ void EntryReduction::addWithin(Tile entries, int64_t outer, int64_t n) {
       wide.compare(arith::CmpFPredicate::UNE, entries, real(wide, kAbsent));
   Tile terms = wide.select(present, entries, real(wide, getStart(kind)));
   Tile ones = wide.select(present, real(wide, 1.0), real(wide, 0.0));
-  count = math.apply<arith::AddFOp>(count,
-                                    reduce(ones, nsatile::ReduceKind::Sum));
+  count =
+      math.apply<arith::AddFOp>(count, reduce(ones, nsatile::ReduceKind::Sum));
   if (kind == Kind::Max)
     value = math.apply<arith::MaximumFOp>(
         value, reduce(terms, nsatile::ReduceKind::Max));
@@ -215,8 +215,7 @@ Value ImportanceTiles::getNumColumns(Attribute dim) {
   if (auto blocks = dyn_cast<BlocksDimAttr>(dim)) {
     bool ragged =
         static_cast<bool>(program.getPlan().getOffsetsInput(blocks.getBase()));
-    auto tokens =
-        NamedDimAttr::get(dim.getContext(), blocks.getBase(), ragged);
+    auto tokens = NamedDimAttr::get(dim.getContext(), blocks.getBase(), ragged);
     return program.math().ceilDiv(program.getRow(tokens, tile.batchRow).size,
                                   blocks.getBlock());
   }
@@ -267,10 +266,9 @@ Tile ImportanceTiles::load(Value tensor, const Columns &columns) {
   if (tile.dims.batch)
     offsets.push_back(tile.batchRow);
   int64_t token = offsets.size();
-  offsets.append(
-      {m.add(tile.rowStart, tile.firstToken),
-       perQueryHead ? m.mul(tile.keyHead, tile.group) : tile.keyHead,
-       columns.first});
+  offsets.append({m.add(tile.rowStart, tile.firstToken),
+                  perQueryHead ? m.mul(tile.keyHead, tile.group) : tile.keyHead,
+                  columns.first});
   SmallVector<int64_t> dims = {token, token + 2}, steps = {1, columns.step},
                        shape = {tile.tokens, columns.count};
   SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
@@ -388,8 +386,8 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
       value = math.select(meets, value, real(math, kAbsent));
       Value integer = arith::IndexCastOp::create(builder, loc,
                                                  builder.getI64Type(), shared);
-      Value number = arith::SIToFPOp::create(builder, loc,
-                                             builder.getF32Type(), integer);
+      Value number =
+          arith::SIToFPOp::create(builder, loc, builder.getF32Type(), integer);
       factor = math.apply<arith::DivFOp>({number, Spread::Scalar},
                                          real(math, stride));
     }
@@ -403,11 +401,11 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
           Spread::Column};
       indices = math.apply<arith::MulIOp>(
           indices, {m.constant(entries.step), Spread::Scalar});
-      indices = math.apply<arith::AddIOp>(indices,
-                                          {entries.first, Spread::Scalar});
-      Tile isToken = math.compare(
-          arith::CmpIPredicate::sge, indices,
-          {m.constant(pooled.getMemory()), Spread::Scalar});
+      indices =
+          math.apply<arith::AddIOp>(indices, {entries.first, Spread::Scalar});
+      Tile isToken =
+          math.compare(arith::CmpIPredicate::sge, indices,
+                       {m.constant(pooled.getMemory()), Spread::Scalar});
       value = math.select(isToken, value, real(math, kAbsent));
     }
     if (op.getMap() != BlockMap::Overlap)

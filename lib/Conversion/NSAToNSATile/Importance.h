@@ -16,8 +16,8 @@ struct Columns {
   int64_t step = 1;
 };
 
-/// Tiles of importances over pooled keys or blocks: a row for each token, or for
-/// each token and query head, whichever the tensor has. -inf where absent.
+/// Tiles of importances over pooled keys or blocks: a row for each token, or
+/// for each token and query head, whichever the tensor has. -inf where absent.
 class ImportanceTiles {
 public:
   ImportanceTiles(ProgramBuilder &program, const QueryTile &tile,

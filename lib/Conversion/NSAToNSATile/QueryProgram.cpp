@@ -114,8 +114,7 @@ LogicalResult nsacc::buildQueryProgram(PlanBuilder &plan,
 }
 
 LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,
-                                    Value lse,
-                                    nsatile::ScheduleAttr schedule) {
+                                    Value lse, nsatile::ScheduleAttr schedule) {
   ProgramBuilder program(plan, "lse", schedule);
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
                                    shape.group, getProgramPlace(program));

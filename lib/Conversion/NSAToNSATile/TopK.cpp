@@ -17,7 +17,12 @@ static constexpr double kAbsent = -std::numeric_limits<double>::infinity();
 static constexpr int64_t kIndexBits = 29;
 static constexpr int64_t kIndexMask = (int64_t{1} << kIndexBits) - 1;
 static constexpr int64_t kClassShift = kIndexBits + 32;
-enum SortClass : int64_t { kAbsentClass = 0, kNaN = 1, kNumber = 2, kForced = 3 };
+enum SortClass : int64_t {
+  kAbsentClass = 0,
+  kNaN = 1,
+  kNumber = 2,
+  kForced = 3
+};
 
 namespace {
 
@@ -99,8 +104,8 @@ static NamedDimAttr getTokenDim(ProgramBuilder &program, SelectionType type) {
   return NamedDimAttr::get(type.getContext(), type.getOf(), ragged);
 }
 
-/// Positions of a batch row's tokens count from `shift`, and rows that share are
-/// neighbours by position: tiles start at a multiple of what shares.
+/// Positions of a batch row's tokens count from `shift`, and rows that share
+/// are neighbours by position: tiles start at a multiple of what shares.
 static QueryPlace getAlignedPlace(ProgramBuilder &program,
                                   const QueryShape &shape, SelectionType type,
                                   int64_t shareTokens) {
@@ -108,9 +113,9 @@ static QueryPlace getAlignedPlace(ProgramBuilder &program,
   QueryPlace place = getProgramPlace(program);
   if (shareTokens == 1)
     return place;
-  Value shift = m.sub(
-      program.getRow(getTokenDim(program, type), place.batchRow).size,
-      program.getRow(shape.dims.token, place.batchRow).size);
+  Value shift =
+      m.sub(program.getRow(getTokenDim(program, type), place.batchRow).size,
+            program.getRow(shape.dims.token, place.batchRow).size);
   place.origin =
       m.sub(m.mul(m.floorDiv(shift, shareTokens), shareTokens), shift);
   return place;
@@ -127,8 +132,7 @@ Selecting::Selecting(ProgramBuilder &program, const QueryShape &shape,
       tiles(program, tile, shape.keyHead, schedule), chunk(schedule.getKeys()),
       math(builder, loc, sharing.getUnits(), chunk) {
   IndexMath m = program.math();
-  Value tokens =
-      program.getRow(getTokenDim(program, type), tile.batchRow).size;
+  Value tokens = program.getRow(getTokenDim(program, type), tile.batchRow).size;
   shift = m.sub(tokens, tile.numTokens);
   numBlocks = m.ceilDiv(tokens, type.getBlock());
   speaker = getSpeaker();
@@ -154,9 +158,9 @@ Selecting::Speaker Selecting::getSpeaker() {
     head = math.apply<arith::RemUIOp>(unit, heads);
   }
   auto scale = [&](Tile tile, int64_t factor) {
-    return factor == 1 ? tile
-                       : math.apply<arith::MulIOp>(tile,
-                                                   index(m.constant(factor)));
+    return factor == 1
+               ? tile
+               : math.apply<arith::MulIOp>(tile, index(m.constant(factor)));
   };
   Tile token = math.apply<arith::AddIOp>(scale(group, sharing.shareTokens),
                                          index(tile.firstToken));
@@ -167,8 +171,8 @@ Selecting::Speaker Selecting::getSpeaker() {
     } else {
       token = math.apply<arith::AddIOp>(
           token, index(m.constant(sharing.shareTokens - 1)));
-      token = math.apply<arith::MinSIOp>(token,
-                                         index(m.add(tile.numTokens, -1)));
+      token =
+          math.apply<arith::MinSIOp>(token, index(m.add(tile.numTokens, -1)));
     }
   }
   int64_t member = op.getShareHeadsBy() == ShareBy::Last
@@ -223,14 +227,14 @@ Tile Selecting::reduceTokens(const QueryTile &from, Tile scores,
     Tile place = all.apply<arith::RemUIOp>(
         all.apply<arith::SubIOp>(token, index(from.firstToken)),
         index(m.constant(sharing.shareTokens)));
-    Tile atEdge = all.compare(
-        arith::CmpIPredicate::eq, place,
-        index(m.constant(isFirst ? 0 : sharing.shareTokens - 1)));
+    Tile atEdge =
+        all.compare(arith::CmpIPredicate::eq, place,
+                    index(m.constant(isFirst ? 0 : sharing.shareTokens - 1)));
     // The edge of a group that the batch row's end cuts.
     Tile atEnd = compare(arith::CmpIPredicate::eq,
                          isFirst ? m.constant(0) : m.add(from.numTokens, -1));
-    exists = all.apply<arith::AndIOp>(
-        exists, all.apply<arith::OrIOp>(atEdge, atEnd));
+    exists = all.apply<arith::AndIOp>(exists,
+                                      all.apply<arith::OrIOp>(atEdge, atEnd));
   }
   scores = all.select(exists, scores, real(kAbsent));
   return reduceWithin(builder, loc, scores, getKind(op.getShareTokensBy()),
@@ -249,8 +253,8 @@ Tile Selecting::keepHead(Tile scores, int64_t head, int64_t count) {
               Spread::Row};
   Tile member =
       all.apply<arith::RemUIOp>(row, index(m.constant(sharing.shareHeads)));
-  Tile kept = all.compare(arith::CmpIPredicate::eq, member,
-                          index(m.constant(head)));
+  Tile kept =
+      all.compare(arith::CmpIPredicate::eq, member, index(m.constant(head)));
   return all.select(kept, scores, real(kAbsent));
 }
 
@@ -287,9 +291,9 @@ Tile Selecting::getScores(const Columns &columns) {
         // What it needs was checked with the first one's.
         (void)others.prepare(importance());
         EntryReduction reduction(math, getKind(by), carried);
-        reduceHeads(reduction,
-                    reduceTokens(other, others.evaluate(importance(), columns),
-                                 count));
+        reduceHeads(
+            reduction,
+            reduceTokens(other, others.evaluate(importance(), columns), count));
         scf::YieldOp::create(builder, loc, reduction.getCarried());
       });
   return EntryReduction(math, getKind(by), loop.getResults()).get();
@@ -339,8 +343,7 @@ Tile Selecting::getKeys(const Columns &columns) {
       math.select(negative, turned, bits), i64Type);
   ordered = math.apply<arith::AddIOp>(ordered, i64(int64_t{1} << 31));
   Tile isNaN = math.compare(arith::CmpFPredicate::UNO, score, score);
-  Tile isAbsent =
-      math.compare(arith::CmpFPredicate::OEQ, score, real(kAbsent));
+  Tile isAbsent = math.compare(arith::CmpFPredicate::OEQ, score, real(kAbsent));
 
   auto makeKey = [&](int64_t sortClass, Tile value) {
     Tile shifted = math.apply<arith::ShLIOp>(value, i64(kIndexBits));
@@ -521,8 +524,7 @@ void Selecting::storeShared(Value indices) {
                               builder.getI32Type()),
         lists, ArrayRef<int64_t>{1});
     SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
-    repeated =
-        tensor::CollapseShapeOp::create(builder, loc, repeated, groups);
+    repeated = tensor::CollapseShapeOp::create(builder, loc, repeated, groups);
     loopOver(m.constant(0), m.constant(sharing.keyHeads), [&](Value member) {
       SmallVector<Value> offsets;
       if (tile.dims.batch)
@@ -583,14 +585,12 @@ static FailureOr<Sharing> getSharing(PlanBuilder &plan, const QueryShape &shape,
   int64_t share = op.getShareHeads();
   int64_t heads = *plan.getStaticSize(head);
   if (heads % share != 0)
-    return op.emitError("share heads ")
-           << share << " doesn't divide the " << heads
-           << " heads of the importance";
+    return op.emitError("share heads ") << share << " doesn't divide the "
+                                        << heads << " heads of the importance";
   if (share % sharing.heads != 0 && sharing.heads % share != 0) {
-    InFlightDiagnostic error =
-        op.emitError("a selection that ")
-        << share << " query heads share of groups of " << sharing.heads
-        << " isn't compiled yet";
+    InFlightDiagnostic error = op.emitError("a selection that ")
+                               << share << " query heads share of groups of "
+                               << sharing.heads << " isn't compiled yet";
     error.attachNote() << "run the program with --target oracle";
     return error;
   }
