@@ -20,6 +20,8 @@ struct Attention {
   Scoring scoring;
   const TensorValue *value;
   int64_t valueDepth;
+  /// The values' element type, for results of eager arithmetic.
+  std::optional<DType> valueType;
   Clause normalize, sink;
 };
 
@@ -49,7 +51,7 @@ private:
 } // namespace
 
 /// log Σ exp x. NaN if any is NaN; else +inf if any is.
-static double logSumExp(ArrayRef<double> values) {
+static double logSumExp(ArrayRef<double> values, Rounding round) {
   double most = absent;
   for (double x : values) {
     if (std::isnan(x))
@@ -60,8 +62,8 @@ static double logSumExp(ArrayRef<double> values) {
     return most;
   double sum = 0;
   for (double x : values)
-    sum += std::exp(x - most);
-  return most + std::log(sum);
+    sum = round(sum + round(std::exp(round(x - most))));
+  return round(most + round(std::log(sum)));
 }
 
 /// Leaves p_j = exp(s_j - lse) in `weights`; returns lse.
@@ -75,10 +77,11 @@ llvm::Expected<double> AttendRow::runSoftmax(const Position &position) {
       return logit;
     weights.push_back(*logit);
   }
-  double lse = logSumExp(weights);
+  Rounding round = attention.scoring.rounding;
+  double lse = logSumExp(weights, round);
   weights.resize(scores.size());
   for (double &weight : weights)
-    weight = std::exp(weight - lse);
+    weight = round(std::exp(round(weight - lse)));
   return lse;
 }
 
@@ -92,14 +95,14 @@ llvm::Error AttendRow::runWeighted(const Position &position,
     return llvm::Error::success();
   double sum = 0;
   for (double weight : weights)
-    sum += weight;
+    sum = attention.scoring.rounding(sum + weight);
   normalize.setPosition(position);
   llvm::Expected<double> divisor =
       normalize.runNormalize(sum, scorer.getNumVisible());
   if (!divisor)
     return divisor.takeError();
   for (double &x : out)
-    x /= *divisor;
+    x = attention.scoring.rounding(x / *divisor);
   return llvm::Error::success();
 }
 
@@ -111,11 +114,18 @@ void AttendRow::addValues(const Position &position,
   int64_t first = scoring.keyRows.getStart(position.b);
   int64_t head = scoring.getKeyHead(position.h);
   double *sums = out.data();
+  Rounding round = scoring.rounding;
   for (auto [j, weight] : llvm::zip_equal(scorer.getKeys(), weights)) {
     const double *value = attention.value->reals.data() +
                           ((first + j) * scoring.keyHeads + head) * depth;
+    if (!round) {
+      for (int64_t d = 0; d < depth; ++d)
+        sums[d] += weight * value[d];
+      continue;
+    }
+    double factor = round.toOperand(weight, attention.valueType);
     for (int64_t d = 0; d < depth; ++d)
-      sums[d] += weight * value[d];
+      sums[d] = round(sums[d] + round(factor * value[d]));
   }
 }
 
@@ -142,6 +152,13 @@ llvm::Error AttendRow::run(int64_t row) {
   return llvm::Error::success();
 }
 
+static std::optional<DType> getSmallType(Type type) {
+  Type element = cast<nsa::NamedTensorType>(type).getElementType();
+  if (element.isBF16())
+    return DType::BF16;
+  return element.isF16() ? std::optional(DType::F16) : std::nullopt;
+}
+
 llvm::Expected<AttendResult>
 nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
   llvm::Expected<Scoring> scoring = Scoring::create(op, context);
@@ -166,6 +183,7 @@ nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
   Attention attention{.scoring = std::move(*scoring),
                       .value = &context.getTensor(op.getValue()),
                       .valueDepth = shape.back(),
+                      .valueType = getSmallType(op.getValue().getType()),
                       .normalize = std::move(*normalize),
                       .sink = std::move(*sink)};
   auto makeWorker = [&]() -> RowWorker {
@@ -191,18 +209,19 @@ nsacc::interpreter::evaluateMerge(nsa::MergeOp op, const Context &context) {
   result.output = TensorValue::makeReal(outputs.front()->shape);
   result.lse = TensorValue::makeReal(lses.front()->shape);
   int64_t depth = result.output.shape.back();
+  Rounding round = context.rounding;
   for (size_t row = 0, e = result.lse.reals.size(); row != e; ++row) {
     SmallVector<double> branches = llvm::map_to_vector(
         lses, [&](const TensorValue *lse) { return lse->reals[row]; });
-    double lse = logSumExp(branches);
+    double lse = logSumExp(branches, round);
     result.lse.reals[row] = lse;
     double *out = result.output.reals.data() + row * depth;
     for (auto [branch, output] : llvm::zip_equal(branches, outputs)) {
       if (branch == absent)
         continue;
-      double weight = std::exp(branch - lse);
+      double weight = round(std::exp(round(branch - lse)));
       for (int64_t d = 0; d < depth; ++d)
-        out[d] += weight * output->reals[row * depth + d];
+        out[d] = round(out[d] + round(weight * output->reals[row * depth + d]));
     }
   }
   return result;

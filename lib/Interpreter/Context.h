@@ -4,6 +4,7 @@
 #define NSACC_LIB_INTERPRETER_CONTEXT_H
 
 #include "Environment.h"
+#include "Rounding.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -12,6 +13,7 @@ namespace nsacc::interpreter {
 struct Context {
   Environment environment;
   unsigned threads = 1;
+  Rounding rounding{};
   llvm::DenseMap<mlir::Value, std::shared_ptr<const TensorValue>> tensors{};
   llvm::DenseMap<mlir::Value, std::shared_ptr<const SelectionValue>>
       selections{};

@@ -58,7 +58,8 @@ llvm::Error ImportanceRow::runHead(int64_t row, const Position &position) {
     double rowLse = lse->reals[row * scoring.queryHeads + position.h];
     values.clear();
     for (double score : scores)
-      values.push_back(std::exp(score - rowLse));
+      values.push_back(
+          scoring.rounding(std::exp(scoring.rounding(score - rowLse))));
     return llvm::Error::success();
   }
   }
@@ -85,7 +86,8 @@ llvm::Error ImportanceRow::run(int64_t row) {
   int64_t group = scoring.queryHeads / numHeads;
   Position position = scoring.getPosition(row);
   for (int64_t head = 0; head < numHeads; ++head) {
-    std::vector<Reduction> entries(width, Reduction(getReduce(heads)));
+    std::vector<Reduction> entries(
+        width, Reduction(getReduce(heads), scoring.rounding));
     for (int64_t member = 0; member < group; ++member) {
       position.h = head * group + member;
       if (llvm::Error error = runHead(row, position))
@@ -150,13 +152,14 @@ static Reduce getReduce(nsa::BlockMap map) {
 }
 
 /// Block `n` holds the tokens [n·block, (n+1)·block).
-static void mapRowToBlocks(nsa::BlocksOp op, Attribute dim,
+static void mapRowToBlocks(nsa::BlocksOp op, Attribute dim, Rounding rounding,
                            ArrayRef<double> entries,
                            MutableArrayRef<double> blocks) {
   int64_t block = op.getBlock();
   auto pooled = dyn_cast<nsa::PooledDimAttr>(dim);
   double stride = pooled ? pooled.getStride() : 1;
-  std::vector<Reduction> sums(blocks.size(), Reduction(getReduce(op.getMap())));
+  std::vector<Reduction> sums(blocks.size(),
+                              Reduction(getReduce(op.getMap()), rounding));
   for (auto [entry, value] : llvm::enumerate(entries)) {
     Extent extent = getExtent(dim, entry);
     int64_t first = std::max<int64_t>(extent.start, 0) / block;
@@ -193,7 +196,8 @@ nsacc::interpreter::evaluateBlocks(nsa::BlocksOp op, const Context &context) {
     int64_t blocks = environment.getEntries(to, b);
     for (int64_t line = row * heads; line < (row + 1) * heads; ++line)
       mapRowToBlocks(
-          op, from, ArrayRef(importance.reals).slice(line * width, entries),
+          op, from, context.rounding,
+          ArrayRef(importance.reals).slice(line * width, entries),
           MutableArrayRef(result.reals).slice(line * newWidth, blocks));
     return llvm::Error::success();
   };

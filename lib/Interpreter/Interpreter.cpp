@@ -2,6 +2,7 @@
 
 #include "nsacc/Interpreter/Interpreter.h"
 #include "Evaluate.h"
+#include "Traced.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Threading.h"
@@ -22,6 +23,7 @@ public:
   void setInputs(nsa::KernelOp kernel, ArrayRef<Tensor> inputs);
   llvm::Error run(Operation &op);
   std::vector<Tensor> getResults(nsa::KernelOp kernel);
+  Context takeContext() { return std::move(context); }
 
 private:
   void set(Value value, TensorValue tensor);
@@ -183,28 +185,39 @@ std::vector<Tensor> Interpreter::getResults(nsa::KernelOp kernel) {
   return results;
 }
 
-static llvm::Expected<std::vector<Tensor>> runInMemory(nsa::KernelOp kernel,
-                                                       ArrayRef<Tensor> inputs,
-                                                       const Options &options) {
+static llvm::Expected<TracedRun> runInMemory(nsa::KernelOp kernel,
+                                             ArrayRef<Tensor> inputs,
+                                             const Options &options) {
   llvm::Expected<Environment> environment = Environment::create(kernel, inputs);
   if (!environment)
     return environment.takeError();
   unsigned threads = options.threads;
   if (threads == 0)
     threads = llvm::hardware_concurrency().compute_thread_count();
-  Interpreter interpreter(
-      Context{.environment = std::move(*environment), .threads = threads},
-      options);
+  Interpreter interpreter(Context{.environment = std::move(*environment),
+                                  .threads = threads,
+                                  .rounding = Rounding(options.eagerSeed)},
+                          options);
   interpreter.setInputs(kernel, inputs);
   for (Operation &op : kernel.getBody().front())
     if (llvm::Error error = interpreter.run(op))
       return std::move(error);
-  return interpreter.getResults(kernel);
+  std::vector<Tensor> results = interpreter.getResults(kernel);
+  return TracedRun{std::move(results), interpreter.takeContext()};
 }
 
 llvm::Expected<std::vector<Tensor>>
 nsacc::interpreter::run(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
                         const Options &options) {
+  llvm::Expected<TracedRun> traced = runTraced(kernel, inputs, options);
+  if (!traced)
+    return traced.takeError();
+  return std::move(traced->results);
+}
+
+llvm::Expected<TracedRun>
+nsacc::interpreter::runTraced(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
+                              const Options &options) {
   try {
     return runInMemory(kernel, inputs, options);
   } catch (const std::bad_alloc &) {

@@ -21,6 +21,7 @@ struct Pool {
   const TensorValue *input, *weights;
   RowOffsets tokenRows, pooledRows;
   int64_t heads, depth;
+  Rounding rounding{};
 
   void run(int64_t row, MutableArrayRef<double> out) const;
 
@@ -52,8 +53,8 @@ double Pool::pool(ArrayRef<double> column, int64_t head,
   case nsa::PoolKind::Mean: {
     double sum = 0;
     for (double x : column)
-      sum += x;
-    return sum / (zeros ? dim.getLen() : column.size());
+      sum = rounding(sum + x);
+    return rounding(sum / (zeros ? dim.getLen() : column.size()));
   }
   case nsa::PoolKind::Max: {
     double most = zeros ? 0 : column.front();
@@ -64,7 +65,7 @@ double Pool::pool(ArrayRef<double> column, int64_t head,
   case nsa::PoolKind::Weighted: {
     double sum = 0;
     for (auto [index, x] : llvm::enumerate(column))
-      sum += getWeight(head, firstOffset + index) * x;
+      sum = rounding(sum + rounding(getWeight(head, firstOffset + index) * x));
     return sum;
   }
   }
@@ -104,7 +105,8 @@ nsacc::interpreter::evaluatePool(nsa::PoolOp op, const Context &context) {
       .tokenRows = environment.getRows(inputType.getDims()),
       .pooledRows = environment.getRows(type.getDims()),
       .heads = result.shape.end()[-2],
-      .depth = result.shape.back()};
+      .depth = result.shape.back(),
+      .rounding = context.rounding};
 
   int64_t inner = pool.heads * pool.depth;
   auto runRow = [&](int64_t row) {

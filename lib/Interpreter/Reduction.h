@@ -3,6 +3,7 @@
 #ifndef NSACC_LIB_INTERPRETER_REDUCTION_H
 #define NSACC_LIB_INTERPRETER_REDUCTION_H
 
+#include "Rounding.h"
 #include "Values.h"
 #include <cmath>
 
@@ -13,16 +14,17 @@ enum class Reduce { Sum, Mean, Max };
 /// Reduces present entries; absent if there is none. NaN if any entry is NaN.
 class Reduction {
 public:
-  explicit Reduction(Reduce kind) : kind(kind) {}
+  explicit Reduction(Reduce kind, Rounding rounding = {})
+      : kind(kind), rounding(rounding) {}
 
   void add(double entry, double factor = 1) {
     if (entry == absent)
       return;
-    double x = entry * factor;
+    double x = rounding(entry * factor);
     if (count++ == 0)
       value = x;
     else if (kind != Reduce::Max)
-      value += x;
+      value = rounding(value + x);
     else if (!std::isnan(value) && !(x <= value))
       value = x;
   }
@@ -30,11 +32,12 @@ public:
   double get() const {
     if (count == 0)
       return absent;
-    return kind == Reduce::Mean ? value / count : value;
+    return kind == Reduce::Mean ? rounding(value / count) : value;
   }
 
 private:
   Reduce kind;
+  Rounding rounding;
   int64_t count = 0;
   double value = 0;
 };

@@ -94,6 +94,14 @@ llvm::Error ScalarCompiler::lower(Operation *op) {
     return function.takeError();
 
   step.run = std::move(*function);
+  if (context.rounding && program.registerIsReal[*result])
+    step.run = [run = std::move(step.run), result = *result,
+                rounding = context.rounding](Frame &frame) {
+      run(frame);
+      double *values = frame.getRegister<double>(result);
+      for (size_t lane = 0, e = frame.getLanes(); lane != e; ++lane)
+        values[lane] = rounding(values[lane]);
+    };
   step.result = *result;
   step.needs = getNeeds(op);
   if (isa<arith::ConstantOp>(op)) {

@@ -82,6 +82,7 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
                   .depth = depth,
                   .tokens = std::move(tokens),
                   .scale = std::move(*scale),
+                  .rounding = context.rounding,
                   .mask = std::move(*mask),
                   .score = std::move(*score),
                   .weight = std::move(*weight)};
@@ -156,6 +157,14 @@ static double dot(const double *x, const double *y, int64_t size) {
          ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
+static double dotRounded(const double *x, const double *y, int64_t size,
+                         Rounding round) {
+  double sum = 0;
+  for (int64_t index = 0; index < size; ++index)
+    sum = round(sum + round(x[index] * y[index]));
+  return sum;
+}
+
 /// s = scale · q·k
 void RowScorer::findScores(int64_t row, const Position &position) {
   scores.resize(visible.size());
@@ -170,8 +179,12 @@ void RowScorer::findScores(int64_t row, const Position &position) {
        scoring.getKeyHead(position.h)) *
           depth;
   double scale = scoring.scale[position.b];
-  for (auto [s, j] : llvm::zip_equal(scores, visible))
-    s = scale * dot(query, keyRow + j * scoring.keyHeads * depth, depth);
+  Rounding round = scoring.rounding;
+  for (auto [s, j] : llvm::zip_equal(scores, visible)) {
+    const double *key = keyRow + j * scoring.keyHeads * depth;
+    s = round ? round(round(scale) * dotRounded(query, key, depth, round))
+              : scale * dot(query, key, depth);
+  }
 }
 
 llvm::Error RowScorer::run(int64_t row, const Position &position) {

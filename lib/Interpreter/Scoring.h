@@ -27,6 +27,7 @@ struct Scoring {
   /// By batch entry: tokens behind the keys, and the factor of q·k.
   std::vector<int64_t> tokens;
   std::vector<double> scale;
+  Rounding rounding{};
   /// Blocks that the rows may see, if any.
   const SelectionValue *selection = nullptr;
   int64_t block = 0;

@@ -23,6 +23,7 @@ struct TopK {
   nsa::TopKOp op;
   const TensorValue *importance;
   const TensorValue *count;
+  Rounding rounding;
   RowOffsets rows;
   int64_t heads;
   /// By batch entry.
@@ -115,7 +116,7 @@ void TopKRow::reduceRows(const RowGroup &group, int64_t head) {
   // Entries behind the last block stand for no tokens.
   int64_t entries = std::min(topk.entries[group.b], topk.blocks[group.b]);
   for (int64_t entry = 0; entry < entries; ++entry) {
-    Reduction reduction(getReduce(by));
+    Reduction reduction(getReduce(by), topk.rounding);
     for (int64_t row = begin; row < end; ++row)
       reduction.add(
           topk.importance->reals[(row * topk.heads + head) * width + entry]);
@@ -128,7 +129,7 @@ void TopKRow::reduceHeads(const RowGroup &group, int64_t firstHead) {
   nsa::ShareBy by = op.getShareHeadsBy();
   auto [begin, end] = getMembers(by, firstHead, firstHead + op.getShareHeads());
   std::vector<Reduction> reductions(topk.blocks[group.b],
-                                    Reduction(getReduce(by)));
+                                    Reduction(getReduce(by), topk.rounding));
   for (int64_t head = begin; head < end; ++head) {
     reduceRows(group, head);
     for (auto [entry, score] : llvm::enumerate(headScores))
@@ -271,6 +272,7 @@ nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
             .importance = &context.getTensor(op.getImportance()),
             .count =
                 op.getCount() ? &context.getTensor(op.getCount()) : nullptr,
+            .rounding = context.rounding,
             .rows = environment.getRows(dims),
             .heads = environment.getSize(dims.end()[-2]),
             .tokens = {},

@@ -5,6 +5,7 @@
 
 #include "nsacc/Runtime/Tensor.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <vector>
 
 namespace nsacc::nsa {
@@ -20,6 +21,10 @@ struct Options {
   bool roundStorage = false;
   /// Threads over rows; 0: as many as the machine has.
   unsigned threads = 0;
+  /// Compute as a simple program in f32 does, operation by operation, each
+  /// rounded up or down at random from this seed: what rounding does to the
+  /// formula. With roundStorage.
+  std::optional<uint64_t> eagerSeed = std::nullopt;
   /// Results as f64 instead of their declared real types.
   bool keepF64 = false;
 };

@@ -1,0 +1,56 @@
+//===- Accuracy.h - Whether results are as exact as they must be -*- C++ -*-==//
+
+#ifndef NSACC_INTERPRETER_ACCURACY_H
+#define NSACC_INTERPRETER_ACCURACY_H
+
+#include "nsacc/Runtime/Tensor.h"
+#include "llvm/Support/Error.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace nsacc::nsa {
+class KernelOp;
+} // namespace nsacc::nsa
+
+namespace nsacc::interpreter {
+
+/// How far one result of a compiled program lies from the oracle.
+struct Accuracy {
+  /// The result's name.
+  std::string name;
+  bool isWithin = true;
+  /// The largest error, and the largest of the formula evaluated in f32.
+  double error = 0, eagerError = 0;
+  /// Query rows left out, since rounding decides which blocks they select, of
+  /// all query rows.
+  int64_t undecidedRows = 0, rows = 0;
+  /// The worst element beyond its bound; empty without one.
+  std::string message;
+};
+
+/// Holds compiled results to the oracle under the bounds of docs/Numerics.md.
+class AccuracyChecker {
+public:
+  /// Runs the oracle. Fails where the oracle does.
+  static llvm::Expected<AccuracyChecker> create(nsa::KernelOp kernel,
+                                                llvm::ArrayRef<Tensor> inputs,
+                                                unsigned threads = 0);
+  AccuracyChecker(AccuracyChecker &&);
+  ~AccuracyChecker();
+
+  /// The results in fp64.
+  llvm::ArrayRef<Tensor> getExpected() const;
+
+  /// Judges results in the order of the kernel's.
+  std::vector<Accuracy> check(llvm::ArrayRef<Tensor> results);
+
+private:
+  class State;
+  explicit AccuracyChecker(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_INTERPRETER_ACCURACY_H

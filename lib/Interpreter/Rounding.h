@@ -1,0 +1,48 @@
+//===- Rounding.h - Arithmetic in f32 as a simple program does it -*- C++ -*-=//
+
+#ifndef NSACC_LIB_INTERPRETER_ROUNDING_H
+#define NSACC_LIB_INTERPRETER_ROUNDING_H
+
+#include "nsacc/Runtime/Tensor.h"
+#include "llvm/ADT/bit.h"
+#include <cmath>
+#include <optional>
+
+namespace nsacc::interpreter {
+
+/// Rounds what is computed to f32, up or down at random, or leaves it alone.
+/// The direction depends on the seed and the number alone: equal operands give
+/// equal results, as they do on a machine.
+class Rounding {
+public:
+  Rounding() = default;
+  explicit Rounding(std::optional<uint64_t> seed)
+      : active(seed), seed(seed.value_or(0)) {}
+
+  explicit operator bool() const { return active; }
+  double operator()(double x) const { return active ? round(x) : x; }
+  /// A probability or weight as an operand of a product with values of 16 bits.
+  double toOperand(double x, std::optional<DType> values) const {
+    return active && values ? roundTo(*values, round(x)) : (*this)(x);
+  }
+
+private:
+  double round(double x) const {
+    float near = static_cast<float>(x);
+    if (near == x || !std::isfinite(near))
+      return near;
+    uint64_t bits = llvm::bit_cast<uint64_t>(x) ^ seed * 0x9e3779b97f4a7c15;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+    if ((bits ^ (bits >> 31)) & 1)
+      return near;
+    return std::nextafter(near, x > near ? HUGE_VALF : -HUGE_VALF);
+  }
+
+  bool active = false;
+  uint64_t seed = 0;
+};
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_LIB_INTERPRETER_ROUNDING_H

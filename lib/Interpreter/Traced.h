@@ -1,0 +1,23 @@
+//===- Traced.h - A run and all that was computed in it ---------*- C++ -*-===//
+
+#ifndef NSACC_LIB_INTERPRETER_TRACED_H
+#define NSACC_LIB_INTERPRETER_TRACED_H
+
+#include "Context.h"
+#include "nsacc/Interpreter/Interpreter.h"
+
+namespace nsacc::interpreter {
+
+struct TracedRun {
+  std::vector<Tensor> results;
+  /// With every tensor and selection on the way.
+  Context context;
+};
+
+llvm::Expected<TracedRun> runTraced(nsa::KernelOp kernel,
+                                    llvm::ArrayRef<Tensor> inputs,
+                                    const Options &options);
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_LIB_INTERPRETER_TRACED_H

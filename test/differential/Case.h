@@ -1,0 +1,78 @@
+//===- Case.h - A program with sizes, a schedule and inputs -----*- C++ -*-===//
+
+#ifndef NSACC_TEST_DIFFERENTIAL_CASE_H
+#define NSACC_TEST_DIFFERENTIAL_CASE_H
+
+#include "nsacc/Runtime/Signature.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace nsacc::differential {
+
+/// What reals are filled with.
+enum class Values {
+  Normal,
+  Equal,    ///< all the same number
+  Few,      ///< -1, 0 and 1: many ties
+  Large,    ///< 30 times standard normal
+  NaN,      ///< some NaN
+  Infinite, ///< some infinities
+  Mixed     ///< some NaN, infinities and zeros of both signs
+};
+
+/// How tensors lie in memory.
+enum class Layout {
+  Plain,
+  Padded,     ///< rows end in elements that belong to nobody
+  Misaligned, ///< begins one element behind an aligned address
+  Transposed, ///< the first dimension varies fastest
+  Spread,     ///< every other element of the last dimension
+  Reversed    ///< negative strides
+};
+
+/// One run of a compiled program.
+struct Run {
+  std::map<std::string, int64_t> sizes;
+  /// Lengths of the rows of ragged dimensions.
+  std::map<std::string, std::vector<int64_t>> rows;
+  uint64_t seed = 0;
+  Values values = Values::Normal;
+  Layout layout = Layout::Plain;
+};
+
+struct Schedule {
+  std::string order = "query_major";
+  int64_t tokens = 0, keys = 0, splits = 1;
+};
+
+struct Case {
+  std::string program;
+  /// Storage type.
+  std::string dtype = "f32";
+  /// Sizes that are known when compiling.
+  std::map<std::string, int64_t> sizes;
+  std::optional<Schedule> schedule;
+  /// Lowest and highest element of integer inputs.
+  std::map<std::string, std::pair<int64_t, int64_t>> ranges;
+  std::vector<Run> runs;
+};
+
+/// The program with the rest as comments in front, which parseCase reads:
+///
+///   // CASE: dtype=f32 D=8 DV=8 H=2 HQ=4
+///   // SCHEDULE: order=union tokens=4 keys=16 splits=1
+///   // RANGE: doc=0..3
+///   // AT: B=1 S=7 T=5 seed=3 values=nan layout=padded
+///   // AT: T=[0,3,1] seed=4 values=normal layout=plain
+std::string print(const Case &testCase);
+llvm::Expected<Case> parseCase(llvm::StringRef text);
+
+/// The sizes of all dimensions in a run.
+DimSizes getSizes(const Case &testCase, const Run &run);
+
+} // namespace nsacc::differential
+
+#endif // NSACC_TEST_DIFFERENTIAL_CASE_H

@@ -1,0 +1,99 @@
+//===- RunCase.cpp - Runs a case compiled and on the oracle ---------------===//
+
+#include "RunCase.h"
+#include "Compiled.h"
+#include "Inputs.h"
+#include "mlir/IR/MLIRContext.h"
+#include "nsacc/Interpreter/Accuracy.h"
+#include "nsacc/Interpreter/Interpreter.h"
+#include "nsacc/Signature/Signature.h"
+
+using namespace nsacc;
+using namespace nsacc::differential;
+
+static Verdict fail(llvm::StringRef what, llvm::StringRef message) {
+  return {Verdict::Kind::Failed, (what + ": " + message).str()};
+}
+
+/// What isn't built yet says so.
+static bool isRefusal(llvm::StringRef message) {
+  return message.contains("yet") || message.contains("use smaller tiles");
+}
+
+static std::vector<Tensor> allocateResults(const Signature &signature,
+                                           const DimSizes &sizes,
+                                           llvm::ArrayRef<Tensor> expected,
+                                           Layout layout) {
+  std::vector<Tensor> results;
+  for (size_t n = 0; n < signature.results.size(); ++n) {
+    const Argument &argument = signature.results[n];
+    std::vector<int64_t> shape = expected.empty()
+                                     ? llvm::cantFail(getShape(argument, sizes))
+                                     : expected[n].getShape().vec();
+    results.push_back(allocate(argument.dtype, shape, layout));
+  }
+  return results;
+}
+
+static llvm::Error runCompiled(const cpu::Executable &executable,
+                               llvm::ArrayRef<Tensor> inputs,
+                               llvm::ArrayRef<Tensor> results) {
+  std::vector<Tensor> tensors(inputs);
+  tensors.insert(tensors.end(), results.begin(), results.end());
+  return executable.run(tensors);
+}
+
+static Verdict judge(nsa::KernelOp kernel, const Case &testCase, const Run &run,
+                     const cpu::Executable &executable) {
+  Signature signature = getSignature(kernel);
+  auto inputs = makeInputs(testCase, run, signature);
+  if (!inputs)
+    return fail("the generator's inputs", llvm::toString(inputs.takeError()));
+  auto sizes = bindDimensions(signature, *inputs);
+  if (!sizes)
+    return fail("the generator's sizes", llvm::toString(sizes.takeError()));
+  auto checker = interpreter::AccuracyChecker::create(kernel, *inputs);
+  std::vector<Tensor> results = allocateResults(
+      signature, *sizes,
+      checker ? checker->getExpected() : llvm::ArrayRef<Tensor>(), run.layout);
+  llvm::Error error = runCompiled(executable, *inputs, results);
+  if (!checker) {
+    std::string expected = llvm::toString(checker.takeError());
+    if (error) {
+      llvm::consumeError(std::move(error));
+      return {};
+    }
+    return fail("no error", "the oracle says " + expected);
+  }
+  if (error)
+    return fail("an error", llvm::toString(std::move(error)));
+  for (const interpreter::Accuracy &accuracy : checker->check(results))
+    if (!accuracy.isWithin)
+      return fail("wrong results", accuracy.message);
+  return {};
+}
+
+Verdict nsacc::differential::runCase(const Case &testCase) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  auto module = importProgram(testCase, context);
+  if (!module)
+    return fail("the front end", llvm::toString(module.takeError()));
+  auto executable = compile(testCase, **module);
+  if (!executable) {
+    std::string message = llvm::toString(executable.takeError());
+    if (isRefusal(message))
+      return {Verdict::Kind::Refused, message};
+    return fail("the compiler", message);
+  }
+  nsa::KernelOp kernel = *(*module)->getOps<nsa::KernelOp>().begin();
+  Verdict verdict;
+  for (const Run &run : testCase.runs) {
+    Verdict one = judge(kernel, testCase, run, **executable);
+    ++verdict.runs;
+    if (one.kind != Verdict::Kind::Passed) {
+      one.runs = verdict.runs;
+      return one;
+    }
+  }
+  return verdict;
+}

@@ -1,0 +1,29 @@
+//===- Runs.h - Random sizes and inputs of a program ------------*- C++ -*-===//
+
+#ifndef NSACC_TEST_DIFFERENTIAL_RUNS_H
+#define NSACC_TEST_DIFFERENTIAL_RUNS_H
+
+#include "Case.h"
+#include "Choices.h"
+#include <functional>
+
+namespace nsacc::differential {
+
+/// A dimension whose size follows from the number of key tokens.
+struct DerivedSize {
+  std::string name;
+  /// Rows of a ragged batch lie behind each other; else there is room for the
+  /// longest.
+  bool packed;
+  std::function<int64_t(int64_t)> size;
+};
+
+/// Adds runs to a case that has everything else. `borders`: sizes of tiles,
+/// around which lengths are odd.
+void makeRuns(Choices &choices, bool ragged, const std::string &keyTokens,
+              llvm::ArrayRef<int64_t> borders,
+              llvm::ArrayRef<DerivedSize> derived, Case &result);
+
+} // namespace nsacc::differential
+
+#endif // NSACC_TEST_DIFFERENTIAL_RUNS_H
