@@ -1,15 +1,10 @@
 //===- Compiled.cpp - Compiles the program of a case ----------------------===//
 
 #include "Compiled.h"
-#include "NSA/Transforms/Passes.h"
-#include "NSATile/IR/NSATileDialect.h"
-#include "NSATile/IR/NSATileOps.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
-#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/Frontend/Frontend.h"
 #include "nsacc/Pipelines/Phases.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace nsacc;
 using namespace nsacc::differential;
@@ -38,38 +33,12 @@ nsacc::differential::importProgram(const Case &testCase,
   return module;
 }
 
-static mlir::Attribute makeSchedule(const Schedule &schedule,
-                                    mlir::MLIRContext *context) {
-  auto order = nsatile::symbolizeLoopOrder(schedule.order);
-  return nsatile::ScheduleAttr::get(
-      context, order.value_or(nsatile::LoopOrder::QueryMajor), schedule.tokens,
-      schedule.keys, schedule.splits);
-}
-
-llvm::Expected<std::unique_ptr<cpu::Executable>>
+llvm::Expected<std::unique_ptr<CompiledProgram>>
 nsacc::differential::compile(const Case &testCase, mlir::ModuleOp module) {
-  mlir::MLIRContext *context = module.getContext();
-  context->loadDialect<nsatile::NSATileDialect>();
-  frontend::DiagnosticCollector collector(*context);
-  mlir::OwningOpRef<mlir::ModuleOp> copy(module.clone());
-  if (testCase.schedule)
-    for (auto kernel : copy->getOps<nsa::KernelOp>())
-      kernel->setAttr(nsatile::NSATileDialect::getScheduleAttrName(),
-                      makeSchedule(*testCase.schedule, context));
-  nsa::NSASpecializeOptions specialize;
-  for (const auto &[name, size] : testCase.sizes)
-    specialize.dims.push_back(name + "=" + std::to_string(size));
-  mlir::PassManager passes(context);
-  passes.addPass(nsa::createNSASpecialize(specialize));
-  passes.addPass(createConvertNSAToNSATile());
-  passes.addPass(mlir::createCanonicalizerPass());
-  passes.addPass(mlir::createCSEPass());
-  if (mlir::failed(passes.run(*copy)))
-    return makeError(collector, "tiling failed without a message");
-  cpu::Options options;
-  options.threads = 2;
-  auto executable = cpu::compile(*copy, options);
-  if (executable)
-    return executable;
-  return makeError(collector, llvm::toString(executable.takeError()));
+  CompileOptions options;
+  if (const std::optional<Schedule> &schedule = testCase.schedule)
+    options.schedule = llvm::formatv("order={0},tokens={1},keys={2},splits={3}",
+                                     schedule->order, schedule->tokens,
+                                     schedule->keys, schedule->splits);
+  return CompiledProgram::create(module, options);
 }

@@ -6,7 +6,7 @@
 #include "Case.h"
 #include "NSA/IR/NSAOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "nsacc/Target/CPU/CPU.h"
+#include "nsacc/Driver/CompiledProgram.h"
 
 namespace nsacc::differential {
 
@@ -14,8 +14,8 @@ namespace nsacc::differential {
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importProgram(const Case &testCase, mlir::MLIRContext &context);
 
-/// Compiles the module's kernel under the case's schedule.
-llvm::Expected<std::unique_ptr<cpu::Executable>> compile(const Case &testCase,
+/// The module's kernel for the CPU, under the case's schedule.
+llvm::Expected<std::unique_ptr<CompiledProgram>> compile(const Case &testCase,
                                                          mlir::ModuleOp module);
 
 } // namespace nsacc::differential

@@ -4,6 +4,7 @@
 #include "Compiled.h"
 #include "Inputs.h"
 #include "mlir/IR/MLIRContext.h"
+#include "nsacc/Driver/CompileError.h"
 #include "nsacc/Interpreter/Accuracy.h"
 #include "nsacc/Interpreter/Interpreter.h"
 #include "nsacc/Signature/Signature.h"
@@ -35,16 +36,25 @@ static std::vector<Tensor> allocateResults(const Signature &signature,
   return results;
 }
 
-static llvm::Error runCompiled(const cpu::Executable &executable,
-                               llvm::ArrayRef<Tensor> inputs,
-                               llvm::ArrayRef<Tensor> results) {
-  std::vector<Tensor> tensors(inputs);
-  tensors.insert(tensors.end(), results.begin(), results.end());
-  return executable.run(tensors);
+/// Of a compilation: what isn't built yet is refused.
+static Verdict judgeError(llvm::Error error) {
+  std::string message;
+  error = llvm::handleErrors(
+      std::move(error), [&](const CompileError &compileError) {
+        for (const auto &diagnostic : compileError.getDiagnostics())
+          if (message.empty() &&
+              diagnostic.severity == frontend::DiagnosticData::Severity::Error)
+            message = diagnostic.message;
+      });
+  if (error)
+    message = llvm::toString(std::move(error));
+  if (isRefusal(message))
+    return {Verdict::Kind::Refused, message};
+  return fail("the compiler", message);
 }
 
 static Verdict judge(nsa::KernelOp kernel, const Case &testCase, const Run &run,
-                     const cpu::Executable &executable) {
+                     const CompiledProgram &program) {
   Signature signature = getSignature(kernel);
   auto inputs = makeInputs(testCase, run, signature);
   if (!inputs)
@@ -52,11 +62,15 @@ static Verdict judge(nsa::KernelOp kernel, const Case &testCase, const Run &run,
   auto sizes = bindDimensions(signature, *inputs);
   if (!sizes)
     return fail("the generator's sizes", llvm::toString(sizes.takeError()));
+  if (llvm::Error error = program.prepare("", *inputs))
+    return judgeError(std::move(error));
   auto checker = interpreter::AccuracyChecker::create(kernel, *inputs);
   std::vector<Tensor> results = allocateResults(
       signature, *sizes,
       checker ? checker->getExpected() : llvm::ArrayRef<Tensor>(), run.layout);
-  llvm::Error error = runCompiled(executable, *inputs, results);
+  RunOptions options;
+  options.threads = 2;
+  llvm::Error error = program.runInto("", *inputs, results, options);
   if (!checker) {
     std::string expected = llvm::toString(checker.takeError());
     if (error) {
@@ -78,17 +92,13 @@ Verdict nsacc::differential::runCase(const Case &testCase) {
   auto module = importProgram(testCase, context);
   if (!module)
     return fail("the front end", llvm::toString(module.takeError()));
-  auto executable = compile(testCase, **module);
-  if (!executable) {
-    std::string message = llvm::toString(executable.takeError());
-    if (isRefusal(message))
-      return {Verdict::Kind::Refused, message};
-    return fail("the compiler", message);
-  }
+  auto program = compile(testCase, **module);
+  if (!program)
+    return judgeError(program.takeError());
   nsa::KernelOp kernel = *(*module)->getOps<nsa::KernelOp>().begin();
   Verdict verdict;
   for (const Run &run : testCase.runs) {
-    Verdict one = judge(kernel, testCase, run, **executable);
+    Verdict one = judge(kernel, testCase, run, **program);
     ++verdict.runs;
     if (one.kind != Verdict::Kind::Passed) {
       one.runs = verdict.runs;
