@@ -85,8 +85,8 @@ void Generator::chooseSizes() {
   result.sizes["H"] = keyHeads;
   result.sizes[program.queryHeads] = keyHeads * group;
   auto width = [&] {
-    return c.chance(85) ? c.pick<int64_t>({8, 16, 24, 40, 64})
-                        : c.pick<int64_t>({96, 128, 192, 256, 1, 3});
+    return c.chance(15) ? c.pick<int64_t>({96, 128, 192, 256, 1, 3})
+                        : c.pick<int64_t>({8, 16, 24, 40, 64});
   };
   result.sizes["D"] = width();
   result.sizes["DV"] = width();
