@@ -155,7 +155,7 @@ int main(int argc, char **argv) {
                  "its features, like +avx2,-avx512f");
   app.add_flag("--phases", settings.phases, "print the time of each phase");
   app.add_flag("--timing", settings.timing,
-               "print the time of each launch in the fastest run");
+               "print the processor time of each launch in the fastest run");
   app.add_flag("--sums", settings.sums, "print the sum of each argument");
   CLI11_PARSE(app, argc, argv);
   if (Error error = run(settings)) {

@@ -43,6 +43,8 @@ public:
 
 private:
   SmallVector<Value> fold(const QueryRows &rows, ValueRange initial);
+  SmallVector<Value> foldKeys(const QueryRows &rows, ValueRange initial);
+  SmallVector<Value> foldParts(const QueryRows &rows, ValueRange initial);
   SmallVector<Value> foldSelected(const QueryRows &rows, ValueRange initial);
   SmallVector<Value> foldSelectedTogether(const QueryRows &rows,
                                           ValueRange initial);
@@ -68,6 +70,7 @@ private:
   /// Rows that share a selection: those of a token, or a single one.
   int64_t getUnitRows();
   Value getToken(Value unit);
+  Value getExistingTokens();
   SmallVector<Value>
   forEachUnit(ValueRange initial,
               llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body);
@@ -208,14 +211,59 @@ SmallVector<Value> Attention::step(const QueryRows &rows, const KeyTile &keys,
 
 SmallVector<Value> Attention::fold(const QueryRows &rows, ValueRange initial) {
   if (!op.getSelection())
-    return scorer.foldKeyTiles(rows, initial,
-                               [&](const KeyTile &keys, ValueRange state) {
-                                 return step(rows, keys, state);
-                               });
+    return foldParts(rows, initial);
   if (order == nsatile::LoopOrder::Union)
     return foldUnion(rows, initial);
   return rows.count > getUnitRows() ? foldSelectedTogether(rows, initial)
                                     : foldSelected(rows, initial);
+}
+
+SmallVector<Value> Attention::foldKeys(const QueryRows &rows,
+                                       ValueRange initial) {
+  return scorer.foldKeyTiles(rows, initial,
+                             [&](const KeyTile &keys, ValueRange state) {
+                               return step(rows, keys, state);
+                             });
+}
+
+/// A tile that is wide for the sake of its selections walks all other keys in
+/// parts, whose bounds are tighter.
+SmallVector<Value> Attention::foldParts(const QueryRows &rows,
+                                        ValueRange initial) {
+  IndexMath m = program.math();
+  int64_t tokens = getPartTokens(tile.tokens, tile.group);
+  if (tokens == tile.tokens)
+    return foldKeys(rows, initial);
+  int64_t count = tokens * tile.group;
+  auto loop = scf::ForOp::create(
+      builder, loc, m.constant(0), m.ceilDiv(getExistingTokens(), tokens),
+      m.constant(1), initial,
+      [&](OpBuilder &, Location, Value part, ValueRange carried) {
+        Value firstRow = m.mul(part, count);
+        Value first = m.add(tile.firstToken, m.mul(part, tokens));
+        Value end = m.min(m.add(first, tokens), tile.numTokens);
+        QueryRows few =
+            scorer.slice(rows, firstRow, count, first, m.add(end, -1));
+        scf::YieldOp::create(builder, loc,
+                             insertState(foldKeys(few, getInitialState(count)),
+                                         carried, firstRow));
+      });
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// Tokens of the tile that exist: it may reach beyond the end.
+Value Attention::getExistingTokens() {
+  IndexMath m = program.math();
+  Value left = m.sub(tile.numTokens, tile.firstToken);
+  return m.max(m.min(left, m.constant(tile.tokens)), m.constant(0));
+}
+
+SmallVector<Value> Attention::insertState(ValueRange part, ValueRange whole,
+                                          Value firstRow) {
+  SmallVector<Value> state;
+  for (auto [rows, tile] : llvm::zip_equal(part, whole))
+    state.push_back(insertRows(builder, loc, rows, tile, firstRow));
+  return state;
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,9 +303,7 @@ SmallVector<Value> Attention::forEachUnit(
     ValueRange initial,
     llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   IndexMath m = program.math();
-  // Only tokens that exist: a tile may reach beyond the end.
-  Value left = m.sub(tile.numTokens, tile.firstToken);
-  Value tokens = m.max(m.min(left, m.constant(tile.tokens)), m.constant(0));
+  Value tokens = getExistingTokens();
   Value units = selectsPerQueryHead() ? m.mul(tokens, tile.group) : tokens;
   auto loop = scf::ForOp::create(
       builder, loc, m.constant(0), units, m.constant(1), initial,
@@ -265,14 +311,6 @@ SmallVector<Value> Attention::forEachUnit(
         scf::YieldOp::create(builder, loc, body(unit, carried));
       });
   return SmallVector<Value>(loop.getResults());
-}
-
-SmallVector<Value> Attention::insertState(ValueRange part, ValueRange whole,
-                                          Value firstRow) {
-  SmallVector<Value> state;
-  for (auto [rows, tile] : llvm::zip_equal(part, whole))
-    state.push_back(insertRows(builder, loc, rows, tile, firstRow));
-  return state;
 }
 
 /// Unit by unit: each walks its blocks.

@@ -47,8 +47,15 @@ nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
   if (auto given = kernel->getAttrOfType<nsatile::ScheduleAttr>(
           nsatile::NSATileDialect::getScheduleAttrName()))
     return given;
-  // 64 rows fill a warpgroup's product and a CPU's registers alike.
-  int64_t tokens = std::max<int64_t>(1, 64 / shape.group);
+  // A wide tile lets tokens share the blocks that they selected.
+  bool selects = kernel
+                     .walk([](AttendOp op) {
+                       return op.getSelection() ? WalkResult::interrupt()
+                                                : WalkResult::advance();
+                     })
+                     .wasInterrupted();
+  int64_t rows = kPartRows * (selects ? 4 : 1);
+  int64_t tokens = std::max<int64_t>(1, rows / shape.group);
   return nsatile::ScheduleAttr::get(kernel.getContext(),
                                     nsatile::LoopOrder::QueryMajor, tokens,
                                     /*keys=*/64, /*splits=*/1);
@@ -78,6 +85,14 @@ KernelConverter::Computed KernelConverter::bindResults() {
   return computed;
 }
 
+/// Selecting gains nothing from a wide tile.
+static nsatile::ScheduleAttr getPartSchedule(nsatile::ScheduleAttr schedule,
+                                             int64_t group) {
+  return nsatile::ScheduleAttr::get(schedule.getContext(), schedule.getOrder(),
+                                    getPartTokens(schedule.getTokens(), group),
+                                    schedule.getKeys(), schedule.getSplits());
+}
+
 LogicalResult KernelConverter::materialize(Operation *op,
                                            const QueryShape &shape,
                                            nsatile::ScheduleAttr schedule) {
@@ -96,7 +111,8 @@ LogicalResult KernelConverter::materialize(Operation *op,
       })
       .Case([&](TopKOp topk) {
         allocate(topk.getResult());
-        return buildTopKProgram(plan, shape, topk, schedule);
+        return buildTopKProgram(plan, shape, topk,
+                                getPartSchedule(schedule, shape.group));
       })
       .Case([&](AttendOp attend) {
         if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor &&

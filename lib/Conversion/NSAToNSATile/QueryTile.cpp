@@ -14,6 +14,13 @@ QueryDims QueryDims::get(NamedTensorType query) {
   return {dims[0], dims[1], dims[2]};
 }
 
+int64_t nsacc::getPartTokens(int64_t tokens, int64_t group) {
+  int64_t part = std::clamp<int64_t>(kPartRows / group, 1, tokens);
+  while (tokens % part != 0)
+    --part;
+  return part * group * 2 > kPartRows ? part : tokens;
+}
+
 /// tensor<TxG> to tensor<R>, tensor<TxGxC> to tensor<RxC>.
 static Value collapseRows(OpBuilder &builder, Location loc, Value value) {
   auto type = cast<RankedTensorType>(value.getType());

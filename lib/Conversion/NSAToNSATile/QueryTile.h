@@ -32,6 +32,13 @@ struct QueryTile {
   int64_t getRows() const { return tokens * group; }
 };
 
+/// So many rows fill a warpgroup's product and a CPU's registers alike.
+inline constexpr int64_t kPartRows = 64;
+/// Tokens of the parts in which a tile walks keys that all of its rows may see:
+/// as many as divide it and make no more than kPartRows rows. The whole tile
+/// where these are few.
+int64_t getPartTokens(int64_t tokens, int64_t group);
+
 /// Where the queries of a tile stand.
 struct QueryPlace {
   mlir::Value tokenTile, keyHead, batchRow;

@@ -6,7 +6,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
-#include <chrono>
+#include <ctime>
 #include <pthread.h>
 
 using namespace llvm;
@@ -107,11 +107,11 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
   PlanInterpreter interpreter(plan, std::move(buffers));
   Error error = interpreter.run(
       [&](unsigned program, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots) {
-        auto start = std::chrono::steady_clock::now();
+        std::clock_t start = std::clock();
         bool isDone = launch(program, grid, slots, options);
-        std::chrono::duration<double> taken =
-            std::chrono::steady_clock::now() - start;
-        measured.times.push_back({plan.programs[program], taken.count()});
+        double seconds =
+            static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+        measured.times.push_back({plan.programs[program], seconds});
         return isDone;
       },
       measured);

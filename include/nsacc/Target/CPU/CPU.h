@@ -50,7 +50,7 @@ struct Argument {
   bool isWritten;
 };
 
-/// Wall time of one launch.
+/// Processor time of one launch, of all threads of the process.
 struct LaunchTime {
   std::string program;
   double seconds;
