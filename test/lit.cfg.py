@@ -20,3 +20,6 @@ config.substitutions.append(("%mlir-include", config.mlir_include_dirs.split(";"
 config.substitutions.append(("%python", sys.executable))
 if config.nsacc_sanitize:
     config.available_features.add("sanitizer")
+# Tests that take minutes: lit --param big=1.
+if lit_config.params.get("big"):
+    config.available_features.add("big")

@@ -5,6 +5,12 @@
 // RUN: not nsacc-tile-run %s 100 ten 2>&1 | FileCheck %s --check-prefix=SHAPE
 // RUN: not nsacc-tile-run %s 100 100 --cpu z80 2>&1 | FileCheck %s --check-prefix=PROCESSOR
 
+// RUN: nsacc-tile-run %s 100 100 --output "argument 1=%t.npy" --memory | FileCheck %s --check-prefix=MEMORY
+// RUN: nsacc-tile-run %s 100 100 --input "argument 0=%t.npy" --sums | FileCheck %s --check-prefix=SUMS
+// RUN: not nsacc-tile-run %s 100 100 --input 2=%t.npy 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not nsacc-tile-run %s 100 100 --input %t.npy 2>&1 | FileCheck %s --check-prefix=PAIR
+
+// CHECK-DAG: all runs: {{.*}} ms
 // CHECK-DAG: compile {{[0-9]+}} ms
 // CHECK-DAG: ConvertNSATileToVector
 // CHECK-DAG: generate machine code
@@ -13,6 +19,9 @@
 // CHECK-DAG: GFLOP/s
 // SUMS: argument 0: sum [[SUM:.*]]
 // SUMS-NEXT: argument 1: sum [[SUM]]
+// MEMORY: memory {{.*}} MiB beyond 0.0 MiB of inputs and results
+// NAME: nsacc-tile-run: the plan has no argument '2'
+// PAIR: nsacc-tile-run: expected NAME=FILE.npy, found
 // SHAPES: nsacc-tile-run: expected 2 shapes, found 1
 // SHAPE: nsacc-tile-run: expected a shape like 1x64x2x32, found 'ten'
 // PROCESSOR: nsacc-tile-run: there is no processor 'z80'; LLVM's names are expected

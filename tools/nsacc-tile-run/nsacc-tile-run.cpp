@@ -5,12 +5,15 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/Timing.h"
+#include "nsacc/Runtime/Npy.h"
 #include "nsacc/Runtime/RandomInputs.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <cstring>
 #include <ctime>
+#include <sys/resource.h>
 
 using namespace llvm;
 using namespace nsacc;
@@ -22,7 +25,8 @@ struct Settings {
   std::vector<std::string> shapes;
   unsigned repeats = 1;
   double flops = 0;
-  bool phases = false, timing = false, sums = false;
+  std::vector<std::string> inputs, outputs;
+  bool phases = false, timing = false, sums = false, memory = false;
   cpu::Options options;
   cpu::RunOptions runOptions;
 };
@@ -44,21 +48,60 @@ static Expected<Tensor> makeTensor(const cpu::Argument &argument,
   RandomStream random(/*seed=*/0, argument.name);
   if (!isReal(argument.dtype))
     return tensor;
-  std::vector<double> values(tensor.getNumElements());
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = random.drawNormal(i);
-  tensor.setReals(values);
+  // Piece by piece: the memory of a run is measured, too.
+  constexpr int64_t piece = 1 << 16;
+  int64_t bytes = getSize(argument.dtype);
+  for (int64_t first = 0; first < tensor.getNumElements(); first += piece) {
+    int64_t count = std::min(piece, tensor.getNumElements() - first);
+    std::vector<double> values(count);
+    for (int64_t i = 0; i < count; ++i)
+      values[i] = random.drawNormal(first + i);
+    Tensor part = Tensor::zeros(argument.dtype, {count});
+    part.setReals(values);
+    std::memcpy(static_cast<char *>(tensor.getData()) + first * bytes,
+                part.getData(), count * bytes);
+  }
   return tensor;
 }
 
+/// The file that "NAME=FILE" among `pairs` gives a name; empty if there is
+/// none.
+static StringRef findFile(ArrayRef<std::string> pairs, StringRef name) {
+  for (StringRef pair : pairs)
+    if (auto [key, file] = pair.split('='); key == name)
+      return file;
+  return {};
+}
+
+static Error checkFiles(ArrayRef<cpu::Argument> arguments,
+                        ArrayRef<std::string> pairs) {
+  for (StringRef pair : pairs) {
+    auto [name, file] = pair.split('=');
+    if (file.empty())
+      return createStringError("expected NAME=FILE.npy, found '" + pair + "'");
+    if (none_of(arguments, [&, name = name](const cpu::Argument &argument) {
+          return argument.name == name;
+        }))
+      return createStringError("the plan has no argument '" + name + "'");
+  }
+  return Error::success();
+}
+
 static Expected<std::vector<Tensor>>
-makeTensors(ArrayRef<cpu::Argument> arguments, ArrayRef<std::string> shapes) {
+makeTensors(ArrayRef<cpu::Argument> arguments, const Settings &settings) {
+  ArrayRef<std::string> shapes = settings.shapes;
+  if (Error error = checkFiles(arguments, settings.inputs))
+    return error;
+  if (Error error = checkFiles(arguments, settings.outputs))
+    return error;
   if (shapes.size() != arguments.size())
     return createStringError("expected " + Twine(arguments.size()) +
                              " shapes, found " + Twine(shapes.size()));
   std::vector<Tensor> tensors;
   for (auto [argument, shape] : zip_equal(arguments, shapes)) {
-    Expected<Tensor> tensor = makeTensor(argument, shape);
+    StringRef file = findFile(settings.inputs, argument.name);
+    Expected<Tensor> tensor =
+        file.empty() ? makeTensor(argument, shape) : readNpy(file);
     if (!tensor)
       return tensor.takeError();
     tensors.push_back(*tensor);
@@ -74,6 +117,18 @@ static void printSums(ArrayRef<cpu::Argument> arguments,
       sum += value;
     outs() << argument.name << format(": sum %.9g\n", sum);
   }
+}
+
+/// What the process took at most, with compiler and code.
+static void printMemory(ArrayRef<Tensor> tensors) {
+  int64_t bytes = 0;
+  for (const Tensor &tensor : tensors)
+    bytes += tensor.getNumElements() * getSize(tensor.getDType());
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  int64_t peak = static_cast<int64_t>(usage.ru_maxrss) << 10;
+  outs() << format("memory %.1f MiB beyond %.1f MiB of inputs and results\n",
+                   (peak - bytes) / 1048576.0, bytes / 1048576.0);
 }
 
 static double getSeconds() {
@@ -104,10 +159,11 @@ static Error run(const Settings &settings) {
   outs() << format("compile %.0f ms\n", (getSeconds() - start) * 1e3);
   scope.stop();
 
-  auto tensors = makeTensors((*executable)->getArguments(), settings.shapes);
+  auto tensors = makeTensors((*executable)->getArguments(), settings);
   if (!tensors)
     return tensors.takeError();
   double best = 0;
+  std::vector<double> all;
   cpu::Usage usage;
   for (unsigned i = 0; i < settings.repeats; ++i) {
     cpu::Usage current;
@@ -116,6 +172,7 @@ static Error run(const Settings &settings) {
             (*executable)->run(*tensors, settings.runOptions, &current))
       return error;
     double seconds = getSeconds() - start;
+    all.push_back(seconds);
     if (i > 0 && seconds >= best)
       continue;
     best = seconds;
@@ -125,13 +182,26 @@ static Error run(const Settings &settings) {
                    static_cast<long long>(usage.programs));
   outs() << ", workspace " << usage.peakWorkspaceBytes << " bytes, stack "
          << (*executable)->getScratchBytes() << " bytes\n";
-  if (settings.timing)
+  if (settings.timing) {
     for (const cpu::LaunchTime &time : usage.times)
       outs() << time.program << format(": %.3f ms\n", time.seconds * 1e3);
+    outs() << "all runs:";
+    for (double seconds : all)
+      outs() << format(" %.3f", seconds * 1e3);
+    outs() << " ms\n";
+  }
+  if (settings.memory)
+    printMemory(*tensors);
   if (settings.flops > 0)
     outs() << format("%.1f GFLOP/s\n", settings.flops / best * 1e-9);
   if (settings.sums)
     printSums((*executable)->getArguments(), *tensors);
+  for (auto [argument, tensor] :
+       zip_equal((*executable)->getArguments(), *tensors))
+    if (StringRef file = findFile(settings.outputs, argument.name);
+        !file.empty())
+      if (Error error = writeNpy(file, tensor))
+        return error;
   return Error::success();
 }
 
@@ -155,7 +225,14 @@ int main(int argc, char **argv) {
                  "its features, like +avx2,-avx512f");
   app.add_flag("--phases", settings.phases, "print the time of each phase");
   app.add_flag("--timing", settings.timing,
-               "print the processor time of each launch in the fastest run");
+               "print the processor time of each launch in the fastest run, "
+               "and of all runs");
+  app.add_flag("--memory", settings.memory,
+               "print the most memory that the process took");
+  app.add_option("--input", settings.inputs,
+                 "NAME=FILE.npy: an argument that isn't random");
+  app.add_option("--output", settings.outputs,
+                 "NAME=FILE.npy: where to write an argument after the run");
   app.add_flag("--sums", settings.sums, "print the sum of each argument");
   CLI11_PARSE(app, argc, argv);
   if (Error error = run(settings)) {
