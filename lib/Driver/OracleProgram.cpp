@@ -4,6 +4,7 @@
 #include "Targets.h"
 #include "mlir/IR/MLIRContext.h"
 #include "nsacc/Interpreter/Interpreter.h"
+#include <chrono>
 
 using namespace nsacc;
 
@@ -39,7 +40,8 @@ protected:
                          llvm::ArrayRef<Tensor> inputs,
                          llvm::ArrayRef<Tensor> results,
                          const RunOptions &options,
-                         RunStatistics &) const override {
+                         RunStatistics &statistics) const override {
+    auto start = std::chrono::steady_clock::now();
     interpreter::Options own;
     own.threads = options.threads;
     own.roundStorage = options.roundStorage;
@@ -49,6 +51,9 @@ protected:
       return computed.takeError();
     for (auto [from, to] : llvm::zip_equal(*computed, results))
       copyElements(from, to);
+    std::chrono::duration<double> taken =
+        std::chrono::steady_clock::now() - start;
+    statistics.runSeconds = taken.count();
     return llvm::Error::success();
   }
 

@@ -35,6 +35,7 @@ public:
   std::vector<Tensor> inputs;
   unsigned threads;
   TracedRun exact;
+  int64_t usefulOperations = 0;
 
 private:
   void runEagerly(unsigned runs);
@@ -301,12 +302,20 @@ AccuracyChecker::~AccuracyChecker() = default;
 llvm::Expected<AccuracyChecker> AccuracyChecker::create(nsa::KernelOp kernel,
                                                         ArrayRef<Tensor> inputs,
                                                         unsigned threads) {
-  llvm::Expected<TracedRun> exact =
-      runTraced(kernel, inputs, {.threads = threads, .keepF64 = true});
+  std::atomic<int64_t> operations = 0;
+  llvm::Expected<TracedRun> exact = runTraced(
+      kernel, inputs,
+      {.threads = threads, .keepF64 = true, .usefulOperations = &operations});
   if (!exact)
     return exact.takeError();
-  return AccuracyChecker(
-      std::make_unique<State>(kernel, inputs, threads, std::move(*exact)));
+  auto state =
+      std::make_unique<State>(kernel, inputs, threads, std::move(*exact));
+  state->usefulOperations = operations;
+  return AccuracyChecker(std::move(state));
+}
+
+int64_t AccuracyChecker::getUsefulOperations() const {
+  return state->usefulOperations;
 }
 
 ArrayRef<Tensor> AccuracyChecker::getExpected() const {

@@ -28,8 +28,10 @@ struct Attention {
 /// Computes the output and the log-sum-exp of one query row after the other.
 class AttendRow {
 public:
-  AttendRow(const Attention &attention, AttendResult &result)
-      : attention(attention), result(result), scorer(attention.scoring),
+  AttendRow(const Attention &attention, AttendResult &result,
+            std::atomic<int64_t> *usefulOperations)
+      : attention(attention), result(result),
+        usefulOperations(usefulOperations), scorer(attention.scoring),
         normalize(attention.normalize, /*lanes=*/1),
         sink(attention.sink, /*lanes=*/1) {}
 
@@ -43,6 +45,7 @@ private:
 
   const Attention &attention;
   AttendResult &result;
+  std::atomic<int64_t> *usefulOperations;
   RowScorer scorer;
   ClauseRunner normalize, sink;
   std::vector<double> weights;
@@ -135,6 +138,9 @@ llvm::Error AttendRow::run(int64_t row) {
   for (position.h = 0; position.h < scoring.queryHeads; ++position.h) {
     if (llvm::Error error = scorer.run(row, position))
       return error;
+    if (usefulOperations)
+      *usefulOperations += 2 * int64_t(scorer.getKeys().size()) *
+                           (scoring.depth + attention.valueDepth);
     int64_t index = row * scoring.queryHeads + position.h;
     auto out = MutableArrayRef<double>(result.output.reals)
                    .slice(index * attention.valueDepth, attention.valueDepth);
@@ -187,7 +193,8 @@ nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
                       .normalize = std::move(*normalize),
                       .sink = std::move(*sink)};
   auto makeWorker = [&]() -> RowWorker {
-    auto worker = std::make_shared<AttendRow>(attention, result);
+    auto worker = std::make_shared<AttendRow>(attention, result,
+                                              context.usefulOperations);
     return [worker](int64_t row) { return worker->run(row); };
   };
   if (llvm::Error error = forEachRow(attention.scoring.queryRows.getNumRows(),

@@ -7,12 +7,14 @@
 #include "Rounding.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
+#include <atomic>
 
 namespace nsacc::interpreter {
 
 struct Context {
   Environment environment;
   unsigned threads = 1;
+  std::atomic<int64_t> *usefulOperations = nullptr;
   Rounding rounding{};
   llvm::DenseMap<mlir::Value, std::shared_ptr<const TensorValue>> tensors{};
   llvm::DenseMap<mlir::Value, std::shared_ptr<const SelectionValue>>

@@ -196,6 +196,7 @@ static llvm::Expected<TracedRun> runInMemory(nsa::KernelOp kernel,
     threads = llvm::hardware_concurrency().compute_thread_count();
   Interpreter interpreter(Context{.environment = std::move(*environment),
                                   .threads = threads,
+                                  .usefulOperations = options.usefulOperations,
                                   .rounding = Rounding(options.eagerSeed)},
                           options);
   interpreter.setInputs(kernel, inputs);

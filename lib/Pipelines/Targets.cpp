@@ -7,6 +7,7 @@ using namespace nsacc;
 
 llvm::ArrayRef<TargetInfo> nsacc::getTargets() {
   static constexpr TargetInfo targets[] = {
+      {Target::CPU, "cpu", "this machine's processor, compiled"},
       {Target::Oracle, "oracle",
        "interpreter in fp64: slow, defines the meaning"},
   };
@@ -28,7 +29,7 @@ std::optional<Target> nsacc::parseTarget(llvm::StringRef name) {
 }
 
 std::string nsacc::explainMissingTarget(llvm::StringRef name) {
-  bool isPlanned = name == "cpu" || name == "cuda" || name.starts_with("sm_");
+  bool isPlanned = name == "cuda" || name.starts_with("sm_");
   return "target '" + name.str() +
          (isPlanned ? "' isn't built yet" : "' isn't known");
 }

@@ -21,6 +21,7 @@ using namespace nsacc;
 /// write and their like.
 struct ReproducerScope::State {
   std::string directory, path, contents;
+  const State *outer = nullptr;
 };
 
 static std::atomic<const ReproducerScope::State *> current = nullptr;
@@ -101,10 +102,10 @@ ReproducerScope::ReproducerScope(llvm::StringRef path, llvm::StringRef contents,
   state->contents =
       llvm::formatv("// nsacc {0}, LLVM {1}\n// {2}\n{3}", getVersion(),
                     getLLVMVersion(), command, contents);
-  current = state.get();
+  state->outer = current.exchange(state.get());
 }
 
 ReproducerScope::~ReproducerScope() {
   const State *own = state.get();
-  current.compare_exchange_strong(own, nullptr);
+  current.compare_exchange_strong(own, state->outer);
 }

@@ -51,7 +51,7 @@ static bool isFinite(const Tensor &tensor) {
                       [](double value) { return std::isfinite(value); });
 }
 
-static CheckResult checkNaN(const Signature &signature,
+CheckResult nsacc::checkNaN(const Signature &signature,
                             llvm::ArrayRef<Tensor> inputs,
                             llvm::ArrayRef<Tensor> results) {
   std::vector<std::string> found;

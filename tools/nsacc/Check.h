@@ -23,6 +23,10 @@ struct CheckResult {
 
 llvm::StringRef getName(CheckResult::Verdict verdict);
 
+/// Whether finite inputs gave no NaN.
+CheckResult checkNaN(const Signature &signature, llvm::ArrayRef<Tensor> inputs,
+                     llvm::ArrayRef<Tensor> results);
+
 /// Checks a run of the oracle against other runs of it: that results have the
 /// same bits on another number of threads, that finite inputs give no NaN, and
 /// how far results move when every stored value is rounded to its type.

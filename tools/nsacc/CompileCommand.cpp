@@ -1,8 +1,12 @@
 //===- CompileCommand.cpp - nsacc compile ---------------------------------===//
 
 #include "Commands.h"
+#include "Dimensions.h"
+#include "NSA/Transforms/Passes.h"
 #include "Program.h"
 #include "ProgramFlags.h"
+#include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <CLI/CLI.hpp>
@@ -10,9 +14,11 @@
 using namespace nsacc;
 
 namespace {
-struct CompileOptions {
+struct CompileFlags {
   ProgramOptions program;
-  std::string emit, output;
+  InstrumentOptions instruments;
+  std::vector<std::string> dims;
+  std::string schedule, emit, output;
 };
 } // namespace
 
@@ -20,8 +26,8 @@ static llvm::Error rejectPhase(llvm::StringRef name) {
   std::vector<std::string> names;
   for (Phase phase : getPhases())
     names.push_back(getName(phase).str());
-  static constexpr llvm::StringLiteral planned[] = {
-      "tile", "tile-opt", "gpu", "nvvm", "ptx", "cubin"};
+  static constexpr llvm::StringLiteral planned[] = {"tile-opt", "gpu", "nvvm",
+                                                    "ptx", "cubin"};
   return makeError("phase '" + name + "' " +
                        (llvm::is_contained(planned, name) ? "isn't built yet"
                                                           : "isn't known"),
@@ -46,19 +52,62 @@ static llvm::Error writeIR(mlir::ModuleOp module, llvm::StringRef path) {
   return llvm::Error::success();
 }
 
-static ExitCode compile(const CompileOptions &options,
+/// Sizes that the kernels' code depends on, out of --dims. Other dimensions
+/// stay open.
+static llvm::Expected<std::vector<std::string>>
+findSizes(mlir::ModuleOp module, const Settings &dims) {
+  std::vector<std::string> sizes, missing;
+  for (auto kernel : module.getOps<nsa::KernelOp>()) {
+    auto known = readDimensions(dims, getSignature(kernel));
+    if (!known)
+      return known.takeError();
+    for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
+      auto found = known->sizes.find(name);
+      bool isKnown = found != known->sizes.end();
+      std::string size = name.str();
+      if (isKnown)
+        size += "=" + std::to_string(found->second);
+      std::vector<std::string> &list = isKnown ? sizes : missing;
+      if (!llvm::is_contained(list, size))
+        list.push_back(size);
+    }
+  }
+  if (missing.empty())
+    return sizes;
+  return makeError("nothing tells the size of " + quoteList(missing) +
+                       ", which code over tiles depends on",
+                   "add --dims " + llvm::join(missing, "=…,") + "=…");
+}
+
+static ExitCode compilePhases(Program &program, const CompileFlags &flags,
+                              Phase phase) {
+  if (phase <= Phase::NSA)
+    return program.runPhases(phase);
+  auto dims = parseSettings("--dims", flags.dims);
+  if (!dims)
+    return reportError(dims.takeError(), ExitCode::Usage);
+  auto sizes = findSizes(program.getModule(), *dims);
+  if (!sizes)
+    return reportError(sizes.takeError());
+  return program.runPhases(phase, {std::move(*sizes), flags.schedule});
+}
+
+static ExitCode compile(const CompileFlags &flags,
                         llvm::ArrayRef<std::string> commandLine) {
-  std::optional<Phase> phase = parsePhase(options.emit);
-  if (!phase || *phase == Phase::Tile)
-    return reportError(rejectPhase(options.emit), ExitCode::Usage);
+  std::optional<Phase> phase = parsePhase(flags.emit);
+  if (!phase)
+    return reportError(rejectPhase(flags.emit), ExitCode::Usage);
+  Instruments instruments(flags.instruments);
   ExitCode status;
-  auto program = Program::load(options.program, commandLine, status);
+  auto program = Program::load(flags.program, commandLine, instruments, status);
   if (!program)
     return status;
-  status = program->runPhases(*phase);
+  status = compilePhases(*program, flags, *phase);
   if (status != ExitCode::Success)
     return status;
-  if (llvm::Error error = writeIR(program->getModule(), options.output))
+  if (llvm::Error error = writeIR(program->getModule(), flags.output))
+    return reportError(std::move(error));
+  if (llvm::Error error = instruments.finish())
     return reportError(std::move(error));
   return ExitCode::Success;
 }
@@ -66,8 +115,14 @@ static ExitCode compile(const CompileOptions &options,
 void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
       "compile", "compile a program and write what a phase leaves");
-  auto options = std::make_shared<CompileOptions>();
+  auto options = std::make_shared<CompileFlags>();
   addProgramFlags(*command, options->program);
+  addRepeatedFlag(*command, "--dims", options->dims,
+                  "tile: sizes of heads and channels; others stay open")
+      ->type_name("NAME=SIZE,...")
+      ->group("Compiler");
+  addScheduleFlag(*command, options->schedule);
+  addInstrumentFlags(*command, options->instruments);
   std::string phases;
   for (Phase phase : getPhases())
     phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();

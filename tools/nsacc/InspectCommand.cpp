@@ -86,8 +86,10 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
 
 static ExitCode inspect(const InspectOptions &options,
                         llvm::ArrayRef<std::string> commandLine) {
+  Instruments instruments({});
   ExitCode status;
-  auto program = Program::load(options.program, commandLine, status);
+  auto program =
+      Program::load(options.program, commandLine, instruments, status);
   if (!program)
     return status;
   std::vector<Signature> signatures;

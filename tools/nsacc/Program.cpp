@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "nsacc/Driver/CompileError.h"
 #include "nsacc/Frontend/Frontend.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -14,8 +16,11 @@
 
 using namespace nsacc;
 
-Program::Program(llvm::StringRef file)
-    : file(file), context(mlir::MLIRContext::Threading::DISABLED) {}
+Program::Program(llvm::StringRef file, Instruments &instruments)
+    : file(file), instruments(instruments),
+      context(mlir::MLIRContext::Threading::DISABLED) {
+  context.printOpOnDiagnostic(false);
+}
 
 //===-- Reading -----------------------------------------------------------===//
 
@@ -35,19 +40,27 @@ readSource(llvm::StringRef file) {
 
 std::unique_ptr<Program> Program::load(const ProgramOptions &options,
                                        llvm::ArrayRef<std::string> commandLine,
+                                       Instruments &instruments,
                                        ExitCode &status) {
   auto buffer = readSource(options.file);
   if (!buffer) {
     status = reportError(buffer.takeError());
     return nullptr;
   }
-  std::unique_ptr<Program> program(new Program(options.file));
+  if (llvm::Error error = instruments.start(options.file, commandLine)) {
+    status = reportError(std::move(error));
+    return nullptr;
+  }
+  std::unique_ptr<Program> program(new Program(options.file, instruments));
   program->reproducer.emplace(options.file, (*buffer)->getBuffer(),
                               commandLine);
   program->sources.AddNewSourceBuffer(std::move(*buffer), llvm::SMLoc());
   program->diagnostics.emplace(program->sources, program->context,
                                llvm::errs());
-  status = program->parse(options);
+  {
+    mlir::TimingScope scope = instruments.getTiming().nest("front end");
+    status = program->parse(options);
+  }
   if (status != ExitCode::Success)
     return nullptr;
   return program;
@@ -97,10 +110,38 @@ ExitCode Program::parseIR(const ProgramOptions &options) {
   return module ? ExitCode::Success : ExitCode::UserError;
 }
 
-ExitCode Program::runPhases(Phase phase) {
-  if (mlir::succeeded(nsacc::runPhases(*module, phase)))
-    return ExitCode::Success;
-  return reportInternalError(("the " + getName(phase) + " phase failed").str());
+ExitCode Program::runPhases(Phase last, const PhaseOptions &options) {
+  for (Phase phase : getPhases()) {
+    mlir::TimingScope scope =
+        instruments.getTiming().nest("phase " + getName(phase).str());
+    auto prepare = [&](mlir::PassManager &manager, mlir::ModuleOp module,
+                       Phase) {
+      manager.enableTiming(scope);
+      instruments.preparePasses(manager, module, getName(phase));
+    };
+    bool isDone =
+        mlir::succeeded(nsacc::runPhase(*module, phase, options, prepare));
+    instruments.finishPasses();
+    if (!isDone && phase > Phase::NSA && diagnostics->getNumErrors() > 0)
+      return ExitCode::UserError;
+    if (!isDone)
+      return reportInternalError(
+          ("the " + getName(phase) + " phase failed").str());
+    if (phase == last)
+      break;
+  }
+  return ExitCode::Success;
+}
+
+ExitCode Program::report(llvm::Error error) {
+  instruments.finishPasses();
+  llvm::outs().flush();
+  auto show = [&](const CompileError &error) {
+    for (const frontend::DiagnosticData &diagnostic : error.getDiagnostics())
+      frontend::print(diagnostic, sources, llvm::errs());
+  };
+  error = llvm::handleErrors(std::move(error), show);
+  return error ? reportError(std::move(error)) : ExitCode::UserError;
 }
 
 llvm::Expected<nsa::KernelOp> Program::getKernel(llvm::StringRef name) {

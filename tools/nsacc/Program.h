@@ -3,6 +3,7 @@
 #ifndef NSACC_TOOLS_NSACC_PROGRAM_H
 #define NSACC_TOOLS_NSACC_PROGRAM_H
 
+#include "Instruments.h"
 #include "Messages.h"
 #include "NSA/IR/NSAOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -31,22 +32,29 @@ public:
   /// where it returns null.
   static std::unique_ptr<Program> load(const ProgramOptions &options,
                                        llvm::ArrayRef<std::string> commandLine,
+                                       Instruments &instruments,
                                        ExitCode &status);
 
   mlir::ModuleOp getModule() { return *module; }
   /// The kernel of that name, or the only one.
   llvm::Expected<nsa::KernelOp> getKernel(llvm::StringRef name);
-  /// Takes the module to the end of `phase`. A failure is an internal error.
-  ExitCode runPhases(Phase phase);
+  /// Takes the module to the end of `phase`. Where a phase up to `nsa` fails,
+  /// that is an internal error; the others reject what can't be compiled.
+  ExitCode runPhases(Phase phase, const PhaseOptions &options = {});
+  Instruments &getInstruments() { return instruments; }
+  /// Shows the diagnostics of a CompileError with their source lines, and other
+  /// errors as reportError does.
+  ExitCode report(llvm::Error error);
 
 private:
-  explicit Program(llvm::StringRef file);
+  Program(llvm::StringRef file, Instruments &instruments);
 
   ExitCode parse(const ProgramOptions &options);
   ExitCode parseProgram(const ProgramOptions &options);
   ExitCode parseIR(const ProgramOptions &options);
 
   std::string file;
+  Instruments &instruments;
   llvm::SourceMgr sources;
   mlir::MLIRContext context;
   std::optional<frontend::DiagnosticPrinter> diagnostics;

@@ -14,6 +14,15 @@ CLI::Option *nsacc::addRepeatedFlag(CLI::App &command, const std::string &name,
       ->take_all();
 }
 
+void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {
+  command
+      .add_option("--schedule", schedule,
+                  "how every op is tiled, as order=union,tokens=16,keys=64; "
+                  "what isn't named is the compiler's choice")
+      ->type_name("NAME=VALUE,...")
+      ->group("Compiler");
+}
+
 void nsacc::addProgramFlags(CLI::App &command, ProgramOptions &options) {
   command
       .add_option("FILE", options.file,

@@ -15,6 +15,9 @@ namespace nsacc {
 /// FILE, --kernel, --set and --dtype.
 void addProgramFlags(CLI::App &command, ProgramOptions &options);
 
+/// --schedule.
+void addScheduleFlag(CLI::App &command, std::string &schedule);
+
 /// One value each time the flag stands; may stand several times.
 CLI::Option *addRepeatedFlag(CLI::App &command, const std::string &name,
                              std::vector<std::string> &values,

@@ -18,6 +18,16 @@ bool RunReport::hasFailed() const {
   });
 }
 
+double RunReport::getBestSeconds() const {
+  return seconds.empty() ? 0 : *llvm::min_element(seconds);
+}
+
+std::optional<double> RunReport::getGFlops() const {
+  if (!usefulOperations || *usefulOperations == 0 || getBestSeconds() == 0)
+    return std::nullopt;
+  return *usefulOperations / getBestSeconds() * 1e-9;
+}
+
 static std::string formatChecksum(const Summary &summary) {
   return llvm::formatv("{0:x-16}", summary.checksum);
 }
@@ -51,6 +61,19 @@ static std::string describeContents(const Tensor &tensor) {
   return text + ", xxh3 " + formatChecksum(summary);
 }
 
+/// "time    12.345 ms, best of 5 runs; compiled in 1.234 s"
+static void printTime(const RunReport &report, llvm::raw_ostream &os) {
+  os << llvm::formatv("time    {0:f3} ms", report.getBestSeconds() * 1e3);
+  if (report.seconds.size() > 1)
+    os << llvm::formatv(", best of {0} runs", report.seconds.size());
+  if (report.compileSeconds > 0)
+    os << llvm::formatv("; compiled in {0:f3} s", report.compileSeconds);
+  os << '\n';
+  if (std::optional<double> speed = report.getGFlops())
+    os << llvm::formatv("speed   {0:f1} GFLOP/s over the visible pairs\n",
+                        *speed);
+}
+
 void nsacc::printText(const RunReport &report, llvm::raw_ostream &os) {
   std::vector<std::string> params;
   for (auto &[name, value] : report.signature.params)
@@ -60,7 +83,10 @@ void nsacc::printText(const RunReport &report, llvm::raw_ostream &os) {
     os << "<" << llvm::join(params, ", ") << ">";
   os << " of " << report.file << "\n";
   os << "target  " << getName(report.target) << ", " << report.threads
-     << (report.threads == 1 ? " thread\n" : " threads\n");
+     << (report.threads == 1 ? " thread" : " threads");
+  if (!report.schedule.empty())
+    os << ", schedule " << report.schedule;
+  os << '\n';
 
   const char *heading = "inputs  ";
   for (auto [argument, tensor, source] :
@@ -80,7 +106,7 @@ void nsacc::printText(const RunReport &report, llvm::raw_ostream &os) {
     os << '\n';
     heading = "        ";
   }
-  os << llvm::formatv("time    {0:f3} s\n", report.seconds);
+  printTime(report, os);
 
   heading = "check   ";
   for (const CheckResult &check : report.checks) {
@@ -161,13 +187,23 @@ void nsacc::printJSON(const RunReport &report, llvm::raw_ostream &os) {
     json.attribute("kernel", toUTF8(report.signature.kernel));
     json.attribute("target", getName(report.target));
     json.attribute("threads", report.threads);
+    if (!report.schedule.empty())
+      json.attribute("schedule", toUTF8(report.schedule));
     json.attributeObject("params", [&] {
       for (auto &[name, value] : report.signature.params)
         json.attribute(toUTF8(name), toUTF8(value));
     });
     printInputs(json, report);
     printResults(json, report);
-    json.attribute("seconds", report.seconds);
+    json.attribute("seconds", report.getBestSeconds());
+    json.attributeArray("runs", [&] {
+      for (double seconds : report.seconds)
+        json.value(seconds);
+    });
+    json.attribute("compile_seconds", report.compileSeconds);
+    json.attribute("workspace_bytes", report.workspaceBytes);
+    if (std::optional<double> speed = report.getGFlops())
+      json.attribute("gflops", *speed);
     printChecks(json, report);
   });
   os << '\n';

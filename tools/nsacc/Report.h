@@ -17,14 +17,21 @@ struct RunReport {
   std::string file;
   Signature signature;
   Target target = Target::Oracle;
+  std::string schedule; ///< empty: the compiler's choice
   unsigned threads = 1;
   Inputs inputs;
   std::vector<Tensor> results;
   std::vector<std::string> resultFiles; ///< empty where not written
-  double seconds = 0;
+  double compileSeconds = 0;
+  std::vector<double> seconds; ///< of each run
+  int64_t workspaceBytes = 0;
+  /// Operations of q·k and p·v over visible pairs, where they were counted.
+  std::optional<int64_t> usefulOperations;
   std::vector<CheckResult> checks;
 
   bool hasFailed() const;
+  double getBestSeconds() const;
+  std::optional<double> getGFlops() const;
 };
 
 void printText(const RunReport &report, llvm::raw_ostream &os);

@@ -1,13 +1,13 @@
 //===- Run.cpp - Running a kernel -----------------------------------------===//
 
 #include "Run.h"
+#include "CompareCheck.h"
 #include "Outputs.h"
 #include "Report.h"
 #include "nsacc/Signature/Signature.h"
 #include "nsacc/Support/Environment.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
-#include <chrono>
 
 using namespace nsacc;
 
@@ -55,12 +55,19 @@ static llvm::Error rejectTarget(llvm::StringRef name) {
                                                    quoteList(names));
 }
 
-static llvm::Expected<RunPlan> makePlan(const RunOptions &options) {
+static llvm::Expected<RunPlan> makePlan(const RunFlags &options) {
   RunPlan plan;
   std::optional<Target> target = parseTarget(options.target);
   if (!target)
     return rejectTarget(options.target);
   plan.target = *target;
+  if (options.roundStorage && plan.target != Target::Oracle)
+    return makeError("--round-storage is of the oracle alone",
+                     "add --target oracle");
+  if (!options.schedule.empty() && plan.target == Target::Oracle)
+    return makeError("target 'oracle' has no schedule: it interprets the "
+                     "program",
+                     "drop --schedule");
   plan.inputs.seed = options.seed;
   auto threads = chooseThreads(options.threads);
   if (!threads)
@@ -85,74 +92,117 @@ static llvm::Expected<RunPlan> makePlan(const RunOptions &options) {
   return plan;
 }
 
-static llvm::Error runOracle(nsa::KernelOp kernel, const RunOptions &options,
-                             RunReport &report) {
+static RunOptions getRunOptions(const RunFlags &flags,
+                                const RunReport &report) {
+  RunOptions options;
+  options.threads = report.threads;
+  options.roundStorage = flags.roundStorage;
+  return options;
+}
+
+/// Compiles the kernel, runs it as often as asked, and checks the results.
+static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
+                             const RunFlags &flags, RunReport &report) {
+  Instruments &instruments = program.getInstruments();
+  CompileOptions options;
+  options.target = report.target;
+  options.schedule = flags.schedule;
+  options.timing = &instruments.getTiming();
+  options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
+                              llvm::StringRef phase) {
+    instruments.preparePasses(manager, module, phase);
+  };
+  auto compiled = CompiledProgram::create(program.getModule(), options);
+  if (!compiled)
+    return compiled.takeError();
+  llvm::StringRef name = kernel.getSymName();
+  const std::vector<Tensor> &inputs = report.inputs.tensors;
+  RunStatistics statistics;
+  if (llvm::Error error = (*compiled)->prepare(name, inputs, &statistics))
+    return error;
+  instruments.finishPasses();
+  RunOptions runOptions = getRunOptions(flags, report);
+  for (unsigned i = 0; i < flags.repeat; ++i) {
+    auto results = (*compiled)->run(name, inputs, runOptions, &statistics);
+    if (!results)
+      return results.takeError();
+    report.results = std::move(*results);
+    report.seconds.push_back(statistics.runSeconds);
+  }
+  report.compileSeconds = statistics.compileSeconds;
+  report.workspaceBytes = statistics.workspaceBytes;
+  if (!flags.check)
+    return llvm::Error::success();
+  if (report.target != Target::Oracle) {
+    auto checks =
+        checkCompiled(kernel, **compiled, runOptions, inputs, report.results);
+    if (!checks)
+      return checks.takeError();
+    report.checks = std::move(checks->checks);
+    report.usefulOperations = checks->usefulOperations;
+    return llvm::Error::success();
+  }
   interpreter::Options oracle;
   oracle.threads = report.threads;
-  oracle.roundStorage = options.roundStorage;
-  auto start = std::chrono::steady_clock::now();
-  auto results = interpreter::run(kernel, report.inputs.tensors, oracle);
-  if (!results)
-    return results.takeError();
-  report.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
-  report.results = std::move(*results);
-  if (!options.check)
-    return llvm::Error::success();
-  auto checks = checkOracle(kernel, report.signature, report.inputs.tensors,
-                            report.results, oracle);
+  oracle.roundStorage = flags.roundStorage;
+  auto checks =
+      checkOracle(kernel, report.signature, inputs, report.results, oracle);
   if (!checks)
     return checks.takeError();
   report.checks = std::move(*checks);
   return llvm::Error::success();
 }
 
-static llvm::Error runPlan(nsa::KernelOp kernel, const RunOptions &options,
-                           const RunPlan &plan, RunReport &report) {
+static llvm::Error runPlan(Program &program, nsa::KernelOp kernel,
+                           const RunFlags &flags, const RunPlan &plan,
+                           RunReport &report) {
   auto inputs = makeInputs(report.signature, plan.inputs);
   if (!inputs)
     return inputs.takeError();
   report.inputs = std::move(*inputs);
   auto files = planOutputs(report.signature.kernel, report.signature.results,
-                           plan.outputs, options.outputDir);
+                           plan.outputs, flags.outputDir);
   if (!files)
     return files.takeError();
   report.resultFiles = std::move(*files);
   auto inputFiles =
-      planFolder(report.signature.inputs, "--save-inputs", options.inputDir);
+      planFolder(report.signature.inputs, "--save-inputs", flags.inputDir);
   if (!inputFiles)
     return inputFiles.takeError();
   if (llvm::Error error = writeTensors(report.inputs.tensors, *inputFiles))
     return error;
-  if (llvm::Error error = runOracle(kernel, options, report))
+  if (llvm::Error error = runTarget(program, kernel, flags, report))
     return error;
   return writeTensors(report.results, report.resultFiles);
 }
 
-ExitCode nsacc::runKernel(const RunOptions &options,
+ExitCode nsacc::runKernel(const RunFlags &flags,
                           llvm::ArrayRef<std::string> commandLine) {
-  llvm::Expected<RunPlan> plan = makePlan(options);
+  llvm::Expected<RunPlan> plan = makePlan(flags);
   if (!plan)
     return reportError(plan.takeError(), ExitCode::Usage);
+  Instruments instruments(flags.instruments);
   ExitCode status;
-  auto program = Program::load(options.program, commandLine, status);
+  auto program = Program::load(flags.program, commandLine, instruments, status);
   if (!program)
     return status;
   status = program->runPhases(Phase::NSA);
   if (status != ExitCode::Success)
     return status;
-  auto kernel = program->getKernel(options.program.kernel);
+  auto kernel = program->getKernel(flags.program.kernel);
   if (!kernel)
     return reportError(kernel.takeError());
 
   RunReport report;
-  report.file = options.program.file;
+  report.file = flags.program.file;
   report.signature = getSignature(*kernel);
   report.target = plan->target;
+  report.schedule = flags.schedule;
   report.threads = plan->threads;
-  if (llvm::Error error = runPlan(*kernel, options, *plan, report))
+  if (llvm::Error error = runPlan(*program, *kernel, flags, *plan, report))
+    return program->report(std::move(error));
+  if (llvm::Error error = instruments.finish())
     return reportError(std::move(error));
-  (options.json ? printJSON : printText)(report, llvm::outs());
+  (flags.json ? printJSON : printText)(report, llvm::outs());
   return report.hasFailed() ? ExitCode::UserError : ExitCode::Success;
 }

@@ -7,17 +7,19 @@
 
 namespace nsacc {
 
-struct RunOptions {
+struct RunFlags {
   ProgramOptions program;
-  std::string target;
+  InstrumentOptions instruments;
+  std::string target, schedule;
   std::vector<std::string> dims, inputs, ranges, outputs;
   std::string outputDir, inputDir;
   uint64_t seed = 0;
   unsigned threads = 0; ///< 0: as NSACC_THREADS says, or all
+  unsigned repeat = 1;
   bool roundStorage = false, check = false, json = false;
 };
 
-ExitCode runKernel(const RunOptions &options,
+ExitCode runKernel(const RunFlags &flags,
                    llvm::ArrayRef<std::string> commandLine);
 
 } // namespace nsacc

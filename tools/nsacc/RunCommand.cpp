@@ -8,7 +8,7 @@
 
 using namespace nsacc;
 
-static void addInputFlags(CLI::App &command, RunOptions &options) {
+static void addInputFlags(CLI::App &command, RunFlags &options) {
   const char *group = "Inputs";
   addRepeatedFlag(command, "--dims", options.dims,
                   "sizes of dimensions that no given input tells; of ragged "
@@ -33,7 +33,7 @@ static void addInputFlags(CLI::App &command, RunOptions &options) {
       ->group(group);
 }
 
-static void addResultFlags(CLI::App &command, RunOptions &options) {
+static void addResultFlags(CLI::App &command, RunFlags &options) {
   const char *group = "Results";
   addRepeatedFlag(command, "--output", options.outputs, "write a result")
       ->type_name("NAME=FILE.npy")
@@ -51,7 +51,7 @@ static void addResultFlags(CLI::App &command, RunOptions &options) {
       ->group(group);
 }
 
-static void addTargetFlags(CLI::App &command, RunOptions &options) {
+static void addTargetFlags(CLI::App &command, RunFlags &options) {
   const char *group = "Target";
   std::string names;
   for (const TargetInfo &info : getTargets())
@@ -69,6 +69,12 @@ static void addTargetFlags(CLI::App &command, RunOptions &options) {
       ->check(CLI::Range(1u, 1024u))
       ->group(group);
   command
+      .add_option("--repeat", options.repeat,
+                  "runs; the best one's time is reported")
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1000000u))
+      ->group(group);
+  command
       .add_flag("--round-storage", options.roundStorage,
                 "oracle: round what a compiled program stores to its type")
       ->group(group);
@@ -77,11 +83,13 @@ static void addTargetFlags(CLI::App &command, RunOptions &options) {
 void nsacc::addRunCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
       "run", "run a kernel on given or random inputs and report its results");
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunFlags>();
   addProgramFlags(*command, options->program);
   addInputFlags(*command, *options);
   addResultFlags(*command, *options);
   addTargetFlags(*command, *options);
+  addScheduleFlag(*command, options->schedule);
+  addInstrumentFlags(*command, options->instruments);
   command->callback([options, &invocation] {
     invocation.status = runKernel(*options, invocation.commandLine);
   });

@@ -42,6 +42,9 @@ public:
   /// The results in fp64.
   llvm::ArrayRef<Tensor> getExpected() const;
 
+  /// Operations of q·k and p·v over visible pairs.
+  int64_t getUsefulOperations() const;
+
   /// Judges results in the order of the kernel's.
   std::vector<Accuracy> check(llvm::ArrayRef<Tensor> results);
 

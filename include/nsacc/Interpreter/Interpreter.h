@@ -5,6 +5,7 @@
 
 #include "nsacc/Runtime/Tensor.h"
 #include "llvm/Support/Error.h"
+#include <atomic>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Options {
   std::optional<uint64_t> eagerSeed = std::nullopt;
   /// Results as f64 instead of their declared real types.
   bool keepF64 = false;
+  /// Where the operations of q·k and p·v over visible pairs are counted; may be
+  /// null.
+  std::atomic<int64_t> *usefulOperations = nullptr;
 };
 
 /// Runs a kernel in fp64 on inputs in the order of its arguments. Fails with a

@@ -17,7 +17,8 @@ void installCrashHandler();
 
 /// While it lives, an internal error writes a reproducer: the program's text
 /// behind comments with versions and command line, in the folder that
-/// NSACC_CRASH_DIR names or the temp folder. One at a time.
+/// NSACC_CRASH_DIR names or the temp folder. Scopes nest; the innermost one
+/// counts.
 class ReproducerScope {
 public:
   /// `path` names the program's file; `contents` is its text.

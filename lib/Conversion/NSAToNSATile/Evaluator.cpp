@@ -52,8 +52,8 @@ FailureOr<Tile> Evaluator::compute(Value tensor) {
     return tiles.lookup(tensor);
   }
   InFlightDiagnostic error =
-      op->emitError("isn't compiled yet where its value is a result or an "
-                    "operand of arithmetic");
+      op->emitOpError("isn't compiled yet where its value is a result or an "
+                      "operand of arithmetic");
   error.attachNote() << "run the program with --target oracle";
   return error;
 }

@@ -195,7 +195,7 @@ LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {
   auto type = cast<NamedTensorType>(op.getInput().getType());
   std::optional<int64_t> channels = plan.getStaticSize(type.getDims().back());
   if (!channels)
-    return op.emitError("needs the size of dimension '")
+    return op.emitOpError("needs the size of dimension '")
            << toString(type.getDims().back()) << "' to be compiled";
   ProgramBuilder program(plan, "pool", nsatile::ScheduleAttr());
   Pooling(program, op, *channels).build();

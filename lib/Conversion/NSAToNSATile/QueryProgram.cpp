@@ -21,7 +21,7 @@ static FailureOr<int64_t> requireSize(PlanBuilder &plan, Operation *op,
                                       Attribute dim) {
   if (std::optional<int64_t> size = plan.getStaticSize(dim))
     return *size;
-  InFlightDiagnostic error = op->emitError("needs the size of dimension '")
+  InFlightDiagnostic error = op->emitOpError("needs the size of dimension '")
                              << toString(dim) << "' to be compiled";
   error.attachNote() << "fix it, for example with --dims " << toString(dim)
                      << "=64";
@@ -71,7 +71,7 @@ FailureOr<QueryShape> nsacc::getQueryShape(PlanBuilder &plan) {
   if (result.wasInterrupted())
     return failure();
   if (!shape)
-    return plan.getKernel().emitError(
+    return plan.getKernel().emitOpError(
         "has no attention; only programs with one are compiled yet");
   return *shape;
 }

@@ -1,0 +1,120 @@
+//===- Instruments.cpp - Watching a compilation ---------------------------===//
+
+#include "Instruments.h"
+#include "Messages.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "nsacc/Driver/Reproducer.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include <CLI/CLI.hpp>
+
+using namespace nsacc;
+
+void nsacc::addInstrumentFlags(CLI::App &command, InstrumentOptions &options) {
+  const char *group = "Compiler";
+  command
+      .add_option("--dump-phases-to", options.dumpDir,
+                  "write IR behind the front end and each pass to "
+                  "DIR/NN-PHASE-PASS.mlir")
+      ->type_name("DIR")
+      ->group(group);
+  command
+      .add_flag("--timing", options.timing,
+                "print the time of each phase and pass to standard error")
+      ->group(group);
+}
+
+Instruments::Instruments(const InstrumentOptions &options) : options(options) {
+  manager.setEnabled(options.timing);
+  manager.setDisplayMode(mlir::DefaultTimingManager::DisplayMode::Tree);
+  timing = manager.getRootScope();
+}
+
+Instruments::~Instruments() = default;
+
+llvm::Error Instruments::start(llvm::StringRef file,
+                               llvm::ArrayRef<std::string> commandLine) {
+  this->file = file;
+  this->commandLine = commandLine;
+  if (options.dumpDir.empty())
+    return llvm::Error::success();
+  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
+    return makeError("can't make the folder of --dump-phases-to '" +
+                     options.dumpDir + "': " + code.message());
+  return llvm::Error::success();
+}
+
+//===-- Dumps -------------------------------------------------------------===//
+
+void Instruments::dump(llvm::StringRef name, mlir::ModuleOp module) {
+  llvm::SmallString<128> path(options.dumpDir);
+  std::string number = llvm::utostr(numDumps++);
+  if (number.size() < 2)
+    number.insert(0, "0");
+  llvm::sys::path::append(path, number + "-" + name + ".mlir");
+  std::error_code code;
+  llvm::ToolOutputFile out(path, code, llvm::sys::fs::OF_Text);
+  if (!code) {
+    module.print(out.os());
+    out.os().flush();
+    code = out.os().error();
+    out.os().clear_error();
+    out.keep();
+  }
+  if (code && problem.empty())
+    problem = ("can't write '" + path + "': " + code.message()).str();
+}
+
+llvm::Error Instruments::finish() {
+  return problem.empty() ? llvm::Error::success() : makeError(problem);
+}
+
+namespace {
+
+class Dumper : public mlir::PassInstrumentation {
+public:
+  Dumper(Instruments &instruments, llvm::StringRef phase)
+      : instruments(instruments), phase(phase) {}
+
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+    write(pass, op, "");
+  }
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override {
+    write(pass, op, "-failed");
+  }
+
+private:
+  /// Passes over functions count as one, behind the last function.
+  void write(mlir::Pass *pass, mlir::Operation *op, llvm::StringRef suffix) {
+    auto module = llvm::dyn_cast<mlir::ModuleOp>(op);
+    if (!module)
+      return;
+    llvm::StringRef name = pass->getArgument();
+    instruments.dump(
+        (phase + "-" + (name.empty() ? "functions" : name) + suffix).str(),
+        module);
+  }
+
+  Instruments &instruments;
+  std::string phase;
+};
+
+} // namespace
+
+void Instruments::preparePasses(mlir::PassManager &manager,
+                                mlir::ModuleOp module, llvm::StringRef phase) {
+  reproducer.reset();
+  if (manager.size() > 0)
+    reproducer.emplace(file + ".mlir", makeReproducer(manager, module),
+                       commandLine);
+  if (options.dumpDir.empty())
+    return;
+  if (manager.size() == 0)
+    dump(phase, module);
+  manager.addInstrumentation(std::make_unique<Dumper>(*this, phase));
+}

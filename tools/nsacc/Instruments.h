@@ -1,0 +1,66 @@
+//===- Instruments.h - Watching a compilation -------------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_INSTRUMENTS_H
+#define NSACC_TOOLS_NSACC_INSTRUMENTS_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/Timing.h"
+#include "nsacc/Support/CrashHandler.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+
+namespace CLI {
+class App;
+} // namespace CLI
+
+namespace mlir {
+class PassManager;
+} // namespace mlir
+
+namespace nsacc {
+
+struct InstrumentOptions {
+  std::string dumpDir; ///< where IR goes; empty: nowhere
+  bool timing = false;
+};
+
+/// --dump-phases-to and --timing.
+void addInstrumentFlags(CLI::App &command, InstrumentOptions &options);
+
+/// What watches a compilation: dumps, timing, and reproducers of crashes.
+class Instruments {
+public:
+  explicit Instruments(const InstrumentOptions &options);
+  ~Instruments();
+
+  /// Makes the folder for dumps.
+  llvm::Error start(llvm::StringRef file,
+                    llvm::ArrayRef<std::string> commandLine);
+
+  mlir::TimingScope &getTiming() { return timing; }
+  /// Before passes run: dumps the module behind each of them, and keeps a
+  /// reproducer ready.
+  void preparePasses(mlir::PassManager &manager, mlir::ModuleOp module,
+                     llvm::StringRef phase);
+  /// Behind them: drops the reproducer.
+  void finishPasses() { reproducer.reset(); }
+  /// Tells of a dump that couldn't be written.
+  llvm::Error finish();
+
+  /// Writes DIR/NN-NAME.mlir.
+  void dump(llvm::StringRef name, mlir::ModuleOp module);
+
+private:
+  InstrumentOptions options;
+  std::string file;
+  std::vector<std::string> commandLine;
+  unsigned numDumps = 0;
+  std::string problem;
+  mlir::DefaultTimingManager manager;
+  mlir::TimingScope timing;
+  std::optional<ReproducerScope> reproducer;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_INSTRUMENTS_H
