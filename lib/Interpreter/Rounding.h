@@ -21,20 +21,31 @@ public:
 
   explicit operator bool() const { return active; }
   double operator()(double x) const { return active ? round(x) : x; }
-  /// A probability or weight as an operand of a product with values of 16 bits.
+  /// A probability or weight as an operand of a product with values of 16 bits:
+  /// up or down at random, since a program may round it before it is scaled.
   double toOperand(double x, std::optional<DType> values) const {
-    return active && values ? roundTo(*values, round(x)) : (*this)(x);
+    if (!active || !values)
+      return (*this)(x);
+    double near = roundTo(*values, x);
+    if (near == x || !std::isfinite(near) || isNearest(x))
+      return near;
+    double unit = *values == DType::BF16 ? 0x1p-8 : 0x1p-11;
+    double beyond = 1.01 * unit * std::fabs(near);
+    return roundTo(*values, near + (x > near ? beyond : -beyond));
   }
 
 private:
+  bool isNearest(double x) const {
+    uint64_t bits = llvm::bit_cast<uint64_t>(x) ^ seed * 0x9e3779b97f4a7c15;
+    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+    return (bits ^ (bits >> 31)) & 1;
+  }
   double round(double x) const {
     float near = static_cast<float>(x);
     if (near == x || !std::isfinite(near))
       return near;
-    uint64_t bits = llvm::bit_cast<uint64_t>(x) ^ seed * 0x9e3779b97f4a7c15;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
-    if ((bits ^ (bits >> 31)) & 1)
+    if (isNearest(x))
       return near;
     return std::nextafter(near, x > near ? HUGE_VALF : -HUGE_VALF);
   }

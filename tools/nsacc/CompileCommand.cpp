@@ -39,6 +39,7 @@ static llvm::Error writeIR(mlir::ModuleOp module, llvm::StringRef path) {
   llvm::ToolOutputFile file(path, code, llvm::sys::fs::OF_Text);
   if (!code) {
     module.print(file.os());
+    file.os() << '\n';
     file.os().flush();
     code = file.os().error();
     file.os().clear_error();

@@ -43,7 +43,10 @@ llvm::Error Instruments::start(llvm::StringRef file,
   this->commandLine = commandLine;
   if (options.dumpDir.empty())
     return llvm::Error::success();
-  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
+  std::error_code code = llvm::sys::fs::create_directories(options.dumpDir);
+  if (!code && !llvm::sys::fs::is_directory(options.dumpDir))
+    code = std::make_error_code(std::errc::not_a_directory);
+  if (code)
     return makeError("can't make the folder of --dump-phases-to '" +
                      options.dumpDir + "': " + code.message());
   return llvm::Error::success();
@@ -61,6 +64,7 @@ void Instruments::dump(llvm::StringRef name, mlir::ModuleOp module) {
   llvm::ToolOutputFile out(path, code, llvm::sys::fs::OF_Text);
   if (!code) {
     module.print(out.os());
+    out.os() << '\n';
     out.os().flush();
     code = out.os().error();
     out.os().clear_error();
