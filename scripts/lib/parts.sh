@@ -5,8 +5,9 @@ RESULTS="$ROOT/build/test-results"
 PYTHON="$ROOT/.venv/bin/python"
 FUZZ_RUNS=100000
 FUZZ_SECONDS=900
+DIFFERENTIAL_PROGRAMS=500
 
-PARTS=(build lit python checks sanitize fuzz wheel)
+PARTS=(build lit python checks differential sanitize fuzz wheel)
 
 describe_part() {
   case $1 in
@@ -14,6 +15,7 @@ describe_part() {
     lit) say "lit and unit tests" ;;
     python) say "Python tests" ;;
     checks) say "checks of the repository, the README's commands among them" ;;
+    differential) say "$DIFFERENTIAL_PROGRAMS random programs, compiled, against the oracle" ;;
     sanitize) say "lit and unit tests again under ASan and UBSan, warnings as errors" ;;
     fuzz) say "$FUZZ_RUNS mutated programs under ASan and UBSan" ;;
     wheel) say "the wheel of pip install ., used outside the repository" ;;
@@ -56,6 +58,13 @@ part_python() {
 
 part_checks() {
   run_pytest checks "$ROOT/scripts"
+}
+
+part_differential() {
+  build dev nsacc-differential
+  "$PYTHON" "$ROOT/scripts/lib/differential.py" --root "$ROOT" \
+    --programs "$DIFFERENTIAL_PROGRAMS" --seed "${DIFFERENTIAL_SEED:-1}" --jobs "$JOBS" \
+    --junit "$RESULTS/differential.xml"
 }
 
 part_fuzz() {

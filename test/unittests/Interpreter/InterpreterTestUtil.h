@@ -24,6 +24,7 @@ public:
   std::vector<Tensor> run(llvm::ArrayRef<Tensor> inputs, unsigned threads = 1);
   std::vector<Tensor> run(llvm::ArrayRef<Tensor> inputs,
                           const Options &options);
+  nsa::KernelOp get() const { return kernel; }
   /// The message of a run that fails.
   std::string fail(llvm::ArrayRef<Tensor> inputs, unsigned threads = 1);
 
