@@ -64,7 +64,8 @@ static Verdict judge(nsa::KernelOp kernel, const Case &testCase, const Run &run,
     return fail("the generator's sizes", llvm::toString(sizes.takeError()));
   if (llvm::Error error = program.prepare("", *inputs))
     return judgeError(std::move(error));
-  auto checker = interpreter::AccuracyChecker::create(kernel, *inputs);
+  auto checker =
+      interpreter::AccuracyChecker::create(kernel, *inputs, /*threads=*/1);
   std::vector<Tensor> results = allocateResults(
       signature, *sizes,
       checker ? checker->getExpected() : llvm::ArrayRef<Tensor>(), run.layout);

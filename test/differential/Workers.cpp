@@ -30,6 +30,9 @@ public:
   /// Ends it when its case takes too long.
   void watch();
 
+  /// Waits for its end; returns how it ended.
+  int join();
+
   bool isDone() const { return cases.empty(); }
   int getPipe() const { return pipe; }
 
@@ -108,15 +111,18 @@ void Worker::watch() {
   kill(process, SIGKILL);
 }
 
-/// The process ended: in the middle of a case unless all are done.
-void Worker::finish(
-    const std::function<void(uint64_t, const Verdict &)> &report,
-    const std::function<Case(uint64_t)> &make) {
+int Worker::join() {
   close(pipe);
   int status = 0;
   waitpid(process, &status, 0);
-  if (isDone())
-    return;
+  return status;
+}
+
+/// The process ended in the middle of a case.
+void Worker::finish(
+    const std::function<void(uint64_t, const Verdict &)> &report,
+    const std::function<Case(uint64_t)> &make) {
+  int status = join();
   Verdict verdict = {Verdict::Kind::Failed, "", 0};
   if (tookTooLong)
     verdict.message = "time: the case took too long";
@@ -146,7 +152,6 @@ void Worker::read(const std::function<void(uint64_t, const Verdict &)> &report,
     pending.erase(0, end + 1);
     begun = Clock::now();
   }
-  // Its exit is read next.
 }
 
 void nsacc::differential::runAll(
@@ -160,7 +165,11 @@ void nsacc::differential::runAll(
   while (true) {
     std::vector<pollfd> files;
     for (std::optional<Worker> &worker : workers) {
-      if ((!worker || worker->isDone()) && next < end) {
+      if (worker && worker->isDone()) {
+        worker->join();
+        worker.reset();
+      }
+      if (!worker && next < end) {
         std::vector<uint64_t> cases;
         for (; next < end && cases.size() < batch; ++next)
           cases.push_back(next);
@@ -170,18 +179,19 @@ void nsacc::differential::runAll(
       if (worker)
         files.push_back({worker->getPipe(), POLLIN, 0});
     }
-    if (llvm::none_of(workers, [](const std::optional<Worker> &worker) {
-          return worker && !worker->isDone();
-        }))
+    if (files.empty())
       return;
     poll(files.data(), files.size(), /*timeout=*/1000);
     for (std::optional<Worker> &worker : workers) {
       if (!worker)
         continue;
-      for (const pollfd &file : files)
-        if (file.fd == worker->getPipe() && file.revents)
-          worker->read(report, make);
-      worker->watch();
+      int pipe = worker->getPipe();
+      if (llvm::any_of(files, [&](const pollfd &file) {
+            return file.fd == pipe && file.revents;
+          }))
+        worker->read(report, make);
+      else
+        worker->watch();
     }
   }
 }
