@@ -25,8 +25,9 @@ using Union = SmallVector<KeyInterval, 2>;
 /// d1.
 class MaskAnalyzer {
 public:
-  MaskAnalyzer(Region &mask, StringRef queryDim, StringRef tokenDim)
-      : mask(mask), queryDim(queryDim), tokenDim(tokenDim),
+  MaskAnalyzer(Region &mask, const ScalarPlaces &places, StringRef queryDim,
+               StringRef tokenDim)
+      : mask(mask), places(places), queryDim(queryDim), tokenDim(tokenDim),
         context(mask.getContext()) {}
 
   MaskInfo run();
@@ -62,10 +63,12 @@ private:
   std::optional<Split> splitKey(AffineExpr expr);
 
   static Union everything(bool exact);
+  static Union inexact(Union intervals);
   static Union conjoin(const Union &lhs, const Union &rhs);
   static Union disjoin(Union lhs, const Union &rhs);
 
   Region &mask;
+  const ScalarPlaces &places;
   StringRef queryDim, tokenDim;
   MLIRContext *context;
   MaskInfo info;
@@ -263,6 +266,12 @@ Union MaskAnalyzer::everything(bool exact) {
   return {all};
 }
 
+Union MaskAnalyzer::inexact(Union intervals) {
+  for (KeyInterval &interval : intervals)
+    interval.exact = false;
+  return intervals;
+}
+
 Union MaskAnalyzer::conjoin(const Union &lhs, const Union &rhs) {
   if (lhs.size() * rhs.size() > kMaxIntervals)
     return everything(/*exact=*/false);
@@ -299,9 +308,14 @@ Union MaskAnalyzer::visit(Value value, bool expected) {
   if (isa<arith::AndIOp, arith::OrIOp>(op)) {
     Union lhs = visit(op->getOperand(0), expected);
     Union rhs = visit(op->getOperand(1), expected);
+    // The left side has a value to be looked for wherever the right one may
+    // not be needed.
+    bool mayFault =
+        getFaultWithin(op->getOperand(0), places) == Fault::Possible;
     // not (a and b) = not a or not b
-    return isa<arith::AndIOp>(op) == expected ? conjoin(lhs, rhs)
-                                              : disjoin(std::move(lhs), rhs);
+    if (isa<arith::AndIOp>(op) == expected)
+      return mayFault ? inexact(std::move(lhs)) : conjoin(lhs, rhs);
+    return disjoin(std::move(lhs), mayFault ? inexact(std::move(rhs)) : rhs);
   }
   if (auto exclusive = dyn_cast<arith::XOrIOp>(op))
     if (matchPattern(exclusive.getRhs(), m_One())) // not
@@ -310,11 +324,15 @@ Union MaskAnalyzer::visit(Value value, bool expected) {
 }
 
 MaskInfo MaskAnalyzer::run() {
-  if (mask.empty())
+  if (mask.empty()) {
     info.intervals = everything(/*exact=*/true);
-  else
-    info.intervals =
-        visit(cast<YieldOp>(mask.front().getTerminator()).getValue(), true);
+    return std::move(info);
+  }
+  Value visible = cast<YieldOp>(mask.front().getTerminator()).getValue();
+  info.intervals = visit(visible, true);
+  for (Operation &op : mask.front())
+    info.readsAtPositions |=
+        getFault(&op, places) == Fault::AtNegativePositions;
   for (KeyInterval &interval : info.intervals)
     for (auto *list : {&interval.lower, &interval.upper, &interval.guards}) {
       for (AffineExpr &expr : *list)
@@ -339,9 +357,9 @@ bool MaskInfo::isExact() const {
                       [](const KeyInterval &each) { return each.exact; });
 }
 
-MaskInfo nsacc::nsa::analyzeMask(Region &mask, StringRef queryDim,
-                                 StringRef tokenDim) {
-  return MaskAnalyzer(mask, queryDim, tokenDim).run();
+MaskInfo nsacc::nsa::analyzeMask(Region &mask, const ScalarPlaces &places,
+                                 StringRef queryDim, StringRef tokenDim) {
+  return MaskAnalyzer(mask, places, queryDim, tokenDim).run();
 }
 
 MaskInfo nsacc::nsa::analyzeMask(ScoringOpInterface op) {
@@ -350,7 +368,10 @@ MaskInfo nsacc::nsa::analyzeMask(ScoringOpInterface op) {
     auto type = cast<NamedTensorType>(value.getType());
     return getTokenDim(type.getDims()[type.isRagged() ? 0 : 1]);
   };
-  return analyzeMask(op.getMask(), tokenDim(op.getQuery()),
+  ScalarPlaces places;
+  if (!op.getMask().empty())
+    places = ScalarPlaces::get(op, op.getMask(), /*leading=*/0);
+  return analyzeMask(op.getMask(), places, tokenDim(op.getQuery()),
                      tokenDim(op.getKey()));
 }
 

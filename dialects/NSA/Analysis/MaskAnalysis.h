@@ -3,6 +3,7 @@
 #ifndef NSACC_NSA_ANALYSIS_MASKANALYSIS_H
 #define NSACC_NSA_ANALYSIS_MASKANALYSIS_H
 
+#include "NSA/Analysis/Faults.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
@@ -37,6 +38,9 @@ struct MaskSymbol {
 struct MaskInfo {
   llvm::SmallVector<KeyInterval, 2> intervals;
   llvm::SmallVector<MaskSymbol, 2> symbols; ///< s0, s1, …
+  /// The mask reads tables at i, so that it has to be evaluated for every pair
+  /// if there are queries in front of the first key.
+  bool readsAtPositions = false;
 
   /// Whether no pair has to be looked at one by one.
   bool isExact() const;
@@ -45,9 +49,10 @@ struct MaskInfo {
 /// Analyses a mask region with arguments (b, h, t, i, j); an empty region sees
 /// everything. `queryDim` and `tokenDim` name the dimensions T and S behind
 /// t = i - (S - T). Comparisons that aren't affine in j with integer
-/// coefficients and constant divisors leave their interval inexact.
-MaskInfo analyzeMask(mlir::Region &mask, llvm::StringRef queryDim,
-                     llvm::StringRef tokenDim);
+/// coefficients and constant divisors leave their interval inexact. No interval
+/// leaves out, or sees whole, a pair for which the mask may have no value.
+MaskInfo analyzeMask(mlir::Region &mask, const ScalarPlaces &places,
+                     llvm::StringRef queryDim, llvm::StringRef tokenDim);
 
 /// The same for an op, whose queries and keys tell the dimensions.
 MaskInfo analyzeMask(ScoringOpInterface op);

@@ -177,6 +177,34 @@ def NSATile_GatherOp : NSATile_Op<"gather", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+//===-- Failures ----------------------------------------------------------===//
+
+def NSATile_RequireOp : NSATile_Op<"require", [MemoryEffects<[MemWrite]>]> {
+  let summary = "ends the run with an error where a condition doesn't hold";
+  let description = [{
+    The condition is a boolean, or a tile of them. `values` are indices, or tiles of
+    indices of the condition's shape; `{n}` in the message stands for the n-th of them, at
+    the element that fails. The program goes on: what it computes from there
+    doesn't matter. Of all failures of a launch, the run reports that with the
+    lexicographically least values, so that neither threads nor tiles decide.
+
+    ```mlir
+    nsatile.require %ok, "table 'doc' is read at {1} in batch row {0}" (%b, %j) : tensor<64xi1>, index, tensor<64xindex>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[I1, StaticShapeTensorOf<[I1]>]>:$condition,
+                       StrAttr:$message,
+                       Variadic<AnyTypeOf<[Index, StaticShapeTensorOf<[Index]>]>>:$values);
+  let assemblyFormat = [{
+    $condition `,` $message `(` $values `)` attr-dict `:` type($condition) (`,` type($values)^)?
+  }];
+  let extraClassDeclaration = [{
+    /// Values that a failure is told with at most.
+    static constexpr unsigned maxValues = 24;
+  }];
+  let hasVerifier = 1;
+}
+
 //===-- Tiles -------------------------------------------------------------===//
 
 def NSATile_IotaOp : NSATile_Op<"iota", [Pure]> {

@@ -132,6 +132,45 @@ LogicalResult GatherOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+/// The first `{n}` of a message behind the last of `count` values.
+static std::optional<StringRef> findUnknownValue(StringRef message,
+                                                 unsigned count) {
+  while (true) {
+    message = message.drop_front(std::min(message.find('{'), message.size()));
+    if (message.empty())
+      return std::nullopt;
+    StringRef name = message.drop_front().take_until(
+        [](char letter) { return letter == '}'; });
+    unsigned index;
+    if (name.getAsInteger(10, index) || index >= count)
+      return name;
+    message = message.drop_front(name.size() + 1);
+  }
+}
+
+LogicalResult RequireOp::verify() {
+  if (getValues().size() > maxValues)
+    return emitOpError("expected at most ")
+           << maxValues << " values, found " << getValues().size();
+  if (std::optional<StringRef> unknown =
+          findUnknownValue(getMessage(), getValues().size()))
+    return emitOpError("expected the message to name values 0 to ")
+           << getValues().size() << " - 1 in braces, found '{" << *unknown
+           << "}'";
+  auto tile = dyn_cast<RankedTensorType>(getCondition().getType());
+  for (Value value : getValues()) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (type && (!tile || type.getShape() != tile.getShape()))
+      return emitOpError("expected values of the condition's shape, found ")
+             << type << " for " << getCondition().getType();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//
 

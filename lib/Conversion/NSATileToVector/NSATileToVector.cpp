@@ -33,10 +33,34 @@ struct ConvertNSATileToVector
     for (auto plan :
          llvm::make_early_inc_range(getOperation().getOps<PlanOp>()))
       plan.erase();
+    numberRequirements();
     for (auto program :
          llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(convert(program)))
         return signalPassFailure();
+  }
+
+  /// Notes what stands in messages for the one who runs the programs.
+  void numberRequirements() {
+    OpBuilder builder(&getContext());
+    SmallVector<Attribute> requirements;
+    getOperation().walk([&](RequireOp op) {
+      op->setAttr(kFailureIdAttrName,
+                  builder.getI64IntegerAttr(requirements.size()));
+      requirements.push_back(builder.getArrayAttr(
+          {op.getMessageAttr(),
+           builder.getI64IntegerAttr(op.getValues().size())}));
+    });
+    if (requirements.empty())
+      return;
+    getOperation()->setAttr(kRequirementsAttrName,
+                            builder.getArrayAttr(requirements));
+    builder.setInsertionPointToStart(getOperation().getBody());
+    auto type = builder.getFunctionType(
+        {builder.getI64Type(), builder.getIndexType()}, {});
+    func::FuncOp::create(builder, getOperation().getLoc(), kReportFailureName,
+                         type)
+        .setPrivate();
   }
 
   LogicalResult convert(ProgramOp program) {

@@ -52,6 +52,9 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](GatherOp gather) { return emitGather(gather); })
           .Case([&](DotOp dot) { return emitDot(dot), success(); })
           .Case([&](ReduceOp reduce) { return emitReduce(reduce), success(); })
+          .Case([&](RequireOp require) {
+            return emitRequire(require), success();
+          })
           .Case([&](SortOp sort) { return emitSort(sort), success(); })
           .Case([&](TopOp top) { return emitTop(top), success(); })
           .Case([&](SoftmaxUpdateOp update) {

@@ -82,6 +82,9 @@ private:
   // EmitDot.cpp
   void emitDot(nsatile::DotOp op);
 
+  // EmitRequire.cpp
+  void emitRequire(nsatile::RequireOp op);
+
   // EmitReduce.cpp
   void emitReduce(nsatile::ReduceOp op);
 

@@ -121,6 +121,9 @@ void TilePlacement::collectSinks(
     Operation *user = use.getOwner();
     if (isa<DotOp>(user) && use.getOperandNumber() < 2)
       continue;
+    // Values of a failure are computed once more where one is reported.
+    if (isa<RequireOp>(user) && use.getOperandNumber() > 0)
+      continue;
     if (user->getNumResults() == 1 && isComputedWhereRead(user->getResult(0)))
       collectSinks(user->getResult(0), sinks);
     else

@@ -498,9 +498,10 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
   Value acc = onlyLse ? math.constant(Spread::Matrix, 0.0) : state[2];
   if (!op.getSink().empty()) {
     // The sink is one more score, without a value.
+    std::optional<Demand> demand = scorer.getDemand(nsa::Clause::Sink, &rows);
     Tile sink = {
         math.toRow(tileRegion(op.getSink(), scorer.getRowArguments(rows), math,
-                              scorer.getContext())),
+                              scorer.getContext(demand))),
         Spread::Row};
     Value column = nsatile::BroadcastOp::create(
         builder, loc,
@@ -534,10 +535,16 @@ Value Attention::finishWeights(const QueryRows &rows, ValueRange state) {
       arith::FPToSIOp::create(builder, loc, integers, visible.value));
   SmallVector<Tile> arguments = {{state[1], Spread::Row}, {count, Spread::Row}};
   arguments.append(scorer.getRowArguments(rows));
-  Tile norm =
-      tileRegion(op.getNormalize(), arguments, math, scorer.getContext());
-  Tile quotient = math.apply<arith::DivFOp>(acc, norm);
   Value zero = math.constant(Spread::Row, 0.0);
+  Tile takesPart = {arith::CmpFOp::create(builder, loc,
+                                          arith::CmpFPredicate::UNE, state[3],
+                                          zero),
+                    Spread::Row};
+  std::optional<Demand> demand =
+      scorer.getDemand(nsa::Clause::Normalize, &rows, takesPart);
+  Tile norm =
+      tileRegion(op.getNormalize(), arguments, math, scorer.getContext(demand));
+  Tile quotient = math.apply<arith::DivFOp>(acc, norm);
   Tile empty = {arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
                                       state[3], zero),
                 Spread::Row};

@@ -4,6 +4,7 @@
 #define NSACC_LIB_CONVERSION_NSATONSATILE_ATTENDTILES_H
 
 #include "NSA/Analysis/MaskAnalysis.h"
+#include "NSA/IR/NSAClauses.h"
 #include "QueryTile.h"
 
 namespace nsacc {
@@ -109,7 +110,16 @@ public:
   Tile getKeyIndices(TileMath &math, const KeyTile &tile);
   /// The arguments (b, h, t, i) of regions over rows.
   llvm::SmallVector<Tile> getRowArguments(const QueryRows &rows);
-  ScalarContext getContext() { return {program, tile.batchRow}; }
+  /// What a clause's code needs to have values for: for rows, if there are any,
+  /// of the batch row and `active`, against keys, if there are any. Nothing if
+  /// it has values everywhere.
+  std::optional<Demand> getDemand(nsa::Clause clause,
+                                  const QueryRows *rows = nullptr,
+                                  Tile active = {},
+                                  const KeyTile *keys = nullptr);
+  ScalarContext getContext(const std::optional<Demand> &demand) {
+    return {program, tile.batchRow, demand ? &*demand : nullptr};
+  }
 
   using Branch = llvm::function_ref<State()>;
   State choose(mlir::Value condition, Branch yes, Branch no);
@@ -121,6 +131,8 @@ private:
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest);
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol);
+  nsa::ScalarPlaces getPlaces(nsa::Clause clause);
+  mlir::Region &getRegion(nsa::Clause clause);
   llvm::SmallVector<Tile> getPairArguments(const QueryRows &rows, Tile keys);
 
   ProgramBuilder &program;

@@ -10,6 +10,72 @@ using namespace nsacc::nsa;
 /// Lists that one program orders.
 static constexpr int64_t kLists = 16;
 
+/// Indices of lists that exist are -1 or a block of the batch row's keys.
+static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
+                          Tile indices, TileMath &math, ArrayRef<Value> offsets,
+                          Value batchRow, const ProgramBuilder::Row &row) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  auto type = op.getResult().getType();
+  bool ragged =
+      static_cast<bool>(program.getPlan().getOffsetsInput(type.getOf()));
+  auto keys = NamedDimAttr::get(op.getContext(), type.getOf(), ragged);
+  Value tokens = program.getRow(keys, batchRow).size;
+  Value blocks = m.ceilDiv(tokens, type.getBlock());
+  auto scalar = [](Value value) -> Tile { return {value, Spread::Scalar}; };
+  auto iota = [&](Spread spread, Value start) -> Tile {
+    auto shape =
+        cast<RankedTensorType>(math.getType(spread, builder.getIndexType()));
+    return {nsatile::IotaOp::create(builder, loc, shape, start), spread};
+  };
+  Tile value =
+      math.convert<arith::IndexCastOp>(indices, builder.getIndexType());
+  Tile list = iota(Spread::Row, offsets[offsets.size() - 3]);
+  Tile fits = math.apply<arith::AndIOp>(
+      math.compare(arith::CmpIPredicate::sge, value, scalar(m.constant(-1))),
+      math.compare(arith::CmpIPredicate::slt, value, scalar(blocks)));
+  Tile isBehind = math.compare(arith::CmpIPredicate::sge, list,
+                               scalar(m.add(row.start, row.size)));
+  fits = math.apply<arith::OrIOp>(fits, isBehind);
+
+  SmallVector<Tile> values = {scalar(m.constant(getOpNumber(op)))};
+  if (offsets.size() == 4)
+    values.push_back(scalar(batchRow));
+  values.append({list, scalar(offsets[offsets.size() - 2]),
+                 iota(Spread::Column, m.constant(0)), value,
+                 scalar(m.add(blocks, -1)), scalar(tokens), scalar(batchRow),
+                 scalar(blocks)});
+  auto input = cast<BlockArgument>(op.getIndices());
+  std::string name =
+      program.getPlan().getKernel().getArgumentName(input.getArgNumber());
+  // {n} counted from the element's position on.
+  bool dense = offsets.size() == 4;
+  auto place = [&](unsigned index) {
+    return "{" + std::to_string(index + (dense ? 5 : 4)) + "}";
+  };
+  auto require = [&](Tile holds, const std::string &range) {
+    std::string message = "selection '" + name + "' at [" +
+                          (dense ? "{1}, {2}, {3}, {4}" : "{1}, {2}, {3}") +
+                          "] is " + place(0) + "; expected -1" + range + ": " +
+                          type.getOf().str() + " has " + place(2) +
+                          " tokens in batch row " + place(3) + ", " + place(4) +
+                          " blocks of " + std::to_string(type.getBlock());
+    SmallVector<Value> operands;
+    for (Tile each : values)
+      operands.push_back(each.spread == Spread::Scalar ? each.value
+                                                       : math.toMatrix(each));
+    nsatile::RequireOp::create(builder, op.getLoc(), math.toMatrix(holds),
+                               builder.getStringAttr(message), operands);
+  };
+  Tile any =
+      scalar(m.compare(arith::CmpIPredicate::sgt, blocks, m.constant(0)));
+  Tile none =
+      scalar(m.compare(arith::CmpIPredicate::sle, blocks, m.constant(0)));
+  require(math.apply<arith::OrIOp>(fits, none), " or 0 to " + place(1));
+  require(math.apply<arith::OrIOp>(fits, any), "");
+}
+
 /// A handed-in selection is a set: each list is sorted and stripped of
 /// repetitions once, so that programs can walk it.
 LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
@@ -28,15 +94,16 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   int64_t tokenDim = ragged ? 0 : 1;
   Attribute token = input.getDims()[tokenDim];
   Attribute head = input.getDims()[tokenDim + 1];
-  // Every list on its own, so packed rows need no offsets.
-  Value numTokens = program.import(plan.getSize(token));
+  Value batchRow = program.programId(2);
+  ProgramBuilder::Row row = program.getRow(token, batchRow);
+  Value firstList = m.mul(program.programId(0), kLists);
   SmallVector<Value> offsets;
   if (!ragged)
-    offsets.push_back(program.programId(2));
-  offsets.push_back(m.mul(program.programId(0), kLists));
+    offsets.push_back(batchRow);
+  offsets.push_back(m.add(row.start, firstList));
   offsets.push_back(program.programId(1));
   offsets.push_back(m.constant(0));
-  SmallVector<Value> limits = {numTokens, m.constant(width)};
+  SmallVector<Value> limits = {m.add(row.start, row.size), m.constant(width)};
   SmallVector<int64_t> dims = {tokenDim, tokenDim + 2};
   Type stored = input.getElementType();
   Value loaded = nsatile::LoadOp::create(
@@ -47,6 +114,8 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   Tile indices = {loaded, Spread::Matrix};
   if (!stored.isInteger(64))
     indices = math.convert<arith::ExtSIOp>(indices, i64);
+
+  requireBlocks(program, op, indices, math, offsets, batchRow, row);
 
   // Padding behind all blocks; sorted; repetitions into padding; sorted again.
   Tile padding = math.integer(i64, int64_t{1} << 32);
@@ -85,7 +154,7 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
 
   IndexMath outer = plan.math();
   program.launch(outer.ceilDiv(plan.getSize(token), kLists), plan.getSize(head),
-                 ragged ? outer.constant(1)
+                 ragged ? plan.getNumRows(cast<NamedDimAttr>(token).getName())
                         : plan.getSize(input.getDims().front()));
   return success();
 }

@@ -68,7 +68,40 @@ FailureOr<Tile> Evaluator::computeMap(MapOp op) {
   }
   auto type = cast<NamedTensorType>(op.getResult().getType());
   TileMath math = getMath(type);
-  return tileRegion(op.getBody(), operands, math, {program, tile.batchRow});
+  if (!mayFault(op.getBody(), ScalarPlaces()))
+    return tileRegion(op.getBody(), operands, math, {program, tile.batchRow});
+  Demand demand = getElementDemand(op, math);
+  return tileRegion(op.getBody(), operands, math,
+                    {program, tile.batchRow, &demand});
+}
+
+/// Elements of rows that exist.
+Demand Evaluator::getElementDemand(MapOp op, TileMath &math) {
+  Demand demand;
+  demand.op = getOpNumber(op);
+  demand.active =
+      math.compare(arith::CmpIPredicate::slt, {tile.tokenOfRow, Spread::Row},
+                   {tile.numTokens, Spread::Scalar});
+  for (Attribute dim :
+       cast<NamedTensorType>(op.getResult().getType()).getDims()) {
+    Tile index;
+    if (dim == tile.dims.batch)
+      index = {tile.batchRow, Spread::Scalar};
+    else if (dim == tile.dims.token)
+      index = math.apply<arith::AddIOp>({tile.tokenOfRow, Spread::Row},
+                                        {tile.rowStart, Spread::Scalar});
+    else if (dim == tile.dims.head)
+      index = {tile.headOfRow, Spread::Row};
+    else
+      index = {
+          nsatile::IotaOp::create(builder, loc,
+                                  cast<RankedTensorType>(math.getType(
+                                      Spread::Column, builder.getIndexType())),
+                                  program.math().constant(0)),
+          Spread::Column};
+    demand.positions.push_back(index);
+  }
+  return demand;
 }
 
 FailureOr<Tile> Evaluator::evaluateLse(Value lse) {

@@ -27,6 +27,7 @@ private:
   int64_t getChannels(nsa::NamedTensorType type);
   mlir::FailureOr<Tile> compute(mlir::Value tensor);
   mlir::FailureOr<Tile> computeMap(nsa::MapOp op);
+  Demand getElementDemand(nsa::MapOp op, TileMath &math);
   mlir::LogicalResult computeMerge(nsa::MergeOp op);
 
   /// What each branch of a merge adds, up to a factor, and the log-sum-exp.

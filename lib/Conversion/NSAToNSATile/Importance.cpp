@@ -322,7 +322,9 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
     Tile distance = pairs.apply<arith::SubFOp>(scores, source.lse);
     value.value = math::ExpOp::create(builder, loc, distance.value);
   } else if (op.getKind() == ImportanceKind::Activation) {
-    value.value = source.scorer.weigh(source.rows, scores.value, keys);
+    Tile seen = pairs.select({scored.visible, Spread::Matrix}, scores,
+                             real(pairs, kAbsent));
+    value.value = source.scorer.weigh(source.rows, pairs.toMatrix(seen), keys);
   }
   // A score of -inf is absent whatever the weight makes of it.
   Tile present = pairs.apply<arith::AndIOp>(

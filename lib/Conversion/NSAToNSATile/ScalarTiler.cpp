@@ -1,9 +1,11 @@
 //===- ScalarTiler.cpp - From scalar code to code over tiles --------------===//
 
 #include "ScalarTiler.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
@@ -131,6 +133,8 @@ public:
       tiles[argument] = tile;
     for (Operation &op : region.front().without_terminator())
       tiles[op.getResult(0)] = visit(&op);
+    if (context.demand)
+      requireValues(region, tiles, math, context);
     return tiles.lookup(
         cast<YieldOp>(region.front().getTerminator()).getValue());
   }
@@ -146,7 +150,55 @@ private:
     SmallVector<Tile> operands;
     for (Value operand : op->getOperands())
       operands.push_back(tiles.lookup(operand));
+    if (isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
+            arith::CeilDivSIOp>(op))
+      return visitDivision(op, operands[0], operands[1]);
+    if (isa<arith::FPToSIOp>(op))
+      return visitTruncation(op, operands.front());
     return math.applyLike(op, operands);
+  }
+
+  /// Processors fault at x / 0 and least / -1, also where nobody needs the
+  /// quotient. The latter wraps around.
+  Tile visitDivision(Operation *op, Tile lhs, Tile rhs) {
+    APInt known;
+    if (matchPattern(op->getOperand(1), m_ConstantInt(&known)) &&
+        !known.isZero() && !known.isAllOnes())
+      return math.applyLike(op, {lhs, rhs});
+    auto number = [&](int64_t value) {
+      return math.integer(op->getResult(0).getType(), value);
+    };
+    auto equals = [&](int64_t value) {
+      return math.compare(arith::CmpIPredicate::eq, rhs, number(value));
+    };
+    Tile negates = equals(-1);
+    Tile divisor = math.select(math.apply<arith::OrIOp>(negates, equals(0)),
+                               number(1), rhs);
+    Tile quotient = math.applyLike(op, {lhs, divisor});
+    if (isa<arith::RemSIOp>(op)) // by 1 as by -1
+      return quotient;
+    return math.select(negates, math.apply<arith::SubIOp>(number(0), lhs),
+                       quotient);
+  }
+
+  /// To the nearest number that there is; 0 for NaN.
+  Tile visitTruncation(Operation *op, Tile real) {
+    using Limits = std::numeric_limits<int64_t>;
+    Type type = op->getResult(0).getType();
+    assert(type.isInteger(64) && "programs have integers of 64 bits");
+    Tile limit = {math.constant(Spread::Scalar, 0x1p63), Spread::Scalar};
+    Tile lowest = {math.constant(Spread::Scalar, -0x1p63), Spread::Scalar};
+    Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
+    Tile magnitude =
+        real.spread == Spread::Scalar
+            ? Tile{math::AbsFOp::create(builder, loc, real.value), real.spread}
+            : math.convert<math::AbsFOp>(real, builder.getF32Type());
+    Tile inside = math.compare(arith::CmpFPredicate::OLT, magnitude, limit);
+    Tile result = math.applyLike(op, math.select(inside, real, zero));
+    result = math.select(math.compare(arith::CmpFPredicate::OGE, real, limit),
+                         math.integer(type, Limits::max()), result);
+    return math.select(math.compare(arith::CmpFPredicate::OLE, real, lowest),
+                       math.integer(type, Limits::min()), result);
   }
 
   /// The length of the batch row for a ragged dimension.
@@ -197,7 +249,7 @@ private:
   OpBuilder &builder;
   Location loc;
   const ScalarContext &context;
-  DenseMap<Value, Tile> tiles;
+  TileMap tiles;
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCALARTILER_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_SCALARTILER_H
 
+#include "NSA/Analysis/Faults.h"
 #include "PlanBuilder.h"
 
 namespace nsacc {
@@ -73,15 +74,47 @@ private:
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Value value, nsa::NamedTensorType type);
 
+/// Which elements need the value of scalar code, and what to call them in the
+/// error of a run where they have none.
+struct Demand {
+  nsa::ScalarPlaces places;
+  /// Elements whose value is needed; a null value: all.
+  Tile active;
+  /// "where", "score", …; empty for elementwise code.
+  llvm::StringRef clause;
+  /// Errors are told in the order of the kernel's ops, of rows, of clauses, and
+  /// of keys.
+  int64_t op = 0, rank = 0;
+  /// (b, h, t, i), (b) for `scale`; of elementwise code the element's indices.
+  llvm::SmallVector<Tile> positions;
+  /// Keys, if there are any, and the first of them.
+  Tile key;
+  mlir::Value firstKey;
+};
+
 /// Where scalar code runs: what its tables and sizes mean.
 struct ScalarContext {
   ProgramBuilder &program;
   /// The current batch row, for ragged tables and sizes.
   mlir::Value batchRow;
+  /// Null where the code has a value everywhere.
+  const Demand *demand = nullptr;
 };
 
+/// Whether an op of the region may have no value.
+bool mayFault(mlir::Region &region, const nsa::ScalarPlaces &places);
+/// The position of an op among those of its kernel.
+int64_t getOpNumber(mlir::Operation *op);
+
+/// The tiles of values of a region of scalar code.
+using TileMap = llvm::DenseMap<mlir::Value, Tile>;
+/// Requires what the code of a region needs to have a value.
+void requireValues(mlir::Region &region, const TileMap &tiles, TileMath &math,
+                   const ScalarContext &context);
+
 /// Runs a region of scalar code over tiles. What depends on rows alone is
-/// computed once a row, what depends on neither once a tile.
+/// computed once a row, what depends on neither once a tile. Table reads and
+/// divisions without a value give any, and end the run if it is needed.
 Tile tileRegion(mlir::Region &region, llvm::ArrayRef<Tile> arguments,
                 TileMath &math, const ScalarContext &context);
 

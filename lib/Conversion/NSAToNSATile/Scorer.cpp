@@ -6,6 +6,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
@@ -13,6 +14,8 @@ using namespace nsacc::nsa;
 
 /// Tiles at the end of a block are a multiple of this wide.
 static constexpr int64_t kKeyGranularity = 16;
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The sequence dimension of a tensor of keys or values.
 static Attribute getSequenceDim(Value keys) {
@@ -48,7 +51,8 @@ Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
 
   if (!op.getScale().empty()) {
     TileMath math(builder, loc, 1, 1);
-    scale = tileRegion(op.getScale(), {}, math, getContext()).value;
+    std::optional<Demand> demand = getDemand(Clause::Scale);
+    scale = tileRegion(op.getScale(), {}, math, getContext(demand)).value;
   } else {
     auto type = cast<NamedTensorType>(op.getQuery().getType());
     int64_t size = *program.getPlan().getStaticSize(type.getDims().back());
@@ -164,6 +168,13 @@ KeyBounds Scorer::getBounds(const QueryRows &rows,
   }
   bounds.high = m.max(bounds.high, zero);
   bounds.fullHigh = m.max(bounds.fullHigh, zero);
+  if (mask.readsAtPositions) {
+    // Tables have no elements at negative positions: look at every pair.
+    Value negative = m.less(shift, zero);
+    bounds.low = m.select(negative, zero, bounds.low);
+    bounds.high = m.select(negative, keyRow.size, bounds.high);
+    bounds.fullHigh = m.select(negative, zero, bounds.fullHigh);
+  }
   return bounds;
 }
 
@@ -422,15 +433,9 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
                                         Value(), Value(),
                                         /*transpose_rhs=*/true),
                  Spread::Matrix};
-  bool hasRegion = !op.getScore().empty();
   if (!rawScale)
     scores = math.apply<arith::MulFOp>(scores, {scale, Spread::Scalar});
   SmallVector<Tile> arguments = getPairArguments(rows, keys);
-  if (hasRegion) {
-    SmallVector<Tile> all = {scores};
-    all.append(arguments);
-    scores = tileRegion(op.getScore(), all, math, getContext());
-  }
 
   std::optional<Tile> visible;
   auto require = [&](Tile condition) {
@@ -450,8 +455,18 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
     if (tile.mayBeNegative)
       require(math.compare(arith::CmpIPredicate::sge, keys,
                            {m.constant(0), Spread::Scalar}));
-    if (!op.getMask().empty())
-      require(tileRegion(op.getMask(), arguments, math, getContext()));
+    if (!op.getMask().empty()) {
+      std::optional<Demand> demand =
+          getDemand(Clause::Mask, &rows, visible.value_or(Tile()), &tile);
+      require(tileRegion(op.getMask(), arguments, math, getContext(demand)));
+    }
+  }
+  if (!op.getScore().empty()) {
+    SmallVector<Tile> all = {scores};
+    all.append(arguments);
+    std::optional<Demand> demand =
+        getDemand(Clause::Score, &rows, visible.value_or(Tile()), &tile);
+    scores = tileRegion(op.getScore(), all, math, getContext(demand));
   }
   return {math.toMatrix(scores), visible ? math.toMatrix(*visible) : Value()};
 }
@@ -462,6 +477,85 @@ Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
   Tile keys = getKeyIndices(math, tile);
   SmallVector<Tile> arguments = {{scores, Spread::Matrix}};
   arguments.append(getPairArguments(rows, keys));
+  std::optional<Demand> demand;
+  if (mayFault(op.getWeight(), getPlaces(Clause::Weight))) {
+    // Scores of pairs that aren't visible are -inf.
+    Tile least = {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar};
+    Tile takesPart = math.compare(arith::CmpFPredicate::UNE,
+                                  {scores, Spread::Matrix}, least);
+    demand = getDemand(Clause::Weight, &rows, takesPart, &tile);
+  }
   return math.toMatrix(
-      tileRegion(op.getWeight(), arguments, math, getContext()));
+      tileRegion(op.getWeight(), arguments, math, getContext(demand)));
+}
+
+//===----------------------------------------------------------------------===//
+// Errors of runs
+//===----------------------------------------------------------------------===//
+
+ScalarPlaces Scorer::getPlaces(Clause clause) {
+  switch (clause) {
+  case Clause::Scale:
+    return ScalarPlaces::get(op, op.getScale(), /*leading=*/0);
+  case Clause::Mask:
+    return ScalarPlaces::get(op, op.getMask(), /*leading=*/0);
+  case Clause::Score:
+    return ScalarPlaces::get(op, op.getScore(), /*leading=*/1);
+  case Clause::Weight:
+    return ScalarPlaces::get(op, op.getWeight(), /*leading=*/1);
+  case Clause::Sink:
+  case Clause::Normalize: {
+    auto attend = cast<AttendOp>(op.getOperation());
+    return clause == Clause::Sink
+               ? ScalarPlaces::get(op, attend.getSink(), /*leading=*/0)
+               : ScalarPlaces::get(op, attend.getNormalize(), /*leading=*/2);
+  }
+  }
+  llvm_unreachable("unknown clause");
+}
+
+Region &Scorer::getRegion(Clause clause) {
+  switch (clause) {
+  case Clause::Scale:
+    return op.getScale();
+  case Clause::Mask:
+    return op.getMask();
+  case Clause::Score:
+    return op.getScore();
+  case Clause::Weight:
+    return op.getWeight();
+  case Clause::Sink:
+    return cast<AttendOp>(op.getOperation()).getSink();
+  case Clause::Normalize:
+    return cast<AttendOp>(op.getOperation()).getNormalize();
+  }
+  llvm_unreachable("unknown clause");
+}
+
+std::optional<Demand> Scorer::getDemand(Clause clause, const QueryRows *rows,
+                                        Tile active, const KeyTile *keys) {
+  Demand demand;
+  demand.places = getPlaces(clause);
+  if (!mayFault(getRegion(clause), demand.places))
+    return std::nullopt;
+  demand.active = active;
+  demand.clause = clause == Clause::Mask ? "where" : getClauseName(clause);
+  demand.op = getOpNumber(op);
+  demand.rank = static_cast<int64_t>(clause);
+  demand.positions = {{tile.batchRow, Spread::Scalar}};
+  if (!rows)
+    return demand;
+  demand.positions = getRowArguments(*rows);
+  int64_t count = keys ? keys->count : 1;
+  TileMath math(program.getBuilder(), program.getLoc(), rows->count, count);
+  Tile exists =
+      math.compare(arith::CmpIPredicate::slt, {rows->tokens, Spread::Row},
+                   {tile.numTokens, Spread::Scalar});
+  demand.active =
+      active.value ? math.apply<arith::AndIOp>(active, exists) : exists;
+  if (keys) {
+    demand.key = getKeyIndices(math, *keys);
+    demand.firstKey = keys->first;
+  }
+  return demand;
 }

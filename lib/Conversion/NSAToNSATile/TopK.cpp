@@ -61,6 +61,10 @@ private:
   Tile reduceTokens(const QueryTile &from, Tile scores, int64_t count);
   Tile keepHead(Tile scores, int64_t head, int64_t count);
   Tile getBlocks(const Columns &columns);
+  Tile isAllowed(const Columns &columns, Tile exists, Tile block,
+                 Tile position);
+  Tile isSpeaking();
+  void requireCount(TileMath &entries, Tile count);
   Tile getKeys(const Columns &columns);
   Value getLastBlock();
   Tile loadCount(TileMath &entries);
@@ -316,6 +320,31 @@ Tile Selecting::getBlocks(const Columns &columns) {
       index(columns.first));
 }
 
+/// `where`, asked of blocks that exist.
+Tile Selecting::isAllowed(const Columns &columns, Tile exists, Tile block,
+                          Tile position) {
+  SmallVector<Tile> arguments = {index(tile.batchRow), speaker.head,
+                                 speaker.token, position, block};
+  Demand demand;
+  demand.places = ScalarPlaces::get(op);
+  if (!mayFault(op.getMask(), demand.places))
+    return tileRegion(op.getMask(), arguments, math, {program, tile.batchRow});
+  demand.clause = "where";
+  demand.op = getOpNumber(op);
+  demand.active = math.apply<arith::AndIOp>(exists, isSpeaking());
+  demand.positions.assign(arguments.begin(), arguments.end() - 1);
+  demand.key = block;
+  demand.firstKey = columns.first;
+  return tileRegion(op.getMask(), arguments, math,
+                    {program, tile.batchRow, &demand});
+}
+
+/// Units whose speaker is a row that exists.
+Tile Selecting::isSpeaking() {
+  return math.compare(arith::CmpIPredicate::slt, speaker.token,
+                      index(tile.numTokens));
+}
+
 Tile Selecting::getKeys(const Columns &columns) {
   Type i32 = builder.getI32Type(), i64Type = builder.getI64Type();
   Type indexType = builder.getIndexType();
@@ -327,10 +356,7 @@ Tile Selecting::getKeys(const Columns &columns) {
       math.compare(arith::CmpIPredicate::slt, block, index(numBlocks));
   if (!op.getMask().empty())
     exists = math.apply<arith::AndIOp>(
-        exists, tileRegion(op.getMask(),
-                           {index(tile.batchRow), speaker.head, speaker.token,
-                            position, block},
-                           math, {program, tile.batchRow}));
+        exists, isAllowed(columns, exists, block, position));
 
   // Bits of an IEEE number order like its value once negative ones are turned
   // over; adding 0 makes -0 into 0.
@@ -390,8 +416,8 @@ Tile Selecting::getKeys(const Columns &columns) {
 Value Selecting::getLastBlock() {
   IndexMath m = program.math();
   Value end;
-  if (sharing.keyHeads > 1) {
-    // Masks may differ between heads.
+  if (sharing.keyHeads > 1 || mayFault(op.getMask(), ScalarPlaces::get(op))) {
+    // Masks may differ between heads, and are asked of every block.
     end = numBlocks;
   } else {
     end = tiles.getEnd(importance());
@@ -420,9 +446,41 @@ Tile Selecting::loadCount(TileMath &entries) {
                     builder, loc, entries.getType(Spread::Row, elementType),
                     buffer, indices),
                 Spread::Row};
-  if (elementType.isInteger(64))
-    return count;
-  return entries.convert<arith::ExtSIOp>(count, builder.getI64Type());
+  if (!elementType.isInteger(64))
+    count = entries.convert<arith::ExtSIOp>(count, builder.getI64Type());
+  requireCount(entries, count);
+  return count;
+}
+
+/// 0 to `top`, for rows that exist.
+void Selecting::requireCount(TileMath &entries, Tile count) {
+  Tile inside = entries.apply<arith::AndIOp>(
+      entries.compare(arith::CmpIPredicate::sge, count, i64(0)),
+      entries.compare(arith::CmpIPredicate::sle, count, i64(op.getTop())));
+  Tile absent = entries.compare(arith::CmpIPredicate::sge, speaker.token,
+                                index(tile.numTokens));
+  inside = entries.apply<arith::OrIOp>(inside, absent);
+  Tile token =
+      entries.apply<arith::AddIOp>(speaker.token, index(tile.rowStart));
+  auto input = cast<BlockArgument>(op.getCount());
+  std::string name =
+      program.getPlan().getKernel().getArgumentName(input.getArgNumber());
+  SmallVector<Tile> values = {index(program.math().constant(getOpNumber(op)))};
+  if (tile.dims.batch)
+    values.push_back(index(tile.batchRow));
+  values.append(
+      {token, speaker.head,
+       entries.convert<arith::IndexCastOp>(count, builder.getIndexType())});
+  std::string message =
+      "count '" + name + "' at [" +
+      (tile.dims.batch ? "{1}, {2}, {3}] is {4}" : "{1}, {2}] is {3}") +
+      ", but must be 0 to " + std::to_string(op.getTop()) + " (top)";
+  SmallVector<Value> operands;
+  for (Tile value : values)
+    operands.push_back(value.spread == Spread::Scalar ? value.value
+                                                      : entries.toRow(value));
+  nsatile::RequireOp::create(builder, op.getLoc(), entries.toRow(inside),
+                             builder.getStringAttr(message), operands);
 }
 
 /// Block indices of the list: as many as asked for, ascending, padded with -1.

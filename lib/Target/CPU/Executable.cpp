@@ -1,5 +1,6 @@
 //===- Executable.cpp - Compiled plans ------------------------------------===//
 
+#include "Failures.h"
 #include "Jit.h"
 #include "LaunchPlan.h"
 #include "Workers.h"
@@ -18,9 +19,11 @@ namespace {
 class CompiledPlan : public Executable {
 public:
   CompiledPlan(LaunchPlan plan, std::unique_ptr<Jit> jit,
-               std::vector<ProgramFunction> programs, int64_t scratchBytes)
+               std::vector<ProgramFunction> programs,
+               std::vector<Requirement> requirements, int64_t scratchBytes)
       : plan(std::move(plan)), jit(std::move(jit)),
-        programs(std::move(programs)), scratchBytes(scratchBytes) {}
+        programs(std::move(programs)), requirements(std::move(requirements)),
+        scratchBytes(scratchBytes) {}
 
   ArrayRef<Argument> getArguments() const override { return plan.arguments; }
   int64_t getScratchBytes() const override { return scratchBytes; }
@@ -30,11 +33,13 @@ public:
 private:
   Error check(ArrayRef<Tensor> tensors) const;
   bool launch(unsigned program, ArrayRef<int64_t> grid,
-              ArrayRef<uint64_t> slots, const RunOptions &options) const;
+              ArrayRef<uint64_t> slots, const RunOptions &options,
+              FailureRecord &failures) const;
 
   LaunchPlan plan;
   std::unique_ptr<Jit> jit;
   std::vector<ProgramFunction> programs;
+  std::vector<Requirement> requirements;
   int64_t scratchBytes;
 };
 
@@ -104,17 +109,23 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
   }
   Usage ownUsage;
   Usage &measured = usage ? *usage : ownUsage;
+  FailureRecord failures(requirements);
   PlanInterpreter interpreter(plan, std::move(buffers));
   Error error = interpreter.run(
       [&](unsigned program, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots) {
         std::clock_t start = std::clock();
-        bool isDone = launch(program, grid, slots, options);
+        bool isDone = launch(program, grid, slots, options, failures);
         double seconds =
             static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         measured.times.push_back({plan.programs[program], seconds});
-        return isDone;
+        // What later launches would read isn't there.
+        return isDone && failures.isEmpty();
       },
       measured);
+  if (!failures.isEmpty()) {
+    consumeError(std::move(error));
+    return failures.take();
+  }
   if (error)
     return error;
   for (auto [argument, tensor, copy] : zip_equal(plan.arguments, tensors, used))
@@ -124,10 +135,11 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
 }
 
 bool CompiledPlan::launch(unsigned program, ArrayRef<int64_t> grid,
-                          ArrayRef<uint64_t> slots,
-                          const RunOptions &options) const {
+                          ArrayRef<uint64_t> slots, const RunOptions &options,
+                          FailureRecord &failures) const {
   ProgramFunction function = programs[program];
   auto work = [&](int64_t begin, int64_t end) {
+    FailureScope scope(failures);
     for (int64_t i = end - 1; i >= begin; --i)
       function(slots.data(), i % grid[0], i / grid[0] % grid[1],
                i / (grid[0] * grid[1]));
@@ -164,6 +176,18 @@ static int64_t getStackBytes() {
   pthread_attr_getstacksize(&attributes, &size);
   pthread_attr_destroy(&attributes);
   return size;
+}
+
+static std::vector<Requirement> getRequirements(mlir::ModuleOp module) {
+  std::vector<Requirement> requirements;
+  auto all = module->getAttrOfType<mlir::ArrayAttr>(kRequirementsAttrName);
+  if (!all)
+    return requirements;
+  for (auto each : all.getAsRange<mlir::ArrayAttr>())
+    requirements.push_back(
+        {cast<mlir::StringAttr>(each[0]).str(),
+         unsigned(cast<mlir::IntegerAttr>(each[1]).getInt())});
+  return requirements;
 }
 
 static Expected<int64_t> getScratch(mlir::ModuleOp module) {
@@ -226,5 +250,6 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
     programs.push_back(*function);
   }
   return std::make_unique<CompiledPlan>(std::move(*plan), std::move(*jit),
-                                        std::move(programs), *scratchBytes);
+                                        std::move(programs),
+                                        getRequirements(*copy), *scratchBytes);
 }

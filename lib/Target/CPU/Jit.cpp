@@ -1,9 +1,11 @@
 //===- Jit.cpp - From the LLVM dialect to machine code --------------------===//
 
 #include "Jit.h"
+#include "Failures.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -18,6 +20,7 @@
 #include <mutex>
 
 using namespace llvm;
+using namespace nsacc;
 using namespace nsacc::cpu;
 
 static const char kEntrySuffix[] = "__entry";
@@ -122,6 +125,7 @@ static orc::SymbolMap getLibrary(orc::LLJIT &jit) {
   add("fmodf", static_cast<Binary>(std::fmod));
   add("fmaf", static_cast<float (*)(float, float, float)>(std::fma));
   add("__truncsfbf2", &truncateToBF16);
+  add(kReportFailureName, &reportFailure);
   add("memcpy", &std::memcpy);
   add("memmove", &std::memmove);
   add("memset", &std::memset);

@@ -251,6 +251,30 @@ nsatile.program @p(%x: tensor<4x8xf32>) {
 
 // -----
 
+nsatile.program @p(%ok: tensor<4xi1>, %v: tensor<8xindex>) {
+  // expected-error @below {{expected values of the condition's shape, found 'tensor<8xindex>' for 'tensor<4xi1>'}}
+  nsatile.require %ok, "at {0}" (%v) : tensor<4xi1>, tensor<8xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%ok: i1, %v: index) {
+  // expected-error @below {{expected the message to name values 0 to 1 - 1 in braces, found '{1}'}}
+  nsatile.require %ok, "at {0} of {1}" (%v) : i1, index
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%ok: i1, %v: index) {
+  // expected-error @below {{expected at most 24 values, found 25}}
+  nsatile.require %ok, "no" (%v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v) : i1, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @p(%x: tensor<4x8xf32>, %seen: tensor<4x8xi1>) {
   // expected-error @below {{expected a right operand that isn't transposed where rows see parts of it}}
   %t = nsatile.dot %x, transpose %x where %seen : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xi1>) -> tensor<4x4xf32>

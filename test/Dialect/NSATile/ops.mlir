@@ -57,6 +57,15 @@ nsatile.program @select(%list: tensor<4x8xi64>, %new: tensor<4x16xi64>) {
   nsatile.return
 }
 
+// CHECK-LABEL: nsatile.program @fail
+nsatile.program @fail(%ok: tensor<4xi1>, %v: tensor<4xindex>, %n: index, %always: i1) {
+  // CHECK: nsatile.require %{{.*}}, "{1} is not below {0}"(%{{.*}}, %{{.*}}) : tensor<4xi1>, index, tensor<4xindex>
+  nsatile.require %ok, "{1} is not below {0}" (%n, %v) : tensor<4xi1>, index, tensor<4xindex>
+  // CHECK: nsatile.require %{{.*}}, "no"() : i1
+  nsatile.require %always, "no" () : i1
+  nsatile.return
+}
+
 // CHECK-LABEL: nsatile.program @nothing
 // CHECK-SAME: #nsatile.schedule<order = key_major, tokens = 1, keys = 2, splits = 3>
 nsatile.program @nothing(%x: memref<?xf32>)

@@ -109,7 +109,8 @@ Program::interpret(llvm::ArrayRef<Tensor> inputs) {
                           options);
 }
 
-Expected<std::vector<Tensor>> Program::run(llvm::ArrayRef<Tensor> inputs) {
+Expected<std::vector<Tensor>> Program::run(llvm::ArrayRef<Tensor> inputs,
+                                           const cpu::RunOptions &options) {
   Expected<DimSizes> bound = bindDimensions(signature, inputs);
   if (!bound)
     return bound.takeError();
@@ -121,7 +122,7 @@ Expected<std::vector<Tensor>> Program::run(llvm::ArrayRef<Tensor> inputs) {
     results.push_back(Tensor::zeros(result.dtype, *shape));
   }
   tensors.insert(tensors.end(), results.begin(), results.end());
-  if (Error error = executable->run(tensors))
+  if (Error error = executable->run(tensors, options))
     return std::move(error);
   return results;
 }
@@ -154,14 +155,15 @@ void Program::expectAgreement(llvm::ArrayRef<Tensor> inputs, double tolerance,
   }
 }
 
-std::string Program::expectSameError(llvm::ArrayRef<Tensor> inputs) {
+std::string Program::expectSameError(llvm::ArrayRef<Tensor> inputs,
+                                     const cpu::RunOptions &options) {
   auto getMessage = [](Expected<std::vector<Tensor>> results) {
     return results ? "no error" : llvm::toString(results.takeError());
   };
   if (!isValid())
     return "not compiled";
   std::string oracle = getMessage(interpret(inputs));
-  EXPECT_EQ(getMessage(run(inputs)), oracle);
+  EXPECT_EQ(getMessage(run(inputs, options)), oracle);
   return oracle;
 }
 

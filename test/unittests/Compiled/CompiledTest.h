@@ -34,14 +34,16 @@ public:
   Tensor &find(std::vector<Tensor> &inputs, llvm::StringRef name) const;
 
   llvm::Expected<std::vector<Tensor>> interpret(llvm::ArrayRef<Tensor> inputs);
-  llvm::Expected<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs);
+  llvm::Expected<std::vector<Tensor>> run(llvm::ArrayRef<Tensor> inputs,
+                                          const cpu::RunOptions &options = {});
 
   /// Results agree: NaN with NaN, infinite with equal or, if `loose`, any
   /// other non-finite number; errors are relative above 1.
   void expectAgreement(llvm::ArrayRef<Tensor> inputs, double tolerance,
                        bool loose = false);
   /// Both fail with the same message; returns it.
-  std::string expectSameError(llvm::ArrayRef<Tensor> inputs);
+  std::string expectSameError(llvm::ArrayRef<Tensor> inputs,
+                              const cpu::RunOptions &options = {});
 
 private:
   llvm::Error compile(const std::string &source, const std::string &dtype,

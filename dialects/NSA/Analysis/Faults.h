@@ -1,0 +1,46 @@
+//===- Faults.h - Scalar code that may have no value ------------*- C++ -*-===//
+
+#ifndef NSA_ANALYSIS_FAULTS_H
+#define NSA_ANALYSIS_FAULTS_H
+
+#include "NSA/IR/NSAOps.h"
+
+namespace nsacc::nsa {
+
+/// What the arguments of a region of scalar code stand for: indices of rows and
+/// keys, below the sizes of these dimensions (null: of none).
+struct ScalarPlaces {
+  mlir::Value batchRow, head, token, position, key;
+  mlir::Attribute batchDim, headDim, tokenDim, positionDim, keyDim;
+
+  /// The places of a region of `op` whose arguments are `leading` values, then
+  /// b, h, t, i and perhaps j.
+  static ScalarPlaces get(ScoringOpInterface op, mlir::Region &region,
+                          unsigned leading);
+  /// The places of the mask of `op`.
+  static ScalarPlaces get(TopKOp op);
+};
+
+/// When an op of scalar code has no value.
+enum class Fault {
+  Never,
+  AtNegativePositions, ///< only for queries in front of the first key
+  Possible
+};
+
+/// Whether index `operand` of a table's dimension may be out of range.
+Fault getIndexFault(mlir::Value operand, mlir::Attribute dim,
+                    const ScalarPlaces &places);
+
+/// Integer divisions whose divisor may be 0.
+bool mayDivideByZero(mlir::Operation *op);
+
+/// Of a table read or an integer division; of all else it is Never.
+Fault getFault(mlir::Operation *op, const ScalarPlaces &places);
+
+/// The worst fault of the ops that compute `value`.
+Fault getFaultWithin(mlir::Value value, const ScalarPlaces &places);
+
+} // namespace nsacc::nsa
+
+#endif // NSA_ANALYSIS_FAULTS_H

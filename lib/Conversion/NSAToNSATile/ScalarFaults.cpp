@@ -1,0 +1,258 @@
+//===- ScalarFaults.cpp - Scalar code that has no value somewhere ---------===//
+
+#include "ScalarTiler.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+bool nsacc::mayFault(Region &region, const ScalarPlaces &places) {
+  return !region.empty() && llvm::any_of(region.front(), [&](Operation &op) {
+    return getFault(&op, places) != Fault::Never;
+  });
+}
+
+int64_t nsacc::getOpNumber(Operation *op) {
+  return std::distance(op->getBlock()->begin(), op->getIterator());
+}
+
+namespace {
+
+/// Requires that ops have a value where the result of their region needs it.
+class FaultChecker {
+public:
+  FaultChecker(const TileMap &tiles, TileMath &math,
+               const ScalarContext &context)
+      : tiles(tiles), math(math), builder(math.getBuilder()),
+        loc(math.getLoc()), context(context), demand(*context.demand) {}
+
+  void check(Operation *op);
+
+private:
+  /// A tile of booleans; a null value is true everywhere.
+  using Condition = Tile;
+  Condition getNeed(Operation *op);
+  /// Where a use needs its operand, if its own result is needed: `and`, `or`
+  /// and `select` don't look at operands that can't change it.
+  Condition getGuard(OpOperand &use);
+  Condition both(Condition lhs, Condition rhs);
+  Tile negate(Tile condition);
+
+  void checkIndex(TableReadOp read, unsigned dim);
+  void checkDivisor(Operation *op);
+  /// `text` says {0}, {1}, … for values.
+  void require(Operation *op, Tile condition, const std::string &text,
+               ArrayRef<Tile> values);
+  std::string placeValues(std::string text, unsigned first);
+  std::string describePosition();
+
+  Tile number(int64_t value) {
+    return math.integer(builder.getIndexType(), value);
+  }
+
+  const TileMap &tiles;
+  TileMath &math;
+  OpBuilder &builder;
+  Location loc;
+  const ScalarContext &context;
+  const Demand &demand;
+  DenseMap<Operation *, Condition> needs;
+  int64_t checks = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Which elements need a value
+//===----------------------------------------------------------------------===//
+
+Tile FaultChecker::negate(Tile condition) {
+  return math.apply<arith::XOrIOp>(condition,
+                                   math.integer(builder.getI1Type(), 1));
+}
+
+FaultChecker::Condition FaultChecker::both(Condition lhs, Condition rhs) {
+  if (!lhs.value)
+    return rhs;
+  return rhs.value ? math.apply<arith::AndIOp>(lhs, rhs) : lhs;
+}
+
+FaultChecker::Condition FaultChecker::getGuard(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (use.getOperandNumber() == 0)
+    return {};
+  Tile first = tiles.lookup(user->getOperand(0));
+  if (isa<arith::SelectOp>(user))
+    return use.getOperandNumber() == 1 ? first : negate(first);
+  bool isLogic = use.get().getType().isInteger(1);
+  if (isLogic && isa<arith::AndIOp>(user))
+    return first;
+  if (isLogic && isa<arith::OrIOp>(user))
+    return negate(first);
+  return {};
+}
+
+FaultChecker::Condition FaultChecker::getNeed(Operation *op) {
+  auto known = needs.find(op);
+  if (known != needs.end())
+    return known->second;
+  std::optional<Condition> any;
+  for (OpOperand &use : op->getResult(0).getUses()) {
+    Operation *user = use.getOwner();
+    Condition need =
+        isa<YieldOp>(user) ? demand.active : both(getNeed(user), getGuard(use));
+    if (any && any->value && need.value)
+      need = math.apply<arith::OrIOp>(*any, need);
+    else if (any && !any->value)
+      need = *any;
+    any = need;
+  }
+  // What no result depends on isn't needed.
+  return needs[op] = any.value_or(math.integer(builder.getI1Type(), 0));
+}
+
+//===----------------------------------------------------------------------===//
+// What is told
+//===----------------------------------------------------------------------===//
+
+/// Values 0, 1, … of the text become first, first + 1, …
+std::string FaultChecker::placeValues(std::string text, unsigned first) {
+  std::string placed;
+  StringRef rest = text;
+  while (true) {
+    auto [before, after] = rest.split('{');
+    placed += before;
+    if (after.empty())
+      return placed;
+    auto [name, behind] = after.split('}');
+    unsigned index = 0;
+    name.getAsInteger(10, index);
+    placed += "{" + std::to_string(first + index) + "}";
+    rest = behind;
+  }
+}
+
+/// In the order of the values that every requirement starts with.
+std::string FaultChecker::describePosition() {
+  if (demand.clause.empty()) {
+    std::string text = " for element [";
+    for (size_t dim = 0; dim < demand.positions.size(); ++dim)
+      text += (dim ? ", {" : "{") + std::to_string(1 + dim) + "}";
+    return text + "]";
+  }
+  std::string text = " in '" + demand.clause.str() + "' at b = {1}";
+  if (demand.positions.size() > 1)
+    text += ", h = {3}, t = {2}, i = {7}";
+  if (demand.key.value)
+    text += ", j = {5}";
+  return text;
+}
+
+void FaultChecker::require(Operation *op, Tile condition,
+                           const std::string &text, ArrayRef<Tile> values) {
+  Condition need = getNeed(op);
+  if (need.value)
+    condition = math.apply<arith::OrIOp>(condition, negate(need));
+  Spread spread = condition.spread;
+  for (Tile value : values)
+    spread = join(spread, value.spread);
+  for (Tile position : demand.positions)
+    if (position.spread == Spread::Row)
+      spread = join(spread, Spread::Row);
+  bool hasColumns = spread == Spread::Column || spread == Spread::Matrix;
+
+  SmallVector<Tile> all = {number(demand.op)};
+  if (demand.clause.empty()) {
+    llvm::append_range(all, demand.positions);
+    all.push_back(number(checks));
+  } else {
+    Tile none = number(0);
+    bool hasRows = demand.positions.size() > 1;
+    Tile key = none;
+    if (demand.key.value)
+      key = hasColumns ? demand.key : Tile{demand.firstKey, Spread::Scalar};
+    all.append({demand.positions[0], hasRows ? demand.positions[2] : none,
+                hasRows ? demand.positions[1] : none, number(demand.rank), key,
+                number(checks), hasRows ? demand.positions[3] : none});
+  }
+  ++checks;
+  unsigned first = all.size();
+  llvm::append_range(all, values);
+
+  SmallVector<Value> operands;
+  for (Tile value : all) {
+    // Elementwise code with a value for each row: the first channel.
+    if (value.spread == Spread::Column && !hasColumns)
+      value = number(0);
+    operands.push_back(value.spread == Spread::Scalar
+                           ? value.value
+                           : math.spreadTo(value, spread));
+  }
+  nsatile::RequireOp::create(
+      builder, op->getLoc(), math.spreadTo(condition, spread),
+      builder.getStringAttr(placeValues(text, first) + describePosition()),
+      operands);
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
+  auto type = cast<NamedTensorType>(read.getTable().getType());
+  Attribute dimAttr = type.getDims()[dim];
+  ProgramBuilder &program = context.program;
+  auto named = dyn_cast<NamedDimAttr>(dimAttr);
+  Tile size = {named && named.getRagged()
+                   ? program.getRow(dimAttr, context.batchRow).size
+                   : program.getSize(dimAttr),
+               Spread::Scalar};
+  Tile index = tiles.lookup(read.getIndices()[dim]);
+  Tile inside = math.apply<arith::AndIOp>(
+      math.compare(arith::CmpIPredicate::sge, index, number(0)),
+      math.compare(arith::CmpIPredicate::slt, index, size));
+
+  auto table = cast<BlockArgument>(read.getTable());
+  auto kernel = cast<KernelOp>(table.getOwner()->getParentOp());
+  std::string text = "table '" + kernel.getArgumentName(table.getArgNumber()) +
+                     "' is read at [";
+  SmallVector<Tile> values;
+  for (auto [position, operand] : llvm::enumerate(read.getIndices())) {
+    text += (position ? ", {" : "{") + std::to_string(position) + "}";
+    values.push_back(tiles.lookup(operand));
+  }
+  text += "], but dimension " + toString(dimAttr) + " has size {" +
+          std::to_string(values.size()) + "}";
+  values.push_back(size);
+  require(read, inside, text, values);
+}
+
+void FaultChecker::checkDivisor(Operation *op) {
+  Tile divides = math.compare(arith::CmpIPredicate::ne,
+                              tiles.lookup(op->getOperand(1)), number(0));
+  require(op, divides, "integer {0} is divided by zero",
+          tiles.lookup(op->getOperand(0)));
+}
+
+void FaultChecker::check(Operation *op) {
+  if (op->use_empty())
+    return;
+  if (mayDivideByZero(op))
+    return checkDivisor(op);
+  auto read = dyn_cast<TableReadOp>(op);
+  if (!read)
+    return;
+  auto type = cast<NamedTensorType>(read.getTable().getType());
+  for (auto [index, dim] : llvm::enumerate(type.getDims()))
+    if (getIndexFault(read.getIndices()[index], dim, demand.places) !=
+        Fault::Never)
+      checkIndex(read, index);
+}
+
+void nsacc::requireValues(Region &region, const TileMap &tiles, TileMath &math,
+                          const ScalarContext &context) {
+  FaultChecker checker(tiles, math, context);
+  for (Operation &op : region.front().without_terminator())
+    checker.check(&op);
+}

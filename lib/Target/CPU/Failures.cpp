@@ -1,0 +1,49 @@
+//===- Failures.cpp - What programs require and don't find ----------------===//
+
+#include "Failures.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace llvm;
+using namespace nsacc::cpu;
+
+static thread_local FailureRecord *current = nullptr;
+
+FailureScope::FailureScope(FailureRecord &record) : outer(current) {
+  current = &record;
+}
+
+FailureScope::~FailureScope() { current = outer; }
+
+void nsacc::cpu::reportFailure(int64_t requirement, const int64_t *values) {
+  if (current)
+    current->add(requirement, values);
+}
+
+void FailureRecord::add(unsigned newRequirement, const int64_t *found) {
+  std::vector<int64_t> newValues(
+      found, found + requirements[newRequirement].numValues);
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!empty &&
+      std::tie(values, requirement) <= std::tie(newValues, newRequirement))
+    return;
+  values = std::move(newValues);
+  requirement = newRequirement;
+  empty = false;
+}
+
+Error FailureRecord::take() const {
+  if (empty)
+    return Error::success();
+  std::string text;
+  StringRef message = requirements[requirement].message;
+  while (!message.empty()) {
+    auto [before, rest] = message.split('{');
+    text += before;
+    auto [name, after] = rest.split('}');
+    unsigned index;
+    if (!name.getAsInteger(10, index) && index < values.size())
+      text += std::to_string(values[index]);
+    message = after;
+  }
+  return createStringError(text);
+}

@@ -1,0 +1,57 @@
+//===- Failures.h - What programs require and don't find --------*- C++ -*-===//
+
+#ifndef NSACC_LIB_TARGET_CPU_FAILURES_H
+#define NSACC_LIB_TARGET_CPU_FAILURES_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace nsacc::cpu {
+
+/// A condition of the programs' code: its message, in which {n} stands for
+/// value n of `numValues`.
+struct Requirement {
+  std::string message;
+  unsigned numValues;
+};
+
+/// The least failure of a launch, whatever threads found it.
+class FailureRecord {
+public:
+  explicit FailureRecord(llvm::ArrayRef<Requirement> requirements)
+      : requirements(requirements) {}
+
+  void add(unsigned requirement, const int64_t *values);
+  bool isEmpty() const { return empty; }
+  /// The message with its values; success if nothing failed.
+  llvm::Error take() const;
+
+private:
+  llvm::ArrayRef<Requirement> requirements;
+  std::mutex mutex;
+  std::atomic<bool> empty = true;
+  unsigned requirement = 0;
+  std::vector<int64_t> values;
+};
+
+/// While it lives, failures of programs that this thread runs go to `record`.
+class FailureScope {
+public:
+  explicit FailureScope(FailureRecord &record);
+  ~FailureScope();
+
+private:
+  FailureRecord *outer;
+};
+
+/// What programs call with the number of a requirement and its values.
+void reportFailure(int64_t requirement, const int64_t *values);
+
+} // namespace nsacc::cpu
+
+#endif // NSACC_LIB_TARGET_CPU_FAILURES_H
