@@ -121,6 +121,9 @@ public:
     return {program, tile.batchRow, demand ? &*demand : nullptr};
   }
 
+  /// Whether queries and keys are stored as different types.
+  bool hasMixedTypes();
+
   using Branch = llvm::function_ref<State()>;
   State choose(mlir::Value condition, Branch yes, Branch no);
 

@@ -436,14 +436,10 @@ Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns) {
 
 LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
                                             const QueryShape &shape,
-                                            unsigned result,
+                                            Value tensor, Value buffer,
                                             nsatile::ScheduleAttr schedule) {
-  auto ret = cast<ReturnOp>(plan.getKernel().getBody().front().getTerminator());
-  Value tensor = ret.getResults()[result];
   auto type = cast<NamedTensorType>(tensor.getType());
-  Value buffer = plan.getResultBuffer(result);
-  Value width = memref::DimOp::create(plan.getBuilder(), plan.getLoc(), buffer,
-                                      type.getRank() - 1);
+  Value width = plan.getBufferSize(buffer, type.getRank() - 1);
   ProgramBuilder program(plan, "importance", schedule);
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();

@@ -28,14 +28,18 @@ public:
 
 private:
   nsatile::ScheduleAttr getSchedule(const QueryShape &shape);
-  /// Results that programs over query tiles compute, and importances among
-  /// them. Those that are shared values themselves are written in place.
-  struct Computed {
-    SmallVector<unsigned> fused, importances;
-  };
-  Computed bindResults();
-  LogicalResult materialize(Operation *op, const QueryShape &shape,
-                            nsatile::ScheduleAttr schedule);
+  /// Results that are shared values themselves are written in place; the
+  /// others remain.
+  SmallVector<Target> bindResults();
+  LogicalResult materialize(Operation *op);
+  LogicalResult materializeOperands(Operation *op);
+  LogicalResult materializeTensor(Value tensor);
+  /// Attentions over other query tiles than those of the program that uses
+  /// them.
+  LogicalResult materializeAttentions(ArrayRef<ScoringOpInterface> ops);
+  /// Computes tensors into their buffers, those of the same query tiles in one
+  /// program.
+  LogicalResult compute(ArrayRef<Target> targets);
 
   KernelOp kernel;
   PlanBuilder plan;
@@ -62,25 +66,24 @@ nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
 }
 
 /// Of pooled keys or blocks for each query.
-static bool isImportance(Value result) {
-  auto type = cast<NamedTensorType>(result.getType());
+static bool isImportance(Value tensor) {
+  auto type = cast<NamedTensorType>(tensor.getType());
   return isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
 }
 
-KernelConverter::Computed KernelConverter::bindResults() {
-  Computed computed;
+SmallVector<Target> KernelConverter::bindResults() {
+  SmallVector<Target> computed;
   auto ret = cast<ReturnOp>(kernel.getBody().front().getTerminator());
   for (auto [index, result] : llvm::enumerate(ret.getResults())) {
-    Value shared = result;
+    Value shared = result, buffer = plan.getResultBuffer(index);
     if (auto indices = result.getDefiningOp<IndicesOp>())
       shared = indices.getSelection();
     bool isShared =
         isa<SelectionType>(shared.getType()) || shared.getDefiningOp<PoolOp>();
     if (isShared && !plan.isMaterialized(shared))
-      plan.bind(shared, plan.getResultBuffer(index));
+      plan.bind(shared, buffer);
     else
-      (isImportance(result) ? computed.importances : computed.fused)
-          .push_back(index);
+      computed.push_back({result, buffer});
   }
   return computed;
 }
@@ -93,9 +96,89 @@ static nsatile::ScheduleAttr getPartSchedule(nsatile::ScheduleAttr schedule,
                                     schedule.getKeys(), schedule.getSplits());
 }
 
-LogicalResult KernelConverter::materialize(Operation *op,
-                                           const QueryShape &shape,
-                                           nsatile::ScheduleAttr schedule) {
+LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
+  SmallVector<std::pair<QueryShape, SmallVector<Target>>> fused;
+  for (const Target &target : targets) {
+    FoundShape found = findQueryShape(plan, target.tensor);
+    std::optional<QueryShape> shape = found.shape;
+    if (failed(materializeAttentions(found.others)))
+      return failure();
+    if (!shape) {
+      if (failed(buildMapProgram(plan, target.tensor, target.buffer)))
+        return failure();
+    } else if (isImportance(target.tensor)) {
+      if (failed(buildImportanceProgram(plan, *shape, target.tensor,
+                                        target.buffer, getSchedule(*shape))))
+        return failure();
+    } else {
+      auto *group = llvm::find_if(
+          fused, [&](auto &entry) { return entry.first == *shape; });
+      if (group == fused.end()) {
+        fused.push_back({*shape, {}});
+        group = &fused.back();
+      }
+      group->second.push_back(target);
+    }
+  }
+  for (auto &[shape, group] : fused)
+    if (failed(buildQueryProgram(plan, shape, group, getSchedule(shape))))
+      return failure();
+  return success();
+}
+
+LogicalResult
+KernelConverter::materializeAttentions(ArrayRef<ScoringOpInterface> ops) {
+  for (ScoringOpInterface op : ops) {
+    if (!isa<AttendOp>(op.getOperation()))
+      return op.emitError("an importance of other query or key heads isn't "
+                          "compiled yet in arithmetic");
+    for (Value result : op->getResults())
+      if (!result.use_empty() && failed(materializeTensor(result)))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult KernelConverter::materializeTensor(Value tensor) {
+  if (plan.isMaterialized(tensor))
+    return success();
+  // The log-sum-exp and pooled keys have programs of their own.
+  Operation *op = tensor.getDefiningOp();
+  if (!isa<MapOp, AttendOp, MergeOp, BlocksOp, ImportanceOp, IndicesOp>(op))
+    return success();
+  // What it is computed from is looked up before it stands in memory itself.
+  Value buffer = plan.createBuffer(tensor);
+  if (failed(compute(Target{tensor, buffer})))
+    return failure();
+  plan.bind(tensor, buffer);
+  return success();
+}
+
+/// Everything but elementwise code reads its operands from memory.
+LogicalResult KernelConverter::materializeOperands(Operation *op) {
+  SmallVector<Value> operands;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](AttendOp attend) {
+        operands = {attend.getQuery(), attend.getKey(), attend.getValue()};
+      })
+      .Case([&](ImportanceOp importance) {
+        operands = {importance.getQuery(), importance.getKey()};
+      })
+      .Case([&](TopKOp topk) {
+        if (topk.getCount())
+          operands.push_back(topk.getCount());
+      })
+      .Case<PoolOp, DeclarePooledOp, DeclareSelectionOp, DeclareBlocksOp>(
+          [&](Operation *declare) { operands = declare->getOperands(); });
+  for (Value operand : operands)
+    if (failed(materializeTensor(operand)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelConverter::materialize(Operation *op) {
+  if (failed(materializeOperands(op)))
+    return failure();
   auto allocate = [&](Value tensor) {
     if (!plan.isMaterialized(tensor))
       plan.allocate(tensor);
@@ -109,12 +192,19 @@ LogicalResult KernelConverter::materialize(Operation *op,
         plan.bind(declare.getResult(), plan.getBuffer(declare.getInput()));
         return success();
       })
-      .Case([&](TopKOp topk) {
+      .Case([&](TopKOp topk) -> LogicalResult {
+        FailureOr<QueryShape> shape = getSelectionShape(plan, topk);
+        if (failed(shape))
+          return failure();
         allocate(topk.getResult());
-        return buildTopKProgram(plan, shape, topk,
-                                getPartSchedule(schedule, shape.group));
+        return buildTopKProgram(
+            plan, *shape, topk,
+            getPartSchedule(getSchedule(*shape), shape->group));
       })
       .Case([&](AttendOp attend) {
+        QueryShape shape = getQueryShape(
+            plan, cast<ScoringOpInterface>(attend.getOperation()));
+        nsatile::ScheduleAttr schedule = getSchedule(shape);
         if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor &&
             !attend->use_empty())
           buildKeyMajorProgram(plan, shape, attend, schedule);
@@ -128,19 +218,13 @@ LogicalResult KernelConverter::materialize(Operation *op,
 }
 
 LogicalResult KernelConverter::run() {
-  FailureOr<QueryShape> shape = getQueryShape(plan);
-  if (failed(shape))
+  if (failed(checkQueryShapes(plan)))
     return failure();
-  nsatile::ScheduleAttr schedule = getSchedule(*shape);
-  auto [computed, importances] = bindResults();
+  SmallVector<Target> computed = bindResults();
   for (Operation &op : kernel.getBody().front())
-    if (failed(materialize(&op, *shape, schedule)))
+    if (failed(materialize(&op)))
       return failure();
-  for (unsigned result : importances)
-    if (failed(buildImportanceProgram(plan, *shape, result, schedule)))
-      return failure();
-  if (!computed.empty() &&
-      failed(buildQueryProgram(plan, *shape, computed, schedule)))
+  if (failed(compute(computed)))
     return failure();
   plan.finish();
   kernel.erase();

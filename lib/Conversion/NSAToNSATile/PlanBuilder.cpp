@@ -146,6 +146,13 @@ Value PlanBuilder::getResultBuffer(unsigned index) {
   return plan.getBody().getArgument(kernel.getNumArguments() + index);
 }
 
+Value PlanBuilder::getBufferSize(Value buffer, int64_t dim) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (!type.isDynamicDim(dim))
+    return math().constant(type.getDimSize(dim));
+  return memref::DimOp::create(builder, getLoc(), buffer, dim);
+}
+
 void PlanBuilder::bind(Value tensor, Value buffer) { buffers[tensor] = buffer; }
 
 Value PlanBuilder::allocate(MemRefType type, ValueRange dynamicSizes) {
@@ -153,6 +160,12 @@ Value PlanBuilder::allocate(MemRefType type, ValueRange dynamicSizes) {
 }
 
 Value PlanBuilder::allocate(Value tensor) {
+  Value buffer = createBuffer(tensor);
+  bind(tensor, buffer);
+  return buffer;
+}
+
+Value PlanBuilder::createBuffer(Value tensor) {
   SmallVector<Attribute> dims;
   Type elementType;
   if (auto selection = dyn_cast<SelectionType>(tensor.getType())) {
@@ -172,9 +185,7 @@ Value PlanBuilder::allocate(Value tensor) {
     if (!size)
       dynamicSizes.push_back(getSize(dim));
   }
-  Value buffer = allocate(MemRefType::get(shape, elementType), dynamicSizes);
-  bind(tensor, buffer);
-  return buffer;
+  return allocate(MemRefType::get(shape, elementType), dynamicSizes);
 }
 
 Value PlanBuilder::getOffsetsInput(StringRef dim) {

@@ -42,11 +42,15 @@ public:
   bool isMaterialized(mlir::Value tensor) { return buffers.count(tensor); }
   /// The buffer of an input or a materialized tensor, in the plan.
   mlir::Value getBuffer(mlir::Value tensor) { return buffers.lookup(tensor); }
+  /// The size of a buffer's dimension, in the plan.
+  mlir::Value getBufferSize(mlir::Value buffer, int64_t dim);
   /// The buffer of a result.
   mlir::Value getResultBuffer(unsigned index);
   /// Lets `tensor` be what stands in `buffer`.
   void bind(mlir::Value tensor, mlir::Value buffer);
   /// Workspace for a tensor or for the indices of a selection.
+  mlir::Value createBuffer(mlir::Value tensor);
+  /// The same, and binds the tensor to it.
   mlir::Value allocate(mlir::Value tensor);
   /// Workspace of the given type, whose dynamic sizes stand in `sizes`.
   mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);

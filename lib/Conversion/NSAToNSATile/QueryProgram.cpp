@@ -28,52 +28,107 @@ static FailureOr<int64_t> requireSize(PlanBuilder &plan, Operation *op,
   return error;
 }
 
-FailureOr<QueryShape> nsacc::getQueryShape(PlanBuilder &plan) {
-  std::optional<QueryShape> shape;
-  ScoringOpInterface first;
-  WalkResult result = plan.getKernel().walk([&](ScoringOpInterface op) {
-    auto query = cast<NamedTensorType>(op.getQuery().getType());
-    QueryShape own = {QueryDims::get(query), getHeadDim(op.getKey())};
-    FailureOr<int64_t> queryHeads = requireSize(plan, op, own.dims.head);
-    FailureOr<int64_t> keyHeads = requireSize(plan, op, own.keyHead);
-    for (Value tensor : op->getOperands())
-      if (auto type = dyn_cast<NamedTensorType>(tensor.getType()))
-        if (tensor == op.getQuery() || tensor == op.getKey())
-          if (failed(requireSize(plan, op, type.getDims().back())))
-            return WalkResult::interrupt();
-    if (auto attend = dyn_cast<AttendOp>(op.getOperation())) {
-      auto value = cast<NamedTensorType>(attend.getValue().getType());
-      if (failed(requireSize(plan, op, value.getDims().back())))
-        return WalkResult::interrupt();
-    }
-    if (failed(queryHeads) || failed(keyHeads))
-      return WalkResult::interrupt();
-    if (*queryHeads % *keyHeads != 0) {
-      op.emitError("expected a number of query heads that is a multiple of the "
-                   "number of key heads, found ")
-          << *queryHeads << " and " << *keyHeads;
-      return WalkResult::interrupt();
-    }
-    own.group = *queryHeads / *keyHeads;
-    if (shape && (shape->dims != own.dims || shape->keyHead != own.keyHead)) {
-      InFlightDiagnostic error = op.emitError(
-          "attentions of queries or key heads of different dimensions aren't "
-          "compiled in one kernel yet");
-      error.attachNote(first.getLoc()) << "the other attention stands here";
-      return WalkResult::interrupt();
-    }
-    if (!shape) {
-      shape = own;
-      first = op;
-    }
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
+QueryShape nsacc::getQueryShape(PlanBuilder &plan, ScoringOpInterface op) {
+  auto query = cast<NamedTensorType>(op.getQuery().getType());
+  QueryShape shape = {QueryDims::get(query), getHeadDim(op.getKey())};
+  shape.group = *plan.getStaticSize(shape.dims.head) /
+                std::max<int64_t>(1, *plan.getStaticSize(shape.keyHead));
+  shape.group = std::max<int64_t>(1, shape.group);
+  return shape;
+}
+
+static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op) {
+  SmallVector<Value> tensors = {op.getQuery(), op.getKey()};
+  if (auto attend = dyn_cast<AttendOp>(op.getOperation()))
+    tensors.push_back(attend.getValue());
+  for (Value tensor : tensors)
+    if (failed(requireSize(
+            plan, op,
+            cast<NamedTensorType>(tensor.getType()).getDims().back())))
+      return failure();
+  auto query = cast<NamedTensorType>(op.getQuery().getType());
+  FailureOr<int64_t> queryHeads =
+      requireSize(plan, op, QueryDims::get(query).head);
+  FailureOr<int64_t> keyHeads = requireSize(plan, op, getHeadDim(op.getKey()));
+  if (failed(queryHeads) || failed(keyHeads))
     return failure();
-  if (!shape)
-    return plan.getKernel().emitOpError(
-        "has no attention; only programs with one are compiled yet");
-  return *shape;
+  if (*keyHeads == 0 ? *queryHeads != 0 : *queryHeads % *keyHeads != 0)
+    return op.emitError("expected a number of query heads that is a multiple "
+                        "of the number of key heads, found ")
+           << *queryHeads << " and " << *keyHeads;
+  return success();
+}
+
+LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan) {
+  WalkResult result = plan.getKernel().walk([&](ScoringOpInterface op) {
+    return failed(checkShape(plan, op)) ? WalkResult::interrupt()
+                                        : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+namespace {
+
+/// Walks from a value to the attentions that it's computed from.
+class ShapeFinder {
+public:
+  explicit ShapeFinder(PlanBuilder &plan) : plan(plan) {}
+
+  void visit(Value value) {
+    if (plan.isMaterialized(value))
+      return;
+    Operation *op = value.getDefiningOp();
+    if (auto scoring = dyn_cast<ScoringOpInterface>(op))
+      add(scoring);
+    else if (isa<MapOp, MergeOp, BlocksOp, DeclareBlocksOp>(op))
+      for (Value operand : op->getOperands())
+        visit(operand);
+  }
+
+  FoundShape found;
+
+private:
+  void add(ScoringOpInterface op) {
+    QueryShape own = getQueryShape(plan, op);
+    if (!found.shape)
+      found.shape = own;
+    else if (*found.shape != own)
+      found.others.push_back(op);
+  }
+
+  PlanBuilder &plan;
+};
+
+} // namespace
+
+FoundShape nsacc::findQueryShape(PlanBuilder &plan, Value tensor) {
+  ShapeFinder finder(plan);
+  finder.visit(tensor);
+  return finder.found;
+}
+
+FailureOr<QueryShape> nsacc::getSelectionShape(PlanBuilder &plan, TopKOp op) {
+  FoundShape found = findQueryShape(plan, op.getImportance());
+  if (!found.others.empty()) {
+    InFlightDiagnostic error = found.others.front().emitError(
+        "importances of attentions of different query or key heads aren't "
+        "compiled in one selection yet");
+    error.attachNote(op.getLoc()) << "the selection stands here";
+    return error;
+  }
+  if (found.shape)
+    return *found.shape;
+  // Scores that were handed in: every head selects for itself.
+  auto type = cast<NamedTensorType>(op.getImportance().getType());
+  ArrayRef<Attribute> dims = type.getDims();
+  QueryShape shape;
+  shape.dims.head = shape.keyHead = dims.end()[-2];
+  shape.dims.token = dims.end()[-3];
+  if (!type.isRagged())
+    shape.dims.batch = dims.front();
+  if (failed(requireSize(plan, op, shape.keyHead)))
+    return failure();
+  return shape;
 }
 
 void nsacc::launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
@@ -92,22 +147,19 @@ void nsacc::launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
 
 LogicalResult nsacc::buildQueryProgram(PlanBuilder &plan,
                                        const QueryShape &shape,
-                                       ArrayRef<unsigned> results,
+                                       ArrayRef<Target> targets,
                                        nsatile::ScheduleAttr schedule) {
   ProgramBuilder program(plan, "attend", schedule);
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
                                    shape.group, getProgramPlace(program));
   Evaluator evaluator(program, tile, schedule);
-  auto ret = cast<ReturnOp>(plan.getKernel().getBody().front().getTerminator());
-  for (unsigned index : results) {
-    Value result = ret.getResults()[index];
-    FailureOr<Tile> value = evaluator.evaluate(result);
+  for (auto [tensor, buffer] : targets) {
+    FailureOr<Tile> value = evaluator.evaluate(tensor);
     if (failed(value))
       return failure();
-    auto type = cast<NamedTensorType>(result.getType());
+    auto type = cast<NamedTensorType>(tensor.getType());
     TileMath math = evaluator.getMath(type);
-    storeQueryTile(program, tile, *value, type,
-                   program.import(plan.getResultBuffer(index)), math);
+    storeQueryTile(program, tile, *value, type, program.import(buffer), math);
   }
   launchQueryProgram(program, shape, schedule.getTokens());
   return success();

@@ -13,11 +13,26 @@ struct QueryShape {
   QueryDims dims;
   mlir::Attribute keyHead;
   int64_t group = 1; ///< query heads of a key head
+
+  bool operator==(const QueryShape &other) const = default;
 };
 
-/// The one shape of all ops that score pairs in the kernel; an error where they
-/// differ or where sizes are missing.
-llvm::FailureOr<QueryShape> getQueryShape(PlanBuilder &plan);
+/// Checks the shapes of all attentions of the kernel; an error where sizes are
+/// missing or don't go together.
+llvm::LogicalResult checkQueryShapes(PlanBuilder &plan);
+/// The shape of one of them.
+QueryShape getQueryShape(PlanBuilder &plan, nsa::ScoringOpInterface op);
+/// The shape of the attentions that a tensor is computed from, as far as they
+/// aren't materialized: that of the first, null without any, and those that
+/// differ from it.
+struct FoundShape {
+  std::optional<QueryShape> shape;
+  llvm::SmallVector<nsa::ScoringOpInterface> others;
+};
+FoundShape findQueryShape(PlanBuilder &plan, mlir::Value tensor);
+/// The shape of what a selection's importance is computed from.
+llvm::FailureOr<QueryShape> getSelectionShape(PlanBuilder &plan,
+                                              nsa::TopKOp op);
 
 /// Launches over tiles of queries: token tiles, key heads, batch rows.
 void launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
@@ -28,21 +43,27 @@ void launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
 void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
                           nsa::AttendOp op, nsatile::ScheduleAttr schedule);
 
-/// One program that computes results of the kernel over query tiles, fused.
-/// `results` are indices of the kernel's results.
+/// A tensor of the kernel and the buffer that it's computed into.
+struct Target {
+  mlir::Value tensor, buffer;
+};
+/// One program that computes tensors over query tiles, fused.
 llvm::LogicalResult buildQueryProgram(PlanBuilder &plan,
                                       const QueryShape &shape,
-                                      llvm::ArrayRef<unsigned> results,
+                                      llvm::ArrayRef<Target> targets,
                                       nsatile::ScheduleAttr schedule);
-
-/// An importance that is a result of the kernel.
-mlir::LogicalResult buildImportanceProgram(PlanBuilder &plan,
+/// An importance, as what it is in memory.
+llvm::LogicalResult buildImportanceProgram(PlanBuilder &plan,
                                            const QueryShape &shape,
-                                           unsigned result,
+                                           mlir::Value tensor,
+                                           mlir::Value buffer,
                                            nsatile::ScheduleAttr schedule);
+/// Elementwise code over materialized tensors.
+llvm::LogicalResult buildMapProgram(PlanBuilder &plan, mlir::Value tensor,
+                                    mlir::Value buffer);
 
 /// The log-sum-exp of attentions into workspace, which then stands for it.
-mlir::LogicalResult materializeLse(PlanBuilder &plan, const QueryShape &shape,
+llvm::LogicalResult materializeLse(PlanBuilder &plan, const QueryShape &shape,
                                    mlir::Value lse,
                                    nsatile::ScheduleAttr schedule);
 

@@ -66,8 +66,12 @@ QueryRows Scorer::getAllRows() {
   auto type = cast<NamedTensorType>(op.getQuery().getType());
   int64_t channels = *program.getPlan().getStaticSize(type.getDims().back());
   Value end = m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
+  Value query = loadQueryMatrix(program, tile, op.getQuery(), channels);
+  // A product has operands of one type.
+  if (hasMixedTypes())
+    query = widen(program.getBuilder(), program.getLoc(), query, type);
   return {tile.getRows(),
-          loadQueryMatrix(program, tile, op.getQuery(), channels),
+          query,
           tile.tokenOfRow,
           tile.headOfRow,
           m.add(tile.firstToken, shift),
@@ -183,6 +187,11 @@ SmallVector<KeyBounds> Scorer::getBounds(const QueryRows &rows) {
   for (const KeyInterval &interval : mask.intervals)
     bounds.push_back(getBounds(rows, interval));
   return bounds;
+}
+
+bool Scorer::hasMixedTypes() {
+  return cast<NamedTensorType>(op.getQuery().getType()).getElementType() !=
+         cast<NamedTensorType>(op.getKey().getType()).getElementType();
 }
 
 Value Scorer::getLastKey(const QueryRows &rows) {
@@ -427,6 +436,9 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
   TileMath math(builder, loc, rows.count, tile.count);
   Tile keys = getKeyIndices(math, tile);
   Value keyTile = tile.keys ? tile.keys : loadKeys(op.getKey(), tile);
+  if (hasMixedTypes())
+    keyTile = widen(builder, loc, keyTile,
+                    cast<NamedTensorType>(op.getKey().getType()));
   auto type = cast<RankedTensorType>(
       math.getType(Spread::Matrix, builder.getF32Type()));
   Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keyTile,

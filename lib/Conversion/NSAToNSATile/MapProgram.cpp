@@ -1,0 +1,175 @@
+//===- MapProgram.cpp - Programs of elementwise code ----------------------===//
+
+#include "QueryProgram.h"
+#include "ScalarTiler.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+/// Rows and columns of a tile.
+static constexpr int64_t kRows = 16, kColumns = 64;
+
+namespace {
+
+/// Tiles over the last two dimensions of a tensor; the others stand still.
+class Mapping {
+public:
+  Mapping(ProgramBuilder &program, NamedTensorType type)
+      : program(program), builder(program.getBuilder()), loc(program.getLoc()),
+        type(type), math(builder, loc, kRows, kColumns) {}
+
+  /// Sizes of the tensor's dimensions, in the plan.
+  void setPlace(ArrayRef<Value> planSizes);
+  FailureOr<Tile> evaluate(Value tensor);
+  void store(Tile tile, Value buffer);
+
+private:
+  struct Access {
+    SmallVector<Value> offsets, limits;
+    SmallVector<int64_t> dims, shape;
+    Spread spread = Spread::Scalar;
+  };
+  Access getAccess(ArrayRef<Attribute> dims);
+  Tile load(Value buffer, NamedTensorType type);
+
+  ProgramBuilder &program;
+  OpBuilder &builder;
+  Location loc;
+  NamedTensorType type;
+  TileMath math;
+  /// Where the tile starts in each dimension of the tensor; their sizes.
+  SmallVector<Value> offsets, sizes;
+};
+
+} // namespace
+
+void Mapping::setPlace(ArrayRef<Value> planSizes) {
+  IndexMath m = program.math();
+  int64_t rank = planSizes.size();
+  for (Value size : planSizes)
+    sizes.push_back(program.import(size));
+  offsets.resize(rank);
+  if (rank > 0)
+    offsets[rank - 1] = m.mul(program.programId(1), kColumns);
+  if (rank > 1)
+    offsets[rank - 2] = m.mul(program.programId(0), kRows);
+  // All other dimensions are one axis of the grid.
+  Value rest = program.programId(2);
+  for (int64_t dim = rank - 3; dim >= 0; --dim) {
+    offsets[dim] = arith::RemUIOp::create(builder, loc, rest, sizes[dim]);
+    rest = arith::DivUIOp::create(builder, loc, rest, sizes[dim]);
+  }
+}
+
+Mapping::Access Mapping::getAccess(ArrayRef<Attribute> dims) {
+  Access access;
+  int64_t rank = type.getRank();
+  int64_t next = 0;
+  for (auto [index, dim] : llvm::enumerate(dims)) {
+    // A subsequence of the tensor's dimensions.
+    while (type.getDims()[next] != dim)
+      ++next;
+    int64_t mine = next++;
+    access.offsets.push_back(offsets[mine]);
+    if (mine + 2 < rank)
+      continue;
+    bool isColumn = mine + 1 == rank;
+    access.dims.push_back(index);
+    access.shape.push_back(isColumn ? kColumns : kRows);
+    access.limits.push_back(sizes[mine]);
+    access.spread =
+        join(access.spread, isColumn ? Spread::Column : Spread::Row);
+  }
+  return access;
+}
+
+Tile Mapping::load(Value buffer, NamedTensorType from) {
+  Access access = getAccess(from.getDims());
+  Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
+  Value value = nsatile::LoadOp::create(
+      builder, loc, RankedTensorType::get(access.shape, elementType), buffer,
+      access.offsets, access.limits, access.dims, DenseI64ArrayAttr());
+  value = widen(builder, loc, value, from);
+  if (access.spread == Spread::Scalar)
+    value = tensor::ExtractOp::create(builder, loc, value, ValueRange());
+  return {value, access.spread};
+}
+
+FailureOr<Tile> Mapping::evaluate(Value tensor) {
+  PlanBuilder &plan = program.getPlan();
+  auto from = cast<NamedTensorType>(tensor.getType());
+  if (plan.isMaterialized(tensor))
+    return load(program.getBuffer(tensor), from);
+  Operation *op = tensor.getDefiningOp();
+  if (auto indices = dyn_cast<IndicesOp>(op))
+    if (plan.isMaterialized(indices.getSelection()))
+      return load(program.getBuffer(indices.getSelection()), from);
+  if (auto declare = dyn_cast<DeclareBlocksOp>(op))
+    return evaluate(declare.getInput());
+  auto map = dyn_cast<MapOp>(op);
+  if (!map) {
+    InFlightDiagnostic error =
+        op->emitError("isn't compiled yet where its value is a result or an "
+                      "operand of arithmetic");
+    error.attachNote() << "run the program with --target oracle";
+    return error;
+  }
+  bool needsRow = false;
+  map.getBody().walk([&](DimOp dim) {
+    needsRow |= static_cast<bool>(plan.getOffsetsInput(dim.getDim()));
+  });
+  if (needsRow) {
+    InFlightDiagnostic error = map.emitError(
+        "arithmetic with the length of a ragged row isn't compiled yet apart "
+        "from attention");
+    error.attachNote() << "run the program with --target oracle";
+    return error;
+  }
+  SmallVector<Tile> operands;
+  for (Value input : map.getInputs()) {
+    FailureOr<Tile> operand = evaluate(input);
+    if (failed(operand))
+      return failure();
+    operands.push_back(*operand);
+  }
+  return tileRegion(map.getBody(), operands, math, {program, Value()});
+}
+
+void Mapping::store(Tile tile, Value buffer) {
+  Access access = getAccess(type.getDims());
+  Value value = math.spreadTo(tile, access.spread);
+  if (access.spread == Spread::Scalar)
+    value = tensor::SplatOp::create(builder, loc, value,
+                                    RankedTensorType::get({}, value.getType()));
+  value = narrow(builder, loc, value,
+                 cast<MemRefType>(buffer.getType()).getElementType());
+  nsatile::StoreOp::create(builder, loc, value, program.import(buffer),
+                           access.offsets, access.limits, access.dims);
+}
+
+LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
+                                     Value buffer) {
+  auto type = cast<NamedTensorType>(tensor.getType());
+  IndexMath m = plan.math();
+  SmallVector<Value> sizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    sizes.push_back(plan.getBufferSize(buffer, dim));
+  ProgramBuilder program(plan, "map", nsatile::ScheduleAttr());
+  Mapping mapping(program, type);
+  mapping.setPlace(sizes);
+  FailureOr<Tile> value = mapping.evaluate(tensor);
+  if (failed(value))
+    return failure();
+  mapping.store(*value, buffer);
+
+  Value rest = m.constant(1);
+  for (Value size :
+       ArrayRef(sizes).drop_back(std::min<size_t>(2, sizes.size())))
+    rest = arith::MulIOp::create(plan.getBuilder(), plan.getLoc(), rest, size);
+  Value one = m.constant(1);
+  program.launch(sizes.size() > 1 ? m.ceilDiv(sizes.end()[-2], kRows) : one,
+                 sizes.empty() ? one : m.ceilDiv(sizes.back(), kColumns), rest);
+  return success();
+}
