@@ -38,6 +38,12 @@ QueryShape nsacc::getQueryShape(PlanBuilder &plan, ScoringOpInterface op) {
 }
 
 static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op) {
+  auto query = cast<NamedTensorType>(op.getQuery().getType());
+  FailureOr<int64_t> queryHeads =
+      requireSize(plan, op, QueryDims::get(query).head);
+  FailureOr<int64_t> keyHeads = requireSize(plan, op, getHeadDim(op.getKey()));
+  if (failed(queryHeads) || failed(keyHeads))
+    return failure();
   SmallVector<Value> tensors = {op.getQuery(), op.getKey()};
   if (auto attend = dyn_cast<AttendOp>(op.getOperation()))
     tensors.push_back(attend.getValue());
@@ -46,12 +52,6 @@ static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op) {
             plan, op,
             cast<NamedTensorType>(tensor.getType()).getDims().back())))
       return failure();
-  auto query = cast<NamedTensorType>(op.getQuery().getType());
-  FailureOr<int64_t> queryHeads =
-      requireSize(plan, op, QueryDims::get(query).head);
-  FailureOr<int64_t> keyHeads = requireSize(plan, op, getHeadDim(op.getKey()));
-  if (failed(queryHeads) || failed(keyHeads))
-    return failure();
   if (*keyHeads == 0 ? *queryHeads != 0 : *queryHeads % *keyHeads != 0)
     return op.emitError("expected a number of query heads that is a multiple "
                         "of the number of key heads, found ")
