@@ -148,10 +148,9 @@ LogicalResult ImportanceTiles::prepare(Value tensor) {
     return prepareMap(map);
   auto importance = dyn_cast<ImportanceOp>(op);
   if (!importance || importance.getSelection()) {
-    InFlightDiagnostic error =
-        op->emitError(importance ? "importance within a selection isn't "
-                                   "compiled yet"
-                                 : "isn't compiled yet as an importance");
+    InFlightDiagnostic error = op->emitOpError(
+        importance ? "isn't compiled yet within a selection"
+                   : "isn't compiled yet as an importance");
     error.attachNote() << "run the program with --target oracle";
     return error;
   }

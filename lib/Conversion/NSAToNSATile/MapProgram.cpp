@@ -111,7 +111,7 @@ FailureOr<Tile> Mapping::evaluate(Value tensor) {
   auto map = dyn_cast<MapOp>(op);
   if (!map) {
     InFlightDiagnostic error =
-        op->emitError("isn't compiled yet where its value is a result or an "
+        op->emitOpError("isn't compiled yet where its value is a result or an "
                       "operand of arithmetic");
     error.attachNote() << "run the program with --target oracle";
     return error;
