@@ -165,10 +165,13 @@ KeyBounds Scorer::getBounds(const QueryRows &rows,
     bounds.exact &= least != nullptr;
   }
   for (AffineExpr guard : interval.guards) {
-    Value value = evaluate(guard, rows, /*greatest=*/true);
-    bounds.exact &= value != nullptr;
-    if (value)
-      bounds.high = m.select(m.less(value, zero), zero, bounds.high);
+    Value most = evaluate(guard, rows, /*greatest=*/true);
+    Value least = evaluate(guard, rows, /*greatest=*/false);
+    bounds.exact &= least != nullptr;
+    if (most)
+      bounds.high = m.select(m.less(most, zero), zero, bounds.high);
+    if (least)
+      bounds.fullHigh = m.select(m.less(least, zero), zero, bounds.fullHigh);
   }
   bounds.high = m.max(bounds.high, zero);
   bounds.fullHigh = m.max(bounds.fullHigh, zero);
