@@ -68,7 +68,8 @@ typedef enum nsacc_error_kind {
   NSACC_ERROR_KIND_TARGET = 3,   /**< the target is unknown or not there */
   NSACC_ERROR_KIND_FILE = 4,     /**< a file can't be read */
   NSACC_ERROR_KIND_USAGE = 5,
-  NSACC_ERROR_KIND_INTERNAL = 6
+  NSACC_ERROR_KIND_INTERNAL = 6,
+  NSACC_ERROR_KIND_INTERRUPTED = 7 /**< by nsacc_run_options_set_interrupt */
 } nsacc_error_kind;
 
 typedef enum nsacc_severity {
@@ -95,6 +96,9 @@ NSACC_API void nsacc_error_destroy(nsacc_error *error);
 
 NSACC_API nsacc_severity
 nsacc_diagnostic_severity(const nsacc_diagnostic *diagnostic);
+/** "error", "warning", "remark", "note" */
+NSACC_API const char *
+nsacc_diagnostic_severity_name(const nsacc_diagnostic *diagnostic);
 NSACC_API const char *
 nsacc_diagnostic_message(const nsacc_diagnostic *diagnostic);
 /** "" where the diagnostic has no place. */
@@ -131,11 +135,17 @@ NSACC_API nsacc_status nsacc_options_set_dtype(nsacc_options *options,
 /** Which kernel of the source; needed where there are several. */
 NSACC_API nsacc_status nsacc_options_set_kernel(nsacc_options *options,
                                                 const char *kernel);
-/** One of nsacc_target_name; default "oracle". */
+/** One of nsacc_target_name; default nsacc_target_name(0). */
 NSACC_API nsacc_status nsacc_options_set_target(nsacc_options *options,
                                                 const char *target);
+/** How every op is tiled, "order=union,tokens=16,keys=64"; what isn't named is
+ * the compiler's choice. Not of the oracle. */
+NSACC_API nsacc_status nsacc_options_set_schedule(nsacc_options *options,
+                                                  const char *schedule);
 
-/** Compiles `length` bytes of source. `file` names it in diagnostics (NULL:
+/** Checks a program. Code for sizes of heads and channels is made by the first
+ * run that needs it, so what the target can't compile is an error of that run.
+ * Compiles `length` bytes of source. `file` names it in diagnostics (NULL:
  * "<source>"); `options` may be NULL. */
 NSACC_API nsacc_status nsacc_compile(const char *source, size_t length,
                                      const char *file,
@@ -297,10 +307,28 @@ NSACC_API nsacc_status nsacc_run_options_set_round_storage(
 NSACC_API nsacc_status
 nsacc_run_options_set_f64_results(nsacc_run_options *options, int f64_results);
 
+typedef struct nsacc_statistics {
+  /** Of making code for these sizes; 0 where that was done before. */
+  double compile_seconds;
+  double run_seconds;
+  /** Memory beyond inputs and outputs. */
+  int64_t workspace_bytes;
+} nsacc_statistics;
+/** Where successful runs with these options write what they took; NULL:
+ * nowhere. */
+NSACC_API nsacc_status nsacc_run_options_set_statistics(
+    nsacc_run_options *options, nsacc_statistics *statistics);
+/** `is_interrupted` is called now and then by the thread that runs, with
+ * `data`. When it returns other than 0, the run ends with
+ * NSACC_ERROR_KIND_INTERRUPTED. The oracle doesn't ask. */
+NSACC_API nsacc_status nsacc_run_options_set_interrupt(
+    nsacc_run_options *options, int (*is_interrupted)(void *data), void *data);
+
 /** Runs the program. `outputs` have the results' dtypes and shapes, and strides
  * that don't make elements overlap; every element is written, none is read.
- * They may overlap inputs, but not each other. On failure they hold what they
- * held. `options` may be NULL. */
+ * They may overlap inputs, but not each other. Where the tensors don't fit,
+ * they hold what they held; where the run itself fails, they may be half
+ * written. `options` may be NULL. */
 NSACC_API nsacc_status nsacc_program_run(
     const nsacc_program *program, const nsacc_tensor *inputs, size_t num_inputs,
     const nsacc_tensor *outputs, size_t num_outputs,

@@ -1,12 +1,12 @@
 //===- Compile.cpp - From source to a program -----------------------------===//
 
-#include "Diagnostics.h"
 #include "NSA/IR/NSAOps.h"
 #include "Options.h"
 #include "Program.h"
 #include "Targets.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "nsacc/Pipelines/Phases.h"
-#include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -20,52 +20,55 @@ class Compilation {
 public:
   Compilation(llvm::MemoryBufferRef source, const nsacc_options &options)
       : source(source), options(options),
-        program(std::make_unique<nsacc_program>()) {
+        program(std::make_unique<nsacc_program>()),
+        context(mlir::MLIRContext::Threading::DISABLED) {
     program->target = options.target;
-    program->context = std::make_unique<mlir::MLIRContext>(
-        mlir::MLIRContext::Threading::DISABLED);
+    program->source = llvm::MemoryBuffer::getMemBufferCopy(
+        source.getBuffer(), source.getBufferIdentifier());
   }
 
   Failure run();
   nsacc_program *release() { return program.release(); }
 
 private:
-  Failure runFrontend(DiagnosticCollector &collector);
-  Failure pickKernel();
-  Failure runPhase(Phase phase, DiagnosticCollector &collector);
+  Failure runFrontend(frontend::DiagnosticCollector &collector);
+  Failure checkKernels();
+  Failure runPhase(Phase phase, frontend::DiagnosticCollector &collector);
+  Failure compileForTarget();
   void describe();
 
   llvm::MemoryBufferRef source;
   const nsacc_options &options;
   std::unique_ptr<nsacc_program> program;
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
 };
 } // namespace
 
 Failure Compilation::run() {
   if (Failure failure = checkTarget(options.target))
     return failure;
-  DiagnosticCollector collector(program->context.get());
+  frontend::DiagnosticCollector collector(context);
   if (Failure failure = runFrontend(collector))
     return failure;
-  if (Failure failure = pickKernel())
+  if (Failure failure = checkKernels())
     return failure;
   for (Phase phase : {Phase::Frontend, Phase::NSA})
     if (Failure failure = runPhase(phase, collector))
       return failure;
-  program->diagnostics = collector.take();
+  for (frontend::DiagnosticData &diagnostic : collector.take())
+    program->diagnostics.emplace_back(std::move(diagnostic));
+  if (Failure failure = compileForTarget())
+    return failure;
   describe();
-  // Runs share the context. It must guard its tables, but starts no thread
-  // unless asked to run passes, so that a process may still fork.
-  program->context->enableMultithreading();
   return nullptr;
 }
 
-Failure Compilation::runFrontend(DiagnosticCollector &collector) {
-  program->module =
-      frontend::compile(source, options.frontend, *program->context);
-  if (program->module)
+Failure Compilation::runFrontend(frontend::DiagnosticCollector &collector) {
+  module = frontend::compile(source, options.frontend, context);
+  if (module)
     return nullptr;
-  std::vector<nsacc_diagnostic> diagnostics = collector.take();
+  std::vector<frontend::DiagnosticData> diagnostics = collector.take();
   if (diagnostics.empty())
     return fail(NSACC_ERROR_KIND_INTERNAL,
                 "the front end failed without saying why");
@@ -80,14 +83,13 @@ static std::string listKernels(llvm::ArrayRef<nsa::KernelOp> kernels) {
   return names;
 }
 
-Failure Compilation::pickKernel() {
-  auto kernels = llvm::to_vector(program->module->getOps<nsa::KernelOp>());
+Failure Compilation::checkKernels() {
+  auto kernels = llvm::to_vector(module->getOps<nsa::KernelOp>());
   if (kernels.size() != 1)
     return fail(NSACC_ERROR_KIND_COMPILE,
                 source.getBufferIdentifier().str() + " has " +
                     std::to_string(kernels.size()) + " kernels: name one of " +
                     listKernels(kernels));
-  program->kernel = kernels.front();
   return nullptr;
 }
 
@@ -98,16 +100,28 @@ static std::string print(mlir::ModuleOp module) {
   return text;
 }
 
-Failure Compilation::runPhase(Phase phase, DiagnosticCollector &collector) {
-  if (failed(nsacc::runPhase(*program->module, phase)))
+Failure Compilation::runPhase(Phase phase,
+                              frontend::DiagnosticCollector &collector) {
+  if (failed(nsacc::runPhase(*module, phase)))
     return fail(NSACC_ERROR_KIND_INTERNAL, collector.take(), source);
-  program->texts.push_back({getName(phase).str(), print(*program->module)});
+  program->texts.push_back({getName(phase).str(), print(*module)});
+  return nullptr;
+}
+
+Failure Compilation::compileForTarget() {
+  CompileOptions compileOptions;
+  compileOptions.target = *parseTarget(options.target);
+  compileOptions.schedule = options.schedule;
+  auto compiled = CompiledProgram::create(*module, compileOptions);
+  if (!compiled)
+    return fail(NSACC_ERROR_KIND_ARGUMENT,
+                llvm::toString(compiled.takeError()));
+  program->compiled = std::move(*compiled);
   return nullptr;
 }
 
 void Compilation::describe() {
-  program->kernel = *program->module->getOps<nsa::KernelOp>().begin();
-  program->signature = getSignature(llvm::cast<nsa::KernelOp>(program->kernel));
+  program->signature = program->compiled->getSignatures().front();
   for (const Argument &input : program->signature.inputs)
     program->inputs.emplace_back(input);
   for (const Argument &result : program->signature.results)

@@ -1,8 +1,13 @@
 //===- Error.cpp - Error objects of the C interface -----------------------===//
 
 #include "Error.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc::capi;
+using nsacc::frontend::DiagnosticData;
 
 static nsacc_status getStatus(nsacc_error_kind kind) {
   switch (kind) {
@@ -10,6 +15,7 @@ static nsacc_status getStatus(nsacc_error_kind kind) {
   case NSACC_ERROR_KIND_ARGUMENT:
   case NSACC_ERROR_KIND_TARGET:
   case NSACC_ERROR_KIND_FILE:
+  case NSACC_ERROR_KIND_INTERRUPTED:
     return NSACC_ERROR_USER;
   case NSACC_ERROR_KIND_USAGE:
     return NSACC_ERROR_USAGE;
@@ -24,6 +30,27 @@ Failure nsacc::capi::fail(nsacc_error_kind kind, std::string message) {
   failure->kind = kind;
   failure->text = message;
   failure->message = std::move(message);
+  return failure;
+}
+
+Failure nsacc::capi::fail(nsacc_error_kind kind,
+                          std::vector<DiagnosticData> diagnostics,
+                          llvm::MemoryBufferRef source) {
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(
+      llvm::MemoryBuffer::getMemBuffer(source,
+                                       /*RequiresNullTerminator=*/false),
+      llvm::SMLoc());
+  Failure failure = fail(kind, "the program doesn't compile");
+  for (const DiagnosticData &diagnostic : llvm::reverse(diagnostics))
+    if (diagnostic.severity == DiagnosticData::Severity::Error)
+      failure->message = diagnostic.message;
+  failure->text.clear();
+  llvm::raw_string_ostream os(failure->text);
+  for (DiagnosticData &diagnostic : diagnostics) {
+    frontend::print(diagnostic, sources, os);
+    failure->diagnostics.emplace_back(std::move(diagnostic));
+  }
   return failure;
 }
 
@@ -63,32 +90,59 @@ const nsacc_diagnostic *nsacc_error_diagnostic(const nsacc_error *error,
 
 void nsacc_error_destroy(nsacc_error *error) { delete error; }
 
+nsacc_diagnostic::nsacc_diagnostic(DiagnosticData data)
+    : data(std::move(data)) {
+  for (DiagnosticData &note : this->data.notes)
+    notes.emplace_back(std::move(note));
+  this->data.notes.clear();
+}
+
+static nsacc_severity toC(DiagnosticData::Severity severity) {
+  switch (severity) {
+  case DiagnosticData::Severity::Error:
+    return NSACC_SEVERITY_ERROR;
+  case DiagnosticData::Severity::Warning:
+    return NSACC_SEVERITY_WARNING;
+  case DiagnosticData::Severity::Remark:
+    return NSACC_SEVERITY_REMARK;
+  case DiagnosticData::Severity::Note:
+    return NSACC_SEVERITY_NOTE;
+  }
+  return NSACC_SEVERITY_ERROR;
+}
+
 nsacc_severity nsacc_diagnostic_severity(const nsacc_diagnostic *diagnostic) {
-  return diagnostic ? diagnostic->severity : static_cast<nsacc_severity>(0);
+  return diagnostic ? toC(diagnostic->data.severity)
+                    : static_cast<nsacc_severity>(0);
+}
+
+const char *nsacc_diagnostic_severity_name(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? nsacc::frontend::getName(diagnostic->data.severity).data()
+                    : nullptr;
 }
 
 const char *nsacc_diagnostic_message(const nsacc_diagnostic *diagnostic) {
-  return diagnostic ? diagnostic->message.c_str() : nullptr;
+  return diagnostic ? diagnostic->data.message.c_str() : nullptr;
 }
 
 const char *nsacc_diagnostic_file(const nsacc_diagnostic *diagnostic) {
-  return diagnostic ? diagnostic->file.c_str() : nullptr;
+  return diagnostic ? diagnostic->data.file.c_str() : nullptr;
 }
 
 uint32_t nsacc_diagnostic_line(const nsacc_diagnostic *diagnostic) {
-  return diagnostic ? diagnostic->line : 0;
+  return diagnostic ? diagnostic->data.line : 0;
 }
 
 uint32_t nsacc_diagnostic_column(const nsacc_diagnostic *diagnostic) {
-  return diagnostic ? diagnostic->column : 0;
+  return diagnostic ? diagnostic->data.column : 0;
 }
 
 uint32_t nsacc_diagnostic_end_line(const nsacc_diagnostic *diagnostic) {
-  return diagnostic ? diagnostic->endLine : 0;
+  return diagnostic ? diagnostic->data.endLine : 0;
 }
 
 uint32_t nsacc_diagnostic_end_column(const nsacc_diagnostic *diagnostic) {
-  return diagnostic ? diagnostic->endColumn : 0;
+  return diagnostic ? diagnostic->data.endColumn : 0;
 }
 
 size_t nsacc_diagnostic_num_notes(const nsacc_diagnostic *diagnostic) {

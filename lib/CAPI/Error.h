@@ -4,6 +4,8 @@
 #define NSACC_LIB_CAPI_ERROR_H
 
 #include "nsacc-c/nsacc.h"
+#include "nsacc/Frontend/Diagnostics.h"
+#include "llvm/Support/MemoryBufferRef.h"
 #include <exception>
 #include <memory>
 #include <new>
@@ -11,9 +13,9 @@
 #include <vector>
 
 struct nsacc_diagnostic {
-  nsacc_severity severity = NSACC_SEVERITY_ERROR;
-  std::string message, file;
-  uint32_t line = 0, column = 0, endLine = 0, endColumn = 0;
+  explicit nsacc_diagnostic(nsacc::frontend::DiagnosticData data);
+
+  nsacc::frontend::DiagnosticData data;
   std::vector<nsacc_diagnostic> notes;
 };
 
@@ -29,6 +31,12 @@ namespace nsacc::capi {
 using Failure = std::unique_ptr<nsacc_error>;
 
 Failure fail(nsacc_error_kind kind, std::string message);
+
+/// An error made of diagnostics of which at least one is an error. `source` is
+/// the program.
+Failure fail(nsacc_error_kind kind,
+             std::vector<frontend::DiagnosticData> diagnostics,
+             llvm::MemoryBufferRef source);
 
 /// Hands `failure` to the caller, who need not want it.
 nsacc_status report(Failure failure, nsacc_error **error);

@@ -53,6 +53,14 @@ nsacc_status nsacc_options_set_target(nsacc_options *options,
   });
 }
 
+nsacc_status nsacc_options_set_schedule(nsacc_options *options,
+                                        const char *schedule) {
+  return set(options, schedule,
+             [](nsacc_options &options, const char *schedule) {
+               options.schedule = schedule;
+             });
+}
+
 nsacc_run_options *nsacc_run_options_create(void) {
   return new (std::nothrow) nsacc_run_options;
 }
@@ -63,7 +71,7 @@ nsacc_status nsacc_run_options_set_threads(nsacc_run_options *options,
                                            uint32_t threads) {
   if (!options)
     return NSACC_ERROR_USAGE;
-  options->interpreter.threads = threads;
+  options->run.threads = threads;
   return NSACC_OK;
 }
 
@@ -71,7 +79,7 @@ nsacc_status nsacc_run_options_set_round_storage(nsacc_run_options *options,
                                                  int round_storage) {
   if (!options)
     return NSACC_ERROR_USAGE;
-  options->interpreter.roundStorage = round_storage != 0;
+  options->run.roundStorage = round_storage != 0;
   return NSACC_OK;
 }
 
@@ -79,6 +87,25 @@ nsacc_status nsacc_run_options_set_f64_results(nsacc_run_options *options,
                                                int f64_results) {
   if (!options)
     return NSACC_ERROR_USAGE;
-  options->interpreter.keepF64 = f64_results != 0;
+  options->run.keepF64 = f64_results != 0;
+  return NSACC_OK;
+}
+
+nsacc_status nsacc_run_options_set_statistics(nsacc_run_options *options,
+                                              nsacc_statistics *statistics) {
+  if (!options)
+    return NSACC_ERROR_USAGE;
+  options->statistics = statistics;
+  return NSACC_OK;
+}
+
+nsacc_status nsacc_run_options_set_interrupt(nsacc_run_options *options,
+                                             int (*is_interrupted)(void *data),
+                                             void *data) {
+  if (!options)
+    return NSACC_ERROR_USAGE;
+  options->run.isInterrupted = nullptr;
+  if (is_interrupted)
+    options->run.isInterrupted = [=] { return is_interrupted(data) != 0; };
   return NSACC_OK;
 }

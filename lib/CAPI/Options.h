@@ -3,16 +3,19 @@
 #ifndef NSACC_LIB_CAPI_OPTIONS_H
 #define NSACC_LIB_CAPI_OPTIONS_H
 
+#include "nsacc-c/nsacc.h"
+#include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Frontend/Frontend.h"
-#include "nsacc/Interpreter/Interpreter.h"
 
 struct nsacc_options {
   nsacc::frontend::Options frontend;
-  std::string target = "oracle";
+  std::string target = nsacc::getTargets().front().name.str();
+  std::string schedule;
 };
 
 struct nsacc_run_options {
-  nsacc::interpreter::Options interpreter;
+  nsacc::RunOptions run;
+  nsacc_statistics *statistics = nullptr;
 };
 
 #endif // NSACC_LIB_CAPI_OPTIONS_H

@@ -4,13 +4,8 @@
 #define NSACC_LIB_CAPI_PROGRAM_H
 
 #include "Error.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "nsacc/Runtime/Signature.h"
-
-namespace mlir {
-class MLIRContext;
-} // namespace mlir
+#include "nsacc/Driver/CompiledProgram.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 struct nsacc_dim {
   explicit nsacc_dim(const nsacc::Dim &dim)
@@ -30,17 +25,16 @@ struct nsacc_value {
   std::vector<nsacc_dim> dims;
 };
 
-/// Immutable once compiled. Runs read the module concurrently, which is why its
-/// context guards what it uniques although it never starts a thread.
+/// Immutable once compiled, as far as callers can see.
 struct nsacc_program {
   struct Text {
     std::string phase, ir;
   };
 
   std::string target;
-  std::unique_ptr<mlir::MLIRContext> context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::Operation *kernel = nullptr;
+  /// For errors of compilations that runs start.
+  std::unique_ptr<llvm::MemoryBuffer> source;
+  std::unique_ptr<nsacc::CompiledProgram> compiled;
   nsacc::Signature signature;
   std::vector<nsacc_value> inputs, results;
   std::vector<nsacc_diagnostic> diagnostics;

@@ -133,17 +133,7 @@ const char *nsacc_dim_tail(const nsacc_dim *dim) {
     return nullptr;
   if (dim->dim.kind != Dim::Kind::Pool)
     return "";
-  switch (dim->dim.tail) {
-  case Dim::Tail::Drop:
-    return "drop";
-  case Dim::Tail::Average:
-    return "average";
-  case Dim::Tail::ZerosLeft:
-    return "zeros_left";
-  case Dim::Tail::ZerosRight:
-    return "zeros_right";
-  }
-  return "";
+  return getName(dim->dim.tail).data();
 }
 
 int64_t nsacc_dim_block(const nsacc_dim *dim) {

@@ -1,10 +1,10 @@
 //===- Run.cpp - Running a program ----------------------------------------===//
 
 #include "DTypes.h"
-#include "NSA/IR/NSAOps.h"
 #include "Options.h"
 #include "Program.h"
 #include "Tensors.h"
+#include "nsacc/Driver/CompileError.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -95,19 +95,61 @@ static Failure borrowOutputs(const nsacc_program &program,
   return nullptr;
 }
 
-static Failure copyResults(llvm::ArrayRef<Tensor> results,
-                           llvm::ArrayRef<Tensor> outputs) {
-  if (results.size() != outputs.size())
-    return fail(NSACC_ERROR_KIND_INTERNAL,
-                "the run gave another number of results than declared");
+/// The bytes between which a tensor's elements lie.
+static std::pair<const char *, const char *> getExtent(const Tensor &tensor) {
+  const char *begin = static_cast<const char *>(tensor.getData());
+  if (tensor.getNumElements() == 0)
+    return {begin, begin};
+  int64_t size = getSize(tensor.getDType());
+  const char *end = begin + size;
+  for (auto [count, stride] : llvm::zip(tensor.getShape(), tensor.getStrides()))
+    (stride < 0 ? begin : end) += (count - 1) * stride * size;
+  return {begin, end};
+}
+
+static bool mayOverlap(const Tensor &left, const Tensor &right) {
+  auto [leftBegin, leftEnd] = getExtent(left);
+  auto [rightBegin, rightEnd] = getExtent(right);
+  return leftBegin < rightEnd && rightBegin < leftEnd;
+}
+
+static Failure toFailure(llvm::Error error, const nsacc_program &program) {
+  Failure failure;
+  auto compile = [&](const CompileError &error) {
+    failure = fail(NSACC_ERROR_KIND_COMPILE, error.getDiagnostics().vec(),
+                   program.source->getMemBufferRef());
+  };
+  auto interrupted = [&](const InterruptedError &error) {
+    failure = fail(NSACC_ERROR_KIND_INTERRUPTED, error.message());
+  };
+  error = llvm::handleErrors(std::move(error), compile, interrupted);
+  if (error)
+    failure = toFailure(std::move(error));
+  return failure;
+}
+
+/// Runs into the outputs, or into copies of those that share memory with an
+/// input.
+static Failure runInto(const nsacc_program &program,
+                       llvm::ArrayRef<Tensor> inputs,
+                       llvm::ArrayRef<Tensor> outputs,
+                       const nsacc_run_options &options) {
+  std::vector<Tensor> results(outputs);
+  for (Tensor &result : results)
+    if (llvm::any_of(inputs, [&](const Tensor &input) {
+          return mayOverlap(input, result);
+        }))
+      result = Tensor::zeros(result.getDType(), result.getShape());
+  RunStatistics statistics;
+  if (llvm::Error error = program.compiled->runInto("", inputs, results,
+                                                    options.run, &statistics))
+    return toFailure(std::move(error), program);
   for (auto [result, output] : llvm::zip(results, outputs))
-    if (result.getShape() != output.getShape() ||
-        result.getDType() != output.getDType())
-      return fail(NSACC_ERROR_KIND_INTERNAL,
-                  "the run gave a result of another shape or dtype than "
-                  "declared");
-  for (auto [result, output] : llvm::zip(results, outputs))
-    copyElements(result, output);
+    if (result.getData() != output.getData())
+      copyElements(result, output);
+  if (options.statistics)
+    *options.statistics = {statistics.compileSeconds, statistics.runSeconds,
+                           statistics.workspaceBytes};
   return nullptr;
 }
 
@@ -126,9 +168,9 @@ nsacc_status nsacc_program_run(const nsacc_program *program,
                       std::to_string(program->results.size()) +
                       " results, found " + std::to_string(num_outputs) +
                       " outputs");
-    interpreter::Options runOptions;
-    if (options)
-      runOptions = options->interpreter;
+    nsacc_run_options defaults;
+    if (!options)
+      options = &defaults;
 
     std::vector<Tensor> inputTensors, outputTensors;
     if (Failure failure = borrowInputs(*program, inputs, num_inputs,
@@ -138,14 +180,10 @@ nsacc_status nsacc_program_run(const nsacc_program *program,
     if (Failure failure = inferShapes(*program, inputTensors, shapes))
       return failure;
     if (Failure failure = borrowOutputs(*program, shapes, outputs,
-                                        runOptions.keepF64, outputTensors))
+                                        options->run.keepF64, outputTensors))
       return failure;
 
-    llvm::Expected<std::vector<Tensor>> results = interpreter::run(
-        llvm::cast<nsa::KernelOp>(program->kernel), inputTensors, runOptions);
-    if (!results)
-      return toFailure(results.takeError());
-    return copyResults(*results, outputTensors);
+    return runInto(*program, inputTensors, outputTensors, *options);
   });
 }
 

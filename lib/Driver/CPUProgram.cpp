@@ -217,11 +217,19 @@ llvm::Error CPUProgram::runChecked(size_t kernel, const DimSizes &sizes,
   llvm::append_range(tensors, results);
   cpu::RunOptions own;
   own.threads = options.threads;
-  own.isInterrupted = options.isInterrupted;
+  bool isInterrupted = false;
+  if (options.isInterrupted)
+    own.isInterrupted = [&] {
+      return isInterrupted = isInterrupted || options.isInterrupted();
+    };
   cpu::Usage usage;
   auto start = std::chrono::steady_clock::now();
-  if (llvm::Error error = executable->run(tensors, own, &usage))
-    return error;
+  if (llvm::Error error = executable->run(tensors, own, &usage)) {
+    if (!isInterrupted)
+      return error;
+    llvm::consumeError(std::move(error));
+    return llvm::make_error<InterruptedError>();
+  }
   statistics.runSeconds = getSecondsSince(start);
   statistics.workspaceBytes = usage.peakWorkspaceBytes;
   statistics.launches = usage.launches;

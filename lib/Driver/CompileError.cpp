@@ -7,6 +7,7 @@
 using namespace nsacc;
 
 char CompileError::ID = 0;
+char InterruptedError::ID = 0;
 
 void CompileError::log(llvm::raw_ostream &os) const {
   llvm::SourceMgr noSources;
@@ -18,5 +19,13 @@ void CompileError::log(llvm::raw_ostream &os) const {
 }
 
 std::error_code CompileError::convertToErrorCode() const {
+  return llvm::inconvertibleErrorCode();
+}
+
+void InterruptedError::log(llvm::raw_ostream &os) const {
+  os << "the run was interrupted";
+}
+
+std::error_code InterruptedError::convertToErrorCode() const {
   return llvm::inconvertibleErrorCode();
 }

@@ -17,7 +17,7 @@ static llvm::Error makeError(const char *format, Args &&...args) {
 
 //===-- Spelling ----------------------------------------------------------===//
 
-static llvm::StringRef spell(Dim::Tail tail) {
+llvm::StringRef nsacc::getName(Dim::Tail tail) {
   switch (tail) {
   case Dim::Tail::Drop:
     return "drop";
@@ -44,7 +44,7 @@ std::string nsacc::toString(const Dim &dim) {
     return "offsets(" + dim.name + ")";
   case Dim::Kind::Pool:
     return llvm::formatv("{0}pool({1}, {2}, {3}, {4})", ragged, dim.name,
-                         dim.len, dim.stride, spell(dim.tail));
+                         dim.len, dim.stride, getName(dim.tail));
   case Dim::Kind::Pooled:
     return ragged + dim.count;
   case Dim::Kind::Blocks:

@@ -9,7 +9,8 @@ from . import errors
 from ._compile import compile
 from ._environment import env
 from ._nsacc import version as __version__
-from .program import Program
+from .program import Program, Timing
 from .signature import Dim, Signature, TensorSpec
 
-__all__ = ["Dim", "Program", "Signature", "TensorSpec", "__version__", "compile", "env", "errors"]
+__all__ = ["Dim", "Program", "Signature", "TensorSpec", "Timing", "__version__", "compile", "env",
+           "errors"]

@@ -14,7 +14,8 @@ from .program import Program
 
 
 def compile(source: str | os.PathLike[str] | None = None, *,
-            path: str | os.PathLike[str] | None = None, target: str = "oracle",
+            path: str | os.PathLike[str] | None = None, target: str = "cpu",
+            schedule: str = "",
             dtype: Any = "bf16", kernel: str | None = None,
             params: Mapping[str, Any] | None = None, **more_params: Any) -> Program:
     """Compiles an attention program.
@@ -23,7 +24,10 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         source: the program's text; or its file, as a path object or a string that ends in
             ``.nsa``.
         path: the program's file, instead of `source`.
-        target: what to compile for; `nsacc.env` lists what there is.
+        target: what to compile for: "cpu", or "oracle", which interprets in float64, slowly, and
+            runs every program.
+        schedule: how every op is tiled, as "order=union,tokens=16,keys=64"; what isn't named is
+            the compiler's choice.
         dtype: element type of the tensors that name none: "bf16", "f16" or "f32", or such a
             dtype of NumPy or torch.
         kernel: which kernel, where the program has several.
@@ -39,6 +43,7 @@ def compile(source: str | os.PathLike[str] | None = None, *,
     """
     text, file = _read(source, path)
     _check_string("target", target)
+    _check_string("schedule", schedule)
     if kernel is not None:
         _check_string("kernel", kernel)
     values = dict(params or {})
@@ -46,7 +51,7 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         if name in values:
             raise ArgumentError(f"parameter '{name}' is given twice")
         values[name] = value
-    return Program(text, file, target=target, dtype=_spell_dtype(dtype), kernel=kernel,
+    return Program(text, file, target=target, schedule=schedule, dtype=_spell_dtype(dtype), kernel=kernel,
                    params={name: _spell(name, value) for name, value in values.items()})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,18 @@ from . import _inputs, _nsacc, _results
 from .errors import ArgumentError, Diagnostic
 from .signature import Signature, TensorSpec
 
-__all__ = ["Program"]
+__all__ = ["Program", "Timing"]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a run took."""
+
+    compile_seconds: float
+    """Of making code for the inputs' sizes; 0 where an earlier run did."""
+    run_seconds: float
+    workspace_bytes: int
+    """Memory beyond inputs and results."""
 
 
 class Program:
@@ -36,9 +48,9 @@ class Program:
     Pickles hold the source, and loading one compiles it again.
     """
 
-    def __init__(self, source: bytes, file: str, *, target: str, dtype: str,
+    def __init__(self, source: bytes, file: str, *, target: str, schedule: str, dtype: str,
                  kernel: str | None, params: Mapping[str, str]) -> None:
-        self._arguments = (source, file, target, dtype, kernel, dict(params))
+        self._arguments = (source, file, target, schedule, dtype, kernel, dict(params))
         self._program = _nsacc.Program(*self._arguments)
         self.__signature__ = Signature(self._program.inputs, self._program.results)
 
@@ -52,9 +64,14 @@ class Program:
         return self._arguments[2]
 
     @property
+    def schedule(self) -> str:
+        """What was asked for; what isn't named is the compiler's choice."""
+        return self._arguments[3]
+
+    @property
     def dtype(self) -> str:
         """The element type of tensors that the program gave none."""
-        return self._arguments[3]
+        return self._arguments[4]
 
     @property
     def source(self) -> str:
@@ -98,11 +115,16 @@ class Program:
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
         outside of ``torch.no_grad()``.
         """
-        return self._run(self._bind(inputs, named_inputs))
+        return self._run(self._bind(inputs, named_inputs))[0]
 
-    def run(self, inputs: Sequence[Any] | Mapping[str, Any], *, threads: int | None = None,
-            round_storage: bool = False, f64_results: bool = False) -> Any:
-        """Runs the program like a call, with options.
+    def run(self, inputs: Sequence[Any] | Mapping[str, Any], **options: Any) -> Any:
+        """Runs the program like a call, with the options of `run_timed`."""
+        return self.run_timed(inputs, **options)[0]
+
+    def run_timed(self, inputs: Sequence[Any] | Mapping[str, Any], *,
+                  threads: int | None = None, round_storage: bool = False,
+                  f64_results: bool = False) -> tuple[Any, Timing]:
+        """Runs the program like a call, with options, and tells what the run took.
 
         Args:
             inputs: in order, or by name.
@@ -168,7 +190,8 @@ class Program:
             hint = ", but a parameter of that name: set it in nsacc.compile"
         return f"kernel '{self.kernel}' has no input '{name}'{hint}"
 
-    def _run(self, values: Sequence[Any], threads: int | None = None, **options: Any) -> Any:
+    def _run(self, values: Sequence[Any], threads: int | None = None,
+             **options: Any) -> tuple[Any, Timing]:
         if threads is None:
             threads = _nsacc.threads_from_environment()
         inputs = [_inputs.view(spec, value)
@@ -178,18 +201,19 @@ class Program:
         outputs = [
             _results.Output(library, _result_dtype(spec, **options), shape)
             for spec, shape in zip(self.signature.results, self._program.infer_shapes(tensors))]
-        self._program.run(tensors, [output.tensor for output in outputs],
-                          threads=threads, **options)
+        timing = Timing(*self._program.run(tensors, [output.tensor for output in outputs],
+                                           threads=threads, **options))
         results = tuple(output.get() for output in outputs)
         if len(results) == 1:
-            return results[0]
+            return results[0], timing
         names = tuple(spec.name for spec in self.signature.results)
-        return _results.make_tuple(names, results)
+        return _results.make_tuple(names, results), timing
 
 
-def _rebuild(source: bytes, file: str, target: str, dtype: str, kernel: str | None,
-             params: dict[str, str]) -> Program:
-    return Program(source, file, target=target, dtype=dtype, kernel=kernel, params=params)
+def _rebuild(source: bytes, file: str, target: str, schedule: str, dtype: str,
+             kernel: str | None, params: dict[str, str]) -> Program:
+    return Program(source, file, target=target, schedule=schedule, dtype=dtype, kernel=kernel,
+                   params=params)
 
 
 def _pick_library(inputs: Sequence[_inputs.Input]) -> Any:

@@ -11,20 +11,6 @@ static py::str toPython(const char *text) {
       PyUnicode_DecodeUTF8(text, std::strlen(text), "replace"));
 }
 
-static const char *getName(nsacc_severity severity) {
-  switch (severity) {
-  case NSACC_SEVERITY_ERROR:
-    return "error";
-  case NSACC_SEVERITY_WARNING:
-    return "warning";
-  case NSACC_SEVERITY_REMARK:
-    return "remark";
-  case NSACC_SEVERITY_NOTE:
-    return "note";
-  }
-  return "error";
-}
-
 static const char *getClass(nsacc_error_kind kind) {
   switch (kind) {
   case NSACC_ERROR_KIND_COMPILE:
@@ -35,6 +21,8 @@ static const char *getClass(nsacc_error_kind kind) {
   case NSACC_ERROR_KIND_TARGET:
     return "TargetError";
   case NSACC_ERROR_KIND_FILE:
+    return "NsaccError";
+  case NSACC_ERROR_KIND_INTERRUPTED:
     return "NsaccError";
   case NSACC_ERROR_KIND_INTERNAL:
     return "InternalError";
@@ -47,7 +35,7 @@ py::object nsacc::python::toPython(const nsacc_diagnostic *diagnostic) {
   for (size_t i = 0, e = nsacc_diagnostic_num_notes(diagnostic); i < e; ++i)
     notes.append(toPython(nsacc_diagnostic_note(diagnostic, i)));
   return py::module_::import("nsacc.errors")
-      .attr("Diagnostic")(getName(nsacc_diagnostic_severity(diagnostic)),
+      .attr("Diagnostic")(nsacc_diagnostic_severity_name(diagnostic),
                           ::toPython(nsacc_diagnostic_message(diagnostic)),
                           ::toPython(nsacc_diagnostic_file(diagnostic)),
                           nsacc_diagnostic_line(diagnostic),
@@ -62,6 +50,9 @@ void nsacc::python::check(nsacc_status status, ErrorHandle error) {
     return;
   if (!error)
     throw std::bad_alloc();
+  // The signal's handler raised something: KeyboardInterrupt, most often.
+  if (PyErr_Occurred())
+    throw py::error_already_set();
   py::object type = py::module_::import("nsacc.errors")
                         .attr(getClass(nsacc_error_get_kind(error.get())));
   py::list diagnostics;

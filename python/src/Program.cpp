@@ -29,16 +29,16 @@ template <typename T> using Handle = std::unique_ptr<T, Deleter>;
 class Program {
 public:
   Program(const std::string &source, const std::string &file,
-          const std::string &target, const std::string &dtype,
-          const std::optional<std::string> &kernel,
+          const std::string &target, const std::string &schedule,
+          const std::string &dtype, const std::optional<std::string> &kernel,
           const std::map<std::string, std::string> &params);
 
   const nsacc_program *get() const { return handle.get(); }
   std::string getIR(const std::string &phase) const;
   py::list inferShapes(const std::vector<const HostTensor *> &inputs) const;
-  void run(const std::vector<const HostTensor *> &inputs,
-           const std::vector<const HostTensor *> &outputs, uint32_t threads,
-           bool roundStorage, bool f64Results) const;
+  py::tuple run(const std::vector<const HostTensor *> &inputs,
+                const std::vector<const HostTensor *> &outputs,
+                uint32_t threads, bool roundStorage, bool f64Results) const;
 
 private:
   Handle<nsacc_program> handle;
@@ -67,11 +67,13 @@ template <typename Body> static void callUnlocked(Body body) {
 }
 
 Program::Program(const std::string &source, const std::string &file,
-                 const std::string &target, const std::string &dtype,
+                 const std::string &target, const std::string &schedule,
+                 const std::string &dtype,
                  const std::optional<std::string> &kernel,
                  const std::map<std::string, std::string> &params) {
   Handle<nsacc_options> options = checkMemory(nsacc_options_create());
   check(nsacc_options_set_target(options.get(), target.c_str()), nullptr);
+  check(nsacc_options_set_schedule(options.get(), schedule.c_str()), nullptr);
   check(nsacc_options_set_dtype(options.get(), dtype.c_str()), nullptr);
   if (kernel)
     check(nsacc_options_set_kernel(options.get(), kernel->c_str()), nullptr);
@@ -122,9 +124,17 @@ Program::inferShapes(const std::vector<const HostTensor *> &inputs) const {
   return result;
 }
 
-void Program::run(const std::vector<const HostTensor *> &inputs,
-                  const std::vector<const HostTensor *> &outputs,
-                  uint32_t threads, bool roundStorage, bool f64Results) const {
+/// Runs the handlers of signals that came in, on the main thread.
+static int checkSignals(void *) {
+  py::gil_scoped_acquire lock;
+  return PyErr_CheckSignals() != 0;
+}
+
+/// What the run took: seconds of compiling and running, bytes of workspace.
+py::tuple Program::run(const std::vector<const HostTensor *> &inputs,
+                       const std::vector<const HostTensor *> &outputs,
+                       uint32_t threads, bool roundStorage,
+                       bool f64Results) const {
   for (const HostTensor *output : outputs)
     if (output->isReadOnly())
       throw py::value_error("an output is read-only");
@@ -134,11 +144,16 @@ void Program::run(const std::vector<const HostTensor *> &inputs,
   nsacc_run_options_set_threads(options.get(), threads);
   nsacc_run_options_set_round_storage(options.get(), roundStorage);
   nsacc_run_options_set_f64_results(options.get(), f64Results);
+  nsacc_statistics statistics = {};
+  nsacc_run_options_set_statistics(options.get(), &statistics);
+  nsacc_run_options_set_interrupt(options.get(), checkSignals, nullptr);
   callUnlocked([&](nsacc_error **error) {
     return nsacc_program_run(handle.get(), inputTensors.data(),
                              inputTensors.size(), outputTensors.data(),
                              outputTensors.size(), options.get(), error);
   });
+  return py::make_tuple(statistics.compile_seconds, statistics.run_seconds,
+                        statistics.workspace_bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -212,10 +227,11 @@ void nsacc::python::bindProgram(py::module_ &module) {
   py::class_<Program>(module, "Program", "A compiled kernel.")
       .def(py::init<const std::string &, const std::string &,
                     const std::string &, const std::string &,
-                    const std::optional<std::string> &,
+                    const std::string &, const std::optional<std::string> &,
                     const std::map<std::string, std::string> &>(),
            py::arg("source"), py::arg("file"), py::arg("target"),
-           py::arg("dtype"), py::arg("kernel"), py::arg("params"))
+           py::arg("schedule"), py::arg("dtype"), py::arg("kernel"),
+           py::arg("params"))
       .def_property_readonly("kernel",
                              [](const Program &program) {
                                return nsacc_program_kernel(program.get());

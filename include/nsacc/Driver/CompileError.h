@@ -27,6 +27,15 @@ private:
   std::vector<frontend::DiagnosticData> diagnostics;
 };
 
+/// RunOptions::isInterrupted said so.
+class InterruptedError : public llvm::ErrorInfo<InterruptedError> {
+public:
+  static char ID;
+
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override;
+};
+
 } // namespace nsacc
 
 #endif // NSACC_DRIVER_COMPILEERROR_H

@@ -32,6 +32,9 @@ struct Dim {
   bool ragged = false; ///< Pool and Pooled: packed rows
 };
 
+/// "drop", "average", "zeros_left", "zeros_right"; a literal.
+llvm::StringRef getName(Dim::Tail tail);
+
 /// The dimension as programs and messages spell it ("HQ", "ragged T", …).
 std::string toString(const Dim &dim);
 

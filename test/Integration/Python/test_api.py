@@ -6,6 +6,7 @@ import copy
 import functools
 import inspect
 import pickle
+import signal
 import threading
 import time
 from pathlib import Path
@@ -52,9 +53,9 @@ def formula(q, k, v, window=1000):
     return np.einsum("bths,bshd->bthd", p / p.sum(-1, keepdims=True), v.repeat(group, 2))
 
 
-@pytest.fixture(scope="module")
-def program():
-    return nsacc.compile(CAUSAL, dtype="f32")
+@pytest.fixture(scope="module", params=["cpu", "oracle"])
+def program(request):
+    return nsacc.compile(CAUSAL, dtype="f32", target=request.param)
 
 
 def test_runs_by_position_and_by_name(program):
@@ -86,10 +87,43 @@ def test_parameters_are_keywords(program):
 
 def test_results_without_rounding(program):
     q, k, v = tensors()
+    if program.target != "oracle":
+        with pytest.raises(ArgumentError, match="of target 'oracle'"):
+            program.run([q, k, v], f64_results=True)
+        return
     exact = program.run([q, k, v], f64_results=True)
     assert exact.dtype == np.float64
     np.testing.assert_allclose(exact, formula(q, k, v), rtol=1e-13, atol=1e-13)
     np.testing.assert_array_equal(exact.astype(np.float32), program(q, k, v))
+
+
+def test_timing():
+    program = nsacc.compile(CAUSAL, dtype="f32", schedule="tokens=4,keys=16")
+    assert program.schedule == "tokens=4,keys=16"
+    q, k, v = tensors()
+    out, timing = program.run_timed([q, k, v], threads=1)
+    np.testing.assert_allclose(out, formula(q, k, v), rtol=1e-6, atol=1e-6)
+    assert timing.compile_seconds > 0 and timing.run_seconds > 0 and timing.workspace_bytes >= 0
+    assert program.run_timed([q, k, v])[1].compile_seconds == 0
+
+
+def test_signals_interrupt_runs():
+    program = nsacc.compile(CAUSAL, dtype="f32")
+    x = np.ones((1, 1000, 4, 64), np.float32)
+    program(x, x, x)
+    x = np.ones((1, 60000, 4, 64), np.float32)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            program.run([x, x, x], threads=1)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
 
 
 def test_threads_change_nothing(program, monkeypatch):
@@ -135,7 +169,8 @@ def test_signature(program):
 
 
 def test_signature_of_words_of_python():
-    program = nsacc.compile("kernel f(lambda, x: f32[N]) -> f32[N] { return lambda + x; }")
+    program = nsacc.compile("kernel f(lambda, x: f32[N]) -> f32[N] { return lambda + x; }",
+                            target="oracle")
     assert list(program.signature.parameters) == ["lambda_", "x"]
     one = np.ones(3, np.float32)
     np.testing.assert_array_equal(program(**{"lambda": one, "x": one}), 2 * one)
@@ -177,9 +212,9 @@ def test_ir_by_phase(program):
 
 def test_repr(program):
     assert repr(program) == ("<nsacc.Program causal<keep_all = true, soft = 0.5, window = 1000>"
-                             f"{program.signature} target='oracle'>")
+                             f"{program.signature} target='{program.target}'>")
     assert program.kernel == "causal"
-    assert (program.target, program.dtype, program.file) == ("oracle", "f32", "<source>")
+    assert (program.dtype, program.file, program.schedule) == ("f32", "<source>", "")
     assert program.source == CAUSAL
 
 

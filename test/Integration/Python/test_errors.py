@@ -32,7 +32,7 @@ kernel add(x, y: f32[M, N], n: i32, r: f32, on: bool) -> f32[M, N] {
 
 @pytest.fixture(scope="module")
 def add():
-    return nsacc.compile(ADD)
+    return nsacc.compile(ADD, target="oracle")
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_parameter_nan_and_twice():
         nsacc.compile(source, params={"r": 1.0}, r=2.0)
 
 
-@pytest.mark.parametrize("target", ["cpu", "sm_90a", "", "Oracle"])
+@pytest.mark.parametrize("target", ["cuda", "sm_90a", "", "Oracle"])
 def test_unknown_targets(target):
     with pytest.raises(TargetError, match=r"'oracle'"):
         nsacc.compile(ADD, target=target)
@@ -200,11 +200,20 @@ def test_dtypes_nothing_has(add, x):
         add(x, np.ma.masked_invalid(x), 1, 1.0, True)
 
 
+def test_what_cannot_be_compiled_has_a_place():
+    program = nsacc.compile(ADD)
+    x = np.zeros((2, 3), np.float32)
+    with pytest.raises(CompileError) as caught:
+        program(x, x, 1, 1.0, True)
+    assert caught.value.line > 0 and "^" in str(caught.value)
+    assert "target 'oracle'" in caught.value.notes[-1].message
+
+
 def test_run_time_errors_name_tensor_and_value():
     program = nsacc.compile("""
 kernel given(q, k, v: [B, T, H, D], idx: i32[B, T, H, 1]) -> [B, T, H, D] {
   return attend(q, k, v) in selection(idx, 2) where j <= i;
-}""", dtype="f32")
+}""", dtype="f32", target="oracle")
     q = np.ones((1, 4, 2, 8), np.float32)
     idx = np.zeros((1, 4, 2, 1), np.int32)
     idx[0, 3, 1, 0] = 55

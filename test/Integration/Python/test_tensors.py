@@ -29,12 +29,12 @@ def dtype(request):
 
 @pytest.fixture(scope="module")
 def twice(dtype):
-    return nsacc.compile(TWICE, dtype=dtype)
+    return nsacc.compile(TWICE, target="oracle", dtype=dtype)
 
 
 @pytest.fixture(scope="module")
 def twice_f32():
-    return nsacc.compile(TWICE, dtype="f32")
+    return nsacc.compile(TWICE, target="oracle", dtype="f32")
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_torch_gives_torch(twice, dtype, values):
 
 
 def test_storage_dtypes_of_torch(dtype):
-    program = nsacc.compile(TWICE, dtype=TORCH[dtype])
+    program = nsacc.compile(TWICE, target="oracle", dtype=TORCH[dtype])
     assert program.signature.inputs[0].dtype == dtype
 
 
@@ -106,7 +106,8 @@ def test_buffers_give_numpy(twice_f32, values):
 
 
 def test_the_first_tensor_decides(values):
-    program = nsacc.compile("kernel f(x, y: f32[M, N]) -> f32[M, N] { return x + y; }")
+    program = nsacc.compile("kernel f(x, y: f32[M, N]) -> f32[M, N] { return x + y; }",
+                            target="oracle")
     mixed = program(values, torch.from_numpy(values))
     assert type(mixed) is np.ndarray
     assert isinstance(program(torch.from_numpy(values), values), torch.Tensor)
@@ -115,7 +116,7 @@ def test_the_first_tensor_decides(values):
 
 def test_numbers_as_scalars():
     program = nsacc.compile("""
-kernel f(n: i32, r: f32, c: bf16, x: f32[N]) -> f32[N] { return n * x + r + c; }""")
+kernel f(n: i32, r: f32, c: bf16, x: f32[N]) -> f32[N] { return n * x + r + c; }""", target="oracle")
     x = torch.ones(2)
     out = program(3, 0.5, 1 / 3, x)
     assert isinstance(out, torch.Tensor)
@@ -295,7 +296,7 @@ def test_torch_is_never_imported():
 import sys
 import numpy as np
 import nsacc
-program = nsacc.compile({TWICE!r}, dtype="f32")
+program = nsacc.compile({TWICE!r}, target="oracle", dtype="f32")
 program(np.ones((2, 3), np.float32))
 nsacc.env()
 print("torch" in sys.modules)
@@ -309,7 +310,7 @@ import sys
 sys.modules["ml_dtypes"] = None
 import numpy as np
 import nsacc
-program = nsacc.compile("kernel f(x: f32[N]) -> bf16[N] { return x / 3; }")
+program = nsacc.compile("kernel f(x: f32[N]) -> bf16[N] { return x / 3; }", target="oracle")
 out = program(np.array([1, 2], np.float32))
 print(out.dtype, *out)
 """

@@ -16,7 +16,7 @@ TEST(Compile, GivesAProgram) {
   EXPECT_THAT(result.error, IsNull());
   ASSERT_THAT(result.program, NotNull());
   EXPECT_STREQ(nsacc_program_kernel(result.program.get()), "causal");
-  EXPECT_STREQ(nsacc_program_target(result.program.get()), "oracle");
+  EXPECT_STREQ(nsacc_program_target(result.program.get()), "cpu");
 }
 
 TEST(Compile, ReportsTheFirstErrorAndAllOfThem) {

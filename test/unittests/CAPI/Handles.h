@@ -45,11 +45,14 @@ using Params = std::initializer_list<std::pair<const char *, const char *>>;
 
 /// Compiles with f32 storage.
 inline Compiled compile(const std::string &source, Params params = {},
-                        const char *kernel = nullptr) {
+                        const char *kernel = nullptr,
+                        const char *target = nullptr) {
   Handle<nsacc_options> options(nsacc_options_create());
   nsacc_options_set_dtype(options.get(), "f32");
   if (kernel)
     nsacc_options_set_kernel(options.get(), kernel);
+  if (target)
+    nsacc_options_set_target(options.get(), target);
   for (auto [name, value] : params)
     nsacc_options_set_param(options.get(), name, value);
   nsacc_program *program = nullptr;
@@ -60,6 +63,10 @@ inline Compiled compile(const std::string &source, Params params = {},
   result.error.reset(error);
   result.program.reset(program);
   return result;
+}
+
+inline Compiled compileForOracle(const std::string &source) {
+  return compile(source, {}, nullptr, "oracle");
 }
 
 /// A row-major tensor that owns its elements.

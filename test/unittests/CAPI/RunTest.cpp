@@ -85,7 +85,7 @@ TEST(Run, EmptyTensorsNeedNoMemory) {
 }
 
 TEST(Run, ResultsWithoutRoundingOnRequest) {
-  Compiled compiled = compile(R"(
+  Compiled compiled = compileForOracle(R"(
 kernel third(x: [N]) -> bf16[N] { return x / 3; }
 )");
   ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
@@ -134,7 +134,7 @@ TEST(Run, MisfitsAreErrorsAndLeaveOutputsAlone) {
 }
 
 TEST(Run, RuntimeErrorsNameWhatIsWrong) {
-  Compiled compiled = compile(R"(
+  Compiled compiled = compileForOracle(R"(
 kernel given(q, k, v: [B, T, H, D], idx: i32[B, T, H, 1]) -> [B, T, H, D] {
   return attend(q, k, v) in selection(idx, 2) where j <= i;
 }
@@ -198,4 +198,73 @@ kernel f(q, k: [ragged T, H, D]) -> [ragged T, H, D] {
             NSACC_OK);
   EXPECT_EQ(nsacc_shapes_dim(shapes, "T"), 5);
   nsacc_shapes_destroy(shapes);
+}
+
+TEST(Run, TellsWhatItTook) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Averages data;
+  Handle<nsacc_run_options> options(nsacc_run_options_create());
+  nsacc_statistics statistics = {-1, -1, -1};
+  nsacc_run_options_set_statistics(options.get(), &statistics);
+  auto runOnce = [&] {
+    Outcome outcome = run(compiled.program.get(), data.inputs(),
+                          {data.out.get()}, options.get());
+    EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+  };
+  runOnce();
+  EXPECT_GT(statistics.compile_seconds, 0);
+  EXPECT_GT(statistics.run_seconds, 0);
+  EXPECT_GE(statistics.workspace_bytes, 0);
+  runOnce();
+  EXPECT_EQ(statistics.compile_seconds, 0);
+}
+
+TEST(Run, CanBeInterrupted) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Floats q({1, 9000, 4, 32}), out({1, 9000, 4, 32});
+  Handle<nsacc_run_options> options(nsacc_run_options_create());
+  nsacc_run_options_set_threads(options.get(), 1);
+  int asked = 0;
+  auto isInterrupted = [](void *asked) { return ++*static_cast<int *>(asked); };
+  nsacc_run_options_set_interrupt(options.get(), isInterrupted, &asked);
+  Outcome outcome = run(compiled.program.get(), {q.get(), q.get(), q.get()},
+                        {out.get()}, options.get());
+  EXPECT_EQ(outcome.status, NSACC_ERROR_USER);
+  EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_INTERRUPTED);
+  EXPECT_EQ(outcome.message(), "the run was interrupted");
+  EXPECT_GE(asked, 1);
+}
+
+TEST(Run, WhatTheTargetCannotCompileHasAPlace) {
+  Compiled compiled = compile("kernel f(x: [N]) -> [N] { return x + 1; }");
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  Floats x({2}), out({2});
+  Outcome outcome = run(compiled.program.get(), {x.get()}, {out.get()});
+  EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_COMPILE);
+  EXPECT_THAT(nsacc_error_text(outcome.error.get()),
+              AllOf(HasSubstr("test.nsa:1:8: error: "), HasSubstr("^"),
+                    HasSubstr("note: target 'oracle' runs every program")));
+  ASSERT_EQ(nsacc_error_num_diagnostics(outcome.error.get()), 1u);
+  EXPECT_STREQ(nsacc_diagnostic_severity_name(
+                   nsacc_error_diagnostic(outcome.error.get(), 0)),
+               "error");
+}
+
+TEST(Run, SchedulesAreOfCompiledTargets) {
+  for (const char *target : {"cpu", "oracle"}) {
+    Handle<nsacc_options> options(nsacc_options_create());
+    nsacc_options_set_target(options.get(), target);
+    nsacc_options_set_schedule(options.get(), "tokens=2,keys=8");
+    nsacc_program *program = nullptr;
+    nsacc_error *error = nullptr;
+    std::string source = causal;
+    nsacc_compile(source.data(), source.size(), nullptr, options.get(),
+                  &program, &error);
+    Handle<nsacc_program> owned(program);
+    Handle<nsacc_error> ownedError(error);
+    EXPECT_EQ(nsacc_error_status(error),
+              std::string(target) == "cpu" ? NSACC_OK : NSACC_ERROR_USER);
+  }
 }

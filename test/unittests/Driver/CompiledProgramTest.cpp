@@ -227,7 +227,8 @@ TEST_F(CompiledProgramTest, RunsCanBeInterrupted) {
   RunOptions options;
   options.threads = 1;
   options.isInterrupted = [] { return true; };
-  EXPECT_EQ(fail(*program, "flash", inputs, options), "interrupted");
+  EXPECT_EQ(fail(*program, "flash", inputs, options),
+            "the run was interrupted");
   options.isInterrupted = [] { return false; };
   EXPECT_EQ(fail(*program, "flash", inputs, options), "no error");
 }
