@@ -52,3 +52,18 @@ function(nsacc_use_static_llvm)
   endforeach()
 endfunction()
 nsacc_use_static_llvm()
+
+# What LLVM compresses with comes from archives where there are some, so that libnsacc.so needs the
+# C library alone.
+function(nsacc_use_static_compression)
+  find_library(NSACC_ZLIB_ARCHIVE libz.a)
+  get_target_property(libraries LLVMSupport INTERFACE_LINK_LIBRARIES)
+  if(NSACC_ZLIB_ARCHIVE)
+    list(TRANSFORM libraries REPLACE "^ZLIB::ZLIB$" "${NSACC_ZLIB_ARCHIVE}")
+  endif()
+  if(TARGET zstd::libzstd_static)
+    list(TRANSFORM libraries REPLACE "^zstd::libzstd_shared$" "zstd::libzstd_static")
+  endif()
+  set_property(TARGET LLVMSupport PROPERTY INTERFACE_LINK_LIBRARIES ${libraries})
+endfunction()
+nsacc_use_static_compression()

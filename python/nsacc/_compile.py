@@ -51,7 +51,8 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         if name in values:
             raise ArgumentError(f"parameter '{name}' is given twice")
         values[name] = value
-    return Program(text, file, target=target, schedule=schedule, dtype=_spell_dtype(dtype), kernel=kernel,
+    return Program(text, file, target=target, schedule=schedule, dtype=_spell_dtype(dtype),
+                   kernel=kernel,
                    params={name: _spell(name, value) for name, value in values.items()})
 
 

@@ -116,7 +116,8 @@ def test_the_first_tensor_decides(values):
 
 def test_numbers_as_scalars():
     program = nsacc.compile("""
-kernel f(n: i32, r: f32, c: bf16, x: f32[N]) -> f32[N] { return n * x + r + c; }""", target="oracle")
+kernel f(n: i32, r: f32, c: bf16, x: f32[N]) -> f32[N] { return n * x + r + c; }""",
+                            target="oracle")
     x = torch.ones(2)
     out = program(3, 0.5, 1 / 3, x)
     assert isinstance(out, torch.Tensor)

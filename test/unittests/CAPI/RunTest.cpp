@@ -238,13 +238,20 @@ TEST(Run, CanBeInterrupted) {
 }
 
 TEST(Run, WhatTheTargetCannotCompileHasAPlace) {
-  Compiled compiled = compile("kernel f(x: [N]) -> [N] { return x + 1; }");
-  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
-  Floats x({2}), out({2});
-  Outcome outcome = run(compiled.program.get(), {x.get()}, {out.get()});
+  Handle<nsacc_options> options(nsacc_options_create());
+  nsacc_options_set_dtype(options.get(), "f32");
+  nsacc_options_set_schedule(options.get(), "order=diagonal");
+  std::string source = causal;
+  nsacc_program *program = nullptr;
+  ASSERT_EQ(nsacc_compile(source.data(), source.size(), "test.nsa",
+                          options.get(), &program, nullptr),
+            NSACC_OK);
+  Handle<nsacc_program> owned(program);
+  Averages data;
+  Outcome outcome = run(program, data.inputs(), {data.out.get()});
   EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_COMPILE);
   EXPECT_THAT(nsacc_error_text(outcome.error.get()),
-              AllOf(HasSubstr("test.nsa:1:8: error: "), HasSubstr("^"),
+              AllOf(HasSubstr("test.nsa:2:8: error: "), HasSubstr("^"),
                     HasSubstr("note: target 'oracle' runs every program")));
   ASSERT_EQ(nsacc_error_num_diagnostics(outcome.error.get()), 1u);
   EXPECT_STREQ(nsacc_diagnostic_severity_name(
