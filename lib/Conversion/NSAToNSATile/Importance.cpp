@@ -148,9 +148,9 @@ LogicalResult ImportanceTiles::prepare(Value tensor) {
     return prepareMap(map);
   auto importance = dyn_cast<ImportanceOp>(op);
   if (!importance || importance.getSelection()) {
-    InFlightDiagnostic error = op->emitOpError(
-        importance ? "isn't compiled yet within a selection"
-                   : "isn't compiled yet as an importance");
+    InFlightDiagnostic error =
+        op->emitOpError(importance ? "isn't compiled yet within a selection"
+                                   : "isn't compiled yet as an importance");
     error.attachNote() << "run the program with --target oracle";
     return error;
   }
@@ -360,60 +360,65 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
   bool divides = block % stride == 0;
   Value token = m.mul(columns.first, block);
   Value entry = m.floorDiv(token, stride);
-  Value rest;
-  if (!divides)
-    rest = m.sub(token, m.mul(entry, stride));
-
-  TileMath math(builder, loc, getRows(op.getResult()), columns.count);
-  EntryReduction reduction(math, getKind(op.getMap()));
+  Value rest = divides ? m.constant(0) : m.sub(token, m.mul(entry, stride));
   int64_t lowest = llvm::divideFloorSigned(-len - start, stride) + 1;
   int64_t highest = llvm::divideFloorSigned(
       block - 1 - start + (divides ? 0 : stride - 1), stride);
-  for (int64_t d = lowest; d <= highest; ++d) {
-    Columns entries = {m.add(entry, d + pooled.getMemory()), columns.count,
-                       columns.step * block / stride};
-    Tile value = evaluate(op.getImportance(), entries);
-    int64_t first = start + d * stride;
-    std::optional<Tile> factor;
-    if (divides) {
-      int64_t shared =
-          std::min(first + len, block) - std::max<int64_t>(first, 0);
-      factor = real(math, static_cast<double>(shared) / stride);
-    } else {
-      Value begin = m.sub(m.constant(first), rest);
-      Value shared = m.sub(m.min(m.add(begin, len), m.constant(block)),
-                           m.max(begin, m.constant(0)));
-      Tile meets = {m.less(m.constant(0), shared), Spread::Scalar};
-      value = math.select(meets, value, real(math, kAbsent));
-      Value integer = arith::IndexCastOp::create(builder, loc,
-                                                 builder.getI64Type(), shared);
-      Value number =
-          arith::SIToFPOp::create(builder, loc, builder.getF32Type(), integer);
-      factor = math.apply<arith::DivFOp>({number, Spread::Scalar},
-                                         real(math, stride));
-    }
-    if (pooled.getMemory() > 0) {
-      // Memory tokens belong to no block.
-      Tile indices = {
-          nsatile::IotaOp::create(
-              builder, loc,
-              RankedTensorType::get({columns.count}, builder.getIndexType()),
-              m.constant(0)),
-          Spread::Column};
-      indices = math.apply<arith::MulIOp>(
-          indices, {m.constant(entries.step), Spread::Scalar});
-      indices =
-          math.apply<arith::AddIOp>(indices, {entries.first, Spread::Scalar});
-      Tile isToken =
-          math.compare(arith::CmpIPredicate::sge, indices,
-                       {m.constant(pooled.getMemory()), Spread::Scalar});
-      value = math.select(isToken, value, real(math, kAbsent));
-    }
-    if (op.getMap() != BlockMap::Overlap)
-      factor = std::nullopt;
-    reduction.add(value, factor);
-  }
-  return reduction.get();
+
+  TileMath math(builder, loc, getRows(op.getResult()), columns.count);
+  EntryReduction::Kind kind = getKind(op.getMap());
+  auto loop = scf::ForOp::create(
+      builder, loc, m.constant(lowest), m.constant(highest + 1), m.constant(1),
+      EntryReduction(math, kind).getCarried(),
+      [&](OpBuilder &, Location, Value d, ValueRange carried) {
+        Columns entries = {m.add(m.add(entry, d), pooled.getMemory()),
+                           columns.count, columns.step * block / stride};
+        Tile value = evaluate(op.getImportance(), entries);
+        if (pooled.getMemory() > 0)
+          value = hideMemoryTokens(math, value, entries, pooled.getMemory());
+        Value begin = m.sub(m.add(m.mul(d, stride), start), rest);
+        Value shared = m.sub(m.min(m.add(begin, len), m.constant(block)),
+                             m.max(begin, m.constant(0)));
+        if (!divides) {
+          Tile meets = {m.less(m.constant(0), shared), Spread::Scalar};
+          value = math.select(meets, value, real(math, kAbsent));
+        }
+        EntryReduction reduction(math, kind, carried);
+        if (op.getMap() == BlockMap::Overlap)
+          reduction.add(value, getShare(math, shared, stride));
+        else
+          reduction.add(value);
+        scf::YieldOp::create(builder, loc, reduction.getCarried());
+      });
+  return EntryReduction(math, kind, loop.getResults()).get();
+}
+
+/// Memory tokens belong to no block.
+Tile ImportanceTiles::hideMemoryTokens(TileMath &math, Tile value,
+                                       const Columns &entries, int64_t memory) {
+  IndexMath m = program.math();
+  Tile indices = {
+      nsatile::IotaOp::create(
+          builder, loc,
+          RankedTensorType::get({entries.count}, builder.getIndexType()),
+          m.constant(0)),
+      Spread::Column};
+  indices = math.apply<arith::MulIOp>(
+      indices, {m.constant(entries.step), Spread::Scalar});
+  indices = math.apply<arith::AddIOp>(indices, {entries.first, Spread::Scalar});
+  Tile isToken = math.compare(arith::CmpIPredicate::sge, indices,
+                              {m.constant(memory), Spread::Scalar});
+  return math.select(isToken, value, real(math, kAbsent));
+}
+
+/// Tokens over the stride.
+Tile ImportanceTiles::getShare(TileMath &math, Value tokens, int64_t stride) {
+  Value integer =
+      arith::IndexCastOp::create(builder, loc, builder.getI64Type(), tokens);
+  Value number =
+      arith::SIToFPOp::create(builder, loc, builder.getF32Type(), integer);
+  return math.apply<arith::DivFOp>({number, Spread::Scalar},
+                                   real(math, stride));
 }
 
 Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns) {

@@ -57,6 +57,9 @@ private:
   mlir::LogicalResult prepareMap(nsa::MapOp op);
   Tile evaluateImportance(nsa::ImportanceOp op, const Columns &columns);
   Tile evaluateBlocks(nsa::BlocksOp op, const Columns &columns);
+  Tile hideMemoryTokens(TileMath &math, Tile value, const Columns &entries,
+                        int64_t memory);
+  Tile getShare(TileMath &math, mlir::Value tokens, int64_t stride);
   Tile evaluateMap(nsa::MapOp op, const Columns &columns);
   Tile load(mlir::Value tensor, const Columns &columns);
 

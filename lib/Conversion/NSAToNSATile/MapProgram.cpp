@@ -112,7 +112,7 @@ FailureOr<Tile> Mapping::evaluate(Value tensor) {
   if (!map) {
     InFlightDiagnostic error =
         op->emitOpError("isn't compiled yet where its value is a result or an "
-                      "operand of arithmetic");
+                        "operand of arithmetic");
     error.attachNote() << "run the program with --target oracle";
     return error;
   }

@@ -613,10 +613,24 @@ LogicalResult Selecting::build() {
       builder, loc, m.constant(0), getLastBlock(), m.constant(chunk * period),
       empty, [&](OpBuilder &, Location, Value firstBlock, ValueRange carried) {
         Value list = carried[0];
-        for (int64_t phase = 0; phase < period; ++phase) {
-          Tile keys = getKeys({m.add(firstBlock, phase), chunk, period});
-          list = nsatile::TopOp::create(builder, loc, listType, list,
+        auto merge = [&](Value first, Value list) -> Value {
+          Tile keys = getKeys({first, chunk, period});
+          return nsatile::TopOp::create(builder, loc, listType, list,
                                         math.toMatrix(keys));
+        };
+        if (period == 1) {
+          list = merge(firstBlock, list);
+        } else {
+          auto phases = scf::ForOp::create(
+              builder, loc, m.constant(0), m.constant(period), m.constant(1),
+              list,
+              [&](OpBuilder &, Location, Value phase, ValueRange carried) {
+                scf::YieldOp::create(builder, loc,
+                                     merge(arith::AddIOp::create(
+                                               builder, loc, firstBlock, phase),
+                                           carried[0]));
+              });
+          list = phases.getResult(0);
         }
         scf::YieldOp::create(builder, loc, list);
       });
