@@ -84,6 +84,8 @@ void TilePlacement::place(Value tile) {
       continue;
     if (dot.getTransposeRhs() && use.getOperandNumber() == 1)
       transposed.insert(tile);
+    else if (isF32 && tile.getDefiningOp<tensor::ExtractSliceOp>())
+      continue; // rows of a tile that is packed itself
     else if (isF32 && getTileKind(tile) != TileKind::View)
       natural.insert(tile);
     else

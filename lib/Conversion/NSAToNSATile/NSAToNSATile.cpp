@@ -27,6 +27,7 @@ public:
   LogicalResult run();
 
 private:
+  int64_t getDefaultRows();
   nsatile::ScheduleAttr getSchedule(const QueryShape &shape);
   /// Results that are shared values themselves are written in place; the
   /// others remain.
@@ -47,18 +48,29 @@ private:
 
 } // namespace
 
+/// A wide tile lets tokens share the blocks that they selected, as long as the
+/// accumulators stay near.
+int64_t KernelConverter::getDefaultRows() {
+  constexpr int64_t accumulatorElements = 32 << 10;
+  bool selects = false;
+  int64_t channels = 1;
+  kernel.walk([&](AttendOp op) {
+    selects |= static_cast<bool>(op.getSelection());
+    for (Value tensor : {op.getKey(), op.getValue()}) {
+      auto type = cast<NamedTensorType>(tensor.getType());
+      channels = std::max(
+          channels, plan.getStaticSize(type.getDims().back()).value_or(1));
+    }
+  });
+  int64_t rows = selects ? accumulatorElements / channels : kPartRows;
+  return std::max<int64_t>(rows / kPartRows, 1) * kPartRows;
+}
+
 nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
   if (auto given = kernel->getAttrOfType<nsatile::ScheduleAttr>(
           nsatile::NSATileDialect::getScheduleAttrName()))
     return given;
-  // A wide tile lets tokens share the blocks that they selected.
-  bool selects = kernel
-                     .walk([](AttendOp op) {
-                       return op.getSelection() ? WalkResult::interrupt()
-                                                : WalkResult::advance();
-                     })
-                     .wasInterrupted();
-  int64_t rows = kPartRows * (selects ? 4 : 1);
+  int64_t rows = getDefaultRows();
   int64_t tokens = std::max<int64_t>(1, rows / shape.group);
   return nsatile::ScheduleAttr::get(kernel.getContext(),
                                     nsatile::LoopOrder::QueryMajor, tokens,

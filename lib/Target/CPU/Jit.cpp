@@ -65,6 +65,16 @@ static void prepare(Module &module, const Processor &processor) {
   }
 }
 
+/// Loops and vectors are what they should be: what is left are addresses,
+/// masks and constants. A third of the time of LLVM's own choice.
+static const char kPasses[] =
+    "function<eager-inv>(sroa,early-cse<memssa>,simplifycfg,"
+    "instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "loop-mssa(loop-instsimplify,loop-simplifycfg,licm,loop-rotate,licm),"
+    "simplifycfg,instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "loop(loop-idiom,indvars,loop-deletion),"
+    "early-cse<memssa>,simplifycfg,adce)";
+
 static void optimize(Module &module, TargetMachine &machine) {
   // Code is vector code already; looking for more only costs time.
   PipelineTuningOptions tuning;
@@ -82,8 +92,10 @@ static void optimize(Module &module, TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
-      .run(module, modules);
+  ModulePassManager passes;
+  if (Error error = builder.parsePassPipeline(passes, kPasses))
+    report_fatal_error(std::move(error));
+  passes.run(module, modules);
 }
 
 /// LLVM's name for it is __truncsfbf2. A bf16 returns in the same register as a

@@ -59,8 +59,9 @@ protected:
       double m = maxima[i];
       for (int64_t j = 0; j < columns; ++j)
         m = std::fmax(m, 0.5 * scores[i * columns + j]);
-      double base = std::isinf(m) && m < 0 ? 0 : m;
-      d[i] = std::isinf(m) && m < 0 ? 1 : std::exp(maxima[i] - base);
+      // Infinities: exp(inf - 0), where inf - inf were NaN.
+      double base = std::isinf(m) ? 0 : m;
+      d[i] = maxima[i] == m ? 1 : std::exp(maxima[i] - m);
       l[i] = sums[i] * d[i];
       for (int64_t j = 0; j < columns; ++j)
         l[i] += p[i * columns + j] =
