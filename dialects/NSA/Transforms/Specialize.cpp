@@ -70,6 +70,12 @@ SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front())
     for (Type type : op.getResultTypes())
       add(type);
+  // The number of blocks follows from the number of tokens.
+  for (auto declare : kernel.getBody().front().getOps<DeclareBlocksOp>()) {
+    auto type = cast<NamedTensorType>(declare.getInput().getType());
+    if (auto named = dyn_cast<NamedDimAttr>(type.getDims().back()))
+      names.remove(named.getName());
+  }
   return names.takeVector();
 }
 
