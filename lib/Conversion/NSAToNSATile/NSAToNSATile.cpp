@@ -71,7 +71,9 @@ nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
           nsatile::NSATileDialect::getScheduleAttrName()))
     return given;
   int64_t rows = getDefaultRows();
-  int64_t tokens = std::max<int64_t>(1, rows / shape.group);
+  // A multiple of its parts.
+  int64_t part = std::max<int64_t>(1, kPartRows / shape.group);
+  int64_t tokens = std::max<int64_t>(1, rows / shape.group / part) * part;
   return nsatile::ScheduleAttr::get(kernel.getContext(),
                                     nsatile::LoopOrder::QueryMajor, tokens,
                                     /*keys=*/64, /*splits=*/1);
