@@ -1,6 +1,7 @@
 //===- nsacc.cpp - The compiler's command line ----------------------------===//
 
 #include "Commands.h"
+#include "Messages.h"
 #include "nsacc/Support/CrashHandler.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/Support/raw_ostream.h"
@@ -21,6 +22,17 @@ static ExitCode finishOutput(ExitCode status) {
   return status == ExitCode::Success ? ExitCode::UserError : status;
 }
 
+/// The command that an argument may have been meant to be.
+static std::string suggestCommand(const CLI::App &app, int argc, char **argv) {
+  std::vector<std::string> names;
+  for (const CLI::App *command : app.get_subcommands({}))
+    names.push_back(command->get_name());
+  std::string otherwise = "the commands are " + quoteList(names);
+  if (argc < 2 || llvm::StringRef(argv[1]).starts_with("-"))
+    return otherwise;
+  return suggest(argv[1], names, otherwise);
+}
+
 static int runCommand(CLI::App &app, Invocation &invocation, int argc,
                       char **argv) {
   try {
@@ -29,6 +41,8 @@ static int runCommand(CLI::App &app, Invocation &invocation, int argc,
     return app.exit(request);
   } catch (const CLI::ParseError &error) {
     app.exit(error);
+    if (app.get_subcommands().empty())
+      std::cerr << "note: " << suggestCommand(app, argc, argv) << '\n';
     return int(ExitCode::Usage);
   } catch (const std::bad_alloc &) {
     std::cerr << "nsacc: error: not enough memory\n";
