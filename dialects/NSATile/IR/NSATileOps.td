@@ -370,4 +370,21 @@ def NSATile_TopOp : NSATile_Op<"top", [
   let hasVerifier = 1;
 }
 
+def NSATile_ExchangeOp : NSATile_Op<"exchange", [
+    Pure, AllTypesMatch<["keys", "result"]>]> {
+  let summary = "swaps keys whose columns differ in the bits of a mask";
+  let description = [{
+    Column c of the result is column c xor `mask` of the keys: half of a
+    compare-exchange. All bits set turn rows around.
+
+    ```mlir
+    %s = nsatile.exchange %x by 4 : tensor<32x16xi64>
+    ```
+  }];
+  let arguments = (ins NSATile_Keys:$keys, I64Attr:$mask);
+  let results = (outs NSATile_Keys:$result);
+  let assemblyFormat = "$keys `by` $mask attr-dict `:` type($keys)";
+  let hasVerifier = 1;
+}
+
 #endif // NSATILE_IR_NSATILEOPS_TD

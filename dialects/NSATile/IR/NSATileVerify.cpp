@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace nsacc::nsatile;
@@ -290,5 +291,18 @@ LogicalResult TopOp::verify() {
     return emitOpError("expected candidates for each of the ")
            << list.getDimSize(0) << " lists, found rows for "
            << candidates.getDimSize(0);
+  return success();
+}
+
+LogicalResult ExchangeOp::verify() {
+  auto type = cast<RankedTensorType>(getKeys().getType());
+  if (!type.hasStaticShape() || !llvm::isPowerOf2_64(type.getDimSize(1)))
+    return emitOpError("expected a number of columns that is a power of two, "
+                       "found ")
+           << type;
+  int64_t mask = getMask();
+  if (mask < 1 || mask >= type.getDimSize(1))
+    return emitOpError("expected a mask from 1 to ")
+           << type.getDimSize(1) - 1 << ", found " << mask;
   return success();
 }

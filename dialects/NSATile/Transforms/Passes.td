@@ -50,4 +50,30 @@ def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
   ];
 }
 
+def NSATileExpandOrder : Pass<"nsatile-expand-order"> {
+  let summary = "Write sorts and running lists as bitonic networks";
+  let description = [{
+    `nsatile.sort` becomes Batcher's bitonic network, log2(n) (log2(n) + 1) / 2
+    steps that each compare and exchange all columns of a row at once.
+    `nsatile.top` sorts its candidates so, takes the greater of key i of the list
+    and key k - 1 - i of the candidates, and merges what is left of them in
+    log2(k) steps. Rows are padded to powers of two with keys that lose.
+
+    A GPU has nothing better; a CPU's insertion into a list is faster, as most
+    keys don't get in. Before and after, for two columns:
+
+    ```mlir
+    %s = nsatile.sort ascending %x : tensor<32x2xi64>
+
+    %y = nsatile.exchange %x by 1 : tensor<32x2xi64>
+    %less = arith.minsi %x, %y : tensor<32x2xi64>
+    %greater = arith.maxsi %x, %y : tensor<32x2xi64>
+    %s = arith.select %first, %less, %greater : tensor<32x2xi1>, tensor<32x2xi64>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

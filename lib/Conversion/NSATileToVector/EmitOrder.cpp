@@ -2,6 +2,7 @@
 
 #include "TileEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
 using namespace mlir;
@@ -142,5 +143,29 @@ void TileEmitter::emitTop(TopOp op) {
       list.insert(loadVector(candidates, {row, column}, 1));
     });
     list.read(result, row);
+  });
+}
+
+void TileEmitter::emitExchange(ExchangeOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t columns = type.getDimSize(1);
+  // Whole vectors: both are powers of two.
+  int64_t width = std::min(columns, lanes);
+  int64_t within = op.getMask() & (width - 1), across = op.getMask() - within;
+  SmallVector<int64_t> permutation;
+  for (int64_t lane = 0; lane < width; ++lane)
+    permutation.push_back(lane ^ within);
+  Value result = allocateResult(op.getResult());
+  Value keys = memory.lookup(op.getKeys());
+  forEach(type.getDimSize(0), [&](Value row) {
+    forEach(constant(0), constant(columns), width, [&](Value column) {
+      Value from =
+          arith::XOrIOp::create(builder, loc, column, constant(across));
+      Value vector = loadVector(keys, {row, from}, width);
+      if (within != 0)
+        vector = vector::ShuffleOp::create(builder, loc, vector, vector,
+                                           permutation);
+      storeVector(vector, result, {row, column});
+    });
   });
 }

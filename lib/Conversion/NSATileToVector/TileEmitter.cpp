@@ -55,6 +55,9 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](RequireOp require) {
             return emitRequire(require), success();
           })
+          .Case([&](ExchangeOp exchange) {
+            return emitExchange(exchange), success();
+          })
           .Case([&](SortOp sort) { return emitSort(sort), success(); })
           .Case([&](TopOp top) { return emitTop(top), success(); })
           .Case([&](SoftmaxUpdateOp update) {

@@ -91,6 +91,7 @@ private:
   // EmitOrder.cpp
   void emitSort(nsatile::SortOp op);
   void emitTop(nsatile::TopOp op);
+  void emitExchange(nsatile::ExchangeOp op);
 
   // EmitSoftmax.cpp
   void emitSoftmaxUpdate(nsatile::SoftmaxUpdateOp op);

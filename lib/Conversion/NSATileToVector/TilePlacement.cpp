@@ -77,7 +77,8 @@ void TilePlacement::place(Value tile) {
   for (OpOperand &use : tile.getUses()) {
     Operation *user = use.getOwner();
     if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
-            tensor::ExtractSliceOp, tensor::InsertSliceOp, SortOp, TopOp>(user))
+            tensor::ExtractSliceOp, tensor::InsertSliceOp, SortOp, TopOp,
+            ExchangeOp>(user))
       natural.insert(tile);
     auto dot = dyn_cast<DotOp>(user);
     if (!dot || use.get() == dot.getAcc() || use.get() == dot.getVisible())

@@ -132,3 +132,32 @@ nsatile.program @seen(%p: memref<4x8xf32>, %v: memref<8x16xf32>, %o: memref<4x16
   nsatile.store %r, %o[%0, %0] dims [0, 1] limits [%9, %9] : tensor<4x16xf32>, memref<4x16xf32>
   nsatile.return
 }
+
+// -----
+
+// A condition is tested vector by vector; the rest is code that only a failure
+// comes to.
+// CHECK: module attributes {nsacc.requirements = {{\[\[}}"element {0} is {1}", 2]]}
+// CHECK: func.func private @nsacc_report_failure(i64, index)
+// CHECK-LABEL: func.func @require(
+// CHECK: %[[HOLDS:.*]] = arith.cmpi slt, {{.*}} : vector<16xindex>
+// CHECK: %[[ALL:.*]] = vector.reduction <and>, %[[HOLDS]]
+// CHECK: scf.if %[[ALL]] {
+// CHECK-NOT: memref.store
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK: arith.cmpi slt, {{.*}} : index
+// CHECK: memref.store %{{.*}} : memref<24xi64>
+// CHECK: %[[ID:.*]] = arith.constant 0 : i64
+// CHECK: call @nsacc_report_failure(%[[ID]], %{{.*}}) : (i64, index) -> ()
+nsatile.program @require(%x: memref<16xi64>, %n: index) {
+  %0 = arith.constant 0 : index
+  %9 = arith.constant 99 : index
+  %t = nsatile.load %x[%0] dims [0] limits [%9] : memref<16xi64> -> tensor<16xi64>
+  %i = arith.index_cast %t : tensor<16xi64> to tensor<16xindex>
+  %s = tensor.splat %n : tensor<16xindex>
+  %ok = arith.cmpi slt, %i, %s : tensor<16xindex>
+  %at = nsatile.iota %0 : tensor<16xindex>
+  nsatile.require %ok, "element {0} is {1}" (%at, %i) : tensor<16xi1>, tensor<16xindex>, tensor<16xindex>
+  nsatile.return
+}

@@ -267,6 +267,22 @@ nsatile.program @p(%ok: i1, %v: index) {
 
 // -----
 
+nsatile.program @p(%x: tensor<4x6xi64>) {
+  // expected-error @below {{expected a number of columns that is a power of two, found 'tensor<4x6xi64>'}}
+  %s = nsatile.exchange %x by 2 : tensor<4x6xi64>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xi64>) {
+  // expected-error @below {{expected a mask from 1 to 7, found 8}}
+  %s = nsatile.exchange %x by 8 : tensor<4x8xi64>
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @p(%ok: i1, %v: index) {
   // expected-error @below {{expected at most 24 values, found 25}}
   nsatile.require %ok, "no" (%v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v) : i1, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index

@@ -57,6 +57,13 @@ nsatile.program @select(%list: tensor<4x8xi64>, %new: tensor<4x16xi64>) {
   nsatile.return
 }
 
+// CHECK-LABEL: nsatile.program @exchange
+nsatile.program @exchange(%x: tensor<4x8xi64>) {
+  // CHECK: nsatile.exchange %{{.*}} by 4 : tensor<4x8xi64>
+  %s = nsatile.exchange %x by 4 : tensor<4x8xi64>
+  nsatile.return
+}
+
 // CHECK-LABEL: nsatile.program @fail
 nsatile.program @fail(%ok: tensor<4xi1>, %v: tensor<4xindex>, %n: index, %always: i1) {
   // CHECK: nsatile.require %{{.*}}, "{1} is not below {0}"(%{{.*}}, %{{.*}}) : tensor<4xi1>, index, tensor<4xindex>

@@ -1,5 +1,6 @@
 //===- OrderTest.cpp - Sorting rows, keeping the greatest keys ------------===//
 
+#include "NSATile/Transforms/Passes.h"
 #include "TileTest.h"
 
 using namespace nsacc;
@@ -31,7 +32,7 @@ protected:
       nsatile.return
     })";
 
-  void check(int64_t k, int64_t n, bool ascending) {
+  void check(int64_t k, int64_t n, bool ascending, Options options = {}) {
     std::vector<int64_t> lists, keys, tops, sorted;
     for (int64_t row = 0; row < 3; ++row) {
       std::vector<int64_t> list, own;
@@ -63,7 +64,7 @@ protected:
     run(substitute(module, {{"K", std::to_string(k)},
                             {"N", std::to_string(n)},
                             {"O", ascending ? "ascending" : "descending"}}),
-        {list, key, top, sort});
+        {list, key, top, sort}, options);
     EXPECT_EQ(top.toIntegers(), tops) << k << " of " << n;
     EXPECT_EQ(sort.toIntegers(), sorted) << n << " keys";
   }
@@ -74,6 +75,29 @@ TEST_F(OrderTest, AnyNumberOfKeys) {
     for (int64_t n : {1, 5, 32, 64})
       for (bool ascending : {false, true})
         check(k, n, ascending);
+}
+
+TEST_F(OrderTest, NetworksDoTheSame) {
+  makePass = [] { return nsatile::createNSATileExpandOrder(); };
+  for (auto [k, n] : {std::pair(3, 1),
+                      {16, 2},
+                      {1, 3},
+                      {17, 5},
+                      {2, 16},
+                      {5, 17},
+                      {16, 64},
+                      {33, 100},
+                      {64, 8},
+                      {100, 3}})
+    check(k, n, /*ascending=*/(k + n) % 2 == 0);
+}
+
+TEST_F(OrderTest, NetworksOfNarrowVectors) {
+  makePass = [] { return nsatile::createNSATileExpandOrder(); };
+  Options narrow;
+  narrow.features = getVectorFeatures().back();
+  check(16, 64, /*ascending=*/true, narrow);
+  check(7, 24, /*ascending=*/false, narrow);
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "NSATile/IR/NSATileDialect.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "nsacc/Runtime/RandomInputs.h"
 #include "llvm/TargetParser/Host.h"
 #include <cmath>
@@ -56,6 +57,14 @@ std::unique_ptr<Executable> TileTest::compileText(const std::string &text,
   if (!module) {
     ADD_FAILURE() << "can't parse\n" << text;
     return nullptr;
+  }
+  if (makePass) {
+    mlir::PassManager passes(&context);
+    passes.addPass(makePass());
+    if (mlir::failed(passes.run(*module))) {
+      ADD_FAILURE() << "a pass failed\n" << text;
+      return nullptr;
+    }
   }
   auto executable = cpu::compile(*module, options);
   if (!executable) {

@@ -4,6 +4,7 @@
 #define NSACC_UNITTESTS_TARGET_CPU_TILETEST_H
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/Pass.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "gtest/gtest.h"
 #include <functional>
@@ -44,6 +45,8 @@ protected:
   static void expectNear(llvm::ArrayRef<double> found,
                          llvm::ArrayRef<double> expected, double tolerance);
 
+  /// A pass for programs before they are compiled; null for none.
+  std::function<std::unique_ptr<mlir::Pass>()> makePass;
   mlir::MLIRContext context;
 };
 

@@ -1,0 +1,159 @@
+//===- ExpandOrder.cpp - Sorts and running lists as bitonic networks ------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEEXPANDORDER
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+namespace {
+
+/// Networks over the rows of keys.
+class BitonicNetwork {
+public:
+  BitonicNetwork(OpBuilder &builder, Location loc, Order order)
+      : builder(builder), loc(loc), order(order) {}
+
+  /// Any rows of a power of two of columns, in order.
+  Value sort(Value keys) {
+    int64_t columns = getColumns(keys);
+    for (int64_t run = 2; run <= columns; run *= 2)
+      for (int64_t distance = run / 2; distance > 0; distance /= 2)
+        keys = compareExchange(keys, distance, run);
+    return keys;
+  }
+  /// The same for rows that rise and then fall, or fall and then rise.
+  Value merge(Value keys) {
+    int64_t columns = getColumns(keys);
+    for (int64_t distance = columns / 2; distance > 0; distance /= 2)
+      keys = compareExchange(keys, distance, columns);
+    return keys;
+  }
+  /// The first `columns` columns, keys that come last behind those there are.
+  Value resize(Value keys, int64_t columns) {
+    auto type = cast<RankedTensorType>(keys.getType());
+    int64_t found = getColumns(keys);
+    if (found == columns)
+      return keys;
+    auto resized = type.clone({type.getDimSize(0), columns});
+    auto attr = [&](int64_t value) -> OpFoldResult {
+      return builder.getIndexAttr(value);
+    };
+    SmallVector<OpFoldResult> offsets = {attr(0), attr(0)};
+    SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
+    SmallVector<OpFoldResult> sizes = {attr(type.getDimSize(0)),
+                                       attr(std::min(found, columns))};
+    if (columns < found)
+      return tensor::ExtractSliceOp::create(builder, loc, resized, keys,
+                                            offsets, sizes, ones);
+    using Limits = std::numeric_limits<int64_t>;
+    int64_t last = order == Order::Ascending ? Limits::max() : Limits::min();
+    return tensor::InsertSliceOp::create(
+        builder, loc, keys, constant(resized, last), offsets, sizes, ones);
+  }
+  static int64_t getColumns(Value keys) {
+    return cast<RankedTensorType>(keys.getType()).getDimSize(1);
+  }
+
+private:
+  Value constant(RankedTensorType type, int64_t value) {
+    auto attr = builder.getIntegerAttr(type.getElementType(), value);
+    return arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(type, Attribute(attr)));
+  }
+
+  /// Each key and that `distance` further, in order in every other run of `run`
+  /// columns, the other way round in the rest.
+  Value compareExchange(Value keys, int64_t distance, int64_t run) {
+    auto type = cast<RankedTensorType>(keys.getType());
+    Value other = ExchangeOp::create(builder, loc, keys, distance);
+    Value less = arith::MinSIOp::create(builder, loc, keys, other);
+    Value greater = arith::MaxSIOp::create(builder, loc, keys, other);
+    Value isFirst = isLower(type.getDimSize(1), distance, run);
+    Value everywhere =
+        BroadcastOp::create(builder, loc, type.clone(builder.getI1Type()),
+                            isFirst, ArrayRef<int64_t>{0});
+    if (order == Order::Descending)
+      std::swap(less, greater);
+    return arith::SelectOp::create(builder, loc, everywhere, less, greater);
+  }
+
+  /// Columns that get the key that comes first of a pair: those without the bit
+  /// `distance` in runs without the bit `run`, and those with both.
+  Value isLower(int64_t columns, int64_t distance, int64_t run) {
+    auto indices = RankedTensorType::get({columns}, builder.getIndexType());
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Value column = IotaOp::create(builder, loc, indices, zero);
+    auto lacks = [&](int64_t bit) -> Value {
+      Value masked =
+          arith::AndIOp::create(builder, loc, column, constant(indices, bit));
+      return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                   masked, constant(indices, 0));
+    };
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                 lacks(distance), lacks(run));
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  Order order;
+};
+
+/// sort -> compare-exchanges
+struct ExpandSort : OpRewritePattern<SortOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(SortOp op,
+                                PatternRewriter &rewriter) const override {
+    BitonicNetwork network(rewriter, op.getLoc(), op.getOrder());
+    int64_t columns = BitonicNetwork::getColumns(op.getKeys());
+    Value keys = network.resize(op.getKeys(), llvm::PowerOf2Ceil(columns));
+    rewriter.replaceOp(op, network.resize(network.sort(keys), columns));
+    return success();
+  }
+};
+
+/// top -> sort of the candidates, one maximum, one merge
+struct ExpandTop : OpRewritePattern<TopOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(TopOp op,
+                                PatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    BitonicNetwork network(rewriter, loc, Order::Descending);
+    int64_t kept = BitonicNetwork::getColumns(op.getList());
+    int64_t columns = llvm::PowerOf2Ceil(kept);
+    int64_t candidates = BitonicNetwork::getColumns(op.getCandidates());
+    Value sorted = network.sort(
+        network.resize(op.getCandidates(), llvm::PowerOf2Ceil(candidates)));
+    sorted = network.resize(sorted, columns);
+    Value list = network.resize(op.getList(), columns);
+    // Of two falling rows, one of them turned around, the greater keys are the
+    // greatest of all, falling and then rising.
+    if (columns > 1)
+      sorted = ExchangeOp::create(rewriter, loc, sorted, columns - 1);
+    Value greatest = arith::MaxSIOp::create(rewriter, loc, list, sorted);
+    rewriter.replaceOp(op, network.resize(network.merge(greatest), kept));
+    return success();
+  }
+};
+
+struct ExpandOrder : nsacc::nsatile::impl::NSATileExpandOrderBase<ExpandOrder> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandSort, ExpandTop>(&getContext());
+    walkAndApplyPatterns(getOperation(), std::move(patterns));
+  }
+};
+
+} // namespace

@@ -1,0 +1,53 @@
+// Sorts and running lists become bitonic networks.
+// RUN: nsacc-opt %s --nsatile-expand-order --split-input-file | FileCheck %s
+
+// Two columns: one compare-exchange, less to the left.
+// CHECK-LABEL: nsatile.program @pair
+// CHECK-SAME: %[[X:.*]]: tensor<4x2xi64>
+// CHECK: %[[Y:.*]] = nsatile.exchange %[[X]] by 1 : tensor<4x2xi64>
+// CHECK: %[[LESS:.*]] = arith.minsi %[[X]], %[[Y]]
+// CHECK: %[[GREATER:.*]] = arith.maxsi %[[X]], %[[Y]]
+// CHECK: %[[COLUMNS:.*]] = nsatile.broadcast %{{.*}} along [0] : tensor<2xi1> -> tensor<4x2xi1>
+// CHECK: %[[S:.*]] = arith.select %[[COLUMNS]], %[[LESS]], %[[GREATER]]
+// CHECK: nsatile.store %[[S]]
+nsatile.program @pair(%x: tensor<4x2xi64>, %o: memref<4x2xi64>, %0: index) {
+  %s = nsatile.sort ascending %x : tensor<4x2xi64>
+  nsatile.store %s, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x2xi64>, memref<4x2xi64>
+  nsatile.return
+}
+
+// -----
+
+// Five columns: padded to eight with keys that come last; six steps.
+// CHECK-LABEL: nsatile.program @padded
+// CHECK: %[[LEAST:.*]] = arith.constant dense<-9223372036854775808> : tensor<4x8xi64>
+// CHECK: tensor.insert_slice %{{.*}} into %[[LEAST]][0, 0] [4, 5] [1, 1]
+// CHECK-COUNT-6: nsatile.exchange
+// CHECK-NOT: nsatile.exchange
+// CHECK: tensor.extract_slice %{{.*}}[0, 0] [4, 5] [1, 1]
+// CHECK-NOT: nsatile.sort
+nsatile.program @padded(%x: tensor<4x5xi64>, %o: memref<4x5xi64>, %0: index) {
+  %s = nsatile.sort descending %x : tensor<4x5xi64>
+  nsatile.store %s, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x5xi64>, memref<4x5xi64>
+  nsatile.return
+}
+
+// -----
+
+// Sixteen candidates are sorted in ten steps and cut to four; one exchange turns
+// them around, two steps merge.
+// CHECK-LABEL: nsatile.program @top
+// CHECK-SAME: %[[LIST:.*]]: tensor<4x4xi64>
+// CHECK-COUNT-10: nsatile.exchange {{.*}} : tensor<4x16xi64>
+// CHECK: %[[CUT:.*]] = tensor.extract_slice %{{.*}}[0, 0] [4, 4] [1, 1]
+// CHECK: %[[TURNED:.*]] = nsatile.exchange %[[CUT]] by 3 : tensor<4x4xi64>
+// CHECK: arith.maxsi %[[LIST]], %[[TURNED]]
+// CHECK: nsatile.exchange %{{.*}} by 2 : tensor<4x4xi64>
+// CHECK: nsatile.exchange %{{.*}} by 1 : tensor<4x4xi64>
+// CHECK-NOT: nsatile.exchange
+// CHECK-NOT: nsatile.top
+nsatile.program @top(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi64>, %0: index) {
+  %t = nsatile.top %l, %c : tensor<4x4xi64>, tensor<4x16xi64>
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x4xi64>, memref<4x4xi64>
+  nsatile.return
+}
