@@ -109,6 +109,23 @@ static float truncateToBF16(float value) {
   return bit_cast<float>(bits);
 }
 
+/// __truncsfhf2 and __extendhfsf2, likewise, for processors without F16C.
+static float truncateToF16(float value) {
+  APFloat number(value);
+  bool losesInfo;
+  number.convert(APFloat::IEEEhalf(), APFloat::rmNearestTiesToEven, &losesInfo);
+  return bit_cast<float>(
+      static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue()));
+}
+static float extendF16(float bits) {
+  APFloat number(APFloat::IEEEhalf(),
+                 APInt(16, bit_cast<uint32_t>(bits) & 0xffff));
+  bool losesInfo;
+  number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven,
+                 &losesInfo);
+  return number.convertToFloat();
+}
+
 /// The functions that code may call, found without the process's symbols: a
 /// host may have loaded this library with its own kept apart.
 static orc::SymbolMap getLibrary(orc::LLJIT &jit) {
@@ -137,6 +154,8 @@ static orc::SymbolMap getLibrary(orc::LLJIT &jit) {
   add("fmodf", static_cast<Binary>(std::fmod));
   add("fmaf", static_cast<float (*)(float, float, float)>(std::fma));
   add("__truncsfbf2", &truncateToBF16);
+  add("__truncsfhf2", &truncateToF16);
+  add("__extendhfsf2", &extendF16);
   add(kReportFailureName, &reportFailure);
   add("memcpy", &std::memcpy);
   add("memmove", &std::memmove);
