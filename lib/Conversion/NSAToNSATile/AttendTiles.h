@@ -134,6 +134,10 @@ private:
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest);
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol);
+  /// The pairs that the mask shows; `active` ones have to have a value.
+  Tile evaluateMask(const QueryRows &rows, const KeyTile &tile,
+                    llvm::ArrayRef<Tile> arguments, TileMath &math,
+                    Tile active);
   nsa::ScalarPlaces getPlaces(nsa::Clause clause);
   mlir::Region &getRegion(nsa::Clause clause);
   llvm::SmallVector<Tile> getPairArguments(const QueryRows &rows, Tile keys);

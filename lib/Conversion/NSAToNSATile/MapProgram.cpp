@@ -33,6 +33,7 @@ private:
   };
   Access getAccess(ArrayRef<Attribute> dims);
   Tile load(Value buffer, NamedTensorType type);
+  Demand getDemand(MapOp map);
 
   ProgramBuilder &program;
   OpBuilder &builder;
@@ -134,7 +135,38 @@ FailureOr<Tile> Mapping::evaluate(Value tensor) {
       return failure();
     operands.push_back(*operand);
   }
-  return tileRegion(map.getBody(), operands, math, {program, Value()});
+  if (!mayFault(map.getBody(), ScalarPlaces()))
+    return tileRegion(map.getBody(), operands, math, {program, Value()});
+  Demand demand = getDemand(map);
+  return tileRegion(map.getBody(), operands, math, {program, Value(), &demand});
+}
+
+/// Elements within the tensor, by the indices of the map's own dimensions.
+Demand Mapping::getDemand(MapOp map) {
+  Demand demand;
+  demand.op = getOpNumber(map);
+  int64_t rank = type.getRank(), next = 0;
+  for (Attribute dim :
+       cast<NamedTensorType>(map.getResult().getType()).getDims()) {
+    while (type.getDims()[next] != dim)
+      ++next;
+    int64_t mine = next++;
+    Tile index = {offsets[mine], Spread::Scalar};
+    if (mine + 2 >= rank) {
+      Spread spread = mine + 1 == rank ? Spread::Column : Spread::Row;
+      auto shape =
+          cast<RankedTensorType>(math.getType(spread, builder.getIndexType()));
+      index = {nsatile::IotaOp::create(builder, loc, shape, offsets[mine]),
+               spread};
+      Tile inside = math.compare(arith::CmpIPredicate::slt, index,
+                                 {sizes[mine], Spread::Scalar});
+      demand.active = demand.active.value
+                          ? math.apply<arith::AndIOp>(demand.active, inside)
+                          : inside;
+    }
+    demand.positions.push_back(index);
+  }
+  return demand;
 }
 
 void Mapping::store(Tile tile, Value buffer) {

@@ -7,10 +7,11 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-bool nsacc::mayFault(Region &region, const ScalarPlaces &places) {
-  return !region.empty() && llvm::any_of(region.front(), [&](Operation &op) {
-    return getFault(&op, places) != Fault::Never;
-  });
+Fault nsacc::getWorstFault(Region &region, const ScalarPlaces &places) {
+  Fault worst = Fault::Never;
+  for (Operation &op : region.getOps())
+    worst = std::max(worst, getFault(&op, places));
+  return worst;
 }
 
 int64_t nsacc::getOpNumber(Operation *op) {

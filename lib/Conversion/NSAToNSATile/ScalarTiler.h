@@ -101,8 +101,11 @@ struct ScalarContext {
   const Demand *demand = nullptr;
 };
 
-/// Whether an op of the region may have no value.
-bool mayFault(mlir::Region &region, const nsa::ScalarPlaces &places);
+/// The worst fault of the region's ops, and whether there is any.
+nsa::Fault getWorstFault(mlir::Region &region, const nsa::ScalarPlaces &places);
+inline bool mayFault(mlir::Region &region, const nsa::ScalarPlaces &places) {
+  return getWorstFault(region, places) != nsa::Fault::Never;
+}
 /// The position of an op among those of its kernel.
 int64_t getOpNumber(mlir::Operation *op);
 

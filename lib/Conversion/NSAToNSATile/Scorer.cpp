@@ -470,11 +470,9 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
     if (tile.mayBeNegative)
       require(math.compare(arith::CmpIPredicate::sge, keys,
                            {m.constant(0), Spread::Scalar}));
-    if (!op.getMask().empty()) {
-      std::optional<Demand> demand =
-          getDemand(Clause::Mask, &rows, visible.value_or(Tile()), &tile);
-      require(tileRegion(op.getMask(), arguments, math, getContext(demand)));
-    }
+    if (!op.getMask().empty())
+      require(
+          evaluateMask(rows, tile, arguments, math, visible.value_or(Tile())));
   }
   if (!op.getScore().empty()) {
     SmallVector<Tile> all = {scores};
@@ -484,6 +482,29 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
     scores = tileRegion(op.getScore(), all, math, getContext(demand));
   }
   return {math.toMatrix(scores), visible ? math.toMatrix(*visible) : Value()};
+}
+
+Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,
+                          ArrayRef<Tile> arguments, TileMath &math,
+                          Tile active) {
+  auto evaluate = [&] {
+    std::optional<Demand> demand =
+        getDemand(Clause::Mask, &rows, active, &tile);
+    return tileRegion(op.getMask(), arguments, math, getContext(demand));
+  };
+  if (getWorstFault(op.getMask(), getPlaces(Clause::Mask)) !=
+      Fault::AtNegativePositions)
+    return evaluate();
+  // Tables are read at i, which is hardly ever negative: what is required
+  // stands apart, so that it costs one comparison.
+  IndexMath m = program.math();
+  scf::IfOp::create(program.getBuilder(), program.getLoc(),
+                    m.less(shift, m.constant(0)),
+                    [&](OpBuilder &builder, Location loc) {
+                      evaluate();
+                      scf::YieldOp::create(builder, loc);
+                    });
+  return tileRegion(op.getMask(), arguments, math, getContext(std::nullopt));
 }
 
 Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {

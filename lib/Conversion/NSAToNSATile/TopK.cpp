@@ -341,8 +341,11 @@ Tile Selecting::isAllowed(const Columns &columns, Tile exists, Tile block,
 
 /// Units whose speaker is a row that exists.
 Tile Selecting::isSpeaking() {
-  return math.compare(arith::CmpIPredicate::slt, speaker.token,
-                      index(tile.numTokens));
+  return math.apply<arith::AndIOp>(
+      math.compare(arith::CmpIPredicate::sge, speaker.token,
+                   index(program.math().constant(0))),
+      math.compare(arith::CmpIPredicate::slt, speaker.token,
+                   index(tile.numTokens)));
 }
 
 Tile Selecting::getKeys(const Columns &columns) {
@@ -457,8 +460,8 @@ void Selecting::requireCount(TileMath &entries, Tile count) {
   Tile inside = entries.apply<arith::AndIOp>(
       entries.compare(arith::CmpIPredicate::sge, count, i64(0)),
       entries.compare(arith::CmpIPredicate::sle, count, i64(op.getTop())));
-  Tile absent = entries.compare(arith::CmpIPredicate::sge, speaker.token,
-                                index(tile.numTokens));
+  Tile absent = entries.apply<arith::XOrIOp>(
+      isSpeaking(), math.integer(builder.getI1Type(), 1));
   inside = entries.apply<arith::OrIOp>(inside, absent);
   Tile token =
       entries.apply<arith::AddIOp>(speaker.token, index(tile.rowStart));

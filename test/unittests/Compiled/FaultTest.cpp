@@ -199,4 +199,22 @@ TEST_F(FaultTest, Elementwise) {
             std::string::npos);
 }
 
+TEST_F(FaultTest, ElementwiseAlone) {
+  Program program("kernel f(x, y: i32[A, M, K]) -> i32[A, M, K]"
+                  " { return x mod y; }",
+                  {{"A", 2}, {"M", 5}, {"K", 90}});
+  std::vector<Tensor> inputs = program.makeInputs();
+  std::vector<int64_t> numbers;
+  for (int64_t n = 0; n < 900; ++n)
+    numbers.push_back(n * 37 % 91 - 45);
+  inputs[0].setIntegers(numbers);
+  for (int64_t &number : numbers)
+    number = 3 + number % 2;
+  inputs[1].setIntegers(numbers);
+  program.expectAgreement(inputs, 0);
+  setElement(inputs[1], {1, 4, 89}, 0);
+  EXPECT_NE(program.expectSameError(inputs).find("for element [1, 4, 89]"),
+            std::string::npos);
+}
+
 } // namespace
