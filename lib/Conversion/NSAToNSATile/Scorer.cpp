@@ -584,9 +584,13 @@ std::optional<Demand> Scorer::getDemand(Clause clause, const QueryRows *rows,
   demand.positions = getRowArguments(*rows);
   int64_t count = keys ? keys->count : 1;
   TileMath math(program.getBuilder(), program.getLoc(), rows->count, count);
-  Tile exists =
-      math.compare(arith::CmpIPredicate::slt, {rows->tokens, Spread::Row},
-                   {tile.numTokens, Spread::Scalar});
+  // Tiles of rows that share a selection may start before the first token.
+  Tile tokens = {rows->tokens, Spread::Row};
+  Tile exists = math.apply<arith::AndIOp>(
+      math.compare(arith::CmpIPredicate::sge, tokens,
+                   math.integer(program.getBuilder().getIndexType(), 0)),
+      math.compare(arith::CmpIPredicate::slt, tokens,
+                   {tile.numTokens, Spread::Scalar}));
   demand.active =
       active.value ? math.apply<arith::AndIOp>(active, exists) : exists;
   if (keys) {
