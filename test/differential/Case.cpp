@@ -38,6 +38,12 @@ std::string nsacc::differential::print(const Case &testCase) {
   for (const auto &[name, size] : testCase.sizes)
     os << " " << name << "=" << size;
   os << "\n";
+  if (!testCase.params.empty()) {
+    os << "// SET:";
+    for (const auto &[name, value] : testCase.params)
+      os << " " << name << "=" << value;
+    os << "\n";
+  }
   if (const auto &schedule = testCase.schedule)
     os << "// SCHEDULE: order=" << schedule->order
        << " tokens=" << schedule->tokens << " keys=" << schedule->keys
@@ -131,6 +137,10 @@ llvm::Error Parser::parseWord(llvm::StringRef key, llvm::StringRef name,
                               llvm::StringRef value) {
   if (key == "AT")
     return parseRun(result.runs.back(), name, value);
+  if (key == "SET") {
+    result.params[name.str()] = value.str();
+    return llvm::Error::success();
+  }
   if (key == "SCHEDULE")
     return parseSchedule(name, value);
   if (key == "RANGE") {
@@ -155,7 +165,7 @@ llvm::Error Parser::parse(llvm::StringRef line) {
     result.runs.emplace_back();
   else if (key == "SCHEDULE")
     result.schedule.emplace();
-  else if (key != "CASE" && key != "RANGE")
+  else if (key != "CASE" && key != "RANGE" && key != "SET")
     return llvm::Error::success();
   llvm::SmallVector<llvm::StringRef> words;
   rest.split(words, ' ', -1, /*KeepEmpty=*/false);

@@ -55,6 +55,8 @@ struct Case {
   /// Sizes that are known when compiling.
   std::map<std::string, int64_t> sizes;
   std::optional<Schedule> schedule;
+  /// Values of compile-time parameters.
+  std::map<std::string, std::string> params;
   /// Lowest and highest element of integer inputs.
   std::map<std::string, std::pair<int64_t, int64_t>> ranges;
   std::vector<Run> runs;
@@ -63,6 +65,7 @@ struct Case {
 /// The program with the rest as comments in front, which parseCase reads:
 ///
 ///   // CASE: dtype=f32 D=8 DV=8 H=2 HQ=4
+///   // SET: block=16
 ///   // SCHEDULE: order=union tokens=4 keys=16 splits=1
 ///   // RANGE: doc=0..3
 ///   // AT: B=1 S=7 T=5 seed=3 values=nan layout=padded

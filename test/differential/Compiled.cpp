@@ -24,6 +24,8 @@ nsacc::differential::importProgram(const Case &testCase,
   frontend::DiagnosticCollector collector(context);
   frontend::Options options;
   options.dtype = testCase.dtype;
+  for (const auto &[name, value] : testCase.params)
+    options.params[name] = value;
   auto module = frontend::compile(
       llvm::MemoryBufferRef(testCase.program, "program.nsa"), options, context);
   if (!module)
