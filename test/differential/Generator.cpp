@@ -139,6 +139,7 @@ KeyText Generator::makePooled() {
   Text extent = number(keys.len) + ", " + number(keys.stride);
   if (c.chance(8)) {
     int64_t memory = c.below(3);
+    keys.declared = true;
     int64_t stride = keys.stride;
     Text count = "M" + number(derived.size());
     derived.push_back({count, program.ragged,
@@ -250,8 +251,7 @@ Text Generator::makeBlocks(const Attention &gist, const Text &heads,
   block = keys.stride * c.pick<int64_t>({1, 2, 4, 3});
   if (c.chance(5))
     block += 1;
-  bool areBlocks =
-      keys.len == keys.stride && keys.keys.find("pooled") == Text::npos;
+  bool areBlocks = keys.len == keys.stride && !keys.declared;
   if (areBlocks && c.chance(50)) {
     block = keys.len;
     return importance;

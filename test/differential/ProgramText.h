@@ -40,6 +40,8 @@ struct ProgramText {
 struct KeyText {
   std::string keys, values;
   bool pooled = false;
+  /// Handed in: they can't be blocks.
+  bool declared = false;
   int64_t len = 1, stride = 1;
 };
 

@@ -88,15 +88,23 @@ protected:
 
 /// Every odd length as T and as S, with every kind of values and layout.
 static void addDenseRuns(Case &result, int64_t b) {
-  std::vector<std::pair<int64_t, int64_t>> lengths = {
-      {0, 0},     {1, 1}, {2, 2},   {b - 1, b - 1}, {b, b}, {b + 1, b + 1},
-      {127, 127}, {1, b}, {1, 127}, {2, b + 1},     {3, 0}, {b + 1, b - 1}};
+  struct Lengths {
+    int64_t queries, keys;
+    Values values;
+  };
+  Lengths all[] = {{0, 0, Values::Normal},    {1, 1, Values::Equal},
+                   {2, 2, Values::Few},       {b - 1, b - 1, Values::Large},
+                   {b, b, Values::NaN},       {b + 1, b + 1, Values::Infinite},
+                   {127, 127, Values::Mixed}, {1, b, Values::Normal},
+                   {1, 127, Values::Equal},   {2, b + 1, Values::Few},
+                   {3, 0, Values::Large},     {b + 1, b - 1, Values::Normal}};
   int number = 0;
-  for (auto [queries, keys] : lengths) {
+  for (const Lengths &lengths : all) {
     Run run;
-    run.sizes = {{"B", 1 + number % 2}, {"T", queries}, {"S", keys}};
+    run.sizes = {
+        {"B", 1 + number % 2}, {"T", lengths.queries}, {"S", lengths.keys}};
     run.seed = number;
-    run.values = Values(number % 7);
+    run.values = lengths.values;
     run.layout = Layout(number % 6);
     result.runs.push_back(run);
     ++number;
