@@ -21,6 +21,8 @@ using namespace nsacc::interpreter;
 static constexpr unsigned fewRuns = 3, manyRuns = 20;
 /// A compiled error may be this many times that of the formula in f32.
 static constexpr double mostTimes = 2;
+/// An exponential below about 2^-120 may be 0: such scores are ties.
+static constexpr double tooSmall = 0x1p-114;
 
 class AccuracyChecker::State {
 public:
@@ -232,7 +234,7 @@ bool AccuracyChecker::State::mayBeSelected(nsa::TopKOp topk, int64_t line,
     for (int64_t out : wanted)
       if (!wanted.count(in) && !chosen.count(out) &&
           std::fabs(getScore(scores, in) - getScore(scores, out)) >
-              2 * mostTimes * error)
+              2 * mostTimes * error + tooSmall)
         return false;
   return true;
 }
