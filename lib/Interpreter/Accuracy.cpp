@@ -46,6 +46,8 @@ private:
   Accuracy check(unsigned index, const Tensor &result);
   void checkReals(unsigned index, const Tensor &result, Accuracy &accuracy);
   void checkIntegers(unsigned index, const Tensor &result, Accuracy &accuracy);
+  std::string describeScores(nsa::TopKOp topk, int64_t line, int64_t found,
+                             int64_t wanted) const;
   bool mayBeSelected(nsa::TopKOp topk, int64_t line,
                      ArrayRef<int64_t> found) const;
 
@@ -239,6 +241,27 @@ bool AccuracyChecker::State::mayBeSelected(nsa::TopKOp topk, int64_t line,
   return true;
 }
 
+/// What a wrong block and the right one score, exactly and eagerly.
+std::string AccuracyChecker::State::describeScores(nsa::TopKOp topk,
+                                                   int64_t line, int64_t found,
+                                                   int64_t wanted) const {
+  std::string text;
+  auto describe = [&](const TracedRun &run) {
+    const TensorValue &scores = run.context.getTensor(topk.getImportance());
+    int64_t width = scores.shape.back();
+    for (int64_t block : {found, wanted})
+      if (block >= 0 && block < width)
+        text += llvm::formatv(" {0:e9}", scores.reals[line * width + block]);
+  };
+  text = "; exact scores";
+  describe(exact);
+  if (!eager.empty()) {
+    text += ", eager";
+    describe(eager.front());
+  }
+  return text;
+}
+
 void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
                                            Accuracy &accuracy) {
   std::vector<int64_t> found = result.toIntegers();
@@ -265,6 +288,9 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
                        describePosition(i, shape) + " is " +
                        std::to_string(found[i]) + ", the oracle says " +
                        std::to_string(wanted[i]);
+    if (topk && hasQueryRows(type))
+      accuracy.message +=
+          describeScores(topk, i / shape.back(), found[i], wanted[i]);
     return;
   }
 }

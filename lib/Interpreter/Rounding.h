@@ -42,6 +42,9 @@ private:
     return (bits ^ (bits >> 31)) & 1;
   }
   double round(double x) const {
+    // Exponentials below about 2^-120 may be 0 on a machine.
+    if (std::fabs(x) < 0x1p-114 && !isNearest(x))
+      return 0;
     float near = static_cast<float>(x);
     if (near == x || !std::isfinite(near))
       return near;
