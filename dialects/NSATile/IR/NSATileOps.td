@@ -117,6 +117,7 @@ def NSATile_LaunchOp : NSATile_Op<"launch", [
     $program `grid` `(` $x `,` $y `,` $z `)` `(` $arguments `)` attr-dict
     (`:` type($arguments)^)?
   }];
+  let hasCanonicalizeMethod = 1;
 }
 
 //===-- Memory ------------------------------------------------------------===//
@@ -228,6 +229,7 @@ def NSATile_BroadcastOp : NSATile_Op<"broadcast", [Pure]> {
   let results = (outs NSATile_Tile:$result);
   let assemblyFormat = "$source `along` $dims attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def NSATile_ReduceOp : NSATile_Op<"reduce", [Pure]> {
@@ -240,6 +242,7 @@ def NSATile_ReduceOp : NSATile_Op<"reduce", [Pure]> {
   let results = (outs NSATile_F32Tile:$result);
   let assemblyFormat = "$kind $source `along` $dim attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def NSATile_DotOp : NSATile_Op<"dot", [
@@ -351,6 +354,7 @@ def NSATile_SortOp : NSATile_Op<"sort", [
   let results = (outs NSATile_Keys:$result);
   let assemblyFormat = "$order $keys attr-dict `:` type($keys)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def NSATile_TopOp : NSATile_Op<"top", [

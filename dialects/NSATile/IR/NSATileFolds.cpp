@@ -1,0 +1,46 @@
+//===- NSATileFolds.cpp - Folds of the nsatile dialect --------------------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+/// A splat of the result's shape from a splat operand; null for others.
+static Attribute foldSplat(Attribute source, Type result) {
+  auto splat = dyn_cast_if_present<SplatElementsAttr>(source);
+  return splat ? splat.resizeSplat(cast<ShapedType>(result)) : Attribute();
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  if (getDims().empty())
+    return getSource();
+  return foldSplat(adaptor.getSource(), getResult().getType());
+}
+
+/// The greatest of equal elements is one of them; of none it is -inf.
+OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
+  bool isEmpty = getSource().getType().getDimSize(getDim()) == 0;
+  if (getKind() != ReduceKind::Max || isEmpty)
+    return {};
+  return foldSplat(adaptor.getSource(), getResult().getType());
+}
+
+OpFoldResult SortOp::fold(FoldAdaptor) {
+  auto sorted = getKeys().getDefiningOp<SortOp>();
+  bool inOrder = sorted && sorted.getOrder() == getOrder();
+  bool isSingle = getKeys().getType().getDimSize(1) <= 1;
+  return inOrder || isSingle ? getKeys() : OpFoldResult();
+}
+
+/// A grid of no points runs nothing.
+LogicalResult LaunchOp::canonicalize(LaunchOp op, PatternRewriter &rewriter) {
+  bool isEmpty =
+      llvm::any_of(ValueRange{op.getX(), op.getY(), op.getZ()},
+                   [](Value size) { return matchPattern(size, m_Zero()); });
+  if (!isEmpty)
+    return failure();
+  rewriter.eraseOp(op);
+  return success();
+}
