@@ -14,6 +14,7 @@ def NSATileDialect : Dialect {
     `math` work as they stand (docs/Rationale/NSATile.md).
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",

@@ -1,11 +1,18 @@
 //===- NSATileFolds.cpp - Folds of the nsatile dialect --------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+Operation *NSATileDialect::materializeConstant(OpBuilder &builder,
+                                               Attribute value, Type type,
+                                               Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
 
 /// A splat of the result's shape from a splat operand; null for others.
 static Attribute foldSplat(Attribute source, Type result) {

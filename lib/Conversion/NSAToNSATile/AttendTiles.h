@@ -19,11 +19,11 @@ struct KeyTile {
   /// Whether keys before 0 are among them, which nobody sees.
   bool mayBeNegative = false;
   /// Keys from here on aren't part of the tile; null where all are.
-  mlir::Value end;
+  mlir::Value end = {};
   /// The rows that look at the tile, tensor<R x i1>; null where all do.
-  mlir::Value rows;
+  mlir::Value rows = {};
   /// The tile of keys and values, where several steps share them.
-  mlir::Value keys, values;
+  mlir::Value keys = {}, values = {};
 };
 
 /// Keys [low, high) are looked at by some row; [fullLow, fullHigh) are visible
