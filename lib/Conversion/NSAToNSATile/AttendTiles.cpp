@@ -520,7 +520,17 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
   auto end = nsatile::SoftmaxFinalizeOp::create(builder, loc, acc.getType(),
                                                 max.value.getType(), max.value,
                                                 sum.value, acc);
-  return {onlyLse ? Value() : end.getOutput(), end.getLse()};
+  if (onlyLse)
+    return {Value(), end.getLse()};
+  Tile output = {end.getOutput(), Spread::Matrix};
+  if (!op.getSink().empty()) {
+    // Whatever the sink is, a row that saw nothing has no output.
+    Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
+    Tile sawNothing =
+        math.compare(arith::CmpFPredicate::OEQ, {state[1], Spread::Row}, zero);
+    output = math.select(sawNothing, zero, output);
+  }
+  return {output.value, end.getLse()};
 }
 
 Value Attention::finishWeights(const QueryRows &rows, ValueRange state) {

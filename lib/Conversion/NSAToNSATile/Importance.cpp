@@ -209,12 +209,21 @@ int64_t ImportanceTiles::getPeriod(Value tensor) {
 }
 
 Value ImportanceTiles::getNumColumns(Attribute dim) {
-  if (isa<PooledDimAttr>(dim))
-    return program.getRow(dim, tile.batchRow).size;
+  MLIRContext *context = dim.getContext();
+  auto isRagged = [&](StringRef base) {
+    return static_cast<bool>(program.getPlan().getOffsetsInput(base));
+  };
+  // An importance has room for the longest row of a ragged batch.
+  if (auto pooled = dyn_cast<PooledDimAttr>(dim)) {
+    auto ofRow = PooledDimAttr::get(
+        context, pooled.getBase(), pooled.getLen(), pooled.getStride(),
+        pooled.getTail(), isRagged(pooled.getBase()), pooled.getCount(),
+        pooled.getOffset(), pooled.getMemory());
+    return program.getRow(ofRow, tile.batchRow).size;
+  }
   if (auto blocks = dyn_cast<BlocksDimAttr>(dim)) {
-    bool ragged =
-        static_cast<bool>(program.getPlan().getOffsetsInput(blocks.getBase()));
-    auto tokens = NamedDimAttr::get(dim.getContext(), blocks.getBase(), ragged);
+    auto tokens = NamedDimAttr::get(context, blocks.getBase(),
+                                    isRagged(blocks.getBase()));
     return program.math().ceilDiv(program.getRow(tokens, tile.batchRow).size,
                                   blocks.getBlock());
   }
