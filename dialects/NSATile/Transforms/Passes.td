@@ -76,4 +76,28 @@ def NSATileExpandOrder : Pass<"nsatile-expand-order"> {
   ];
 }
 
+def NSATileFuseKeyLoops : Pass<"nsatile-fuse-key-loops"> {
+  let summary = "Make one loop of those over full and partial tiles";
+  let description = [{
+    Loops of which each goes on where the one before ends become one, when the body of
+    one (full tiles) is that of the others (partial tiles) without code that
+    changes an operand here and there, as a mask changes scores. That code
+    becomes a branch. Nothing happens where the bodies differ in another way, or
+    the bounds aren't provably in order.
+
+    Before and after:
+
+    ```mlir
+    %a = scf.for %j = %lo to %mid step %c1 iter_args(%x = %x0) { … %s … }
+    %b = scf.for %j = %mid to %hi step %c1 iter_args(%x = %a) { … select %seen, %s, %hidden … }
+
+    %b = scf.for %j = %lo to %hi step %c1 iter_args(%x = %x0) {
+      %partial = arith.cmpi sge, %j, %mid : index
+      … scf.if %partial { select %seen, %s, %hidden } else { %s } …
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

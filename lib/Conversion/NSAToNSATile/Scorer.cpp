@@ -282,7 +282,9 @@ Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
     Value first = m.floorDiv(bounds.low, keys);
     Value last = m.max(m.ceilDiv(bounds.high, keys), first);
     if (bounds.exact) {
-      Value fullFirst = m.min(m.ceilDiv(bounds.fullLow, keys), last);
+      // Bounds in an order that passes can prove.
+      Value fullFirst =
+          m.max(m.min(m.ceilDiv(bounds.fullLow, keys), last), first);
       Value fullLast =
           m.max(m.min(m.floorDiv(bounds.fullHigh, keys), last), fullFirst);
       // Without a lower bound the first tile is whole for every row.
