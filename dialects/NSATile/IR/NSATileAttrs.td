@@ -62,4 +62,85 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let genVerifyDecl = 1;
 }
 
+//===-- Kernels of a GPU --------------------------------------------------===//
+
+def NSATile_HostParameter : I32EnumAttr<"HostParameter", "what the host brings", [
+  I32EnumAttrCase<"Counter", 0, "counter">,
+  I32EnumAttrCase<"Failures", 1, "failures">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_HostParameterAttr
+    : EnumAttr<NSATileDialect, NSATile_HostParameter, "parameter"> {
+  let summary = "a parameter of a kernel that the runtime brings by itself";
+  let description = [{
+    - `counter`: the address of an `i32` in global memory that is 0 when the kernel
+      starts; the kernel leaves it at 0. No other kernel uses it at the same time.
+    - `failures`: the address of a failure record (include/nsacc-rt/failures.h),
+      which keeps the least failure of the launch's `nsatile.require`.
+
+    ```mlir
+    #nsatile.parameter<counter>
+    ```
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def NSATile_TensorMapAttr : AttrDef<NSATileDialect, "TensorMap"> {
+  let mnemonic = "tensor_map";
+  let summary = "a parameter of a kernel: how bulk copies see a buffer";
+  let description = [{
+    The runtime encodes a CUtensorMap of argument `argument` with its address, sizes and
+    strides at the launch. The kernel takes it by value: 128 bytes, aligned to 64.
+
+    - `dims`: buffer dimensions from the innermost outwards; the innermost one's
+      elements lie side by side. A dimension that isn't named has size 1 for the
+      map: its first index.
+    - `box`: sizes of the box, for each of `dims`.
+    - `swizzle`: 0, 32, 64 or 128 bytes; the box's innermost row isn't longer.
+
+    Elements beyond the buffer are read as zeros and not written.
+
+    ```mlir
+    #nsatile.tensor_map<argument = 3, dims = [3, 1, 2, 0], box = [64, 128, 1, 1], swizzle = 128>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$argument, "::mlir::DenseI64ArrayAttr":$dims,
+    "::mlir::DenseI64ArrayAttr":$box,
+    DefaultValuedParameter<"int64_t", "0">:$swizzle);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def NSATile_KernelAttr : AttrDef<NSATileDialect, "Kernel"> {
+  let mnemonic = "kernel";
+  let summary = "how a GPU launches a program";
+  let description = [{
+    Discardable attribute `nsatile.kernel` of programs that were lowered for a GPU.
+
+    The kernel has the program's name. Its parameters are the program's arguments
+    in their order, an `index` as i64, a number as itself, and a buffer as its
+    address (of element 0, so that there is no offset), its sizes and its strides in
+    elements, each i64. Behind them stand `extra`'s parameters.
+
+    - `threads`: threads of a block.
+    - `shared`: bytes of dynamic shared memory.
+    - `cluster`: blocks of a cluster, along x.
+    - `extra`: `#nsatile.tensor_map` and `#nsatile.parameter`, in the kernel's order.
+
+    ```mlir
+    #nsatile.kernel<threads = 384, shared = 98304, extra = [#nsatile.parameter<counter>]>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$threads,
+    DefaultValuedParameter<"int64_t", "0">:$shared,
+    DefaultValuedParameter<"int64_t", "1">:$cluster,
+    OptionalParameter<"::mlir::ArrayAttr">:$extra);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // NSATILE_IR_NSATILEATTRS_TD

@@ -15,6 +15,7 @@ def NSATileDialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
@@ -26,6 +27,11 @@ def NSATileDialect : Dialect {
     /// Attribute of nsa ops and of programs that holds their schedule.
     static constexpr ::llvm::StringLiteral getScheduleAttrName() {
       return "nsatile.schedule";
+    }
+
+    /// Attribute of programs that were lowered for a GPU: a KernelAttr.
+    static constexpr ::llvm::StringLiteral getKernelAttrName() {
+      return "nsatile.kernel";
     }
   }];
 }
