@@ -52,21 +52,28 @@ public:
     return arith::AndIOp::create(builder, loc, lhs, rhs);
   }
 
-  /// A view of the whole tile with neighbouring columns.
+  /// A view of the whole tile with neighbouring columns. Not a memref.subview:
+  /// which of several dimensions of size 1 it drops would be a guess.
   Value view() {
-    Value unit = castToUnitStride();
-    SmallVector<OpFoldResult> positions(offsets.begin(), offsets.end());
-    SmallVector<OpFoldResult> sizes(offsets.size(), builder.getIndexAttr(1));
-    SmallVector<OpFoldResult> strides(sizes);
+    auto metadata =
+        memref::ExtractStridedMetadataOp::create(builder, loc, buffer);
+    Value start = metadata.getOffset();
+    for (auto [offset, stride] : llvm::zip(offsets, metadata.getStrides()))
+      start = arith::AddIOp::create(
+          builder, loc, start,
+          arith::MulIOp::create(builder, loc, offset, stride));
+    SmallVector<OpFoldResult> sizes, strides;
     for (auto [index, dim] : llvm::enumerate(dims)) {
-      sizes[dim] = builder.getIndexAttr(shape[index]);
-      strides[dim] = builder.getIndexAttr(steps[index]);
+      sizes.push_back(builder.getIndexAttr(shape[index]));
+      Value stride = metadata.getStrides()[dim];
+      strides.push_back(arith::MulIOp::create(builder, loc, stride,
+                                              emitter.constant(steps[index]))
+                            .getResult());
     }
-    MemRefType type = memref::SubViewOp::inferRankReducedResultType(
-        shape, cast<MemRefType>(unit.getType()), positions, sizes, strides);
-    Value view = memref::SubViewOp::create(builder, loc, type, unit, positions,
-                                           sizes, strides);
-    return memref::CastOp::create(builder, loc, getViewType(), view);
+    strides.back() = builder.getIndexAttr(1);
+    return memref::ReinterpretCastOp::create(
+        builder, loc, getViewType(), metadata.getBaseBuffer(),
+        OpFoldResult(start), sizes, strides);
   }
 
   MemRefType getViewType() {
