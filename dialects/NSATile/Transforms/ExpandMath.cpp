@@ -36,6 +36,9 @@ public:
   template <typename OpTy> Value make(Value lhs, Value rhs) {
     return OpTy::create(builder, loc, lhs, rhs);
   }
+  template <typename OpTy> Value make(Value operand) {
+    return OpTy::create(builder, loc, operand);
+  }
   Value toBits(Value value) {
     return arith::BitcastOp::create(builder, loc, bitsType(), value);
   }
@@ -122,6 +125,49 @@ Value expandExp2(FloatMath &m, Value x) {
                /*greatest=*/0x1.fffffep6f);
 }
 
+/// `small` below 1, `large` above, with the sign of x.
+Value choose(FloatMath &m, Value x, Value magnitude, Value small, Value large) {
+  Value value = m.selectIf(arith::CmpFPredicate::OLT, magnitude, m.real(1.0f),
+                           small, large);
+  return m.make<math::CopySignOp>(value, x);
+}
+
+/// x + x · p(x²) for |x| < 1, beyond it 1 - exp(q(|x|)).
+Value expandErf(FloatMath &m, Value x) {
+  static constexpr float p[] = {
+      0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2cf8p-4f, -0x1.b7f90ep-6f,
+      0x1.5405b2p-8f, -0x1.a3f7p-11f,  0x1.496a32p-14f};
+  // The logarithm of 1 - erf, the more exact the greater that is.
+  static constexpr float q[] = {
+      0x1.8b3f3ep-13f, -0x1.212c2cp0f,  -0x1.4434fp-1f,  -0x1.bc18dp-4f,
+      0x1.9d0bd6p-6f,  -0x1.1398fcp-8f, 0x1.ceeaf4p-12f, -0x1.6c0698p-16f};
+  Value magnitude = m.make<math::AbsFOp>(x);
+  Value square = m.make<arith::MulFOp>(x, x);
+  Value small = m.fma(m.polynomial(square, p), magnitude, magnitude);
+  // From 4 on it is 1.
+  Value bounded = m.selectIf(arith::CmpFPredicate::OGT, magnitude, m.real(4.0f),
+                             m.real(4.0f), magnitude);
+  Value rest = expandExp(m, m.polynomial(bounded, q));
+  Value large = m.make<arith::SubFOp>(m.real(1.0f), rest);
+  return choose(m, x, magnitude, small, large);
+}
+
+/// x + x³ · p(x²) for |x| < 1, beyond it 1 - 2 / (exp(2 |x|) + 1).
+Value expandTanh(FloatMath &m, Value x) {
+  static constexpr float p[] = {
+      -0x1.55553cp-2f, 0x1.110be2p-3f, -0x1.b96222p-5f, 0x1.600992p-6f,
+      -0x1.0460c6p-7f, 0x1.2da4fap-9f, -0x1.77dd38p-12f};
+  Value magnitude = m.make<math::AbsFOp>(x);
+  Value square = m.make<arith::MulFOp>(x, x);
+  Value small = m.make<arith::MulFOp>(m.polynomial(square, p), square);
+  small = m.fma(small, magnitude, magnitude);
+  Value exp = expandExp(m, m.make<arith::AddFOp>(magnitude, magnitude));
+  Value rest = m.make<arith::DivFOp>(m.real(2.0f),
+                                     m.make<arith::AddFOp>(exp, m.real(1.0f)));
+  Value large = m.make<arith::SubFOp>(m.real(1.0f), rest);
+  return choose(m, x, magnitude, small, large);
+}
+
 template <typename OpTy, Value (*expand)(FloatMath &, Value)>
 struct Expand : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
@@ -140,11 +186,11 @@ struct ExpandMath : nsacc::nsatile::impl::NSATileExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns
-        .add<Expand<math::ExpOp, expandExp>, Expand<math::Exp2Op, expandExp2>>(
+        .add<Expand<math::ExpOp, expandExp>, Expand<math::Exp2Op, expandExp2>,
+             Expand<math::ErfOp, expandErf>, Expand<math::TanhOp, expandTanh>>(
             &getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained(
-          {"math.tanh", "math.log", "math.log2", "math.erf"}, name);
+      return name == "math.log" || name == "math.log2";
     });
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -9,8 +9,8 @@ def NSATileExpandMath : Pass<"nsatile-expand-math"> {
     `math.exp`, `math.exp2`, `math.tanh`, `math.log`, `math.log2` and `math.erf` of f32, scalars and
     vectors alike, become arithmetic that vectorizes. Other functions stay as they are.
 
-    `exp` and `exp2` are within 1.5 units in the last place of the exact result;
-    results below 2^-126 are 0, above the greatest number infinity; NaN stays NaN.
+    `exp`, `exp2`, `tanh` and `erf` are within 1.5 units in the last place of the exact result;
+    exponentials below 2^-126 are 0, above the greatest number infinity; NaN stays NaN.
 
     Before and after:
 

@@ -134,10 +134,9 @@ TEST(ScalarTest, FunctionsOfReals) {
   check({"log(@x)", "log2(@x)", "log(abs(@x))"}, 4);
   check({"sqrt(@x)", "abs(@x)", "floor(@x)", "-@x"}, 0.5);
   check({"sigmoid(@x)", "silu(@x)"}, 4);
-  check({"tanh(@x)"}, 8);
-  check({"erf(@x)"}, 16);
+  check({"tanh(@x)", "erf(@x)"}, 1.5);
   // Near its zeros the sum of 1 and erf has few digits left.
-  check({"gelu(@x)"}, 16, 0x1p-22);
+  check({"gelu(@x)"}, 3, 0x1p-22);
   check({"sin(@x)", "cos(@x)"}, 4);
   check({"relu(@x)", "min(@x, @y)", "max(@x, @y)", "max(@x, @y, 0.5)"}, 0);
   check({"softcap(@x, 5.0)"}, 10);

@@ -92,11 +92,14 @@ TEST_F(MathTest, ExpAtTheEndsOfItsRange) {
 }
 
 TEST_F(MathTest, OtherFunctions) {
-  EXPECT_LE(getUlps("log", std::log, 1e-30, 10.0), 4);
-  EXPECT_LE(getUlps("log2", std::log2, 1e-30, 1e30), 4);
-  EXPECT_LE(getUlps("tanh", std::tanh, -10.0, 10.0), 8);
-  EXPECT_LE(getUlps("tanh", std::tanh, -0.01, 0.01), 8);
-  EXPECT_LE(getUlps("erf", std::erf, -4.0, 4.0), 16);
+  EXPECT_LE(getUlps("log", std::log, 1e-30, 10.0), 1.5);
+  EXPECT_LE(getUlps("log2", std::log2, 1e-30, 1e30), 1.5);
+  EXPECT_LE(getUlps("tanh", std::tanh, -10.0, 10.0), 1.5);
+  EXPECT_LE(getUlps("tanh", std::tanh, -1.1, 1.1), 1.5);
+  EXPECT_LE(getUlps("tanh", std::tanh, -0.01, 0.01), 1.5);
+  EXPECT_LE(getUlps("erf", std::erf, -5.0, 5.0), 1.5);
+  EXPECT_LE(getUlps("erf", std::erf, -1.1, 1.1), 1.5);
+  EXPECT_LE(getUlps("erf", std::erf, -0.01, 0.01), 1.5);
   EXPECT_LE(getUlps("sin", std::sin, -3.0, 1000.0), 4);
   EXPECT_LE(getUlps("cos", std::cos, -3.0, 1000.0), 4);
   EXPECT_LE(getUlps("sqrt", std::sqrt, 0.0, 1000.0), 0.5);
