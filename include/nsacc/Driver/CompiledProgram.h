@@ -41,7 +41,7 @@ struct RunOptions {
   bool keepF64 = false;
   /// Asked now and then by the calling thread; a run that is interrupted fails.
   /// May be empty. The oracle doesn't ask.
-  std::function<bool()> isInterrupted;
+  std::function<bool()> isInterrupted = {};
 };
 
 /// What one run took.

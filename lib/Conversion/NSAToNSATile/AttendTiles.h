@@ -85,7 +85,7 @@ public:
     int64_t width, blockSize;
     llvm::function_ref<mlir::Value(mlir::Value entry)> getBlock;
     /// Which rows selected the block, tensor<R x i1>; null: all.
-    llvm::function_ref<mlir::Value(mlir::Value block)> getRows;
+    llvm::function_ref<mlir::Value(mlir::Value block)> getRows = {};
   };
   State foldBlocks(const QueryRows &rows, const BlockList &list,
                    mlir::ValueRange initial, Step step);

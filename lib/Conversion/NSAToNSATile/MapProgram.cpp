@@ -186,7 +186,7 @@ LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
   auto type = cast<NamedTensorType>(tensor.getType());
   IndexMath m = plan.math();
   SmallVector<Value> sizes;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+  for (size_t dim = 0; dim < type.getRank(); ++dim)
     sizes.push_back(plan.getBufferSize(buffer, dim));
   ProgramBuilder program(plan, "map", nsatile::ScheduleAttr());
   Mapping mapping(program, type);

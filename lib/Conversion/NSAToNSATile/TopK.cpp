@@ -156,7 +156,6 @@ Value Selecting::getLastBlock() {
 
 /// The count of each unit's speaker.
 Tile Selecting::loadCount(TileMath &entries) {
-  IndexMath m = program.math();
   Value buffer = program.getBuffer(op.getCount());
   SmallVector<Value> indices;
   if (tile.dims.batch)

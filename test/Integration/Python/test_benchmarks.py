@@ -34,7 +34,8 @@ def test_records(tmp_path: Path) -> None:
                "--output", path)
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [record["peer"] for record in records] == ["torch eager", "torch sdpa"]
+    # Peers are measured in random order.
+    assert sorted(record["peer"] for record in records) == ["torch eager", "torch sdpa"]
     for record in records:
         assert set(record) == KEYS
         assert record["ratio"] == pytest.approx(record["peer_ms"] / record["ms"], rel=1e-2)

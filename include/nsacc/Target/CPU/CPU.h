@@ -38,7 +38,7 @@ struct RunOptions {
   unsigned threads = 0;
   /// Asked now and then by the calling thread; a run that is interrupted fails
   /// and leaves results half written. May be empty.
-  std::function<bool()> isInterrupted;
+  std::function<bool()> isInterrupted = {};
 };
 
 /// An input or a result of a compiled plan.
