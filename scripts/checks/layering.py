@@ -10,20 +10,21 @@ from checks.tree import Problem, files, line_of, name, read
 _BASE = {"Support", "Runtime"}
 _MIDDLE = _BASE | {"dialects"}
 _BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter", "Conversion", "Target"}
-_FRONT = _BACK | {"Pipelines", "Driver"}
+_FRONT = _BACK | {"Pipelines", "Driver", "RT"}
 
 # Folder -> what it may use besides itself.
 ALLOWED: dict[str, set[str]] = {
     "Support": set(),
     "Runtime": set(),
+    "RT": set(),
     "dialects": _BASE,
     "Signature": _MIDDLE,
     "Frontend": _MIDDLE | {"Signature"},
     "Interpreter": _MIDDLE | {"Signature"},
     "Conversion": _MIDDLE,
-    "Target": _MIDDLE | {"Conversion"},
+    "Target": _MIDDLE | {"Conversion", "RT"},
     "Pipelines": _BACK,
-    "Driver": _BACK | {"Pipelines"},
+    "Driver": _BACK | {"Pipelines", "RT"},
     "CAPI": _FRONT,
     "tools": _FRONT | {"CAPI"},
     "python": {"CAPI"},
@@ -84,6 +85,8 @@ def _layer_of_file(relative: str) -> str | None:
         return parts[0]
     if parts[:2] == ["include", "nsacc-c"]:
         return "CAPI"
+    if parts[:2] == ["include", "nsacc-rt"]:
+        return "RT"
     if parts[0] == "lib" and len(parts) > 2:
         return parts[1]
     if parts[:2] == ["include", "nsacc"] and len(parts) > 3:
@@ -95,6 +98,8 @@ def _layer_of_include(root: Path, included: str) -> str | None:
     parts = included.split("/")
     if parts[0] == "nsacc-c":
         return "CAPI"
+    if parts[0] == "nsacc-rt":
+        return "RT"
     if parts[0] == "nsacc" and len(parts) > 2:
         return parts[1]
     if len(parts) > 1 and (root / "dialects" / parts[0]).is_dir():
@@ -125,6 +130,8 @@ def _dialect_order(relative: str, included: str) -> str | None:
 
 
 def _without_mlir(layer: str | None, used: str) -> str | None:
-    if layer == "Runtime" and (used.startswith("mlir/") or used.startswith("MLIR")):
+    if layer == "Runtime" and used.lower().startswith("mlir"):
         return f"Runtime must not use {used}: it is linked by programs that have no compiler"
+    if layer == "RT" and used.lower().startswith(("mlir", "llvm")):
+        return f"RT must not use {used}: machines that run packages have no LLVM"
     return None

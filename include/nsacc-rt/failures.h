@@ -1,0 +1,36 @@
+/*===- nsacc-rt/failures.h - Where kernels say what failed --------*- C -*-===*\
+|*                                                                            *|
+|* A failure record is NSACC_RT_FAILURE_WORDS 64-bit words in host memory     *|
+|* that the device can write. Every launch of a plan has one of its own.      *|
+|*                                                                            *|
+|*   word 0   lock, in its low 32 bits: 0 free, 1 taken                       *|
+|*   word 1   0: nothing failed; else 1 + the number of values                *|
+|*   word 2   the number of the requirement, counted over the module          *|
+|*   word 4…  the values, signed                                              *|
+|*                                                                            *|
+|* A record keeps the least failure: values compare lexicographically, where  *|
+|* a list comes before all that it begins; then requirements compare. A       *|
+|* thread that has a failure to tell does this:                               *|
+|*                                                                            *|
+|*   while (atom.acquire.gpu.cas.b32 [record], 0, 1) is 1: wait               *|
+|*   if word 1 is 0, or the new failure is less than the one that stands:     *|
+|*     store values and requirement, then word 1      (volatile)              *|
+|*   fence.acq_rel.sys                                                        *|
+|*   st.release.gpu.b32 [record], 0                                           *|
+|*                                                                            *|
+|* The lock is the device's; the host looks when the device is done.          *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef NSACC_RT_FAILURES_H
+#define NSACC_RT_FAILURES_H
+
+#define NSACC_RT_FAILURE_WORDS 32
+#define NSACC_RT_FAILURE_LOCK 0
+#define NSACC_RT_FAILURE_COUNT 1
+#define NSACC_RT_FAILURE_REQUIREMENT 2
+#define NSACC_RT_FAILURE_VALUES 4
+/* As many as nsatile.require has at most. */
+#define NSACC_RT_FAILURE_MAX_VALUES 24
+
+#endif /* NSACC_RT_FAILURES_H */

@@ -1,0 +1,177 @@
+/*===- nsacc-rt/nsacc_rt.h - Runs compiled programs on GPUs -------*- C -*-===*\
+|*                                                                            *|
+|* libnsacc_rt loads packages that nsacc compiled and launches their kernels  *|
+|* through the CUDA driver, which it opens when it is first needed. There is  *|
+|* no compiler in it.                                                         *|
+|*                                                                            *|
+|* Functions that can fail return a status; nsacc_rt_message says more. Any   *|
+|* thread may call any function at any time, but may not use a module that    *|
+|* another one unloads.                                                       *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef NSACC_RT_NSACC_RT_H
+#define NSACC_RT_NSACC_RT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define NSACC_RT_API __attribute__((visibility("default")))
+#else
+#define NSACC_RT_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum nsacc_rt_status {
+  NSACC_RT_OK = 0,
+  /** An argument isn't what the function or the package expects. */
+  NSACC_RT_INVALID = 1,
+  /** No CUDA driver, no device, or one that is too old. */
+  NSACC_RT_UNAVAILABLE = 2,
+  /** The driver reported an error. */
+  NSACC_RT_DRIVER = 3,
+  /** The package is damaged, of another version, or not for the device. */
+  NSACC_RT_PACKAGE = 4,
+  /** Memory ran out. */
+  NSACC_RT_MEMORY = 5,
+  /** The program ended a run with an error, as where a table is read out of
+   *  range. */
+  NSACC_RT_FAILED = 6
+} nsacc_rt_status;
+
+/** Why the last call of this thread failed; empty if it didn't. Valid until the
+ *  thread's next call. */
+NSACC_RT_API const char *nsacc_rt_message(void);
+
+/** "0.1.0" */
+NSACC_RT_API const char *nsacc_rt_version(void);
+
+/*===-- Devices -----------------------------------------------------------===*/
+
+/** Fails with NSACC_RT_UNAVAILABLE where there is no driver. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_device_count(int *count);
+
+typedef struct nsacc_rt_device_info {
+  char name[128];
+  /** Compute capability, 9 and 0. */
+  int major, minor;
+  int multiprocessors;
+  /** Bytes of shared memory that one block can have. */
+  int64_t shared_bytes;
+  /** What the driver supports: 13000 for CUDA 13.0. */
+  int driver_version;
+} nsacc_rt_device_info;
+
+NSACC_RT_API nsacc_rt_status nsacc_rt_device(int device,
+                                             nsacc_rt_device_info *info);
+
+/*===-- Modules -----------------------------------------------------------===*/
+
+/** A package, loaded for one device. */
+typedef struct nsacc_rt_module nsacc_rt_module;
+
+/** Loads a package, whose bytes aren't needed any more then. The module lives
+ *  in the calling thread's current context if that is of `device`, else in the
+ *  device's primary one. Device -1 is that of the current context, or 0. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
+                                           int device,
+                                           nsacc_rt_module **module);
+/** Waits for the module's kernels. Graphs that hold them can't run any more. */
+NSACC_RT_API void nsacc_rt_unload(nsacc_rt_module *module);
+
+typedef enum nsacc_rt_dtype {
+  NSACC_RT_BOOL = 0, /**< one byte */
+  NSACC_RT_I32 = 1,
+  NSACC_RT_I64 = 2,
+  NSACC_RT_F16 = 3,
+  NSACC_RT_BF16 = 4,
+  NSACC_RT_F32 = 5,
+  NSACC_RT_F64 = 6
+} nsacc_rt_dtype;
+
+/** An input or a result. Strings live as long as the module. */
+typedef struct nsacc_rt_parameter {
+  const char *name;
+  nsacc_rt_dtype dtype;
+  int rank;
+  int is_result;
+} nsacc_rt_parameter;
+
+NSACC_RT_API const char *nsacc_rt_kernel(const nsacc_rt_module *module);
+/** "sm_90a": which of the package's targets was chosen. */
+NSACC_RT_API const char *nsacc_rt_target(const nsacc_rt_module *module);
+NSACC_RT_API int nsacc_rt_module_device(const nsacc_rt_module *module);
+NSACC_RT_API size_t nsacc_rt_parameter_count(const nsacc_rt_module *module);
+NSACC_RT_API nsacc_rt_status nsacc_rt_get_parameter(
+    const nsacc_rt_module *module, size_t index, nsacc_rt_parameter *parameter);
+/** The size that a package fixes for a dimension; -1 where any will do. */
+NSACC_RT_API int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module,
+                                             size_t index, int dim);
+
+/*===-- Launching ---------------------------------------------------------===*/
+
+/** A tensor in the device's memory. */
+typedef struct nsacc_rt_tensor {
+  void *data;
+  int32_t dtype; /**< an nsacc_rt_dtype */
+  int32_t rank;
+  const int64_t *shape;
+  /** In elements; null: row-major. */
+  const int64_t *strides;
+} nsacc_rt_tensor;
+
+/** A CUstream; null is the legacy default stream. */
+typedef void *nsacc_rt_stream;
+
+/** Enqueues the kernels of a run: tensors are inputs, then results. Nothing is
+ *  waited for. Memory is allocated where a stream needs more workspace than
+ *  before. While the stream is captured the launch becomes part of the graph,
+ *  with a workspace of its own that lives as long as the module.
+ *
+ *  Fails with NSACC_RT_FAILED where an earlier run on the stream is known to
+ *  have failed; that is told once. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
+                                             const nsacc_rt_tensor *tensors,
+                                             size_t count,
+                                             nsacc_rt_stream stream);
+
+/** Allocates what a launch with tensors of these shapes needs on the stream, so
+ *  that it allocates nothing. Data may be null. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
+                                              const nsacc_rt_tensor *tensors,
+                                              size_t count,
+                                              nsacc_rt_stream stream);
+
+/** Bytes of workspace that the last launch on any stream took. */
+NSACC_RT_API int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module);
+/** Kernels that one run launches at most. */
+NSACC_RT_API size_t nsacc_rt_launch_count(const nsacc_rt_module *module);
+
+/** Says whether a run failed, of this stream or of a graph, that the caller has
+ *  waited for: NSACC_RT_FAILED with the program's message, once. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_check(nsacc_rt_module *module,
+                                            nsacc_rt_stream stream);
+
+/*===-- Memory, for callers that have no other access to the device -------===*/
+
+NSACC_RT_API nsacc_rt_status nsacc_rt_allocate(int device, size_t bytes,
+                                               void **data);
+NSACC_RT_API void nsacc_rt_free(int device, void *data);
+/** Both wait until the bytes are there. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_to_device(int device, void *to,
+                                                const void *from, size_t bytes);
+NSACC_RT_API nsacc_rt_status nsacc_rt_to_host(int device, void *to,
+                                              const void *from, size_t bytes);
+/** Waits for everything on the stream. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_synchronize(int device,
+                                                  nsacc_rt_stream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NSACC_RT_NSACC_RT_H */

@@ -1,0 +1,165 @@
+//===- Buffers.cpp - Tensors of a launch ----------------------------------===//
+
+#include "Buffers.h"
+#include <algorithm>
+#include <map>
+
+using namespace nsacc::rt;
+
+/// Kernels compute positions within a dimension in 32 bits.
+static constexpr int64_t kMaxSize = INT64_C(1) << 31;
+
+bool Buffer::isEmpty() const {
+  return std::find(sizes.begin(), sizes.begin() + rank, 0) !=
+         sizes.begin() + rank;
+}
+
+bool Buffer::setStrides(int64_t &bytes) {
+  bytes = getBytes(dtype);
+  int64_t stride = 1;
+  for (uint32_t dim = rank; dim-- > 0;) {
+    strides[dim] = stride;
+    // Strides of an empty buffer count all other elements.
+    int64_t size = std::max<int64_t>(sizes[dim], 1);
+    if (__builtin_mul_overflow(stride, size, &stride) ||
+        __builtin_mul_overflow(bytes, size, &bytes))
+      return false;
+  }
+  if (isEmpty())
+    bytes = 0;
+  return true;
+}
+
+std::string nsacc::rt::describe(const Parameter &parameter) {
+  return (parameter.isResult ? "result '" : "input '") + parameter.name + "'";
+}
+
+[[noreturn]] static void fail(const Parameter &parameter,
+                              const std::string &message) {
+  throw Failure(NSACC_RT_INVALID, describe(parameter) + ": " + message);
+}
+
+static std::string describe(const int64_t *sizes, size_t rank) {
+  std::string text = "[";
+  for (size_t dim = 0; dim < rank; ++dim)
+    text += (dim ? ", " : "") + std::to_string(sizes[dim]);
+  return text + "]";
+}
+
+static void bindShape(const Parameter &parameter, const nsacc_rt_tensor &tensor,
+                      Buffer &buffer) {
+  size_t rank = parameter.sizes.size();
+  for (size_t dim = 0; dim < rank; ++dim) {
+    int64_t size = tensor.shape[dim];
+    if (size < 0 || size >= kMaxSize)
+      fail(parameter, "size " + std::to_string(dim) + " is " +
+                          std::to_string(size) +
+                          "; sizes have to be from 0 to 2^31 - 1");
+    const Size &expected = parameter.sizes[dim];
+    if (expected.fixed && *expected.fixed != size)
+      fail(parameter, "size " + std::to_string(dim) + " of " +
+                          describe(tensor.shape, rank) + " is " +
+                          std::to_string(size) +
+                          "; this package was compiled "
+                          "for " +
+                          std::to_string(*expected.fixed));
+    buffer.sizes[dim] = size;
+  }
+}
+
+static void bindStrides(const Parameter &parameter,
+                        const nsacc_rt_tensor &tensor, Buffer &buffer) {
+  int64_t bytes;
+  if (!buffer.setStrides(bytes))
+    fail(parameter, "shape " + describe(tensor.shape, buffer.rank) +
+                        " has more elements than memory can hold");
+  if (!tensor.strides)
+    return;
+  for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
+    std::optional<int64_t> expected = parameter.strides[dim];
+    // The stride of a dimension of one element is never used.
+    if (buffer.sizes[dim] <= 1)
+      continue;
+    buffer.strides[dim] = tensor.strides[dim];
+    if (expected && *expected != tensor.strides[dim])
+      fail(parameter, "dimension " + std::to_string(dim) + " has stride " +
+                          std::to_string(tensor.strides[dim]) +
+                          "; this package was compiled for stride " +
+                          std::to_string(*expected) +
+                          ": pass a contiguous tensor");
+  }
+}
+
+static void bindTensor(const Parameter &parameter,
+                       const nsacc_rt_tensor &tensor, Buffer &buffer) {
+  if (tensor.dtype != static_cast<int32_t>(parameter.dtype)) {
+    bool isKnown =
+        tensor.dtype >= NSACC_RT_BOOL && tensor.dtype <= NSACC_RT_F64;
+    fail(parameter, std::string("expected elements of ") +
+                        getName(parameter.dtype) + ", found " +
+                        (isKnown ? getName(static_cast<DType>(tensor.dtype))
+                                 : "type " + std::to_string(tensor.dtype)));
+  }
+  size_t rank = parameter.sizes.size();
+  if (tensor.rank < 0 || static_cast<size_t>(tensor.rank) != rank)
+    fail(parameter, "expected " + std::to_string(rank) + " dimensions, found " +
+                        std::to_string(tensor.rank));
+  if (rank > 0 && !tensor.shape)
+    fail(parameter, "expected a shape, found a null pointer");
+  buffer.address = reinterpret_cast<uint64_t>(tensor.data);
+  buffer.rank = static_cast<uint32_t>(rank);
+  buffer.dtype = parameter.dtype;
+  bindShape(parameter, tensor, buffer);
+  bindStrides(parameter, tensor, buffer);
+  if (buffer.address % static_cast<uint64_t>(getBytes(buffer.dtype)) != 0)
+    fail(parameter, "its address isn't a multiple of an element's " +
+                        std::to_string(getBytes(buffer.dtype)) + " bytes");
+}
+
+std::vector<SameSize>
+nsacc::rt::findSameSizes(const std::vector<Parameter> &parameters) {
+  std::map<std::string, std::pair<uint32_t, uint32_t>> first;
+  std::vector<SameSize> sameSizes;
+  for (uint32_t i = 0; i < parameters.size(); ++i)
+    for (uint32_t dim = 0; dim < parameters[i].sizes.size(); ++dim) {
+      const std::string &name = parameters[i].sizes[dim].name;
+      if (name.empty())
+        continue;
+      auto [entry, isNew] = first.try_emplace(name, i, dim);
+      if (!isNew)
+        sameSizes.push_back(
+            {i, dim, entry->second.first, entry->second.second});
+    }
+  return sameSizes;
+}
+
+static void checkSameSizes(const std::vector<Parameter> &parameters,
+                           const std::vector<SameSize> &sameSizes,
+                           const std::vector<Buffer> &buffers) {
+  for (const SameSize &same : sameSizes) {
+    int64_t found = buffers[same.parameter].sizes[same.dim];
+    int64_t expected = buffers[same.firstParameter].sizes[same.firstDim];
+    if (found == expected)
+      continue;
+    const Parameter &parameter = parameters[same.parameter];
+    fail(parameter,
+         "size " + std::to_string(same.dim) + " is " + std::to_string(found) +
+             "; " + describe(parameters[same.firstParameter]) + " has " +
+             parameter.sizes[same.dim].name + " = " + std::to_string(expected));
+  }
+}
+
+void nsacc::rt::bindTensors(const std::vector<Parameter> &parameters,
+                            const std::vector<SameSize> &sameSizes,
+                            const nsacc_rt_tensor *tensors, size_t count,
+                            std::vector<Buffer> &buffers) {
+  if (count != parameters.size())
+    throw Failure(NSACC_RT_INVALID,
+                  "expected " + std::to_string(parameters.size()) +
+                      " tensors, inputs and then results, found " +
+                      std::to_string(count));
+  buffers.resize(count);
+  for (size_t i = 0; i < count; ++i)
+    bindTensor(parameters[i], tensors[i], buffers[i]);
+  checkSameSizes(parameters, sameSizes, buffers);
+}

@@ -1,0 +1,44 @@
+//===- Buffers.h - Tensors of a launch --------------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RT_BUFFERS_H
+#define NSACC_LIB_RT_BUFFERS_H
+
+#include "Failure.h"
+#include "nsacc/RT/Package.h"
+#include <array>
+
+namespace nsacc::rt {
+
+/// A strided buffer at run time.
+struct Buffer {
+  uint64_t address = 0;
+  uint32_t rank = 0;
+  DType dtype = DType::F32;
+  std::array<int64_t, kMaxRank> sizes, strides;
+
+  bool isEmpty() const;
+  /// Row-major strides for the sizes. False where the buffer is too large.
+  bool setStrides(int64_t &bytes);
+};
+
+/// Two dimensions of parameters that have the same name.
+struct SameSize {
+  uint32_t parameter, dim, firstParameter, firstDim;
+};
+
+/// Each dimension whose name stood before, with where it stood first.
+std::vector<SameSize> findSameSizes(const std::vector<Parameter> &parameters);
+
+/// The tensors of a call as buffers. Throws where they aren't what the
+/// parameters say; what doesn't fit is told with the parameter's name.
+void bindTensors(const std::vector<Parameter> &parameters,
+                 const std::vector<SameSize> &sameSizes,
+                 const nsacc_rt_tensor *tensors, size_t count,
+                 std::vector<Buffer> &buffers);
+
+/// "input 'q'", "result 'o'"
+std::string describe(const Parameter &parameter);
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_BUFFERS_H

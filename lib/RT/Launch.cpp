@@ -1,0 +1,220 @@
+//===- Launch.cpp - Runs a package's plan on a stream ---------------------===//
+
+#include "Module.h"
+#include "Plan.h"
+#include <cstring>
+
+using namespace nsacc::rt;
+
+/// What the driver takes as a grid at most.
+static constexpr int64_t kMaxGrid[] = {INT32_MAX, 65535, 65535};
+
+StreamState &Module::getState(driver::Stream stream) {
+  StreamKey key = getKey(stream);
+  std::lock_guard<std::mutex> lock(statesMutex);
+  std::unique_ptr<StreamState> &state = states[key];
+  if (!state)
+    state =
+        std::make_unique<StreamState>(getCode().launches.size(), key.isCapture);
+  return *state;
+}
+
+int64_t Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
+                        StreamState &state) const {
+  auto &[buffers, numbers, storage, parameters] = state.scratch;
+  bindTensors(package.parameters, sameSizes, tensors, count, buffers);
+  computeNumbers(getCode(), buffers, numbers);
+  return placeWorkspaces(getCode(), numbers, buffers);
+}
+
+void Module::reserve(const nsacc_rt_tensor *tensors, size_t count,
+                     driver::Stream stream) {
+  ContextScope scope(context);
+  StreamState &state = getState(stream);
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.reserve(prepare(tensors, count, state), stream);
+}
+
+void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
+                    driver::Stream stream) {
+  ContextScope scope(context);
+  StreamState &state = getState(stream);
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.hasFailed())
+    reportFailure(state, stream);
+  int64_t bytes = prepare(tensors, count, state);
+  for (const Launch &each : getCode().launches)
+    checkGrid(each, state);
+  state.reserve(bytes, stream);
+  for (size_t i = count; i < state.scratch.buffers.size(); ++i)
+    state.scratch.buffers[i].address += state.getWorkspace();
+  for (size_t index = 0; index < getCode().launches.size(); ++index)
+    enqueue(index, state, stream);
+  workspaceBytes.store(bytes, std::memory_order_relaxed);
+}
+
+void Module::reportFailure(StreamState &state, driver::Stream stream) {
+  // A kernel may still be about to tell of a lesser one.
+  const Driver &driver = Driver::get();
+  driver.check(driver.streamSynchronize(stream), "waiting for a failed run");
+  throw Failure(NSACC_RT_FAILED, state.takeFailure(package.requirements));
+}
+
+void Module::check(driver::Stream stream) {
+  ContextScope scope(context);
+  StreamKey key = getKey(stream);
+  std::lock_guard<std::mutex> lock(statesMutex);
+  for (auto &[each, state] : states) {
+    // A graph runs on any stream.
+    if (!(each == key) && !each.isCapture)
+      continue;
+    std::lock_guard<std::mutex> stateLock(state->mutex);
+    if (state->hasFailed())
+      throw Failure(NSACC_RT_FAILED, state->takeFailure(package.requirements));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// One kernel
+//===----------------------------------------------------------------------===//
+
+static bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers) {
+  for (uint32_t size : launch.grid)
+    if (numbers[size] <= 0)
+      return true;
+  return false;
+}
+
+void Module::checkGrid(const Launch &launch, const StreamState &state) const {
+  const std::vector<int64_t> &numbers = state.scratch.numbers;
+  if (isEmpty(launch, numbers))
+    return;
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (numbers[launch.grid[axis]] > kMaxGrid[axis])
+      throw Failure(NSACC_RT_INVALID,
+                    "kernel '" + launch.kernel + "' would need a grid of " +
+                        std::to_string(numbers[launch.grid[axis]]) +
+                        " blocks along dimension " + std::to_string(axis) +
+                        ", more than the device's " +
+                        std::to_string(kMaxGrid[axis]) +
+                        ": run smaller batches");
+  if (numbers[launch.grid[0]] % launch.cluster != 0)
+    throw Failure(NSACC_RT_INVALID,
+                  "kernel '" + launch.kernel + "' has a grid of " +
+                      std::to_string(numbers[launch.grid[0]]) +
+                      " blocks that clusters of " +
+                      std::to_string(launch.cluster) + " don't divide");
+}
+
+namespace {
+
+/// Lays out a kernel's parameters. The storage is large enough beforehand, so
+/// that addresses hold.
+class Packer {
+public:
+  Packer(const Launch &launch, StreamState::Scratch &scratch)
+      : storage(scratch.storage), parameters(scratch.parameters) {
+    // A buffer takes 1 + 2 * kMaxRank words, less than two maps have.
+    size_t units = launch.arguments.size() * 2 + launch.extra.size();
+    if (storage.size() < units)
+      storage.resize(units);
+    parameters.clear();
+  }
+
+  void add(uint64_t word) {
+    uint64_t *place = reinterpret_cast<uint64_t *>(storage.data()) + used++;
+    *place = word;
+    parameters.push_back(place);
+  }
+
+  void add(const Buffer &buffer) {
+    add(buffer.address);
+    for (uint32_t dim = 0; dim < buffer.rank; ++dim)
+      add(static_cast<uint64_t>(buffer.sizes[dim]));
+    for (uint32_t dim = 0; dim < buffer.rank; ++dim)
+      add(static_cast<uint64_t>(buffer.strides[dim]));
+  }
+
+  void add(const driver::TensorMap &map) {
+    static_assert(2 * sizeof(map) >= (1 + 2 * kMaxRank) * sizeof(uint64_t));
+    size_t unit = storage.size() - ++maps;
+    storage[unit] = map;
+    parameters.push_back(&storage[unit]);
+  }
+
+private:
+  std::vector<driver::TensorMap> &storage; ///< words from the front, maps from
+                                           ///< the back
+  std::vector<void *> &parameters;
+  size_t used = 0, maps = 0;
+};
+
+} // namespace
+
+driver::TensorMap Module::getMap(const Launch &launch, const TensorMap &map,
+                                 const StreamState &state) {
+  uint32_t index = launch.arguments[map.argument].index;
+  std::function<std::string()> getName = [&] {
+    return index < package.parameters.size()
+               ? describe(package.parameters[index])
+               : "workspace " +
+                     std::to_string(index - package.parameters.size());
+  };
+  Buffer buffer = state.scratch.buffers[index];
+  if (buffer.isEmpty()) {
+    // Nothing of it is ever used, but a map needs an element.
+    buffer.address = state.getCounter() + 128;
+    buffer.sizes.fill(1);
+  }
+  MapRequest request = makeRequest(map, buffer, getName);
+  return maps.get(request, getName);
+}
+
+void Module::pack(const Launch &launch, size_t index, StreamState &state) {
+  Packer packer(launch, state.scratch);
+  for (const Argument &argument : launch.arguments) {
+    if (argument.isBuffer)
+      packer.add(state.scratch.buffers[argument.index]);
+    else // The low bytes are the first ones.
+      packer.add(static_cast<uint64_t>(state.scratch.numbers[argument.index]));
+  }
+  for (const ExtraParameter &extra : launch.extra) {
+    switch (extra.kind) {
+    case ExtraParameter::Kind::TensorMap:
+      packer.add(getMap(launch, extra.map, state));
+      break;
+    case ExtraParameter::Kind::Counter:
+      packer.add(state.getCounter());
+      break;
+    case ExtraParameter::Kind::Failures:
+      packer.add(state.getRecord(index));
+      break;
+    }
+  }
+}
+
+void Module::enqueue(size_t index, StreamState &state, driver::Stream stream) {
+  const Launch &launch = getCode().launches[index];
+  const std::vector<int64_t> &numbers = state.scratch.numbers;
+  if (isEmpty(launch, numbers))
+    return;
+  pack(launch, index, state);
+  driver::LaunchAttribute cluster = {};
+  cluster.id = driver::LaunchAttribute::clusterDimension;
+  cluster.cluster[0] = launch.cluster;
+  cluster.cluster[1] = cluster.cluster[2] = 1;
+  driver::LaunchConfig config = {};
+  for (unsigned axis = 0; axis < 3; ++axis)
+    config.grid[axis] = static_cast<unsigned>(numbers[launch.grid[axis]]);
+  config.block[0] = launch.threads;
+  config.block[1] = config.block[2] = 1;
+  config.sharedBytes = launch.sharedBytes;
+  config.stream = stream;
+  config.attributes = &cluster;
+  config.numAttributes = launch.cluster > 1;
+  const Driver &driver = Driver::get();
+  driver::Result result = driver.launchKernel(
+      &config, functions[index], state.scratch.parameters.data(), nullptr);
+  if (result != driver::results::success)
+    driver.fail(result, "launching kernel '" + launch.kernel + "'");
+}

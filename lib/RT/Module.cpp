@@ -1,0 +1,124 @@
+//===- Module.cpp - Loads a package on a device ---------------------------===//
+
+#include "Module.h"
+#include <cstring>
+
+using namespace nsacc::rt;
+namespace results = driver::results;
+
+Module::Module(Package given, int wanted) : package(std::move(given)) {
+  chooseContext(wanted);
+  driver::Device handle = rt::getDevice(device);
+  using namespace driver::deviceAttributes;
+  target = chooseTarget(package, getAttribute(handle, major),
+                        getAttribute(handle, minor));
+  sameSizes = findSameSizes(package.parameters);
+  ContextScope scope(context);
+  RelaxedCapture relaxed;
+  load();
+  try {
+    loadFunctions(getAttribute(handle, sharedBytesOptIn));
+  } catch (...) {
+    Driver::get().moduleUnload(module);
+    throw;
+  }
+}
+
+Module::~Module() {
+  try {
+    ContextScope scope(context);
+    RelaxedCapture relaxed;
+    states.clear(); // frees memory, which waits for kernels
+    Driver::get().moduleUnload(module);
+  } catch (const Failure &) {
+    // The context is gone, and with it all that was in it.
+    for (auto &[key, state] : states)
+      state.release();
+  }
+}
+
+void Module::chooseContext(int wanted) {
+  const Driver &driver = Driver::get();
+  driver::Context current = nullptr;
+  driver.check(driver.ctxGetCurrent(&current), "asking for the context");
+  if (current) {
+    driver::Device ofContext;
+    driver.check(driver.ctxGetDevice(&ofContext), "asking for the device");
+    int count = getDeviceCount();
+    for (int ordinal = 0; ordinal < count; ++ordinal)
+      if (rt::getDevice(ordinal) == ofContext &&
+          (wanted == ordinal || wanted == -1)) {
+        device = ordinal;
+        context = current;
+        return;
+      }
+  }
+  device = wanted == -1 ? 0 : wanted;
+  primary.emplace(device);
+  context = primary->get();
+}
+
+driver::Module Module::loadImage(const std::string &image) const {
+  const Driver &driver = Driver::get();
+  char log[2048] = "";
+  int options[] = {driver::jitOptions::errorLog,
+                   driver::jitOptions::errorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  driver::Module loaded = nullptr;
+  // A string ends in a zero, as PTX has to.
+  driver::Result result =
+      driver.moduleLoad(&loaded, image.c_str(), 2, options, values);
+  if (result == results::success)
+    return loaded;
+  std::string what = "loading the code of '" + package.kernel + "' for " +
+                     getCode().architecture;
+  log[sizeof(log) - 1] = '\0';
+  if (*log)
+    what += std::string(" (") + log + ")";
+  if (result == results::unsupportedPTX)
+    what += ": its PTX is newer than this driver, update it or compile where "
+            "ptxas is";
+  driver.fail(result, what);
+}
+
+void Module::load() {
+  const TargetCode &code = getCode();
+  bool hasPTX = !code.ptx.empty();
+  if (code.cubin.empty()) {
+    module = loadImage(code.ptx);
+    return;
+  }
+  try {
+    module = loadImage(code.cubin);
+  } catch (const Failure &failure) {
+    // A driver can be too old for machine code of a newer ptxas.
+    if (!hasPTX || failure.status == NSACC_RT_MEMORY)
+      throw;
+    module = loadImage(code.ptx);
+  }
+}
+
+void Module::loadFunctions(int sharedBytesLimit) {
+  const Driver &driver = Driver::get();
+  for (const Launch &launch : getCode().launches) {
+    if (launch.sharedBytes > static_cast<uint32_t>(sharedBytesLimit))
+      throw Failure(NSACC_RT_PACKAGE,
+                    "kernel '" + launch.kernel + "' needs " +
+                        std::to_string(launch.sharedBytes) +
+                        " bytes of shared memory; a block of this device has " +
+                        std::to_string(sharedBytesLimit));
+    driver::Function function = nullptr;
+    driver::Result result =
+        driver.moduleGetFunction(&function, module, launch.kernel.c_str());
+    if (result != results::success)
+      driver.fail(result, "finding kernel '" + launch.kernel + "'");
+    result = driver.funcSetAttribute(function, driver::kMaxDynamicSharedBytes,
+                                     static_cast<int>(launch.sharedBytes));
+    // Else its first launch would load it, which a capture can't have.
+    if (result == results::success && driver.funcLoad)
+      result = driver.funcLoad(function);
+    if (result != results::success)
+      driver.fail(result, "preparing kernel '" + launch.kernel + "'");
+    functions.push_back(function);
+  }
+}

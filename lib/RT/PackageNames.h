@@ -1,0 +1,32 @@
+//===- PackageNames.h - How packages spell things ---------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RT_PACKAGENAMES_H
+#define NSACC_LIB_RT_PACKAGENAMES_H
+
+#include "nsacc/RT/Package.h"
+#include <iterator>
+
+namespace nsacc::rt {
+
+/// What stands in the field "format", and the version of it that is written
+/// and read.
+constexpr const char *kFormat = "nsacc-package";
+constexpr int kFormatVersion = 1;
+
+/// In the order of Step::Kind.
+constexpr const char *kStepNames[] = {
+    "const",    "dim",     "add",       "sub",  "mul",        "div",
+    "floordiv", "ceildiv", "rem",       "min",  "max",        "and",
+    "or",       "equal",   "not_equal", "less", "less_equal", "select"};
+static_assert(std::size(kStepNames) == size_t(Step::Kind::Select) + 1);
+
+/// In the order of ExtraParameter::Kind.
+constexpr const char *kExtraNames[] = {"tensor_map", "counter", "failures"};
+
+/// In the order of DType.
+constexpr const char *kDTypeNames[] = {"bool", "i32", "i64", "f16",
+                                       "bf16", "f32", "f64"};
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_PACKAGENAMES_H

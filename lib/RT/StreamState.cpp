@@ -1,0 +1,139 @@
+//===- StreamState.cpp - What a module keeps for each stream --------------===//
+
+#include "StreamState.h"
+#include "nsacc-rt/failures.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace nsacc::rt;
+
+static constexpr size_t kRecordBytes = NSACC_RT_FAILURE_WORDS * 8;
+
+StreamKey nsacc::rt::getKey(driver::Stream stream) {
+  const Driver &driver = Driver::get();
+  int status = driver::kCaptureNone;
+  uint64_t capture = 0;
+  driver.check(driver.streamGetCaptureInfo(stream, &status, &capture, nullptr,
+                                           nullptr, nullptr),
+               "asking whether the stream is captured");
+  if (status == driver::kCaptureActive)
+    return {capture, true};
+  if (status != driver::kCaptureNone)
+    driver.fail(driver::results::captureInvalidated,
+                "launching while a capture has failed");
+  // A handle can come back for another stream, an id can't.
+  unsigned long long id = 0;
+  driver.check(driver.streamGetId(stream, &id), "asking for the stream's id");
+  return {id, false};
+}
+
+StreamState::StreamState(size_t numLaunches, bool isCapture)
+    : numLaunches(numLaunches), isCapture(isCapture) {
+  const Driver &driver = Driver::get();
+  RelaxedCapture relaxed;
+  size_t bytes = std::max<size_t>(numLaunches, 1) * kRecordBytes;
+  driver.check(driver.memHostAlloc(&hostRecords, bytes,
+                                   driver::kPortable | driver::kDeviceMapped),
+               "allocating memory for failures");
+  std::memset(hostRecords, 0, bytes);
+  driver::Address address = 0;
+  driver::Result result =
+      driver.memHostGetDevicePointer(&address, hostRecords, 0);
+  if (result != driver::results::success) {
+    driver.memFreeHost(hostRecords);
+    driver.fail(result, "mapping memory for failures");
+  }
+  deviceRecords = address;
+}
+
+StreamState::~StreamState() {
+  // Nobody is there to be told of errors, as when the process ends.
+  const Driver &driver = Driver::get();
+  if (block)
+    driver.memFree(block);
+  for (uint64_t address : retired)
+    driver.memFree(address);
+  driver.memFreeHost(hostRecords);
+}
+
+void StreamState::reserve(int64_t bytes, driver::Stream stream) {
+  if (hasRoom(bytes))
+    return;
+  const Driver &driver = Driver::get();
+  RelaxedCapture relaxed;
+  // Room for some more, so that slowly growing sizes don't allocate each time.
+  int64_t grown = block ? std::max(bytes, capacity + capacity / 2) : bytes;
+  driver::Address address = 0;
+  driver::Result result = driver.memAlloc(&address, grown + kCounterBytes);
+  if (result == driver::results::outOfMemory && grown > bytes)
+    result = driver.memAlloc(&address, (grown = bytes) + kCounterBytes);
+  if (result != driver::results::success)
+    driver.fail(result, "allocating a workspace of " + std::to_string(bytes) +
+                            " bytes");
+  result = driver.memsetAsync(address, 0, kCounterBytes / 4, stream);
+  if (result != driver::results::success) {
+    driver.memFree(address);
+    driver.fail(result, "clearing the counter");
+  }
+  if (block && isCapture)
+    retired.push_back(block);
+  else if (block)
+    driver.memFree(block); // waits for the kernels that use it
+  block = address;
+  capacity = grown;
+}
+
+uint64_t StreamState::getRecord(size_t launch) const {
+  return deviceRecords + launch * kRecordBytes;
+}
+
+volatile uint64_t *StreamState::getHostRecord(size_t launch) const {
+  return static_cast<uint64_t *>(hostRecords) + launch * NSACC_RT_FAILURE_WORDS;
+}
+
+bool StreamState::hasFailed() const {
+  for (size_t launch = 0; launch < numLaunches; ++launch)
+    if (getHostRecord(launch)[NSACC_RT_FAILURE_COUNT] != 0)
+      return true;
+  return false;
+}
+
+/// The message with the record's values in the places of {n}.
+static std::string format(const Requirement &requirement,
+                          const volatile uint64_t *values) {
+  std::string text;
+  const std::string &message = requirement.message;
+  size_t at = 0;
+  while (true) {
+    size_t open = message.find('{', at);
+    size_t close = message.find('}', open);
+    if (open == std::string::npos || close == std::string::npos)
+      return text + message.substr(at);
+    text += message.substr(at, open - at);
+    unsigned long index = std::strtoul(message.c_str() + open + 1, nullptr, 10);
+    if (index < requirement.numValues)
+      text += std::to_string(static_cast<int64_t>(values[index]));
+    at = close + 1;
+  }
+}
+
+std::string
+StreamState::takeFailure(const std::vector<Requirement> &requirements) {
+  std::string text;
+  for (size_t launch = 0; launch < numLaunches; ++launch) {
+    volatile uint64_t *record = getHostRecord(launch);
+    if (record[NSACC_RT_FAILURE_COUNT] == 0)
+      continue;
+    uint64_t requirement = record[NSACC_RT_FAILURE_REQUIREMENT];
+    if (!text.empty())
+      ; // What later launches found doesn't matter.
+    else if (requirement < requirements.size())
+      text =
+          format(requirements[requirement], record + NSACC_RT_FAILURE_VALUES);
+    else
+      text = "a kernel failed for a reason that its package doesn't have: " +
+             std::to_string(requirement);
+    record[NSACC_RT_FAILURE_COUNT] = 0;
+  }
+  return text;
+}

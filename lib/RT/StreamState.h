@@ -1,0 +1,75 @@
+//===- StreamState.h - What a module keeps for each stream ------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RT_STREAMSTATE_H
+#define NSACC_LIB_RT_STREAMSTATE_H
+
+#include "Buffers.h"
+#include "Driver.h"
+#include <mutex>
+
+namespace nsacc::rt {
+
+/// A stream, or one capture of it into a graph, to which nothing else may come
+/// in between: graphs run beside their stream.
+struct StreamKey {
+  uint64_t id;
+  bool isCapture;
+
+  bool operator==(const StreamKey &) const = default;
+};
+
+/// Asks the driver. Throws where a capture has failed.
+StreamKey getKey(driver::Stream stream);
+
+/// Device memory of a stream's launches: a counter, workspace, and records of
+/// failures. Holding `mutex` keeps the launches of two runs apart.
+class StreamState {
+public:
+  StreamState(size_t numLaunches, bool isCapture);
+  ~StreamState();
+  StreamState(const StreamState &) = delete;
+  StreamState &operator=(const StreamState &) = delete;
+
+  std::mutex mutex;
+
+  /// Makes room for `bytes` of workspace, and clears the counter of new memory
+  /// on the stream.
+  void reserve(int64_t bytes, driver::Stream stream);
+  uint64_t getWorkspace() const { return block + kCounterBytes; }
+  uint64_t getCounter() const { return block; }
+  /// The device's address of a launch's failure record.
+  uint64_t getRecord(size_t launch) const;
+  bool hasRoom(int64_t bytes) const { return block != 0 && bytes <= capacity; }
+
+  bool hasFailed() const;
+  /// The least failure of the first launch that has one, as its message; clears
+  /// all records.
+  std::string takeFailure(const std::vector<Requirement> &requirements);
+
+  /// Kept from launch to launch so that launching allocates nothing.
+  struct Scratch {
+    std::vector<Buffer> buffers;
+    std::vector<int64_t> numbers;
+    std::vector<driver::TensorMap> storage;
+    std::vector<void *> parameters;
+  } scratch;
+
+private:
+  /// Keeps workspace apart from what every block of a grid counts on.
+  static constexpr int64_t kCounterBytes = 256;
+
+  volatile uint64_t *getHostRecord(size_t launch) const;
+
+  size_t numLaunches;
+  bool isCapture;
+  uint64_t block = 0;
+  int64_t capacity = 0;
+  /// What recorded launches of a capture still use.
+  std::vector<uint64_t> retired;
+  void *hostRecords = nullptr;
+  uint64_t deviceRecords = 0;
+};
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_STREAMSTATE_H

@@ -1,0 +1,177 @@
+//===- WritePackage.cpp - Packages as MessagePack and JSON ----------------===//
+
+#include "PackageNames.h"
+#include <nlohmann/json.hpp>
+
+using namespace nsacc::rt;
+using Json = nlohmann::ordered_json;
+
+int64_t nsacc::rt::getBytes(DType dtype) {
+  static constexpr int64_t bytes[] = {1, 4, 8, 2, 2, 4, 8};
+  return bytes[static_cast<size_t>(dtype)];
+}
+
+const char *nsacc::rt::getName(DType dtype) {
+  return kDTypeNames[static_cast<size_t>(dtype)];
+}
+
+unsigned nsacc::rt::getNumOperands(Step::Kind kind) {
+  switch (kind) {
+  case Step::Kind::Constant:
+    return 0;
+  case Step::Kind::Dim:
+    return 1;
+  case Step::Kind::Select:
+    return 3;
+  default:
+    return 2;
+  }
+}
+
+// Lists find the functions for their elements in the elements' namespace.
+namespace nsacc::rt {
+
+static Json toJson(const Size &size) {
+  if (size.fixed)
+    return *size.fixed;
+  return size.name.empty() ? Json() : Json(size.name);
+}
+
+static Json toJson(const Parameter &parameter) {
+  Json sizes = Json::array(), strides = Json::array();
+  for (const Size &size : parameter.sizes)
+    sizes.push_back(toJson(size));
+  for (const std::optional<int64_t> &stride : parameter.strides)
+    strides.push_back(stride ? Json(*stride) : Json());
+  return {{"name", parameter.name},
+          {"dtype", getName(parameter.dtype)},
+          {"sizes", sizes},
+          {"strides", strides},
+          {"result", parameter.isResult}};
+}
+
+static Json toJson(const Step &step) {
+  Json json = Json::array({kStepNames[static_cast<size_t>(step.kind)]});
+  for (unsigned i = 0; i < getNumOperands(step.kind); ++i)
+    json.push_back(step.operands[i]);
+  if (step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim)
+    json.push_back(step.value);
+  return json;
+}
+
+static Json toJson(const Check &check) {
+  return {{"what", check.what},
+          {"found", check.found},
+          {"expected", check.expected}};
+}
+
+static Json toJson(const Workspace &workspace) {
+  return {{"dtype", getName(workspace.dtype)},
+          {"sizes", workspace.sizes},
+          {"first", workspace.first},
+          {"last", workspace.last}};
+}
+
+static Json toJson(const Argument &argument) {
+  if (argument.isBuffer)
+    return {{"buffer", argument.index}};
+  return {{"number", argument.index}, {"bytes", argument.bytes}};
+}
+
+static Json toJson(const ExtraParameter &extra) {
+  Json json = {{"kind", kExtraNames[static_cast<size_t>(extra.kind)]}};
+  if (extra.kind != ExtraParameter::Kind::TensorMap)
+    return json;
+  json["argument"] = extra.map.argument;
+  json["dims"] = extra.map.dims;
+  json["box"] = extra.map.box;
+  json["swizzle"] = extra.map.swizzle;
+  return json;
+}
+
+template <typename Element>
+static Json toJson(const std::vector<Element> &elements) {
+  Json json = Json::array();
+  for (const Element &element : elements)
+    json.push_back(toJson(element));
+  return json;
+}
+
+static Json toJson(const Launch &launch) {
+  return {
+      {"kernel", launch.kernel},      {"grid", launch.grid},
+      {"threads", launch.threads},    {"shared", launch.sharedBytes},
+      {"cluster", launch.cluster},    {"arguments", toJson(launch.arguments)},
+      {"extra", toJson(launch.extra)}};
+}
+
+static Json toJson(const TargetCode &code) {
+  return {{"architecture", code.architecture},
+          {"steps", toJson(code.steps)},
+          {"checks", toJson(code.checks)},
+          {"workspaces", toJson(code.workspaces)},
+          {"launches", toJson(code.launches)}};
+}
+
+static Json toJson(const Requirement &requirement) {
+  return {{"message", requirement.message}, {"values", requirement.numValues}};
+}
+
+static Json toJson(const Package &package) {
+  return {{"format", kFormat},
+          {"version", kFormatVersion},
+          {"compiler", package.compiler},
+          {"kernel", package.kernel},
+          {"parameters", toJson(package.parameters)},
+          {"requirements", toJson(package.requirements)},
+          {"targets", toJson(package.targets)}};
+}
+
+} // namespace nsacc::rt
+
+std::string nsacc::rt::writePackage(const Package &package) {
+  Json json = toJson(package);
+  for (size_t i = 0; i < package.targets.size(); ++i) {
+    const TargetCode &code = package.targets[i];
+    json["targets"][i]["ptx"] = code.ptx;
+    json["targets"][i]["cubin"] = Json::binary(
+        std::vector<uint8_t>(code.cubin.begin(), code.cubin.end()));
+  }
+  std::string bytes;
+  Json::to_msgpack(json, nlohmann::detail::output_adapter<char>(bytes));
+  return bytes;
+}
+
+/// Arrays and objects without any inside stand on one line.
+static void print(const Json &json, const std::string &indent,
+                  std::string &text) {
+  bool isNested = false;
+  for (const Json &each : json)
+    isNested |= each.is_structured() && !each.empty();
+  if (!json.is_structured() || !isNested) {
+    text += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return;
+  }
+  std::string inner = indent + "  ";
+  const char *separator = "\n";
+  text += json.is_array() ? "[" : "{";
+  for (auto each = json.begin(); each != json.end(); ++each) {
+    text += separator + inner;
+    separator = ",\n";
+    if (json.is_object())
+      text += Json(each.key()).dump() + ": ";
+    print(*each, inner, text);
+  }
+  text += "\n" + indent + (json.is_array() ? "]" : "}");
+}
+
+std::string nsacc::rt::describePackage(const Package &package) {
+  Json json = toJson(package);
+  for (size_t i = 0; i < package.targets.size(); ++i) {
+    json["targets"][i]["ptx_bytes"] = package.targets[i].ptx.size();
+    json["targets"][i]["cubin_bytes"] = package.targets[i].cubin.size();
+  }
+  std::string text;
+  print(json, "", text);
+  return text + "\n";
+}

@@ -1,0 +1,251 @@
+//===- nsacc_rt.cpp - The runtime's C interface ---------------------------===//
+
+#include "nsacc-rt/nsacc_rt.h"
+#include "Module.h"
+#include <cstring>
+#include <new>
+
+using namespace nsacc::rt;
+
+struct nsacc_rt_module {
+  Module module;
+};
+
+static thread_local std::string message;
+
+static nsacc_rt_status fail(nsacc_rt_status status, const char *text) {
+  try {
+    message = text;
+  } catch (const std::bad_alloc &) {
+    message.clear();
+  }
+  return status;
+}
+
+/// Runs `body`; what it throws becomes a status.
+template <typename Body> static nsacc_rt_status guard(Body body) {
+  message.clear();
+  try {
+    body();
+    return NSACC_RT_OK;
+  } catch (const Failure &failure) {
+    return fail(failure.status, failure.what());
+  } catch (const std::bad_alloc &) {
+    return fail(NSACC_RT_MEMORY, "no memory on the host");
+  } catch (const std::exception &exception) {
+    return fail(NSACC_RT_INVALID, exception.what());
+  }
+}
+
+static void require(const void *pointer, const char *what) {
+  if (!pointer)
+    throw Failure(NSACC_RT_INVALID, std::string(what) + " is a null pointer");
+}
+
+const char *nsacc_rt_message(void) { return message.c_str(); }
+
+const char *nsacc_rt_version(void) { return NSACC_RT_VERSION; }
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+nsacc_rt_status nsacc_rt_device_count(int *count) {
+  return guard([&] {
+    require(count, "count");
+    *count = getDeviceCount();
+  });
+}
+
+nsacc_rt_status nsacc_rt_device(int device, nsacc_rt_device_info *info) {
+  return guard([&] {
+    require(info, "info");
+    namespace attributes = driver::deviceAttributes;
+    driver::Device handle = getDevice(device);
+    const Driver &driver = Driver::get();
+    std::memset(info, 0, sizeof(*info));
+    driver.check(
+        driver.deviceGetName(info->name, sizeof(info->name) - 1, handle),
+        "asking for the device's name");
+    info->major = getAttribute(handle, attributes::major);
+    info->minor = getAttribute(handle, attributes::minor);
+    info->multiprocessors = getAttribute(handle, attributes::multiprocessors);
+    info->shared_bytes = getAttribute(handle, attributes::sharedBytesOptIn);
+    info->driver_version = driver.version;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Modules
+//===----------------------------------------------------------------------===//
+
+nsacc_rt_status nsacc_rt_load(const void *package, size_t size, int device,
+                              nsacc_rt_module **module) {
+  return guard([&] {
+    require(package, "package");
+    require(module, "module");
+    *module = nullptr;
+    std::optional<Package> read;
+    try {
+      read = readPackage(package, size);
+    } catch (const std::runtime_error &error) {
+      throw Failure(NSACC_RT_PACKAGE, error.what());
+    }
+    if (device < -1)
+      throw Failure(NSACC_RT_INVALID,
+                    "there is no device " + std::to_string(device));
+    *module = new nsacc_rt_module{Module(std::move(*read), device)};
+  });
+}
+
+void nsacc_rt_unload(nsacc_rt_module *module) { delete module; }
+
+const char *nsacc_rt_kernel(const nsacc_rt_module *module) {
+  return module->module.getPackage().kernel.c_str();
+}
+
+const char *nsacc_rt_target(const nsacc_rt_module *module) {
+  return module->module.getCode().architecture.c_str();
+}
+
+int nsacc_rt_module_device(const nsacc_rt_module *module) {
+  return module->module.getDevice();
+}
+
+size_t nsacc_rt_parameter_count(const nsacc_rt_module *module) {
+  return module->module.getPackage().parameters.size();
+}
+
+nsacc_rt_status nsacc_rt_get_parameter(const nsacc_rt_module *module,
+                                       size_t index,
+                                       nsacc_rt_parameter *parameter) {
+  return guard([&] {
+    require(module, "module");
+    require(parameter, "parameter");
+    const auto &parameters = module->module.getPackage().parameters;
+    if (index >= parameters.size())
+      throw Failure(NSACC_RT_INVALID,
+                    "there is no parameter " + std::to_string(index));
+    const Parameter &found = parameters[index];
+    *parameter = {found.name.c_str(), static_cast<nsacc_rt_dtype>(found.dtype),
+                  static_cast<int>(found.sizes.size()), found.isResult};
+  });
+}
+
+int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module, size_t index,
+                                int dim) {
+  const auto &parameters = module->module.getPackage().parameters;
+  if (index >= parameters.size() || dim < 0 ||
+      static_cast<size_t>(dim) >= parameters[index].sizes.size())
+    return -1;
+  return parameters[index].sizes[dim].fixed.value_or(-1);
+}
+
+//===----------------------------------------------------------------------===//
+// Launching
+//===----------------------------------------------------------------------===//
+
+static driver::Stream toStream(nsacc_rt_stream stream) {
+  return static_cast<driver::Stream>(stream);
+}
+
+nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
+                                const nsacc_rt_tensor *tensors, size_t count,
+                                nsacc_rt_stream stream) {
+  return guard([&] {
+    require(module, "module");
+    module->module.launch(tensors, tensors ? count : 0, toStream(stream));
+  });
+}
+
+nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
+                                 const nsacc_rt_tensor *tensors, size_t count,
+                                 nsacc_rt_stream stream) {
+  return guard([&] {
+    require(module, "module");
+    module->module.reserve(tensors, tensors ? count : 0, toStream(stream));
+  });
+}
+
+nsacc_rt_status nsacc_rt_check(nsacc_rt_module *module,
+                               nsacc_rt_stream stream) {
+  return guard([&] {
+    require(module, "module");
+    module->module.check(toStream(stream));
+  });
+}
+
+int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module) {
+  return module->module.getWorkspaceBytes();
+}
+
+size_t nsacc_rt_launch_count(const nsacc_rt_module *module) {
+  return module->module.getCode().launches.size();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Runs `body` with the device's primary context.
+template <typename Body>
+static nsacc_rt_status onDevice(int device, Body body) {
+  return guard([&] {
+    PrimaryContext context(device);
+    ContextScope scope(context.get());
+    body(Driver::get());
+  });
+}
+
+nsacc_rt_status nsacc_rt_allocate(int device, size_t bytes, void **data) {
+  return guard([&] {
+    require(data, "data");
+    *data = nullptr;
+    // The context stays for as long as the memory does.
+    auto context = std::make_unique<PrimaryContext>(device);
+    ContextScope scope(context->get());
+    const Driver &driver = Driver::get();
+    driver::Address address = 0;
+    driver::Result result = driver.memAlloc(&address, bytes ? bytes : 1);
+    if (result != driver::results::success)
+      driver.fail(result, "allocating " + std::to_string(bytes) + " bytes");
+    *data = reinterpret_cast<void *>(address);
+    context.release();
+  });
+}
+
+void nsacc_rt_free(int device, void *data) {
+  if (!data)
+    return;
+  onDevice(device, [&](const Driver &driver) {
+    driver.memFree(reinterpret_cast<driver::Address>(data));
+    driver.primaryCtxRelease(getDevice(device));
+  });
+}
+
+nsacc_rt_status nsacc_rt_to_device(int device, void *to, const void *from,
+                                   size_t bytes) {
+  return onDevice(device, [&](const Driver &driver) {
+    if (bytes)
+      driver.check(driver.memcpyToDevice(reinterpret_cast<driver::Address>(to),
+                                         from, bytes),
+                   "copying to the device");
+  });
+}
+
+nsacc_rt_status nsacc_rt_to_host(int device, void *to, const void *from,
+                                 size_t bytes) {
+  return onDevice(device, [&](const Driver &driver) {
+    if (bytes)
+      driver.check(driver.memcpyToHost(
+                       to, reinterpret_cast<driver::Address>(from), bytes),
+                   "copying from the device");
+  });
+}
+
+nsacc_rt_status nsacc_rt_synchronize(int device, nsacc_rt_stream stream) {
+  return onDevice(device, [&](const Driver &driver) {
+    driver.check(driver.streamSynchronize(toStream(stream)),
+                 "waiting for the stream");
+  });
+}
