@@ -22,6 +22,7 @@ using namespace nsacc::nsatile;
 
 void NSATileDialect::initialize() {
   registerAttributes();
+  registerTypes();
   addOperations<
 #define GET_OP_LIST
 #include "NSATile/IR/NSATileOps.cpp.inc"

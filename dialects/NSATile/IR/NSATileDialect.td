@@ -14,6 +14,7 @@ def NSATileDialect : Dialect {
     `math` work as they stand (docs/Rationale/NSATile.md).
   }];
   let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let dependentDialects = [
@@ -23,6 +24,7 @@ def NSATileDialect : Dialect {
   ];
   let extraClassDeclaration = [{
     void registerAttributes();
+    void registerTypes();
 
     /// Attribute of nsa ops and of programs that holds their schedule.
     static constexpr ::llvm::StringLiteral getScheduleAttrName() {

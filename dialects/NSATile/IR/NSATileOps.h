@@ -19,6 +19,9 @@
 #define GET_ATTRDEF_CLASSES
 #include "NSATile/IR/NSATileAttrs.h.inc"
 
+#define GET_TYPEDEF_CLASSES
+#include "NSATile/IR/NSATileTypes.h.inc"
+
 #define GET_OP_CLASSES
 #include "NSATile/IR/NSATileOps.h.inc"
 

@@ -391,4 +391,6 @@ def NSATile_ExchangeOp : NSATile_Op<"exchange", [
   let hasVerifier = 1;
 }
 
+include "NSATile/IR/NSATileAsyncOps.td"
+
 #endif // NSATILE_IR_NSATILEOPS_TD

@@ -112,6 +112,10 @@ LogicalResult StoreOp::verify() {
   return verifyAccess(*this, cast<RankedTensorType>(getTile().getType()));
 }
 
+LogicalResult FillOp::verify() {
+  return verifyAccess(*this, getRing().getType().getTile());
+}
+
 LogicalResult GatherOp::verify() {
   auto buffer = cast<MemRefType>(getBuffer().getType());
   auto result = cast<RankedTensorType>(getResult().getType());
@@ -216,25 +220,39 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
-LogicalResult DotOp::verify() {
-  auto lhs = cast<RankedTensorType>(getLhs().getType());
-  auto rhs = cast<RankedTensorType>(getRhs().getType());
-  auto result = cast<RankedTensorType>(getResult().getType());
+/// What products have in common, in flight or not.
+template <typename OpTy>
+static LogicalResult verifyProduct(OpTy op, RankedTensorType result) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  auto rhs = cast<RankedTensorType>(op.getRhs().getType());
   if (!lhs.hasStaticShape() || !rhs.hasStaticShape() ||
       !result.hasStaticShape())
-    return emitOpError("expected tiles of static shape");
-  int64_t inner = rhs.getDimSize(getTransposeRhs() ? 1 : 0);
-  int64_t columns = rhs.getDimSize(getTransposeRhs() ? 0 : 1);
+    return op.emitOpError("expected tiles of static shape");
+  int64_t inner = rhs.getDimSize(op.getTransposeRhs() ? 1 : 0);
+  int64_t columns = rhs.getDimSize(op.getTransposeRhs() ? 0 : 1);
   if (lhs.getDimSize(1) != inner)
-    return emitOpError("expected operands with equal inner sizes, found ")
-           << lhs << " and " << rhs << (getTransposeRhs() ? " transposed" : "");
+    return op.emitOpError("expected operands with equal inner sizes, found ")
+           << lhs << " and " << rhs
+           << (op.getTransposeRhs() ? " transposed" : "");
   if (result.getDimSize(0) != lhs.getDimSize(0) ||
       result.getDimSize(1) != columns)
-    return emitOpError("expected a result of ")
+    return op.emitOpError("expected a result of ")
            << lhs.getDimSize(0) << "x" << columns << ", found " << result;
-  if (getAcc() && getAcc().getType() != getResult().getType())
-    return emitOpError("expected an accumulator of the result's type ")
-           << result << ", found " << getAcc().getType();
+  if (op.getAcc() && op.getAcc().getType() != result)
+    return op.emitOpError("expected an accumulator of the result's type ")
+           << result << ", found " << op.getAcc().getType();
+  return success();
+}
+
+LogicalResult DotAsyncOp::verify() {
+  return verifyProduct(*this, getResult().getType().getTile());
+}
+
+LogicalResult DotOp::verify() {
+  auto lhs = cast<RankedTensorType>(getLhs().getType());
+  if (failed(
+          verifyProduct(*this, cast<RankedTensorType>(getResult().getType()))))
+    return failure();
   if (!getVisible())
     return success();
   if (getTransposeRhs())

@@ -1,0 +1,48 @@
+//===- NSATileAsync.cpp - Rings, products in flight, roles ----------------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+#define GET_TYPEDEF_CLASSES
+#include "NSATile/IR/NSATileTypes.cpp.inc"
+
+void NSATileDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "NSATile/IR/NSATileTypes.cpp.inc"
+      >();
+}
+
+LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
+                               int64_t stages, RankedTensorType tile) {
+  if (stages < 1)
+    return emitError() << "expected room for at least 1 tile, found " << stages;
+  if (!tile.hasStaticShape())
+    return emitError() << "expected tiles of static shape, found " << tile;
+  return success();
+}
+
+/// A consumer fills nothing, a producer reads no tile.
+LogicalResult RolesOp::verifyRegions() {
+  auto reject = [&](Region &region, StringRef role, auto isOther) {
+    WalkResult result = region.walk([&](Operation *op) {
+      if (!isOther(op))
+        return WalkResult::advance();
+      op->emitOpError("can't stand in the region of ")
+          << role << "; it is for the other role";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  };
+  if (failed(reject(getConsumers(), "consumers",
+                    [](Operation *op) { return isa<FillOp>(op); })))
+    return failure();
+  return reject(getProducer(), "the producer", [](Operation *op) {
+    return isa<AcquireOp, ReleaseOp, DotAsyncOp, DotWaitOp, StoreOp>(op);
+  });
+}

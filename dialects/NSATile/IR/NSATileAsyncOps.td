@@ -1,0 +1,139 @@
+#ifndef NSATILE_IR_NSATILEASYNCOPS_TD
+#define NSATILE_IR_NSATILEASYNCOPS_TD
+
+include "NSATile/IR/NSATileTypes.td"
+
+//===-- Rings -------------------------------------------------------------===//
+
+def NSATile_RingOp : NSATile_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "an empty ring of tiles in shared memory";
+  let description = [{
+    ```mlir
+    %k = nsatile.ring : !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+    ```
+  }];
+  let results = (outs NSATile_RingType:$ring);
+  let assemblyFormat = "attr-dict `:` type($ring)";
+}
+
+def NSATile_FillOp : NSATile_Op<"fill", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "starts the copy of a tile to the back of a ring";
+  let description = [{
+    Waits until the ring has room, then starts a bulk copy of what `nsatile.load`
+    would give, but that elements beyond a limit that lie within the buffer may be read. The tile can be acquired when the copy has ended.
+
+    ```mlir
+    nsatile.fill %k, %buffer[%b, %j, %h, %c0] dims [1, 3] limits [%S, %D]
+        : !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>, memref<…>
+    ```
+  }];
+  let arguments = (ins NSATile_RingType:$ring, NSATile_Buffer:$buffer,
+                       Variadic<Index>:$offsets, Variadic<Index>:$limits,
+                       DenseI64ArrayAttr:$dims);
+  let assemblyFormat = [{
+    $ring `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
+    attr-dict `:` type($ring) `,` type($buffer)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSATile_AcquireOp : NSATile_Op<"acquire", [
+    MemoryEffects<[MemRead, MemWrite]>,
+    TypesMatchWith<"the ring's tile", "ring", "tile",
+                   "::llvm::cast<RingType>($_self).getTile()">]> {
+  let summary = "waits for the tile at the front of a ring";
+  let description = [{
+    The tile may be read until the ring's next `release`.
+
+    ```mlir
+    %t = nsatile.acquire %k : !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+    ```
+  }];
+  let arguments = (ins NSATile_RingType:$ring);
+  let results = (outs NSATile_Tile:$tile);
+  let assemblyFormat = "$ring attr-dict `:` type($ring)";
+}
+
+def NSATile_ReleaseOp : NSATile_Op<"release", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives the place at the front of a ring back";
+  let description = [{
+    Each warp of the consumers says for itself that it has read the tile; there is room
+    when all have.
+  }];
+  let arguments = (ins NSATile_RingType:$ring);
+  let assemblyFormat = "$ring attr-dict `:` type($ring)";
+}
+
+//===-- Products in flight ------------------------------------------------===//
+
+def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
+    MemoryEffects<[MemRead]>,
+    AllElementTypesMatch<["lhs", "rhs"]>]> {
+  let summary = "starts a product of two tiles";
+  let description = [{
+    `acc + lhs · rhs`, or `acc + lhs · rhsᵀ` with `transpose_rhs`, as `nsatile.dot`.
+    Products end in the order in which they start.
+
+    ```mlir
+    %p = nsatile.dot_async %q, transpose %k
+        : (tensor<128x64xbf16, #q>, tensor<128x64xbf16, #k>) -> !nsatile.pending<tensor<128x128xf32, #s>>
+    ```
+  }];
+  let arguments = (ins NSATile_Matrix:$lhs, NSATile_Matrix:$rhs,
+                       Optional<NSATile_F32Matrix>:$acc,
+                       UnitAttr:$transpose_rhs);
+  let results = (outs NSATile_PendingType:$result);
+  let assemblyFormat = [{
+    $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^)? attr-dict
+    `:` functional-type(operands, $result)
+  }];
+  let hasVerifier = 1;
+}
+
+def NSATile_DotWaitOp : NSATile_Op<"dot_wait", [
+    MemoryEffects<[MemRead, MemWrite]>,
+    TypesMatchWith<"the product's tile", "pending", "tile",
+                   "::llvm::cast<PendingType>($_self).getTile()">]> {
+  let summary = "waits for a product";
+  let description = [{
+    `allow` products that were started later may go on.
+
+    ```mlir
+    %s = nsatile.dot_wait %p allow 1 : !nsatile.pending<tensor<128x128xf32, #s>>
+    ```
+  }];
+  let arguments = (ins NSATile_PendingType:$pending,
+                       ConfinedAttr<I64Attr, [IntNonNegative]>:$allow);
+  let results = (outs NSATile_F32Matrix:$tile);
+  let assemblyFormat = "$pending `allow` $allow attr-dict `:` type($pending)";
+}
+
+//===-- Roles of warps ----------------------------------------------------===//
+
+def NSATile_RolesOp : NSATile_Op<"roles", [
+    HasParent<"ProgramOp">, NoRegionArguments, NoTerminator, SingleBlock,
+    RecursiveMemoryEffects]> {
+  let summary = "one part of a program's warps loads, the other computes";
+  let description = [{
+    One thread runs the producer's region, `warps` warps run the consumers'. `registers`
+    are those of a thread of the consumers; the producer's go down to 24, or 32.
+
+    ```mlir
+    nsatile.roles consumers 8 {
+      … nsatile.acquire …
+    } producer {
+      … nsatile.fill …
+    }
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$warps);
+  let regions = (region SizedRegion<1>:$consumers, SizedRegion<1>:$producer);
+  let assemblyFormat = [{
+    `consumers` $warps $consumers `producer` $producer attr-dict
+  }];
+  let hasRegionVerifier = 1;
+}
+
+#endif // NSATILE_IR_NSATILEASYNCOPS_TD

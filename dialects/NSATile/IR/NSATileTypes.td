@@ -1,0 +1,33 @@
+#ifndef NSATILE_IR_NSATILETYPES_TD
+#define NSATILE_IR_NSATILETYPES_TD
+
+include "NSATile/IR/NSATileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class NSATile_Type<string name, string typeMnemonic>
+    : TypeDef<NSATileDialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def NSATile_RingType : NSATile_Type<"Ring", "ring"> {
+  let summary = "tiles in shared memory on their way from memory to products";
+  let description = [{
+    A queue with room for `stages` tiles. What is filled in first is acquired and
+    released first.
+
+    ```mlir
+    !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+    ```
+  }];
+  let parameters = (ins "int64_t":$stages, "::mlir::RankedTensorType":$tile);
+  let assemblyFormat = "`<` $stages `of` $tile `>`";
+  let genVerifyDecl = 1;
+}
+
+def NSATile_PendingType : NSATile_Type<"Pending", "pending"> {
+  let summary = "a product that is being computed";
+  let parameters = (ins "::mlir::RankedTensorType":$tile);
+  let assemblyFormat = "`<` $tile `>`";
+}
+
+#endif // NSATILE_IR_NSATILETYPES_TD

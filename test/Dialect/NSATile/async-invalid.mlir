@@ -1,0 +1,52 @@
+// RUN: nsacc-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @+1 {{expected room for at least 1 tile, found 0}}
+nsatile.program @room(%x: !nsatile.ring<0 of tensor<4xf32>>) { nsatile.return }
+
+// -----
+
+// expected-error @+1 {{expected tiles of static shape, found 'tensor<?xf32>'}}
+nsatile.program @shape(%x: !nsatile.ring<1 of tensor<?xf32>>) { nsatile.return }
+
+// -----
+
+nsatile.program @consumer(%x: memref<?x64xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16>>
+  nsatile.roles consumers 4 {
+    // expected-error @+1 {{'nsatile.fill' op can't stand in the region of consumers; it is for the other role}}
+    nsatile.fill %ring, %x[%c0, %c0] dims [0, 1] limits [%n, %n] : !nsatile.ring<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @producer() {
+  %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16>>
+  nsatile.roles consumers 4 {
+  } producer {
+    // expected-error @+1 {{'nsatile.acquire' op can't stand in the region of the producer; it is for the other role}}
+    %t = nsatile.acquire %ring : !nsatile.ring<2 of tensor<64x64xbf16>>
+  }
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @offsets(%x: memref<?x64xbf16>, %n: index) {
+  %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16>>
+  // expected-error @+1 {{expected an offset for each of the 2 dimensions of the buffer, found 1}}
+  nsatile.fill %ring, %x[%n] dims [0, 1] limits [%n, %n] : !nsatile.ring<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @product(%x: memref<64x64xbf16>, %n: index) {
+  %t = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  // expected-error @+1 {{expected a result of 64x64, found 'tensor<64x32xf32>'}}
+  %p = nsatile.dot_async %t, %t : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> !nsatile.pending<tensor<64x32xf32>>
+  nsatile.return
+}
