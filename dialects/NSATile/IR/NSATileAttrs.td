@@ -49,6 +49,9 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `keys`: keys of a tile.
     - `splits`: parts of the keys that `key_major` goes over in parallel, each with
       states of its own for every query.
+    - `warps`: warps of a program on a GPU; 0 lets the compiler choose by the rows of
+      a tile.
+    - `stages`: buffers for each tile that a GPU loads in a loop.
 
     ```mlir
     #nsatile.schedule<order = query_major, tokens = 32, keys = 64>
@@ -57,7 +60,9 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let parameters = (ins
     DefaultValuedParameter<"LoopOrder", "LoopOrder::QueryMajor">:$order,
     "int64_t":$tokens, "int64_t":$keys,
-    DefaultValuedParameter<"int64_t", "1">:$splits);
+    DefaultValuedParameter<"int64_t", "1">:$splits,
+    DefaultValuedParameter<"int64_t", "0">:$warps,
+    DefaultValuedParameter<"int64_t", "2">:$stages);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -38,7 +38,8 @@ void NSATileDialect::registerAttributes() {
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    LoopOrder order, int64_t tokens,
-                                   int64_t keys, int64_t splits) {
+                                   int64_t keys, int64_t splits, int64_t warps,
+                                   int64_t stages) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -52,5 +53,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a split of the keys under order key_major, "
                           "found order "
                        << stringifyLoopOrder(order);
+  if (warps < 0 || warps > 32)
+    return emitError() << "expected 1 to 32 warps, or 0 for the compiler's "
+                          "choice, found "
+                       << warps;
+  if (stages < 1)
+    return emitError() << "expected at least 1 stage, found " << stages;
   return success();
 }

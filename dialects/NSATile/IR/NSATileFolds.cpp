@@ -26,6 +26,16 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return foldSplat(adaptor.getSource(), getResult().getType());
 }
 
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
+  return getSource().getType() == getResult().getType() ? getSource() : Value();
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
+  if (getSource().getType() == getResult().getType())
+    return getSource();
+  return foldSplat(adaptor.getSource(), getResult().getType());
+}
+
 /// The greatest of equal elements is one of them; of none it is -inf.
 OpFoldResult ReduceOp::fold(FoldAdaptor adaptor) {
   bool isEmpty = getSource().getType().getDimSize(getDim()) == 0;

@@ -40,5 +40,22 @@ ParseResult PlanOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void PlanOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
+/// `TYPE`, or `TYPE sums TYPE` where sums have another one than maxima.
+static ParseResult parseRowTypes(OpAsmParser &parser, Type &max, Type &sum) {
+  if (parser.parseType(max))
+    return failure();
+  sum = max;
+  if (failed(parser.parseOptionalKeyword("sums")))
+    return success();
+  return parser.parseType(sum);
+}
+
+static void printRowTypes(OpAsmPrinter &printer, Operation *, Type max,
+                          Type sum) {
+  printer << max;
+  if (sum != max)
+    printer << " sums " << sum;
+}
+
 #define GET_OP_CLASSES
 #include "NSATile/IR/NSATileOps.cpp.inc"

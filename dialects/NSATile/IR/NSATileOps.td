@@ -2,6 +2,7 @@
 #define NSATILE_IR_NSATILEOPS_TD
 
 include "NSATile/IR/NSATileAttrs.td"
+include "NSATile/IR/NSATileLayouts.td"
 include "mlir/IR/CommonTypeConstraints.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -273,11 +274,46 @@ def NSATile_DotOp : NSATile_Op<"dot", [
   let hasVerifier = 1;
 }
 
+//===-- Layouts -----------------------------------------------------------===//
+
+def NSATile_ConvertLayoutOp : NSATile_Op<"convert_layout", [Pure]> {
+  let summary = "the same tile in other registers, or in shared memory";
+  let description = [{
+    ```mlir
+    %s = nsatile.convert_layout %t
+        : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64x64xf32, #nsatile.spread<threads = 128>>
+    ```
+  }];
+  let arguments = (ins NSATile_Tile:$source);
+  let results = (outs NSATile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def NSATile_ReshapeOp : NSATile_Op<"reshape", [Pure]> {
+  let summary = "the same elements, in row-major order, as a tile of another shape";
+  let description = [{
+    Nothing moves: where one of the tiles has a layout, the other's is that layout under
+    `#nsatile.reshape`, or both are the same `#nsatile.spread`.
+
+    ```mlir
+    %r = nsatile.reshape %t : tensor<64x64xf32, #nsatile.mma<warps = 4>>
+        -> tensor<16x4x64xf32, #nsatile.reshape<as = [64, 64], of = #nsatile.mma<warps = 4>>>
+    ```
+  }];
+  let arguments = (ins NSATile_Tile:$source);
+  let results = (outs NSATile_Tile:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 //===-- Online softmax ----------------------------------------------------===//
 
 def NSATile_SoftmaxUpdateOp : NSATile_Op<"softmax_update", [
-    Pure, AllTypesMatch<["max", "sum", "newMax", "newSum", "decay"]>,
-    AllTypesMatch<["scores", "probs"]>]> {
+    Pure, AllTypesMatch<["max", "newMax", "decay"]>,
+    AllTypesMatch<["sum", "newSum"]>, AllTypesMatch<["scores", "probs"]>]> {
   let summary = "one step of the streaming softmax";
   let description = [{
     With x = scale · scores, per row: newMax = max(max, x), probs = exp(x - newMax),
@@ -285,6 +321,7 @@ def NSATile_SoftmaxUpdateOp : NSATile_Op<"softmax_update", [
     arXiv:1805.02867). While a row's newMax is -inf its probs are 0 and its decay is 1.
     Where newMax is inf, probs are exp(x), so that the sum is infinite, too; decay is 1 from
     then on. newMax leaves NaN out: a NaN makes a NaN among probs and so newSum.
+    Sums may be `#nsatile.partial`; their type then stands behind `sums`.
 
     ```mlir
     %m1, %l1, %p, %r = nsatile.softmax_update %m, %l, %s scale %c : tensor<64xf32>, tensor<64x128xf32>
@@ -295,13 +332,14 @@ def NSATile_SoftmaxUpdateOp : NSATile_Op<"softmax_update", [
   let results = (outs NSATile_Rows:$newMax, NSATile_Rows:$newSum,
                       NSATile_F32Matrix:$probs, NSATile_Rows:$decay);
   let assemblyFormat = [{
-    $max `,` $sum `,` $scores `scale` $scale attr-dict `:` type($max) `,` type($scores)
+    $max `,` $sum `,` $scores `scale` $scale attr-dict `:`
+    custom<RowTypes>(type($max), type($sum)) `,` type($scores)
   }];
   let hasVerifier = 1;
 }
 
 def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
-    Pure, AllTypesMatch<["max", "sum", "lse"]>, AllTypesMatch<["acc", "output"]>]> {
+    Pure, AllTypesMatch<["max", "lse"]>, AllTypesMatch<["acc", "output"]>]> {
   let summary = "the output and the log-sum-exp of a streaming softmax";
   let description = [{
     output = acc / sum and lse = max + log sum; 0 and -inf for a row whose sum is 0.
@@ -311,7 +349,8 @@ def NSATile_SoftmaxFinalizeOp : NSATile_Op<"softmax_finalize", [
                        NSATile_F32Matrix:$acc);
   let results = (outs NSATile_F32Matrix:$output, NSATile_Rows:$lse);
   let assemblyFormat = [{
-    $max `,` $sum `,` $acc attr-dict `:` type($max) `,` type($acc)
+    $max `,` $sum `,` $acc attr-dict `:`
+    custom<RowTypes>(type($max), type($sum)) `,` type($acc)
   }];
   let hasVerifier = 1;
 }

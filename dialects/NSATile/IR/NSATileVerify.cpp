@@ -266,8 +266,65 @@ LogicalResult DotOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConvertLayoutOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (source.getShape() != result.getShape() ||
+      source.getElementType() != result.getElementType())
+    return emitOpError("expected tiles of one shape and element type, found ")
+           << source << " and " << result;
+  if (!source.getEncoding() || !result.getEncoding())
+    return emitOpError("expected tiles with layouts, found ")
+           << source << " and " << result;
+  if (isa<PartialLayoutAttr>(result.getEncoding()))
+    return emitOpError("can't split a tile into partial sums");
+  return success();
+}
+
+/// The shape and the layout under reshapes.
+static std::pair<ArrayRef<int64_t>, Attribute> resolve(RankedTensorType type) {
+  if (auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(type.getEncoding()))
+    return {reshape.getAs(), reshape.getOf()};
+  return {type.getShape(), type.getEncoding()};
+}
+
+LogicalResult ReshapeOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (source.getNumElements() != result.getNumElements() ||
+      source.getElementType() != result.getElementType())
+    return emitOpError("expected as many elements of one type, found ")
+           << source << " and " << result;
+  Attribute from = source.getEncoding(), to = result.getEncoding();
+  bool isRowMajor = from == to && (!from || isa<SpreadLayoutAttr>(from));
+  if (!isRowMajor && resolve(source) != resolve(result))
+    return emitOpError("expected one layout to be #nsatile.reshape of the "
+                       "other, so that no element moves; found ")
+           << source << " and " << result
+           << "; change the layout first, with nsatile.convert_layout";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Online softmax
 //===----------------------------------------------------------------------===//
+
+/// Sums are rows like maxima, but may be partial.
+static LogicalResult verifySums(Operation *op, Type max, Type sum) {
+  auto maxType = cast<RankedTensorType>(max);
+  auto sumType = cast<RankedTensorType>(sum);
+  Attribute layout = sumType.getEncoding();
+  if (auto partial = dyn_cast_if_present<PartialLayoutAttr>(layout))
+    layout = partial.getOf();
+  if (maxType.getShape() == sumType.getShape() &&
+      maxType.getEncoding() == layout)
+    return success();
+  return op->emitOpError("expected sums of the type of maxima ")
+         << max << ", or partial ones, found " << sum;
+}
 
 static LogicalResult verifyRows(Operation *op, Type rows, Type matrix) {
   auto rowsType = cast<RankedTensorType>(rows);
@@ -282,10 +339,14 @@ static LogicalResult verifyRows(Operation *op, Type rows, Type matrix) {
 }
 
 LogicalResult SoftmaxUpdateOp::verify() {
+  if (failed(verifySums(*this, getMax().getType(), getSum().getType())))
+    return failure();
   return verifyRows(*this, getMax().getType(), getScores().getType());
 }
 
 LogicalResult SoftmaxFinalizeOp::verify() {
+  if (failed(verifySums(*this, getMax().getType(), getSum().getType())))
+    return failure();
   return verifyRows(*this, getMax().getType(), getAcc().getType());
 }
 

@@ -76,7 +76,8 @@ nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
   int64_t tokens = std::max<int64_t>(1, rows / shape.group / part) * part;
   return nsatile::ScheduleAttr::get(kernel.getContext(),
                                     nsatile::LoopOrder::QueryMajor, tokens,
-                                    /*keys=*/64, /*splits=*/1);
+                                    /*keys=*/64, /*splits=*/1, /*warps=*/0,
+                                    /*stages=*/2);
 }
 
 /// Of pooled keys or blocks for each query.
@@ -107,7 +108,8 @@ static nsatile::ScheduleAttr getPartSchedule(nsatile::ScheduleAttr schedule,
                                              int64_t group) {
   return nsatile::ScheduleAttr::get(schedule.getContext(), schedule.getOrder(),
                                     getPartTokens(schedule.getTokens(), group),
-                                    schedule.getKeys(), schedule.getSplits());
+                                    schedule.getKeys(), schedule.getSplits(),
+                                    schedule.getWarps(), schedule.getStages());
 }
 
 LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
