@@ -14,7 +14,7 @@ nsatile.program @layouts(%t: tensor<64x64xf32, #mma>, %b: tensor<64x64xbf16, #ns
   // CHECK: nsatile.reshape %{{.*}} -> tensor<16x4x64xf32, #nsatile.reshape<as = [64, 64], of = #nsatile.mma<warps = 4>>>
   %2 = nsatile.reshape %t : tensor<64x64xf32, #mma> -> tensor<16x4x64xf32, #cube>
   // CHECK: nsatile.reduce {{ ?}}max %{{.*}} along 1 : {{.*}} -> tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>>
-  %3 = nsatile.reduce {{ ?}}max %t along 1 : tensor<64x64xf32, #mma> -> tensor<64xf32, #rows>
+  %3 = nsatile.reduce max %t along 1 : tensor<64x64xf32, #mma> -> tensor<64xf32, #rows>
   nsatile.return
 }
 
