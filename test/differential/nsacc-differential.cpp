@@ -145,7 +145,8 @@ int main(int argc, char **argv) {
   app.add_option("--cases", settings.cases, "number of random programs");
   app.add_option("--jobs", settings.jobs, "processes side by side")
       ->check(CLI::PositiveNumber);
-  app.add_option("--seconds", settings.seconds, "the most one case may take");
+  app.add_option("--seconds", settings.seconds,
+                 "the most processor time that one case may take");
   app.add_option("--keep", settings.folder,
                  "folder for failing programs, reduced; printed without it");
   app.add_option("--reduce", settings.mostReduced,

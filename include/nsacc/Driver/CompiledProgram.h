@@ -19,7 +19,7 @@ struct CompileOptions {
   Target target = Target::CPU;
   /// Parameters of #nsatile.schedule for every op, "order=union,tokens=16";
   /// what isn't named is the compiler's choice. The oracle has no schedule.
-  std::string schedule;
+  std::string schedule = {};
   /// CPU: name of the processor to compile for (empty: this one), and features
   /// on top, "+avx2,-avx512f".
   std::string cpu, features;

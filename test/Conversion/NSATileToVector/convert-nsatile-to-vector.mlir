@@ -10,7 +10,8 @@
 // CHECK-COUNT-1: memref.alloca
 // CHECK-NOT: memref.alloca
 // CHECK: %[[TILE:.*]] = scf.if %{{.*}} -> (memref<20xf32, strided<[1], offset: ?>>)
-// CHECK: memref.subview %[[X]][%{{.*}}] [20] [1]
+// CHECK: memref.extract_strided_metadata %[[X]]
+// CHECK: memref.reinterpret_cast %{{.*}}, sizes: [20], strides: [1]
 // CHECK: } else {
 // CHECK: vector.store %{{.*}} : memref<20xf32>, vector<16xf32>
 // CHECK: vector.load %[[TILE]][%{{.*}}] {{.*}} vector<16xf32>
@@ -32,7 +33,7 @@ nsatile.program @elementwise(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
 
 // A buffer that is written is read at the load, not later.
 // CHECK-LABEL: func.func @in_place(
-// CHECK-NOT: memref.subview
+// CHECK-NOT: memref.reinterpret_cast
 // CHECK: return
 nsatile.program @in_place(%x: memref<?xf32>, %n: index) {
   %p = nsatile.program_id 1

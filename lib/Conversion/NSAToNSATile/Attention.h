@@ -1,0 +1,97 @@
+//===- Attention.h - The loops of one attention -----------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_ATTENTION_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_ATTENTION_H
+
+#include "AttendTiles.h"
+#include "QueryProgram.h"
+
+namespace nsacc {
+
+/// The loops of one attention. The state that they carry is, per row, for
+/// softmax (max, sum, accumulator), for other weights (accumulator, and, if a
+/// normaliser asks for them, the sum of weights, the number of visible keys and
+/// the number of those whose score isn't -inf).
+class Attention {
+public:
+  using State = Scorer::State;
+
+  Attention(ProgramBuilder &program, const QueryTile &tile, nsa::AttendOp op,
+            nsatile::ScheduleAttr schedule, bool onlyLse);
+
+  AttendTiles run();
+  /// The same from what key-major programs left.
+  AttendTiles merge(const PartialStates &partial);
+  /// One unit of keys of a key-major program: a tile of keys or, under a
+  /// selection, a block. Loads, changes and stores the state of `split`.
+  void updatePartial(const PartialStates &partial, mlir::Value split,
+                     mlir::Value unit);
+  void storeState(const PartialStates &partial, mlir::Value split,
+                  mlir::ValueRange state);
+
+  State getInitialState(int64_t rows);
+
+private:
+  State fold(const QueryRows &rows, mlir::ValueRange initial);
+  State foldKeys(const QueryRows &rows, mlir::ValueRange initial);
+  State foldParts(const QueryRows &rows, mlir::ValueRange initial);
+  State foldSelected(const QueryRows &rows, mlir::ValueRange initial);
+  State foldSelectedTogether(const QueryRows &rows, mlir::ValueRange initial);
+  State foldUnion(const QueryRows &rows, mlir::ValueRange initial);
+  State step(const QueryRows &rows, const KeyTile &keys,
+             mlir::ValueRange state);
+  State stepSoftmax(const QueryRows &rows, const KeyTile &keys,
+                    mlir::ValueRange state);
+  State stepWeights(const QueryRows &rows, const KeyTile &keys,
+                    mlir::ValueRange state);
+  AttendTiles finish(const QueryRows &rows, mlir::ValueRange state);
+  AttendTiles finishSoftmax(const QueryRows &rows, mlir::ValueRange state);
+  mlir::Value finishWeights(const QueryRows &rows, mlir::ValueRange state);
+  State loadState(const PartialStates &partial, mlir::Value split);
+  State mergeStates(mlir::ValueRange lhs, mlir::ValueRange rhs);
+
+  nsa::SelectionType getSelectionType() {
+    return mlir::cast<nsa::SelectionType>(op.getSelection().getType());
+  }
+  bool selectsPerQueryHead() {
+    return getSelectionType().getDims().back() == tile.dims.head;
+  }
+  /// Rows that share a selection: those of a token, or a single one.
+  int64_t getUnitRows();
+  mlir::Value getToken(mlir::Value unit);
+  mlir::Value getExistingTokens();
+  State
+  forEachUnit(mlir::ValueRange initial,
+              llvm::function_ref<State(mlir::Value, mlir::ValueRange)> body);
+  State insertState(mlir::ValueRange part, mlir::ValueRange whole,
+                    mlir::Value firstRow);
+  /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.
+  mlir::Value getSelectingUnits(mlir::Value selection, mlir::Value block);
+  /// The same for rows, tensor<R x f32>.
+  mlir::Value getSelecting(mlir::Value selection, mlir::Value block);
+  /// Whether any of what getSelecting gave is 1, and which are, tensor<R x i1>.
+  mlir::Value isAny(mlir::Value selecting);
+  mlir::Value isSet(mlir::Value selecting);
+  /// The blocks that any row selected, ascending, with negative ones between.
+  mlir::Value getUnion(mlir::Value selection);
+
+  /// acc + probs · v, for the keys whose score isn't -inf.
+  mlir::Value accumulate(mlir::Value probs, mlir::Value scores,
+                         const KeyTile &keys, mlir::Value acc);
+  mlir::Value takesPart(mlir::Value scores);
+  bool isNormalized() { return !op.getNormalize().empty(); }
+
+  ProgramBuilder &program;
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  const QueryTile &tile;
+  nsa::AttendOp op;
+  nsatile::LoopOrder order;
+  bool onlyLse;
+  Scorer scorer;
+  int64_t channels;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_ATTENTION_H

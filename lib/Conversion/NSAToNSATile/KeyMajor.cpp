@@ -1,0 +1,188 @@
+//===- KeyMajor.cpp - Attention with loops over keys outside --------------===//
+
+#include "Attention.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+SmallVector<Value> Attention::loadState(const PartialStates &partial,
+                                        Value split) {
+  SmallVector<Value> state;
+  for (Value buffer : partial.buffers)
+    state.push_back(
+        loadQueryState(program, tile, program.import(buffer), split));
+  // The accumulator may be there though only the log-sum-exp is wanted.
+  if (onlyLse)
+    state.truncate(2);
+  return state;
+}
+
+void Attention::storeState(const PartialStates &partial, Value split,
+                           ValueRange state) {
+  for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))
+    storeQueryState(program, tile, rows, program.import(buffer), split);
+}
+
+void Attention::updatePartial(const PartialStates &partial, Value split,
+                              Value unit) {
+  IndexMath m = program.math();
+  QueryRows rows = scorer.getAllRows();
+  SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
+  int64_t size =
+      op.getSelection() ? getSelectionType().getBlock() : scorer.getTileKeys();
+  Value first = m.mul(unit, size);
+  auto update = [&](Scorer::Step step, Value selecting) {
+    SmallVector<Value> state = loadState(partial, split);
+    if (op.getSelection())
+      state = scorer.foldBlock(bounds, unit, size, selecting, state, step);
+    else
+      state =
+          scorer.foldTile(bounds, {.first = first, .count = size}, state, step);
+    storeState(partial, split, state);
+  };
+  auto stepRows = [&](const KeyTile &keys, ValueRange state) {
+    return step(rows, keys, state);
+  };
+  auto when = [&](Value condition, llvm::function_ref<void()> then) {
+    auto branch = scf::IfOp::create(builder, loc, condition,
+                                    /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenYield());
+    then();
+  };
+  when(scorer.isSeen(bounds, first, m.add(first, size)), [&] {
+    if (!op.getSelection())
+      return update(stepRows, Value());
+    Value selection = loadSelection(program, tile, op.getSelection());
+    Value selecting = getSelecting(selection, unit);
+    when(isAny(selecting), [&] { update(stepRows, isSet(selecting)); });
+  });
+}
+
+SmallVector<Value> Attention::mergeStates(ValueRange lhs, ValueRange rhs) {
+  TileMath math(builder, loc, tile.getRows(), channels);
+  SmallVector<Value> merged;
+  if (!op.isSoftmax()) {
+    for (auto [left, right] : llvm::zip_equal(lhs, rhs))
+      merged.push_back(arith::AddFOp::create(builder, loc, left, right));
+    return merged;
+  }
+  Type rows = lhs[0].getType();
+  auto merge = nsatile::SoftmaxMergeOp::create(
+      builder, loc, rows, rows, rows, rows, lhs[0], lhs[1], rhs[0], rhs[1]);
+  merged = {merge.getNewMax(), merge.getNewSum()};
+  if (onlyLse)
+    return merged;
+  Tile left = math.apply<arith::MulFOp>({lhs[2], Spread::Matrix},
+                                        {merge.getLhsDecay(), Spread::Row});
+  Tile right = math.apply<arith::MulFOp>({rhs[2], Spread::Matrix},
+                                         {merge.getRhsDecay(), Spread::Row});
+  merged.push_back(math.apply<arith::AddFOp>(left, right).value);
+  return merged;
+}
+
+AttendTiles Attention::merge(const PartialStates &partial) {
+  IndexMath m = program.math();
+  SmallVector<Value> state = loadState(partial, m.constant(0));
+  if (partial.splits > 1) {
+    auto loop = scf::ForOp::create(
+        builder, loc, m.constant(1), m.constant(partial.splits), m.constant(1),
+        state, [&](OpBuilder &, Location, Value split, ValueRange carried) {
+          scf::YieldOp::create(builder, loc,
+                               mergeStates(carried, loadState(partial, split)));
+        });
+    state.assign(loop.getResults().begin(), loop.getResults().end());
+  }
+  return finish(scorer.getAllRows(), state);
+}
+
+/// [splits, batch, token, head] for numbers of a row, with channels behind for
+/// the accumulator.
+static PartialStates allocatePartialStates(PlanBuilder &plan, AttendOp op,
+                                           const QueryDims &dims,
+                                           int64_t splits,
+                                           ArrayRef<Value> state) {
+  OpBuilder &builder = plan.getBuilder();
+  PartialStates partial;
+  partial.splits = splits;
+  for (Value part : state) {
+    SmallVector<int64_t> shape = {splits};
+    SmallVector<Value> sizes;
+    for (Attribute dim : {dims.batch, dims.token, dims.head}) {
+      if (!dim)
+        continue;
+      std::optional<int64_t> size = plan.getStaticSize(dim);
+      shape.push_back(size.value_or(ShapedType::kDynamic));
+      if (!size)
+        sizes.push_back(plan.getSize(dim));
+    }
+    auto type = cast<RankedTensorType>(part.getType());
+    if (type.getRank() == 2)
+      shape.push_back(type.getDimSize(1));
+    partial.buffers.push_back(
+        plan.allocate(MemRefType::get(shape, builder.getF32Type()), sizes));
+  }
+  return partial;
+}
+
+void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
+                                 AttendOp op, nsatile::ScheduleAttr schedule) {
+  bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
+  ProgramBuilder program(plan, "partial", schedule);
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  int64_t tokens = schedule.getTokens(), splits = schedule.getSplits();
+  QueryPlace place = getProgramPlace(program);
+  Value split = std::exchange(place.tokenTile, Value());
+
+  auto forEach = [&](Value begin, Value end,
+                     llvm::function_ref<void(Value)> body) {
+    scf::ForOp::create(builder, loc, begin, end, m.constant(1), ValueRange(),
+                       [&](OpBuilder &, Location, Value index, ValueRange) {
+                         body(index);
+                         scf::YieldOp::create(builder, loc);
+                       });
+  };
+  auto numTokens = program.getRow(shape.dims.token, place.batchRow).size;
+  Value queryTiles = m.ceilDiv(numTokens, tokens);
+  auto forEachTile = [&](llvm::function_ref<void(Attention &)> body) {
+    forEach(m.constant(0), queryTiles, [&](Value index) {
+      place.tokenTile = index;
+      QueryTile tile =
+          createQueryTile(program, shape.dims, tokens, shape.group, place);
+      Attention attention(program, tile, op, schedule, onlyLse);
+      body(attention);
+    });
+  };
+
+  PartialStates partial;
+  forEachTile([&](Attention &attention) {
+    SmallVector<Value> state = attention.getInitialState(tokens * shape.group);
+    partial = allocatePartialStates(plan, op, shape.dims, splits, state);
+    attention.storeState(partial, split, state);
+  });
+  // Each split is a range of neighbouring units.
+  int64_t size = schedule.getKeys();
+  if (op.getSelection())
+    size = cast<SelectionType>(op.getSelection().getType()).getBlock();
+  Value units =
+      m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size, size);
+  Value share = m.ceilDiv(units, splits);
+  Value first = arith::MulIOp::create(builder, loc, split, share);
+  forEach(first, m.min(m.add(first, share), units), [&](Value unit) {
+    forEachTile([&](Attention &attention) {
+      attention.updatePartial(partial, split, unit);
+    });
+  });
+  plan.setPartialStates(op, partial);
+  Value rows =
+      shape.dims.batch
+          ? plan.getSize(shape.dims.batch)
+          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
+  program.launch(plan.math().constant(splits), plan.getSize(shape.keyHead),
+                 rows);
+}
