@@ -22,14 +22,14 @@ struct CompileOptions {
   std::string schedule = {};
   /// CPU: name of the processor to compile for (empty: this one), and features
   /// on top, "+avx2,-avx512f".
-  std::string cpu, features;
+  std::string cpu = {}, features = {};
   /// Where the time of compilations is counted; may be null. Not to be used
   /// where several threads run the program.
   mlir::TimingScope *timing = nullptr;
   /// Called with each pass manager before it runs, and the name of what it does
   /// ("tile", "cpu"); may be empty.
   std::function<void(mlir::PassManager &, mlir::ModuleOp, llvm::StringRef)>
-      preparePasses;
+      preparePasses = {};
 };
 
 struct RunOptions {
