@@ -1,0 +1,155 @@
+//===- Devices.cpp - Devices, contexts and streams of the fake driver -----===//
+
+#include "State.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace fakecuda;
+using namespace nsacc::rt::driver;
+
+FAKE_EXPORT Result cuInit(unsigned flags) {
+  FAKE_ENTER(cuInit);
+  state.isInitialized = true;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuDriverGetVersion(int *version) {
+  *version = State::get().version;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuGetErrorName(Result error, const char **name) {
+  *name = error == results::outOfMemory          ? "CUDA_ERROR_OUT_OF_MEMORY"
+          : error == kInvalidValue               ? "CUDA_ERROR_INVALID_VALUE"
+          : error == kInvalidContext             ? "CUDA_ERROR_INVALID_CONTEXT"
+          : error == kInvalidHandle              ? "CUDA_ERROR_INVALID_HANDLE"
+          : error == kNotFound                   ? "CUDA_ERROR_NOT_FOUND"
+          : error == results::captureUnsupported ? "CUDA_ERROR_STREAM_CAPTURE_"
+                                                   "UNSUPPORTED"
+                                                 : nullptr;
+  return *name ? results::success : kInvalidValue;
+}
+
+FAKE_EXPORT Result cuGetErrorString(Result error, const char **text) {
+  *text = "of the fake driver";
+  return results::success;
+}
+
+FAKE_EXPORT Result cuDeviceGetCount(int *count) {
+  FAKE_ENTER(cuDeviceGetCount);
+  *count = kNumDevices;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuDeviceGet(Device *device, int ordinal) {
+  FAKE_ENTER(cuDeviceGet);
+  if (ordinal < 0 || ordinal >= kNumDevices)
+    return state.misused("cuDeviceGet of no device");
+  *device = ordinal;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuDeviceGetName(char *name, int size, Device device) {
+  FAKE_ENTER(cuDeviceGetName);
+  std::strncpy(name, device == 0 ? "Fake H200" : "Fake A100", size);
+  return results::success;
+}
+
+FAKE_EXPORT Result cuDeviceGetAttribute(int *value, int attribute,
+                                        Device device) {
+  FAKE_ENTER(cuDeviceGetAttribute);
+  switch (attribute) {
+  case deviceAttributes::multiprocessors:
+    *value = device == 0 ? 132 : 108;
+    return results::success;
+  case deviceAttributes::major:
+    *value = device == 0 ? 9 : 8;
+    return results::success;
+  case deviceAttributes::minor:
+    *value = 0;
+    return results::success;
+  case deviceAttributes::sharedBytesOptIn:
+    *value = device == 0 ? 232448 : 166912;
+    return results::success;
+  default:
+    return state.misused("cuDeviceGetAttribute of an unknown attribute");
+  }
+}
+
+FAKE_EXPORT Result cuDevicePrimaryCtxRetain(Context *context, Device device) {
+  FAKE_ENTER(cuDevicePrimaryCtxRetain);
+  *context = &state.contexts[device];
+  ++(*context)->retained;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuDevicePrimaryCtxRelease_v2(Device device) {
+  FAKE_ENTER(cuDevicePrimaryCtxRelease_v2);
+  if (state.contexts[device].retained == 0)
+    return state.misused("cuDevicePrimaryCtxRelease of a context that isn't "
+                         "retained");
+  --state.contexts[device].retained;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuCtxGetCurrent(Context *context) {
+  FAKE_ENTER(cuCtxGetCurrent);
+  *context = getCurrent();
+  return results::success;
+}
+
+FAKE_EXPORT Result cuCtxGetDevice(Device *device) {
+  FAKE_ENTER(cuCtxGetDevice);
+  if (!getCurrent())
+    return state.misused("cuCtxGetDevice without a context", kInvalidContext);
+  *device = getCurrent()->device;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuCtxPushCurrent_v2(Context context) {
+  FAKE_ENTER(cuCtxPushCurrent_v2);
+  getStack().push_back(context);
+  return results::success;
+}
+
+FAKE_EXPORT Result cuCtxPopCurrent_v2(Context *context) {
+  FAKE_ENTER(cuCtxPopCurrent_v2);
+  if (getStack().empty())
+    return state.misused("cuCtxPopCurrent without a context", kInvalidContext);
+  *context = getStack().back();
+  getStack().pop_back();
+  return results::success;
+}
+
+FAKE_EXPORT Result cuStreamSynchronize(Stream stream) {
+  FAKE_ENTER_UNSAFE(cuStreamSynchronize);
+  return resolve(state, stream) ? results::success : kInvalidContext;
+}
+
+FAKE_EXPORT Result cuStreamGetId(Stream stream, unsigned long long *id) {
+  FAKE_ENTER(cuStreamGetId);
+  Stream found = resolve(state, stream);
+  if (!found)
+    return state.misused("cuStreamGetId without a context", kInvalidContext);
+  *id = found->id;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuStreamGetCaptureInfo_v2(Stream stream, int *status,
+                                             uint64_t *id, void **,
+                                             const void **, size_t *) {
+  FAKE_ENTER(cuStreamGetCaptureInfo_v2);
+  Stream found = resolve(state, stream);
+  if (!found)
+    return state.misused("cuStreamGetCaptureInfo without a context",
+                         kInvalidContext);
+  *status = found->captureStatus;
+  *id = found->captureId;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuThreadExchangeStreamCaptureMode(int *mode) {
+  FAKE_ENTER(cuThreadExchangeStreamCaptureMode);
+  std::swap(*mode, getThreadMode());
+  return results::success;
+}

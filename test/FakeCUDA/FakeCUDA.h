@@ -1,0 +1,82 @@
+//===- FakeCUDA.h - A CUDA driver without a GPU -----------------*- C++ -*-===//
+//
+// libcuda.so.1 for tests: it checks how it is called, keeps device memory on
+// the host, records launches instead of running them, and fails where it is
+// told to. Two devices: 0 is sm_90, 1 is sm_80.
+//
+// With NSACC_FAKE_CUDA_LOG in the environment, launches are also written to
+// that file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NSACC_TEST_FAKECUDA_FAKECUDA_H
+#define NSACC_TEST_FAKECUDA_FAKECUDA_H
+
+#include "DriverTypes.h"
+#include <string>
+#include <vector>
+
+namespace fakecuda {
+
+namespace driver = nsacc::rt::driver;
+
+/// One launch, with the bytes of its parameters as the PTX declares them.
+struct Launch {
+  std::string kernel;
+  unsigned grid[3], threads, sharedBytes, cluster;
+  driver::Stream stream;
+  driver::Context context;
+  /// In a graph's recording, not run.
+  bool isCaptured;
+  std::vector<std::string> parameters;
+
+  uint64_t getWord(size_t parameter) const;
+};
+
+/// What the fake encodes into a tensor map.
+struct MapContent {
+  uint64_t address;
+  uint32_t type, rank;
+  uint64_t sizes[5], strides[4];
+  uint32_t box[5];
+  uint32_t swizzle;
+};
+static_assert(sizeof(MapContent) <= sizeof(driver::TensorMap));
+
+/// Forgets calls, launches and failures to come, not memory or contexts.
+void reset();
+/// Lets call number `after` (from 0 on) of `symbol` from now on return
+/// `result`.
+void failCall(const std::string &symbol, driver::Result result,
+              unsigned after = 0);
+/// How often a function was called since the last reset.
+unsigned countCalls(const std::string &symbol);
+/// Calls that allocate or wait, since the last reset.
+unsigned countAllocationsAndWaits();
+/// Since the last reset. Not while other threads launch.
+const std::vector<Launch> &getLaunches();
+/// What was called wrongly since the last reset, one line each; empty if
+/// nothing was.
+std::string getMisuse();
+
+size_t getAllocatedBytes();
+/// Retained primary contexts of both devices.
+unsigned getRetained();
+void setVersion(int version);
+/// The handle of a function as the driver would find it.
+bool isDeviceAddress(uint64_t address);
+
+driver::Stream createStream(int device);
+void destroyStream(driver::Stream stream);
+/// Records what this thread puts on the stream. Mode 0 (global) forbids
+/// allocations to all threads, 1 to this one, 2 allows them.
+void beginCapture(driver::Stream stream, int mode = 0);
+/// False where something invalidated the capture.
+bool endCapture(driver::Stream stream);
+
+/// Makes a device's primary context, or none (-1), the thread's current one.
+void setCurrent(int device);
+
+} // namespace fakecuda
+
+#endif // NSACC_TEST_FAKECUDA_FAKECUDA_H

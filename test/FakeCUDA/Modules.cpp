@@ -1,0 +1,154 @@
+//===- Modules.cpp - Code and launches of the fake driver -----------------===//
+
+#include "State.h"
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <regex>
+
+using namespace fakecuda;
+using namespace nsacc::rt::driver;
+
+/// Bytes of each parameter in the text of a PTX entry's list.
+static std::vector<size_t> parseParameters(const std::string &list) {
+  static const std::regex parameter(
+      R"(\.param\s+(?:\.align\s+\d+\s+)?\.[a-z]+(\d+)[^,\[]*(?:\[(\d+)\])?)");
+  std::vector<size_t> bytes;
+  for (std::sregex_iterator each(list.begin(), list.end(), parameter), end;
+       each != end; ++each) {
+    size_t count = (*each)[2].matched ? std::stoul((*each)[2]) : 1;
+    bytes.push_back(std::stoul((*each)[1]) / 8 * count);
+  }
+  return bytes;
+}
+
+/// Finds the entries of PTX. Of machine code only the names are asked for.
+static void parseEntries(const std::string &text, Context context,
+                         std::map<std::string, FunctionImpl> &functions) {
+  static const std::regex entry(R"(\.entry\s+(\w+)\s*\(([^)]*)\))");
+  for (std::sregex_iterator each(text.begin(), text.end(), entry), end;
+       each != end; ++each)
+    functions[(*each)[1]] = {(*each)[1], context, parseParameters((*each)[2])};
+}
+
+static Result fail(Result result, const char *text, unsigned numOptions,
+                   int *options, void **values) {
+  for (unsigned i = 0; i < numOptions; ++i)
+    if (options[i] == jitOptions::errorLog)
+      std::strcpy(static_cast<char *>(values[i]), text);
+  return result;
+}
+
+FAKE_EXPORT Result cuModuleLoadDataEx(Module *module, const void *image,
+                                      unsigned numOptions, int *options,
+                                      void **values) {
+  FAKE_ENTER_UNSAFE(cuModuleLoadDataEx);
+  if (!getCurrent())
+    return state.misused("cuModuleLoadDataEx without a context",
+                         kInvalidContext);
+  auto loaded = std::make_unique<ModuleImpl>();
+  loaded->context = getCurrent();
+  const char *text = static_cast<const char *>(image);
+  if (*text != '\x7f') {
+    if (!std::strstr(text, ".version"))
+      return fail(results::invalidPTX, "ptxas fatal: no version", numOptions,
+                  options, values);
+    bool isHopper = std::strstr(text, ".target sm_90a") != nullptr;
+    if (isHopper && getCurrent()->device != 0)
+      return results::noBinaryForDevice;
+    parseEntries(text, getCurrent(), loaded->functions);
+  }
+  *module = loaded.release();
+  return results::success;
+}
+
+FAKE_EXPORT Result cuModuleUnload(Module module) {
+  FAKE_ENTER_UNSAFE(cuModuleUnload);
+  delete module;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuModuleGetFunction(Function *function, Module module,
+                                       const char *name) {
+  FAKE_ENTER(cuModuleGetFunction);
+  auto &functions = module->functions;
+  if (functions.empty())
+    functions[name] = {name, module->context, {}};
+  auto found = functions.find(name);
+  if (found == functions.end())
+    return kNotFound;
+  *function = &found->second;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuFuncSetAttribute(Function function, int attribute,
+                                      int value) {
+  FAKE_ENTER(cuFuncSetAttribute);
+  if (attribute != kMaxDynamicSharedBytes)
+    return state.misused("cuFuncSetAttribute of an unknown attribute");
+  function->maxSharedBytes = static_cast<unsigned>(value);
+  return results::success;
+}
+
+FAKE_EXPORT Result cuFuncLoad(Function) {
+  FAKE_ENTER(cuFuncLoad);
+  return results::success;
+}
+
+static void log(const Launch &launch) {
+  const char *path = std::getenv("NSACC_FAKE_CUDA_LOG");
+  if (!path)
+    return;
+  std::ofstream file(path, std::ios::app);
+  file << "launch " << launch.kernel << " grid " << launch.grid[0] << " "
+       << launch.grid[1] << " " << launch.grid[2] << " threads "
+       << launch.threads << " shared " << launch.sharedBytes << " cluster "
+       << launch.cluster << " parameters " << launch.parameters.size() << "\n";
+}
+
+static Result checkLaunch(State &state, const LaunchConfig &config,
+                          Function function, void **parameters) {
+  Stream stream = resolve(state, config.stream);
+  if (!stream || getCurrent() != function->context)
+    return state.misused("a launch in another context", kInvalidContext);
+  if (stream->context != function->context)
+    return state.misused("a launch on another context's stream",
+                         kInvalidHandle);
+  if (config.sharedBytes > function->maxSharedBytes)
+    return state.misused("a launch with too much shared memory");
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (config.grid[axis] == 0 ||
+        config.grid[axis] > (axis == 0 ? 0x7fffffffu : 65535u))
+      return state.misused("a launch with an impossible grid");
+  for (size_t i = 0; i < function->parameterBytes.size(); ++i)
+    if (!parameters[i])
+      return state.misused("a launch with a null parameter");
+  return results::success;
+}
+
+FAKE_EXPORT Result cuLaunchKernelEx(const LaunchConfig *config,
+                                    Function function, void **parameters,
+                                    void **) {
+  FAKE_ENTER(cuLaunchKernelEx);
+  if (Result result = checkLaunch(state, *config, function, parameters))
+    return result;
+  Launch &launch = state.launches.emplace_back();
+  launch.kernel = function->name;
+  std::copy_n(config->grid, 3, launch.grid);
+  launch.threads = config->block[0];
+  launch.sharedBytes = config->sharedBytes;
+  launch.cluster = 1;
+  for (unsigned i = 0; i < config->numAttributes; ++i)
+    if (config->attributes[i].id == LaunchAttribute::clusterDimension)
+      launch.cluster = config->attributes[i].cluster[0];
+  launch.stream = config->stream;
+  launch.context = function->context;
+  launch.isCaptured =
+      resolve(state, config->stream)->captureStatus == kCaptureActive;
+  for (size_t i = 0; i < function->parameterBytes.size(); ++i)
+    launch.parameters.emplace_back(static_cast<char *>(parameters[i]),
+                                   function->parameterBytes[i]);
+  log(launch);
+  return results::success;
+}

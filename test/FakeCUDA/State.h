@@ -1,0 +1,104 @@
+//===- State.h - What the fake driver knows ---------------------*- C++ -*-===//
+
+#ifndef NSACC_TEST_FAKECUDA_STATE_H
+#define NSACC_TEST_FAKECUDA_STATE_H
+
+#include "FakeCUDA.h"
+#include <map>
+#include <mutex>
+#include <thread>
+
+#define FAKE_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace nsacc::rt::driver {
+
+struct ContextImpl {
+  int device;
+  unsigned retained = 0;
+};
+
+struct StreamImpl {
+  Context context;
+  uint64_t id;
+  int captureStatus = kCaptureNone;
+  uint64_t captureId = 0;
+  int captureMode = 0;
+  std::thread::id owner = {};
+};
+
+struct FunctionImpl {
+  std::string name;
+  Context context;
+  std::vector<size_t> parameterBytes;
+  unsigned maxSharedBytes = 48 << 10;
+};
+
+struct ModuleImpl {
+  Context context;
+  std::map<std::string, FunctionImpl> functions;
+};
+
+} // namespace nsacc::rt::driver
+
+namespace fakecuda {
+
+using driver::Result;
+
+constexpr Result kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201,
+                 kInvalidHandle = 400, kNotFound = 500;
+constexpr int kNumDevices = 2;
+
+struct Injected {
+  Result result;
+  unsigned after;
+};
+
+struct State {
+  std::mutex mutex;
+  bool isInitialized = false;
+  int version = 13000;
+  driver::ContextImpl contexts[kNumDevices] = {{0}, {1}};
+  std::map<uint64_t, size_t> deviceMemory, hostMemory;
+  size_t allocatedBytes = 0;
+  std::vector<driver::Stream> streams;
+  uint64_t nextId = 100;
+  std::map<std::string, unsigned> calls;
+  std::map<std::string, Injected> injected;
+  std::vector<Launch> launches;
+  std::string misuse;
+
+  static State &get();
+
+  /// Notes a wrong call; returns `result`.
+  Result misused(const std::string &what, Result result = kInvalidValue);
+  /// The memory that holds an address, or null.
+  const std::pair<const uint64_t, size_t> *findMemory(uint64_t address) const;
+};
+
+/// Counts a call. Not success where it is to fail.
+Result enter(State &state, const char *symbol);
+/// Fails, and invalidates captures, where an allocation or a wait may not be.
+Result checkUnsafe(State &state, const char *symbol);
+/// This thread's current context.
+driver::Context getCurrent();
+std::vector<driver::Context> &getStack();
+int &getThreadMode();
+/// The stream, or that which stands for null in the current context.
+driver::Stream resolve(State &state, driver::Stream stream);
+
+} // namespace fakecuda
+
+/// Begins a function of the driver: locks, counts, and leaves on failures that
+/// are to come.
+#define FAKE_ENTER(symbol)                                                     \
+  fakecuda::State &state = fakecuda::State::get();                             \
+  std::lock_guard<std::mutex> lock(state.mutex);                               \
+  if (fakecuda::Result injected = fakecuda::enter(state, #symbol))             \
+  return injected
+
+#define FAKE_ENTER_UNSAFE(symbol)                                              \
+  FAKE_ENTER(symbol);                                                          \
+  if (fakecuda::Result forbidden = fakecuda::checkUnsafe(state, #symbol))      \
+  return forbidden
+
+#endif // NSACC_TEST_FAKECUDA_STATE_H

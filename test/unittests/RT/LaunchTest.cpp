@@ -1,0 +1,197 @@
+//===- LaunchTest.cpp - Launches of a plan --------------------------------===//
+
+#include "RTTest.h"
+#include <ctime>
+
+using namespace nsacc::rt;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+using LaunchTest = RTTest;
+
+TEST_F(LaunchTest, GivesKernelsTheirParameters) {
+  Module module(makePackage());
+  expectLaunch(module, Tensors(3, 100));
+  const auto &launches = fakecuda::getLaunches();
+  ASSERT_EQ(launches.size(), 2u);
+  const fakecuda::Launch &fill = launches[0];
+  EXPECT_EQ(fill.kernel, "fill");
+  EXPECT_THAT(fill.grid, ::testing::ElementsAre(4, 3, 1));
+  EXPECT_EQ(fill.threads, 128u);
+  EXPECT_EQ(fill.sharedBytes, 1024u);
+  // o: address, sizes, strides.
+  uint64_t words[] = {0x20000, 3, 100, 64, 6400, 64, 1};
+  for (size_t i = 0; i < 7; ++i)
+    EXPECT_EQ(fill.getWord(i), words[i]) << i;
+  // The workspace: address, sizes, strides; and T.
+  EXPECT_TRUE(fakecuda::isDeviceAddress(fill.getWord(7)));
+  uint64_t workspace[] = {3, 100, 100, 1, 100};
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(fill.getWord(8 + i), workspace[i]) << i;
+  const fakecuda::Launch &scale = launches[1];
+  EXPECT_THAT(scale.grid, ::testing::ElementsAre(3, 1, 1));
+  EXPECT_EQ(scale.getWord(0), fill.getWord(7));
+  EXPECT_EQ(scale.getWord(8), 1000u);
+  EXPECT_EQ(scale.parameters[8].size(), 4u);
+  EXPECT_EQ(*reinterpret_cast<const uint32_t *>(scale.getWord(9)), 0u)
+      << "the counter isn't zero";
+  EXPECT_EQ(nsacc_rt_launch_count(module), 2u);
+}
+
+TEST_F(LaunchTest, NeitherAllocatesNorWaitsAgain) {
+  Module module(makePackage());
+  expectLaunch(module, Tensors(3, 100));
+  fakecuda::reset();
+  for (int64_t tokens : {100, 50, 1, 99})
+    expectLaunch(module, Tensors(3, tokens));
+  EXPECT_EQ(fakecuda::countAllocationsAndWaits(), 0u);
+  expectLaunch(module, Tensors(3, 1000));
+  EXPECT_EQ(fakecuda::countCalls("cuMemAlloc_v2"), 1u);
+}
+
+TEST_F(LaunchTest, ReservesBeforehand) {
+  Module module(makePackage());
+  Tensors tensors(3, 100);
+  tensors.tensors[0].data = tensors.tensors[1].data = nullptr;
+  ASSERT_EQ(nsacc_rt_reserve(module, tensors.tensors, 2, nullptr), NSACC_RT_OK)
+      << nsacc_rt_message();
+  EXPECT_EQ(fakecuda::getLaunches().size(), 0u);
+  fakecuda::reset();
+  expectLaunch(module, Tensors(3, 100));
+  EXPECT_EQ(fakecuda::countAllocationsAndWaits(), 0u);
+}
+
+TEST_F(LaunchTest, EmptyGridsRunNothing) {
+  Module module(makePackage());
+  expectLaunch(module, Tensors(0, 100));
+  EXPECT_EQ(fakecuda::getLaunches().size(), 0u);
+  // T = 0: only the launch that doesn't go over T.
+  expectLaunch(module, Tensors(2, 0));
+  ASSERT_EQ(fakecuda::getLaunches().size(), 1u);
+  EXPECT_EQ(fakecuda::getLaunches()[0].kernel, "scale");
+}
+
+TEST_F(LaunchTest, LaunchesClusters) {
+  Package package = makePackage();
+  package.targets[0].launches[0].cluster = 2;
+  Module module(package);
+  expectLaunch(module, Tensors(1, 64));
+  EXPECT_EQ(fakecuda::getLaunches()[0].cluster, 2u);
+  EXPECT_THAT(failLaunch(module, Tensors(1, 96)),
+              HasSubstr("a grid of 3 blocks that clusters of 2 don't divide"));
+}
+
+TEST_F(LaunchTest, UsesTheCallersStream) {
+  Module module(makePackage());
+  driver::Stream stream = fakecuda::createStream(0);
+  expectLaunch(module, Tensors(1, 64));
+  expectLaunch(module, Tensors(1, 64), stream);
+  const auto &launches = fakecuda::getLaunches();
+  ASSERT_EQ(launches.size(), 4u);
+  EXPECT_EQ(launches[0].stream, nullptr);
+  EXPECT_EQ(launches[2].stream, stream);
+  EXPECT_NE(launches[0].getWord(7), launches[2].getWord(7))
+      << "two streams share a workspace";
+  EXPECT_NE(launches[1].getWord(9), launches[3].getWord(9))
+      << "two streams share a counter";
+  fakecuda::destroyStream(stream);
+}
+
+TEST_F(LaunchTest, RefusesWrongTensors) {
+  Module module(makePackage());
+  auto fail = [&](auto change) {
+    Tensors tensors(2, 64);
+    change(tensors);
+    return failLaunch(module, tensors);
+  };
+  EXPECT_EQ(fail([](Tensors &t) { t.tensors[0].dtype = NSACC_RT_F16; }),
+            "input 'q': expected elements of bf16, found f16");
+  EXPECT_EQ(fail([](Tensors &t) { t.tensors[0].dtype = 99; }),
+            "input 'q': expected elements of bf16, found type 99");
+  EXPECT_EQ(fail([](Tensors &t) { t.tensors[1].rank = 2; }),
+            "result 'o': expected 3 dimensions, found 2");
+  EXPECT_EQ(fail([](Tensors &t) { t.qShape[2] = 32; }),
+            "input 'q': size 2 of [2, 64, 32] is 32; this package was compiled "
+            "for 64");
+  EXPECT_EQ(fail([](Tensors &t) { t.oShape[0] = 3; }),
+            "result 'o': size 0 is 3; input 'q' has B = 2");
+  EXPECT_EQ(fail([](Tensors &t) { t.oShape[1] = 65; }),
+            "size 1 of result 'o' is 65, expected 64");
+  EXPECT_THAT(fail([](Tensors &t) { t.qShape[1] = INT64_C(1) << 31; }),
+              HasSubstr("sizes have to be from 0 to 2^31 - 1"));
+  EXPECT_THAT(fail([](Tensors &t) { t.qShape[1] = -1; }),
+              HasSubstr("size 1 is -1"));
+  EXPECT_EQ(fail([](Tensors &t) { t.qStrides[2] = 2; }),
+            "input 'q': dimension 2 has stride 2; this package was compiled "
+            "for stride 1: pass a contiguous tensor");
+  EXPECT_THAT(fail([](Tensors &t) {
+                t.tensors[0].data = reinterpret_cast<void *>(0x10001);
+              }),
+              HasSubstr("isn't a multiple of an element's 2 bytes"));
+  EXPECT_THAT(fail([](Tensors &t) { t.tensors[0].shape = nullptr; }),
+              HasSubstr("expected a shape, found a null pointer"));
+  EXPECT_EQ(nsacc_rt_launch(module, Tensors(2, 64).tensors, 1, nullptr),
+            NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(),
+               "expected 2 tensors, inputs and then results, found 1");
+}
+
+TEST_F(LaunchTest, RefusesGridsThatAreTooLarge) {
+  Module module(makePackage());
+  EXPECT_THAT(failLaunch(module, Tensors(70000, 1)),
+              AllOf(HasSubstr("kernel 'fill'"),
+                    HasSubstr("70000 blocks along dimension 1")));
+}
+
+TEST_F(LaunchTest, RefusesNumbersThatMakeNoSense) {
+  Package package = makePackage();
+  package.targets[0].steps[2].value = 0;
+  Module zero(package);
+  EXPECT_THAT(failLaunch(zero, Tensors(1, 1)), HasSubstr("divides by zero"));
+  package.targets[0].steps[3].kind = Step::Kind::Mul;
+  package.targets[0].steps[2].value = INT64_MAX;
+  Module large(package);
+  EXPECT_THAT(failLaunch(large, Tensors(1, 2)), HasSubstr("too large"));
+}
+
+TEST_F(LaunchTest, TellsWhatTheDriverSays) {
+  Module module(makePackage());
+  fakecuda::failCall("cuLaunchKernelEx", 1);
+  EXPECT_EQ(failLaunch(module, Tensors(1, 32), NSACC_RT_DRIVER),
+            "launching kernel 'fill': CUDA_ERROR_INVALID_VALUE (of the fake "
+            "driver)");
+  expectLaunch(module, Tensors(1, 1000));
+  // Half as much again doesn't fit, but what is needed does.
+  fakecuda::failCall("cuMemAlloc_v2", driver::results::outOfMemory);
+  expectLaunch(module, Tensors(1, 1100));
+  fakecuda::failCall("cuMemAlloc_v2", 999);
+  EXPECT_THAT(failLaunch(module, Tensors(200, 320), NSACC_RT_DRIVER),
+              HasSubstr("CUDA error 999"));
+}
+
+/// Processor time of this thread.
+static double getSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A kernel's share of a launch, with what the fake driver takes for recording
+// it, costs at most 5 µs of the host.
+TEST_F(LaunchTest, IsCheap) {
+  Module module(makePackage());
+  Tensors tensors(4, 128);
+  expectLaunch(module, tensors);
+  double best = 1;
+  for (int round = 0; round < 50; ++round) {
+    fakecuda::reset();
+    double start = getSeconds();
+    for (int i = 0; i < 100; ++i)
+      nsacc_rt_launch(module, tensors.tensors, 2, nullptr);
+    best = std::min(best, (getSeconds() - start) / 200);
+  }
+  RecordProperty("nanoseconds_per_kernel", static_cast<int>(best * 1e9));
+  printf("%.0f ns for a kernel\n", best * 1e9);
+  EXPECT_LT(best, 5e-6);
+}

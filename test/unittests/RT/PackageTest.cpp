@@ -1,0 +1,97 @@
+//===- PackageTest.cpp - Packages as bytes --------------------------------===//
+
+#include "RTTest.h"
+#include <random>
+
+using namespace nsacc::rt;
+using ::testing::HasSubstr;
+
+TEST(PackageTest, ReadsWhatWasWritten) {
+  Package package = makePackage();
+  package.targets[0].cubin = std::string("\x7f"
+                                         "ELF\0\1",
+                                         6);
+  std::string bytes = writePackage(package);
+  Package read = readPackage(bytes.data(), bytes.size());
+  EXPECT_EQ(writePackage(read), bytes);
+  EXPECT_EQ(describePackage(read), describePackage(package));
+  EXPECT_EQ(read.targets[0].cubin, package.targets[0].cubin);
+  EXPECT_EQ(read.targets[0].workspaces[0].elementBytes, 4);
+}
+
+static std::string failRead(const std::string &bytes) {
+  try {
+    readPackage(bytes.data(), bytes.size());
+  } catch (const std::runtime_error &error) {
+    return error.what();
+  }
+  return "read";
+}
+
+TEST(PackageTest, RefusesWhatIsNoPackage) {
+  EXPECT_THAT(failRead(""), HasSubstr("not a package"));
+  EXPECT_THAT(failRead("nonsense"), HasSubstr("not a package"));
+  std::string bytes = writePackage(makePackage());
+  EXPECT_THAT(failRead(bytes.substr(0, bytes.size() / 2)),
+              HasSubstr("cut short"));
+  size_t version = bytes.find("version") + 7;
+  bytes[version] = 2;
+  EXPECT_THAT(failRead(bytes),
+              HasSubstr("a package of version 2; this runtime reads 1"));
+}
+
+TEST(PackageTest, RefusesIndicesOfNothing) {
+  auto fail = [](auto change) {
+    Package package = makePackage();
+    change(package, package.targets[0]);
+    return failRead(writePackage(package));
+  };
+  EXPECT_THAT(
+      fail([](Package &, TargetCode &code) { code.steps[3].operands[1] = 3; }),
+      HasSubstr("there is no number 3"));
+  EXPECT_THAT(
+      fail([](Package &, TargetCode &code) { code.steps[0].value = 3; }),
+      HasSubstr("there is no dimension 3"));
+  EXPECT_THAT(
+      fail([](Package &, TargetCode &code) { code.launches[0].grid[2] = 99; }),
+      HasSubstr("there is no number 99"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.launches[0].arguments[0].index = 4;
+              }),
+              HasSubstr("there is no buffer 4"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.launches[0].extra[0].map.argument = 2;
+              }),
+              HasSubstr("a tensor map of a number"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.launches[0].extra[0].map.dims[1] = 7;
+              }),
+              HasSubstr("there is no dimension 7"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.launches[0].extra[0].map.swizzle = 96;
+              }),
+              HasSubstr("a swizzle of 96 bytes"));
+  EXPECT_THAT(
+      fail([](Package &, TargetCode &code) { code.workspaces[0].last = 2; }),
+      HasSubstr("there is no launch 2"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.launches[0].threads = 2048;
+              }),
+              HasSubstr("expected threads from 1 to 1024, found 2048"));
+  EXPECT_THAT(fail([](Package &package, TargetCode &) {
+                package.parameters[0].strides.pop_back();
+              }),
+              HasSubstr("'q' has not as many strides as sizes"));
+}
+
+// Whatever bytes are read, the answer is a package or an exception.
+TEST(PackageTest, SurvivesDamage) {
+  std::string bytes = writePackage(makePackage());
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::string damaged = bytes;
+    for (int k = 0; k < 3; ++k)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    failRead(damaged);
+  }
+}

@@ -1,0 +1,108 @@
+//===- RTTest.cpp - A package and tensors for tests of the runtime --------===//
+
+#include "RTTest.h"
+
+using namespace nsacc::rt;
+
+static const char *const kPTX = R"(
+.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry fill(
+  .param .u64 o, .param .u64 o_0, .param .u64 o_1, .param .u64 o_2,
+  .param .u64 o_3, .param .u64 o_4, .param .u64 o_5,
+  .param .u64 w, .param .u64 w_0, .param .u64 w_1, .param .u64 w_2, .param .u64 w_3,
+  .param .u64 T,
+  .param .align 64 .b8 map[128]
+) { ret; }
+.visible .entry scale(
+  .param .u64 w, .param .u64 w_0, .param .u64 w_1, .param .u64 w_2, .param .u64 w_3,
+  .param .u64 v, .param .u64 v_0, .param .u64 v_1,
+  .param .u32 n,
+  .param .u64 counter, .param .u64 failures
+) { ret; }
+)";
+
+static TargetCode makeCode() {
+  using Kind = Step::Kind;
+  TargetCode code;
+  code.architecture = "sm_90a";
+  code.ptx = kPTX;
+  code.steps = {
+      {Kind::Dim, 0, {0}},        // 0: B
+      {Kind::Dim, 1, {0}},        // 1: T
+      {Kind::Constant, 32, {}},   // 2
+      {Kind::CeilDiv, 0, {1, 2}}, // 3
+      {Kind::Constant, 1, {}},    // 4
+      {Kind::Constant, 1000, {}}, // 5
+      {Kind::Dim, 1, {1}},        // 6: T of o
+  };
+  code.checks = {{6, 1, "size 1 of result 'o'"}};
+  code.workspaces = {{4, DType::F32, {0, 1}, 0, 1}, {4, DType::I32, {1}, 1, 1}};
+  Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, {}, {}};
+  fill.arguments = {{true, 1}, {true, 2}, {false, 1, 8}};
+  fill.extra = {
+      {ExtraParameter::Kind::TensorMap, {0, {2, 1, 0}, {32, 32, 1}, 128}}};
+  Launch scale = {"scale", {0, 4, 4}, 64, 65536, 1, {}, {}};
+  scale.arguments = {{true, 2}, {true, 3}, {false, 5, 4}};
+  scale.extra = {{ExtraParameter::Kind::Counter},
+                 {ExtraParameter::Kind::Failures}};
+  code.launches = {fill, scale};
+  return code;
+}
+
+Package nsacc::rt::makePackage() {
+  Package package;
+  package.compiler = "0.1.0";
+  package.kernel = "attend";
+  std::vector<Size> sizes = {{{}, "B"}, {{}, ""}, {64, ""}};
+  package.parameters = {
+      {"q", DType::BF16, sizes, {{}, {}, 1}, false},
+      {"o", DType::F32, sizes, {{}, {}, 1}, true},
+  };
+  package.requirements = {{"no reason", 0},
+                          {"table 'doc' is read at {1} in row {0}", 2}};
+  package.targets = {makeCode()};
+  return package;
+}
+
+Module::Module(const Package &package, int device) {
+  std::string bytes = writePackage(package);
+  EXPECT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), device, &module),
+            NSACC_RT_OK)
+      << nsacc_rt_message();
+}
+
+Tensors::Tensors(int64_t batches, int64_t tokens)
+    : qShape{batches, tokens, 64}, oShape{batches, tokens, 64},
+      qStrides{tokens * 64, 64, 1} {
+  tensors[0] = {reinterpret_cast<void *>(0x10000), NSACC_RT_BF16, 3, qShape,
+                qStrides};
+  tensors[1] = {reinterpret_cast<void *>(0x20000), NSACC_RT_F32, 3, oShape,
+                nullptr};
+}
+
+void RTTest::SetUp() {
+  fakecuda::setCurrent(-1);
+  fakecuda::reset();
+}
+
+void RTTest::TearDown() {
+  EXPECT_EQ(fakecuda::getMisuse(), "");
+  EXPECT_EQ(fakecuda::getAllocatedBytes(), 0u) << "memory leaked";
+  EXPECT_EQ(fakecuda::getRetained(), 0u) << "contexts leaked";
+}
+
+void RTTest::expectLaunch(nsacc_rt_module *module, const Tensors &tensors,
+                          nsacc_rt_stream stream) {
+  EXPECT_EQ(nsacc_rt_launch(module, tensors.tensors, 2, stream), NSACC_RT_OK)
+      << nsacc_rt_message();
+}
+
+std::string RTTest::failLaunch(nsacc_rt_module *module, const Tensors &tensors,
+                               nsacc_rt_status status) {
+  size_t before = fakecuda::getLaunches().size();
+  EXPECT_EQ(nsacc_rt_launch(module, tensors.tensors, 2, nullptr), status);
+  EXPECT_EQ(fakecuda::getLaunches().size(), before) << "something was launched";
+  return nsacc_rt_message();
+}

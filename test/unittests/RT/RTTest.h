@@ -1,0 +1,57 @@
+//===- RTTest.h - A package and tensors for tests of the runtime -*- C++ -*-==//
+
+#ifndef NSACC_TEST_UNITTESTS_RT_RTTEST_H
+#define NSACC_TEST_UNITTESTS_RT_RTTEST_H
+
+#include "FakeCUDA.h"
+#include "nsacc-rt/nsacc_rt.h"
+#include "nsacc/RT/Package.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace nsacc::rt {
+
+/// Two launches over q: bf16[B, T, 64] and o: f32[B, T, 64], for sm_90a:
+///   @fill  grid (ceildiv(T, 32), B, 1): o's map, workspace 0 = f32[B, T], T
+///   @scale grid (B, 1, 1): workspace 0, workspace 1 = i32[T], counter,
+///   failures
+Package makePackage();
+
+/// A module of a package; fails the test if it can't be loaded.
+class Module {
+public:
+  explicit Module(const Package &package, int device = 0);
+  ~Module() { nsacc_rt_unload(module); }
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+  operator nsacc_rt_module *() const { return module; }
+
+private:
+  nsacc_rt_module *module = nullptr;
+};
+
+/// Inputs and results of makePackage's kernel. Addresses are made up.
+struct Tensors {
+  Tensors(int64_t batches, int64_t tokens);
+  Tensors(const Tensors &) = delete;
+
+  int64_t qShape[3], oShape[3];
+  int64_t qStrides[3];
+  nsacc_rt_tensor tensors[2];
+};
+
+class RTTest : public ::testing::Test {
+protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  static void expectLaunch(nsacc_rt_module *module, const Tensors &tensors,
+                           nsacc_rt_stream stream = nullptr);
+  /// What the launch says is wrong.
+  static std::string failLaunch(nsacc_rt_module *module, const Tensors &tensors,
+                                nsacc_rt_status status = NSACC_RT_INVALID);
+};
+
+} // namespace nsacc::rt
+
+#endif // NSACC_TEST_UNITTESTS_RT_RTTEST_H

@@ -1,0 +1,86 @@
+//===- TensorMapTest.cpp - Descriptors of bulk copies ---------------------===//
+
+#include "RTTest.h"
+#include <cstring>
+
+using namespace nsacc::rt;
+using ::testing::HasSubstr;
+
+using TensorMapTest = RTTest;
+
+static fakecuda::MapContent getMap(size_t launch) {
+  fakecuda::MapContent content;
+  const std::string &bytes =
+      fakecuda::getLaunches().at(launch).parameters.at(13);
+  std::memcpy(&content, bytes.data(), sizeof(content));
+  return content;
+}
+
+TEST_F(TensorMapTest, DescribesTheBuffer) {
+  Module module(makePackage());
+  expectLaunch(module, Tensors(3, 100));
+  fakecuda::MapContent map = getMap(0);
+  EXPECT_EQ(map.address, 0x20000u);
+  EXPECT_EQ(map.type, 7u); // f32
+  EXPECT_EQ(map.rank, 3u);
+  uint64_t sizes[] = {64, 100, 3}, strides[] = {256, 25600};
+  EXPECT_THAT(std::vector(map.sizes, map.sizes + 3),
+              ::testing::ElementsAreArray(sizes));
+  EXPECT_THAT(std::vector(map.strides, map.strides + 2),
+              ::testing::ElementsAreArray(strides));
+  EXPECT_THAT(std::vector(map.box, map.box + 3),
+              ::testing::ElementsAre(32, 32, 1));
+  EXPECT_EQ(map.swizzle, 3u); // 128 bytes
+}
+
+TEST_F(TensorMapTest, AreKept) {
+  Module module(makePackage());
+  Tensors tensors(3, 100);
+  for (int i = 0; i < 3; ++i)
+    expectLaunch(module, tensors);
+  EXPECT_EQ(fakecuda::countCalls("cuTensorMapEncodeTiled"), 1u);
+  tensors.tensors[1].data = reinterpret_cast<void *>(0x30000);
+  expectLaunch(module, tensors);
+  EXPECT_EQ(getMap(6).address, 0x30000u);
+  // More buffers than are kept.
+  for (uint64_t i = 0; i < 600; ++i) {
+    tensors.tensors[1].data = reinterpret_cast<void *>(0x40000 + 256 * i);
+    expectLaunch(module, tensors);
+  }
+  EXPECT_EQ(getMap(8 + 2 * 599).address, 0x40000u + 256 * 599);
+}
+
+TEST_F(TensorMapTest, NeedsAlignment) {
+  Module module(makePackage());
+  Tensors misplaced(3, 100);
+  misplaced.tensors[1].data = reinterpret_cast<void *>(0x20004);
+  EXPECT_EQ(failLaunch(module, misplaced),
+            "result 'o': its address isn't a multiple of the 16 bytes that its "
+            "kernels need: pass a contiguous tensor that owns its memory");
+  Tensors odd(3, 100);
+  int64_t strides[] = {6500, 65, 1};
+  odd.tensors[1].strides = strides;
+  EXPECT_THAT(
+      failLaunch(module, odd),
+      HasSubstr("result 'o': dimension 1 has a stride of 65 elements of "
+                "4 bytes; its kernels need strides that are multiples "
+                "of 16 bytes"));
+}
+
+TEST_F(TensorMapTest, StridesOfSingleElementsDontMatter) {
+  Module module(makePackage());
+  Tensors tensors(1, 1);
+  int64_t strides[] = {7, -3, 1};
+  tensors.tensors[1].strides = strides;
+  expectLaunch(module, tensors);
+  EXPECT_EQ(getMap(0).strides[0], 256u);
+}
+
+// A key tensor without keys: its map has no element that is used.
+TEST_F(TensorMapTest, CanBeOfNothing) {
+  Package package = makePackage();
+  package.targets[0].launches[0].grid[0] = 4;
+  Module module(package);
+  expectLaunch(module, Tensors(1, 0));
+  EXPECT_TRUE(fakecuda::isDeviceAddress(getMap(0).address));
+}

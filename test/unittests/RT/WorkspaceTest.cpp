@@ -1,0 +1,64 @@
+//===- WorkspaceTest.cpp - Workspaces share memory ------------------------===//
+
+#include "RTTest.h"
+
+using namespace nsacc::rt;
+
+using WorkspaceTest = RTTest;
+
+static const uint64_t kNoAddress = 0;
+
+/// Addresses of the workspaces of @scale after a launch.
+static std::pair<uint64_t, uint64_t> launch(Module &module, int64_t batches,
+                                            int64_t tokens) {
+  EXPECT_EQ(
+      nsacc_rt_launch(module, Tensors(batches, tokens).tensors, 2, nullptr),
+      NSACC_RT_OK)
+      << nsacc_rt_message();
+  for (const fakecuda::Launch &each : fakecuda::getLaunches())
+    if (each.kernel == "scale")
+      return {each.getWord(0), each.getWord(5)};
+  return {kNoAddress, kNoAddress};
+}
+
+TEST_F(WorkspaceTest, LieApartWhileTheyLive) {
+  Module module(makePackage());
+  auto [first, second] = launch(module, 2, 100);
+  EXPECT_EQ(first % 256, 0u);
+  EXPECT_EQ(second - first, 1024u); // 800 bytes, aligned
+  EXPECT_EQ(nsacc_rt_workspace_bytes(module), 1024 + 512);
+}
+
+TEST_F(WorkspaceTest, ShareMemoryOtherwise) {
+  Package package = makePackage();
+  package.targets[0].workspaces[0].last = 0;
+  Module module(package);
+  auto [first, second] = launch(module, 2, 100);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(nsacc_rt_workspace_bytes(module), 1024);
+}
+
+TEST_F(WorkspaceTest, OfNothingHaveAnAddress) {
+  Module module(makePackage());
+  auto [first, second] = launch(module, 2, 0);
+  EXPECT_TRUE(fakecuda::isDeviceAddress(first));
+  EXPECT_NE(first, second);
+}
+
+TEST_F(WorkspaceTest, MayNotBeNegative) {
+  Package package = makePackage();
+  package.targets[0].steps[5].value = -1;
+  package.targets[0].workspaces[1].sizes = {5};
+  Module module(package);
+  EXPECT_EQ(failLaunch(module, Tensors(1, 64)),
+            "the launch plan asks for a workspace of size -1");
+}
+
+TEST_F(WorkspaceTest, MayBeTooLarge) {
+  Package package = makePackage();
+  package.targets[0].steps[5].value = INT64_MAX / 8;
+  package.targets[0].workspaces[1].sizes = {5};
+  Module module(package);
+  EXPECT_EQ(failLaunch(module, Tensors(1, 64)),
+            "these sizes are too large: the launch plan leaves 64 bits");
+}
