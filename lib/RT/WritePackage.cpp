@@ -142,14 +142,13 @@ std::string nsacc::rt::writePackage(const Package &package) {
   return bytes;
 }
 
-/// Arrays and objects without any inside stand on one line.
+/// What fits into a line stands on one.
 static void print(const Json &json, const std::string &indent,
                   std::string &text) {
-  bool isNested = false;
-  for (const Json &each : json)
-    isNested |= each.is_structured() && !each.empty();
-  if (!json.is_structured() || !isNested) {
-    text += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  constexpr size_t lineLength = 120;
+  std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (!json.is_structured() || indent.size() + line.size() <= lineLength) {
+    text += line;
     return;
   }
   std::string inner = indent + "  ";

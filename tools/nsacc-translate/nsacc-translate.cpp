@@ -1,4 +1,4 @@
-//===- nsacc-translate.cpp - Runs the front end alone ---------------------===//
+//===- nsacc-translate.cpp - Runs the front end alone, shows packages -----===//
 
 #include "NSA/IR/NSADialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,6 +8,7 @@
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "nsacc/Frontend/Frontend.h"
+#include "nsacc/Target/CUDA/CUDA.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -49,5 +50,7 @@ int main(int argc, char **argv) {
         registry.insert<mlir::arith::ArithDialect, mlir::math::MathDialect,
                         nsacc::nsa::NSADialect>();
       });
-  return mlir::failed(mlir::mlirTranslateMain(argc, argv, "nsacc front end\n"));
+  nsacc::cuda::registerTranslations();
+  return mlir::failed(
+      mlir::mlirTranslateMain(argc, argv, "nsacc front end and packages\n"));
 }

@@ -1,0 +1,52 @@
+//===- Ptxas.h - Machine code from PTX --------------------------*- C++ -*-===//
+
+#ifndef NSACC_TARGET_CUDA_PTXAS_H
+#define NSACC_TARGET_CUDA_PTXAS_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsacc::cuda {
+
+/// What ptxas says of a kernel.
+struct KernelReport {
+  std::string kernel;
+  unsigned registers = 0;
+  unsigned spillStoreBytes = 0, spillLoadBytes = 0, stackBytes = 0;
+  unsigned sharedBytes = 0, barriers = 0;
+};
+
+struct AssemblerReport {
+  std::vector<KernelReport> kernels;
+  /// Warnings and advice, among them the C75.. lines that tell of products that
+  /// don't overlap; each on one line, as ptxas wrote it.
+  std::vector<std::string> warnings;
+
+  bool hasSpills() const;
+  /// Lines that say that code is right but slow: C7500 to C7599.
+  std::vector<std::string> getPerformanceWarnings() const;
+};
+
+struct MachineCode {
+  std::string cubin;
+  AssemblerReport report;
+};
+
+/// Where ptxas is: the first of `candidates` that can be run (empty ones don't
+/// count), else the PATH's, else that of a CUDA toolkit in its usual place.
+std::optional<std::string> findPtxas(llvm::ArrayRef<std::string> candidates);
+
+/// Runs ptxas. Fails with what it says is wrong.
+llvm::Expected<MachineCode> assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
+                                     llvm::StringRef architecture);
+
+/// Reads what `ptxas -v` writes.
+AssemblerReport parseReport(llvm::StringRef text);
+
+} // namespace nsacc::cuda
+
+#endif // NSACC_TARGET_CUDA_PTXAS_H

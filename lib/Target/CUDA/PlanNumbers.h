@@ -1,0 +1,37 @@
+//===- PlanNumbers.h - Integer arithmetic of a plan as steps ----*- C++ -*-===//
+
+#ifndef NSACC_LIB_TARGET_CUDA_PLANNUMBERS_H
+#define NSACC_LIB_TARGET_CUDA_PLANNUMBERS_H
+
+#include "NSATile/IR/NSATileOps.h"
+#include "nsacc/RT/Package.h"
+#include <map>
+
+namespace nsacc::cuda {
+
+/// Collects a plan's steps. Equal steps are one.
+class PlanNumbers {
+public:
+  explicit PlanNumbers(std::vector<rt::Step> &steps) : steps(steps) {}
+
+  uint32_t constant(int64_t value);
+  uint32_t dim(uint32_t parameter, int64_t dim);
+  uint32_t add(rt::Step::Kind kind, llvm::ArrayRef<uint32_t> operands,
+               int64_t value = 0);
+
+  /// Reads an op of integers, not of buffers.
+  mlir::LogicalResult read(mlir::Operation *op);
+  void define(mlir::Value value, uint32_t number) { numbers[value] = number; }
+  uint32_t lookup(mlir::Value value) const { return numbers.lookup(value); }
+
+private:
+  using Key = std::tuple<int, int64_t, uint32_t, uint32_t, uint32_t>;
+
+  std::vector<rt::Step> &steps;
+  std::map<Key, uint32_t> known;
+  llvm::DenseMap<mlir::Value, uint32_t> numbers;
+};
+
+} // namespace nsacc::cuda
+
+#endif // NSACC_LIB_TARGET_CUDA_PLANNUMBERS_H

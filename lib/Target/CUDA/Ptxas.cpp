@@ -1,0 +1,174 @@
+//===- Ptxas.cpp - Machine code from PTX ----------------------------------===//
+
+#include "nsacc/Target/CUDA/Ptxas.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+
+using namespace llvm;
+using namespace nsacc::cuda;
+
+//===----------------------------------------------------------------------===//
+// What it says
+//===----------------------------------------------------------------------===//
+
+bool AssemblerReport::hasSpills() const {
+  return any_of(kernels, [](const KernelReport &kernel) {
+    return kernel.spillStoreBytes != 0 || kernel.spillLoadBytes != 0;
+  });
+}
+
+std::vector<std::string> AssemblerReport::getPerformanceWarnings() const {
+  std::vector<std::string> found;
+  for (const std::string &line : warnings) {
+    StringRef code = StringRef(line).split("(C75").second.take_front(3);
+    if (code.size() == 3 && isDigit(code[0]) && isDigit(code[1]) &&
+        code[2] == ')')
+      found.push_back(line);
+  }
+  return found;
+}
+
+/// The number in front of `unit` in a line such as "Used 40 registers, …".
+static unsigned findNumber(StringRef line, StringRef unit) {
+  size_t at = line.find(unit);
+  if (at == StringRef::npos)
+    return 0;
+  StringRef before = line.take_front(at).rtrim();
+  StringRef digits = before.take_back(
+      before.size() - (before.find_last_not_of("0123456789") + 1));
+  unsigned number = 0;
+  digits.getAsInteger(10, number);
+  return number;
+}
+
+AssemblerReport nsacc::cuda::parseReport(StringRef text) {
+  AssemblerReport report;
+  KernelReport current;
+  SmallVector<StringRef> lines;
+  text.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines) {
+    StringRef name = line.split("Compiling entry function '").second;
+    if (!name.empty()) {
+      current = KernelReport();
+      current.kernel = name.take_until([](char c) { return c == '\''; }).str();
+    } else if (line.contains("bytes spill stores")) {
+      current.stackBytes = findNumber(line, " bytes stack frame");
+      current.spillStoreBytes = findNumber(line, " bytes spill stores");
+      current.spillLoadBytes = findNumber(line, " bytes spill loads");
+    } else if (line.contains(": Used ")) {
+      current.registers = findNumber(line, " registers");
+      current.barriers = findNumber(line, " barriers");
+      current.sharedBytes = findNumber(line, " bytes smem");
+      report.kernels.push_back(current);
+    } else if (line.contains("warning") || line.contains("(C7")) {
+      report.warnings.push_back(line.trim().str());
+    }
+  }
+  return report;
+}
+
+//===----------------------------------------------------------------------===//
+// Running it
+//===----------------------------------------------------------------------===//
+
+std::optional<std::string>
+nsacc::cuda::findPtxas(ArrayRef<std::string> candidates) {
+  for (const std::string &candidate : candidates)
+    if (!candidate.empty() && sys::fs::can_execute(candidate))
+      return candidate;
+  if (ErrorOr<std::string> found = sys::findProgramByName("ptxas"))
+    return *found;
+  constexpr StringLiteral usual = "/usr/local/cuda/bin/ptxas";
+  if (sys::fs::can_execute(usual))
+    return usual.str();
+  return std::nullopt;
+}
+
+namespace {
+
+/// A file that is gone with the scope.
+class TemporaryFile {
+public:
+  static Expected<TemporaryFile> create(StringRef suffix) {
+    SmallString<128> path;
+    if (std::error_code error =
+            sys::fs::createTemporaryFile("nsacc", suffix, path))
+      return createStringError(error, "no temporary file for ptxas");
+    return TemporaryFile(path);
+  }
+
+  StringRef getPath() const { return path; }
+
+  std::string read() const {
+    auto buffer = MemoryBuffer::getFile(path);
+    return buffer ? (*buffer)->getBuffer().str() : std::string();
+  }
+
+  Error write(StringRef text) const {
+    std::error_code error;
+    raw_fd_ostream stream(path, error);
+    if (error)
+      return createStringError(error, "a temporary file can't be written");
+    stream << text;
+    return Error::success();
+  }
+
+private:
+  explicit TemporaryFile(StringRef path) : path(path), remover(path) {}
+
+  SmallString<128> path;
+  FileRemover remover;
+};
+
+} // namespace
+
+/// ptxas's words without the parts that only it understands.
+static std::string getErrors(StringRef output) {
+  SmallVector<StringRef> lines;
+  std::vector<std::string> errors;
+  output.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines)
+    if (line.contains("error") || line.contains("fatal"))
+      errors.push_back(line.trim().str());
+  return errors.empty() ? output.trim().str() : join(errors, "\n");
+}
+
+Expected<MachineCode> nsacc::cuda::assemble(StringRef ptxas, StringRef ptx,
+                                            StringRef architecture) {
+  auto input = TemporaryFile::create("ptx");
+  if (!input)
+    return input.takeError();
+  auto output = TemporaryFile::create("cubin");
+  if (!output)
+    return output.takeError();
+  auto log = TemporaryFile::create("log");
+  if (!log)
+    return log.takeError();
+  if (Error error = input->write(ptx))
+    return std::move(error);
+
+  std::string arch = ("-arch=" + architecture).str();
+  StringRef arguments[] = {
+      ptxas, "-v", arch, input->getPath(), "-o", output->getPath()};
+  std::optional<StringRef> redirects[] = {std::nullopt, log->getPath(),
+                                          log->getPath()};
+  std::string message;
+  int status =
+      sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects,
+                          /*SecondsToWait=*/600, /*MemoryLimit=*/0, &message);
+  std::string text = log->read();
+  if (status < 0)
+    return createStringError("'" + ptxas + "' can't be run: " + message);
+  if (status != 0)
+    return createStringError("ptxas refuses the code for " + architecture +
+                             ": " + getErrors(text));
+  MachineCode code;
+  code.cubin = output->read();
+  code.report = parseReport(text);
+  if (code.cubin.empty())
+    return createStringError("'" + ptxas + "' wrote no code");
+  return code;
+}

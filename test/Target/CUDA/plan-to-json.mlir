@@ -1,0 +1,72 @@
+// What a package says of a plan: numbers, workspaces, launches, parameters.
+// RUN: nsacc-translate --nsatile-plan-to-json %s | FileCheck %s
+
+module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
+  nsatile.program @fill(%o: memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>>, %w: memref<?x8xf32>, %T: index)
+      attributes {nsatile.kernel = #nsatile.kernel<threads = 384, shared = 98304, cluster = 2, extra = [
+        #nsatile.tensor_map<argument = 0, dims = [2, 1, 0], box = [32, 64, 1], swizzle = 128>]>} {
+    %c0 = arith.constant 0 : index
+    %t = arith.constant dense<0.0> : tensor<32x64xf32>
+    nsatile.store %t, %o[%c0, %c0, %c0] dims [1, 2] limits [%T, %T] : tensor<32x64xf32>, memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>>
+    nsatile.return
+  }
+  nsatile.program @scale(%q: memref<?x?xbf16>, %w: memref<?x8xf32>, %v: memref<4xi32>, %n: i32, %f: f32, %b: i1)
+      attributes {nsatile.kernel = #nsatile.kernel<threads = 128, extra = [#nsatile.parameter<counter>, #nsatile.parameter<failures>]>} {
+    nsatile.return
+  }
+
+  // CHECK: "format": "nsacc-package",
+  // CHECK-NEXT: "version": 1,
+  // CHECK: "kernel": "attend",
+  // CHECK-NEXT: "parameters": [
+  // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"result":false},
+  // CHECK-NEXT: {"name":"o","dtype":"f32","sizes":[null,null,64],"strides":[null,null,1],"result":true}
+  // CHECK: {"message":"table 'doc' is read at {0}","values":1}
+  // CHECK: "architecture": "sm_90a",
+  nsatile.plan @attend(%q: memref<?x?xbf16> {nsa.name = "q"},
+                       %o: memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>> {nsa.name = "o"}) {
+    // CHECK-NEXT: "steps": [
+    // CHECK-NEXT: ["const",1],
+    // CHECK-NEXT: ["dim",0,1],
+    // CHECK-NEXT: ["const",32],
+    // CHECK-NEXT: ["ceildiv",1,2],
+    %c1 = arith.constant 1 : index
+    %T = memref.dim %q, %c1 : memref<?x?xbf16>
+    %c32 = arith.constant 32 : index
+    %tiles = arith.ceildivsi %T, %c32 : index
+    // The size of a workspace is what it was made with.
+    // CHECK-NEXT: ["const",8],
+    %w = nsatile.workspace(%tiles) : memref<?x8xf32>
+    %c0 = arith.constant 0 : index
+    %again = memref.dim %w, %c0 : memref<?x8xf32>
+    // CHECK-NEXT: ["const",0],
+    // CHECK-NEXT: ["less",1,3],
+    // CHECK-NEXT: ["select",6,1,3],
+    %more = arith.cmpi sgt, %again, %T : index
+    %x = arith.select %more, %T, %again : index
+    // Equal numbers are one, also where their types differ.
+    %n = arith.index_cast %T : index to i32
+    // CHECK-NEXT: ["const",4],
+    // CHECK-NEXT: ["const",1065353216]
+    // CHECK-NEXT: ],
+    // CHECK-NEXT: "checks": [],
+    // CHECK-NEXT: "workspaces": [{"dtype":"f32","sizes":[3,4],"first":0,"last":1},{"dtype":"i32","sizes":[8],"first":1,"last":1}],
+    // CHECK: "kernel": "fill",
+    // CHECK-NEXT: "grid": [7,0,0],
+    // CHECK-NEXT: "threads": 384,
+    // CHECK-NEXT: "shared": 98304,
+    // CHECK-NEXT: "cluster": 2,
+    // CHECK-NEXT: "arguments": [{"buffer":1},{"buffer":2},{"number":1,"bytes":8}],
+    // CHECK-NEXT: "extra": [{"kind":"tensor_map","argument":0,"dims":[2,1,0],"box":[32,64,1],"swizzle":128}
+    nsatile.launch @fill grid(%x, %c1, %c1) (%o, %w, %T) : memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>>, memref<?x8xf32>, index
+    %v = nsatile.workspace() : memref<4xi32>
+    %f = arith.constant 1.0 : f32
+    %true = arith.constant true
+    // CHECK: "kernel": "scale",
+    // CHECK: "arguments": [{"buffer":0},{"buffer":2},{"buffer":3},{"number":1,"bytes":4},{"number":9,"bytes":4},{"number":0,"bytes":1}],
+    // CHECK-NEXT: "extra": [{"kind":"counter"},{"kind":"failures"}]
+    // CHECK: "ptx_bytes": 0,
+    nsatile.launch @scale grid(%c1, %c1, %c1) (%q, %w, %v, %n, %f, %true) : memref<?x?xbf16>, memref<?x8xf32>, memref<4xi32>, i32, f32, i1
+    nsatile.return
+  }
+}
