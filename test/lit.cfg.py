@@ -1,4 +1,6 @@
+import glob
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -11,9 +13,13 @@ config.excludes = ["Inputs", "unittests", "fuzz", "Python", "Wheel"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.nsacc_test_bin
 
-config.environment["PATH"] = os.path.pathsep.join(
-    [config.nsacc_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
-)
+config.environment["PATH"] = os.path.pathsep.join([
+    config.nsacc_tools_dir, config.llvm_tools_dir, config.environment["PATH"],
+    # Where scripts/setup puts ptxas.
+    *glob.glob(config.nsacc_source_root + "/.venv/lib/python*/site-packages/nvidia/cu*/bin"),
+])
+if shutil.which("ptxas", path=config.environment["PATH"]):
+    config.available_features.add("ptxas")
 config.substitutions.append(("%examples", config.nsacc_source_root + "/examples"))
 config.substitutions.append(("%source", config.nsacc_source_root))
 config.substitutions.append(("%mlir-include", config.mlir_include_dirs.split(";")[0]))

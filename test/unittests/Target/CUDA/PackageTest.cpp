@@ -1,0 +1,154 @@
+//===- PackageTest.cpp - Packages of kernels with signatures --------------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Parser/Parser.h"
+#include "nsacc/Target/CUDA/CUDA.h"
+#include "llvm/Support/MathExtras.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace nsacc;
+using ::testing::HasSubstr;
+
+namespace {
+
+class PackageTest : public ::testing::Test {
+protected:
+  PackageTest() {
+    context.loadDialect<mlir::arith::ArithDialect, mlir::memref::MemRefDialect,
+                        nsatile::NSATileDialect>();
+  }
+
+  rt::Package pack(llvm::StringRef text, const Signature &signature) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    EXPECT_TRUE(module);
+    cuda::Options options;
+    options.architecture = "sm_80";
+    options.signature = &signature;
+    auto plan = *module->getOps<nsatile::PlanOp>().begin();
+    mlir::FailureOr<rt::Package> package = cuda::packPlan(plan, options);
+    EXPECT_TRUE(mlir::succeeded(package));
+    return std::move(*package);
+  }
+
+  mlir::MLIRContext context;
+};
+
+} // namespace
+
+static Dim makeNamed(const char *name) {
+  Dim dim;
+  dim.name = name;
+  return dim;
+}
+
+static Dim makePool(int64_t len, int64_t stride, Dim::Tail tail) {
+  Dim dim = makeNamed("S");
+  dim.kind = Dim::Kind::Pool;
+  dim.len = len;
+  dim.stride = stride;
+  dim.tail = tail;
+  return dim;
+}
+
+static int64_t evaluate(const std::vector<rt::Step> &steps, uint32_t number,
+                        int64_t size) {
+  const rt::Step &step = steps[number];
+  auto operand = [&](unsigned i) {
+    return evaluate(steps, step.operands[i], size);
+  };
+  using Kind = rt::Step::Kind;
+  switch (step.kind) {
+  case Kind::Constant:
+    return step.value;
+  case Kind::Dim:
+    return size;
+  case Kind::Add:
+    return operand(0) + operand(1);
+  case Kind::Sub:
+    return operand(0) - operand(1);
+  case Kind::Max:
+    return std::max(operand(0), operand(1));
+  case Kind::Equal:
+    return operand(0) == operand(1);
+  case Kind::Select:
+    return operand(0) ? operand(1) : operand(2);
+  case Kind::FloorDiv:
+    return llvm::divideFloorSigned(operand(0), operand(1));
+  case Kind::CeilDiv:
+    return llvm::divideCeilSigned(operand(0), operand(1));
+  default:
+    ADD_FAILURE() << "no such step expected";
+    return 0;
+  }
+}
+
+TEST_F(PackageTest, NamesDimensionsAsTheProgramDoes) {
+  Signature signature;
+  Dim heads;
+  heads.kind = Dim::Kind::Constant;
+  heads.size = 4;
+  signature.inputs = {
+      {"q", DType::F32, {makeNamed("B"), heads, makeNamed("S")}, {}}};
+  signature.results = {{"o", DType::F32, {makeNamed("S")}, {}}};
+  rt::Package package =
+      pack("nsatile.plan @f(%q: memref<?x4x?xf32> {nsa.name = \"q\"}, "
+           "%o: memref<?xf32> {nsa.name = \"o\"}) { nsatile.return }",
+           signature);
+  ASSERT_EQ(package.parameters.size(), 2u);
+  EXPECT_EQ(package.parameters[0].sizes[0].name, "B");
+  EXPECT_EQ(package.parameters[0].sizes[1].fixed, 4);
+  EXPECT_EQ(package.parameters[0].sizes[1].name, "");
+  EXPECT_EQ(package.parameters[1].sizes[0].name, "S");
+  EXPECT_FALSE(package.parameters[0].isResult);
+  EXPECT_TRUE(package.parameters[1].isResult);
+  EXPECT_TRUE(package.targets[0].checks.empty());
+  EXPECT_EQ(package.targets[0].architecture, "sm_80");
+}
+
+// The steps compute what the signature says of every size.
+TEST_F(PackageTest, ChecksSizesThatFollowFromOthers) {
+  Dim blocks = makeNamed("S");
+  blocks.kind = Dim::Kind::Blocks;
+  blocks.block = 16;
+  std::vector<Dim> derived = {blocks};
+  for (Dim::Tail tail : {Dim::Tail::Drop, Dim::Tail::Average,
+                         Dim::Tail::ZerosLeft, Dim::Tail::ZerosRight})
+    derived.push_back(makePool(8, 3, tail));
+  for (const Dim &dim : derived) {
+    Signature signature;
+    signature.inputs = {{"k", DType::F32, {makeNamed("S")}, {}}};
+    signature.results = {{"o", DType::F32, {dim}, {}}};
+    rt::Package package = pack("nsatile.plan @f(%k: memref<?xf32>, %o: "
+                               "memref<?xf32>) { nsatile.return }",
+                               signature);
+    const rt::TargetCode &code = package.targets[0];
+    ASSERT_EQ(code.checks.size(), 1u);
+    EXPECT_THAT(code.checks[0].what, HasSubstr("size 0 of 'o' ("));
+    for (int64_t size = 0; size < 40; ++size) {
+      DimSizes sizes;
+      sizes.sizes["S"] = size;
+      llvm::Expected<std::vector<int64_t>> shape =
+          getShape(signature.results[0], sizes);
+      ASSERT_TRUE(static_cast<bool>(shape)) << toString(shape.takeError());
+      EXPECT_EQ(evaluate(code.steps, code.checks[0].expected, size),
+                (*shape)[0])
+          << toString(dim) << " for " << size;
+    }
+  }
+}
+
+TEST_F(PackageTest, RaggedSizesArentChecked) {
+  Dim ragged = makeNamed("S");
+  ragged.kind = Dim::Kind::Ragged;
+  Signature signature;
+  signature.inputs = {{"k", DType::F32, {ragged}, {}}};
+  signature.results = {
+      {"o", DType::F32, {makePool(8, 4, Dim::Tail::Drop)}, {}}};
+  rt::Package package = pack("nsatile.plan @f(%k: memref<?xf32>, %o: "
+                             "memref<?xf32>) { nsatile.return }",
+                             signature);
+  EXPECT_TRUE(package.targets[0].checks.empty());
+}

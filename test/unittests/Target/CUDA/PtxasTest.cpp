@@ -1,0 +1,111 @@
+//===- PtxasTest.cpp - Machine code from PTX ------------------------------===//
+
+#include "nsacc/Target/CUDA/Ptxas.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace nsacc::cuda;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+static std::string failAssemble(llvm::StringRef ptxas, llvm::StringRef ptx) {
+  llvm::Expected<MachineCode> code = assemble(ptxas, ptx, "sm_90a");
+  return code ? "no error" : toString(code.takeError());
+}
+
+TEST(PtxasTest, ReadsReports) {
+  AssemblerReport report = parseReport(
+      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async "
+      "instructions are serialized in function 'attend'\n"
+      "ptxas info    : 4 bytes gmem\n"
+      "ptxas info    : Compiling entry function 'fill' for 'sm_90a'\n"
+      "ptxas info    : Function properties for fill\n"
+      "    16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
+      "ptxas info    : Used 168 registers, used 5 barriers, 16 bytes "
+      "cumulative "
+      "stack size, 1024 bytes smem\n"
+      "ptxas warning : Something else\n"
+      "ptxas info    : Compiling entry function 'attend' for 'sm_90a'\n"
+      "ptxas info    : Function properties for attend\n"
+      "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 40 registers, used 0 barriers\n"
+      "ptxas info    : Compile time = 6.178 ms\n");
+  ASSERT_EQ(report.kernels.size(), 2u);
+  EXPECT_EQ(report.kernels[0].kernel, "fill");
+  EXPECT_EQ(report.kernels[0].registers, 168u);
+  EXPECT_EQ(report.kernels[0].stackBytes, 16u);
+  EXPECT_EQ(report.kernels[0].spillStoreBytes, 8u);
+  EXPECT_EQ(report.kernels[0].spillLoadBytes, 12u);
+  EXPECT_EQ(report.kernels[0].sharedBytes, 1024u);
+  EXPECT_EQ(report.kernels[0].barriers, 5u);
+  EXPECT_EQ(report.kernels[1].registers, 40u);
+  EXPECT_EQ(report.kernels[1].spillStoreBytes, 0u);
+  EXPECT_TRUE(report.hasSpills());
+  EXPECT_EQ(report.warnings.size(), 2u);
+  EXPECT_THAT(report.getPerformanceWarnings(),
+              ElementsAre(HasSubstr("(C7510)")));
+}
+
+TEST(PtxasTest, ReadsNothingFromNothing) {
+  AssemblerReport report = parseReport("");
+  EXPECT_TRUE(report.kernels.empty());
+  EXPECT_FALSE(report.hasSpills());
+  EXPECT_TRUE(parseReport("(C7").getPerformanceWarnings().empty());
+  EXPECT_TRUE(parseReport("(C7600) other").getPerformanceWarnings().empty());
+}
+
+TEST(PtxasTest, TellsWhereItCantBeRun) {
+  EXPECT_THAT(failAssemble("/nowhere/ptxas", ""), HasSubstr("can't be run"));
+}
+
+static const char *const kPTX = R"(
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry fill(.param .u64 out)
+{
+  .reg .b64 %rd<3>;
+  .reg .b32 %r<2>;
+  ld.param.u64 %rd1, [out];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r1, 7;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+)";
+
+namespace {
+
+class AssembleTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    ptxas = findPtxas({});
+    if (!ptxas)
+      GTEST_SKIP() << "no ptxas on the PATH";
+  }
+
+  std::optional<std::string> ptxas;
+};
+
+} // namespace
+
+TEST_F(AssembleTest, MakesMachineCode) {
+  llvm::Expected<MachineCode> code = assemble(*ptxas, kPTX, "sm_90a");
+  ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
+  EXPECT_EQ(code->cubin.substr(0, 4), "\x7f"
+                                      "ELF");
+  ASSERT_EQ(code->report.kernels.size(), 1u);
+  EXPECT_EQ(code->report.kernels[0].kernel, "fill");
+  EXPECT_GT(code->report.kernels[0].registers, 0u);
+  EXPECT_FALSE(code->report.hasSpills());
+}
+
+TEST_F(AssembleTest, TellsWhatIsWrong) {
+  std::string wrong = kPTX;
+  wrong.replace(wrong.find("st.global"), 9, "st.globel");
+  EXPECT_THAT(failAssemble(*ptxas, wrong),
+              AllOf(HasSubstr("refuses the code for sm_90a"),
+                    HasSubstr("'.globel'"), Not(HasSubstr("ptxas info"))));
+}
