@@ -254,6 +254,21 @@ NSACC_API nsacc_status nsacc_program_ir(const nsacc_program *program,
                                         const char *phase, const char **text,
                                         nsacc_error **error);
 
+/** Text that the library made. */
+typedef struct nsacc_text nsacc_text;
+NSACC_API const char *nsacc_text_data(const nsacc_text *text);
+NSACC_API void nsacc_text_destroy(nsacc_text *text);
+
+/** The program after phase "tile", which depends on the sizes of heads and
+ * channels: `num_sizes` names and sizes. Other dimensions stay open; names that
+ * the program doesn't have are ignored. Target oracle has no such phase. */
+NSACC_API nsacc_status nsacc_program_tile_ir(const nsacc_program *program,
+                                             const char *const *names,
+                                             const int64_t *sizes,
+                                             size_t num_sizes,
+                                             nsacc_text **text,
+                                             nsacc_error **error);
+
 /*===-- Running
  * ---------------------------------------------------------------*/
 

@@ -41,4 +41,9 @@ struct nsacc_program {
   std::vector<Text> texts;
 };
 
+namespace nsacc::capi {
+/// An error of a run of the program, or of a compilation that a run starts.
+Failure toFailure(llvm::Error error, const nsacc_program &program);
+} // namespace nsacc::capi
+
 #endif // NSACC_LIB_CAPI_PROGRAM_H

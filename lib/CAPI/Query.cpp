@@ -174,3 +174,38 @@ nsacc_status nsacc_program_ir(const nsacc_program *program, const char *phase,
                                             "' has " + known);
   });
 }
+
+struct nsacc_text {
+  std::string text;
+};
+
+const char *nsacc_text_data(const nsacc_text *text) {
+  return text ? text->text.c_str() : nullptr;
+}
+
+void nsacc_text_destroy(nsacc_text *text) { delete text; }
+
+nsacc_status nsacc_program_tile_ir(const nsacc_program *program,
+                                   const char *const *names,
+                                   const int64_t *sizes, size_t num_sizes,
+                                   nsacc_text **text, nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!program || !text || (num_sizes > 0 && (!names || !sizes)))
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_program_tile_ir: program, names, sizes or text is "
+                  "NULL");
+    *text = nullptr;
+    llvm::StringMap<int64_t> known;
+    for (size_t index = 0; index < num_sizes; ++index) {
+      if (!names[index])
+        return fail(NSACC_ERROR_KIND_USAGE,
+                    "nsacc_program_tile_ir: a name is NULL");
+      known[names[index]] = sizes[index];
+    }
+    auto tiles = program->compiled->printTiles("", known);
+    if (!tiles)
+      return toFailure(tiles.takeError(), *program);
+    *text = new nsacc_text{std::move(*tiles)};
+    return nullptr;
+  });
+}

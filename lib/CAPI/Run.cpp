@@ -4,7 +4,6 @@
 #include "Options.h"
 #include "Program.h"
 #include "Tensors.h"
-#include "nsacc/Driver/CompileError.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -111,21 +110,6 @@ static bool mayOverlap(const Tensor &left, const Tensor &right) {
   auto [leftBegin, leftEnd] = getExtent(left);
   auto [rightBegin, rightEnd] = getExtent(right);
   return leftBegin < rightEnd && rightBegin < leftEnd;
-}
-
-static Failure toFailure(llvm::Error error, const nsacc_program &program) {
-  Failure failure;
-  auto compile = [&](const CompileError &error) {
-    failure = fail(NSACC_ERROR_KIND_COMPILE, error.getDiagnostics().vec(),
-                   program.source->getMemBufferRef());
-  };
-  auto interrupted = [&](const InterruptedError &error) {
-    failure = fail(NSACC_ERROR_KIND_INTERRUPTED, error.message());
-  };
-  error = llvm::handleErrors(std::move(error), compile, interrupted);
-  if (error)
-    failure = toFailure(std::move(error));
-  return failure;
 }
 
 /// Runs into the outputs, or into copies of those that share memory with an

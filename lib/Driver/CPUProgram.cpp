@@ -9,6 +9,7 @@
 #include "nsacc/Driver/CompileError.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 #include <chrono>
 #include <mutex>
 
@@ -48,6 +49,10 @@ protected:
                              RunStatistics &statistics) const override {
     return getExecutable(kernel, sizes, statistics).takeError();
   }
+
+  llvm::Expected<std::string>
+  printTilesOf(size_t kernel,
+               const llvm::StringMap<int64_t> &sizes) const override;
 
   llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
                          llvm::ArrayRef<Tensor> inputs,
@@ -191,6 +196,37 @@ CPUProgram::compile(size_t kernel, std::vector<std::string> sizes) const {
   if (!executable)
     return explain(collector, executable.takeError());
   return executable;
+}
+
+llvm::Expected<std::string>
+CPUProgram::printTilesOf(size_t kernel,
+                         const llvm::StringMap<int64_t> &sizes) const {
+  std::vector<std::string> settings, missing;
+  for (const std::string &name : dims[kernel]) {
+    auto found = sizes.find(name);
+    if (found == sizes.end())
+      missing.push_back("'" + name + "'");
+    else
+      settings.push_back(name + "=" + std::to_string(found->second));
+  }
+  if (!missing.empty())
+    return llvm::createStringError(
+        "phase 'tile' depends on sizes of heads and channels: expected those "
+        "of " +
+        llvm::join(missing, ", "));
+  mlir::TimingScope timing;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  frontend::DiagnosticCollector collector(context);
+  auto module = image.read(context, signatures[kernel].kernel);
+  if (!module)
+    return llvm::createStringError("the module can't be read back");
+  if (llvm::Error error = lowerToTiles(*module, std::move(settings), timing))
+    return explain(collector, std::move(error));
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os);
+  return text;
 }
 
 //===-- Running -----------------------------------------------------------===//

@@ -152,6 +152,15 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
                     statistics ? *statistics : unwanted);
 }
 
+llvm::Expected<std::string>
+CompiledProgram::printTiles(llvm::StringRef kernel,
+                            const llvm::StringMap<int64_t> &sizes) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  return printTilesOf(*index, sizes);
+}
+
 llvm::Error CompiledProgram::prepare(llvm::StringRef kernel,
                                      llvm::ArrayRef<Tensor> inputs,
                                      RunStatistics *statistics) const {

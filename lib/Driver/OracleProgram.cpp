@@ -36,6 +36,13 @@ protected:
     return llvm::Error::success();
   }
 
+  llvm::Expected<std::string>
+  printTilesOf(size_t, const llvm::StringMap<int64_t> &) const override {
+    return llvm::createStringError(
+        "target 'oracle' interprets phase 'nsa' and has no tiles: use target "
+        "'cpu'");
+  }
+
   llvm::Error runChecked(size_t kernel, const DimSizes &,
                          llvm::ArrayRef<Tensor> inputs,
                          llvm::ArrayRef<Tensor> results,

@@ -98,14 +98,22 @@ class Program:
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """What `ir` takes."""
+        """What `ir` takes; compiled targets take ``"tile"``, too, with sizes."""
         return self._program.phases
 
-    def ir(self, phase: str = "nsa") -> str:
+    def ir(self, phase: str = "nsa", /, **sizes: int) -> str:
         """The program as MLIR text after a phase of compilation.
 
-        Raises `ArgumentError` for an unknown phase.
+        Phase ``"tile"`` needs the sizes of heads and channels, on which code over tiles depends:
+        ``program.ir("tile", HQ=16, H=4, D=64, DV=64)``.
+
+        Raises `ArgumentError` for an unknown phase and where sizes are missing.
         """
+        if phase == "tile":
+            return self._program.tile_ir(sizes)
+        if sizes:
+            raise ArgumentError(f"phase {phase!r} doesn't depend on sizes, found "
+                                + ", ".join(sizes))
         return self._program.ir(str(phase))
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:

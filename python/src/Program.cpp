@@ -21,6 +21,7 @@ struct Deleter {
     nsacc_run_options_destroy(options);
   }
   void operator()(nsacc_shapes *shapes) const { nsacc_shapes_destroy(shapes); }
+  void operator()(nsacc_text *text) const { nsacc_text_destroy(text); }
 };
 
 template <typename T> using Handle = std::unique_ptr<T, Deleter>;
@@ -35,6 +36,7 @@ public:
 
   const nsacc_program *get() const { return handle.get(); }
   std::string getIR(const std::string &phase) const;
+  std::string getTileIR(const std::map<std::string, int64_t> &sizes) const;
   py::list inferShapes(const std::vector<const HostTensor *> &inputs) const;
   py::tuple run(const std::vector<const HostTensor *> &inputs,
                 const std::vector<const HostTensor *> &outputs,
@@ -103,6 +105,22 @@ std::string Program::getIR(const std::string &phase) const {
       nsacc_program_ir(handle.get(), phase.c_str(), &text, &error);
   check(status, ErrorHandle(error));
   return text;
+}
+
+std::string
+Program::getTileIR(const std::map<std::string, int64_t> &sizes) const {
+  std::vector<const char *> names;
+  std::vector<int64_t> values;
+  for (const auto &[name, size] : sizes) {
+    names.push_back(name.c_str());
+    values.push_back(size);
+  }
+  nsacc_text *text = nullptr;
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_program_tile_ir(handle.get(), names.data(), values.data(),
+                                 names.size(), &text, error);
+  });
+  return nsacc_text_data(Handle<nsacc_text>(text).get());
 }
 
 py::list
@@ -274,6 +292,7 @@ void nsacc::python::bindProgram(py::module_ &module) {
                            });
           })
       .def("ir", &Program::getIR, py::arg("phase"))
+      .def("tile_ir", &Program::getTileIR, py::arg("sizes"))
       .def("infer_shapes", &Program::inferShapes, py::arg("inputs"))
       .def("run", &Program::run, py::arg("inputs"), py::arg("outputs"),
            py::kw_only(), py::arg("threads") = 0,

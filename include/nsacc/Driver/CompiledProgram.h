@@ -90,10 +90,18 @@ public:
   llvm::Error prepare(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
                       RunStatistics *statistics = nullptr) const;
 
+  /// The kernel behind phase `tile`, as text, for sizes of heads and channels;
+  /// others stay open. An error where the target has no such phase.
+  llvm::Expected<std::string>
+  printTiles(llvm::StringRef kernel,
+             const llvm::StringMap<int64_t> &sizes) const;
+
 protected:
   /// Sizes that the inputs gave to dimensions are known and consistent.
   virtual llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
                                      RunStatistics &statistics) const = 0;
+  virtual llvm::Expected<std::string>
+  printTilesOf(size_t kernel, const llvm::StringMap<int64_t> &sizes) const = 0;
   virtual llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
                                  llvm::ArrayRef<Tensor> inputs,
                                  llvm::ArrayRef<Tensor> results,

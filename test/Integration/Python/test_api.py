@@ -210,6 +210,20 @@ def test_ir_by_phase(program):
         program.ir("ptx")
 
 
+def test_ir_of_tiles():
+    program = nsacc.compile(CAUSAL, dtype="f32", target="cpu")
+    text = program.ir("tile", HQ=4, H=2, D=8, DV=3)
+    assert "nsatile.plan @causal" in text
+    assert "nsatile.softmax_update" in text
+    with pytest.raises(ArgumentError, match="expected those of 'D', 'DV'"):
+        program.ir("tile", HQ=4, H=2)
+    with pytest.raises(ArgumentError, match="doesn't depend on sizes, found HQ"):
+        program.ir("nsa", HQ=4)
+    oracle = nsacc.compile(CAUSAL, dtype="f32", target="oracle")
+    with pytest.raises(ArgumentError, match="has no tiles"):
+        oracle.ir("tile", HQ=4, H=2, D=8, DV=3)
+
+
 def test_repr(program):
     assert repr(program) == ("<nsacc.Program causal<keep_all = true, soft = 0.5, window = 1000>"
                              f"{program.signature} target='{program.target}'>")

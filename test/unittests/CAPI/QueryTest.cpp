@@ -139,6 +139,27 @@ TEST(Query, IRByPhase) {
   nsacc_error_destroy(error);
 }
 
+TEST(Query, IROfTiles) {
+  Compiled result = compile(causal);
+  ASSERT_EQ(result.status, NSACC_OK) << result.message();
+  const char *names[] = {"HQ", "H", "D", "DV"};
+  const int64_t sizes[] = {6, 2, 16, 24};
+  nsacc_text *text = nullptr;
+  ASSERT_EQ(nsacc_program_tile_ir(result.program.get(), names, sizes, 4, &text,
+                                  nullptr),
+            NSACC_OK);
+  EXPECT_THAT(nsacc_text_data(text), HasSubstr("nsatile.plan @causal"));
+  nsacc_text_destroy(text);
+
+  nsacc_error *error = nullptr;
+  EXPECT_EQ(nsacc_program_tile_ir(result.program.get(), names, sizes, 3, &text,
+                                  &error),
+            NSACC_ERROR_USER);
+  EXPECT_THAT(text, IsNull());
+  EXPECT_THAT(nsacc_error_message(error), HasSubstr("expected those of 'DV'"));
+  nsacc_error_destroy(error);
+}
+
 TEST(Query, NullsGiveNothing) {
   EXPECT_THAT(nsacc_program_kernel(nullptr), IsNull());
   EXPECT_EQ(nsacc_program_num_inputs(nullptr), 0u);
