@@ -1,11 +1,9 @@
 //===- CompileCommand.cpp - nsacc compile ---------------------------------===//
 
 #include "Commands.h"
-#include "Dimensions.h"
-#include "NSA/Transforms/Passes.h"
 #include "Program.h"
 #include "ProgramFlags.h"
-#include "nsacc/Signature/Signature.h"
+#include "TileSizes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -53,46 +51,6 @@ static llvm::Error writeIR(mlir::ModuleOp module, llvm::StringRef path) {
   return llvm::Error::success();
 }
 
-/// Sizes that the kernels' code depends on, out of --dims. Other dimensions
-/// stay open.
-static llvm::Expected<std::vector<std::string>>
-findSizes(mlir::ModuleOp module, const Settings &dims) {
-  std::vector<std::string> sizes, missing;
-  for (auto kernel : module.getOps<nsa::KernelOp>()) {
-    auto known = readDimensions(dims, getSignature(kernel));
-    if (!known)
-      return known.takeError();
-    for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
-      auto found = known->sizes.find(name);
-      bool isKnown = found != known->sizes.end();
-      std::string size = name.str();
-      if (isKnown)
-        size += "=" + std::to_string(found->second);
-      std::vector<std::string> &list = isKnown ? sizes : missing;
-      if (!llvm::is_contained(list, size))
-        list.push_back(size);
-    }
-  }
-  if (missing.empty())
-    return sizes;
-  return makeError("nothing tells the size of " + quoteList(missing) +
-                       ", which code over tiles depends on",
-                   "add --dims " + llvm::join(missing, "=…,") + "=…");
-}
-
-static ExitCode compilePhases(Program &program, const CompileFlags &flags,
-                              Phase phase) {
-  if (phase <= Phase::NSA)
-    return program.runPhases(phase);
-  auto dims = parseSettings("--dims", flags.dims);
-  if (!dims)
-    return reportError(dims.takeError(), ExitCode::Usage);
-  auto sizes = findSizes(program.getModule(), *dims);
-  if (!sizes)
-    return reportError(sizes.takeError());
-  return program.runPhases(phase, {std::move(*sizes), flags.schedule});
-}
-
 static ExitCode compile(const CompileFlags &flags,
                         llvm::ArrayRef<std::string> commandLine) {
   std::optional<Phase> phase = parsePhase(flags.emit);
@@ -103,7 +61,7 @@ static ExitCode compile(const CompileFlags &flags,
   auto program = Program::load(flags.program, commandLine, instruments, status);
   if (!program)
     return status;
-  status = compilePhases(*program, flags, *phase);
+  status = compilePhases(*program, flags.dims, flags.schedule, *phase);
   if (status != ExitCode::Success)
     return status;
   if (llvm::Error error = writeIR(program->getModule(), flags.output))
@@ -118,10 +76,7 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
       "compile", "compile a program and write what a phase leaves");
   auto options = std::make_shared<CompileFlags>();
   addProgramFlags(*command, options->program);
-  addRepeatedFlag(*command, "--dims", options->dims,
-                  "tile: sizes of heads and channels; others stay open")
-      ->type_name("NAME=SIZE,...")
-      ->group("Compiler");
+  addTileSizesFlag(*command, options->dims);
   addScheduleFlag(*command, options->schedule);
   addInstrumentFlags(*command, options->instruments);
   std::string phases;

@@ -1,8 +1,10 @@
 //===- InspectCommand.cpp - nsacc inspect ---------------------------------===//
 
 #include "Commands.h"
+#include "NSATile/IR/NSATileOps.h"
 #include "Program.h"
 #include "ProgramFlags.h"
+#include "TileSizes.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -14,7 +16,9 @@ using namespace nsacc;
 namespace {
 struct InspectOptions {
   ProgramOptions program;
-  bool json = false;
+  std::vector<std::string> dims;
+  std::string schedule;
+  bool json = false, plan = false;
 };
 } // namespace
 
@@ -84,6 +88,21 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
   });
 }
 
+//===-- Plans -------------------------------------------------------------===//
+
+/// What the host does for each kernel: buffers, launches and their grids.
+static ExitCode printPlans(Program &program, const InspectOptions &options) {
+  ExitCode status =
+      compilePhases(program, options.dims, options.schedule, Phase::Tile);
+  if (status != ExitCode::Success)
+    return status;
+  for (auto plan : program.getModule().getOps<nsatile::PlanOp>()) {
+    plan.print(llvm::outs());
+    llvm::outs() << '\n';
+  }
+  return ExitCode::Success;
+}
+
 static ExitCode inspect(const InspectOptions &options,
                         llvm::ArrayRef<std::string> commandLine) {
   Instruments instruments({});
@@ -92,6 +111,8 @@ static ExitCode inspect(const InspectOptions &options,
       Program::load(options.program, commandLine, instruments, status);
   if (!program)
     return status;
+  if (options.plan)
+    return printPlans(*program, options);
   std::vector<Signature> signatures;
   auto kernels = program->getModule().getOps<nsa::KernelOp>();
   if (options.program.kernel.empty() && !kernels.empty()) {
@@ -125,7 +146,14 @@ void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
       "inspect", "list a program's kernels: parameters, inputs, results");
   auto options = std::make_shared<InspectOptions>();
   addProgramFlags(*command, options->program);
-  command->add_flag("--json", options->json, "print JSON");
+  auto *json = command->add_flag("--json", options->json, "print JSON");
+  command
+      ->add_flag("--plan", options->plan,
+                 "print what the host does for these sizes: buffers, launches "
+                 "and their grids")
+      ->excludes(json);
+  addTileSizesFlag(*command, options->dims);
+  addScheduleFlag(*command, options->schedule);
   command->callback([options, &invocation] {
     invocation.status = inspect(*options, invocation.commandLine);
   });

@@ -1,0 +1,61 @@
+//===- TileSizes.cpp - Phases that depend on sizes ------------------------===//
+
+#include "TileSizes.h"
+#include "Dimensions.h"
+#include "NSA/Transforms/Passes.h"
+#include "ProgramFlags.h"
+#include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <CLI/CLI.hpp>
+
+using namespace nsacc;
+
+/// Sizes that the kernels' code depends on, out of --dims. Other dimensions
+/// stay open.
+static llvm::Expected<std::vector<std::string>>
+findSizes(mlir::ModuleOp module, const Settings &dims) {
+  std::vector<std::string> sizes, missing;
+  for (auto kernel : module.getOps<nsa::KernelOp>()) {
+    auto known = readDimensions(dims, getSignature(kernel));
+    if (!known)
+      return known.takeError();
+    for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
+      auto found = known->sizes.find(name);
+      bool isKnown = found != known->sizes.end();
+      std::string size = name.str();
+      if (isKnown)
+        size += "=" + std::to_string(found->second);
+      std::vector<std::string> &list = isKnown ? sizes : missing;
+      if (!llvm::is_contained(list, size))
+        list.push_back(size);
+    }
+  }
+  if (missing.empty())
+    return sizes;
+  return makeError("nothing tells the size of " + quoteList(missing) +
+                       ", which code over tiles depends on",
+                   "add --dims " + llvm::join(missing, "=…,") + "=…");
+}
+
+ExitCode nsacc::compilePhases(Program &program,
+                              llvm::ArrayRef<std::string> dims,
+                              llvm::StringRef schedule, Phase phase) {
+  if (phase <= Phase::NSA)
+    return program.runPhases(phase);
+  auto given = parseSettings("--dims", dims);
+  if (!given)
+    return reportError(given.takeError(), ExitCode::Usage);
+  auto sizes = findSizes(program.getModule(), *given);
+  if (!sizes)
+    return reportError(sizes.takeError());
+  return program.runPhases(phase, {std::move(*sizes), schedule.str()});
+}
+
+void nsacc::addTileSizesFlag(CLI::App &command,
+                             std::vector<std::string> &dims) {
+  addRepeatedFlag(command, "--dims", dims,
+                  "tile: sizes of heads and channels; others stay open")
+      ->type_name("NAME=SIZE,...")
+      ->group("Compiler");
+}
