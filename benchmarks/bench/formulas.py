@@ -3,15 +3,15 @@ from __future__ import annotations
 
 import torch
 
-from .works import BLOCK, LEN, STRIDE, TOP, WINDOW
+from .works import BLOCK, TOP, WINDOW, Work
 
 Tensors = dict[str, torch.Tensor]
 INF = float("inf")
 
 
-def pool(keys: torch.Tensor) -> torch.Tensor:
-    """Means of LEN tokens, every STRIDE: [S, H, D] -> [P, H, D]."""
-    return keys.unfold(0, LEN, STRIDE).mean(dim=-1)
+def pool(keys: torch.Tensor, work: Work) -> torch.Tensor:
+    """Means of `len` tokens, every `stride`: [S, H, D] -> [P, H, D]."""
+    return keys.unfold(0, work.len, work.stride).mean(dim=-1)
 
 
 def _softmax(scores: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
@@ -19,7 +19,7 @@ def _softmax(scores: torch.Tensor, visible: torch.Tensor) -> torch.Tensor:
     return probs.nan_to_num(0.0)
 
 
-def flash(t: Tensors, first: int, last: int) -> torch.Tensor:
+def flash(t: Tensors, first: int, last: int, work: Work) -> torch.Tensor:
     """Queries [first, last): [n, HQ, D]."""
     q, k, v = t["q"][first:last], t["k"][:last], t["v"][:last]
     n, heads, size = q.shape
@@ -31,26 +31,25 @@ def flash(t: Tensors, first: int, last: int) -> torch.Tensor:
     return torch.einsum("hgns,shd->nhgd", probs, v).reshape(n, heads, size)
 
 
-def _importance(probs: torch.Tensor, blocks: int) -> torch.Tensor:
+def _importance(probs: torch.Tensor, blocks: int, work: Work) -> torch.Tensor:
     """Sums over the group; pooled keys count by how much of the block they cover."""
-    summed = probs.sum(dim=1)  # h n p
-    per = BLOCK // STRIDE
-    padded = torch.nn.functional.pad(summed, (1, blocks * per + 1 - summed.shape[-1]))
-    windows = padded.unfold(-1, per + 1, per)  # entries per·n - 1 … per·n + per - 1
-    weights = torch.full((per + 1,), 2.0, dtype=probs.dtype)
-    weights[0] = weights[-1] = 1.0
-    return (windows * weights).sum(dim=-1)
+    start = torch.arange(probs.shape[-1])[:, None] * work.stride
+    block = torch.arange(blocks)[None, :] * BLOCK
+    covered = torch.minimum(start + work.len, block + BLOCK) - torch.maximum(start, block)
+    weights = covered.clamp(min=0).to(probs.dtype) / work.stride
+    return probs.sum(dim=1) @ weights  # h n p, p b
 
 
-def select(probs: torch.Tensor, first: int, last: int,
-           total: int) -> tuple[torch.Tensor, torch.Tensor]:
+def select(probs: torch.Tensor, first: int, last: int, total: int,
+           work: Work) -> tuple[torch.Tensor, torch.Tensor]:
     """Blocks that each query selects, -1 behind them, and how clear the choice was."""
     blocks = -(-total // BLOCK)
-    importance = _importance(probs, blocks)
+    importance = _importance(probs, blocks, work)
     i = torch.arange(first, last)[:, None]
     n = torch.arange(blocks)[None, :]
     # A block is a candidate once a pooled key that meets it is over.
-    seen = (n * BLOCK // STRIDE - 1).clamp(min=0) * STRIDE + LEN <= i
+    earliest = ((n * BLOCK - work.len) // work.stride + 1).clamp(min=0)
+    seen = earliest * work.stride + work.len <= i
     own = i // BLOCK
     forced = (n == 0) | ((own - n >= 0) & (own - n < 2))
     ranked = importance.masked_fill(~seen[None], -INF).masked_fill(forced[None], INF)
@@ -64,7 +63,7 @@ def select(probs: torch.Tensor, first: int, last: int,
     return indices.masked_fill(values == -INF, -1), gap
 
 
-def nsa(t: Tensors, first: int, last: int) -> tuple[torch.Tensor, torch.Tensor]:
+def nsa(t: Tensors, first: int, last: int, work: Work) -> tuple[torch.Tensor, torch.Tensor]:
     """Queries [first, last): [n, HQ, D], and the clearness of their selections, [H, n]."""
     q, k, v = t["q"][first:last], t["k"], t["v"]
     n, heads, size = q.shape
@@ -74,11 +73,11 @@ def nsa(t: Tensors, first: int, last: int) -> tuple[torch.Tensor, torch.Tensor]:
     i = torch.arange(first, last)
 
     scores = torch.einsum("nhgd,phd->hgnp", q, t["kc"]) * scale
-    ends = torch.arange(t["kc"].shape[0]) * STRIDE + LEN
+    ends = torch.arange(t["kc"].shape[0]) * work.stride + work.len
     probs = _softmax(scores, ends[None, :] <= i[:, None])
     cmp = torch.einsum("hgnp,phd->nhgd", probs, t["vc"])
 
-    chosen, gap = select(probs, first, last, total)  # h n b
+    chosen, gap = select(probs, first, last, total, work)  # h n b
     slots = (chosen.clamp(min=0)[..., None] * BLOCK + torch.arange(BLOCK)).flatten(-2)
     visible = (chosen[..., None] >= 0).expand(*chosen.shape, BLOCK).flatten(-2)
     visible = visible & (slots <= i[None, :, None])
@@ -99,6 +98,8 @@ def nsa(t: Tensors, first: int, last: int) -> tuple[torch.Tensor, torch.Tensor]:
     return sum(gate * branch for gate, branch in zip(gates, branches, strict=True)), gap
 
 
-def prepare(t: Tensors, work: str) -> Tensors:
+def prepare(t: Tensors, work: Work) -> Tensors:
     """What is computed once for all queries."""
-    return t | {"kc": pool(t["k"]), "vc": pool(t["v"])} if work == "nsa" else t
+    if work.work != "nsa":
+        return t
+    return t | {"kc": pool(t["k"], work), "vc": pool(t["v"], work)}

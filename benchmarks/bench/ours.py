@@ -17,7 +17,9 @@ class Ours:
         self.work, self.tools, self.folder, self.threads = work, tools, folder, threads
         self.module = folder / "program.mlir"
         dims = f"HQ={work.HQ},H={work.H},D={work.D},DV={work.D}"
-        text = self._tool("nsacc-translate", "--import-nsa", "--dtype", work.dtype,
+        params = ([f"--set=len={work.len}", f"--set=stride={work.stride}"]
+                  if work.work == "nsa" else [])
+        text = self._tool("nsacc-translate", "--import-nsa", "--dtype", work.dtype, *params,
                           root / "examples" / f"{work.work}.nsa")
         text = self._tool("nsacc-opt", "--nsacc-nsa-phase", f"--nsa-specialize=dims={dims}",
                           "--convert-nsa-to-nsatile", "--canonicalize", "--cse", text=text)

@@ -34,10 +34,10 @@ def make_peers(work: Work, inputs: dict[str, np.ndarray], flex: bool) -> dict[st
 
 
 def _eager(work: Work, t: dict[str, torch.Tensor]) -> None:
-    t = formulas.prepare(t, work.work)
+    t = formulas.prepare(t, work)
     step = 256 if work.work == "nsa" else 1024
     for first in range(0, work.T, step):
-        getattr(formulas, work.work)(t, first, min(first + step, work.T))
+        getattr(formulas, work.work)(t, first, min(first + step, work.T), work)
 
 
 def _make_flex(work: Work, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> Run:
@@ -69,15 +69,15 @@ def check(work: Work, inputs: dict[str, np.ndarray], out: np.ndarray,
           rng: np.random.Generator) -> float:
     """The greatest error in some ranges of queries against the formula in fp64; a selection
     that rounding may decide otherwise is left out."""
-    t = formulas.prepare(to_torch(inputs, torch.float64), work.work)
+    t = formulas.prepare(to_torch(inputs, torch.float64), work)
     found = torch.from_numpy(out[0])
     worst, size = 0.0, min(64, work.T)
     starts = {0, work.T - size, *(int(s) for s in rng.integers(0, work.T - size + 1, 4))}
     for first in starts:
         if work.work == "flash":
-            expected, clear = formulas.flash(t, first, first + size), None
+            expected, clear = formulas.flash(t, first, first + size, work), None
         else:
-            expected, gap = formulas.nsa(t, first, first + size)
+            expected, gap = formulas.nsa(t, first, first + size, work)
             group = work.HQ // work.H
             clear = (gap > CLEAR[work.dtype]).T.repeat_interleave(group, dim=1)
         error = (found[first:first + size] - expected).abs().amax(dim=-1)

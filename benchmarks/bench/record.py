@@ -27,7 +27,9 @@ def describe_commit(root: Path) -> str:
         return subprocess.run(["git", "-C", root, *arguments], text=True, capture_output=True,
                               check=True).stdout.strip()
 
-    return git("rev-parse", "--short=12", "HEAD") + ("+changes" if git("status", "--short") else "")
+    # Records themselves don't change what is measured.
+    changes = git("status", "--short", "--", ".", ":!benchmarks/results")
+    return git("rev-parse", "--short=12", "HEAD") + ("+changes" if changes else "")
 
 
 def describe_versions() -> dict[str, str]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BLOCK, TOP, LEN, STRIDE, WINDOW = 64, 16, 32, 16, 512
+BLOCK, TOP, WINDOW = 64, 16, 512
 
 
 @dataclass(frozen=True)
 class Work:
-    """One program at one shape; S is T, DV is D, B is 1."""
+    """One program at one shape; S is T, DV is D, B is 1. NSA pools `len` tokens every `stride`."""
 
     work: str
     T: int
@@ -18,10 +18,13 @@ class Work:
     H: int
     D: int
     dtype: str
+    len: int = 32
+    stride: int = 16
 
     @property
     def shape(self) -> str:
-        return f"B=1 T={self.T} S={self.T} HQ={self.HQ} H={self.H} D={self.D} DV={self.D}"
+        shape = f"B=1 T={self.T} S={self.T} HQ={self.HQ} H={self.H} D={self.D} DV={self.D}"
+        return f"{shape} len={self.len} stride={self.stride}" if self.work == "nsa" else shape
 
     def __str__(self) -> str:
         return f"{self.work} {self.dtype} {self.shape}"
@@ -51,7 +54,7 @@ class Work:
         if self.work == "flash":
             pairs = i + 1
         else:
-            pooled = np.maximum((i - LEN) // STRIDE + 1, 0)
+            pooled = np.maximum((i - self.len) // self.stride + 1, 0)
             selected = np.minimum(TOP - 1, i // BLOCK) * BLOCK + i % BLOCK + 1
             pairs = pooled + selected + np.minimum(i + 1, WINDOW)
         return int(pairs.sum()) * self.HQ * self.D * 4

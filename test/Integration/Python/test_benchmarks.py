@@ -48,18 +48,19 @@ def test_unknown_work() -> None:
     assert "no such work" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["flash", "nsa"])
-def test_a_wrong_result_is_found(name: str) -> None:
+@pytest.mark.parametrize(("name", "length", "stride"),
+                         [("flash", 32, 16), ("nsa", 32, 16), ("nsa", 64, 64)])
+def test_a_wrong_result_is_found(name: str, length: int, stride: int) -> None:
     import torch
 
     from bench import formulas, peers
     from bench.works import Work
 
-    work = Work(name, 200, 2, 1, 16, "f32")
+    work = Work(name, 200, 2, 1, 16, "f32", length, stride)
     inputs = work.draw_inputs(np.random.default_rng(0))
-    t = formulas.prepare(peers.to_torch(inputs, torch.float64), name)
+    t = formulas.prepare(peers.to_torch(inputs, torch.float64), work)
     formula = getattr(formulas, name)
-    out = formula(t, 0, 200) if name == "flash" else formula(t, 0, 200)[0]
+    out = formula(t, 0, 200, work) if name == "flash" else formula(t, 0, 200, work)[0]
     out = out.numpy()[None].copy()
     assert peers.check(work, inputs, out, np.random.default_rng(1)) < 1e-12
     out[0, 199, 1, 3] += 1e-3
