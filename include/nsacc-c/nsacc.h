@@ -143,6 +143,11 @@ NSACC_API nsacc_status nsacc_options_set_target(nsacc_options *options,
 NSACC_API nsacc_status nsacc_options_set_schedule(nsacc_options *options,
                                                   const char *schedule);
 
+/** GPU targets: a place where ptxas may be, besides the PATH; may be called
+ * several times. Without ptxas the CUDA driver makes machine code. */
+NSACC_API nsacc_status nsacc_options_add_ptxas(nsacc_options *options,
+                                               const char *path);
+
 /** Checks a program. Code for sizes of heads and channels is made by the first
  * run that needs it, so what the target can't compile is an error of that run.
  * Compiles `length` bytes of source. `file` names it in diagnostics (NULL:
@@ -272,7 +277,8 @@ NSACC_API nsacc_status nsacc_program_tile_ir(const nsacc_program *program,
 /*===-- Running
  * ---------------------------------------------------------------*/
 
-/** A tensor in host memory, which stays the caller's. */
+/** A tensor in host memory, or where nsacc_run_options_set_device says; it
+ * stays the caller's. */
 typedef struct nsacc_tensor {
   /** The first element, aligned to its size. May be NULL where the tensor has
    * no elements. */
@@ -338,6 +344,27 @@ NSACC_API nsacc_status nsacc_run_options_set_statistics(
  * NSACC_ERROR_KIND_INTERRUPTED. The oracle doesn't ask. */
 NSACC_API nsacc_status nsacc_run_options_set_interrupt(
     nsacc_run_options *options, int (*is_interrupted)(void *data), void *data);
+
+/** GPU targets: the tensors of runs with these options are in the memory of a
+ * CUDA device, and a run is put on a stream (a CUstream; NULL: the legacy
+ * default one) and not waited for. Without, tensors are on the host, and the
+ * first device runs the program. */
+NSACC_API nsacc_status nsacc_run_options_set_device(nsacc_run_options *options,
+                                                    int32_t device,
+                                                    void *stream);
+/** As nsacc_program_infer_shapes, for inputs that are where the options say.
+ * Offsets on a device are read, and waited for, only where shapes depend on
+ * them. */
+NSACC_API nsacc_status nsacc_program_infer_shapes_with(
+    const nsacc_program *program, const nsacc_tensor *inputs, size_t num_inputs,
+    const nsacc_run_options *options, nsacc_shapes **shapes,
+    nsacc_error **error);
+/** Whether runs on a device's stream, which the caller has waited for, ended
+ * with an error of the program, as where a table is read out of range. Each
+ * error is told once; a later run on the stream tells it, too. */
+NSACC_API nsacc_status nsacc_program_check(const nsacc_program *program,
+                                           int32_t device, void *stream,
+                                           nsacc_error **error);
 
 /** Runs the program. `outputs` have the results' dtypes and shapes, and strides
  * that don't make elements overlap; every element is written, none is read.

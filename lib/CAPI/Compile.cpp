@@ -112,6 +112,7 @@ Failure Compilation::compileForTarget() {
   CompileOptions compileOptions;
   compileOptions.target = *parseTarget(options.target);
   compileOptions.schedule = options.schedule;
+  compileOptions.ptxas = options.ptxas;
   auto compiled = CompiledProgram::create(*module, compileOptions);
   if (!compiled)
     return fail(NSACC_ERROR_KIND_ARGUMENT,

@@ -61,6 +61,12 @@ nsacc_status nsacc_options_set_schedule(nsacc_options *options,
              });
 }
 
+nsacc_status nsacc_options_add_ptxas(nsacc_options *options, const char *path) {
+  return set(options, path, [](nsacc_options &options, const char *path) {
+    options.ptxas.push_back(path);
+  });
+}
+
 nsacc_run_options *nsacc_run_options_create(void) {
   return new (std::nothrow) nsacc_run_options;
 }
@@ -107,5 +113,13 @@ nsacc_status nsacc_run_options_set_interrupt(nsacc_run_options *options,
   options->run.isInterrupted = nullptr;
   if (is_interrupted)
     options->run.isInterrupted = [=] { return is_interrupted(data) != 0; };
+  return NSACC_OK;
+}
+
+nsacc_status nsacc_run_options_set_device(nsacc_run_options *options,
+                                          int32_t device, void *stream) {
+  if (!options || device < 0)
+    return NSACC_ERROR_USAGE;
+  options->run.device = nsacc::DeviceStream{device, stream};
   return NSACC_OK;
 }

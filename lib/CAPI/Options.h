@@ -11,6 +11,7 @@ struct nsacc_options {
   nsacc::frontend::Options frontend;
   std::string target = nsacc::getTargets().front().name.str();
   std::string schedule;
+  std::vector<std::string> ptxas;
 };
 
 struct nsacc_run_options {

@@ -53,8 +53,9 @@ static Failure borrowInputs(const nsacc_program &program,
 
 static Failure inferShapes(const nsacc_program &program,
                            llvm::ArrayRef<Tensor> inputs,
-                           nsacc_shapes &shapes) {
-  llvm::Expected<DimSizes> dims = bindDimensions(program.signature, inputs);
+                           const RunOptions &options, nsacc_shapes &shapes) {
+  llvm::Expected<DimSizes> dims =
+      bindRunDimensions(program.signature, inputs, options);
   if (!dims)
     return toFailure(dims.takeError());
   shapes.dims = std::move(*dims);
@@ -122,8 +123,12 @@ static Failure runInto(const nsacc_program &program,
   for (Tensor &result : results)
     if (llvm::any_of(inputs, [&](const Tensor &input) {
           return mayOverlap(input, result);
-        }))
+        })) {
+      if (options.run.device)
+        return fail(NSACC_ERROR_KIND_ARGUMENT,
+                    "on a device outputs can't share memory with inputs");
       result = Tensor::zeros(result.getDType(), result.getShape());
+    }
   RunStatistics statistics;
   if (llvm::Error error = program.compiled->runInto("", inputs, results,
                                                     options.run, &statistics))
@@ -161,7 +166,8 @@ nsacc_status nsacc_program_run(const nsacc_program *program,
                                        /*needData=*/true, inputTensors))
       return failure;
     nsacc_shapes shapes;
-    if (Failure failure = inferShapes(*program, inputTensors, shapes))
+    if (Failure failure =
+            inferShapes(*program, inputTensors, options->run, shapes))
       return failure;
     if (Failure failure = borrowOutputs(*program, shapes, outputs,
                                         options->run.keepF64, outputTensors))
@@ -171,11 +177,12 @@ nsacc_status nsacc_program_run(const nsacc_program *program,
   });
 }
 
-nsacc_status nsacc_program_infer_shapes(const nsacc_program *program,
-                                        const nsacc_tensor *inputs,
-                                        size_t num_inputs,
-                                        nsacc_shapes **shapes,
-                                        nsacc_error **error) {
+nsacc_status nsacc_program_infer_shapes_with(const nsacc_program *program,
+                                             const nsacc_tensor *inputs,
+                                             size_t num_inputs,
+                                             const nsacc_run_options *options,
+                                             nsacc_shapes **shapes,
+                                             nsacc_error **error) {
   return guarded(error, [&]() -> Failure {
     if (!program || !shapes)
       return fail(NSACC_ERROR_KIND_USAGE,
@@ -186,9 +193,31 @@ nsacc_status nsacc_program_infer_shapes(const nsacc_program *program,
                                        /*needData=*/false, tensors))
       return failure;
     auto result = std::make_unique<nsacc_shapes>();
-    if (Failure failure = inferShapes(*program, tensors, *result))
+    if (Failure failure = inferShapes(
+            *program, tensors, options ? options->run : RunOptions(), *result))
       return failure;
     *shapes = result.release();
+    return nullptr;
+  });
+}
+
+nsacc_status nsacc_program_infer_shapes(const nsacc_program *program,
+                                        const nsacc_tensor *inputs,
+                                        size_t num_inputs,
+                                        nsacc_shapes **shapes,
+                                        nsacc_error **error) {
+  return nsacc_program_infer_shapes_with(program, inputs, num_inputs, nullptr,
+                                         shapes, error);
+}
+
+nsacc_status nsacc_program_check(const nsacc_program *program, int32_t device,
+                                 void *stream, nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!program)
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_program_check: program is NULL");
+    if (llvm::Error failed = program->compiled->check({device, stream}))
+      return toFailure(std::move(failed), *program);
     return nullptr;
   });
 }

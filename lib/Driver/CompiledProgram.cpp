@@ -24,6 +24,11 @@ CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
                             options);
   case Target::Oracle:
     return createOracleProgram(*image, std::move(signatures), options);
+  case Target::CUDA:
+  case Target::SM90A:
+  case Target::SM80:
+    return createCUDAProgram(module, std::move(*image), std::move(signatures),
+                             options);
   }
   llvm_unreachable("unknown target");
 }
@@ -120,6 +125,9 @@ CompiledProgram::run(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
   if (!index)
     return index.takeError();
   const Signature &signature = signatures[*index];
+  if (options.device)
+    return llvm::createStringError(
+        "results on a device have to be given: use runInto");
   llvm::Expected<DimSizes> sizes = bindDimensions(signature, inputs);
   if (!sizes)
     return sizes.takeError();
@@ -142,7 +150,11 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
   if (!index)
     return index.takeError();
   const Signature &signature = signatures[*index];
-  llvm::Expected<DimSizes> sizes = bindDimensions(signature, inputs);
+  if (options.device && !isGPU(getTarget()))
+    return llvm::createStringError("target '" + getName(getTarget()) +
+                                   "' runs on the host, not on a device");
+  llvm::Expected<DimSizes> sizes =
+      bindRunDimensions(signature, inputs, options);
   if (!sizes)
     return sizes.takeError();
   if (llvm::Error error = checkResults(signature, *sizes, results, options))
@@ -172,4 +184,18 @@ llvm::Error CompiledProgram::prepare(llvm::StringRef kernel,
     return sizes.takeError();
   RunStatistics unwanted;
   return prepareChecked(*index, *sizes, statistics ? *statistics : unwanted);
+}
+
+llvm::Expected<std::string>
+CompiledProgram::package(llvm::StringRef kernel, const DimSizes &sizes) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  return packageChecked(*index, sizes);
+}
+
+llvm::Expected<std::string>
+CompiledProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
+  return llvm::createStringError("target '" + getName(getTarget()) +
+                                 "' has no packages: they are of GPU targets");
 }

@@ -5,6 +5,7 @@
 
 #include "ModuleImage.h"
 #include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Target/CUDA/CUDA.h"
 
 namespace nsacc {
 
@@ -16,6 +17,15 @@ llvm::Expected<std::unique_ptr<CompiledProgram>>
 createCPUProgram(mlir::ModuleOp module, ModuleImage image,
                  std::vector<Signature> signatures,
                  const CompileOptions &options);
+
+/// Compiles for a GPU; null is cuda::compile.
+using PackageCompiler = std::function<llvm::Expected<rt::Package>(
+    mlir::ModuleOp, const cuda::Options &)>;
+
+llvm::Expected<std::unique_ptr<CompiledProgram>>
+createCUDAProgram(mlir::ModuleOp module, ModuleImage image,
+                  std::vector<Signature> signatures,
+                  const CompileOptions &options, PackageCompiler compiler = {});
 
 } // namespace nsacc
 

@@ -10,6 +10,10 @@ llvm::ArrayRef<TargetInfo> nsacc::getTargets() {
       {Target::CPU, "cpu", "this machine's processor, compiled"},
       {Target::Oracle, "oracle",
        "interpreter in fp64: slow, defines the meaning"},
+      {Target::CUDA, "cuda", "an NVIDIA GPU, with code for the one there is"},
+      {Target::SM90A, "sm_90a", "an NVIDIA GPU of compute capability 9.0"},
+      {Target::SM80, "sm_80",
+       "an NVIDIA GPU of compute capability 8.0 or more"},
   };
   return targets;
 }
@@ -21,6 +25,10 @@ llvm::StringRef nsacc::getName(Target target) {
   llvm_unreachable("every target is in the list");
 }
 
+bool nsacc::isGPU(Target target) {
+  return target != Target::CPU && target != Target::Oracle;
+}
+
 std::optional<Target> nsacc::parseTarget(llvm::StringRef name) {
   for (const TargetInfo &info : getTargets())
     if (info.name == name)
@@ -29,7 +37,7 @@ std::optional<Target> nsacc::parseTarget(llvm::StringRef name) {
 }
 
 std::string nsacc::explainMissingTarget(llvm::StringRef name) {
-  bool isPlanned = name == "cuda" || name.starts_with("sm_");
+  bool isPlanned = name.starts_with("sm_");
   return "target '" + name.str() +
          (isPlanned ? "' isn't built yet" : "' isn't known");
 }

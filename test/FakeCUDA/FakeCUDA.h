@@ -4,7 +4,7 @@
 // the host, records launches instead of running them, and fails where it is
 // told to. Two devices: 0 is sm_90, 1 is sm_80.
 //
-// With NSACC_FAKE_CUDA_LOG in the environment, launches are also written to
+// With FAKE_CUDA_LOG in the environment, launches are also written to
 // that file.
 //
 //===----------------------------------------------------------------------===//

@@ -97,7 +97,7 @@ FAKE_EXPORT Result cuFuncLoad(Function) {
 }
 
 static void log(const Launch &launch) {
-  const char *path = std::getenv("NSACC_FAKE_CUDA_LOG");
+  const char *path = std::getenv("FAKE_CUDA_LOG");
   if (!path)
     return;
   std::ofstream file(path, std::ios::app);

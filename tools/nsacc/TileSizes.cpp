@@ -11,10 +11,8 @@
 
 using namespace nsacc;
 
-/// Sizes that the kernels' code depends on, out of --dims. Other dimensions
-/// stay open.
-static llvm::Expected<std::vector<std::string>>
-findSizes(mlir::ModuleOp module, const Settings &dims) {
+llvm::Expected<std::vector<std::string>>
+nsacc::findTileSizes(mlir::ModuleOp module, const Settings &dims) {
   std::vector<std::string> sizes, missing;
   for (auto kernel : module.getOps<nsa::KernelOp>()) {
     auto known = readDimensions(dims, getSignature(kernel));
@@ -46,7 +44,7 @@ ExitCode nsacc::compilePhases(Program &program,
   auto given = parseSettings("--dims", dims);
   if (!given)
     return reportError(given.takeError(), ExitCode::Usage);
-  auto sizes = findSizes(program.getModule(), *given);
+  auto sizes = findTileSizes(program.getModule(), *given);
   if (!sizes)
     return reportError(sizes.takeError());
   return program.runPhases(phase, {std::move(*sizes), schedule.str()});

@@ -4,12 +4,18 @@
 #define NSACC_TOOLS_NSACC_TILESIZES_H
 
 #include "Program.h"
+#include "Settings.h"
 
 namespace CLI {
 class App;
 } // namespace CLI
 
 namespace nsacc {
+
+/// Sizes that the kernels' code depends on, out of --dims. Other dimensions
+/// stay open.
+llvm::Expected<std::vector<std::string>> findTileSizes(mlir::ModuleOp module,
+                                                       const Settings &dims);
 
 /// Takes the program to the end of `phase`, with the sizes of --dims where that
 /// depends on sizes.

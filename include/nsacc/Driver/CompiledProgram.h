@@ -8,6 +8,7 @@
 #include "nsacc/Runtime/Signature.h"
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace mlir {
 class TimingScope;
@@ -23,6 +24,8 @@ struct CompileOptions {
   /// CPU: name of the processor to compile for (empty: this one), and features
   /// on top, "+avx2,-avx512f".
   std::string cpu = {}, features = {};
+  /// GPU: where ptxas may be, besides the PATH.
+  std::vector<std::string> ptxas = {};
   /// Where the time of compilations is counted; may be null. Not to be used
   /// where several threads run the program.
   mlir::TimingScope *timing = nullptr;
@@ -30,6 +33,13 @@ struct CompileOptions {
   /// ("tile", "cpu"); may be empty.
   std::function<void(mlir::PassManager &, mlir::ModuleOp, llvm::StringRef)>
       preparePasses = {};
+};
+
+/// A CUDA device, and the CUstream that a run is put on. Tensors are in its
+/// memory.
+struct DeviceStream {
+  int device = 0;
+  void *stream = nullptr;
 };
 
 struct RunOptions {
@@ -42,6 +52,9 @@ struct RunOptions {
   /// Asked now and then by the calling thread; a run that is interrupted fails.
   /// May be empty. The oracle doesn't ask.
   std::function<bool()> isInterrupted = {};
+  /// GPU: where the tensors are; a run that returns isn't done then. Without,
+  /// tensors are on the host, and results are there when a run returns.
+  std::optional<DeviceStream> device = {};
 };
 
 /// What one run took.
@@ -49,7 +62,8 @@ struct RunStatistics {
   /// Of compiling for these sizes; 0 where that was done before.
   double compileSeconds = 0;
   double runSeconds = 0;
-  /// CPU: memory beyond inputs and results, launches, points of their grids.
+  /// Compiled: memory beyond inputs and results, launches, points of their
+  /// grids.
   int64_t workspaceBytes = 0, launches = 0, programs = 0;
 };
 
@@ -86,6 +100,17 @@ public:
                       const RunOptions &options = {},
                       RunStatistics *statistics = nullptr) const;
 
+  /// GPU: fails where a run on the stream, which the caller has waited for,
+  /// ended with an error of the program. Told once.
+  virtual llvm::Error check(const DeviceStream &where) const {
+    return llvm::Error::success();
+  }
+
+  /// GPU: a kernel as a package for libnsacc_rt. `sizes` has the dimensions
+  /// that code is made for.
+  llvm::Expected<std::string> package(llvm::StringRef kernel,
+                                      const DimSizes &sizes) const;
+
   /// Compiles for the inputs' sizes, so that a run with them doesn't.
   llvm::Error prepare(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
                       RunStatistics *statistics = nullptr) const;
@@ -107,9 +132,18 @@ protected:
                                  llvm::ArrayRef<Tensor> results,
                                  const RunOptions &options,
                                  RunStatistics &statistics) const = 0;
+  virtual llvm::Expected<std::string>
+  packageChecked(size_t kernel, const DimSizes &sizes) const;
 
   std::vector<Signature> signatures;
 };
+
+/// bindDimensions for inputs that are where the options say. On a device, the
+/// values of offsets are read, and waited for, only where shapes depend on
+/// them.
+llvm::Expected<DimSizes> bindRunDimensions(const Signature &signature,
+                                           llvm::ArrayRef<Tensor> inputs,
+                                           const RunOptions &options);
 
 } // namespace nsacc
 

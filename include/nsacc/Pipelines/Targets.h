@@ -11,8 +11,11 @@
 namespace nsacc {
 
 enum class Target {
-  CPU,   ///< this machine's processor
-  Oracle ///< the interpreter in fp64
+  CPU,    ///< this machine's processor
+  Oracle, ///< the interpreter in fp64
+  CUDA,   ///< a GPU, with code for the device that runs it
+  SM90A,  ///< a GPU of compute capability 9.0
+  SM80    ///< a GPU of compute capability 8.0 or later
 };
 
 struct TargetInfo {
@@ -23,9 +26,11 @@ struct TargetInfo {
 /// The targets of this build; the first is the default.
 llvm::ArrayRef<TargetInfo> getTargets();
 llvm::StringRef getName(Target target);
+/// Whether programs run on a GPU.
+bool isGPU(Target target);
 std::optional<Target> parseTarget(llvm::StringRef name);
 
-/// Why `name` isn't one of them: "target 'cuda' isn't built yet".
+/// Why `name` isn't one of them: "target 'sm_100' isn't built yet".
 std::string explainMissingTarget(llvm::StringRef name);
 
 } // namespace nsacc

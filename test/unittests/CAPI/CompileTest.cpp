@@ -103,13 +103,13 @@ TEST(Compile, UnknownOptionsAreErrors) {
   Handle<nsacc_options> options(nsacc_options_create());
   std::string source = causal;
 
-  nsacc_options_set_target(options.get(), "sm_90a");
+  nsacc_options_set_target(options.get(), "sm_100");
   EXPECT_EQ(nsacc_compile(source.data(), source.size(), nullptr, options.get(),
                           &program, &error),
             NSACC_ERROR_USER);
   EXPECT_EQ(nsacc_error_get_kind(error), NSACC_ERROR_KIND_TARGET);
   EXPECT_THAT(nsacc_error_message(error),
-              AllOf(HasSubstr("'sm_90a'"), HasSubstr("'oracle'")));
+              AllOf(HasSubstr("'sm_100'"), HasSubstr("'oracle'")));
   nsacc_error_destroy(error);
 
   nsacc_options_set_target(options.get(), "oracle");

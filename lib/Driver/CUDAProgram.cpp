@@ -1,0 +1,293 @@
+//===- CUDAProgram.cpp - Kernels as code of a GPU -------------------------===//
+
+#include "DeviceTensors.h"
+#include "Targets.h"
+#include "TileCompiler.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/ADT/StringExtras.h"
+#include <chrono>
+
+using namespace nsacc;
+
+static double getSecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+namespace {
+
+/// A package's module on one device.
+class LoadedPackage {
+public:
+  static llvm::Expected<std::unique_ptr<LoadedPackage>>
+  load(llvm::StringRef bytes, int device) {
+    auto loaded = std::make_unique<LoadedPackage>();
+    if (llvm::Error error = toError(
+            nsacc_rt_load(bytes.data(), bytes.size(), device, &loaded->module)))
+      return std::move(error);
+    return loaded;
+  }
+
+  LoadedPackage() = default;
+  ~LoadedPackage() { nsacc_rt_unload(module); }
+  LoadedPackage(const LoadedPackage &) = delete;
+  LoadedPackage &operator=(const LoadedPackage &) = delete;
+  nsacc_rt_module *get() const { return module; }
+
+private:
+  nsacc_rt_module *module = nullptr;
+};
+
+class CUDAProgram : public CompiledProgram {
+public:
+  CUDAProgram(mlir::ModuleOp module, ModuleImage image,
+              std::vector<Signature> signatures, const CompileOptions &options,
+              PackageCompiler compilePackage)
+      : compiler(module, std::move(image), options), options(options),
+        compilePackage(std::move(compilePackage)) {
+    this->signatures = std::move(signatures);
+  }
+
+  Target getTarget() const override { return options.target; }
+  llvm::Error check(const DeviceStream &where) const override;
+
+protected:
+  llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
+                             RunStatistics &statistics) const override {
+    return getModule(kernel, sizes, /*device=*/0, statistics).takeError();
+  }
+
+  llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
+                         llvm::ArrayRef<Tensor> inputs,
+                         llvm::ArrayRef<Tensor> results,
+                         const RunOptions &options,
+                         RunStatistics &statistics) const override;
+
+  llvm::Expected<std::string>
+  printTilesOf(size_t kernel,
+               const llvm::StringMap<int64_t> &sizes) const override {
+    return compiler.print(kernel, signatures[kernel], sizes);
+  }
+
+  llvm::Expected<std::string>
+  packageChecked(size_t kernel, const DimSizes &sizes) const override;
+
+private:
+  llvm::Expected<std::string> getArchitecture(int device) const;
+  llvm::Expected<const std::string &>
+  getPackage(size_t kernel, llvm::ArrayRef<std::string> sizes,
+             llvm::StringRef architecture, RunStatistics &statistics) const;
+  llvm::Expected<std::unique_ptr<std::string>>
+  compile(size_t kernel, std::vector<std::string> sizes,
+          llvm::StringRef architecture) const;
+  llvm::Expected<nsacc_rt_module *> getModule(size_t kernel,
+                                              const DimSizes &sizes, int device,
+                                              RunStatistics &statistics) const;
+  llvm::Error runOnHost(nsacc_rt_module *module, llvm::ArrayRef<Tensor> inputs,
+                        llvm::ArrayRef<Tensor> results,
+                        RunStatistics &statistics) const;
+
+  TileCompiler compiler;
+  CompileOptions options;
+  PackageCompiler compilePackage;
+  mutable CodeCache<std::string> packages;
+  mutable CodeCache<LoadedPackage> modules;
+};
+
+} // namespace
+
+//===-- Compiling ---------------------------------------------------------===//
+
+/// The architecture to compile for, on this device where the target leaves it
+/// open.
+llvm::Expected<std::string> CUDAProgram::getArchitecture(int device) const {
+  if (options.target != Target::CUDA)
+    return getName(options.target).str();
+  nsacc_rt_device_info info;
+  if (llvm::Error error = toError(nsacc_rt_device(device, &info)))
+    return std::move(error);
+  if (info.major == 9 && info.minor == 0)
+    return "sm_90a";
+  if (info.major >= 8)
+    return "sm_80";
+  return llvm::createStringError(
+      "device " + llvm::Twine(device) + ", " + info.name +
+      ", has compute capability " + llvm::Twine(info.major) + "." +
+      llvm::Twine(info.minor) + "; nsacc compiles for 8.0 and later");
+}
+
+llvm::Expected<const std::string &>
+CUDAProgram::getPackage(size_t kernel, llvm::ArrayRef<std::string> sizes,
+                        llvm::StringRef architecture,
+                        RunStatistics &statistics) const {
+  std::string key = std::to_string(kernel) + ":" + architecture.str() + ":" +
+                    llvm::join(sizes, ",");
+  return packages.get(key, [&] {
+    auto start = std::chrono::steady_clock::now();
+    auto compiled = compile(kernel, sizes.vec(), architecture);
+    statistics.compileSeconds = getSecondsSince(start);
+    return compiled;
+  });
+}
+
+llvm::Expected<std::unique_ptr<std::string>>
+CUDAProgram::compile(size_t kernel, std::vector<std::string> sizes,
+                     llvm::StringRef architecture) const {
+  auto bytes = std::make_unique<std::string>();
+  auto finish = [&](mlir::ModuleOp module,
+                    mlir::TimingScope &timing) -> llvm::Error {
+    mlir::TimingScope scope = timing.nest("target gpu");
+    cuda::Options target;
+    target.architecture = architecture.str();
+    target.signature = &signatures[kernel];
+    target.ptxas = options.ptxas;
+    target.timing = &scope;
+    if (options.preparePasses)
+      target.preparePasses = [&](mlir::PassManager &manager,
+                                 mlir::ModuleOp module) {
+        options.preparePasses(manager, module, architecture);
+      };
+    auto package = compilePackage(module, target);
+    if (!package)
+      return package.takeError();
+    *bytes = rt::writePackage(*package);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error =
+          compiler.compile(signatures[kernel], std::move(sizes), finish))
+    return std::move(error);
+  return bytes;
+}
+
+llvm::Expected<std::string>
+CUDAProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
+  auto settings =
+      compiler.getSpecializedSizes(kernel, signatures[kernel], sizes);
+  if (!settings)
+    return settings.takeError();
+  auto architecture = getArchitecture(/*device=*/0);
+  if (!architecture)
+    return architecture.takeError();
+  RunStatistics unwanted;
+  auto package = getPackage(kernel, *settings, *architecture, unwanted);
+  if (!package)
+    return package.takeError();
+  return *package;
+}
+
+llvm::Expected<nsacc_rt_module *>
+CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int device,
+                       RunStatistics &statistics) const {
+  auto settings =
+      compiler.getSpecializedSizes(kernel, signatures[kernel], sizes);
+  if (!settings)
+    return settings.takeError();
+  auto architecture = getArchitecture(device);
+  if (!architecture)
+    return architecture.takeError();
+  auto package = getPackage(kernel, *settings, *architecture, statistics);
+  if (!package)
+    return package.takeError();
+  std::string key = std::to_string(device) + ":" + std::to_string(kernel) +
+                    ":" + llvm::join(*settings, ",");
+  auto loaded =
+      modules.get(key, [&] { return LoadedPackage::load(*package, device); });
+  if (!loaded)
+    return loaded.takeError();
+  return loaded->get();
+}
+
+//===-- Running -----------------------------------------------------------===//
+
+static llvm::Error launch(nsacc_rt_module *module,
+                          llvm::ArrayRef<Tensor> tensors,
+                          nsacc_rt_stream stream) {
+  llvm::SmallVector<nsacc_rt_tensor, 16> arguments;
+  for (const Tensor &tensor : tensors)
+    arguments.push_back(toRuntime(tensor));
+  return toError(
+      nsacc_rt_launch(module, arguments.data(), arguments.size(), stream));
+}
+
+llvm::Error CUDAProgram::runOnHost(nsacc_rt_module *module,
+                                   llvm::ArrayRef<Tensor> inputs,
+                                   llvm::ArrayRef<Tensor> results,
+                                   RunStatistics &statistics) const {
+  int device = nsacc_rt_module_device(module);
+  DeviceTensors tensors(device);
+  for (const Tensor &input : inputs)
+    if (llvm::Error error = tensors.upload(input))
+      return error;
+  for (const Tensor &result : results)
+    if (llvm::Error error = tensors.allocate(result))
+      return error;
+  auto start = std::chrono::steady_clock::now();
+  if (llvm::Error error = launch(module, tensors.getTensors(), nullptr))
+    return error;
+  if (llvm::Error error = toError(nsacc_rt_synchronize(device, nullptr)))
+    return error;
+  statistics.runSeconds = getSecondsSince(start);
+  if (llvm::Error error = toError(nsacc_rt_check(module, nullptr)))
+    return error;
+  for (auto [index, result] : llvm::enumerate(results))
+    if (llvm::Error error = tensors.download(inputs.size() + index, result))
+      return error;
+  return llvm::Error::success();
+}
+
+static bool hasNoElements(const Tensor &tensor) {
+  return tensor.getNumElements() == 0;
+}
+
+llvm::Error CUDAProgram::runChecked(size_t kernel, const DimSizes &sizes,
+                                    llvm::ArrayRef<Tensor> inputs,
+                                    llvm::ArrayRef<Tensor> results,
+                                    const RunOptions &options,
+                                    RunStatistics &statistics) const {
+  if (options.keepF64 || options.roundStorage)
+    return llvm::createStringError(
+        "target '" + getName(getTarget()) +
+        "' has no results in f64 and no choice of rounding: both are of "
+        "target 'oracle'");
+  if (llvm::all_of(results, hasNoElements))
+    return llvm::Error::success();
+  int device = options.device ? options.device->device : 0;
+  auto module = getModule(kernel, sizes, device, statistics);
+  if (!module)
+    return module.takeError();
+  if (options.device) {
+    std::vector<Tensor> tensors(inputs);
+    llvm::append_range(tensors, results);
+    auto start = std::chrono::steady_clock::now();
+    if (llvm::Error error = launch(*module, tensors, options.device->stream))
+      return error;
+    statistics.runSeconds = getSecondsSince(start);
+  } else if (llvm::Error error =
+                 runOnHost(*module, inputs, results, statistics)) {
+    return error;
+  }
+  statistics.workspaceBytes = nsacc_rt_workspace_bytes(*module);
+  statistics.launches = nsacc_rt_launch_count(*module);
+  return llvm::Error::success();
+}
+
+llvm::Error CUDAProgram::check(const DeviceStream &where) const {
+  llvm::Error first = llvm::Error::success();
+  modules.forEach([&](LoadedPackage &loaded) {
+    if (first || nsacc_rt_module_device(loaded.get()) != where.device)
+      return;
+    first = toError(nsacc_rt_check(loaded.get(), where.stream));
+  });
+  return first;
+}
+
+llvm::Expected<std::unique_ptr<CompiledProgram>> nsacc::createCUDAProgram(
+    mlir::ModuleOp module, ModuleImage image, std::vector<Signature> signatures,
+    const CompileOptions &options, PackageCompiler compiler) {
+  if (!compiler)
+    compiler = cuda::compile;
+  return std::make_unique<CUDAProgram>(module, std::move(image),
+                                       std::move(signatures), options,
+                                       std::move(compiler));
+}

@@ -1,0 +1,101 @@
+//===- TileCompiler.h - Kernels at the tile level, for given sizes -*- C++ -*-//
+
+#ifndef NSACC_LIB_DRIVER_TILECOMPILER_H
+#define NSACC_LIB_DRIVER_TILECOMPILER_H
+
+#include "ModuleImage.h"
+#include "nsacc/Driver/CompiledProgram.h"
+#include "llvm/ADT/StringMap.h"
+#include <mutex>
+
+namespace mlir {
+class PassManager;
+class TimingScope;
+} // namespace mlir
+
+namespace nsacc {
+
+/// Takes kernels of a module to programs over tiles. Each compilation has a
+/// context of its own, so that any thread can compile.
+class TileCompiler {
+public:
+  TileCompiler(mlir::ModuleOp module, ModuleImage image,
+               const CompileOptions &options);
+
+  /// Sizes of the dimensions that a kernel's code is made for, "HQ=8,H=2".
+  llvm::Expected<std::vector<std::string>>
+  getSpecializedSizes(size_t kernel, const Signature &signature,
+                      const DimSizes &sizes) const;
+
+  /// Calls `finish` with a module of one plan. Diagnostics, also those of
+  /// `finish`, are a CompileError.
+  llvm::Error
+  compile(const Signature &signature, std::vector<std::string> sizes,
+          llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>
+              finish) const;
+
+  /// The module of `compile` as text. Fails where a size is missing.
+  llvm::Expected<std::string>
+  print(size_t kernel, const Signature &signature,
+        const llvm::StringMap<int64_t> &sizes) const;
+
+private:
+  llvm::Error lowerToTiles(mlir::ModuleOp module,
+                           std::vector<std::string> sizes,
+                           mlir::TimingScope &timing) const;
+
+  ModuleImage image;
+  CompileOptions options;
+  /// For each kernel, the dimensions that code is made for.
+  std::vector<std::vector<std::string>> dims;
+};
+
+/// Code by what it was made for. Whoever needs it first makes it while the
+/// others wait.
+template <typename Code> class CodeCache {
+public:
+  using Maker = llvm::function_ref<llvm::Expected<std::unique_ptr<Code>>()>;
+
+  llvm::Expected<Code &> get(llvm::StringRef key, Maker make) {
+    Entry &entry = getEntry(key);
+    std::lock_guard<std::mutex> lock(entry.mutex);
+    if (!entry.code) {
+      auto made = make();
+      if (!made)
+        return made.takeError();
+      entry.code = std::move(*made);
+    }
+    return *entry.code;
+  }
+
+  /// Visits all that was made.
+  void forEach(llvm::function_ref<void(Code &)> visit) {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (auto &entry : entries) {
+      std::lock_guard<std::mutex> entryLock(entry.second->mutex);
+      if (entry.second->code)
+        visit(*entry.second->code);
+    }
+  }
+
+private:
+  struct Entry {
+    std::mutex mutex;
+    std::unique_ptr<Code> code;
+  };
+
+  Entry &getEntry(llvm::StringRef key) {
+    std::lock_guard<std::mutex> lock(mutex);
+    std::unique_ptr<Entry> &entry = entries[key];
+    if (!entry)
+      entry = std::make_unique<Entry>();
+    return *entry;
+  }
+
+  std::mutex mutex;
+  llvm::StringMap<std::unique_ptr<Entry>> entries;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_DRIVER_TILECOMPILER_H

@@ -1,0 +1,249 @@
+//===- CUDAProgramTest.cpp - Programs on a GPU, with a fake driver --------===//
+//
+// Code is compiled by a stand-in, whose kernels have the right parameters and
+// no body: what is tested is everything round them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCUDA.h"
+#include "NSA/IR/NSAOps.h"
+#include "NSATile/IR/NSATileOps.h"
+#include "Targets.h"
+#include "mlir/IR/MLIRContext.h"
+#include "nsacc-rt/nsacc_rt.h"
+#include "nsacc/Frontend/Frontend.h"
+#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Signature/Signature.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace nsacc;
+using ::testing::HasSubstr;
+
+static const char *const kFlash = R"(
+kernel flash(q: f32[B, T, HQ, D], k: f32[B, S, H, D], v: f32[B, S, H, DV])
+    -> f32[B, T, HQ, DV] {
+  return attend(q, k, v) where j <= i;
+})";
+
+static const char *const kRagged = R"(
+kernel packed(q: f32[ragged T, HQ, D], k: f32[ragged S, H, D], v: f32[ragged S, H, DV])
+    -> f32[ragged T, HQ, DV] {
+  return attend(q, k, v) where j <= i;
+})";
+
+/// ".param .u64 p0" for each word of a program's arguments.
+static std::string declareParameters(nsatile::ProgramOp program) {
+  unsigned count = 0;
+  for (mlir::Type type : program.getArgumentTypes()) {
+    auto buffer = llvm::dyn_cast<mlir::MemRefType>(type);
+    count += buffer ? 1 + 2 * buffer.getRank() : 1;
+  }
+  std::string text;
+  for (unsigned i = 0; i <= count; ++i)
+    text += (i ? ", " : "") + (".param .u64 p" + std::to_string(i));
+  return text;
+}
+
+static llvm::Expected<rt::Package>
+compileStandIn(mlir::ModuleOp module, const cuda::Options &options) {
+  mlir::MLIRContext *context = module.getContext();
+  auto counter =
+      nsatile::HostParameterAttr::get(context, nsatile::HostParameter::Counter);
+  auto kernel = nsatile::KernelAttr::get(
+      context, /*threads=*/128, /*shared=*/1024, /*cluster=*/1,
+      mlir::ArrayAttr::get(context, {counter}));
+  std::string ptx = ".version 9.0\n.target " + options.architecture + "\n";
+  for (auto program : module.getOps<nsatile::ProgramOp>()) {
+    program->setAttr(nsatile::NSATileDialect::getKernelAttrName(), kernel);
+    ptx += ".visible .entry " + program.getSymName().str() + "(" +
+           declareParameters(program) + ") {}\n";
+  }
+  auto package =
+      cuda::packPlan(*module.getOps<nsatile::PlanOp>().begin(), options);
+  if (failed(package))
+    return llvm::createStringError("not packed");
+  package->targets[0].ptx = ptx;
+  return std::move(*package);
+}
+
+namespace {
+
+class CUDAProgramTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    fakecuda::setCurrent(-1);
+    fakecuda::reset();
+  }
+
+  void TearDown() override {
+    program.reset();
+    EXPECT_EQ(fakecuda::getMisuse(), "");
+    EXPECT_EQ(fakecuda::getAllocatedBytes(), 0u) << "memory leaked";
+    EXPECT_EQ(fakecuda::getRetained(), 0u) << "contexts leaked";
+  }
+
+  void compile(const char *text, Target target,
+               PackageCompiler compiler = compileStandIn) {
+    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+    auto module =
+        frontend::compile(llvm::MemoryBufferRef(text, "test.nsa"), {}, context);
+    ASSERT_TRUE(module && succeeded(runPhases(*module, Phase::NSA)));
+    std::vector<Signature> signatures;
+    for (auto kernel : module->getOps<nsa::KernelOp>())
+      signatures.push_back(getSignature(kernel));
+    CompileOptions options;
+    options.target = target;
+    program = llvm::cantFail(
+        createCUDAProgram(*module, llvm::cantFail(ModuleImage::create(*module)),
+                          std::move(signatures), options, compiler));
+  }
+
+  std::vector<Tensor> makeInputs(DimSizes sizes) {
+    std::vector<Tensor> inputs;
+    for (const Argument &argument : program->getSignatures()[0].inputs)
+      inputs.push_back(llvm::cantFail(makeRandomInput(argument, sizes, 0)));
+    return inputs;
+  }
+
+  static DimSizes makeSizes() {
+    DimSizes sizes;
+    sizes.sizes = {{"B", 2}, {"T", 40}, {"S", 70}, {"HQ", 4},
+                   {"H", 2}, {"D", 16}, {"DV", 16}};
+    return sizes;
+  }
+
+  std::string fail(llvm::ArrayRef<Tensor> inputs) {
+    auto results = program->run("", inputs);
+    return results ? "no error" : toString(results.takeError());
+  }
+
+  std::unique_ptr<CompiledProgram> program;
+};
+
+} // namespace
+
+TEST_F(CUDAProgramTest, RunsOnHostTensors) {
+  for (Target target : {Target::CUDA, Target::SM90A}) {
+    compile(kFlash, target);
+    RunStatistics statistics;
+    std::vector<Tensor> inputs = makeInputs(makeSizes());
+    auto results = program->run("", inputs, {}, &statistics);
+    ASSERT_TRUE(static_cast<bool>(results)) << toString(results.takeError());
+    EXPECT_EQ((*results)[0].getShape(),
+              llvm::ArrayRef<int64_t>({2, 40, 4, 16}));
+    EXPECT_GT(statistics.compileSeconds, 0);
+    EXPECT_GT(statistics.launches, 0);
+    ASSERT_EQ(int64_t(fakecuda::getLaunches().size()), statistics.launches);
+    EXPECT_EQ(fakecuda::getLaunches().back().threads, 128u);
+    // Nothing is compiled for sizes that code doesn't depend on.
+    DimSizes longer = makeSizes();
+    longer.sizes["T"] = 90;
+    RunStatistics again;
+    results = program->run("", makeInputs(longer), {}, &again);
+    ASSERT_TRUE(static_cast<bool>(results)) << toString(results.takeError());
+    EXPECT_EQ(again.compileSeconds, 0);
+    EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 1u);
+    program.reset();
+    fakecuda::reset();
+  }
+}
+
+TEST_F(CUDAProgramTest, RunsWhereTheTensorsAre) {
+  compile(kFlash, Target::CUDA);
+  // Device 1 is an sm_80.
+  std::vector<Tensor> tensors = makeInputs(makeSizes());
+  tensors.push_back(Tensor::zeros(DType::F32, {2, 40, 4, 16}));
+  for (Tensor &tensor : tensors) {
+    void *data = nullptr;
+    ASSERT_EQ(
+        nsacc_rt_allocate(
+            1, tensor.getNumElements() * getSize(tensor.getDType()), &data),
+        NSACC_RT_OK);
+    tensor = Tensor::borrow(data, tensor.getDType(), tensor.getShape(),
+                            tensor.getStrides(), nullptr);
+  }
+  fakecuda::driver::Stream stream = fakecuda::createStream(1);
+  RunOptions options;
+  options.device = DeviceStream{1, stream};
+  llvm::ArrayRef<Tensor> all(tensors);
+  fakecuda::reset();
+  for (int i = 0; i < 2; ++i) {
+    llvm::Error error =
+        program->runInto("", all.drop_back(), all.take_back(), options);
+    EXPECT_FALSE(static_cast<bool>(error)) << toString(std::move(error));
+  }
+  EXPECT_EQ(fakecuda::countCalls("cuStreamSynchronize"), 0u);
+  ASSERT_FALSE(fakecuda::getLaunches().empty());
+  EXPECT_EQ(fakecuda::getLaunches()[0].stream, stream);
+  for (const Tensor &tensor : tensors)
+    nsacc_rt_free(1, tensor.getData());
+  program.reset();
+  fakecuda::destroyStream(stream);
+}
+
+// Lengths of packed rows are not waited for where no shape depends on them.
+TEST_F(CUDAProgramTest, BindsRaggedInputsWithoutReadingOffsets) {
+  compile(kRagged, Target::CUDA);
+  const Signature &signature = program->getSignatures()[0];
+  std::vector<Tensor> tensors;
+  DimSizes sizes = makeSizes();
+  for (const Argument &argument : signature.inputs) {
+    std::vector<int64_t> shape;
+    for (const Dim &dim : argument.dims)
+      shape.push_back(dim.kind == Dim::Kind::Offsets ? 4
+                                                     : sizes.sizes[dim.name]);
+    // No memory that could be read.
+    std::vector<int64_t> strides(shape.size(), 1);
+    tensors.push_back(
+        Tensor::borrow(nullptr, argument.dtype, shape, strides, nullptr));
+  }
+  RunOptions options;
+  options.device = DeviceStream{};
+  auto bound = bindRunDimensions(signature, tensors, options);
+  ASSERT_TRUE(static_cast<bool>(bound)) << toString(bound.takeError());
+  EXPECT_EQ(bound->batchRows, 3);
+  EXPECT_EQ(bound->sizes["T"], 40);
+}
+
+TEST_F(CUDAProgramTest, WritesPackages) {
+  compile(kFlash, Target::SM80);
+  DimSizes heads;
+  heads.sizes = {{"HQ", 4}, {"H", 2}, {"D", 16}, {"DV", 16}};
+  auto bytes = program->package("flash", heads);
+  ASSERT_TRUE(static_cast<bool>(bytes)) << toString(bytes.takeError());
+  rt::Package package = rt::readPackage(bytes->data(), bytes->size());
+  EXPECT_EQ(package.kernel, "flash");
+  EXPECT_EQ(package.targets[0].architecture, "sm_80");
+  EXPECT_EQ(package.parameters[0].name, "q");
+  EXPECT_EQ(package.parameters[0].sizes[0].name, "B");
+  EXPECT_EQ(package.parameters[0].sizes[2].fixed, 4);
+  EXPECT_TRUE(package.parameters[3].isResult);
+  // Sizes that aren't what the code was compiled for are refused.
+  nsacc_rt_module *module = nullptr;
+  ASSERT_EQ(nsacc_rt_load(bytes->data(), bytes->size(), 1, &module),
+            NSACC_RT_OK)
+      << nsacc_rt_message();
+  EXPECT_EQ(nsacc_rt_parameter_size(module, 0, 2), 4);
+  nsacc_rt_unload(module);
+}
+
+TEST_F(CUDAProgramTest, TellsWhatTheDriverSays) {
+  compile(kFlash, Target::SM90A);
+  std::vector<Tensor> inputs = makeInputs(makeSizes());
+  fakecuda::failCall("cuLaunchKernelEx", 700);
+  EXPECT_THAT(fail(inputs), HasSubstr("CUDA error 700"));
+  fakecuda::failCall("cuMemAlloc_v2", fakecuda::driver::results::outOfMemory);
+  EXPECT_THAT(fail(inputs), HasSubstr("OUT_OF_MEMORY"));
+}
+
+TEST_F(CUDAProgramTest, RefusesWhatIsOfOtherTargets) {
+  compile(kFlash, Target::SM90A);
+  RunOptions options;
+  options.keepF64 = true;
+  std::vector<Tensor> inputs = makeInputs(makeSizes());
+  auto results = program->run("", inputs, options);
+  ASSERT_FALSE(static_cast<bool>(results));
+  EXPECT_THAT(toString(results.takeError()),
+              HasSubstr("target 'sm_90a' has no results in f64"));
+}
