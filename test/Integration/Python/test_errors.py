@@ -114,7 +114,7 @@ def test_parameter_nan_and_twice():
         nsacc.compile(source, params={"r": 1.0}, r=2.0)
 
 
-@pytest.mark.parametrize("target", ["cuda", "sm_90a", "", "Oracle"])
+@pytest.mark.parametrize("target", ["cudaa", "sm_100", "", "Oracle"])
 def test_unknown_targets(target):
     with pytest.raises(TargetError, match=r"'oracle'"):
         nsacc.compile(ADD, target=target)
