@@ -1,4 +1,4 @@
-"""From the caller's tensors to views of their host memory."""
+"""From the caller's tensors to views of their memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _dtypes, _nsacc
 from .errors import ArgumentError
 from .signature import TensorSpec
 
-_CPU, _PINNED = 1, 3
+_CPU, _CUDA, _PINNED = 1, 2, 3
 _DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "cuda_managed",
             14: "oneapi", 15: "webgpu", 16: "hexagon", 17: "maia"}
 
@@ -26,17 +26,18 @@ class Input:
     """The module torch or numpy, another array namespace, or None for a plain number."""
 
 
-def view(spec: TensorSpec, value: Any) -> Input:
-    """Borrows the memory of `value`, which must hold elements of the spec's dtype."""
+def view(spec: TensorSpec, value: Any, on_gpu: bool = False) -> Input:
+    """Borrows the memory of `value`, which must hold elements of the spec's dtype; memory of a
+    GPU only where programs can run on one."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        result = Input(_from_torch(spec, value, torch), torch)
+        result = Input(_from_torch(spec, value, torch, on_gpu), torch)
     elif isinstance(value, np.ndarray):
         result = Input(_from_numpy(spec, value), np)
     elif isinstance(value, (bool, int, float, np.generic)):
         return Input(_from_number(spec, value), None)
     elif hasattr(value, "__dlpack__"):
-        result = Input(_from_dlpack(spec, value), _namespace(value))
+        result = Input(_from_dlpack(spec, value, on_gpu), _namespace(value))
     else:
         result = Input(_from_buffer(spec, value), np)
     _check_dtype(spec, result)
@@ -69,18 +70,20 @@ def _how_to_convert(spec: TensorSpec, given: Input) -> str:
     return f"Pass {convert}."
 
 
-def _check_device(spec: TensorSpec, device: str) -> None:
-    targets = ", ".join(_nsacc.targets)
-    _fail(spec, f"is on device {device}, but the targets built into nsacc ({targets}) run on "
-                f"the host: move it there first, in torch with .cpu().")
+def _check_device(spec: TensorSpec, device: str, on_gpu: bool) -> None:
+    if on_gpu:
+        _fail(spec, f"is on device {device}, expected the host or an NVIDIA GPU.")
+    _fail(spec, f"is on device {device}, but the program's target runs on the host: move it "
+                f"there first, in torch with .cpu(), or compile with target='cuda'.")
 
 
 # -- torch ------------------------------------------------------------------------------------
 
 
-def _from_torch(spec: TensorSpec, tensor: Any, torch: Any) -> _nsacc.HostTensor:
-    if tensor.device.type != "cpu":
-        _check_device(spec, str(tensor.device))
+def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsacc.HostTensor:
+    is_cuda = on_gpu and tensor.device.type == "cuda"
+    if tensor.device.type != "cpu" and not is_cuda:
+        _check_device(spec, str(tensor.device), on_gpu)
     if tensor.layout != torch.strided:
         _fail(spec, f"has layout {tensor.layout}, expected a dense tensor: pass .to_dense().")
     if tensor.requires_grad:
@@ -89,7 +92,9 @@ def _from_torch(spec: TensorSpec, tensor: Any, torch: Any) -> _nsacc.HostTensor:
                         f"torch.no_grad(), or pass {spec.name}.detach().")
         tensor = tensor.detach()
     try:
-        return _nsacc.HostTensor.from_dlpack(tensor.resolve_neg().__dlpack__())
+        # On a GPU the run is put on the stream that torch uses: nothing is to be waited for.
+        wanted = {"stream": -1} if is_cuda else {}
+        return _nsacc.HostTensor.from_dlpack(tensor.resolve_neg().__dlpack__(**wanted))
     except (BufferError, RuntimeError, TypeError, ValueError) as cause:
         _fail(spec, f"can't be read, dtype {tensor.dtype}: {cause}", cause)
 
@@ -151,10 +156,10 @@ def round_to_bf16(value: float) -> np.ndarray:
 # -- Others -----------------------------------------------------------------------------------
 
 
-def _from_dlpack(spec: TensorSpec, value: Any) -> _nsacc.HostTensor:
+def _from_dlpack(spec: TensorSpec, value: Any, on_gpu: bool) -> _nsacc.HostTensor:
     device, index = value.__dlpack_device__()
-    if device not in (_CPU, _PINNED):
-        _check_device(spec, f"{_DEVICES.get(int(device), int(device))}:{index}")
+    if device not in (_CPU, _PINNED) and not (on_gpu and device == _CUDA):
+        _check_device(spec, f"{_DEVICES.get(int(device), int(device))}:{index}", on_gpu)
     try:
         try:
             capsule = value.__dlpack__(max_version=(1, 0))

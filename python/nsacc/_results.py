@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtypes, _nsacc
+from .errors import ArgumentError
 
 _BF16_BITS = np.dtype(np.uint16)
 
@@ -15,12 +16,20 @@ _BF16_BITS = np.dtype(np.uint16)
 class Output:
     """One result, while and after it is computed."""
 
-    def __init__(self, library: Any, dtype: str, shape: tuple[int, ...]) -> None:
+    def __init__(self, library: Any, dtype: str, shape: tuple[int, ...],
+                 device: int | None = None) -> None:
         self._library = library
         self._dtype = dtype
-        if getattr(library, "__name__", "") == "torch":
-            self._owner = library.empty(shape, dtype=getattr(library, _dtypes.TORCH[dtype]))
-            self.tensor = _nsacc.HostTensor.from_dlpack(self._owner.__dlpack__())
+        is_torch = getattr(library, "__name__", "") == "torch"
+        if device is not None and not is_torch:
+            raise ArgumentError("results on a GPU are tensors of torch: pass inputs of torch, as "
+                                "torch.from_dlpack makes of other libraries' tensors")
+        if is_torch:
+            where = {} if device is None else {"device": f"cuda:{device}"}
+            wanted = {} if device is None else {"stream": -1}
+            self._owner = library.empty(shape, dtype=getattr(library, _dtypes.TORCH[dtype]),
+                                        **where)
+            self.tensor = _nsacc.HostTensor.from_dlpack(self._owner.__dlpack__(**wanted))
         else:
             self._owner = np.empty(shape, _dtypes.NUMPY.get(dtype, _BF16_BITS))
             self.tensor = _nsacc.HostTensor.from_buffer(self._owner, dtype)

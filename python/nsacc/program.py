@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _inputs, _nsacc, _results
+from . import _device, _inputs, _nsacc, _results
 from .errors import ArgumentError, Diagnostic
 from .signature import Signature, TensorSpec
 
@@ -44,6 +44,9 @@ class Program:
     NumPy has no bf16: such results have the dtype of ml_dtypes where that is installed, else
     float32, which holds every bf16 exactly. Several results come as a named tuple.
 
+    On a GPU target, inputs are all on the host, or all on one GPU: then the results are tensors of
+    torch there, and the run is put on torch's current stream and not waited for.
+
     Programs don't change; threads may share them. A call releases the GIL while it computes.
     Pickles hold the source, and loading one compiles it again.
     """
@@ -51,7 +54,9 @@ class Program:
     def __init__(self, source: bytes, file: str, *, target: str, schedule: str, dtype: str,
                  kernel: str | None, params: Mapping[str, str]) -> None:
         self._arguments = (source, file, target, schedule, dtype, kernel, dict(params))
-        self._program = _nsacc.Program(*self._arguments)
+        self._on_gpu = target in _device.GPU_TARGETS
+        ptxas = _device.find_ptxas() if self._on_gpu else []
+        self._program = _nsacc.Program(*self._arguments, ptxas=ptxas)
         self.__signature__ = Signature(self._program.inputs, self._program.results)
 
     @property
@@ -131,7 +136,7 @@ class Program:
 
     def run_timed(self, inputs: Sequence[Any] | Mapping[str, Any], *,
                   threads: int | None = None, round_storage: bool = False,
-                  f64_results: bool = False) -> tuple[Any, Timing]:
+                  f64_results: bool = False, stream: Any = None) -> tuple[Any, Timing]:
         """Runs the program like a call, with options, and tells what the run took.
 
         Args:
@@ -141,6 +146,8 @@ class Program:
             round_storage: oracle only: round also what a compiled program would store in
                 between (pooled keys, say) to the storage type.
             f64_results: oracle only: real results as float64, as computed.
+            stream: of inputs on a GPU: the stream that the run is put on, of torch or as an
+                integer. Default: torch's current one.
         """
         if threads is not None and not 0 <= threads < 2**32:
             raise ArgumentError(f"threads is {threads}, expected 0 or more")
@@ -148,8 +155,15 @@ class Program:
             bound = self._bind((), inputs)
         else:
             bound = self._bind(tuple(inputs), {})
-        return self._run(bound, threads=threads, round_storage=round_storage,
+        return self._run(bound, threads=threads, stream=stream, round_storage=round_storage,
                          f64_results=f64_results)
+
+    def check(self, device: int = 0, stream: Any = None) -> None:
+        """Raises what a run on a GPU found wrong, as a table that is read out of range.
+
+        Such a run has no result. Wait for the stream first; the next run on it tells, too.
+        """
+        self._program.check(device, _device.find_stream(device, stream))
 
     def result_shapes(self, /, *inputs: Any, **named_inputs: Any) -> dict[str, tuple[int, ...]]:
         """The results' shapes by name, for inputs or the shapes of inputs.
@@ -158,9 +172,10 @@ class Program:
         dimensions, whose values are needed. Raises `ArgumentError` as a call does.
         """
         specs = self.signature.inputs
-        tensors = [_view_or_shape(spec, value)
+        tensors = [_view_or_shape(spec, value, self._on_gpu)
                    for spec, value in zip(specs, self._bind(inputs, named_inputs))]
-        shapes = self._program.infer_shapes(tensors)
+        devices = [tensor.device for tensor in tensors if tensor.device is not None]
+        shapes = self._program.infer_shapes(tensors, device=devices[0] if devices else None)
         return {spec.name: shape for spec, shape in zip(self.signature.results, shapes)}
 
     def __repr__(self) -> str:
@@ -198,20 +213,24 @@ class Program:
             hint = ", but a parameter of that name: set it in nsacc.compile"
         return f"kernel '{self.kernel}' has no input '{name}'{hint}"
 
-    def _run(self, values: Sequence[Any], threads: int | None = None,
+    def _run(self, values: Sequence[Any], threads: int | None = None, stream: Any = None,
              **options: Any) -> tuple[Any, Timing]:
         if threads is None:
             threads = _nsacc.threads_from_environment()
-        inputs = [_inputs.view(spec, value)
-                  for spec, value in zip(self.signature.inputs, values)]
+        specs = self.signature.inputs
+        inputs = [_inputs.view(spec, value, self._on_gpu) for spec, value in zip(specs, values)]
+        place = _device.find_place(specs, inputs, stream)
         library = _pick_library(inputs)
+        inputs = _device.move_numbers(specs, values, inputs, library, place)
         tensors = [one.tensor for one in inputs]
-        outputs = [
-            _results.Output(library, _result_dtype(spec, **options), shape)
-            for spec, shape in zip(self.signature.results, self._program.infer_shapes(tensors))]
+        where = {"device": place.device, "stream": place.stream}
+        shapes = self._program.infer_shapes(tensors, **where)
+        outputs = [_results.Output(library, _result_dtype(spec, **options), shape, place.device)
+                   for spec, shape in zip(self.signature.results, shapes)]
         timing = Timing(*self._program.run(tensors, [output.tensor for output in outputs],
-                                           threads=threads, **options))
+                                           threads=threads, **where, **options))
         results = tuple(output.get() for output in outputs)
+        _device.keep_until_done(place, (*values, *results))
         if len(results) == 1:
             return results[0], timing
         names = tuple(spec.name for spec in self.signature.results)
@@ -235,10 +254,10 @@ def _result_dtype(spec: TensorSpec, f64_results: bool = False, **_other: Any) ->
     return "f64" if f64_results and spec.dtype in ("bf16", "f16", "f32") else spec.dtype
 
 
-def _view_or_shape(spec: TensorSpec, value: Any) -> _nsacc.HostTensor:
+def _view_or_shape(spec: TensorSpec, value: Any, on_gpu: bool) -> _nsacc.HostTensor:
     is_shape = isinstance(value, tuple) and all(isinstance(size, int) for size in value)
     if not is_shape:
-        return _inputs.view(spec, value).tensor
+        return _inputs.view(spec, value, on_gpu).tensor
     if spec.is_offsets:
         raise ArgumentError(f"'{spec.name}' is a shape, expected an array: the results' shapes "
                             f"depend on the offsets of the rows")

@@ -90,9 +90,11 @@ HostTensor HostTensor::fromDLPack(const py::capsule &capsule) {
     throw py::type_error("expected a DLPack capsule that isn't used yet");
   }
 
-  if (tensor->device.type != dlpack::CPU &&
-      tensor->device.type != dlpack::CUDAHost)
-    throw py::buffer_error("its memory isn't the host's");
+  if (tensor->device.type == dlpack::CUDA)
+    result.device = tensor->device.id;
+  else if (tensor->device.type != dlpack::CPU &&
+           tensor->device.type != dlpack::CUDAHost)
+    throw py::buffer_error("its memory is neither the host's nor a GPU's");
   std::optional<nsacc_dtype> dtype = toDType(tensor->dtype);
   if (!dtype)
     throw py::type_error("elements of type " + describe(tensor->dtype) +
@@ -203,7 +205,8 @@ nsacc_tensor HostTensor::get() const {
 
 void nsacc::python::bindHostTensor(py::module_ &module) {
   py::class_<HostTensor>(module, "HostTensor",
-                         "A view of another object's host memory.")
+                         "A view of another object's memory, on the host or a "
+                         "CUDA device.")
       .def_static("from_dlpack", &HostTensor::fromDLPack, py::arg("capsule"))
       .def_static("from_buffer", &HostTensor::fromBuffer, py::arg("object"),
                   py::arg("dtype") = py::none())
@@ -217,5 +220,6 @@ void nsacc::python::bindHostTensor(py::module_ &module) {
                              [](const HostTensor &tensor) {
                                return py::tuple(py::cast(tensor.getShape()));
                              })
+      .def_property_readonly("device", &HostTensor::getDevice)
       .def_property_readonly("readonly", &HostTensor::isReadOnly);
 }

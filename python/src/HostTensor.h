@@ -31,12 +31,15 @@ public:
   nsacc_dtype getDType() const { return dtype; }
   const std::vector<int64_t> &getShape() const { return shape; }
   bool isReadOnly() const { return readOnly; }
+  /// The CUDA device that the memory is of, if any.
+  std::optional<int> getDevice() const { return device; }
 
 private:
   void *data = nullptr;
   nsacc_dtype dtype = NSACC_DTYPE_F32;
   std::vector<int64_t> shape, strides;
   bool readOnly = false;
+  std::optional<int> device;
   std::shared_ptr<void> owner;
 };
 

@@ -32,15 +32,19 @@ public:
   Program(const std::string &source, const std::string &file,
           const std::string &target, const std::string &schedule,
           const std::string &dtype, const std::optional<std::string> &kernel,
-          const std::map<std::string, std::string> &params);
+          const std::map<std::string, std::string> &params,
+          const std::vector<std::string> &ptxas);
 
   const nsacc_program *get() const { return handle.get(); }
   std::string getIR(const std::string &phase) const;
   std::string getTileIR(const std::map<std::string, int64_t> &sizes) const;
-  py::list inferShapes(const std::vector<const HostTensor *> &inputs) const;
+  py::list inferShapes(const std::vector<const HostTensor *> &inputs,
+                       std::optional<int> device, uintptr_t stream) const;
   py::tuple run(const std::vector<const HostTensor *> &inputs,
                 const std::vector<const HostTensor *> &outputs,
-                uint32_t threads, bool roundStorage, bool f64Results) const;
+                uint32_t threads, bool roundStorage, bool f64Results,
+                std::optional<int> device, uintptr_t stream) const;
+  void checkRuns(int device, uintptr_t stream) const;
 
 private:
   Handle<nsacc_program> handle;
@@ -72,7 +76,8 @@ Program::Program(const std::string &source, const std::string &file,
                  const std::string &target, const std::string &schedule,
                  const std::string &dtype,
                  const std::optional<std::string> &kernel,
-                 const std::map<std::string, std::string> &params) {
+                 const std::map<std::string, std::string> &params,
+                 const std::vector<std::string> &ptxas) {
   Handle<nsacc_options> options = checkMemory(nsacc_options_create());
   check(nsacc_options_set_target(options.get(), target.c_str()), nullptr);
   check(nsacc_options_set_schedule(options.get(), schedule.c_str()), nullptr);
@@ -82,6 +87,8 @@ Program::Program(const std::string &source, const std::string &file,
   for (const auto &[name, value] : params)
     check(nsacc_options_set_param(options.get(), name.c_str(), value.c_str()),
           nullptr);
+  for (const std::string &path : ptxas)
+    check(nsacc_options_add_ptxas(options.get(), path.c_str()), nullptr);
   nsacc_program *program = nullptr;
   callUnlocked([&](nsacc_error **error) {
     return nsacc_compile(source.data(), source.size(), file.c_str(),
@@ -123,13 +130,27 @@ Program::getTileIR(const std::map<std::string, int64_t> &sizes) const {
   return nsacc_text_data(Handle<nsacc_text>(text).get());
 }
 
-py::list
-Program::inferShapes(const std::vector<const HostTensor *> &inputs) const {
+/// Options of a run where the tensors are.
+static Handle<nsacc_run_options> makeRunOptions(std::optional<int> device,
+                                                uintptr_t stream) {
+  Handle<nsacc_run_options> options = checkMemory(nsacc_run_options_create());
+  if (device)
+    check(nsacc_run_options_set_device(options.get(), *device,
+                                       reinterpret_cast<void *>(stream)),
+          nullptr);
+  return options;
+}
+
+py::list Program::inferShapes(const std::vector<const HostTensor *> &inputs,
+                              std::optional<int> device,
+                              uintptr_t stream) const {
   std::vector<nsacc_tensor> tensors = toC(inputs);
+  Handle<nsacc_run_options> options = makeRunOptions(device, stream);
   nsacc_shapes *pointer = nullptr;
   callUnlocked([&](nsacc_error **error) {
-    return nsacc_program_infer_shapes(handle.get(), tensors.data(),
-                                      tensors.size(), &pointer, error);
+    return nsacc_program_infer_shapes_with(handle.get(), tensors.data(),
+                                           tensors.size(), options.get(),
+                                           &pointer, error);
   });
   Handle<nsacc_shapes> shapes(pointer);
   py::list result;
@@ -151,14 +172,14 @@ static int checkSignals(void *) {
 /// What the run took: seconds of compiling and running, bytes of workspace.
 py::tuple Program::run(const std::vector<const HostTensor *> &inputs,
                        const std::vector<const HostTensor *> &outputs,
-                       uint32_t threads, bool roundStorage,
-                       bool f64Results) const {
+                       uint32_t threads, bool roundStorage, bool f64Results,
+                       std::optional<int> device, uintptr_t stream) const {
   for (const HostTensor *output : outputs)
     if (output->isReadOnly())
       throw py::value_error("an output is read-only");
   std::vector<nsacc_tensor> inputTensors = toC(inputs);
   std::vector<nsacc_tensor> outputTensors = toC(outputs);
-  Handle<nsacc_run_options> options = checkMemory(nsacc_run_options_create());
+  Handle<nsacc_run_options> options = makeRunOptions(device, stream);
   nsacc_run_options_set_threads(options.get(), threads);
   nsacc_run_options_set_round_storage(options.get(), roundStorage);
   nsacc_run_options_set_f64_results(options.get(), f64Results);
@@ -172,6 +193,13 @@ py::tuple Program::run(const std::vector<const HostTensor *> &inputs,
   });
   return py::make_tuple(statistics.compile_seconds, statistics.run_seconds,
                         statistics.workspace_bytes);
+}
+
+void Program::checkRuns(int device, uintptr_t stream) const {
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_program_check(handle.get(), device,
+                               reinterpret_cast<void *>(stream), error);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -246,10 +274,11 @@ void nsacc::python::bindProgram(py::module_ &module) {
       .def(py::init<const std::string &, const std::string &,
                     const std::string &, const std::string &,
                     const std::string &, const std::optional<std::string> &,
-                    const std::map<std::string, std::string> &>(),
+                    const std::map<std::string, std::string> &,
+                    const std::vector<std::string> &>(),
            py::arg("source"), py::arg("file"), py::arg("target"),
            py::arg("schedule"), py::arg("dtype"), py::arg("kernel"),
-           py::arg("params"))
+           py::arg("params"), py::arg("ptxas") = std::vector<std::string>())
       .def_property_readonly("kernel",
                              [](const Program &program) {
                                return nsacc_program_kernel(program.get());
@@ -293,8 +322,11 @@ void nsacc::python::bindProgram(py::module_ &module) {
           })
       .def("ir", &Program::getIR, py::arg("phase"))
       .def("tile_ir", &Program::getTileIR, py::arg("sizes"))
-      .def("infer_shapes", &Program::inferShapes, py::arg("inputs"))
+      .def("infer_shapes", &Program::inferShapes, py::arg("inputs"),
+           py::kw_only(), py::arg("device") = py::none(), py::arg("stream") = 0)
+      .def("check", &Program::checkRuns, py::arg("device"), py::arg("stream"))
       .def("run", &Program::run, py::arg("inputs"), py::arg("outputs"),
            py::kw_only(), py::arg("threads") = 0,
-           py::arg("round_storage") = false, py::arg("f64_results") = false);
+           py::arg("round_storage") = false, py::arg("f64_results") = false,
+           py::arg("device") = py::none(), py::arg("stream") = 0);
 }

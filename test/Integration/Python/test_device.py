@@ -1,0 +1,112 @@
+"""GPU targets as far as they go without a GPU: where tensors are, and what is refused."""
+
+import ctypes
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import nsacc
+from nsacc import _device, _inputs
+from nsacc.errors import ArgumentError
+
+ADD = "kernel add(x: f32[N], y: f32[N], z: f32[]) -> f32[N] { return x + y * z; }"
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("offset", ctypes.c_uint64)]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _DLTensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+# A capsule keeps the address of its name, and its consumer that of the tensor.
+_NAME = ctypes.c_char_p(b"dltensor")
+_EXPORTED: list[_Managed] = []
+
+
+class Elsewhere:
+    """f32[size] in the memory of some device, as far as DLPack tells."""
+
+    def __init__(self, size: int, device: int = 0, kind: int = 2) -> None:
+        self._shape = (ctypes.c_int64 * 1)(size)
+        self._device = (kind, device)
+        self._managed = _Managed(_DLTensor(0x10000, kind, device, 1, 2, 32, 1, self._shape, None,
+                                           0), None, None)
+        _EXPORTED.append(self._managed)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+    def __dlpack__(self, **_options) -> object:
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype = ctypes.py_object
+        make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return make(ctypes.addressof(self._managed), _NAME, None)
+
+
+@pytest.fixture(scope="module", name="program")
+def gpu_program():
+    return nsacc.compile(ADD, target="sm_90a")
+
+
+def test_views_know_their_device(program):
+    spec = program.signature.inputs[0]
+    there = _inputs.view(spec, Elsewhere(4, device=3), on_gpu=True)
+    assert there.tensor.device == 3 and there.tensor.shape == (4,)
+    assert _inputs.view(spec, np.zeros(4, np.float32), on_gpu=True).tensor.device is None
+
+
+def test_result_shapes_of_inputs_on_a_gpu(program):
+    assert program.result_shapes(Elsewhere(7), (7,), ()) == {program.signature.results[0].name: (7,)}
+
+
+def test_devices_have_to_be_one(program):
+    with pytest.raises(ArgumentError, match="'x' on cuda:0, 'y' on cuda:1"):
+        program(Elsewhere(4), Elsewhere(4, device=1), 1.0)
+    with pytest.raises(ArgumentError, match="'x' on cuda:0, 'y' on the host"):
+        program(Elsewhere(4), np.zeros(4, np.float32), 1.0)
+
+
+def test_results_on_a_gpu_are_torchs(program):
+    with pytest.raises(ArgumentError, match="tensors of torch"):
+        program(Elsewhere(4), Elsewhere(4), 1.0)
+
+
+def test_other_devices(program):
+    with pytest.raises(ArgumentError, match="'x' is on device vulkan:0, expected the host or an NV"):
+        program(Elsewhere(4, kind=7), Elsewhere(4), 1.0)
+    with pytest.raises(ArgumentError, match="'x' is on device cuda:0.*target='cuda'"):
+        nsacc.compile(ADD)(Elsewhere(4), Elsewhere(4), 1.0)
+
+
+def test_streams(program):
+    class Stream:
+        cuda_stream = 1234
+
+    place = _device.find_place(program.signature.inputs[:1],
+                               [_inputs.view(program.signature.inputs[0], Elsewhere(4), True)],
+                               Stream())
+    assert place == _device.Place(0, 1234)
+    x = np.zeros(4, np.float32)
+    with pytest.raises(ArgumentError, match="stream is for inputs on a GPU"):
+        program.run((x, x, 1.0), stream=5)
+    for wrong in ("five", -1, True):
+        with pytest.raises(ArgumentError, match="expected a stream of torch"):
+            program.run((Elsewhere(4), Elsewhere(4), 1.0), stream=wrong)
+
+
+def test_nothing_failed_where_nothing_ran(program):
+    program.check()
+
+
+def test_the_extension_starts_without_a_driver():
+    text = ("import nsacc; assert 'cuda' in nsacc.env()['targets']; "
+            f"nsacc.compile({ADD!r}, target='cuda')")
+    subprocess.run([sys.executable, "-c", text], check=True)
