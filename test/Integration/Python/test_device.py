@@ -64,7 +64,8 @@ def test_views_know_their_device(program):
 
 
 def test_result_shapes_of_inputs_on_a_gpu(program):
-    assert program.result_shapes(Elsewhere(7), (7,), ()) == {program.signature.results[0].name: (7,)}
+    name = program.signature.results[0].name
+    assert program.result_shapes(Elsewhere(7), (7,), ()) == {name: (7,)}
 
 
 def test_devices_have_to_be_one(program):
@@ -80,7 +81,7 @@ def test_results_on_a_gpu_are_torchs(program):
 
 
 def test_other_devices(program):
-    with pytest.raises(ArgumentError, match="'x' is on device vulkan:0, expected the host or an NV"):
+    with pytest.raises(ArgumentError, match="'x' is on device vulkan:0, expected the host or"):
         program(Elsewhere(4, kind=7), Elsewhere(4), 1.0)
     with pytest.raises(ArgumentError, match="'x' is on device cuda:0.*target='cuda'"):
         nsacc.compile(ADD)(Elsewhere(4), Elsewhere(4), 1.0)
