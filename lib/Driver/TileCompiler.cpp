@@ -73,6 +73,8 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
       options.preparePasses(manager, module, getName(phase));
   };
   PhaseOptions phaseOptions = {std::move(sizes), options.schedule};
+  if (isGPU(options.target))
+    phaseOptions.architecture = getName(options.target);
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))
     return llvm::createStringError("the tile phase failed");
   return llvm::Error::success();

@@ -9,12 +9,14 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "nsacc/Target/CUDA/Lowering.h"
 
 using namespace mlir;
 using namespace nsacc;
 
 llvm::ArrayRef<Phase> nsacc::getPhases() {
-  static constexpr Phase phases[] = {Phase::Frontend, Phase::NSA, Phase::Tile};
+  static constexpr Phase phases[] = {Phase::Frontend, Phase::NSA, Phase::Tile,
+                                     Phase::TileOpt, Phase::NVVM};
   return phases;
 }
 
@@ -26,6 +28,10 @@ StringRef nsacc::getName(Phase phase) {
     return "nsa";
   case Phase::Tile:
     return "tile";
+  case Phase::TileOpt:
+    return "tile-opt";
+  case Phase::NVVM:
+    return "nvvm";
   }
   llvm_unreachable("unknown phase");
 }
@@ -47,6 +53,10 @@ StringRef nsacc::getDescription(Phase phase) {
     return "programs over tiles and their launch plan, for given sizes of "
            "heads "
            "and channels";
+  case Phase::TileOpt:
+    return "for a GPU: tiles with layouts, in registers or in shared memory";
+  case Phase::NVVM:
+    return "for a GPU: kernels in the LLVM dialect";
   }
   llvm_unreachable("unknown phase");
 }
@@ -55,11 +65,17 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   nsa::NSASpecializeOptions specialize;
   specialize.dims.assign(options.sizes.begin(), options.sizes.end());
   manager.addPass(nsa::createNSASpecialize(specialize));
-  if (!options.schedule.empty())
+  // A GPU's tiles fit its registers.
+  if (!options.schedule.empty() || !options.architecture.empty())
     manager.addPass(createNSASetSchedule({options.schedule}));
   manager.addPass(createConvertNSAToNSATile());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+}
+
+static const cuda::Architecture &getArchitecture(StringRef name) {
+  const cuda::Architecture *known = cuda::findArchitecture(name);
+  return known ? *known : cuda::getArchitectureTable().front();
 }
 
 void nsacc::addPhase(OpPassManager &manager, Phase phase,
@@ -73,6 +89,12 @@ void nsacc::addPhase(OpPassManager &manager, Phase phase,
     return;
   case Phase::Tile:
     addTilePhase(manager, options);
+    return;
+  case Phase::TileOpt:
+    cuda::buildTilePipeline(manager, getArchitecture(options.architecture));
+    return;
+  case Phase::NVVM:
+    cuda::buildKernelPipeline(manager, getArchitecture(options.architecture));
     return;
   }
 }
@@ -108,6 +130,13 @@ struct TilePhaseOptions : PassPipelineOptions<TilePhaseOptions> {
   Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("parameters of #nsatile.schedule as NAME=VALUE, …")};
+  Option<std::string> architecture{
+      *this, "architecture", llvm::cl::desc("GPU that tiles are chosen for")};
+};
+
+struct GPUPhaseOptions : PassPipelineOptions<GPUPhaseOptions> {
+  Option<std::string> architecture{
+      *this, "architecture", llvm::cl::desc("GPU to compile for, as sm_90a")};
 };
 
 } // namespace
@@ -131,6 +160,15 @@ void nsacc::registerPhasePipelines() {
         PhaseOptions options;
         options.sizes.assign(given.dims.begin(), given.dims.end());
         options.schedule = given.schedule;
+        options.architecture = given.architecture;
         addPhase(manager, Phase::Tile, options);
       });
+  for (Phase phase : {Phase::TileOpt, Phase::NVVM})
+    PassPipelineRegistration<GPUPhaseOptions>(
+        namePipeline(phase), describePipeline(phase),
+        [phase](OpPassManager &manager, const GPUPhaseOptions &given) {
+          PhaseOptions options;
+          options.architecture = given.architecture;
+          addPhase(manager, phase, options);
+        });
 }

@@ -11,10 +11,12 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Target/CPU/CPU.h"
+#include "nsacc/Target/CUDA/Lowering.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
@@ -26,7 +28,9 @@ int main(int argc, char **argv) {
   mlir::registerCSEPass();
   nsacc::cpu::registerLowering(registry);
   nsacc::cpu::registerLoweringPipeline();
+  nsacc::cuda::registerLowering(registry);
   nsacc::nsatile::registerNSATilePasses();
+  nsacc::registerNSATileToNVVMPasses();
   nsacc::registerNSATileToVectorPasses();
   nsacc::registerPhasePipelines();
   nsacc::nsa::registerNSAPasses();

@@ -38,7 +38,8 @@ nsacc::findTileSizes(mlir::ModuleOp module, const Settings &dims) {
 
 ExitCode nsacc::compilePhases(Program &program,
                               llvm::ArrayRef<std::string> dims,
-                              llvm::StringRef schedule, Phase phase) {
+                              llvm::StringRef schedule, Phase phase,
+                              llvm::StringRef architecture) {
   if (phase <= Phase::NSA)
     return program.runPhases(phase);
   auto given = parseSettings("--dims", dims);
@@ -47,7 +48,8 @@ ExitCode nsacc::compilePhases(Program &program,
   auto sizes = findTileSizes(program.getModule(), *given);
   if (!sizes)
     return reportError(sizes.takeError());
-  return program.runPhases(phase, {std::move(*sizes), schedule.str()});
+  return program.runPhases(
+      phase, {std::move(*sizes), schedule.str(), architecture.str()});
 }
 
 void nsacc::addTileSizesFlag(CLI::App &command,

@@ -18,9 +18,10 @@ llvm::Expected<std::vector<std::string>> findTileSizes(mlir::ModuleOp module,
                                                        const Settings &dims);
 
 /// Takes the program to the end of `phase`, with the sizes of --dims where that
-/// depends on sizes.
+/// depends on sizes, and for a GPU where one is named.
 ExitCode compilePhases(Program &program, llvm::ArrayRef<std::string> dims,
-                       llvm::StringRef schedule, Phase phase);
+                       llvm::StringRef schedule, Phase phase,
+                       llvm::StringRef architecture = {});
 
 /// --dims for phases behind `nsa`.
 void addTileSizesFlag(CLI::App &command, std::vector<std::string> &dims);

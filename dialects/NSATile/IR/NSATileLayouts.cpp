@@ -83,7 +83,8 @@ LogicalResult ReshapeLayoutAttr::verify(EmitError emitError,
   for (int64_t size : as)
     if (size < 1)
       return emitError() << "expected sizes of at least 1, found " << size;
-  return verifyInner(emitError, of);
+  // A tile in shared memory can be of any shape.
+  return isa<SharedLayoutAttr>(of) ? success() : verifyInner(emitError, of);
 }
 
 LogicalResult ReshapeLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,

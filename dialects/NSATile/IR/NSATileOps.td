@@ -279,6 +279,8 @@ def NSATile_DotOp : NSATile_Op<"dot", [
 def NSATile_ConvertLayoutOp : NSATile_Op<"convert_layout", [Pure]> {
   let summary = "the same tile in other registers, or in shared memory";
   let description = [{
+    Partial sums are added up; of a tile that becomes partial, one copy stays and the others are 0.
+
     ```mlir
     %s = nsatile.convert_layout %t
         : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64x64xf32, #nsatile.spread<threads = 128>>

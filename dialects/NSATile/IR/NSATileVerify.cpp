@@ -279,8 +279,6 @@ LogicalResult ConvertLayoutOp::verify() {
   if (!source.getEncoding() || !result.getEncoding())
     return emitOpError("expected tiles with layouts, found ")
            << source << " and " << result;
-  if (isa<PartialLayoutAttr>(result.getEncoding()))
-    return emitOpError("can't split a tile into partial sums");
   return success();
 }
 

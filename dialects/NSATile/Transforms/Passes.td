@@ -100,4 +100,34 @@ def NSATileFuseKeyLoops : Pass<"nsatile-fuse-key-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::ProgramOp"> {
+  let summary = "Give each tile registers, or shared memory";
+  let description = [{
+    Layouts start at products, softmaxes and exchanges, which want `#nsatile.mma`, and
+    flow along elementwise code, broadcasts, reductions, reshapes, loops and branches in both directions.
+    What a product loads is in shared memory; what nothing reaches is `#nsatile.spread`. Where layouts meet, cheap
+    values (constants, positions, small loads and arithmetic on these) are
+    computed once more, others are converted.
+
+    Assumes that programs are canonical and that orders and merges of softmaxes are expanded. A program
+    that has layouts already stays as it is.
+
+    The number of warps is the schedule's; where that is 0, one for each 16 rows of
+    the largest product, 8 at most.
+
+    Before and after:
+
+    ```mlir
+    %k = nsatile.load %K[…] … -> tensor<64x64xbf16>
+    %s = nsatile.dot %q, transpose %k : (…) -> tensor<64x64xf32>
+    %e = math.exp %s : tensor<64x64xf32>
+
+    %k = nsatile.load %K[…] … -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+    %s = nsatile.dot %q, transpose %k : (…) -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
+    %e = math.exp %s : tensor<64x64xf32, #nsatile.mma<warps = 4>>
+    ```
+  }];
+  let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

@@ -27,13 +27,15 @@ namespace nsacc {
 enum class Phase {
   Frontend, ///< as the front end generated it
   NSA,      ///< canonical, without common subexpressions
-  Tile      ///< programs over tiles and their launch plan
+  Tile,     ///< programs over tiles and their launch plan
+  TileOpt,  ///< for a GPU: with layouts
+  NVVM      ///< for a GPU: kernels in the LLVM dialect
 };
 
 /// Every phase, in the order of compilation.
 llvm::ArrayRef<Phase> getPhases();
 
-/// "frontend", "nsa", "tile"
+/// "frontend", "nsa", "tile", "tile-opt", "nvvm"
 llvm::StringRef getName(Phase phase);
 std::optional<Phase> parsePhase(llvm::StringRef name);
 /// One line for help texts.
@@ -46,6 +48,8 @@ struct PhaseOptions {
   /// Parameters of #nsatile.schedule, "order=union,tokens=16"; what isn't named
   /// is the compiler's choice.
   std::string schedule;
+  /// The GPU that tiles are chosen for, "sm_90a"; empty: none.
+  std::string architecture;
 };
 
 /// Adds the passes of one phase alone.
@@ -69,7 +73,8 @@ llvm::LogicalResult runPhases(mlir::ModuleOp module, Phase phase,
                               PreparePasses prepare = {});
 
 /// Registers one pipeline for each phase: `nsacc-frontend-phase`,
-/// `nsacc-nsa-phase`, `nsacc-tile-phase`. Call once, from a tool.
+/// `nsacc-nsa-phase`, `nsacc-tile-phase`, `nsacc-tile-opt-phase`,
+/// `nsacc-nvvm-phase`. Call once, from a tool.
 void registerPhasePipelines();
 
 } // namespace nsacc

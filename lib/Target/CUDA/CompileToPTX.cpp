@@ -1,16 +1,143 @@
 //===- CompileToPTX.cpp - Tile programs as PTX ----------------------------===//
 
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Target/CUDA/CUDA.h"
+#include "nsacc/Target/CUDA/Lowering.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+#include <mutex>
 
+using namespace llvm;
 using namespace nsacc;
+using namespace nsacc::cuda;
 
 llvm::ArrayRef<llvm::StringLiteral> cuda::getArchitectures() {
-  static constexpr llvm::StringLiteral names[] = {"sm_90a", "sm_80"};
+  static const SmallVector<StringLiteral> names =
+      map_to_vector(getArchitectureTable(),
+                    [](const Architecture &each) { return each.name; });
   return names;
+}
+
+static Expected<std::unique_ptr<TargetMachine>>
+createMachine(const Architecture &architecture) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  Triple triple("nvptx64-nvidia-cuda");
+  std::string problem;
+  const Target *target = TargetRegistry::lookupTarget(triple, problem);
+  if (!target)
+    return createStringError(problem);
+  return std::unique_ptr<TargetMachine>(target->createTargetMachine(
+      triple, architecture.name, architecture.features, TargetOptions(),
+      Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+}
+
+static void optimize(llvm::Module &module, TargetMachine &machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager graphs;
+  ModuleAnalysisManager modules;
+  PipelineTuningOptions tuning;
+  // Lanes are threads already.
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  PassBuilder builder(&machine, tuning);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graphs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graphs, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+static Expected<std::string> print(llvm::Module &module,
+                                   TargetMachine &machine) {
+  SmallString<0> text;
+  raw_svector_ostream stream(text);
+  legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr,
+                                  CodeGenFileType::AssemblyFile))
+    return createStringError("LLVM can't write PTX");
+  passes.run(module);
+  return text.str().str();
+}
+
+static Error lower(mlir::ModuleOp module, const Architecture &architecture,
+                   const Options &options, mlir::TimingScope &timing) {
+  mlir::PassManager passes(module.getContext());
+  passes.enableTiming(timing);
+  buildTilePipeline(passes, architecture);
+  buildKernelPipeline(passes, architecture);
+  if (options.preparePasses)
+    options.preparePasses(passes, module);
+  if (mlir::failed(passes.run(module)))
+    return createStringError("the programs couldn't be lowered for " +
+                             architecture.name);
+  return Error::success();
+}
+
+/// What a package needs to know of kernels stays with the programs.
+static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
+  constexpr llvm::StringLiteral name = "nsatile.kernel";
+  for (auto program : programs.getOps<nsatile::ProgramOp>())
+    if (auto kernel = kernels.lookupSymbol<mlir::LLVM::LLVMFuncOp>(
+            program.getSymNameAttr()))
+      if (mlir::Attribute facts = kernel->getAttr(name))
+        program->setAttr(name, facts);
+  if (mlir::Attribute requirements = kernels->getAttr(kRequirementsAttrName))
+    programs->setAttr(kRequirementsAttrName, requirements);
 }
 
 llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
                                                const Options &options) {
-  return llvm::createStringError("target " + options.architecture +
-                                 " isn't built yet");
+  const Architecture *architecture = findArchitecture(options.architecture);
+  if (!architecture)
+    return createStringError("target " + options.architecture +
+                             " isn't built yet");
+  mlir::TimingScope none;
+  mlir::TimingScope &timing = options.timing ? *options.timing : none;
+  mlir::DialectRegistry registry;
+  registerLowering(registry);
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
+  module.getContext()->appendDialectRegistry(registry);
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  if (Error error = lower(*copy, *architecture, options, timing))
+    return std::move(error);
+  copyLaunchFacts(*copy, module);
+
+  mlir::TimingScope scope = timing.nest("PTX");
+  LLVMContext context;
+  std::unique_ptr<llvm::Module> code =
+      mlir::translateModuleToLLVMIR(*copy, context);
+  if (!code)
+    return createStringError("the kernels can't be written as LLVM IR");
+  Expected<std::unique_ptr<TargetMachine>> machine =
+      createMachine(*architecture);
+  if (!machine)
+    return machine.takeError();
+  code->setTargetTriple((*machine)->getTargetTriple());
+  code->setDataLayout((*machine)->createDataLayout());
+  optimize(*code, **machine);
+  return print(*code, **machine);
 }

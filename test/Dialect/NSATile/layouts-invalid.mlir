@@ -129,15 +129,6 @@ nsatile.program @p(%t: tensor<64x64xf32>) {
 
 // -----
 
-#rows = #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>
-nsatile.program @p(%t: tensor<64xf32, #rows>) {
-  // expected-error @below {{can't split a tile into partial sums}}
-  %0 = nsatile.convert_layout %t : tensor<64xf32, #rows> -> tensor<64xf32, #nsatile.partial<of = #rows>>
-  nsatile.return
-}
-
-// -----
-
 nsatile.program @p(%t: tensor<64x64xf32>) {
   // expected-error @below {{expected as many elements of one type, found}}
   %0 = nsatile.reshape %t : tensor<64x64xf32> -> tensor<16x4x32xf32>

@@ -1,0 +1,445 @@
+//===- LayoutFlow.cpp - Which layout each tile gets -----------------------===//
+
+#include "LayoutFlow.h"
+#include "NSATile/IR/TileLayout.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+bool nsacc::nsatile::isElementwise(Operation *op) {
+  return isa<GatherOp>(op) || op->hasTrait<OpTrait::Elementwise>();
+}
+
+/// A load this small is as cheap as arithmetic.
+constexpr int64_t kSmallLoad = 256;
+
+static bool isCheapLoad(LoadOp load) {
+  if (getTile(load.getTile()).getNumElements() > kSmallLoad)
+    return false;
+  // Another load sees the same only if nobody writes in between.
+  return llvm::none_of(load.getBuffer().getUsers(), [](Operation *user) {
+    return isa<StoreOp>(user) ||
+           user->getName().getStringRef() == "memref.store";
+  });
+}
+
+bool nsacc::nsatile::isCheap(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  if (!op)
+    return false;
+  if (auto load = dyn_cast<LoadOp>(op))
+    return isCheapLoad(load);
+  bool isPart =
+      isa<arith::ConstantOp, tensor::SplatOp, IotaOp, BroadcastOp, ReshapeOp>(
+          op) ||
+      (isElementwise(op) && !isa<GatherOp>(op));
+  return isPart && llvm::all_of(op->getOperands(), [](Value operand) {
+           return !isTile(operand.getType()) || isCheap(operand);
+         });
+}
+
+static bool isShared(Attribute layout) {
+  if (auto reshape = dyn_cast<ReshapeLayoutAttr>(layout))
+    layout = reshape.getOf();
+  return isa<SharedLayoutAttr>(layout);
+}
+
+LayoutFlow::LayoutFlow(ProgramOp program) : context(program.getContext()) {
+  chooseWarps(program);
+  assignAnchors(program);
+  assignRest(program);
+}
+
+void LayoutFlow::chooseWarps(ProgramOp program) {
+  if (ScheduleAttr schedule = program.getScheduleAttr())
+    warps = schedule.getWarps();
+  if (warps > 0)
+    return;
+  constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
+  int64_t rows = 0;
+  program.walk([&](DotOp dot) {
+    rows = std::max(rows, getTile(dot.getResult()).getDimSize(0));
+  });
+  warps = rows == 0 ? usualWarps
+                    : std::min<int64_t>(llvm::divideCeil(rows, rowsOfWarp),
+                                        mostWarps);
+}
+
+Attribute LayoutFlow::getMma() const {
+  return MmaLayoutAttr::get(context, warps);
+}
+
+Attribute LayoutFlow::getRows() const {
+  return SliceLayoutAttr::get(context, 1, getMma());
+}
+
+Attribute LayoutFlow::getSpread(RankedTensorType tile) const {
+  constexpr int64_t vectorBits = 128;
+  Type type = tile.getElementType();
+  int64_t bits = type.isIndex() ? 32 : type.getIntOrFloatBitWidth();
+  int64_t vector = vectorBits / std::max<int64_t>(bits, 8);
+  int64_t last = tile.getRank() == 0 ? 1 : tile.getShape().back();
+  while (vector > 1 &&
+         (last % vector != 0 || tile.getNumElements() < vector * 32 * warps))
+    vector /= 2;
+  return SpreadLayoutAttr::get(context, 32 * warps, vector);
+}
+
+Attribute LayoutFlow::getShared(RankedTensorType tile, bool forProduct) const {
+  bool hasHalves =
+      tile.getElementType().isBF16() || tile.getElementType().isF16();
+  return SharedLayoutAttr::get(
+      context, forProduct && hasHalves && tile.getRank() == 2 ? 128 : 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Where layouts start
+//===----------------------------------------------------------------------===//
+
+/// True for a load, reshaped or not, that nobody can compute for less.
+static bool isLoaded(Value tile) {
+  while (auto reshape = tile.getDefiningOp<ReshapeOp>()) {
+    // Rows of memory are rows of the product.
+    if (getTile(reshape.getSource()).getShape().back() !=
+        getTile(tile).getShape().back())
+      return false;
+    tile = reshape.getSource();
+  }
+  return tile.getDefiningOp<LoadOp>() != nullptr;
+}
+
+void LayoutFlow::assignAnchors(ProgramOp program) {
+  program.walk([&](DotOp dot) {
+    if (isLoaded(dot.getLhs()) && !dot.getVisible())
+      assign(dot.getLhs(), getShared(getTile(dot.getLhs()), true));
+    if (isLoaded(dot.getRhs()))
+      assign(dot.getRhs(), getShared(getTile(dot.getRhs()), true));
+  });
+  program.walk([&](Operation *op) {
+    if (isa<DotOp, SoftmaxUpdateOp>(op)) {
+      propagate(op);
+      spread();
+    }
+  });
+  // Where a tile has few rows most threads would hold none of them.
+  constexpr int64_t leastRows = 8;
+  program.walk([&](ExchangeOp exchange) {
+    RankedTensorType type = exchange.getKeys().getType();
+    assign(exchange.getResult(),
+           type.getDimSize(0) >= leastRows ? getMma() : getSpread(type));
+  });
+  program.walk([&](SoftmaxFinalizeOp op) {
+    propagate(op);
+    spread();
+  });
+}
+
+void LayoutFlow::assignRest(ProgramOp program) {
+  program.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Value argument : region.getArguments())
+        if (isTile(argument.getType()) && !getLayout(argument))
+          assign(argument, getSpread(getTile(argument)));
+    for (Value result : op->getResults())
+      if (isTile(result.getType()) && !getLayout(result) && !isCheap(result))
+        assign(result, getSpread(getTile(result)));
+  });
+  // Cheap tiles are computed as their last reader wants them; users come first.
+  SmallVector<Operation *> ops;
+  program.walk([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : llvm::reverse(ops))
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value tile = operand.get();
+      if (!isTile(tile.getType()) || getLayout(tile))
+        continue;
+      Attribute wanted = getWanted(operand);
+      if (!wanted || isShared(wanted))
+        wanted = getSpread(getTile(tile));
+      assign(tile, wanted);
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// How layouts flow
+//===----------------------------------------------------------------------===//
+
+/// What a softmax adds up, and what carries that.
+static bool canBePartial(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  return !op ||
+         isa<SoftmaxUpdateOp, scf::ForOp, scf::IfOp, arith::ConstantOp>(op);
+}
+
+void LayoutFlow::assign(Value tile, Attribute layout) {
+  auto partial = dyn_cast_if_present<PartialLayoutAttr>(layout);
+  if (partial && !canBePartial(tile))
+    layout = partial.getOf();
+  if (!layout || !isTile(tile.getType()) ||
+      !layouts.try_emplace(tile, layout).second)
+    return;
+  worklist.push_back(tile);
+  spread();
+}
+
+void LayoutFlow::spread() {
+  while (!worklist.empty()) {
+    Value tile = worklist.pop_back_val();
+    if (Operation *op = tile.getDefiningOp())
+      propagate(op);
+    else
+      propagateControl(tile.getParentBlock()->getParentOp());
+    // Others may compute what is cheap in their own way.
+    if (isCheap(tile))
+      continue;
+    for (Operation *user : tile.getUsers())
+      propagate(user);
+  }
+}
+
+Attribute LayoutFlow::slice(RankedTensorType whole, Attribute layout,
+                            ArrayRef<int64_t> dims,
+                            RankedTensorType sliced) const {
+  if (isa<SpreadLayoutAttr>(layout))
+    layout = ReshapeLayoutAttr::get(
+        context, ArrayRef<int64_t>{whole.getNumElements()}, layout);
+  for (int64_t dim : llvm::reverse(dims))
+    layout = TileLayout::getSlice(layout, dim);
+  bool isKnown = TileLayout::get(sliced.getShape(), layout).has_value();
+  return isKnown ? layout : Attribute();
+}
+
+static bool flows(Attribute layout) {
+  return layout && !isShared(layout) && !isa<PartialLayoutAttr>(layout);
+}
+
+void LayoutFlow::propagate(Operation *op) {
+  auto known = [&](Value tile) {
+    Attribute layout = getLayout(tile);
+    return flows(layout) ? layout : Attribute();
+  };
+  auto isZero = [](ArrayRef<int64_t> offsets) {
+    return llvm::all_of(offsets, [](int64_t offset) { return offset == 0; });
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](DotOp dot) {
+        assign(dot.getResult(), getMma());
+        if (dot.getAcc())
+          assign(dot.getAcc(), getMma());
+        if (!isLoaded(dot.getLhs()) || dot.getVisible())
+          assign(dot.getLhs(), getMma());
+        if (dot.getVisible())
+          assign(dot.getVisible(), getMma());
+      })
+      .Case([&](SoftmaxUpdateOp update) {
+        assign(update.getScores(), getMma());
+        assign(update.getProbs(), getMma());
+        for (Value rows :
+             {update.getMax(), update.getNewMax(), update.getDecay()})
+          assign(rows, getRows());
+        for (Value sums : {update.getSum(), update.getNewSum()})
+          assign(sums, PartialLayoutAttr::get(context, getRows()));
+      })
+      .Case([&](SoftmaxFinalizeOp finalize) {
+        assign(finalize.getAcc(), getMma());
+        assign(finalize.getOutput(), getMma());
+        for (Value rows : {finalize.getMax(), finalize.getLse()})
+          assign(rows, getRows());
+        assign(finalize.getSum(), getRows());
+      })
+      .Case([&](BroadcastOp broadcast) {
+        RankedTensorType whole = getTile(broadcast.getResult());
+        if (Attribute layout = known(broadcast.getResult()))
+          assign(broadcast.getSource(),
+                 slice(whole, layout, broadcast.getDims(),
+                       getTile(broadcast.getSource())));
+      })
+      .Case([&](ReduceOp reduce) {
+        if (Attribute layout = known(reduce.getSource()))
+          assign(reduce.getResult(),
+                 slice(getTile(reduce.getSource()), layout,
+                       static_cast<int64_t>(reduce.getDim()),
+                       getTile(reduce.getResult())));
+      })
+      .Case([&](ReshapeOp reshape) {
+        Value source = reshape.getSource(), result = reshape.getResult();
+        auto convert = [&](Value from, Value to) {
+          Attribute layout = getLayout(from);
+          if (auto partial = dyn_cast_if_present<PartialLayoutAttr>(layout))
+            layout = partial.getOf();
+          if (layout)
+            assign(to, TileLayout::getReshaped(getTile(from).getShape(), layout,
+                                               getTile(to).getShape()));
+        };
+        convert(source, result);
+        convert(result, source);
+      })
+      .Case([&](ExchangeOp exchange) {
+        tie({exchange.getKeys(), exchange.getResult()});
+      })
+      .Case([&](tensor::InsertSliceOp insert) {
+        tie({insert.getDest(), insert.getResult()});
+        if (isZero(insert.getStaticOffsets()))
+          tie({insert.getSource(), insert.getResult()});
+      })
+      .Case([&](tensor::ExtractSliceOp extract) {
+        if (isZero(extract.getStaticOffsets()) &&
+            extract.getSourceType().getRank() == extract.getType().getRank())
+          tie({extract.getSource(), extract.getResult()});
+      })
+      .Case<scf::ForOp, scf::IfOp, scf::YieldOp>([&](Operation *control) {
+        propagateControl(isa<scf::YieldOp>(control) ? control->getParentOp()
+                                                    : control);
+      })
+      .Default([&](Operation *other) {
+        if (!isElementwise(other) && !isa<RequireOp>(other))
+          return;
+        SmallVector<Value> tiles;
+        for (Value value : other->getResults())
+          tiles.push_back(value);
+        for (Value value : other->getOperands())
+          tiles.push_back(value);
+        tie(tiles);
+      });
+}
+
+/// All of them get the layout of the first that has one.
+void LayoutFlow::tie(ArrayRef<Value> tiles) {
+  Attribute found;
+  for (Value tile : tiles)
+    if (!found && isTile(tile.getType()) && flows(getLayout(tile)))
+      found = getLayout(tile);
+  if (!found)
+    return;
+  for (Value tile : tiles)
+    assign(tile, found);
+}
+
+/// Loops and branches carry partial sums, too.
+void LayoutFlow::propagateControl(Operation *op) {
+  auto carry = [&](ArrayRef<Value> tiles) {
+    Attribute found;
+    for (Value tile : tiles)
+      if (!found)
+        if (Attribute layout = getLayout(tile); layout && !isShared(layout))
+          found = layout;
+    for (Value tile : tiles)
+      assign(tile, found);
+  };
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    for (auto [init, argument, yielded, result] :
+         llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(),
+                         loop.getYieldedValues(), loop.getResults()))
+      if (isTile(result.getType()))
+        carry({argument, yielded, result, init});
+  } else if (auto ifOp = dyn_cast<scf::IfOp>(op)) {
+    for (OpResult result : ifOp.getResults())
+      if (isTile(result.getType()))
+        carry({result, ifOp.thenYield().getOperand(result.getResultNumber()),
+               ifOp.elseYield().getOperand(result.getResultNumber())});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What ops want
+//===----------------------------------------------------------------------===//
+
+Attribute LayoutFlow::getWanted(OpOperand &operand) const {
+  Operation *op = operand.getOwner();
+  Value tile = operand.get();
+  Attribute own = getLayout(tile);
+  auto sharedUnless = [&](bool isFine) {
+    return isFine ? own : getShared(getTile(tile), false);
+  };
+  return llvm::TypeSwitch<Operation *, Attribute>(op)
+      .Case([&](DotOp dot) -> Attribute {
+        if (tile == dot.getRhs() && operand.getOperandNumber() ==
+                                        dot.getRhsMutable().getOperandNumber())
+          return own && isShared(own) ? own : getShared(getTile(tile), true);
+        bool isLhs = operand.getOperandNumber() ==
+                     dot.getLhsMutable().getOperandNumber();
+        return isLhs && own && isShared(own) ? own : getMma();
+      })
+      .Case([&](SoftmaxUpdateOp update) -> Attribute {
+        if (operand.getOperandNumber() ==
+            update.getScoresMutable().getOperandNumber())
+          return getMma();
+        if (operand.getOperandNumber() ==
+            update.getSumMutable().getOperandNumber())
+          return getLayout(update.getNewSum());
+        return getRows();
+      })
+      .Case([&](SoftmaxFinalizeOp finalize) -> Attribute {
+        if (operand.getOperandNumber() ==
+            finalize.getAccMutable().getOperandNumber())
+          return getMma();
+        bool isSum = operand.getOperandNumber() ==
+                     finalize.getSumMutable().getOperandNumber();
+        return isSum && own && isa<PartialLayoutAttr>(own) ? own : getRows();
+      })
+      .Case([&](BroadcastOp broadcast) -> Attribute {
+        Attribute layout = getLayout(broadcast.getResult());
+        Attribute sliced = layout
+                               ? slice(getTile(broadcast.getResult()), layout,
+                                       broadcast.getDims(), getTile(tile))
+                               : Attribute();
+        return sliced ? sliced : getShared(getTile(tile), false);
+      })
+      .Case([&](ReshapeOp reshape) -> Attribute {
+        Attribute layout = getLayout(reshape.getResult());
+        return layout ? TileLayout::getReshaped(
+                            getTile(reshape.getResult()).getShape(), layout,
+                            getTile(tile).getShape())
+                      : Attribute();
+      })
+      .Case(
+          [&](tensor::ExtractOp) { return sharedUnless(own && isShared(own)); })
+      .Case([&](tensor::ExtractSliceOp extract) {
+        bool isSame = own && own == getLayout(extract.getResult()) &&
+                      isa<MmaLayoutAttr>(own) &&
+                      llvm::all_of(extract.getStaticOffsets(),
+                                   [](int64_t offset) { return offset == 0; });
+        return sharedUnless(own && (isSame || isShared(own)));
+      })
+      .Case([&](tensor::InsertSliceOp insert) {
+        Attribute layout = getLayout(insert.getResult());
+        if (operand.getOperandNumber() ==
+            insert.getDestMutable().getOperandNumber())
+          return layout;
+        bool isSame = own && own == layout && isa<MmaLayoutAttr>(own) &&
+                      llvm::all_of(insert.getStaticOffsets(),
+                                   [](int64_t offset) { return offset == 0; });
+        return sharedUnless(own && (isSame || isShared(own)));
+      })
+      .Case(
+          [&](ExchangeOp exchange) { return getLayout(exchange.getResult()); })
+      .Case([&](scf::ForOp loop) {
+        return getLayout(loop.getTiedLoopResult(&operand));
+      })
+      .Case([&](scf::YieldOp yield) {
+        return getLayout(
+            yield->getParentOp()->getResult(operand.getOperandNumber()));
+      })
+      .Case([&](ReduceOp) {
+        return own && isa<PartialLayoutAttr>(own) ? getRows() : own;
+      })
+      .Case([&](StoreOp) -> Attribute {
+        if (own && isa<PartialLayoutAttr>(own))
+          return cast<PartialLayoutAttr>(own).getOf();
+        return own && isShared(own) ? getSpread(getTile(tile)) : own;
+      })
+      .Default([&](Operation *other) -> Attribute {
+        // Elementwise: as the result, or as the first operand that decides.
+        if (other->getNumResults() > 0)
+          return getLayout(other->getResult(0));
+        for (Value value : other->getOperands())
+          if (isTile(value.getType()) && getLayout(value) &&
+              flows(getLayout(value)))
+            return getLayout(value);
+        return getSpread(getTile(tile));
+      });
+}

@@ -1,0 +1,67 @@
+//===- LayoutFlow.h - Which layout each tile gets ---------------*- C++ -*-===//
+
+#ifndef NSACC_NSATILE_TRANSFORMS_LAYOUTFLOW_H
+#define NSACC_NSATILE_TRANSFORMS_LAYOUTFLOW_H
+
+#include "NSATile/IR/NSATileOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace nsacc::nsatile {
+
+inline bool isTile(mlir::Type type) {
+  return mlir::isa<mlir::RankedTensorType>(type);
+}
+inline mlir::RankedTensorType getTile(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
+/// True for ops that compute each element of their results from the same
+/// element of their operands.
+bool isElementwise(mlir::Operation *op);
+/// True where it costs less to compute a tile again than to move it.
+bool isCheap(mlir::Value tile);
+
+/// Chooses layouts; changes nothing.
+class LayoutFlow {
+public:
+  explicit LayoutFlow(ProgramOp program);
+
+  int64_t getNumWarps() const { return warps; }
+  /// Null only for what is cheap and nobody has asked for.
+  mlir::Attribute getLayout(mlir::Value tile) const {
+    return layouts.lookup(tile);
+  }
+  /// The layout that an op needs a tile in; null if it takes any.
+  mlir::Attribute getWanted(mlir::OpOperand &operand) const;
+  /// Gives a tile a layout, and those that follow from it, too.
+  void assign(mlir::Value tile, mlir::Attribute layout);
+
+  mlir::Attribute getSpread(mlir::RankedTensorType tile) const;
+  mlir::Attribute getShared(mlir::RankedTensorType tile, bool forProduct) const;
+
+private:
+  void chooseWarps(ProgramOp program);
+  void assignAnchors(ProgramOp program);
+  void assignRest(ProgramOp program);
+  void assignOperand(mlir::Value tile, bool isMatrix);
+  void spread();
+  void propagate(mlir::Operation *op);
+  void propagateControl(mlir::Operation *op);
+  void tie(llvm::ArrayRef<mlir::Value> tiles);
+  /// Of a tile of `shape` in `layout` without dimensions; null if there is
+  /// none.
+  mlir::Attribute slice(mlir::RankedTensorType whole, mlir::Attribute layout,
+                        llvm::ArrayRef<int64_t> dims,
+                        mlir::RankedTensorType sliced) const;
+  mlir::Attribute getMma() const;
+  mlir::Attribute getRows() const;
+
+  mlir::MLIRContext *context;
+  int64_t warps = 0;
+  llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
+  llvm::SmallVector<mlir::Value> worklist;
+};
+
+} // namespace nsacc::nsatile
+
+#endif // NSACC_NSATILE_TRANSFORMS_LAYOUTFLOW_H

@@ -1,0 +1,48 @@
+#ifndef NSACC_CONVERSION_NSATILETONVVM_TD
+#define NSACC_CONVERSION_NSATILETONVVM_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "Tile programs become GPU kernels, what one thread does";
+  let description = [{
+    Each `nsatile.program` becomes a kernel. A tile becomes its thread's registers,
+    one value each, or a place in shared memory; an index has 32 bits, addresses have 64. Control
+    flow stays `scf`, scalar code `arith` and `math`, for upstream passes to lower.
+
+    Arguments become an `index` as i64, a number as itself, and a buffer as its address, its sizes and its
+    strides in elements. `nsatile.kernel` says how the kernel is launched; shared memory comes
+    with the launch, and its places follow from lifetimes.
+
+    Assumes that tiles have layouts (`nsatile-assign-layouts`). Plans are dropped: a
+    runtime has read them before.
+
+    Before and after:
+
+    ```mlir
+    nsatile.program @f(%x: memref<?xf32, strided<[1]>>, %n: index) {
+      %p = nsatile.program_id 0
+      %t = nsatile.load %x[%p] dims [0] limits [%n] : … -> tensor<128xf32, #nsatile.spread<threads = 32>>
+      %u = arith.mulf %t, %t : tensor<128xf32, #nsatile.spread<threads = 32>>
+      …
+    }
+
+    llvm.func @f(%x: !llvm.ptr<1>, %size: i64, %stride: i64, %n: i64)
+        attributes {nvvm.kernel, nsatile.kernel = #nsatile.kernel<threads = 32>} {
+      %t:4 = scf.if %inside -> (f32, f32, f32, f32) { … llvm.load … }
+      %u0 = arith.mulf %t#0, %t#0 : f32
+      …
+    }
+    ```
+  }];
+  let options = [
+    Option<"sharedBytes", "shared-bytes", "int64_t", "101376",
+           "shared memory that a block may have">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect"
+  ];
+}
+
+#endif // NSACC_CONVERSION_NSATILETONVVM_TD

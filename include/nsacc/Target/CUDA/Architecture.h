@@ -1,0 +1,33 @@
+//===- Architecture.h - What GPUs have --------------------------*- C++ -*-===//
+
+#ifndef NSACC_TARGET_CUDA_ARCHITECTURE_H
+#define NSACC_TARGET_CUDA_ARCHITECTURE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace nsacc::cuda {
+
+/// Facts of an architecture. Passes ask for them and never for its name.
+struct Architecture {
+  llvm::StringLiteral name;
+  /// Versions of PTX that LLVM's NVPTX knows, "+ptx90".
+  llvm::StringLiteral features;
+  /// Shared memory of a block, in bytes, where the launch asks for it.
+  int64_t sharedBytes;
+  /// 32-bit registers of a multiprocessor, and of a thread at most.
+  int64_t registers, threadRegisters;
+  /// Copies from global to shared memory that registers don't take part in.
+  bool hasAsyncCopies;
+  /// Bulk copies of tensors, products of warpgroups in flight, registers that
+  /// warps hand to each other.
+  bool hasBulkCopies, hasWarpgroupProducts, hasRegisterMoves;
+};
+
+llvm::ArrayRef<Architecture> getArchitectureTable();
+/// Null for a name that isn't known.
+const Architecture *findArchitecture(llvm::StringRef name);
+
+} // namespace nsacc::cuda
+
+#endif // NSACC_TARGET_CUDA_ARCHITECTURE_H

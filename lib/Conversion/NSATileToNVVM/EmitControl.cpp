@@ -1,0 +1,119 @@
+//===- EmitControl.cpp - Loops and branches that carry registers ----------===//
+
+#include "KernelEmitter.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+/// Registers of tiles, and scalars. Padding isn't carried.
+void KernelEmitter::flatten(ValueRange values, SmallVectorImpl<Value> &to) {
+  for (Value value : values) {
+    if (!isTile(value.getType())) {
+      to.push_back(lookup(value));
+      continue;
+    }
+    const TileLayout &layout = getLayout(getTile(value));
+    for (auto [index, reg] : llvm::enumerate(getRegisters(value)))
+      if (!layout.isPadding(index))
+        to.push_back(reg);
+  }
+}
+
+void KernelEmitter::unflatten(ValueRange old, ValueRange values) {
+  for (Value value : old) {
+    if (!isTile(value.getType())) {
+      mapScalar(value, values.front());
+      values = values.drop_front();
+      continue;
+    }
+    RankedTensorType type = getTile(value);
+    const TileLayout &layout = getLayout(type);
+    SmallVector<Value> found;
+    for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+      if (layout.isPadding(index)) {
+        found.push_back(zero(getRegisterType(type.getElementType())));
+        continue;
+      }
+      found.push_back(values.front());
+      values = values.drop_front();
+    }
+    setRegisters(value, std::move(found));
+  }
+}
+
+LogicalResult KernelEmitter::emitRegion(Region &from, Block *to) {
+  OpBuilder::InsertionGuard guard(builder);
+  if (!to->empty() && to->back().hasTrait<OpTrait::IsTerminator>())
+    to->back().erase();
+  builder.setInsertionPointToEnd(to);
+  if (failed(emitBlock(from.front())))
+    return failure();
+  SmallVector<Value> yielded;
+  flatten(from.front().getTerminator()->getOperands(), yielded);
+  // The next round would meet what this one left.
+  bool isLoop = isa<scf::ForOp>(from.getParentOp());
+  if (isLoop &&
+      (hasCopies || !shared.getPending().empty() || !globals.pending.empty()))
+    barrier();
+  scf::YieldOp::create(builder, loc, yielded);
+  return success();
+}
+
+LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+  SmallVector<Value> inits;
+  flatten(op.getInitArgs(), inits);
+  auto loop = scf::ForOp::create(builder, loc, lookup(op.getLowerBound()),
+                                 lookup(op.getUpperBound()),
+                                 lookup(op.getStep()), inits);
+  mapScalar(op.getInductionVar(), loop.getInductionVar());
+  auto before = shared.getPending();
+  auto globalsBefore = globals.pending;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    unflatten(op.getRegionIterArgs(), loop.getRegionIterArgs());
+    if (failed(emitRegion(op.getRegion(), loop.getBody())))
+      return failure();
+  }
+  // It may not have run at all.
+  llvm::append_range(shared.getPending(), before);
+  llvm::append_range(globals.pending, globalsBefore);
+  unflatten(op.getResults(), loop.getResults());
+  return success();
+}
+
+LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
+  SmallVector<Type> types;
+  for (Value result : op.getResults()) {
+    if (!isTile(result.getType())) {
+      types.push_back(getRegisterType(result.getType()));
+      continue;
+    }
+    const TileLayout &layout = getLayout(getTile(result));
+    for (int64_t index = 0; index < layout.getNumRegisters(); ++index)
+      if (!layout.isPadding(index))
+        types.push_back(getRegisterType(getTile(result).getElementType()));
+  }
+  bool hasElse = !op.getElseRegion().empty();
+  auto ifOp = scf::IfOp::create(builder, loc, types, lookup(op.getCondition()),
+                                /*addThenBlock=*/true, hasElse);
+  auto before = shared.getPending();
+  auto globalsBefore = globals.pending;
+  bool hadCopies = hasCopies;
+  if (failed(emitRegion(op.getThenRegion(), ifOp.thenBlock())))
+    return failure();
+  auto afterThen = shared.getPending();
+  auto globalsAfterThen = globals.pending;
+  bool thenHasCopies = hasCopies;
+  shared.getPending() = before;
+  globals.pending = globalsBefore;
+  hasCopies = hadCopies;
+  if (hasElse && failed(emitRegion(op.getElseRegion(), ifOp.elseBlock())))
+    return failure();
+  llvm::append_range(shared.getPending(), afterThen);
+  llvm::append_range(globals.pending, globalsAfterThen);
+  hasCopies |= thenHasCopies;
+  unflatten(op.getResults(), ifOp.getResults());
+  return success();
+}

@@ -1,0 +1,146 @@
+//===- EmitSoftmax.cpp - The streaming softmax in registers ---------------===//
+
+#include "KernelEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+#include <limits>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+constexpr float kLog2E = 1.44269504f, kLn2 = 0.693147182f;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+namespace {
+
+/// Writes the softmax of a program's rows.
+class SoftmaxWriter {
+public:
+  explicit SoftmaxWriter(KernelEmitter &emitter) : e(emitter) {}
+
+  Value exp2(Value x) {
+    return e.call("llvm.nvvm.ex2.approx.ftz", e.builder.getF32Type(), x);
+  }
+  Value isEqual(Value x, float value) {
+    return e.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, e.f32(value));
+  }
+  /// What an exponent is taken relative to: 0 for a maximum that is infinite.
+  Value getReference(Value max) {
+    Value size = e.make<LLVM::FAbsOp>(max);
+    return e.select(isEqual(size, kInfinity), e.f32(0), max);
+  }
+  /// exp(old - max), and 1 where the maximum is infinite.
+  Value getDecay(Value old, Value max) {
+    Value reference = getReference(max);
+    Value distance = e.make<arith::SubFOp>(old, reference);
+    Value decay = exp2(e.mul(distance, e.f32(kLog2E)));
+    Value isInfinite = isEqual(e.make<LLVM::FAbsOp>(max), kInfinity);
+    return e.select(isInfinite, e.f32(1), decay);
+  }
+
+private:
+  KernelEmitter &e;
+};
+
+/// Registers of a matrix by the register of their row.
+SmallVector<SmallVector<int64_t>> groupByRow(const TileLayout &matrix,
+                                             const TileLayout &rows) {
+  SmallVector<SmallVector<int64_t>> groups(rows.getNumRegisters());
+  for (int64_t index = 0; index < matrix.getNumRegisters(); ++index)
+    for (int64_t row = 0; row < rows.getNumRegisters(); ++row)
+      if (matrix.getCoordinates(index)[0] == rows.getCoordinates(row)[0])
+        groups[row].push_back(index);
+  return groups;
+}
+
+} // namespace
+
+static bool isMma(Value tile) {
+  return isa_and_present<MmaLayoutAttr>(getTile(tile).getEncoding());
+}
+
+LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
+  if (!isMma(op.getScores()))
+    return reject(op);
+  SoftmaxWriter writer(*this);
+  const TileLayout &matrix = getLayout(getTile(op.getScores()));
+  const TileLayout &rows = getLayout(getTile(op.getMax()));
+  ArrayRef<Value> scores = getRegisters(op.getScores());
+  bool isPartial = isa<PartialLayoutAttr>(getTile(op.getSum()).getEncoding());
+  FloatAttr constant;
+  bool isPositive = matchPattern(op.getScale(), m_Constant(&constant)) &&
+                    constant.getValueAsDouble() > 0;
+  Value scale = lookup(op.getScale()), least = f32(-kInfinity);
+  // A positive factor can wait: the greatest stays the greatest.
+  Value factor = isPositive ? f32(constant.getValueAsDouble() * double(kLog2E))
+                            : f32(kLog2E);
+
+  SmallVector<Value> maxima, sums, decays,
+      probs(matrix.getNumRegisters(), f32(0));
+  for (auto [row, members] : llvm::enumerate(groupByRow(matrix, rows))) {
+    SmallVector<Value> xs;
+    SmallVector<int64_t> indices;
+    for (int64_t index : members) {
+      if (matrix.isPadding(index))
+        continue;
+      Value x = isPositive ? scores[index] : mul(scores[index], scale);
+      // Only padding of columns matters to a row.
+      xs.push_back(select(getInside(matrix, index), x, least));
+      indices.push_back(index);
+    }
+    Value old = getRegisters(op.getMax())[row];
+    Value max = combineRow(ReduceKind::Max,
+                           combineAll(ReduceKind::Max, xs, true), true);
+    if (isPositive)
+      max = mul(max, scale);
+    max = combine(ReduceKind::Max, old, max, true);
+    Value shift =
+        make<arith::NegFOp>(mul(writer.getReference(max), f32(kLog2E)));
+    Value decay = writer.getDecay(old, max);
+    SmallVector<Value> parts;
+    for (auto [index, x] : llvm::zip_equal(indices, xs)) {
+      probs[index] = writer.exp2(fma(x, factor, shift));
+      parts.push_back(probs[index]);
+    }
+    Value sum = combineAll(ReduceKind::Sum, parts);
+    if (!isPartial)
+      sum = combineRow(ReduceKind::Sum, sum);
+    sums.push_back(fma(getRegisters(op.getSum())[row], decay, sum));
+    maxima.push_back(max);
+    decays.push_back(decay);
+  }
+  setRegisters(op.getNewMax(), std::move(maxima));
+  setRegisters(op.getNewSum(), std::move(sums));
+  setRegisters(op.getProbs(), std::move(probs));
+  setRegisters(op.getDecay(), std::move(decays));
+  return success();
+}
+
+LogicalResult KernelEmitter::emitSoftmaxFinalize(SoftmaxFinalizeOp op) {
+  if (!isMma(op.getAcc()))
+    return reject(op);
+  SoftmaxWriter writer(*this);
+  const TileLayout &matrix = getLayout(getTile(op.getAcc()));
+  const TileLayout &rows = getLayout(getTile(op.getMax()));
+  bool isPartial = isa<PartialLayoutAttr>(getTile(op.getSum()).getEncoding());
+  SmallVector<Value> lses, outputs(matrix.getNumRegisters(), f32(0));
+  for (auto [row, members] : llvm::enumerate(groupByRow(matrix, rows))) {
+    Value sum = getRegisters(op.getSum())[row];
+    if (isPartial)
+      sum = combineRow(ReduceKind::Sum, sum);
+    Value isEmpty = writer.isEqual(sum, 0);
+    Value inverse = make<arith::DivFOp>(f32(1), sum);
+    for (int64_t index : members) {
+      Value output = mul(getRegisters(op.getAcc())[index], inverse);
+      outputs[index] = select(isEmpty, f32(0), output);
+    }
+    Value log = call("llvm.nvvm.lg2.approx.f", builder.getF32Type(), sum);
+    Value lse = fma(log, f32(kLn2), getRegisters(op.getMax())[row]);
+    lses.push_back(select(isEmpty, f32(-kInfinity), lse));
+  }
+  setRegisters(op.getOutput(), std::move(outputs));
+  setRegisters(op.getLse(), std::move(lses));
+  return success();
+}

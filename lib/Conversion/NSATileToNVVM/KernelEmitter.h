@@ -1,0 +1,264 @@
+//===- KernelEmitter.h - Writes a program as code of one thread -*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_KERNELEMITTER_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_KERNELEMITTER_H
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/TileLayout.h"
+#include "SharedMemory.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include <map>
+
+namespace nsacc {
+
+inline bool isTile(mlir::Type type) {
+  return mlir::isa<mlir::RankedTensorType>(type);
+}
+inline mlir::RankedTensorType getTile(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
+/// A value plus a constant: comparisons of positions keep what differs between
+/// a thread's registers out of registers. No value is 0.
+struct IndexSum {
+  mlir::Value base;
+  int64_t offset = 0;
+};
+
+/// A buffer argument, taken apart.
+struct Buffer {
+  mlir::Value pointer;
+  llvm::SmallVector<mlir::Value, 4> sizes, strides;
+  mlir::MemRefType type;
+};
+
+/// Threads that run the code which is being written.
+struct ThreadScope {
+  /// The number of the thread among them.
+  mlir::Value thread;
+  int64_t numThreads;
+  /// The hardware's barrier that they meet at.
+  int64_t barrier = 0;
+  /// Whether they are all threads of the block.
+  bool isBlock = true;
+};
+
+/// Writes the ops of a program, one after the other, as what a thread does with
+/// its registers. Control flow stays `scf`, scalar arithmetic `arith`; an index
+/// has 32 bits.
+class KernelEmitter {
+public:
+  /// Code goes to the end of `entry`.
+  KernelEmitter(mlir::Block *entry, nsatile::ProgramOp program);
+
+  void mapScalar(mlir::Value from, mlir::Value to) { scalars.map(from, to); }
+  void mapBuffer(mlir::Value from, Buffer buffer) {
+    buffers[from] = std::move(buffer);
+  }
+  void setFailureRecord(mlir::Value pointer) { failureRecord = pointer; }
+  /// What thread dimensions mean from here on.
+  void enterScope(const ThreadScope &scope);
+  /// Everything but the terminator.
+  mlir::LogicalResult emitBlock(mlir::Block &block);
+  int64_t getSharedBytes() const { return shared.getPeak(); }
+
+  //===-- Code ------------------------------------------------------------===//
+
+  mlir::OpBuilder builder;
+  mlir::Location loc;
+
+  template <typename OpTy, typename... Args> mlir::Value make(Args &&...args) {
+    return OpTy::create(builder, loc, std::forward<Args>(args)...);
+  }
+  mlir::Value i32(int64_t value);
+  mlir::Value i64(int64_t value);
+  mlir::Value f32(float value);
+  mlir::Value zero(mlir::Type type);
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value mul(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
+  mlir::Value both(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
+  mlir::Value extend(mlir::Value index);
+  mlir::Value materialize(const IndexSum &sum);
+  /// A call of LLVM's intrinsic; no type: no result.
+  mlir::Value call(llvm::StringRef intrinsic, mlir::Type result,
+                   mlir::ValueRange operands);
+  mlir::Value shuffleXor(mlir::Value value, int64_t mask);
+  mlir::Value element(mlir::Value aggregate, int64_t index);
+  /// `body`'s values where `condition` holds, `other`'s elsewhere. No
+  /// condition: holds.
+  llvm::SmallVector<mlir::Value>
+  branch(mlir::Value condition, mlir::TypeRange types,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>()> body,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>()> other);
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+  void forEach(int64_t count, int64_t unrolled,
+               llvm::function_ref<void(mlir::Value)> body);
+  static mlir::Type getRegisterType(mlir::Type elementType);
+
+  //===-- Threads ---------------------------------------------------------===//
+
+  const ThreadScope &getScope() const { return scope; }
+  mlir::Value getThreadDim(nsatile::ThreadDim dim);
+  mlir::Value getLane();
+  /// All threads of the scope wait for each other.
+  void barrier();
+  /// Those of a warp do.
+  void syncWarp();
+
+  //===-- Tiles -----------------------------------------------------------===//
+
+  /// The new value of a scalar.
+  mlir::Value lookup(mlir::Value value) {
+    return scalars.lookupOrDefault(value);
+  }
+  const Buffer &getBuffer(mlir::Value value) const {
+    return buffers.find(value)->second;
+  }
+  llvm::ArrayRef<mlir::Value> getRegisters(mlir::Value tile) const {
+    return registers.at(tile.getAsOpaquePointer());
+  }
+  void setRegisters(mlir::Value tile, llvm::SmallVector<mlir::Value> values) {
+    registers[tile.getAsOpaquePointer()] = std::move(values);
+  }
+  const nsatile::TileLayout &getLayout(mlir::RankedTensorType tile);
+  static bool isShared(mlir::RankedTensorType tile);
+  IndexSum getCoordinate(mlir::AffineExpr expr);
+  /// Whether a thread's register is none of padding; null: always.
+  mlir::Value getInside(const nsatile::TileLayout &layout, int64_t index);
+  /// The same, and true for one of the threads that hold copies only.
+  mlir::Value getOwned(const nsatile::TileLayout &layout, int64_t index);
+
+  //===-- Shared memory ---------------------------------------------------===//
+
+  SharedTile allocate(mlir::RankedTensorType tile);
+  void release(const SharedTile &tile);
+  SharedTile getShared(mlir::Value tile) const {
+    return sharedTiles.find(tile)->second;
+  }
+  void setShared(mlir::Value tile, SharedTile place) {
+    sharedTiles[tile] = place;
+  }
+  /// Bytes from a tile's begin to an element.
+  mlir::Value getByteOffset(const SharedTile &tile, mlir::Value row,
+                            mlir::Value column);
+  mlir::Value getAddress(const SharedTile &tile, mlir::Value byteOffset);
+  mlir::Value getElementAddress(const SharedTile &tile,
+                                mlir::ValueRange coordinates);
+  mlir::Value loadElement(const SharedTile &tile, mlir::ValueRange coordinates);
+  void storeElement(const SharedTile &tile, mlir::Value value,
+                    mlir::ValueRange coordinates);
+  void writeShared(const SharedTile &tile, mlir::RankedTensorType type,
+                   llvm::ArrayRef<mlir::Value> values);
+  llvm::SmallVector<mlir::Value> readShared(const SharedTile &tile,
+                                            mlir::RankedTensorType type);
+  /// Wait for others that use the place, where that is needed.
+  void beforeRead(const SharedTile &tile);
+  void beforeWrite(const SharedTile &tile);
+  /// A copy of a register tile in shared memory, written and ready to be read.
+  SharedTile spill(mlir::Value tile);
+
+  //===-- Global memory ---------------------------------------------------===//
+
+  mlir::Value loadGlobal(mlir::Type type, mlir::Value pointer, int64_t align);
+  void storeGlobal(mlir::Value value, mlir::Value pointer, int64_t align);
+  /// The address of an element, given by 32-bit indices.
+  mlir::Value getPointer(const Buffer &buffer, mlir::ValueRange indices);
+  void beforeGlobal(mlir::Value buffer, bool isWrite);
+
+  //===-- Reductions ------------------------------------------------------===//
+
+  mlir::Value combine(nsatile::ReduceKind kind, mlir::Value lhs,
+                      mlir::Value rhs, bool ignoresNaN = false);
+  /// Of many values, in four chains.
+  mlir::Value combineAll(nsatile::ReduceKind kind,
+                         llvm::ArrayRef<mlir::Value> values,
+                         bool ignoresNaN = false);
+  /// Over the four lanes that hold a row.
+  mlir::Value combineRow(nsatile::ReduceKind kind, mlir::Value value,
+                         bool ignoresNaN = false);
+
+  //===-- Products --------------------------------------------------------===//
+
+  /// Two 16-bit numbers in a register, the first one low.
+  mlir::Value pack(mlir::Value low, mlir::Value high);
+
+private:
+  mlir::LogicalResult emit(mlir::Operation *op);
+  mlir::LogicalResult reject(mlir::Operation *op);
+  void releaseDead(mlir::Operation *op);
+
+  // EmitElementwise.cpp
+  mlir::LogicalResult emitScalar(mlir::Operation *op);
+  mlir::LogicalResult emitElementwise(mlir::Operation *op);
+  mlir::FailureOr<mlir::Value> emitOne(mlir::Operation *op,
+                                       mlir::ValueRange operands);
+  mlir::Value emitIndexOp(mlir::Operation *op, mlir::ValueRange operands);
+  IndexSum split(mlir::Value value);
+  mlir::LogicalResult emitConstant(mlir::Operation *op);
+  void emitIota(nsatile::IotaOp op);
+  void emitBroadcast(nsatile::BroadcastOp op);
+
+  // EmitControl.cpp
+  mlir::LogicalResult emitFor(mlir::scf::ForOp op);
+  mlir::LogicalResult emitIf(mlir::scf::IfOp op);
+  void flatten(mlir::ValueRange values, llvm::SmallVectorImpl<mlir::Value> &to);
+  void unflatten(mlir::ValueRange old, mlir::ValueRange values);
+  mlir::LogicalResult emitRegion(mlir::Region &from, mlir::Block *to);
+
+  // EmitMemory.cpp
+  mlir::LogicalResult emitLoad(nsatile::LoadOp op);
+  mlir::LogicalResult emitStore(nsatile::StoreOp op);
+  mlir::LogicalResult emitGather(nsatile::GatherOp op);
+  mlir::LogicalResult emitScalarLoad(mlir::Operation *op);
+  mlir::LogicalResult emitScalarStore(mlir::Operation *op);
+
+  // EmitSharedLoad.cpp
+  mlir::LogicalResult emitSharedLoad(nsatile::LoadOp op);
+
+  // EmitLayout.cpp
+  mlir::LogicalResult emitConvert(nsatile::ConvertLayoutOp op);
+  void emitReshape(nsatile::ReshapeOp op);
+  mlir::LogicalResult emitExtract(mlir::tensor::ExtractOp op);
+  mlir::LogicalResult emitExtractSlice(mlir::tensor::ExtractSliceOp op);
+  mlir::LogicalResult emitInsertSlice(mlir::tensor::InsertSliceOp op);
+  void emitExchange(nsatile::ExchangeOp op);
+
+  // EmitDot.cpp
+  mlir::LogicalResult emitDot(nsatile::DotOp op);
+
+  // EmitReduce.cpp
+  mlir::LogicalResult emitReduce(nsatile::ReduceOp op);
+
+  // EmitSoftmax.cpp
+  mlir::LogicalResult emitSoftmaxUpdate(nsatile::SoftmaxUpdateOp op);
+  mlir::LogicalResult emitSoftmaxFinalize(nsatile::SoftmaxFinalizeOp op);
+
+  // EmitRequire.cpp
+  mlir::LogicalResult emitRequire(nsatile::RequireOp op);
+
+  ThreadScope scope;
+  /// Code that computes what only depends on the thread goes before it.
+  mlir::Operation *prologueEnd = nullptr;
+  mlir::IRMapping scalars;
+  llvm::DenseMap<mlir::Value, Buffer> buffers;
+  // References into these stay valid.
+  std::map<const void *, llvm::SmallVector<mlir::Value>> registers;
+  std::map<const void *, nsatile::TileLayout> layouts;
+  llvm::MapVector<mlir::Value, SharedTile> sharedTiles;
+  llvm::DenseMap<mlir::AffineExpr, mlir::Value> expressions;
+  llvm::DenseMap<mlir::Value, IndexSum> sums;
+  SharedMemory shared;
+  GlobalHazards globals;
+  bool hasCopies = false;
+  mlir::Value sharedBase, failureRecord;
+  friend class HazardsOfLoop;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_KERNELEMITTER_H

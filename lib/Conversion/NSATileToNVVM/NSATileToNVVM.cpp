@@ -1,0 +1,195 @@
+//===- NSATileToNVVM.cpp - Tile programs as GPU kernels -------------------===//
+
+#include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
+#include "KernelEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace nsacc {
+#define GEN_PASS_DEF_CONVERTNSATILETONVVM
+#include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h.inc"
+} // namespace nsacc
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+/// Threads of the program's layouts; none where it has no tiles in registers.
+static FailureOr<int64_t> getThreads(ProgramOp program) {
+  int64_t threads = 0;
+  WalkResult result = program.walk([&](Operation *op) {
+    for (Value value : op->getResults()) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type || KernelEmitter::isShared(type))
+        continue;
+      std::optional<TileLayout> layout = TileLayout::get(type);
+      if (!layout) {
+        op->emitOpError("has a tile without a layout: ")
+            << type << "; run nsatile-assign-layouts first";
+        return WalkResult::interrupt();
+      }
+      if (threads != 0 && threads != layout->getNumThreads()) {
+        op->emitOpError("expected tiles of ")
+            << threads << " threads, found " << layout->getNumThreads();
+        return WalkResult::interrupt();
+      }
+      threads = layout->getNumThreads();
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return threads == 0 ? 32 : threads;
+}
+
+static bool isWritten(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    return isa<StoreOp, memref::StoreOp>(user);
+  });
+}
+
+namespace {
+
+/// A kernel's parameters: those of a program's arguments, taken apart.
+class Parameters {
+public:
+  explicit Parameters(ProgramOp program) : program(program) {
+    MLIRContext *context = program.getContext();
+    Type wide = IntegerType::get(context, 64);
+    for (Value argument : program.getBody().getArguments()) {
+      auto buffer = dyn_cast<MemRefType>(argument.getType());
+      if (!buffer) {
+        bool isIndex = argument.getType().isIndex();
+        types.push_back(isIndex ? wide : argument.getType());
+        continue;
+      }
+      if (!isWritten(argument))
+        readOnly.push_back(types.size());
+      types.push_back(LLVM::LLVMPointerType::get(context, 1));
+      types.append(2 * buffer.getRank(), wide);
+    }
+    program.walk([&](RequireOp) { hasRequirements = true; });
+    if (hasRequirements)
+      types.push_back(LLVM::LLVMPointerType::get(context, 1));
+  }
+
+  void map(KernelEmitter &emitter, ValueRange values) {
+    auto take = [&] {
+      Value value = values.front();
+      values = values.drop_front();
+      return value;
+    };
+    for (Value argument : program.getBody().getArguments()) {
+      auto type = dyn_cast<MemRefType>(argument.getType());
+      if (!type) {
+        Value value = take();
+        if (argument.getType().isIndex())
+          value = emitter.make<arith::TruncIOp>(emitter.builder.getI32Type(),
+                                                value);
+        emitter.mapScalar(argument, value);
+        continue;
+      }
+      Buffer buffer;
+      buffer.type = type;
+      buffer.pointer = take();
+      auto takeAll = [&](ArrayRef<int64_t> known,
+                         SmallVectorImpl<Value> &found) {
+        for (int64_t size : known) {
+          Value value = take();
+          found.push_back(ShapedType::isDynamic(size) ? value
+                                                      : emitter.i64(size));
+        }
+      };
+      takeAll(type.getShape(), buffer.sizes);
+      takeAll(type.getStridesAndOffset().first, buffer.strides);
+      emitter.mapBuffer(argument, std::move(buffer));
+    }
+    if (hasRequirements)
+      emitter.setFailureRecord(take());
+  }
+
+  SmallVector<Type> types;
+  /// Parameters that are buffers which the kernel doesn't write.
+  SmallVector<unsigned> readOnly;
+  bool hasRequirements = false;
+
+private:
+  ProgramOp program;
+};
+
+struct ConvertNSATileToNVVM
+    : nsacc::impl::ConvertNSATileToNVVMBase<ConvertNSATileToNVVM> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    for (auto plan :
+         llvm::make_early_inc_range(getOperation().getOps<PlanOp>()))
+      plan.erase();
+    OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
+    auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+    LLVM::GlobalOp::create(builder, getOperation().getLoc(), bytes,
+                           /*isConstant=*/false, LLVM::Linkage::External,
+                           "nsacc_shared", Attribute(), /*alignment=*/1024,
+                           /*addrSpace=*/3);
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
+      if (failed(convert(program)))
+        return signalPassFailure();
+  }
+
+  LogicalResult convert(ProgramOp program) {
+    FailureOr<int64_t> threads = getThreads(program);
+    if (failed(threads))
+      return failure();
+    OpBuilder builder(program);
+    Parameters parameters(program);
+    auto function = LLVM::LLVMFuncOp::create(
+        builder, program.getLoc(), program.getSymName(),
+        LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
+                                    parameters.types));
+    for (unsigned index : parameters.readOnly) {
+      function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          builder.getUnitAttr());
+      function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
+                          builder.getUnitAttr());
+    }
+    Block *entry = function.addEntryBlock(builder);
+    KernelEmitter emitter(entry, program);
+    parameters.map(emitter, entry->getArguments());
+    Value thread =
+        emitter.call("llvm.nvvm.read.ptx.sreg.tid.x", builder.getI32Type(), {});
+    emitter.enterScope({thread, *threads});
+    if (failed(emitter.emitBlock(program.getBody().front())))
+      return failure();
+    LLVM::ReturnOp::create(emitter.builder, program.getLoc(), ValueRange());
+    int64_t shared = emitter.getSharedBytes();
+    if (shared > sharedBytes)
+      return program.emitError("the program takes ")
+             << shared << " bytes of shared memory, and a block of the target "
+             << "has " << sharedBytes.getValue()
+             << "; use a schedule with smaller tiles";
+    setAttributes(function, parameters, *threads, shared);
+    program.erase();
+    return success();
+  }
+
+  void setAttributes(LLVM::LLVMFuncOp function, const Parameters &parameters,
+                     int64_t threads, int64_t shared) {
+    OpBuilder builder(&getContext());
+    function->setAttr("nvvm.kernel", builder.getUnitAttr());
+    function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
+                                          {static_cast<int32_t>(threads)}));
+    function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
+    ArrayAttr extra;
+    if (parameters.hasRequirements)
+      extra = builder.getArrayAttr(
+          {HostParameterAttr::get(&getContext(), HostParameter::Failures)});
+    function->setAttr("nsatile.kernel",
+                      KernelAttr::get(&getContext(), threads, shared,
+                                      /*cluster=*/1, extra));
+  }
+};
+
+} // namespace

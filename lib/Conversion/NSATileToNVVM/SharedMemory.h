@@ -1,0 +1,64 @@
+//===- SharedMemory.h - Places of tiles, and who waits for whom -*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDMEMORY_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDMEMORY_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Value.h"
+#include <vector>
+
+namespace nsacc {
+
+/// A tile in shared memory, as rows of all dimensions but the last.
+struct SharedTile {
+  mlir::RankedTensorType type;
+  int64_t offset = 0, bytes = 0;
+  int64_t rows = 1, columns = 1;
+  /// With what products read beyond the tile; zeros.
+  int64_t paddedRows = 1, paddedColumns = 1;
+  int64_t elementBytes = 0;
+  /// From a row to the next one, where there is no swizzle.
+  int64_t pitch = 0;
+  int64_t swizzle = 0;
+
+  static SharedTile get(mlir::RankedTensorType type);
+};
+
+/// Places by lifetime, and accesses that threads haven't met since.
+class SharedMemory {
+public:
+  /// The first free place.
+  int64_t allocate(int64_t bytes);
+  void release(int64_t offset);
+  int64_t getPeak() const { return peak; }
+
+  struct Access {
+    int64_t begin, end;
+    bool isWrite;
+  };
+  /// True where threads have to meet before the access.
+  bool mustWait(const Access &access) const;
+  void add(const Access &access) { pending.push_back(access); }
+  std::vector<Access> &getPending() { return pending; }
+
+private:
+  struct Place {
+    int64_t begin, end;
+  };
+  std::vector<Place> places;
+  std::vector<Access> pending;
+  int64_t peak = 0;
+};
+
+/// The same for buffers that a program both reads and writes.
+struct GlobalHazards {
+  struct Access {
+    mlir::Value buffer;
+    bool isWrite;
+  };
+  std::vector<Access> pending;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDMEMORY_H

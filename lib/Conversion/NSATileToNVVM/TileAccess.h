@@ -1,0 +1,61 @@
+//===- TileAccess.h - Where elements of a tile are in a buffer --*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H
+
+#include "KernelEmitter.h"
+
+namespace nsacc {
+
+int64_t getMemoryBytes(mlir::Type type);
+
+/// Elements of a load's or a store's tile: their addresses and whether they are
+/// within its limits.
+class TileAccess {
+public:
+  TileAccess(KernelEmitter &emitter, mlir::Value buffer,
+             mlir::ValueRange offsets, mlir::ValueRange limits,
+             llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> steps,
+             llvm::ArrayRef<int64_t> shape);
+
+  /// Null: always.
+  mlir::Value getInside(llvm::ArrayRef<IndexSum> coordinates);
+  mlir::Value getInside(unsigned dim, const IndexSum &coordinate);
+  /// Whether every element is within the limits; null: always.
+  mlir::Value getAllInside();
+  mlir::Value getPointer(llvm::ArrayRef<IndexSum> coordinates);
+  /// Whether rows begin at multiples of so many bytes.
+  mlir::Value getAligned(int64_t bytes);
+  /// Values that were computed in a branch can't be used behind it.
+  void forgetNested() {
+    for (Dim &dim : tileDims) {
+      dim.firsts.clear();
+      dim.bases.clear();
+    }
+  }
+
+  /// Elements of a row are neighbours in memory.
+  bool isContiguous = false;
+  mlir::Value pointer;
+
+  struct Dim {
+    mlir::Value offset, limit, stride, bound;
+    int64_t step = 1;
+    bool isInside = false;
+    llvm::DenseMap<mlir::Value, mlir::Value> firsts, bases;
+  };
+  llvm::SmallVector<Dim, 3> tileDims;
+
+private:
+  static bool isAlwaysInside(mlir::Value offset, mlir::Value limit,
+                             int64_t last);
+
+  KernelEmitter &emitter;
+  const Buffer &buffer;
+  llvm::SmallVector<mlir::Value, 4> origin;
+  llvm::SmallVector<int64_t, 3> shape;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H

@@ -1,0 +1,56 @@
+//===- Architecture.cpp - What GPUs have ----------------------------------===//
+
+#include "nsacc/Target/CUDA/Architecture.h"
+
+using namespace nsacc::cuda;
+
+// Compute capabilities' table of the CUDA programming guide.
+constexpr Architecture kTable[] = {
+    {.name = "sm_90a",
+     .features = "+ptx90",
+     .sharedBytes = 227 << 10,
+     .registers = 64 << 10,
+     .threadRegisters = 255,
+     .hasAsyncCopies = true,
+     .hasBulkCopies = true,
+     .hasWarpgroupProducts = true,
+     .hasRegisterMoves = true},
+    {.name = "sm_89",
+     .features = "+ptx78",
+     .sharedBytes = 99 << 10,
+     .registers = 64 << 10,
+     .threadRegisters = 255,
+     .hasAsyncCopies = true,
+     .hasBulkCopies = false,
+     .hasWarpgroupProducts = false,
+     .hasRegisterMoves = false},
+    {.name = "sm_86",
+     .features = "+ptx78",
+     .sharedBytes = 99 << 10,
+     .registers = 64 << 10,
+     .threadRegisters = 255,
+     .hasAsyncCopies = true,
+     .hasBulkCopies = false,
+     .hasWarpgroupProducts = false,
+     .hasRegisterMoves = false},
+    {.name = "sm_80",
+     .features = "+ptx78",
+     .sharedBytes = 163 << 10,
+     .registers = 64 << 10,
+     .threadRegisters = 255,
+     .hasAsyncCopies = true,
+     .hasBulkCopies = false,
+     .hasWarpgroupProducts = false,
+     .hasRegisterMoves = false},
+};
+
+llvm::ArrayRef<Architecture> nsacc::cuda::getArchitectureTable() {
+  return kTable;
+}
+
+const Architecture *nsacc::cuda::findArchitecture(llvm::StringRef name) {
+  for (const Architecture &architecture : kTable)
+    if (architecture.name == name)
+      return &architecture;
+  return nullptr;
+}

@@ -1,0 +1,52 @@
+//===- Lowering.cpp - Tile programs to the LLVM dialect -------------------===//
+
+#include "nsacc/Target/CUDA/Lowering.h"
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/ConvertToLLVM/ToLLVMPass.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
+
+using namespace mlir;
+using namespace nsacc;
+
+void cuda::registerLowering(DialectRegistry &registry) {
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
+  registerConvertToLLVMDependentDialectLoading(registry);
+}
+
+void cuda::buildTilePipeline(OpPassManager &passes, const Architecture &) {
+  passes.addPass(nsatile::createNSATileExpandOrder());
+  passes.addPass(nsatile::createNSATileExpandSoftmax());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addNestedPass<nsatile::ProgramOp>(
+      nsatile::createNSATileAssignLayouts());
+  passes.addPass(createCSEPass());
+}
+
+void cuda::buildKernelPipeline(OpPassManager &passes,
+                               const Architecture &architecture) {
+  passes.addPass(createConvertNSATileToNVVM({architecture.sharedBytes}));
+  OpPassManager &kernel = passes.nest<LLVM::LLVMFuncOp>();
+  kernel.addPass(createCSEPass());
+  kernel.addPass(createCanonicalizerPass());
+  kernel.addPass(nsatile::createNSATileExpandMath());
+  kernel.addPass(arith::createArithExpandOpsPass());
+  kernel.addPass(createCSEPass());
+  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(createConvertToLLVMPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+}
