@@ -1,0 +1,50 @@
+// What can't become a kernel, and why.
+// RUN: nsacc-opt %s --split-input-file --verify-diagnostics --convert-nsatile-to-nvvm=shared-bytes=4096
+
+nsatile.program @p(%n: index) {
+  // expected-error @below {{has a tile without a layout: 'tensor<64xindex>'; run nsatile-assign-layouts first}}
+  %0 = nsatile.iota %n : tensor<64xindex>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%n: index) {
+  %0 = nsatile.iota %n : tensor<64xindex, #nsatile.spread<threads = 64>>
+  // expected-error @below {{expected tiles of 64 threads, found 32}}
+  %1 = nsatile.iota %n : tensor<64xindex, #nsatile.spread<threads = 32>>
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{of shared memory, and a block of the target has 4096; use a schedule with smaller tiles}}
+nsatile.program @p(%x: memref<?x64xf32>, %n: index) {
+  %c64 = arith.constant 64 : index
+  %0 = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> tensor<64x64xf32, #nsatile.shared<>>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p() {
+  // expected-error @below {{doesn't fit the 32 bits of an index on a GPU: 4294967296}}
+  %0 = arith.constant 4294967296 : index
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p() {
+  // expected-error @below {{with different elements isn't supported by GPU targets yet}}
+  %0 = arith.constant dense<[1.0, 2.0]> : tensor<2xf32, #nsatile.spread<threads = 32>>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<64x4xi64, #nsatile.spread<threads = 64>>) {
+  // expected-error @below {{isn't supported by GPU targets yet}}
+  %0 = nsatile.sort ascending %x : tensor<64x4xi64, #nsatile.spread<threads = 64>>
+  nsatile.return
+}

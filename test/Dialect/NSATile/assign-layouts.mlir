@@ -1,0 +1,60 @@
+// Layouts start at products and softmaxes and flow to what is around them.
+// RUN: nsacc-opt %s --pass-pipeline='builtin.module(nsatile.program(nsatile-assign-layouts))' | FileCheck %s
+// Once more changes nothing.
+// RUN: nsacc-opt %s --pass-pipeline='builtin.module(nsatile.program(nsatile-assign-layouts))' > %t.once
+// RUN: nsacc-opt %t.once --pass-pipeline='builtin.module(nsatile.program(nsatile-assign-layouts))' | diff - %t.once
+
+!buffer = memref<?x64xbf16, strided<[?, 1]>>
+
+// CHECK-LABEL: nsatile.program @product
+nsatile.program @product(%q: !buffer, %k: !buffer, %out: memref<?x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  // CHECK: nsatile.dot {{.*}} -> tensor<64x64xf32, #nsatile.mma<warps = 4>>
+  %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  // Positions are computed in the layout that their reader has.
+  // CHECK: nsatile.iota {{.*}} : tensor<64xindex, #nsatile.slice<dim = 0, of = #nsatile.mma<warps = 4>>>
+  %j = nsatile.iota %c0 : tensor<64xindex>
+  %jj = nsatile.broadcast %j along [0] : tensor<64xindex> -> tensor<64x64xindex>
+  %bound = tensor.splat %n : tensor<64x64xindex>
+  // CHECK: arith.cmpi slt, {{.*}} : tensor<64x64xindex, #nsatile.mma<warps = 4>>
+  %seen = arith.cmpi slt, %jj, %bound : tensor<64x64xindex>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+  %masked = arith.select %seen, %s, %zero : tensor<64x64xi1>, tensor<64x64xf32>
+  // CHECK: nsatile.store {{.*}} : tensor<64x64xf32, #nsatile.mma<warps = 4>>
+  nsatile.store %masked, %out[%c0, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xf32>, memref<?x64xf32>
+  nsatile.return
+}
+
+// What no product reaches is dealt out in vectors of 16 bytes.
+// CHECK-LABEL: nsatile.program @map
+nsatile.program @map(%x: !buffer, %y: !buffer, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 2>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.spread<threads = 64, vector = 8>>
+  %a = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  %b = arith.addf %a, %a : tensor<64x64xbf16>
+  nsatile.store %b, %y[%c0, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xbf16>, !buffer
+  nsatile.return
+}
+
+// Sums of rows stay with threads until somebody else reads them.
+// CHECK-LABEL: nsatile.program @sums
+nsatile.program @sums(%k: !buffer, %out: memref<?xf32>, %n: index, %scale: f32) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64xf32>
+  %m = arith.constant dense<0xFF800000> : tensor<64xf32>
+  %a = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  %s = nsatile.dot %a, transpose %a : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  // CHECK: nsatile.softmax_update {{.*}} sums tensor<64xf32, #nsatile.partial<
+  %max, %sum, %p, %d = nsatile.softmax_update %m, %zero, %s scale %scale : tensor<64xf32>, tensor<64x64xf32>
+  // CHECK: nsatile.convert_layout {{.*}}#nsatile.partial<{{.*}} -> tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>>
+  nsatile.store %sum, %out[%c0] dims [0] limits [%n] : tensor<64xf32>, memref<?xf32>
+  nsatile.return
+}
