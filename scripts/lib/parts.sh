@@ -53,7 +53,7 @@ part_sanitize() {
 }
 
 part_python() {
-  run_pytest python "$ROOT/test/Integration/Python"
+  run_pytest python "$ROOT/test/Integration/Python" "$ROOT/test/Integration/GPU"
 }
 
 part_checks() {

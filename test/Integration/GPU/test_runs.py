@@ -1,0 +1,106 @@
+"""Streams, graphs, threads, devices, and tensors that aren't as usual."""
+
+import threading
+
+import pytest
+import torch
+from programs import compile_example, make_inputs, run, to_device
+
+from nsacc.errors import ArgumentError
+
+
+@pytest.fixture(name="flash")
+def flash_program():
+    return compile_example("flash")
+
+
+def test_side_streams(flash):
+    inputs = to_device(make_inputs(flash, 300))
+    expected = run(flash, inputs)
+    torch.cuda.synchronize()
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        result = run(flash, inputs)
+    explicit = flash.run(inputs, stream=side)
+    side.synchronize()
+    assert torch.equal(result, expected)
+    assert torch.equal(explicit[0] if isinstance(explicit, tuple) else explicit, expected)
+
+
+@pytest.mark.parametrize("name", ["flash", "nsa"])
+def test_graphs(name):
+    program = compile_example(name)
+    inputs = to_device(make_inputs(program, 300))
+    run(program, inputs)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = run(program, inputs)
+    for seed in range(3):
+        for to, new in zip(inputs, make_inputs(program, 300, seed)):
+            to.copy_(new)
+        graph.replay()
+        assert torch.equal(result, run(program, inputs))
+
+
+def test_threads(flash):
+    inputs = [to_device(make_inputs(flash, 100 + 30 * i, i)) for i in range(8)]
+    expected = [run(flash, each) for each in inputs]
+    wrong = []
+
+    def work(index):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            for _ in range(20):
+                if not torch.equal(run(flash, inputs[index]), expected[index]):
+                    wrong.append(index)
+
+    torch.cuda.synchronize()
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs a second GPU")
+def test_second_device(flash):
+    inputs = make_inputs(flash, 300)
+    there = run(flash, to_device(inputs, "cuda:1"))
+    assert there.device.index == 1
+    assert torch.equal(there.cpu(), run(flash, to_device(inputs)).cpu())
+
+
+def test_host_tensors(flash):
+    inputs = make_inputs(flash, 100)
+    result = run(flash, inputs)
+    assert result.device.type == "cpu"
+    assert torch.equal(result, run(flash, to_device(inputs)).cpu())
+
+
+def test_other_strides(flash):
+    inputs = to_device(make_inputs(flash, 100))
+    expected = run(flash, inputs)
+    # [B, H, T, D] in memory, as many models have it.
+    swapped = [each.transpose(1, 2).contiguous().transpose(1, 2) for each in inputs]
+    assert torch.equal(run(flash, swapped), expected)
+
+
+def test_misaligned_inputs_are_right_or_refused(flash):
+    inputs = to_device(make_inputs(flash, 100))
+    expected = run(flash, inputs)
+    for index, each in enumerate(inputs):
+        storage = torch.empty(each.numel() + 1, dtype=each.dtype, device=each.device)
+        moved = storage[1:].view(each.shape)
+        moved.copy_(each)
+        try:
+            result = run(flash, [*inputs[:index], moved, *inputs[index + 1:]])
+        except ArgumentError as error:
+            assert f"'{flash.signature.inputs[index].name}'" in str(error)
+        else:
+            assert torch.equal(result, expected)
+
+
+def test_mixed_devices_are_refused(flash):
+    host = make_inputs(flash, 100)
+    with pytest.raises(ArgumentError, match="different devices"):
+        flash(host[0], *to_device(host[1:]))
