@@ -6,6 +6,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 
 namespace nsacc {
 #define GEN_PASS_DEF_CONVERTNSATILETONVVM
@@ -127,6 +128,7 @@ struct ConvertNSATileToNVVM
     for (auto plan :
          llvm::make_early_inc_range(getOperation().getOps<PlanOp>()))
       plan.erase();
+    numberRequirements();
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
     auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
     LLVM::GlobalOp::create(builder, getOperation().getLoc(), bytes,
@@ -137,6 +139,22 @@ struct ConvertNSATileToNVVM
          llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(convert(program)))
         return signalPassFailure();
+  }
+
+  /// Notes what stands in messages for the one who runs the programs.
+  void numberRequirements() {
+    OpBuilder builder(&getContext());
+    SmallVector<Attribute> requirements;
+    getOperation().walk([&](RequireOp op) {
+      op->setAttr(kFailureIdAttrName,
+                  builder.getI64IntegerAttr(requirements.size()));
+      requirements.push_back(builder.getArrayAttr(
+          {op.getMessageAttr(),
+           builder.getI64IntegerAttr(op.getValues().size())}));
+    });
+    if (!requirements.empty())
+      getOperation()->setAttr(kRequirementsAttrName,
+                              builder.getArrayAttr(requirements));
   }
 
   LogicalResult convert(ProgramOp program) {

@@ -1,0 +1,20 @@
+// A requirement takes the record's lock where it doesn't hold, and nothing else.
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
+
+// CHECK: module attributes {nsacc.requirements = {{\[\[}}"row {0}", 1]]}
+// CHECK-LABEL: llvm.func @check
+// CHECK-SAME: nsatile.kernel = #nsatile.kernel<threads = 32, extra = [#nsatile.parameter<failures>]>
+nsatile.program @check(%n: index) {
+  %c0 = arith.constant 0 : index
+  %i = nsatile.iota %c0 : tensor<32xindex, #nsatile.spread<threads = 32>>
+  %bound = tensor.splat %n : tensor<32xindex, #nsatile.spread<threads = 32>>
+  %ok = arith.cmpi slt, %i, %bound : tensor<32xindex, #nsatile.spread<threads = 32>>
+  // CHECK: scf.if
+  // CHECK: scf.while
+  // CHECK: llvm.cmpxchg %{{.*}} syncscope("device") acquire monotonic
+  // CHECK: llvm.store volatile
+  // CHECK: llvm.fence acq_rel
+  // CHECK: llvm.store {{.*}} atomic syncscope("device") release
+  nsatile.require %ok, "row {0}" (%i) : tensor<32xi1, #nsatile.spread<threads = 32>>, tensor<32xindex, #nsatile.spread<threads = 32>>
+  nsatile.return
+}
