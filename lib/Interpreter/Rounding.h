@@ -42,15 +42,18 @@ private:
     return (bits ^ (bits >> 31)) & 1;
   }
   double round(double x) const {
+    bool nearest = isNearest(x);
     // Exponentials below about 2^-120 may be 0 on a machine.
-    if (std::fabs(x) < 0x1p-114 && !isNearest(x))
+    if (std::fabs(x) < 0x1p-114 && !nearest)
       return 0;
     float near = static_cast<float>(x);
-    if (near == x || !std::isfinite(near))
+    if (!std::isfinite(near))
       return near;
-    if (isNearest(x))
-      return near;
-    return std::nextafter(near, x > near ? HUGE_VALF : -HUGE_VALF);
+    // The neighbour on x's side, without a branch: nothing could foresee it.
+    uint32_t beyond = std::fabs(x) > std::fabs(near) ? 1 : -1;
+    uint32_t moves = !nearest & (near != x);
+    return llvm::bit_cast<float>(llvm::bit_cast<uint32_t>(near) +
+                                 beyond * moves);
   }
 
   bool active = false;

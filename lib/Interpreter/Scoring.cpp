@@ -6,6 +6,7 @@
 
 #include "Scoring.h"
 #include "NSA/IR/NSAOps.h"
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -157,12 +158,16 @@ static double dot(const double *x, const double *y, int64_t size) {
          ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
-static double dotRounded(const double *x, const double *y, int64_t size,
-                         Rounding round) {
-  double sum = 0;
+/// Products with several keys side by side: each sum waits for its own steps
+/// only.
+template <size_t width>
+static void dotRounded(const double *x, std::array<const double *, width> keys,
+                       int64_t size, Rounding round, double *products) {
+  std::array<double, width> sums = {};
   for (int64_t index = 0; index < size; ++index)
-    sum = round(sum + round(x[index] * y[index]));
-  return sum;
+    for (size_t key = 0; key < width; ++key)
+      sums[key] = round(sums[key] + round(x[index] * keys[key][index]));
+  llvm::copy(sums, products);
 }
 
 /// s = scale · q·k
@@ -180,11 +185,24 @@ void RowScorer::findScores(int64_t row, const Position &position) {
           depth;
   double scale = scoring.scale[position.b];
   Rounding round = scoring.rounding;
-  for (auto [s, j] : llvm::zip_equal(scores, visible)) {
-    const double *key = keyRow + j * scoring.keyHeads * depth;
-    s = round ? round(round(scale) * dotRounded(query, key, depth, round))
-              : scale * dot(query, key, depth);
+  auto getKey = [&](size_t place) {
+    return keyRow + visible[place] * scoring.keyHeads * depth;
+  };
+  size_t place = 0, count = visible.size();
+  if (!round) {
+    for (; place < count; ++place)
+      scores[place] = scale * dot(query, getKey(place), depth);
+    return;
   }
+  for (; place + 4 <= count; place += 4)
+    dotRounded<4>(query,
+                  {getKey(place), getKey(place + 1), getKey(place + 2),
+                   getKey(place + 3)},
+                  depth, round, &scores[place]);
+  for (; place < count; ++place)
+    dotRounded<1>(query, {getKey(place)}, depth, round, &scores[place]);
+  for (double &s : scores)
+    s = round(round(scale) * s);
 }
 
 llvm::Error RowScorer::run(int64_t row, const Position &position) {
