@@ -17,7 +17,7 @@ static Expected<nsatile::PlanOp> findPlan(mlir::ModuleOp module) {
                            Twine(range_size(plans)));
 }
 
-/// The least of what the runtime can't do without.
+/// Adds machine code where ptxas is found.
 static Error assembleInto(rt::TargetCode &code, const Options &options) {
   std::optional<std::string> ptxas = findPtxas(options.ptxas);
   // The driver compiles PTX, too, though later and each time.
@@ -49,6 +49,7 @@ Expected<rt::Package> nsacc::cuda::compile(mlir::ModuleOp module,
     return createStringError("the plan can't be packed");
   rt::TargetCode &code = package->targets.front();
   code.ptx = std::move(*ptx);
+  defineReportFailure(code.ptx);
   mlir::TimingScope scope = timing.nest("ptxas");
   if (Error error = assembleInto(code, options))
     return std::move(error);
