@@ -49,7 +49,6 @@ Expected<rt::Package> nsacc::cuda::compile(mlir::ModuleOp module,
     return createStringError("the plan can't be packed");
   rt::TargetCode &code = package->targets.front();
   code.ptx = std::move(*ptx);
-  defineReportFailure(code.ptx);
   mlir::TimingScope scope = timing.nest("ptxas");
   if (Error error = assembleInto(code, options))
     return std::move(error);

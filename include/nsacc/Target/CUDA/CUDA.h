@@ -46,15 +46,6 @@ struct Options {
 llvm::Expected<std::string> compileToPTX(mlir::ModuleOp module,
                                          const Options &options);
 
-/// What kernels call where a requirement doesn't hold: (record, number of the
-/// requirement, number of values, address of the values), i64 each. The record
-/// is the kernel's parameter `failures`, the values are i64 in any memory.
-constexpr llvm::StringLiteral kReportFailureName = "nsacc_report_failure";
-
-/// Defines it in PTX that declares it as external, as LLVM does for what a
-/// module calls and doesn't have.
-void defineReportFailure(std::string &ptx);
-
 /// What a package says of a plan whose programs were lowered, without images.
 /// What can't be packed is told by diagnostics.
 mlir::FailureOr<rt::Package> packPlan(nsatile::PlanOp plan,

@@ -1,6 +1,6 @@
 //===- PtxasTest.cpp - Machine code from PTX ------------------------------===//
 
-#include "nsacc/Target/CUDA/CUDA.h"
+#include "nsacc/Target/CUDA/Ptxas.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,51 +108,4 @@ TEST_F(AssembleTest, TellsWhatIsWrong) {
   EXPECT_THAT(failAssemble(*ptxas, wrong),
               AllOf(HasSubstr("refuses the code for sm_90a"),
                     HasSubstr("'.globel'"), Not(HasSubstr("ptxas info"))));
-}
-
-// As LLVM writes a call of a function that the module doesn't have.
-static const char *const kFailing = R"(
-.version 8.0
-.target sm_80
-.address_size 64
-.extern .func nsacc_report_failure
-(
-  .param .b64 nsacc_report_failure_param_0,
-  .param .b64 nsacc_report_failure_param_1,
-  .param .b64 nsacc_report_failure_param_2,
-  .param .b64 nsacc_report_failure_param_3
-)
-;
-.visible .entry attend(.param .u64 failures)
-{
-  .local .align 8 .b8 depot[8];
-  .reg .b64 %rd<5>;
-  ld.param.u64 %rd1, [failures];
-  mov.u64 %rd2, depot;
-  cvta.local.u64 %rd3, %rd2;
-  mov.u64 %rd4, 1;
-  st.u64 [%rd3], %rd4;
-  { .param .b64 p0; .param .b64 p1; .param .b64 p2; .param .b64 p3;
-    st.param.b64 [p0], %rd1; st.param.b64 [p1], 0;
-    st.param.b64 [p2], %rd4; st.param.b64 [p3], %rd3;
-    call.uni nsacc_report_failure, (p0, p1, p2, p3); }
-  ret;
-}
-)";
-
-TEST_F(AssembleTest, KernelsCanTellOfFailures) {
-  std::string ptx = kFailing;
-  defineReportFailure(ptx);
-  EXPECT_THAT(ptx, Not(HasSubstr(".extern")));
-  for (const char *architecture : {"sm_80", "sm_90a"}) {
-    llvm::Expected<MachineCode> code = assemble(*ptxas, ptx, architecture);
-    ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
-    EXPECT_EQ(code->report.kernels.size(), 1u);
-  }
-}
-
-TEST(ReportFailureTest, OnlyWhereItIsCalled) {
-  std::string ptx = kPTX;
-  defineReportFailure(ptx);
-  EXPECT_EQ(ptx, kPTX);
 }
