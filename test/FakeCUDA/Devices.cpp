@@ -2,6 +2,7 @@
 
 #include "State.h"
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 using namespace fakecuda;
@@ -63,7 +64,8 @@ FAKE_EXPORT Result cuDeviceGetAttribute(int *value, int attribute,
     *value = device == 0 ? 132 : 108;
     return results::success;
   case deviceAttributes::major:
-    *value = device == 0 ? 9 : 8;
+    // In the environment, FAKE_CUDA_SM80=1 makes both an sm_80.
+    *value = device == 0 && !std::getenv("FAKE_CUDA_SM80") ? 9 : 8;
     return results::success;
   case deviceAttributes::minor:
     *value = 0;

@@ -50,7 +50,8 @@ FAKE_EXPORT Result cuModuleLoadDataEx(Module *module, const void *image,
   auto loaded = std::make_unique<ModuleImpl>();
   loaded->context = getCurrent();
   const char *text = static_cast<const char *>(image);
-  if (*text != '\x7f') {
+  loaded->isMachineCode = *text == '\x7f';
+  if (!loaded->isMachineCode) {
     if (!std::strstr(text, ".version"))
       return fail(results::invalidPTX, "ptxas fatal: no version", numOptions,
                   options, values);
@@ -73,8 +74,8 @@ FAKE_EXPORT Result cuModuleGetFunction(Function *function, Module module,
                                        const char *name) {
   FAKE_ENTER(cuModuleGetFunction);
   auto &functions = module->functions;
-  if (functions.empty())
-    functions[name] = {name, module->context, {}};
+  if (module->isMachineCode)
+    functions.try_emplace(name, FunctionImpl{name, module->context, {}});
   auto found = functions.find(name);
   if (found == functions.end())
     return kNotFound;

@@ -35,6 +35,8 @@ struct FunctionImpl {
 
 struct ModuleImpl {
   Context context;
+  /// Machine code isn't read: every name is a function of it.
+  bool isMachineCode = false;
   std::map<std::string, FunctionImpl> functions;
 };
 
