@@ -28,6 +28,10 @@ static Architecture parse(const std::string &name) {
   return architecture;
 }
 
+bool nsacc::rt::hasMachineCode(const TargetCode &code, int major) {
+  return !code.cubin.empty() && parse(code.architecture).major == major;
+}
+
 static bool canRun(const TargetCode &code, int major, int minor) {
   Architecture architecture = parse(code.architecture);
   bool isSame = architecture.major == major && architecture.minor == minor;
@@ -36,8 +40,7 @@ static bool canRun(const TargetCode &code, int major, int minor) {
   bool isNewer = std::pair(major, minor) >=
                  std::pair(architecture.major, architecture.minor);
   // Machine code runs on later devices of its generation, PTX on all.
-  bool hasMachineCode = !code.cubin.empty() && architecture.major == major;
-  return isNewer && (hasMachineCode || !code.ptx.empty());
+  return isNewer && (hasMachineCode(code, major) || !code.ptx.empty());
 }
 
 size_t nsacc::rt::chooseTarget(const Package &package, int major, int minor) {

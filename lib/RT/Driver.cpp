@@ -55,6 +55,8 @@ static Driver open() {
 #define OPTIONAL_ENTRY(name, symbol, parameters)                               \
   find(library, #symbol, driver.name);
 #include "Entries.def"
+  if (!driver.streamGetCaptureInfo)
+    require(library, "cuStreamGetCaptureInfo_v3", driver.streamGetCaptureInfo3);
   Result result = driver.init(0);
   if (result == results::noDevice)
     failUnavailable("the CUDA driver finds no GPU");

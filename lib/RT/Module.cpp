@@ -10,12 +10,12 @@ Module::Module(Package given, int wanted) : package(std::move(given)) {
   chooseContext(wanted);
   driver::Device handle = rt::getDevice(device);
   using namespace driver::deviceAttributes;
-  target = chooseTarget(package, getAttribute(handle, major),
-                        getAttribute(handle, minor));
+  int generation = getAttribute(handle, major);
+  target = chooseTarget(package, generation, getAttribute(handle, minor));
   sameSizes = findSameSizes(package.parameters);
   ContextScope scope(context);
   RelaxedCapture relaxed;
-  load();
+  load(generation);
   try {
     loadFunctions(getAttribute(handle, sharedBytesOptIn));
   } catch (...) {
@@ -81,10 +81,10 @@ driver::Module Module::loadImage(const std::string &image) const {
   driver.fail(result, what);
 }
 
-void Module::load() {
+void Module::load(int major) {
   const TargetCode &code = getCode();
   bool hasPTX = !code.ptx.empty();
-  if (code.cubin.empty()) {
+  if (!hasMachineCode(code, major)) {
     module = loadImage(code.ptx);
     return;
   }

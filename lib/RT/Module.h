@@ -33,7 +33,7 @@ public:
 
 private:
   void chooseContext(int wanted);
-  void load();
+  void load(int major);
   void loadFunctions(int sharedBytesLimit);
   driver::Module loadImage(const std::string &image) const;
 
@@ -73,6 +73,8 @@ private:
 /// Which of a package's targets a device of this capability runs best, 9 and 0.
 /// Throws where there is none.
 size_t chooseTarget(const Package &package, int major, int minor);
+/// Whether a device of this generation runs the target's machine code.
+bool hasMachineCode(const TargetCode &code, int major);
 
 } // namespace nsacc::rt
 

@@ -9,12 +9,21 @@ using namespace nsacc::rt;
 
 static constexpr size_t kRecordBytes = NSACC_RT_FAILURE_WORDS * 8;
 
+static driver::Result getCapture(driver::Stream stream, int &status,
+                                 uint64_t &id) {
+  const Driver &driver = Driver::get();
+  if (driver.streamGetCaptureInfo)
+    return driver.streamGetCaptureInfo(stream, &status, &id, nullptr, nullptr,
+                                       nullptr);
+  return driver.streamGetCaptureInfo3(stream, &status, &id, nullptr, nullptr,
+                                      nullptr, nullptr);
+}
+
 StreamKey nsacc::rt::getKey(driver::Stream stream) {
   const Driver &driver = Driver::get();
   int status = driver::kCaptureNone;
   uint64_t capture = 0;
-  driver.check(driver.streamGetCaptureInfo(stream, &status, &capture, nullptr,
-                                           nullptr, nullptr),
+  driver.check(getCapture(stream, status, capture),
                "asking whether the stream is captured");
   if (status == driver::kCaptureActive)
     return {capture, true};

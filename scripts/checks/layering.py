@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "Signature": _MIDDLE,
     "Frontend": _MIDDLE | {"Signature"},
     "Interpreter": _MIDDLE | {"Signature"},
-    "Conversion": _MIDDLE,
+    "Conversion": _MIDDLE | {"RT"},
     "Target": _MIDDLE | {"Conversion", "RT"},
     "Pipelines": _BACK,
     "Driver": _BACK | {"Pipelines", "RT"},

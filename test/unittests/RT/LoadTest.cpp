@@ -75,10 +75,17 @@ TEST_F(LoadTest, ChoosesTheCodeForTheDevice) {
   EXPECT_STREQ(nsacc_rt_target(hopper), "sm_90a");
   EXPECT_STREQ(nsacc_rt_target(ampere), "sm_80");
   EXPECT_EQ(nsacc_rt_module_device(ampere), 1);
-  // PTX goes to later devices.
+  // PTX goes to later devices, machine code doesn't.
   package.targets.pop_back();
+  package.targets[0].cubin = "\x7f"
+                             "ELF";
+  fakecuda::reset();
   Module later(package, 0);
   EXPECT_STREQ(nsacc_rt_target(later), "sm_80");
+  EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 1u);
+  expectLaunch(later, Tensors(1, 32));
+  EXPECT_EQ(fakecuda::getLaunches()[0].parameters.size(), 14u)
+      << "PTX's parameters are known";
 }
 
 TEST_F(LoadTest, RefusesOtherDevices) {
