@@ -345,7 +345,7 @@ SmallVector<Value> ProductWriter::write() {
   }
   SmallVector<Value> accs = getAccumulators();
   // So many columns at once that a copy of their sums stays in registers.
-  int64_t numColumns = hasHidden || isFMA ? 8 : numN;
+  int64_t numColumns = hasHidden || isFMA ? 4 : numN;
   for (int64_t firstN = 0; firstN < numN; firstN += numColumns) {
     int64_t lastN = std::min(firstN + numColumns, numN);
     SmallVector<int64_t> indices;

@@ -224,10 +224,8 @@ void KernelEmitter::emitBroadcast(BroadcastOp op) {
     SmallVector<Value> coordinates;
     for (AffineExpr expr : withoutNew(index))
       coordinates.push_back(materialize(getCoordinate(expr)));
-    values.push_back(branch(
-        getInside(layout, index), type,
-        [&] { return SmallVector<Value>{loadElement(tile, coordinates)}; },
-        [&] { return SmallVector<Value>{zero(type)}; })[0]);
+    values.push_back(
+        loadElementIf(getInside(layout, index), tile, coordinates, zero(type)));
   }
   if (!isShared(source))
     release(tile);

@@ -206,14 +206,8 @@ LogicalResult KernelEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
     for (auto [expr, offset] :
          llvm::zip_equal(layout.getCoordinates(index), *offsets))
       coordinates.push_back(add(materialize(getCoordinate(expr)), offset));
-    Value address = getElementAddress(tile, coordinates);
-    values.push_back(branch(
-        getInside(layout, index), element,
-        [&] {
-          return SmallVector<Value>{
-              loadGlobal(element, address, tile.elementBytes)};
-        },
-        [&] { return SmallVector<Value>{zero(element)}; })[0]);
+    values.push_back(loadElementIf(getInside(layout, index), tile, coordinates,
+                                   zero(element)));
   }
   setRegisters(op.getResult(), std::move(values));
   return success();
@@ -261,14 +255,7 @@ LogicalResult KernelEmitter::emitInsertSlice(tensor::InsertSliceOp op) {
                                                 coordinate, i32(size)));
       coordinates.push_back(coordinate);
     }
-    Value address = getElementAddress(tile, coordinates), kept = old[index];
-    values.push_back(branch(
-        inside, kept.getType(),
-        [&] {
-          return SmallVector<Value>{
-              loadGlobal(kept.getType(), address, tile.elementBytes)};
-        },
-        [&] { return SmallVector<Value>{kept}; })[0]);
+    values.push_back(loadElementIf(inside, tile, coordinates, old[index]));
   }
   setRegisters(op.getResult(), std::move(values));
   return success();
@@ -291,10 +278,8 @@ void KernelEmitter::emitExchange(ExchangeOp op) {
       Value column = make<arith::XOrIOp>(
           materialize(getCoordinate(coordinates[1])), i32(mask));
       Type element = getRegisterType(type.getElementType());
-      values.push_back(branch(
-          getInside(layout, index), element,
-          [&] { return SmallVector<Value>{loadElement(tile, {row, column})}; },
-          [&] { return SmallVector<Value>{zero(element)}; })[0]);
+      values.push_back(loadElementIf(getInside(layout, index), tile,
+                                     {row, column}, zero(element)));
     }
     release(tile);
     return setRegisters(op.getResult(), std::move(values));

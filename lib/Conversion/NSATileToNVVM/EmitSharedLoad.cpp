@@ -41,7 +41,7 @@ public:
     Value end = e.make<arith::MinSIOp>(
         e.make<arith::SubIOp>(limit, access.tileDims.back().offset),
         e.i32(tile.columns));
-    forEachPlace(perRow, [&](Value row, Value chunk) {
+    forEachPlace(perRow, /*unrolled=*/8, [&](Value row, Value chunk) {
       Value column = e.mul(chunk, e.i32(getPerChunk()));
       SmallVector<Value> coordinates = getCoordinates(row, column);
       Value left = e.make<arith::SubIOp>(end, column);
@@ -62,7 +62,7 @@ public:
 
   void copyElements() {
     Type type = op.getTile().getType().getElementType();
-    forEachPlace(columns, [&](Value row, Value column) {
+    forEachPlace(columns, /*unrolled=*/1, [&](Value row, Value column) {
       SmallVector<Value> coordinates = getCoordinates(row, column);
       Value inside = getRowInside(row, coordinates);
       inside =
@@ -88,11 +88,10 @@ private:
   int64_t getPerChunk() const { return 16 / tile.elementBytes; }
 
   /// Every row and place in it, dealt out to threads.
-  void forEachPlace(int64_t perRow,
+  void forEachPlace(int64_t perRow, int64_t unrolled,
                     llvm::function_ref<void(Value, Value)> body) {
     int64_t threads = e.getScope().numThreads;
     int64_t total = tile.paddedRows * perRow;
-    constexpr int64_t unrolled = 16;
     e.forEach(llvm::divideCeil(total, threads), unrolled, [&](Value round) {
       access.forgetNested();
       Value place = e.add(e.mul(round, e.i32(threads)), e.getScope().thread);

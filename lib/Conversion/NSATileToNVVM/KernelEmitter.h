@@ -150,8 +150,9 @@ public:
   mlir::Value getElementAddress(const SharedTile &tile,
                                 mlir::ValueRange coordinates);
   mlir::Value loadElement(const SharedTile &tile, mlir::ValueRange coordinates);
-  void storeElement(const SharedTile &tile, mlir::Value value,
-                    mlir::ValueRange coordinates);
+  /// The element where `condition` holds, else `other`; without a branch.
+  mlir::Value loadElementIf(mlir::Value condition, const SharedTile &tile,
+                            mlir::ValueRange coordinates, mlir::Value other);
   void writeShared(const SharedTile &tile, mlir::RankedTensorType type,
                    llvm::ArrayRef<mlir::Value> values);
   llvm::SmallVector<mlir::Value> readShared(const SharedTile &tile,

@@ -76,9 +76,13 @@ Value KernelEmitter::loadElement(const SharedTile &tile,
                     tile.elementBytes);
 }
 
-void KernelEmitter::storeElement(const SharedTile &tile, Value value,
-                                 ValueRange coordinates) {
-  storeGlobal(value, getElementAddress(tile, coordinates), tile.elementBytes);
+Value KernelEmitter::loadElementIf(Value condition, const SharedTile &tile,
+                                   ValueRange coordinates, Value other) {
+  // Any place of the tile will do for what isn't taken.
+  SmallVector<Value> places;
+  for (Value coordinate : coordinates)
+    places.push_back(select(condition, coordinate, i32(0)));
+  return select(condition, loadElement(tile, places), other);
 }
 
 void KernelEmitter::writeShared(const SharedTile &tile, RankedTensorType type,
@@ -110,14 +114,8 @@ SmallVector<Value> KernelEmitter::readShared(const SharedTile &tile,
     SmallVector<Value> coordinates;
     for (AffineExpr expr : layout.getCoordinates(index))
       coordinates.push_back(materialize(getCoordinate(expr)));
-    Value address = getElementAddress(tile, coordinates);
-    values.push_back(branch(
-        getInside(layout, index), element,
-        [&] {
-          return SmallVector<Value>{
-              loadGlobal(element, address, tile.elementBytes)};
-        },
-        [&] { return SmallVector<Value>{zero(element)}; })[0]);
+    values.push_back(loadElementIf(getInside(layout, index), tile, coordinates,
+                                   zero(element)));
   }
   return values;
 }

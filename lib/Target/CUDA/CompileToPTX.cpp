@@ -18,6 +18,11 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Triple.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/ADCE.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include <mutex>
 
 using namespace llvm;
@@ -45,9 +50,26 @@ createMachine(const Architecture &architecture) {
   const Target *target = TargetRegistry::lookupTarget(triple, problem);
   if (!target)
     return createStringError(problem);
+  TargetOptions options;
+  // Addresses of shared memory have 32 bits.
+  options.MCOptions.ABIName = "shortptr";
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
-      triple, architecture.name, architecture.features, TargetOptions(),
-      Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+      triple, architecture.name, architecture.features, options, Reloc::PIC_,
+      std::nullopt, CodeGenOptLevel::Aggressive));
+}
+
+/// A short list: what is invariant in loops stays where it is, because ptxas,
+/// which knows how many registers are left, moves it better.
+static FunctionPassManager createPasses() {
+  FunctionPassManager passes;
+  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(InstCombinePass());
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(GVNPass());
+  passes.addPass(InstCombinePass());
+  passes.addPass(ADCEPass());
+  passes.addPass(SimplifyCFGPass());
+  return passes;
 }
 
 static void optimize(llvm::Module &module, TargetMachine &machine) {
@@ -55,18 +77,15 @@ static void optimize(llvm::Module &module, TargetMachine &machine) {
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager graphs;
   ModuleAnalysisManager modules;
-  PipelineTuningOptions tuning;
-  // Lanes are threads already.
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  PassBuilder builder(&machine, tuning);
+  PassBuilder builder(&machine);
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(graphs);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
-  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
-      .run(module, modules);
+  ModulePassManager passes;
+  passes.addPass(createModuleToFunctionPassAdaptor(createPasses()));
+  passes.run(module, modules);
 }
 
 static Expected<std::string> print(llvm::Module &module,
