@@ -109,7 +109,10 @@ PrimaryContext::PrimaryContext(int ordinal) : device(getDevice(ordinal)) {
   driver.check(driver.primaryCtxRetain(&context, device), "opening the device");
 }
 
-PrimaryContext::~PrimaryContext() { Driver::get().primaryCtxRelease(device); }
+PrimaryContext::~PrimaryContext() {
+  if (!isKept)
+    Driver::get().primaryCtxRelease(device);
+}
 
 int nsacc::rt::getDeviceCount() {
   const Driver &driver = Driver::get();

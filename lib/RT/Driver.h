@@ -70,10 +70,13 @@ public:
   PrimaryContext(const PrimaryContext &) = delete;
   PrimaryContext &operator=(const PrimaryContext &) = delete;
   driver::Context get() const { return context; }
+  /// Leaves releasing to others.
+  void keep() { isKept = true; }
 
 private:
   driver::Device device;
   driver::Context context;
+  bool isKept = false;
 };
 
 /// The number of devices; throws where there is none.

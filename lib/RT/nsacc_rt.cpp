@@ -202,15 +202,15 @@ nsacc_rt_status nsacc_rt_allocate(int device, size_t bytes, void **data) {
     require(data, "data");
     *data = nullptr;
     // The context stays for as long as the memory does.
-    auto context = std::make_unique<PrimaryContext>(device);
-    ContextScope scope(context->get());
+    PrimaryContext context(device);
+    ContextScope scope(context.get());
     const Driver &driver = Driver::get();
     driver::Address address = 0;
     driver::Result result = driver.memAlloc(&address, bytes ? bytes : 1);
     if (result != driver::results::success)
       driver.fail(result, "allocating " + std::to_string(bytes) + " bytes");
     *data = reinterpret_cast<void *>(address);
-    context.release();
+    context.keep();
   });
 }
 
