@@ -66,8 +66,10 @@ def move_numbers(specs: Sequence[TensorSpec], values: Sequence[Any], inputs: Seq
     for spec, value, one in zip(specs, values, inputs):
         if one.library is None:
             dtype = getattr(library, _dtypes.TORCH[spec.dtype])
-            # Filled there: a copy from the host would be waited for.
-            there = library.full((), value, dtype=dtype, device=f"cuda:{place.device}")
+            # Filled there, on the run's stream: a copy from the host would be waited for.
+            stream = library.cuda.ExternalStream(place.stream, device=place.device)
+            with library.cuda.stream(stream):
+                there = library.full((), value, dtype=dtype, device=f"cuda:{place.device}")
             one = Input(_nsacc.HostTensor.from_dlpack(there.__dlpack__(stream=-1)), library)
         moved.append(one)
     return moved

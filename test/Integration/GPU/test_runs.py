@@ -6,6 +6,7 @@ import pytest
 import torch
 from programs import compile_example, make_inputs, run, to_device
 
+import nsacc
 from nsacc.errors import ArgumentError
 
 
@@ -104,3 +105,29 @@ def test_mixed_devices_are_refused(flash):
     host = make_inputs(flash, 100)
     with pytest.raises(ArgumentError, match="different devices"):
         flash(host[0], *to_device(host[1:]))
+
+
+def test_numbers_go_to_the_device():
+    scale = nsacc.compile("kernel f(x: f32[N], a: f32[]) -> f32[N] { return x * a; }",
+                          target="cuda")
+    x = torch.randn(1000, device="cuda:0")
+    side = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    assert torch.equal(run(scale, [x, 3.0]), 3 * x)
+    result = scale.run((x, 3.0), stream=side)
+    side.synchronize()
+    assert torch.equal(result, 3 * x)
+
+
+def test_runs_that_fail_are_told():
+    program = nsacc.compile(
+        "kernel f(q: f32[B, T, H, D], k: f32[B, S, H, D], v: f32[B, S, H, D], at: i32[T]) "
+        "-> f32[B, T, H, D] { return attend(q, k, v) where j <= i score s + at[j + 5]; }",
+        target="cuda")
+    q = torch.randn(1, 16, 2, 64, device="cuda:0")
+    table = torch.zeros(16, dtype=torch.int32, device="cuda:0")
+    run(program, [q, q, q, table])
+    torch.cuda.synchronize()
+    with pytest.raises(ArgumentError, match="'at' is read at .* t = 11, i = 11, j = 11"):
+        program.check()
+    program.check()
