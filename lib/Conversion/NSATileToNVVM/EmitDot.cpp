@@ -57,6 +57,7 @@ private:
   SmallVector<Value> getAccumulators();
   bool isLhsShared() { return KernelEmitter::isShared(getTile(op.getLhs())); }
   Value getLhsElement(int64_t index);
+  Value mark(Value value, Value visible);
   SmallVector<Value, 4> loadLhs(int64_t m, int64_t step);
   SmallVector<Value, 4> loadRhs(int64_t n, int64_t step, bool isDouble);
   void multiply(MutableArrayRef<Value> accs, int64_t firstN, int64_t lastN);
@@ -74,6 +75,9 @@ private:
   SharedTile rhs;
   Type element;
   int64_t inner;
+  /// Registers of the left operand, -0 where it is hidden and where it isn't,
+  /// not -0.
+  SmallVector<Value> lhs;
   /// What FMA reads the left operand from.
   SharedTile slowLhs;
 };
@@ -91,7 +95,7 @@ Value ProductWriter::getLhsElement(int64_t index) {
   const TileLayout &layout = e.getLayout(getTile(op.getLhs()));
   if (index >= layout.getNumRegisters() || layout.isPadding(index))
     return e.zero(element);
-  Value value = e.getRegisters(op.getLhs())[index], inside;
+  Value value = lhs[index], inside;
   // Padding of rows stays in its row.
   for (const TileLayout::Condition &condition : layout.getConditions(index))
     if (condition.expr == layout.getCoordinates(index)[1]) {
@@ -113,11 +117,11 @@ Value ProductWriter::clampRow(const SharedTile &tile, Value row) {
 SmallVector<Value, 4> ProductWriter::loadLhs(int64_t m, int64_t step) {
   SmallVector<Value, 4> words;
   if (isLhsShared()) {
-    SharedTile lhs = e.getShared(op.getLhs());
+    SharedTile place = e.getShared(op.getLhs());
     Value lane = e.getLane();
     Value row = e.add(e.mul(e.getThreadDim(ThreadDim::Warp), e.i32(16)),
                       e.make<arith::AndIOp>(lane, e.i32(15)));
-    row = clampRow(lhs, e.add(row, e.i32(16 * warps * m)));
+    row = clampRow(place, e.add(row, e.i32(16 * warps * m)));
     Value column =
         e.mul(Value(e.make<arith::ShRUIOp>(lane, e.i32(4))), e.i32(8));
     column = e.add(column, e.i32(16 * step));
@@ -125,7 +129,7 @@ SmallVector<Value, 4> ProductWriter::loadLhs(int64_t m, int64_t step) {
         e.builder.getContext(), SmallVector<Type>(4, e.builder.getI32Type()));
     Value loaded =
         e.call("llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", words4,
-               {e.getAddress(lhs, e.getByteOffset(lhs, row, column))});
+               {e.getAddress(place, e.getByteOffset(place, row, column))});
     for (int64_t i = 0; i < 4; ++i)
       words.push_back(e.element(loaded, i));
     return words;
@@ -193,16 +197,16 @@ void ProductWriter::multiply(MutableArrayRef<Value> accs, int64_t firstN,
     return e.make<LLVM::BitcastOp>(VectorType::get({2}, element), word);
   };
   for (int64_t step = 0; step < llvm::divideCeil(inner, 16); ++step) {
-    SmallVector<SmallVector<Value, 4>> lhs;
+    SmallVector<SmallVector<Value, 4>> left;
     for (int64_t m = 0; m < numM; ++m)
-      lhs.push_back(loadLhs(m, step));
+      left.push_back(loadLhs(m, step));
     for (int64_t n = firstN; n < lastN; n += 2) {
       bool isDouble = n + 1 < lastN;
       SmallVector<Value, 4> words = loadRhs(n, step, isDouble);
       for (int64_t part = 0; part < (isDouble ? 2 : 1); ++part)
         for (int64_t m = 0; m < numM; ++m) {
           SmallVector<Value> operands;
-          for (Value word : lhs[m])
+          for (Value word : left[m])
             operands.push_back(toOperand(word));
           operands.push_back(toOperand(words[2 * part]));
           operands.push_back(toOperand(words[2 * part + 1]));
@@ -222,25 +226,28 @@ void ProductWriter::multiply(MutableArrayRef<Value> accs, int64_t firstN,
 // Exact products
 //===----------------------------------------------------------------------===//
 
+/// Says by its sign which zero is hidden, so that nothing else has to be kept
+/// until it is known whether that matters.
+Value ProductWriter::mark(Value value, Value visible) {
+  if (auto narrowing = value.getDefiningOp<arith::TruncFOp>())
+    return e.make<arith::TruncFOp>(value.getType(),
+                                   mark(narrowing.getIn(), visible));
+  Type type = value.getType();
+  // Probabilities are never -0; what else is becomes 0.
+  if (!value.getDefiningOp<LLVM::CallIntrinsicOp>())
+    value = e.add(value, e.zero(type));
+  Value hidden = e.make<arith::ConstantOp>(e.builder.getFloatAttr(type, -0.0));
+  return e.select(visible, value, hidden);
+}
+
 /// Brings a left operand into shared memory, 16 rows to a warp, which reads its
 /// own rows alone. What is hidden is -0 there and no visible number is.
 void ProductWriter::writeLhs() {
-  RankedTensorType type = getTile(op.getLhs());
-  const TileLayout &layout = e.getLayout(type);
-  ArrayRef<Value> values = e.getRegisters(op.getLhs());
+  const TileLayout &layout = e.getLayout(getTile(op.getLhs()));
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
     if (layout.isPadding(index))
       continue;
-    Value value = values[index];
-    if (op.getVisible()) {
-      Value none = e.zero(element);
-      Value isZero =
-          e.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, value, none);
-      value = e.select(isZero, none, value);
-      Value hidden =
-          e.make<arith::ConstantOp>(e.builder.getFloatAttr(element, -0.0));
-      value = e.select(e.getRegisters(op.getVisible())[index], value, hidden);
-    }
+    Value value = lhs[index];
     SmallVector<Value> coordinates;
     for (AffineExpr expr : layout.getCoordinates(index))
       coordinates.push_back(e.materialize(e.getCoordinate(expr)));
@@ -328,6 +335,12 @@ Value ProductWriter::hasInfinity(ArrayRef<Value> values) {
 
 SmallVector<Value> ProductWriter::write() {
   bool isFMA = element.isF32(), hasHidden = !!op.getVisible();
+  if (!isLhsShared())
+    lhs = llvm::to_vector(e.getRegisters(op.getLhs()));
+  if (hasHidden)
+    for (auto [value, visible] :
+         llvm::zip_equal(lhs, e.getRegisters(op.getVisible())))
+      value = mark(value, visible);
   e.beforeRead(rhs);
   bool ownsLhs = (isFMA || hasHidden) && !isLhsShared();
   if (isLhsShared()) {

@@ -50,12 +50,9 @@ createMachine(const Architecture &architecture) {
   const Target *target = TargetRegistry::lookupTarget(triple, problem);
   if (!target)
     return createStringError(problem);
-  TargetOptions options;
-  // Addresses of shared memory have 32 bits.
-  options.MCOptions.ABIName = "shortptr";
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
-      triple, architecture.name, architecture.features, options, Reloc::PIC_,
-      std::nullopt, CodeGenOptLevel::Aggressive));
+      triple, architecture.name, architecture.features, TargetOptions(),
+      Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
 /// A short list: what is invariant in loops stays where it is, because ptxas,

@@ -42,7 +42,6 @@ void cuda::buildKernelPipeline(OpPassManager &passes,
   passes.addPass(createConvertNSATileToNVVM({architecture.sharedBytes}));
   OpPassManager &kernel = passes.nest<LLVM::LLVMFuncOp>();
   kernel.addPass(createCSEPass());
-  kernel.addPass(createCanonicalizerPass());
   kernel.addPass(nsatile::createNSATileExpandMath());
   kernel.addPass(arith::createArithExpandOpsPass());
   kernel.addPass(createCSEPass());
