@@ -403,7 +403,10 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
                       isa<MmaLayoutAttr>(own) &&
                       llvm::all_of(extract.getStaticOffsets(),
                                    [](int64_t offset) { return offset == 0; });
-        return sharedUnless(own && (isSame || isShared(own)));
+        // What a loop changes isn't worth a copy of all of it.
+        bool isCarried =
+            isa<BlockArgument>(tile) && !isa<PartialLayoutAttr>(own);
+        return sharedUnless(own && (isSame || isCarried || isShared(own)));
       })
       .Case([&](tensor::InsertSliceOp insert) {
         Attribute layout = getLayout(insert.getResult());

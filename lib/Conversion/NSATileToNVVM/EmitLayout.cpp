@@ -173,20 +173,53 @@ findMmaRegister(const TileLayout &to, const TileLayout &from, int64_t index) {
   return std::nullopt;
 }
 
+/// The part of a register tile that a slice takes, in shared memory.
+static SharedTile spillSlice(KernelEmitter &emitter, Value source,
+                             ArrayRef<Value> offsets, RankedTensorType slice) {
+  SharedTile tile = emitter.allocate(
+      RankedTensorType::get(slice.getShape(), slice.getElementType()));
+  emitter.beforeWrite(tile);
+  const TileLayout &layout = emitter.getLayout(getTile(source));
+  for (auto [index, value] : llvm::enumerate(emitter.getRegisters(source))) {
+    if (layout.isPadding(index))
+      continue;
+    Value taken = emitter.getOwned(layout, index), kept = value;
+    SmallVector<Value> coordinates;
+    for (auto [expr, offset, size] : llvm::zip_equal(
+             layout.getCoordinates(index), offsets, slice.getShape())) {
+      Value place = emitter.materialize(emitter.getCoordinate(expr));
+      place = emitter.make<arith::SubIOp>(place, offset);
+      // Unsigned, what is before the slice is beyond it.
+      taken = emitter.both(
+          taken, emitter.make<arith::CmpIOp>(arith::CmpIPredicate::ult, place,
+                                             emitter.i32(size)));
+      coordinates.push_back(place);
+    }
+    Value address = emitter.getElementAddress(tile, coordinates);
+    emitter.when(
+        taken, [&] { emitter.storeGlobal(kept, address, tile.elementBytes); });
+  }
+  return tile;
+}
+
 LogicalResult KernelEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
   RankedTensorType source = getTile(op.getSource());
   RankedTensorType result = getTile(op.getResult());
   if (isShared(result))
     return reject(op);
   const TileLayout &layout = getLayout(result);
+  Type element = getRegisterType(result.getElementType());
   SmallVector<Value> values;
-  if (!isShared(source)) {
-    // Both begin at the same place.
+  bool isAtBegin = llvm::all_of(op.getStaticOffsets(),
+                                [](int64_t offset) { return offset == 0; });
+  bool isSame = isAtBegin && source.getEncoding() == result.getEncoding() &&
+                isa<MmaLayoutAttr>(result.getEncoding());
+  if (isSame) {
     for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
       std::optional<int64_t> other =
           findMmaRegister(layout, getLayout(source), index);
       values.push_back(other ? getRegisters(op.getSource())[*other]
-                             : zero(getRegisterType(source.getElementType())));
+                             : zero(element));
     }
     setRegisters(op.getResult(), std::move(values));
     return success();
@@ -194,9 +227,11 @@ LogicalResult KernelEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
   auto offsets = getOffsets(*this, op, result, source);
   if (!offsets)
     return reject(op);
-  SharedTile tile = getShared(op.getSource());
+  bool isInPlace = isShared(source);
+  SharedTile tile = isInPlace
+                        ? getShared(op.getSource())
+                        : spillSlice(*this, op.getSource(), *offsets, result);
   beforeRead(tile);
-  Type element = getRegisterType(result.getElementType());
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
     if (layout.isPadding(index)) {
       values.push_back(zero(element));
@@ -204,11 +239,15 @@ LogicalResult KernelEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
     }
     SmallVector<Value> coordinates;
     for (auto [expr, offset] :
-         llvm::zip_equal(layout.getCoordinates(index), *offsets))
-      coordinates.push_back(add(materialize(getCoordinate(expr)), offset));
+         llvm::zip_equal(layout.getCoordinates(index), *offsets)) {
+      Value place = materialize(getCoordinate(expr));
+      coordinates.push_back(isInPlace ? add(place, offset) : place);
+    }
     values.push_back(loadElementIf(getInside(layout, index), tile, coordinates,
                                    zero(element)));
   }
+  if (!isInPlace)
+    release(tile);
   setRegisters(op.getResult(), std::move(values));
   return success();
 }
