@@ -12,6 +12,7 @@
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
@@ -48,4 +49,6 @@ void cuda::buildKernelPipeline(OpPassManager &passes,
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createConvertToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
+  // Lines of the program reach PTX, and profilers.
+  passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }
