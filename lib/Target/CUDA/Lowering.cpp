@@ -49,6 +49,9 @@ void cuda::buildKernelPipeline(OpPassManager &passes,
   passes.addPass(createSCFToControlFlowPass());
   passes.addPass(createConvertToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  // Lines of the program reach PTX, and profilers.
-  passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
+  // Lines of the program reach PTX, and profilers; with more than lines, ptxas
+  // wouldn't optimize.
+  LLVM::DIScopeForLLVMFuncOpPassOptions lines;
+  lines.emissionKind = LLVM::DIEmissionKind::DebugDirectivesOnly;
+  passes.addPass(LLVM::createDIScopeForLLVMFuncOpPass(lines));
 }
