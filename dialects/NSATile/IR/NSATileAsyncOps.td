@@ -110,6 +110,18 @@ def NSATile_DotWaitOp : NSATile_Op<"dot_wait", [
   let assemblyFormat = "$pending `allow` $allow attr-dict `:` type($pending)";
 }
 
+def NSATile_AllFiniteOp : NSATile_Op<"all_finite", [Pure]> {
+  let summary = "whether no element of tiles is an infinity or NaN";
+  let description = [{
+    ```mlir
+    %ok = nsatile.all_finite %o : tensor<128x64xf32, #o>
+    ```
+  }];
+  let arguments = (ins Variadic<NSATile_F32Tile>:$tiles);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$tiles attr-dict `:` type($tiles)";
+}
+
 //===-- Roles of warps ----------------------------------------------------===//
 
 def NSATile_RolesOp : NSATile_Op<"roles", [

@@ -130,4 +130,72 @@ def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::Pro
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
 }
 
+def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"> {
+  let summary = "Let a producer load operands of products through rings";
+  let description = [{
+    Loads of swizzled tiles into shared memory become fills of rings by a producer
+    of its own; the other warps acquire the tiles, compute, and release them. The
+    producer has a copy of the program's control flow and scalar code. A load
+    stays where it is when its place or its being run depends on tiles, or when a bulk tensor copy
+    can't bring it. Programs that load nothing so in a loop, or whose products aren't split over
+    whole warpgroups, stay as they are.
+
+    Before and after:
+
+    ```mlir
+    scf.for %j = … {
+      %k = nsatile.load %K[%j, %c0] … -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+      … nsatile.dot %q, transpose %k …
+    }
+
+    %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+    nsatile.roles consumers 4 {
+      scf.for %j = … {
+        %k = nsatile.acquire %ring
+        … nsatile.dot %q, transpose %k …
+        nsatile.release %ring
+      }
+    } producer {
+      scf.for %j = … {
+        nsatile.fill %ring, %K[%j, %c0] …
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
+def NSATilePipelineDots : Pass<"nsatile-pipeline-dots"> {
+  let summary = "Run a step's second product along with the next step's first";
+  let description = [{
+    Products of warpgroups with a right operand in shared memory are started and waited for
+    apart. In a loop whose second product reads what becomes of the first one's
+    result and adds to a loop-carried tile, the second one moves into the next step:
+    it is in flight while the code between the two runs. The first step's head and the last
+    step's second product stand outside of the loop.
+
+    Before and after:
+
+    ```mlir
+    %o = scf.for %j = %lo to %hi step %c1 iter_args(%acc = %o0) {
+      %s = nsatile.dot %q, transpose %k
+      … %p and %acc1 from %s and %acc …
+      %o1 = nsatile.dot %p, %v acc %acc1
+    }
+
+    … the first %p and %acc1 …
+    %r:2 = scf.for %j = … iter_args(%acc1 = …, %p = …) {
+      %s0 = nsatile.dot_async %q, transpose %k
+      %o0 = nsatile.dot_async %p, %v acc %acc1
+      %s = nsatile.dot_wait %s0 allow 1
+      … what doesn't need %o …
+      %o = nsatile.dot_wait %o0 allow 0
+      … the next %p and %acc1 …
+    }
+    … nsatile.dot_async %r#1, %v acc %r#0 …
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

@@ -5,11 +5,13 @@
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/TileLayout.h"
+#include "PTXBuilder.h"
 #include "SharedMemory.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include <map>
 
 namespace nsacc {
@@ -35,6 +37,11 @@ struct Buffer {
   mlir::MemRefType type;
 };
 
+/// How bulk copies see the buffer of a fill.
+nsatile::TensorMapAttr getTensorMap(nsatile::FillOp op);
+/// Threads of the warps that fill rings.
+constexpr int64_t kProducerThreads = 128;
+
 /// Threads that run the code which is being written.
 struct ThreadScope {
   /// The number of the thread among them.
@@ -59,6 +66,9 @@ public:
     buffers[from] = std::move(buffer);
   }
   void setFailureRecord(mlir::Value pointer) { failureRecord = pointer; }
+  void mapTensorMap(nsatile::TensorMapAttr map, mlir::Value parameter) {
+    tensorMaps[map] = parameter;
+  }
   /// What thread dimensions mean from here on.
   void enterScope(const ThreadScope &scope);
   /// Everything but the terminator.
@@ -242,11 +252,41 @@ private:
   // EmitRequire.cpp
   mlir::LogicalResult emitRequire(nsatile::RequireOp op);
 
+  // EmitAsync.cpp
+  /// A queue of tiles: bytes from the begin of shared memory.
+  struct Ring {
+    int64_t full, empty, tiles;
+    int64_t stages, tileBytes;
+    /// Variable: how many tiles this role is done with.
+    mlir::Value count;
+  };
+  /// Where a role is in a ring; barriers as addresses, the tile as bytes behind
+  /// the first one.
+  struct RingPlace {
+    mlir::Value count, parity, full, empty, tile;
+  };
+  RingPlace getPlace(const Ring &ring);
+  void advance(const Ring &ring, const RingPlace &place);
+  mlir::Value getSharedAddress(int64_t offset);
+  void emitRing(nsatile::RingOp op);
+  mlir::LogicalResult emitRoles(nsatile::RolesOp op);
+  mlir::LogicalResult emitRole(mlir::Region &role);
+  void initBarriers(nsatile::RolesOp op);
+  void emitFill(nsatile::FillOp op);
+  void emitAcquire(nsatile::AcquireOp op);
+  void emitRelease(nsatile::ReleaseOp op);
+  mlir::LogicalResult emitDotAsync(nsatile::DotAsyncOp op);
+  void emitDotWait(nsatile::DotWaitOp op);
+  void emitAllFinite(nsatile::AllFiniteOp op);
+  SharedMatrix getMatrix(mlir::Value tile);
+
   ThreadScope scope;
   /// Code that computes what only depends on the thread goes before it.
   mlir::Operation *prologueEnd = nullptr;
   mlir::IRMapping scalars;
   llvm::DenseMap<mlir::Value, Buffer> buffers;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> tensorMaps;
+  llvm::DenseMap<mlir::Value, Ring> rings;
   // References into these stay valid.
   std::map<const void *, llvm::SmallVector<mlir::Value>> registers;
   std::map<const void *, nsatile::TileLayout> layouts;

@@ -74,6 +74,8 @@ public:
     program.walk([&](RequireOp) { hasRequirements = true; });
     if (hasRequirements)
       types.push_back(LLVM::LLVMPointerType::get(context, 1));
+    program.walk([&](FillOp fill) { tensorMaps.insert(getTensorMap(fill)); });
+    types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
   }
 
   void map(KernelEmitter &emitter, ValueRange values) {
@@ -109,12 +111,15 @@ public:
     }
     if (hasRequirements)
       emitter.setFailureRecord(take());
+    for (TensorMapAttr map : tensorMaps)
+      emitter.mapTensorMap(map, take());
   }
 
   SmallVector<Type> types;
   /// Parameters that are buffers which the kernel doesn't write.
   SmallVector<unsigned> readOnly;
   bool hasRequirements = false;
+  llvm::SetVector<TensorMapAttr> tensorMaps;
 
 private:
   ProgramOp program;
@@ -161,6 +166,7 @@ struct ConvertNSATileToNVVM
     FailureOr<int64_t> threads = getThreads(program);
     if (failed(threads))
       return failure();
+    program.walk([&](RolesOp) { *threads += kProducerThreads; });
     OpBuilder builder(program);
     Parameters parameters(program);
     auto function = LLVM::LLVMFuncOp::create(
@@ -172,6 +178,15 @@ struct ConvertNSATileToNVVM
                           builder.getUnitAttr());
       function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
                           builder.getUnitAttr());
+    }
+    auto mapBytes = LLVM::LLVMArrayType::get(builder.getI64Type(), 16);
+    unsigned firstMap = parameters.types.size() - parameters.tensorMaps.size();
+    for (unsigned i = firstMap; i < parameters.types.size(); ++i) {
+      function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
+                          TypeAttr::get(mapBytes));
+      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(64));
+      function.setArgAttr(i, "nvvm.grid_constant", builder.getUnitAttr());
     }
     Block *entry = function.addEntryBlock(builder);
     KernelEmitter emitter(entry, program);
@@ -200,10 +215,14 @@ struct ConvertNSATileToNVVM
     function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
                                           {static_cast<int32_t>(threads)}));
     function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
-    ArrayAttr extra;
+    SmallVector<Attribute> more;
     if (parameters.hasRequirements)
-      extra = builder.getArrayAttr(
-          {HostParameterAttr::get(&getContext(), HostParameter::Failures)});
+      more.push_back(
+          HostParameterAttr::get(&getContext(), HostParameter::Failures));
+    llvm::append_range(more, parameters.tensorMaps);
+    ArrayAttr extra;
+    if (!more.empty())
+      extra = builder.getArrayAttr(more);
     function->setAttr("nsatile.kernel",
                       KernelAttr::get(&getContext(), threads, shared,
                                       /*cluster=*/1, extra));

@@ -15,7 +15,8 @@ SharedTile KernelEmitter::allocate(RankedTensorType type) {
 }
 
 void KernelEmitter::release(const SharedTile &tile) {
-  shared.release(tile.offset);
+  if (tile.isOwner)
+    shared.release(tile.offset);
 }
 
 void KernelEmitter::beforeRead(const SharedTile &tile) {
@@ -51,6 +52,8 @@ Value KernelEmitter::getByteOffset(const SharedTile &tile, Value row,
 
 Value KernelEmitter::getAddress(const SharedTile &tile, Value byteOffset) {
   Value offset = add(byteOffset, i32(tile.offset));
+  if (tile.place)
+    offset = add(offset, tile.place);
   return make<LLVM::GEPOp>(sharedBase.getType(), builder.getI8Type(),
                            sharedBase, ValueRange{offset});
 }

@@ -13,7 +13,7 @@ static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 Attention::Attention(ProgramBuilder &program, const QueryTile &tile,
                      AttendOp op, nsatile::ScheduleAttr schedule, bool onlyLse)
     : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-      tile(tile), op(op), order(schedule.getOrder()), onlyLse(onlyLse),
+      tile(tile), op(op), schedule(schedule), onlyLse(onlyLse),
       scorer(program, tile, cast<ScoringOpInterface>(op.getOperation()),
              schedule) {
   auto type = cast<NamedTensorType>(op.getValue().getType());
@@ -131,7 +131,7 @@ SmallVector<Value> Attention::step(const QueryRows &rows, const KeyTile &keys,
 SmallVector<Value> Attention::fold(const QueryRows &rows, ValueRange initial) {
   if (!op.getSelection())
     return foldParts(rows, initial);
-  if (order == nsatile::LoopOrder::Union)
+  if (schedule.getOrder() == nsatile::LoopOrder::Union)
     return foldUnion(rows, initial);
   return rows.count > getUnitRows() ? foldSelectedTogether(rows, initial)
                                     : foldSelected(rows, initial);
@@ -150,7 +150,7 @@ SmallVector<Value> Attention::foldKeys(const QueryRows &rows,
 SmallVector<Value> Attention::foldParts(const QueryRows &rows,
                                         ValueRange initial) {
   IndexMath m = program.math();
-  int64_t tokens = getPartTokens(tile.tokens, tile.group);
+  int64_t tokens = getPartTokens(schedule, tile.tokens, tile.group);
   if (tokens == tile.tokens)
     return foldKeys(rows, initial);
   int64_t count = tokens * tile.group;

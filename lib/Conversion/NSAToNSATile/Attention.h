@@ -86,7 +86,7 @@ private:
   mlir::Location loc;
   const QueryTile &tile;
   nsa::AttendOp op;
-  nsatile::LoopOrder order;
+  nsatile::ScheduleAttr schedule;
   bool onlyLse;
   Scorer scorer;
   int64_t channels;

@@ -106,10 +106,10 @@ SmallVector<Target> KernelConverter::bindResults() {
 /// Selecting gains nothing from a wide tile.
 static nsatile::ScheduleAttr getPartSchedule(nsatile::ScheduleAttr schedule,
                                              int64_t group) {
-  return nsatile::ScheduleAttr::get(schedule.getContext(), schedule.getOrder(),
-                                    getPartTokens(schedule.getTokens(), group),
-                                    schedule.getKeys(), schedule.getSplits(),
-                                    schedule.getWarps(), schedule.getStages());
+  return nsatile::ScheduleAttr::get(
+      schedule.getContext(), schedule.getOrder(),
+      getPartTokens(schedule, schedule.getTokens(), group), schedule.getKeys(),
+      schedule.getSplits(), schedule.getWarps(), schedule.getStages());
 }
 
 LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {

@@ -14,7 +14,10 @@ QueryDims QueryDims::get(NamedTensorType query) {
   return {dims[0], dims[1], dims[2]};
 }
 
-int64_t nsacc::getPartTokens(int64_t tokens, int64_t group) {
+int64_t nsacc::getPartTokens(nsatile::ScheduleAttr schedule, int64_t tokens,
+                             int64_t group) {
+  if (schedule.getWarps() > 0)
+    return tokens;
   int64_t part = std::clamp<int64_t>(kPartRows / group, 1, tokens);
   while (tokens % part != 0)
     --part;

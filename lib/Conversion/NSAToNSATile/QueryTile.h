@@ -36,8 +36,9 @@ struct QueryTile {
 inline constexpr int64_t kPartRows = 64;
 /// Tokens of the parts in which a tile walks keys that all of its rows may see:
 /// as many as divide it and make no more than kPartRows rows. The whole tile
-/// where these are few.
-int64_t getPartTokens(int64_t tokens, int64_t group);
+/// where these are few, or spread over warps.
+int64_t getPartTokens(nsatile::ScheduleAttr schedule, int64_t tokens,
+                      int64_t group);
 
 /// Where the queries of a tile stand.
 struct QueryPlace {

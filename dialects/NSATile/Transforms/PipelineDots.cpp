@@ -1,0 +1,334 @@
+//===- PipelineDots.cpp - Products in flight under other code -------------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEPIPELINEDOTS
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+//===----------------------------------------------------------------------===//
+// Products that can be in flight
+//===----------------------------------------------------------------------===//
+
+/// True for tiles that a producer brings.
+static bool isAcquired(Value tile) {
+  while (auto reshape = tile.getDefiningOp<ReshapeOp>())
+    tile = reshape.getSource();
+  return tile.getDefiningOp<AcquireOp>();
+}
+
+/// True for products of warpgroups.
+static bool canBeAsync(DotOp dot) {
+  auto type = cast<RankedTensorType>(dot.getResult().getType());
+  auto layout = dyn_cast_if_present<MmaLayoutAttr>(type.getEncoding());
+  if (!layout || layout.getWarps() % 4 != 0 || dot.getVisible() ||
+      !isAcquired(dot.getRhs()))
+    return false;
+  auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+  // Instructions read whole tiles of 64 rows, 16 inner and 8 outer elements.
+  if (llvm::alignTo(type.getDimSize(0), 16) % (16 * layout.getWarps()) != 0 ||
+      type.getDimSize(1) > 256 ||
+      (!dot.getTransposeRhs() && lhs.getDimSize(1) % 16 != 0))
+    return false;
+  return lhs.getElementTypeBitWidth() == 16 &&
+         (isAcquired(dot.getLhs()) || lhs.getEncoding() == layout);
+}
+
+static DotAsyncOp start(OpBuilder &builder, DotOp dot, Value lhs, Value rhs,
+                        Value acc) {
+  auto type = PendingType::get(
+      dot.getContext(), cast<RankedTensorType>(dot.getResult().getType()));
+  return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, rhs, acc,
+                            dot.getTransposeRhs());
+}
+
+//===----------------------------------------------------------------------===//
+// Rotation of a loop
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Moves the second product of a loop's step into the next step.
+class Rotation {
+public:
+  static std::optional<Rotation> find(scf::ForOp loop);
+
+  void apply();
+
+private:
+  explicit Rotation(scf::ForOp loop) : loop(loop) {}
+  bool findSecond();
+  bool findFirst();
+  bool findTail();
+
+  /// What one step leaves for the next.
+  struct Step {
+    SmallVector<Value> carried;
+    Value acc, lhs;
+  };
+  Step cloneStep(OpBuilder &builder, Value index, const Step &previous,
+                 bool isFirst);
+  Value roundLhs(OpBuilder &builder, const Step &previous);
+  DotAsyncOp startSecond(OpBuilder &builder, Value lhs, Value acc);
+  Value finishSecond(OpBuilder &builder, DotAsyncOp pending);
+
+  scf::ForOp loop;
+  DotOp first, second;
+  /// The loop-carried tile that the second product adds to.
+  unsigned accIndex = 0;
+  /// Ops between that tile and the product.
+  llvm::SetVector<Operation *> accOps;
+  /// Ops that round the left operand. They wait for the next step: while a
+  /// product is in flight, what it reads must not be written.
+  SmallVector<Operation *> roundings;
+  /// The left operand before it is rounded.
+  Value wideLhs;
+  /// The second product's way to its right operand, and the operand's end.
+  SmallVector<Operation *> tail;
+  ReleaseOp release;
+};
+
+} // namespace
+
+/// The product whose result is carried to the next step, which adds to it.
+bool Rotation::findSecond() {
+  Block *body = loop.getBody();
+  for (auto [index, yielded] :
+       llvm::enumerate(body->getTerminator()->getOperands())) {
+    auto dot = yielded.getDefiningOp<DotOp>();
+    if (!dot || dot->getBlock() != body || !dot->hasOneUse() || !dot.getAcc() ||
+        !canBeAsync(dot))
+      continue;
+    second = dot;
+    accIndex = index;
+    accOps.clear();
+    SmallVector<Value> open = {loop.getRegionIterArg(index)};
+    bool pure = true;
+    while (!open.empty()) {
+      for (OpOperand &use : open.pop_back_val().getUses()) {
+        Operation *user = use.getOwner();
+        if (user == second && use.get() == second.getAcc())
+          continue;
+        if (user->getBlock() != body || user->getNumResults() != 1 ||
+            !isMemoryEffectFree(user)) {
+          pure = false;
+          continue;
+        }
+        if (accOps.insert(user))
+          open.push_back(user->getResult(0));
+      }
+    }
+    if (pure)
+      return true;
+  }
+  return false;
+}
+
+/// The product that the second one's left operand comes from.
+bool Rotation::findFirst() {
+  llvm::SmallPtrSet<Operation *, 32> seen;
+  SmallVector<Value> open = {second.getLhs()};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || !loop->isProperAncestor(op) || !seen.insert(op).second)
+      continue;
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      if (first || dot->getBlock() != loop.getBody() || dot.getAcc() ||
+          !canBeAsync(dot))
+        return false;
+      first = dot;
+      continue;
+    }
+    op->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        open.push_back(operand);
+    });
+  }
+  return static_cast<bool>(first);
+}
+
+/// The right operand must be acquired and released for this product alone.
+bool Rotation::findTail() {
+  Value rhs = second.getRhs();
+  while (Operation *op = rhs.getDefiningOp()) {
+    if (!op->hasOneUse() || op->getBlock() != loop.getBody())
+      return false;
+    tail.push_back(op);
+    if (isa<AcquireOp>(op))
+      break;
+    if (!isa<ReshapeOp>(op))
+      return false;
+    rhs = op->getOperand(0);
+  }
+  if (tail.empty() || !isa<AcquireOp>(tail.back()))
+    return false;
+  std::reverse(tail.begin(), tail.end());
+  for (Operation *op = second->getNextNode(); op; op = op->getNextNode()) {
+    release = dyn_cast<ReleaseOp>(op);
+    if (release && release.getRing() == cast<AcquireOp>(tail[0]).getRing())
+      break;
+  }
+  if (!release)
+    return false;
+  wideLhs = second.getLhs();
+  while (auto rounding = wideLhs.getDefiningOp<arith::TruncFOp>()) {
+    if (!rounding->hasOneUse() || rounding->getBlock() != loop.getBody())
+      break;
+    roundings.insert(roundings.begin(), rounding);
+    wideLhs = rounding.getIn();
+  }
+  return true;
+}
+
+std::optional<Rotation> Rotation::find(scf::ForOp loop) {
+  Rotation rotation(loop);
+  if (!rotation.findSecond() || !rotation.findFirst() || !rotation.findTail())
+    return std::nullopt;
+  return rotation;
+}
+
+Value Rotation::roundLhs(OpBuilder &builder, const Step &previous) {
+  IRMapping mapping;
+  mapping.map(wideLhs, previous.lhs);
+  for (Operation *op : roundings)
+    builder.clone(*op, mapping);
+  return mapping.lookup(second.getLhs());
+}
+
+DotAsyncOp Rotation::startSecond(OpBuilder &builder, Value lhs, Value acc) {
+  IRMapping mapping;
+  for (Operation *op : tail)
+    builder.clone(*op, mapping);
+  return start(builder, second, lhs, mapping.lookup(second.getRhs()), acc);
+}
+
+Value Rotation::finishSecond(OpBuilder &builder, DotAsyncOp pending) {
+  Value tile = DotWaitOp::create(builder, second.getLoc(), pending, 0);
+  ReleaseOp::create(builder, release.getLoc(), release.getRing());
+  return tile;
+}
+
+/// A step without its own second product, and with that of the one before.
+Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
+                                   const Step &previous, bool isFirst) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), index);
+  mapping.map(loop.getRegionIterArgs(), previous.carried);
+  DotAsyncOp pending;
+  Value lhs;
+  if (!isFirst)
+    lhs = roundLhs(builder, previous);
+  SmallVector<Operation *> deferred;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (&op == second || &op == release || llvm::is_contained(tail, &op))
+      continue;
+    if (llvm::is_contained(roundings, &op))
+      continue;
+    if (accOps.contains(&op)) {
+      deferred.push_back(&op);
+    } else if (&op == first) {
+      DotAsyncOp scores =
+          start(builder, first, mapping.lookupOrDefault(first.getLhs()),
+                mapping.lookupOrDefault(first.getRhs()), Value());
+      if (!isFirst)
+        pending = startSecond(builder, lhs, previous.acc);
+      mapping.map(first.getResult(),
+                  DotWaitOp::create(builder, first.getLoc(), scores,
+                                    /*allow=*/isFirst ? 0 : 1)
+                      .getTile());
+    } else {
+      builder.clone(op, mapping);
+    }
+  }
+  if (pending)
+    mapping.map(loop.getRegionIterArg(accIndex),
+                finishSecond(builder, pending));
+  for (Operation *op : deferred)
+    builder.clone(*op, mapping);
+
+  Step step;
+  for (auto [i, value] :
+       llvm::enumerate(loop.getBody()->getTerminator()->getOperands()))
+    step.carried.push_back(i == accIndex ? Value()
+                                         : mapping.lookupOrDefault(value));
+  step.acc = mapping.lookupOrDefault(second.getAcc());
+  step.lhs = mapping.lookupOrDefault(wideLhs);
+  // The accumulator's place among the carried tiles is that of the scaled one.
+  step.carried[accIndex] = step.acc;
+  return step;
+}
+
+void Rotation::apply() {
+  Location loc = loop.getLoc();
+  auto rotate = [&](OpBuilder &builder, Location loc) {
+    Step init = {SmallVector<Value>(loop.getInitArgs()), Value(), Value()};
+    Step head = cloneStep(builder, loop.getLowerBound(), init, true);
+    SmallVector<Value> inits = head.carried;
+    inits.push_back(head.lhs);
+    Value second = arith::AddIOp::create(builder, loc, loop.getLowerBound(),
+                                         loop.getStep());
+    auto steady = scf::ForOp::create(
+        builder, loc, second, loop.getUpperBound(), loop.getStep(), inits,
+        [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
+          Step previous = {SmallVector<Value>(carried.drop_back()),
+                           carried[accIndex], carried.back()};
+          Step step = cloneStep(nested, index, previous, false);
+          step.carried.push_back(step.lhs);
+          scf::YieldOp::create(nested, loc, step.carried);
+        });
+    ValueRange results = steady.getResults();
+    Step last = {SmallVector<Value>(results.drop_back()), results[accIndex],
+                 results.back()};
+    DotAsyncOp pending =
+        startSecond(builder, roundLhs(builder, last), last.acc);
+    last.carried[accIndex] = finishSecond(builder, pending);
+    scf::YieldOp::create(builder, loc, last.carried);
+  };
+  OpBuilder builder(loop);
+  Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                    loop.getLowerBound(), loop.getUpperBound());
+  auto guarded = scf::IfOp::create(
+      builder, loc, any, rotate, [&](OpBuilder &nested, Location loc) {
+        scf::YieldOp::create(nested, loc, loop.getInitArgs());
+      });
+  loop.replaceAllUsesWith(guarded);
+  loop.erase();
+}
+
+namespace {
+
+struct PipelineDots
+    : nsacc::nsatile::impl::NSATilePipelineDotsBase<PipelineDots> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation()->walk([&](RolesOp roles) {
+      roles.getConsumers().walk(
+          [&](scf::ForOp loop) { loops.push_back(loop); });
+    });
+    for (scf::ForOp loop : loops)
+      if (std::optional<Rotation> rotation = Rotation::find(loop))
+        rotation->apply();
+    getOperation()->walk([](DotOp dot) {
+      if (!canBeAsync(dot))
+        return;
+      OpBuilder builder(dot);
+      DotAsyncOp pending =
+          start(builder, dot, dot.getLhs(), dot.getRhs(), dot.getAcc());
+      dot.getResult().replaceAllUsesWith(
+          DotWaitOp::create(builder, dot.getLoc(), pending, 0).getTile());
+      dot.erase();
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,354 @@
+//===- SpecializeWarps.cpp - A producer that loads, consumers that compute ===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILESPECIALIZEWARPS
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+//===----------------------------------------------------------------------===//
+// What can be loaded by a producer
+//===----------------------------------------------------------------------===//
+
+/// Rows of a box of a bulk tensor copy.
+static constexpr int64_t kMaxBoxSize = 256;
+
+static bool isSwizzledShared(RankedTensorType tile) {
+  Attribute layout = tile.getEncoding();
+  if (auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout))
+    layout = reshape.getOf();
+  auto shared = dyn_cast_if_present<SharedLayoutAttr>(layout);
+  return shared && shared.getSwizzle() == 128;
+}
+
+/// True when a bulk tensor copy can bring the tile.
+static bool isBulkCopy(LoadOp load) {
+  auto tile = cast<RankedTensorType>(load.getTile().getType());
+  auto buffer = cast<MemRefType>(load.getBuffer().getType());
+  if (!isa<BlockArgument>(load.getBuffer()) || !isSwizzledShared(tile) ||
+      tile.getElementTypeBitWidth() != 16)
+    return false;
+  for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
+    if (step != 1)
+      return false;
+  if (load.getDims().back() != buffer.getRank() - 1 ||
+      llvm::any_of(tile.getShape().drop_back(),
+                   [](int64_t size) { return size > kMaxBoxSize; }))
+    return false;
+  auto [strides, offset] = buffer.getStridesAndOffset();
+  return strides.back() == 1;
+}
+
+static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
+
+/// Code that both roles can have a copy of.
+static bool isScalarCode(Operation *op) {
+  return op->getNumRegions() == 0 &&
+         (isMemoryEffectFree(op) || isa<memref::LoadOp>(op)) &&
+         llvm::all_of(op->getResultTypes(), isScalar) &&
+         llvm::all_of(op->getOperandTypes(), [](Type type) {
+           return isScalar(type) || isa<MemRefType>(type);
+         });
+}
+
+/// True when `value` is computed from arguments, loop counters and buffers.
+static bool isKnownToProducer(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    return isa<ProgramOp>(parent) ||
+           (loop && argument == loop.getInductionVar());
+  }
+  Operation *op = value.getDefiningOp();
+  return isScalarCode(op) && llvm::all_of(op->getOperands(), isKnownToProducer);
+}
+
+/// True when a producer knows whether and how often `op` is run.
+static bool isReachedByProducer(Operation *op) {
+  for (Operation *parent = op->getParentOp(); !isa<ProgramOp>(parent);
+       parent = parent->getParentOp()) {
+    if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+      if (!isKnownToProducer(loop.getLowerBound()) ||
+          !isKnownToProducer(loop.getUpperBound()) ||
+          !isKnownToProducer(loop.getStep()))
+        return false;
+    } else if (auto branch = dyn_cast<scf::IfOp>(parent)) {
+      if (!isKnownToProducer(branch.getCondition()))
+        return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// The split
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Specializer {
+public:
+  Specializer(ProgramOp program, int64_t warps, int64_t stages)
+      : program(program), warps(warps), stages(stages) {}
+
+  void run();
+
+private:
+  void collectLoads();
+  bool collectProducts();
+  std::unique_ptr<Block> cloneBody();
+  void createRings(OpBuilder &builder);
+  void cloneForProducer(Block &from, OpBuilder &builder, IRMapping &mapping);
+  void consume(LoadOp load);
+  void dropVisibility(Block &consumers, Block &exact);
+  bool containsStaged(Operation *op) const;
+
+  ProgramOp program;
+  int64_t warps, stages;
+  /// Loads that the producer does, and the rings they go through.
+  llvm::MapVector<LoadOp, Value> rings;
+  /// Products with such operands that look at who sees what.
+  SmallVector<DotOp> products;
+};
+
+struct SpecializeWarps
+    : nsacc::nsatile::impl::NSATileSpecializeWarpsBase<SpecializeWarps> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+void Specializer::collectLoads() {
+  bool inLoop = false;
+  program.walk<WalkOrder::PreOrder>([&](LoadOp load) {
+    if (!isBulkCopy(load) || !isReachedByProducer(load) ||
+        !llvm::all_of(load.getOffsets(), isKnownToProducer) ||
+        !llvm::all_of(load.getLimits(), isKnownToProducer))
+      return;
+    rings[load] = Value();
+    inLoop |= static_cast<bool>(load->getParentOfType<scf::ForOp>());
+  });
+  // Without a loop there is nothing to load ahead.
+  if (!inLoop)
+    rings.clear();
+}
+
+/// The tile that a product's sums end in, outside of loops and branches.
+static Value getFinalTile(DotOp dot, Block &outermost) {
+  Value tile = dot.getResult();
+  while (tile.getParentBlock() != &outermost) {
+    OpOperand *yielded = nullptr;
+    for (OpOperand &use : tile.getUses())
+      if (isa<scf::YieldOp>(use.getOwner()))
+        yielded = &use;
+    if (!yielded)
+      return Value();
+    tile = yielded->getOwner()->getParentOp()->getResult(
+        yielded->getOperandNumber());
+  }
+  return tile;
+}
+
+/// False where a result that isn't finite would not be found before it is
+/// stored.
+bool Specializer::collectProducts() {
+  Block &body = program.getBody().front();
+  WalkResult stores = program.walk([&](StoreOp store) {
+    return store->getBlock() == &body ? WalkResult::advance()
+                                      : WalkResult::interrupt();
+  });
+  program.walk([&](DotOp dot) {
+    Value rhs = dot.getRhs();
+    while (auto reshape = rhs.getDefiningOp<ReshapeOp>())
+      rhs = reshape.getSource();
+    auto load = rhs.getDefiningOp<LoadOp>();
+    if (dot.getVisible() && load && rings.contains(load))
+      products.push_back(dot);
+  });
+  return products.empty() ||
+         (!stores.wasInterrupted() && llvm::all_of(products, [&](DotOp dot) {
+           return static_cast<bool>(getFinalTile(dot, body));
+         }));
+}
+
+/// Loads of one loop after the other go through the same rings.
+void Specializer::createRings(OpBuilder &builder) {
+  llvm::DenseMap<std::pair<Block *, Type>, unsigned> counts;
+  llvm::MapVector<std::pair<Type, unsigned>, Value> created;
+  for (auto &[load, ring] : rings) {
+    bool inLoop = static_cast<bool>(load->getParentOfType<scf::ForOp>());
+    auto type = RingType::getChecked(
+        [&] { return load.emitError(); }, load.getContext(),
+        inLoop ? stages : 1, cast<RankedTensorType>(load.getTile().getType()));
+    unsigned number = counts[{load->getBlock(), type}]++;
+    Value &shared = created[{type, number}];
+    if (!shared)
+      shared = RingOp::create(builder, load.getLoc(), type);
+    ring = shared;
+  }
+}
+
+bool Specializer::containsStaged(Operation *op) const {
+  return llvm::any_of(rings,
+                      [&](auto &entry) { return op->isAncestor(entry.first); });
+}
+
+void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
+                                   IRMapping &mapping) {
+  for (Operation &op : from) {
+    Location loc = op.getLoc();
+    auto lookup = [&](Value value) { return mapping.lookupOrDefault(value); };
+    auto lookupAll = [&](ValueRange values) {
+      return llvm::map_to_vector(values, lookup);
+    };
+    auto load = dyn_cast<LoadOp>(op);
+    if (load && rings.contains(load)) {
+      FillOp::create(builder, loc, rings.lookup(load), load.getBuffer(),
+                     lookupAll(load.getOffsets()), lookupAll(load.getLimits()),
+                     load.getDims());
+    } else if (isScalarCode(&op)) {
+      builder.clone(op, mapping);
+    } else if (auto loop = dyn_cast<scf::ForOp>(op);
+               loop && containsStaged(loop)) {
+      auto copy = scf::ForOp::create(builder, loc, lookup(loop.getLowerBound()),
+                                     lookup(loop.getUpperBound()),
+                                     lookup(loop.getStep()));
+      mapping.map(loop.getInductionVar(), copy.getInductionVar());
+      OpBuilder nested = OpBuilder::atBlockTerminator(copy.getBody());
+      cloneForProducer(*loop.getBody(), nested, mapping);
+    } else if (auto branch = dyn_cast<scf::IfOp>(op);
+               branch && containsStaged(branch)) {
+      auto copy = scf::IfOp::create(builder, loc, TypeRange(),
+                                    lookup(branch.getCondition()),
+                                    /*addThenBlock=*/true,
+                                    /*addElseBlock=*/true);
+      for (auto [region, into] :
+           llvm::zip(branch->getRegions(), copy->getRegions())) {
+        OpBuilder nested = OpBuilder::atBlockBegin(&into.front());
+        if (!region.empty())
+          cloneForProducer(region.front(), nested, mapping);
+        scf::YieldOp::create(nested, loc);
+      }
+    }
+  }
+}
+
+/// The last op of the block of `value` that reads it or a reshape of it.
+static Operation *findLastReader(Value value) {
+  Operation *last = value.getDefiningOp();
+  Block *block = last->getBlock();
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<ReshapeOp>(user))
+        open.push_back(reshape.getResult());
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      if (last->isBeforeInBlock(ancestor))
+        last = ancestor;
+    }
+  }
+  return last;
+}
+
+void Specializer::consume(LoadOp load) {
+  Value ring = rings.lookup(load);
+  OpBuilder builder(load);
+  auto acquire = AcquireOp::create(builder, load.getLoc(), ring);
+  load.getTile().replaceAllUsesWith(acquire.getTile());
+  builder.setInsertionPointAfter(findLastReader(acquire.getTile()));
+  ReleaseOp::create(builder, load.getLoc(), ring);
+}
+
+/// Products of bulk copies don't look at who sees what. That only matters where
+/// values aren't finite, and then results aren't: such a program runs once more
+/// as it was.
+void Specializer::dropVisibility(Block &consumers, Block &exact) {
+  SmallVector<Value> results;
+  for (DotOp dot : products) {
+    results.push_back(getFinalTile(dot, consumers));
+    dot.getVisibleMutable().clear();
+  }
+  if (results.empty())
+    return;
+  Operation *firstStore = &*llvm::find_if(
+      consumers, [](Operation &op) { return isa<StoreOp>(op); });
+  OpBuilder builder(firstStore);
+  Location loc = firstStore->getLoc();
+  Value finite = AllFiniteOp::create(builder, loc, results);
+  auto branch =
+      scf::IfOp::create(builder, loc, finite, /*withElseRegion=*/true);
+  Block &stores = *branch.thenBlock();
+  stores.getOperations().splice(stores.begin(), consumers.getOperations(),
+                                std::next(branch->getIterator()),
+                                consumers.end());
+  Block &again = *branch.elseBlock();
+  again.getOperations().splice(again.begin(), exact.getOperations());
+}
+
+std::unique_ptr<Block> Specializer::cloneBody() {
+  auto copy = std::make_unique<Block>();
+  OpBuilder builder(program.getContext());
+  builder.setInsertionPointToStart(copy.get());
+  IRMapping mapping;
+  for (Operation &op : program.getBody().front().without_terminator())
+    builder.clone(op, mapping);
+  return copy;
+}
+
+void Specializer::run() {
+  collectLoads();
+  if (rings.empty() || !collectProducts())
+    return;
+  Block &body = program.getBody().front();
+  std::unique_ptr<Block> exact = cloneBody();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  createRings(builder);
+  auto roles = RolesOp::create(builder, program.getLoc(), warps);
+  Block *consumers = builder.createBlock(&roles.getConsumers());
+  Block *producer = builder.createBlock(&roles.getProducer());
+  consumers->getOperations().splice(consumers->end(), body.getOperations(),
+                                    std::next(roles->getIterator()),
+                                    std::prev(body.end()));
+  IRMapping mapping;
+  OpBuilder producing = OpBuilder::atBlockBegin(producer);
+  cloneForProducer(*consumers, producing, mapping);
+  for (auto &[load, ring] : rings) {
+    consume(load);
+    load.erase();
+  }
+  dropVisibility(*consumers, *exact);
+}
+
+/// The warps that products are split over; 0 if there are none.
+static int64_t findWarps(ProgramOp program) {
+  int64_t warps = 0;
+  program.walk([&](DotOp dot) {
+    auto type = cast<RankedTensorType>(dot.getResult().getType());
+    if (auto layout = dyn_cast_if_present<MmaLayoutAttr>(type.getEncoding()))
+      warps = layout.getWarps();
+  });
+  return warps;
+}
+
+void SpecializeWarps::runOnOperation() {
+  for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
+    int64_t warps = findWarps(program);
+    // Products in flight are those of warpgroups.
+    if (warps == 0 || warps % 4 != 0)
+      continue;
+    ScheduleAttr schedule = program.getScheduleAttr();
+    Specializer(program, warps, schedule ? schedule.getStages() : 2).run();
+  }
+}

@@ -1,0 +1,314 @@
+//===- EmitAsync.cpp - Rings, products in flight, roles -------------------===//
+
+#include "KernelEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+static constexpr int64_t kWarpSize = 32;
+static constexpr int64_t kGroupWarps = 4;
+static constexpr int64_t kBarrierBytes = 8;
+/// The hardware's barrier of consumers; 0 is that of all threads.
+static constexpr int64_t kConsumerBarrier = 1;
+
+//===----------------------------------------------------------------------===//
+// Rings
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::getSharedAddress(int64_t offset) {
+  Value base = make<LLVM::PtrToIntOp>(builder.getI32Type(), sharedBase);
+  return add(base, i32(offset));
+}
+
+void KernelEmitter::emitRing(RingOp op) {
+  RingType type = op.getRing().getType();
+  Ring ring;
+  ring.stages = type.getStages();
+  ring.tileBytes = SharedTile::get(type.getTile()).bytes;
+  ring.full = shared.allocate(2 * ring.stages * kBarrierBytes);
+  ring.empty = ring.full + ring.stages * kBarrierBytes;
+  ring.tiles = shared.allocate(ring.stages * ring.tileBytes);
+  ring.count =
+      make<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(builder.getContext()),
+                           builder.getI32Type(), i32(1));
+  LLVM::StoreOp::create(builder, loc, i32(0), ring.count);
+  rings[op.getRing()] = ring;
+}
+
+KernelEmitter::RingPlace KernelEmitter::getPlace(const Ring &ring) {
+  RingPlace place;
+  place.count = make<LLVM::LoadOp>(builder.getI32Type(), ring.count);
+  Value stages = i32(ring.stages);
+  Value index = make<arith::RemUIOp>(place.count, stages);
+  Value round = make<arith::DivUIOp>(place.count, stages);
+  place.parity = make<arith::AndIOp>(round, i32(1));
+  Value barrier = mul(index, i32(kBarrierBytes));
+  place.full = add(getSharedAddress(ring.full), barrier);
+  place.empty = add(getSharedAddress(ring.empty), barrier);
+  place.tile = mul(index, i32(ring.tileBytes));
+  return place;
+}
+
+void KernelEmitter::advance(const Ring &ring, const RingPlace &place) {
+  LLVM::StoreOp::create(builder, loc, add(place.count, i32(1)), ring.count);
+}
+
+TensorMapAttr nsacc::getTensorMap(FillOp op) {
+  auto tile = op.getRing().getType().getTile();
+  auto buffer = cast<BlockArgument>(op.getBuffer());
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+  SmallVector<int64_t> box(rank, 1), dims;
+  for (auto [size, dim] : llvm::zip_equal(tile.getShape(), op.getDims()))
+    box[dim] = size;
+  box[rank - 1] = SharedMatrix::slabColumns;
+  std::reverse(box.begin(), box.end());
+  for (int64_t dim = rank - 1; dim >= 0; --dim)
+    dims.push_back(dim);
+  Builder builder(op.getContext());
+  return TensorMapAttr::get(op.getContext(), buffer.getArgNumber(),
+                            builder.getDenseI64ArrayAttr(dims),
+                            builder.getDenseI64ArrayAttr(box),
+                            SharedMatrix::rowBytes);
+}
+
+void KernelEmitter::emitFill(FillOp op) {
+  const Ring &ring = rings.find(op.getRing())->second;
+  SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
+  PTXBuilder ptx(builder, loc);
+  Value map = tensorMaps.lookup(getTensorMap(op));
+  RingPlace place = getPlace(ring);
+  ptx.waitBarrier(place.empty, make<arith::XOrIOp>(place.parity, i32(1)));
+  int64_t slabs = llvm::divideCeil(tile.columns, SharedMatrix::slabColumns);
+  ptx.arriveAndExpect(place.full, slabs * tile.rows * SharedMatrix::rowBytes);
+  SmallVector<Value> coordinates;
+  for (Value offset : llvm::reverse(op.getOffsets()))
+    coordinates.push_back(lookup(offset));
+  Value first = coordinates[0];
+  Value address = add(getSharedAddress(ring.tiles), place.tile);
+  int64_t slabBytes = tile.paddedRows * tile.pitch;
+  for (int64_t slab = 0; slab < slabs; ++slab) {
+    coordinates[0] = add(first, i32(slab * SharedMatrix::slabColumns));
+    ptx.copyBoxToShared(add(address, i32(slab * slabBytes)), map, coordinates,
+                        place.full);
+  }
+  advance(ring, place);
+}
+
+void KernelEmitter::emitAcquire(AcquireOp op) {
+  const Ring &ring = rings.find(op.getRing())->second;
+  RingPlace place = getPlace(ring);
+  PTXBuilder(builder, loc).waitBarrier(place.full, place.parity);
+  SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
+  tile.offset = ring.tiles;
+  tile.place = place.tile;
+  tile.isOwner = false;
+  setShared(op.getTile(), tile);
+}
+
+void KernelEmitter::emitRelease(ReleaseOp op) {
+  const Ring &ring = rings.find(op.getRing())->second;
+  RingPlace place = getPlace(ring);
+  Value leads =
+      make<arith::CmpIOp>(arith::CmpIPredicate::eq, getLane(), i32(0));
+  PTXBuilder(builder, loc)
+      .arrive(place.empty, make<arith::ExtUIOp>(builder.getI32Type(), leads));
+  advance(ring, place);
+}
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Registers of a thread of each role.
+struct RoleRegisters {
+  int64_t producer, consumer;
+};
+
+} // namespace
+
+/// What `setmaxnreg` can give while a block's registers suffice. None where all
+/// threads have enough from the start.
+static std::optional<RoleRegisters> getRoleRegisters(int64_t groups) {
+  switch (groups) {
+  case 2:
+    return RoleRegisters{24, 240};
+  case 3:
+    return RoleRegisters{32, 160};
+  default:
+    return std::nullopt;
+  }
+}
+
+void KernelEmitter::initBarriers(RolesOp op) {
+  PTXBuilder ptx(builder, loc);
+  Value isFirst =
+      make<arith::CmpIOp>(arith::CmpIPredicate::eq, scope.thread, i32(0));
+  when(isFirst, [&] {
+    for (Operation &before : *op->getBlock()) {
+      auto ringOp = dyn_cast<RingOp>(before);
+      if (!ringOp)
+        continue;
+      const Ring &ring = rings.find(ringOp.getRing())->second;
+      for (int64_t i = 0; i < ring.stages; ++i) {
+        int64_t offset = i * kBarrierBytes;
+        ptx.initBarrier(getSharedAddress(ring.full + offset), 1);
+        ptx.initBarrier(getSharedAddress(ring.empty + offset), op.getWarps());
+      }
+    }
+    ptx.fenceBarrierInit();
+  });
+  barrier();
+}
+
+/// All ops: roles have no terminator.
+LogicalResult KernelEmitter::emitRole(Region &role) {
+  for (Operation &op : role.front()) {
+    loc = op.getLoc();
+    if (failed(emit(&op)))
+      return failure();
+    releaseDead(&op);
+  }
+  return success();
+}
+
+LogicalResult KernelEmitter::emitRoles(RolesOp op) {
+  int64_t warps = op.getWarps();
+  if (warps % kGroupWarps != 0)
+    return op.emitOpError("expected whole warpgroups, found ")
+           << warps << " warps";
+  initBarriers(op);
+  ThreadScope all = scope;
+  PTXBuilder ptx(builder, loc);
+  // The same for all lanes, which branches and descriptors can rely on.
+  Value warp = call(
+      "llvm.nvvm.shfl.sync.idx.i32", builder.getI32Type(),
+      {i32(-1), make<arith::ShRUIOp>(scope.thread, i32(5)), i32(0), i32(31)});
+  Value computes =
+      make<arith::CmpIOp>(arith::CmpIPredicate::ult, warp, i32(warps));
+  auto roles = scf::IfOp::create(builder, loc, TypeRange(), computes,
+                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
+  std::optional<RoleRegisters> counts = getRoleRegisters(warps / kGroupWarps);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(roles.thenBlock());
+  if (counts)
+    ptx.setRegisters(counts->consumer, /*increase=*/true);
+  enterScope({all.thread, warps * kWarpSize, kConsumerBarrier, false});
+  expressions[getAffineDimExpr(static_cast<unsigned>(ThreadDim::Warp),
+                               builder.getContext())] = warp;
+  if (failed(emitRole(op.getConsumers())))
+    return failure();
+  scf::YieldOp::create(builder, loc);
+
+  builder.setInsertionPointToEnd(roles.elseBlock());
+  if (counts)
+    ptx.setRegisters(counts->producer, /*increase=*/false);
+  enterScope({all.thread, kWarpSize, kConsumerBarrier + 1, false});
+  // One thread fills; the others of its warpgroup are done.
+  Value leads = make<arith::CmpIOp>(arith::CmpIPredicate::eq, all.thread,
+                                    i32(warps * kWarpSize));
+  LogicalResult result = success();
+  when(leads, [&] { result = emitRole(op.getProducer()); });
+  scf::YieldOp::create(builder, loc);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+SharedMatrix KernelEmitter::getMatrix(Value value) {
+  SharedTile tile = getShared(value);
+  Value address = getSharedAddress(tile.offset);
+  if (tile.place)
+    address = add(address, tile.place);
+  return {address, tile.paddedRows};
+}
+
+LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
+  RankedTensorType result = op.getResult().getType().getTile();
+  RankedTensorType lhs = getTile(op.getLhs());
+  auto layout = dyn_cast_if_present<MmaLayoutAttr>(result.getEncoding());
+  if (!layout || layout.getWarps() % kGroupWarps != 0 ||
+      result.getDimSize(1) > 256)
+    return reject(op);
+  int64_t warps = layout.getWarps();
+  int64_t columns = llvm::alignTo(result.getDimSize(1), 8);
+  int64_t inner = llvm::alignTo(lhs.getDimSize(1), 16);
+  int64_t tiles = llvm::divideCeil(result.getDimSize(0), 16 * warps);
+  int64_t perTile = columns / 2, lhsPerTile = inner / 4;
+  ArrayRef<Value> acc;
+  if (op.getAcc())
+    acc = getRegisters(op.getAcc());
+  SmallVector<Value> left;
+  if (!isShared(lhs)) {
+    ArrayRef<Value> values = getRegisters(op.getLhs());
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      left.push_back(pack(values[i], values[i + 1]));
+  }
+  PTXBuilder ptx(builder, loc);
+  SharedMatrix rhs = getMatrix(op.getRhs());
+  Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
+  Value groupRow = mul(group, i32(16 * kGroupWarps));
+  SmallVector<Value> started;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    ValueRange part = acc;
+    if (!acc.empty())
+      part = acc.slice(tile * perTile, perTile);
+    if (isShared(lhs))
+      llvm::append_range(started,
+                         ptx.startProduct(getMatrix(op.getLhs()),
+                                          add(groupRow, i32(16 * warps * tile)),
+                                          rhs, op.getTransposeRhs(), columns,
+                                          inner, lhs.getElementType(), part));
+    else
+      llvm::append_range(
+          started,
+          ptx.startProduct(ArrayRef(left).slice(tile * lhsPerTile, lhsPerTile),
+                           rhs, op.getTransposeRhs(), columns, inner,
+                           lhs.getElementType(), part));
+  }
+  setRegisters(op.getResult(), std::move(started));
+  return success();
+}
+
+void KernelEmitter::emitDotWait(DotWaitOp op) {
+  setRegisters(op.getTile(),
+               PTXBuilder(builder, loc)
+                   .waitProducts(op.getAllow(), getRegisters(op.getPending())));
+}
+
+/// 0 · x is 0 for finite numbers, NaN for others.
+void KernelEmitter::emitAllFinite(AllFiniteOp op) {
+  SmallVector<Value> sums(4, f32(0));
+  size_t next = 0;
+  for (Value tile : op.getTiles()) {
+    const TileLayout &layout = getLayout(getTile(tile));
+    for (auto [index, value] : llvm::enumerate(getRegisters(tile))) {
+      if (layout.isPadding(index))
+        continue;
+      Value &sum = sums[next++ % sums.size()];
+      sum = fma(select(getInside(layout, index), value, f32(0)), f32(0), sum);
+    }
+  }
+  Value sum = add(add(sums[0], sums[1]), add(sums[2], sums[3]));
+  Value mine = make<arith::ExtUIOp>(
+      builder.getI32Type(),
+      Value(make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, sum, f32(0))));
+  std::string text =
+      llvm::formatv("{{ .reg .pred mine, all; setp.ne.b32 mine, $1, 0; "
+                    "barrier.cta.red.and.pred all, {0}, {1}, mine; "
+                    "selp.b32 $0, 1, 0, all; }",
+                    scope.barrier, scope.numThreads)
+          .str();
+  Value all =
+      PTXBuilder(builder, loc).assemble(text, builder.getI32Type(), mine)[0];
+  mapScalar(op.getResult(),
+            make<arith::CmpIOp>(arith::CmpIPredicate::ne, all, i32(0)));
+}

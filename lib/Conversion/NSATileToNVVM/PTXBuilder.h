@@ -1,0 +1,99 @@
+//===- PTXBuilder.h - Instructions that no dialect has ----------*- C++ -*-===//
+//
+// Shared memory is addressed by 32-bit integers, as instructions take it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NSACC_CONVERSION_NSATILETONVVM_PTXBUILDER_H
+#define NSACC_CONVERSION_NSATILETONVVM_PTXBUILDER_H
+
+#include "mlir/IR/Builders.h"
+
+namespace nsacc {
+
+/// A matrix of 16-bit elements in shared memory, swizzled for `wgmma`: slabs of
+/// 64 columns, each `slabRows` rows of 128 bytes.
+struct SharedMatrix {
+  mlir::Value address;
+  int64_t slabRows;
+
+  static constexpr int64_t slabColumns = 64;
+  static constexpr int64_t rowBytes = 128;
+  int64_t getSlabBytes() const { return slabRows * rowBytes; }
+};
+
+class PTXBuilder {
+public:
+  PTXBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  mlir::Value constant(int64_t value);
+  mlir::Value add(mlir::Value address, int64_t bytes);
+
+  /// Inline assembly. Operands in `text` are $0, …, results first. Constraints
+  /// of operands follow from types, but for those tied to result i: `ties[i]`
+  /// is an operand of the same register.
+  llvm::SmallVector<mlir::Value> assemble(llvm::StringRef text,
+                                          mlir::TypeRange results,
+                                          mlir::ValueRange operands,
+                                          mlir::ValueRange ties = {},
+                                          bool earlyClobber = false);
+
+  //===-- Barriers --------------------------------------------------------===//
+
+  void initBarrier(mlir::Value barrier, int64_t arrivals);
+  void fenceBarrierInit();
+  /// Waits until the phase of this parity has ended.
+  void waitBarrier(mlir::Value barrier, mlir::Value parity);
+  void arrive(mlir::Value barrier, mlir::Value predicate);
+  void arriveAndExpect(mlir::Value barrier, int64_t bytes);
+  void syncThreads(mlir::Value barrier, int64_t threads);
+
+  //===-- Copies ----------------------------------------------------------===//
+
+  /// A box of the tensor that `map` describes, coordinates innermost first.
+  void copyBoxToShared(mlir::Value address, mlir::Value map,
+                       mlir::ValueRange coordinates, mlir::Value barrier);
+  void copyBoxFromShared(mlir::Value map, mlir::ValueRange coordinates,
+                         mlir::Value address);
+  void commitCopies();
+  /// Waits until the sources of all copies but `pending` have been read.
+  void waitCopiesRead(int64_t pending);
+  void waitCopies(int64_t pending);
+  /// What ordinary stores wrote, bulk copies and products read.
+  void fenceSharedForAsync();
+  void storeMatrices(mlir::Value address, mlir::ValueRange packed);
+
+  //===-- Products of a warpgroup -----------------------------------------===//
+
+  /// Starts acc + lhs · rhsᵀ for 64 rows of lhs from `row` on; acc may be
+  /// empty.
+  llvm::SmallVector<mlir::Value>
+  startProduct(SharedMatrix lhs, mlir::Value row, SharedMatrix rhs,
+               bool transposeRhs, int64_t columns, int64_t inner,
+               mlir::Type element, mlir::ValueRange acc);
+  /// The same with the left operand in registers, two elements in each.
+  llvm::SmallVector<mlir::Value>
+  startProduct(mlir::ValueRange lhs, SharedMatrix rhs, bool transposeRhs,
+               int64_t columns, int64_t inner, mlir::Type element,
+               mlir::ValueRange acc);
+  /// Waits for products but the last `allow` ones; gives the accumulators.
+  llvm::SmallVector<mlir::Value> waitProducts(int64_t allow,
+                                              mlir::ValueRange acc);
+
+  void setRegisters(int64_t registers, bool increase);
+
+private:
+  mlir::Value describe(SharedMatrix matrix, mlir::Value row, bool isTransposed);
+  llvm::SmallVector<mlir::Value>
+  startProduct(mlir::ValueRange lhs, int64_t lhsSlabBytes, SharedMatrix rhs,
+               bool transposeRhs, int64_t columns, int64_t inner,
+               mlir::Type element, mlir::ValueRange acc);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_CONVERSION_NSATILETONVVM_PTXBUILDER_H
