@@ -137,8 +137,12 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
     of its own; the other warps acquire the tiles, compute, and release them. The
     producer has a copy of the program's control flow and scalar code. A load
     stays where it is when its place or its being run depends on tiles, or when a bulk tensor copy
-    can't bring it. Programs that load nothing so in a loop, or whose products aren't split over
-    whole warpgroups, stay as they are.
+    can't bring it. Programs that load nothing so in a loop, whose products aren't split over
+    whole warpgroups, or whose schedule doesn't name `warps`, stay as they are.
+
+    Products lose their `where`. It only matters where values aren't finite; then
+    results aren't, too: before they are stored the consumers look, and run the program
+    as it was if one isn't finite.
 
     Before and after:
 

@@ -78,8 +78,7 @@ private:
   };
   Step cloneStep(OpBuilder &builder, Value index, const Step &previous,
                  bool isFirst);
-  Value roundLhs(OpBuilder &builder, const Step &previous);
-  DotAsyncOp startSecond(OpBuilder &builder, Value lhs, Value acc);
+  DotAsyncOp startSecond(OpBuilder &builder, const Step &previous);
   Value finishSecond(OpBuilder &builder, DotAsyncOp pending);
 
   scf::ForOp loop;
@@ -88,11 +87,9 @@ private:
   unsigned accIndex = 0;
   /// Ops between that tile and the product.
   llvm::SetVector<Operation *> accOps;
-  /// Ops that round the left operand. They wait for the next step: while a
-  /// product is in flight, what it reads must not be written.
+  /// Ops that round the left operand: what a product in flight reads must not
+  /// be written.
   SmallVector<Operation *> roundings;
-  /// The left operand before it is rounded.
-  Value wideLhs;
   /// The second product's way to its right operand, and the operand's end.
   SmallVector<Operation *> tail;
   ReleaseOp release;
@@ -180,13 +177,11 @@ bool Rotation::findTail() {
   }
   if (!release)
     return false;
-  wideLhs = second.getLhs();
-  while (auto rounding = wideLhs.getDefiningOp<arith::TruncFOp>()) {
-    if (!rounding->hasOneUse() || rounding->getBlock() != loop.getBody())
-      break;
-    roundings.insert(roundings.begin(), rounding);
-    wideLhs = rounding.getIn();
-  }
+  for (auto rounding = second.getLhs().getDefiningOp<arith::TruncFOp>();
+       rounding && rounding->hasOneUse() &&
+       rounding->getBlock() == loop.getBody();
+       rounding = rounding.getIn().getDefiningOp<arith::TruncFOp>())
+    roundings.push_back(rounding);
   return true;
 }
 
@@ -197,19 +192,12 @@ std::optional<Rotation> Rotation::find(scf::ForOp loop) {
   return rotation;
 }
 
-Value Rotation::roundLhs(OpBuilder &builder, const Step &previous) {
-  IRMapping mapping;
-  mapping.map(wideLhs, previous.lhs);
-  for (Operation *op : roundings)
-    builder.clone(*op, mapping);
-  return mapping.lookup(second.getLhs());
-}
-
-DotAsyncOp Rotation::startSecond(OpBuilder &builder, Value lhs, Value acc) {
+DotAsyncOp Rotation::startSecond(OpBuilder &builder, const Step &previous) {
   IRMapping mapping;
   for (Operation *op : tail)
     builder.clone(*op, mapping);
-  return start(builder, second, lhs, mapping.lookup(second.getRhs()), acc);
+  return start(builder, second, previous.lhs, mapping.lookup(second.getRhs()),
+               previous.acc);
 }
 
 Value Rotation::finishSecond(OpBuilder &builder, DotAsyncOp pending) {
@@ -225,23 +213,18 @@ Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
   mapping.map(loop.getInductionVar(), index);
   mapping.map(loop.getRegionIterArgs(), previous.carried);
   DotAsyncOp pending;
-  Value lhs;
-  if (!isFirst)
-    lhs = roundLhs(builder, previous);
   SmallVector<Operation *> deferred;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (&op == second || &op == release || llvm::is_contained(tail, &op))
       continue;
-    if (llvm::is_contained(roundings, &op))
-      continue;
-    if (accOps.contains(&op)) {
+    if (accOps.contains(&op) || llvm::is_contained(roundings, &op)) {
       deferred.push_back(&op);
     } else if (&op == first) {
       DotAsyncOp scores =
           start(builder, first, mapping.lookupOrDefault(first.getLhs()),
                 mapping.lookupOrDefault(first.getRhs()), Value());
       if (!isFirst)
-        pending = startSecond(builder, lhs, previous.acc);
+        pending = startSecond(builder, previous);
       mapping.map(first.getResult(),
                   DotWaitOp::create(builder, first.getLoc(), scores,
                                     /*allow=*/isFirst ? 0 : 1)
@@ -262,7 +245,7 @@ Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
     step.carried.push_back(i == accIndex ? Value()
                                          : mapping.lookupOrDefault(value));
   step.acc = mapping.lookupOrDefault(second.getAcc());
-  step.lhs = mapping.lookupOrDefault(wideLhs);
+  step.lhs = mapping.lookupOrDefault(second.getLhs());
   // The accumulator's place among the carried tiles is that of the scaled one.
   step.carried[accIndex] = step.acc;
   return step;
@@ -289,9 +272,7 @@ void Rotation::apply() {
     ValueRange results = steady.getResults();
     Step last = {SmallVector<Value>(results.drop_back()), results[accIndex],
                  results.back()};
-    DotAsyncOp pending =
-        startSecond(builder, roundLhs(builder, last), last.acc);
-    last.carried[accIndex] = finishSecond(builder, pending);
+    last.carried[accIndex] = finishSecond(builder, startSecond(builder, last));
     scf::YieldOp::create(builder, loc, last.carried);
   };
   OpBuilder builder(loop);

@@ -344,11 +344,12 @@ static int64_t findWarps(ProgramOp program) {
 
 void SpecializeWarps::runOnOperation() {
   for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
-    int64_t warps = findWarps(program);
-    // Products in flight are those of warpgroups.
-    if (warps == 0 || warps % 4 != 0)
-      continue;
     ScheduleAttr schedule = program.getScheduleAttr();
-    Specializer(program, warps, schedule ? schedule.getStages() : 2).run();
+    int64_t warps = findWarps(program);
+    // Products in flight are those of warpgroups, and who says so takes the
+    // longer compilation of programs that are there twice.
+    if (!schedule || schedule.getWarps() == 0 || warps == 0 || warps % 4 != 0)
+      continue;
+    Specializer(program, warps, schedule.getStages()).run();
   }
 }

@@ -1,10 +1,18 @@
 //===- EmitControl.cpp - Loops and branches that carry registers ----------===//
 
 #include "KernelEmitter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
+
+/// Left operands of products: what reads them takes two in a register.
+static bool isCarriedInPairs(RankedTensorType type) {
+  return isa<FloatType>(type.getElementType()) &&
+         type.getElementTypeBitWidth() == 16 &&
+         isa_and_present<MmaLayoutAttr>(type.getEncoding());
+}
 
 /// Registers of tiles, and scalars. Padding isn't carried.
 void KernelEmitter::flatten(ValueRange values, SmallVectorImpl<Value> &to) {
@@ -14,7 +22,13 @@ void KernelEmitter::flatten(ValueRange values, SmallVectorImpl<Value> &to) {
       continue;
     }
     const TileLayout &layout = getLayout(getTile(value));
-    for (auto [index, reg] : llvm::enumerate(getRegisters(value)))
+    ArrayRef<Value> values = getRegisters(value);
+    if (isCarriedInPairs(getTile(value))) {
+      for (size_t index = 0; index < values.size(); index += 2)
+        to.push_back(pack(values[index], values[index + 1]));
+      continue;
+    }
+    for (auto [index, reg] : llvm::enumerate(values))
       if (!layout.isPadding(index))
         to.push_back(reg);
   }
@@ -30,6 +44,17 @@ void KernelEmitter::unflatten(ValueRange old, ValueRange values) {
     RankedTensorType type = getTile(value);
     const TileLayout &layout = getLayout(type);
     SmallVector<Value> found;
+    if (isCarriedInPairs(type)) {
+      auto pair = VectorType::get({2}, type.getElementType());
+      for (int64_t i = 0; i < layout.getNumRegisters(); i += 2) {
+        Value both = make<LLVM::BitcastOp>(pair, values.front());
+        values = values.drop_front();
+        for (int64_t half : {0, 1})
+          found.push_back(make<LLVM::ExtractElementOp>(both, i32(half)));
+      }
+      setRegisters(value, std::move(found));
+      continue;
+    }
     for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
       if (layout.isPadding(index)) {
         found.push_back(zero(getRegisterType(type.getElementType())));
@@ -91,6 +116,10 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
       continue;
     }
     const TileLayout &layout = getLayout(getTile(result));
+    if (isCarriedInPairs(getTile(result))) {
+      types.append(layout.getNumRegisters() / 2, builder.getI32Type());
+      continue;
+    }
     for (int64_t index = 0; index < layout.getNumRegisters(); ++index)
       if (!layout.isPadding(index))
         types.push_back(getRegisterType(getTile(result).getElementType()));

@@ -3,6 +3,7 @@
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -17,6 +18,20 @@ Value KernelEmitter::pack(Value low, Value high) {
                                                             : Value();
   };
   auto pair = VectorType::get({2}, low.getType());
+  // The halves of a word that was taken apart.
+  auto getWord = [](Value half, int64_t index) -> Value {
+    auto extract = half.getDefiningOp<LLVM::ExtractElementOp>();
+    llvm::APInt place;
+    if (!extract ||
+        !matchPattern(extract.getPosition(), m_ConstantInt(&place)) ||
+        place != index)
+      return {};
+    auto cast = extract.getVector().getDefiningOp<LLVM::BitcastOp>();
+    return cast ? cast.getArg() : Value();
+  };
+  if (Value lowWord = getWord(low, 0), highWord = getWord(high, 1);
+      lowWord && lowWord == highWord && lowWord.getType() == word)
+    return lowWord;
   // Both are rounded at once.
   if (Value wideLow = getWide(low), wideHigh = getWide(high);
       wideLow && wideHigh) {

@@ -2,6 +2,7 @@
 
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include <limits>
 
 using namespace mlir;
@@ -12,9 +13,10 @@ Value KernelEmitter::combine(ReduceKind kind, Value lhs, Value rhs,
                              bool ignoresNaN) {
   if (kind == ReduceKind::Sum)
     return make<arith::AddFOp>(lhs, rhs);
+  // The hardware has both; upstream writes arith's as comparisons.
   if (ignoresNaN)
-    return make<arith::MaxNumFOp>(lhs, rhs);
-  return make<arith::MaximumFOp>(lhs, rhs);
+    return make<LLVM::MaxNumOp>(lhs, rhs);
+  return make<LLVM::MaximumOp>(lhs, rhs);
 }
 
 static float getNeutral(ReduceKind kind) {

@@ -45,8 +45,16 @@ LogicalResult KernelEmitter::emit(Operation *op) {
             "llvm.nvvm.read.ptx.sreg.ctaid.x",
             "llvm.nvvm.read.ptx.sreg.ctaid.y",
             "llvm.nvvm.read.ptx.sreg.ctaid.z"};
-        mapScalar(id.getId(),
-                  call(names[id.getAxis()], builder.getI32Type(), {}));
+        Value place = call(names[id.getAxis()], builder.getI32Type(), {});
+        // Under a causal mask the last query tiles have the most to do: they
+        // begin first.
+        if (id.getAxis() == 0) {
+          Value count = call("llvm.nvvm.read.ptx.sreg.nctaid.x",
+                             builder.getI32Type(), {});
+          place = make<arith::SubIOp>(Value(make<arith::SubIOp>(count, i32(1))),
+                                      place);
+        }
+        mapScalar(id.getId(), place);
         return success();
       })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })

@@ -28,13 +28,24 @@ void cuda::registerLowering(DialectRegistry &registry) {
   registerConvertToLLVMDependentDialectLoading(registry);
 }
 
-void cuda::buildTilePipeline(OpPassManager &passes, const Architecture &) {
+void cuda::buildTilePipeline(OpPassManager &passes,
+                             const Architecture &architecture) {
+  bool isSpecialized =
+      architecture.hasBulkCopies && architecture.hasWarpgroupProducts;
+  if (isSpecialized)
+    passes.addPass(nsatile::createNSATileFuseKeyLoops());
   passes.addPass(nsatile::createNSATileExpandOrder());
   passes.addPass(nsatile::createNSATileExpandSoftmax());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addNestedPass<nsatile::ProgramOp>(
       nsatile::createNSATileAssignLayouts());
+  passes.addPass(createCSEPass());
+  if (!isSpecialized)
+    return;
+  passes.addPass(nsatile::createNSATileSpecializeWarps());
+  passes.addPass(nsatile::createNSATilePipelineDots());
+  passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
 

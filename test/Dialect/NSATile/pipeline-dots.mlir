@@ -1,0 +1,94 @@
+// A step's second product runs along with the next step's first one.
+// RUN: nsacc-opt %s --nsatile-pipeline-dots --split-input-file | FileCheck %s
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @attend
+nsatile.program @attend(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index, %f: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %factor = tensor.splat %f : tensor<64x64xf32, #s>
+  // CHECK: %[[RK:.*]] = nsatile.ring
+  // CHECK: %[[RV:.*]] = nsatile.ring
+  %rk = nsatile.ring : !R
+  %rv = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    // CHECK: scf.if %{{.*}} -> (tensor<64x64xf32, #nsatile.mma<warps = 4>>)
+    // The first step's head.
+    // CHECK: nsatile.acquire %[[RK]]
+    // CHECK: nsatile.dot_async
+    // CHECK: nsatile.dot_wait %{{.*}} allow 0
+    // CHECK: nsatile.release %[[RK]]
+    // CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}})
+    // CHECK:   %[[K:.*]] = nsatile.acquire %[[RK]]
+    // CHECK:   %[[S0:.*]] = nsatile.dot_async %{{.*}}, transpose %[[K]]
+    // CHECK:   %[[V:.*]] = nsatile.acquire %[[RV]]
+    // CHECK:   %[[O0:.*]] = nsatile.dot_async %[[P]], %[[V]] acc %[[ACC]]
+    // CHECK:   %[[S:.*]] = nsatile.dot_wait %[[S0]] allow 1
+    // CHECK:   nsatile.release %[[RK]]
+    // CHECK:   %[[E:.*]] = math.exp %[[S]]
+    // CHECK:   %[[O:.*]] = nsatile.dot_wait %[[O0]] allow 0
+    // CHECK:   nsatile.release %[[RV]]
+    // CHECK:   %[[SCALED:.*]] = arith.mulf %[[O]]
+    // CHECK:   %[[NEXT:.*]] = arith.truncf %[[E]]
+    // CHECK:   scf.yield %[[SCALED]], %[[NEXT]]
+    // The last step's product.
+    // CHECK: nsatile.acquire %[[RV]]
+    // CHECK: nsatile.dot_async
+    // CHECK: nsatile.dot_wait %{{.*}} allow 0
+    // CHECK: nsatile.release %[[RV]]
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      %e = math.exp %s : tensor<64x64xf32, #s>
+      %scaled = arith.mulf %acc, %factor : tensor<64x64xf32, #s>
+      %v = nsatile.acquire %rv : !R
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %o = nsatile.dot %p, %v acc %scaled : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rv : !R
+      scf.yield %o : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+// Nothing to move: one product in a step is started and waited for. One that
+// says who sees what stays as it is.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @one
+nsatile.program @one(%q: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi1, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %rk = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    // CHECK: scf.for
+    // CHECK: %[[P:.*]] = nsatile.dot_async
+    // CHECK-NEXT: nsatile.dot_wait %[[P]] allow 0
+    // CHECK: nsatile.dot {{.*}} where
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, %k acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      %o = nsatile.dot %q, %k acc %s where %seen : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>, tensor<64x64xi1, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      scf.yield %o : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}

@@ -1,0 +1,98 @@
+// A producer of its own loads what products read.
+// RUN: nsacc-opt %s --nsatile-specialize-warps --canonicalize --split-input-file | FileCheck %s
+
+#s = #nsatile.mma<warps = 4>
+
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @attend
+// CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x64xbf16, strided<[?, 1], offset: ?>>, %[[V:[a-z0-9]+]]: memref<
+nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4, stages = 3>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %hidden = arith.constant dense<0xFF800000> : tensor<64x64xf32, #s>
+  // CHECK: %[[RK:.*]] = nsatile.ring : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+  // CHECK: %[[RV:.*]] = nsatile.ring : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+  // CHECK: nsatile.roles consumers 4 {
+  // CHECK:   %[[ACC:.*]] = scf.for
+  // CHECK:     %[[TK:.*]] = nsatile.acquire %[[RK]]
+  // CHECK:     nsatile.dot %{{.*}}, transpose %[[TK]]
+  // CHECK:     nsatile.release %[[RK]]
+  // CHECK:     %[[TV:.*]] = nsatile.acquire %[[RV]]
+  // CHECK-NOT: where
+  // CHECK:     nsatile.dot %{{.*}}, %[[TV]] acc
+  // CHECK:     nsatile.release %[[RV]]
+  // CHECK:   %[[FINE:.*]] = nsatile.all_finite %[[ACC]]
+  // CHECK:   scf.if %[[FINE]] {
+  // CHECK:     nsatile.store %[[ACC]]
+  // CHECK:   } else {
+  // CHECK:     nsatile.load %[[V]]
+  // CHECK:     nsatile.dot {{.*}} where
+  // CHECK:     nsatile.store
+  // CHECK:   }
+  // CHECK: } producer {
+  // CHECK:   scf.for %[[J:.*]] =
+  // CHECK:     %[[FIRST:.*]] = arith.muli %[[J]]
+  // CHECK:     nsatile.fill %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1]
+  // CHECK:     nsatile.fill %[[RV]], %[[V]][%[[FIRST]], %{{.*}}] dims [0, 1]
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %first = arith.muli %j, %c64 : index
+    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+    %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+    %seen = arith.cmpf une, %s, %hidden : tensor<64x64xf32, #s>
+    %o = nsatile.dot %p, %vt acc %acc where %seen : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>, tensor<64x64xi1, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %o : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// -----
+
+// Which rows are loaded depends on a tile, which only consumers have; and a
+// schedule that names no warps.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @listed
+// CHECK-NOT: nsatile.roles
+nsatile.program @listed(%k: !B, %q: tensor<64x64xbf16, #s>, %list: tensor<8xindex, #nsatile.spread<threads = 128>>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %first = tensor.extract %list[%j] : tensor<8xindex, #nsatile.spread<threads = 128>>
+    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %s : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @unnamed
+// CHECK-NOT: nsatile.roles
+nsatile.program @unnamed(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %s : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
