@@ -20,7 +20,8 @@ struct SharedTile {
   /// From a row to the next one, where there is no swizzle.
   int64_t pitch = 0;
   int64_t swizzle = 0;
-  /// Bytes behind `offset`, where the place is known at run time only; else null.
+  /// Bytes behind `offset`, where the place is known at run time only; else
+  /// null.
   mlir::Value place;
   /// False where the place outlives the tile.
   bool isOwner = true;
