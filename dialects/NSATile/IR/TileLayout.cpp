@@ -55,16 +55,18 @@ public:
   std::pair<AffineExpr, AffineExpr> divide(int64_t divisor,
                                            ArrayRef<int64_t> sizes) const {
     AffineExpr zero = getAffineConstantExpr(0, context), quotient = zero;
+    // The greatest factors first.
     std::vector<std::pair<AffineExpr, int64_t>> rest;
     for (auto [term, factor] : terms) {
       quotient = quotient + term * llvm::divideFloorSigned(factor, divisor);
-      if (llvm::mod(factor, divisor) != 0)
-        rest.push_back({term, llvm::mod(factor, divisor)});
+      int64_t left = llvm::mod(factor, divisor);
+      if (left != 0)
+        rest.insert(llvm::find_if(
+                        rest, [&](auto &other) { return other.second < left; }),
+                    {term, left});
     }
     quotient = quotient + llvm::divideFloorSigned(constant, divisor);
     int64_t shift = llvm::mod(constant, divisor);
-    llvm::stable_sort(
-        rest, [](auto lhs, auto rhs) { return lhs.second > rhs.second; });
     // What is left is multiples of `step` and less than that: the latter
     // doesn't matter to the quotient.
     int64_t step = divisor;
