@@ -211,7 +211,7 @@ void ProductWriter::multiply(MutableArrayRef<Value> accs, int64_t firstN,
       return word;
     return e.make<LLVM::BitcastOp>(VectorType::get({2}, element), word);
   };
-  for (int64_t step = 0; step < llvm::divideCeil(inner, 16); ++step) {
+  for (int64_t step = 0; step < llvm::divideCeilSigned(inner, 16); ++step) {
     SmallVector<SmallVector<Value, 4>> left;
     for (int64_t m = 0; m < numM; ++m)
       left.push_back(loadLhs(m, step));
