@@ -72,7 +72,8 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
     if (options.preparePasses)
       options.preparePasses(manager, module, getName(phase));
   };
-  PhaseOptions phaseOptions = {std::move(sizes), options.schedule};
+  PhaseOptions phaseOptions = {std::move(sizes), options.schedule,
+                               /*architecture=*/{}};
   if (isGPU(options.target))
     phaseOptions.architecture = getName(options.target);
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))

@@ -61,21 +61,25 @@ StringRef nsacc::getDescription(Phase phase) {
   llvm_unreachable("unknown phase");
 }
 
+static const cuda::Architecture &getArchitecture(StringRef name) {
+  const cuda::Architecture *known = cuda::findArchitecture(name);
+  return known ? *known : cuda::getArchitectureTable().front();
+}
+
 static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   nsa::NSASpecializeOptions specialize;
   specialize.dims.assign(options.sizes.begin(), options.sizes.end());
   manager.addPass(nsa::createNSASpecialize(specialize));
   // A GPU's tiles fit its registers.
-  if (!options.schedule.empty() || !options.architecture.empty())
-    manager.addPass(createNSASetSchedule({options.schedule}));
-  manager.addPass(createConvertNSAToNSATile());
+  bool isForGPU = !options.architecture.empty();
+  if (!options.schedule.empty() || isForGPU)
+    manager.addPass(createNSASetSchedule(
+        {options.schedule,
+         isForGPU &&
+             getArchitecture(options.architecture).hasWarpgroupProducts}));
+  manager.addPass(createConvertNSAToNSATile({isForGPU}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-}
-
-static const cuda::Architecture &getArchitecture(StringRef name) {
-  const cuda::Architecture *known = cuda::findArchitecture(name);
-  return known ? *known : cuda::getArchitectureTable().front();
 }
 
 void nsacc::addPhase(OpPassManager &manager, Phase phase,

@@ -7,6 +7,11 @@
 
 namespace nsacc::nsatile {
 
+/// Discardable attribute of a program: the symbol of one with smaller tiles
+/// that computes the same, and is launched behind it
+/// (`nsatile-assume-finite`).
+inline constexpr llvm::StringLiteral kExactProgramAttrName = "nsatile.exact";
+
 #define GEN_PASS_DECL
 #include "NSATile/Transforms/Passes.h.inc"
 

@@ -130,6 +130,40 @@ def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::Pro
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
 }
 
+def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
+  let summary = "Look at who sees what only where values aren't finite";
+  let description = [{
+    A product's `where` only matters when an operand isn't finite, and then the sums
+    aren't. A program whose attribute `nsatile.exact` names another one that computes the
+    same loses its `where`s and says of each row whether all of its sums are finite: in a
+    workspace, a number for each row, 0 or NaN. The exact program, which is launched behind it,
+    looks there first, and does nothing where all of its tile's rows are 0.
+
+    Where a sum doesn't reach the end of the program, the program keeps its
+    `where`s and the exact one goes.
+
+    Before and after:
+
+    ```mlir
+    nsatile.program @fast(…) attributes {nsatile.exact = @exact} { … %o = nsatile.dot %p, %v acc %a where %seen … }
+    nsatile.program @exact(…) { … }
+
+    nsatile.program @fast(…, %marks: memref<?xf32>, …) {
+      … %o = nsatile.dot %p, %v acc %a …
+      %nan = arith.mulf %o, %zero : tensor<64x64xf32>
+      %mark = nsatile.reduce sum %nan along 1 : tensor<64x64xf32> -> tensor<64xf32>
+      nsatile.store %mark, %marks[…] …
+    }
+    nsatile.program @exact(…, %marks: memref<?xf32>, …) {
+      %mark = nsatile.load %marks[…] …
+      %finite = nsatile.all_finite %mark : tensor<64xf32>
+      … scf.if … { … }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "Let a producer load operands of products through rings";
   let description = [{
@@ -140,9 +174,8 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
     can't bring it. Programs that load nothing so in a loop, whose products aren't split over
     whole warpgroups, or whose schedule doesn't name `warps`, stay as they are.
 
-    Products lose their `where`. It only matters where values aren't finite; then
-    results aren't, too: before they are stored the consumers look, and run the program
-    as it was if one isn't finite.
+    A product's `where` looks at each pair, which products in flight can't: programs with such products
+    of loaded tiles stay as they are, too (see `nsatile-assume-finite`).
 
     Before and after:
 

@@ -35,8 +35,10 @@ static bool isSwizzledShared(RankedTensorType tile) {
 static bool isBulkCopy(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getTile().getType());
   auto buffer = cast<MemRefType>(load.getBuffer().getType());
+  constexpr int64_t rowMultiple = 8;
   if (!isa<BlockArgument>(load.getBuffer()) || !isSwizzledShared(tile) ||
-      tile.getElementTypeBitWidth() != 16)
+      tile.getElementTypeBitWidth() != 16 ||
+      buffer.getShape().back() % rowMultiple != 0)
     return false;
   for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
     if (step != 1)
@@ -107,20 +109,16 @@ public:
 
 private:
   void collectLoads();
-  bool collectProducts();
-  std::unique_ptr<Block> cloneBody();
+  bool looksAtPairs();
   void createRings(OpBuilder &builder);
   void cloneForProducer(Block &from, OpBuilder &builder, IRMapping &mapping);
   void consume(LoadOp load);
-  void dropVisibility(Block &consumers, Block &exact);
   bool containsStaged(Operation *op) const;
 
   ProgramOp program;
   int64_t warps, stages;
   /// Loads that the producer does, and the rings they go through.
   llvm::MapVector<LoadOp, Value> rings;
-  /// Products with such operands that look at who sees what.
-  SmallVector<DotOp> products;
 };
 
 struct SpecializeWarps
@@ -145,42 +143,18 @@ void Specializer::collectLoads() {
     rings.clear();
 }
 
-/// The tile that a product's sums end in, outside of loops and branches.
-static Value getFinalTile(DotOp dot, Block &outermost) {
-  Value tile = dot.getResult();
-  while (tile.getParentBlock() != &outermost) {
-    OpOperand *yielded = nullptr;
-    for (OpOperand &use : tile.getUses())
-      if (isa<scf::YieldOp>(use.getOwner()))
-        yielded = &use;
-    if (!yielded)
-      return Value();
-    tile = yielded->getOwner()->getParentOp()->getResult(
-        yielded->getOperandNumber());
-  }
-  return tile;
-}
-
-/// False where a result that isn't finite would not be found before it is
-/// stored.
-bool Specializer::collectProducts() {
-  Block &body = program.getBody().front();
-  WalkResult stores = program.walk([&](StoreOp store) {
-    return store->getBlock() == &body ? WalkResult::advance()
-                                      : WalkResult::interrupt();
-  });
-  program.walk([&](DotOp dot) {
+/// Products in flight can't look at who sees what.
+bool Specializer::looksAtPairs() {
+  WalkResult found = program.walk([&](DotOp dot) {
     Value rhs = dot.getRhs();
     while (auto reshape = rhs.getDefiningOp<ReshapeOp>())
       rhs = reshape.getSource();
     auto load = rhs.getDefiningOp<LoadOp>();
-    if (dot.getVisible() && load && rings.contains(load))
-      products.push_back(dot);
+    return dot.getVisible() && load && rings.contains(load)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   });
-  return products.empty() ||
-         (!stores.wasInterrupted() && llvm::all_of(products, [&](DotOp dot) {
-           return static_cast<bool>(getFinalTile(dot, body));
-         }));
+  return found.wasInterrupted();
 }
 
 /// Loads of one loop after the other go through the same rings.
@@ -271,48 +245,11 @@ void Specializer::consume(LoadOp load) {
   ReleaseOp::create(builder, load.getLoc(), ring);
 }
 
-/// Products of bulk copies don't look at who sees what. That only matters where
-/// values aren't finite, and then results aren't: such a program runs once more
-/// as it was.
-void Specializer::dropVisibility(Block &consumers, Block &exact) {
-  SmallVector<Value> results;
-  for (DotOp dot : products) {
-    results.push_back(getFinalTile(dot, consumers));
-    dot.getVisibleMutable().clear();
-  }
-  if (results.empty())
-    return;
-  Operation *firstStore = &*llvm::find_if(
-      consumers, [](Operation &op) { return isa<StoreOp>(op); });
-  OpBuilder builder(firstStore);
-  Location loc = firstStore->getLoc();
-  Value finite = AllFiniteOp::create(builder, loc, results);
-  auto branch =
-      scf::IfOp::create(builder, loc, finite, /*withElseRegion=*/true);
-  Block &stores = *branch.thenBlock();
-  stores.getOperations().splice(stores.begin(), consumers.getOperations(),
-                                std::next(branch->getIterator()),
-                                consumers.end());
-  Block &again = *branch.elseBlock();
-  again.getOperations().splice(again.begin(), exact.getOperations());
-}
-
-std::unique_ptr<Block> Specializer::cloneBody() {
-  auto copy = std::make_unique<Block>();
-  OpBuilder builder(program.getContext());
-  builder.setInsertionPointToStart(copy.get());
-  IRMapping mapping;
-  for (Operation &op : program.getBody().front().without_terminator())
-    builder.clone(op, mapping);
-  return copy;
-}
-
 void Specializer::run() {
   collectLoads();
-  if (rings.empty() || !collectProducts())
+  if (rings.empty() || looksAtPairs())
     return;
   Block &body = program.getBody().front();
-  std::unique_ptr<Block> exact = cloneBody();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   createRings(builder);
   auto roles = RolesOp::create(builder, program.getLoc(), warps);
@@ -328,7 +265,6 @@ void Specializer::run() {
     consume(load);
     load.erase();
   }
-  dropVisibility(*consumers, *exact);
 }
 
 /// The warps that products are split over; 0 if there are none.
@@ -346,8 +282,7 @@ void SpecializeWarps::runOnOperation() {
   for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
     ScheduleAttr schedule = program.getScheduleAttr();
     int64_t warps = findWarps(program);
-    // Products in flight are those of warpgroups, and who says so takes the
-    // longer compilation of programs that are there twice.
+    // Products in flight are those of warpgroups.
     if (!schedule || schedule.getWarps() == 0 || warps == 0 || warps % 4 != 0)
       continue;
     Specializer(program, warps, schedule.getStages()).run();

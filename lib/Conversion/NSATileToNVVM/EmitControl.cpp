@@ -138,11 +138,6 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
   shared.getPending() = before;
   globals.pending = globalsBefore;
   hasCopies = hadCopies;
-  // All tiles have come and were read: a program that runs once more needs
-  // their places.
-  if (op.getCondition().getDefiningOp<AllFiniteOp>())
-    for (auto &[value, ring] : rings)
-      shared.release(ring.tiles);
   if (hasElse && failed(emitRegion(op.getElseRegion(), ifOp.elseBlock())))
     return failure();
   llvm::append_range(shared.getPending(), afterThen);

@@ -1,6 +1,7 @@
 //===- NSAToNSATile.cpp - From whole tensors to programs over tiles -------===//
 
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -21,8 +22,9 @@ namespace {
 /// into one program over query tiles.
 class KernelConverter {
 public:
-  explicit KernelConverter(KernelOp kernel)
-      : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext())) {}
+  KernelConverter(KernelOp kernel, bool exactPrograms)
+      : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext())),
+        exactPrograms(exactPrograms) {}
 
   LogicalResult run();
 
@@ -41,9 +43,12 @@ private:
   /// Computes tensors into their buffers, those of the same query tiles in one
   /// program.
   LogicalResult compute(ArrayRef<Target> targets);
+  LogicalResult computeTogether(const QueryShape &shape,
+                                ArrayRef<Target> targets);
 
   KernelOp kernel;
   PlanBuilder plan;
+  bool exactPrograms;
 };
 
 } // namespace
@@ -137,8 +142,47 @@ LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
     }
   }
   for (auto &[shape, group] : fused)
-    if (failed(buildQueryProgram(plan, shape, group, getSchedule(shape))))
+    if (failed(computeTogether(shape, group)))
       return failure();
+  return success();
+}
+
+/// Smaller tiles of the same rows, which registers hold along with all that
+/// products need to look at each pair.
+static nsatile::ScheduleAttr getExactSchedule(nsatile::ScheduleAttr schedule,
+                                              int64_t group) {
+  constexpr int64_t mostKeys = 32;
+  int64_t tokens =
+      std::clamp<int64_t>(kPartRows / group, 1, schedule.getTokens());
+  while (schedule.getTokens() % tokens != 0)
+    --tokens;
+  return nsatile::ScheduleAttr::get(
+      schedule.getContext(), schedule.getOrder(), tokens,
+      std::min(schedule.getKeys(), mostKeys), schedule.getSplits(),
+      /*warps=*/0, schedule.getStages());
+}
+
+LogicalResult KernelConverter::computeTogether(const QueryShape &shape,
+                                               ArrayRef<Target> targets) {
+  nsatile::ScheduleAttr schedule = getSchedule(shape);
+  FailureOr<nsatile::ProgramOp> program =
+      buildQueryProgram(plan, shape, targets, schedule);
+  if (failed(program))
+    return failure();
+  bool looksAtPairs = program
+                          ->walk([](nsatile::DotOp dot) {
+                            return dot.getVisible() ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
+                          })
+                          .wasInterrupted();
+  if (!exactPrograms || !looksAtPairs)
+    return success();
+  FailureOr<nsatile::ProgramOp> exact = buildQueryProgram(
+      plan, shape, targets, getExactSchedule(schedule, shape.group));
+  if (failed(exact))
+    return failure();
+  (*program)->setAttr(nsatile::kExactProgramAttrName,
+                      FlatSymbolRefAttr::get(exact->getSymNameAttr()));
   return success();
 }
 
@@ -251,10 +295,12 @@ namespace {
 
 struct ConvertNSAToNSATile
     : nsacc::impl::ConvertNSAToNSATileBase<ConvertNSAToNSATile> {
+  using ConvertNSAToNSATileBase::ConvertNSAToNSATileBase;
+
   void runOnOperation() override {
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (failed(KernelConverter(kernel).run()))
+      if (failed(KernelConverter(kernel, exactPrograms).run()))
         return signalPassFailure();
   }
 };

@@ -104,6 +104,7 @@ public:
                  nsatile::ScheduleAttr schedule);
 
   PlanBuilder &getPlan() { return plan; }
+  nsatile::ProgramOp getProgram() { return program; }
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Location getLoc() { return plan.getLoc(); }
 

@@ -145,10 +145,10 @@ void nsacc::launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
   program.launch(x, y, z);
 }
 
-LogicalResult nsacc::buildQueryProgram(PlanBuilder &plan,
-                                       const QueryShape &shape,
-                                       ArrayRef<Target> targets,
-                                       nsatile::ScheduleAttr schedule) {
+FailureOr<nsatile::ProgramOp>
+nsacc::buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
+                         ArrayRef<Target> targets,
+                         nsatile::ScheduleAttr schedule) {
   ProgramBuilder program(plan, "attend", schedule);
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
                                    shape.group, getProgramPlace(program));
@@ -162,7 +162,7 @@ LogicalResult nsacc::buildQueryProgram(PlanBuilder &plan,
     storeQueryTile(program, tile, *value, type, program.import(buffer), math);
   }
   launchQueryProgram(program, shape, schedule.getTokens());
-  return success();
+  return program.getProgram();
 }
 
 LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,

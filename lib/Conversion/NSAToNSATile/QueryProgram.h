@@ -48,10 +48,10 @@ struct Target {
   mlir::Value tensor, buffer;
 };
 /// One program that computes tensors over query tiles, fused.
-llvm::LogicalResult buildQueryProgram(PlanBuilder &plan,
-                                      const QueryShape &shape,
-                                      llvm::ArrayRef<Target> targets,
-                                      nsatile::ScheduleAttr schedule);
+llvm::FailureOr<nsatile::ProgramOp>
+buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
+                  llvm::ArrayRef<Target> targets,
+                  nsatile::ScheduleAttr schedule);
 /// An importance, as what it is in memory.
 llvm::LogicalResult buildImportanceProgram(PlanBuilder &plan,
                                            const QueryShape &shape,

@@ -17,9 +17,8 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-static std::optional<int64_t> getHeads(KernelOp kernel, Value tensor) {
-  auto type = cast<NamedTensorType>(tensor.getType());
-  Attribute dim = type.getDims()[type.isRagged() ? 1 : 2];
+/// The size of a tensor's dimension that the kernel was specialized for.
+static std::optional<int64_t> getSize(KernelOp kernel, Attribute dim) {
   if (auto size = dyn_cast<IntegerAttr>(dim))
     return size.getInt();
   auto sizes = kernel->getAttrOfType<DictionaryAttr>(kSizesAttrName);
@@ -31,8 +30,12 @@ static std::optional<int64_t> getHeads(KernelOp kernel, Value tensor) {
   return std::nullopt;
 }
 
-/// As many tokens as fill 64 rows with the heads of a group.
-static int64_t getDefaultTokens(KernelOp kernel) {
+static std::optional<int64_t> getHeads(KernelOp kernel, Value tensor) {
+  auto type = cast<NamedTensorType>(tensor.getType());
+  return getSize(kernel, type.getDims()[type.isRagged() ? 1 : 2]);
+}
+
+static int64_t getGroup(KernelOp kernel) {
   int64_t group = 1;
   kernel.walk([&](ScoringOpInterface op) {
     std::optional<int64_t> queries = getHeads(kernel, op.getQuery());
@@ -41,11 +44,54 @@ static int64_t getDefaultTokens(KernelOp kernel) {
       group = std::max<int64_t>(1, *queries / *keys);
     return WalkResult::interrupt();
   });
-  return std::max<int64_t>(1, 64 / group);
+  return group;
+}
+
+namespace {
+
+/// Settings of a schedule that aren't given.
+struct Tiling {
+  int64_t rows = 64, keys = 64, warps = 0;
+};
+
+} // namespace
+
+/// Tiles that fill the registers of two or three warpgroups with the state and
+/// the scores of their rows. Wider ones of three are faster where each key
+/// tile is whole: on an H200, keys as measured for 64 and 128 channels.
+static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
+  SmallVector<ScoringOpInterface> scoring;
+  kernel.walk([&](ScoringOpInterface op) { scoring.push_back(op); });
+  auto attend = scoring.size() == 1
+                    ? dyn_cast<AttendOp>(scoring.front().getOperation())
+                    : AttendOp();
+  // What is selected comes in tiles of its blocks.
+  if (!attend || attend.getSelection())
+    return std::nullopt;
+  int64_t channels = 0;
+  for (Value tensor : {attend.getKey(), attend.getValue()}) {
+    auto type = cast<NamedTensorType>(tensor.getType());
+    std::optional<int64_t> size = getSize(kernel, type.getDims().back());
+    constexpr int64_t copiedAtOnce = 8;
+    if (!size || *size % copiedAtOnce != 0 ||
+        type.getElementType().getIntOrFloatBitWidth() != 16)
+      return std::nullopt;
+    channels = std::max(channels, *size);
+  }
+  bool isMasked = !attend.getMask().empty();
+  if (channels <= 64)
+    return Tiling{/*rows=*/192, /*keys=*/128, /*warps=*/12};
+  if (channels <= 128)
+    return isMasked ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
+  if (channels <= 192)
+    return Tiling{128, 96, 8};
+  if (channels <= 256)
+    return Tiling{128, 80, 8};
+  return std::nullopt;
 }
 
 /// "order=union,tokens=16" as the attribute spells it.
-static std::string spell(StringRef schedule, int64_t tokens) {
+static std::string spell(StringRef schedule, Tiling tiling, int64_t group) {
   SmallVector<StringRef> settings;
   schedule.split(settings, ',', -1, /*KeepEmpty=*/false);
   auto names = [&](StringRef name) {
@@ -60,8 +106,12 @@ static std::string spell(StringRef schedule, int64_t tokens) {
     text += text.empty() ? "" : ", ";
     text += (name + " = " + Twine(value)).str();
   };
-  add("tokens", tokens);
-  add("keys", 64);
+  // Warps belong to the rows that they were chosen for.
+  bool choosesRows = !names("tokens");
+  add("tokens", std::max<int64_t>(1, tiling.rows / group));
+  add("keys", tiling.keys);
+  if (choosesRows)
+    add("warps", tiling.warps);
   return "#nsatile.schedule<" + text + ">";
 }
 
@@ -76,6 +126,14 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
         return signalPassFailure();
   }
 
+  Tiling choose(KernelOp kernel) {
+    std::optional<Tiling> wide;
+    // Tiles of another order than that of query tiles are not theirs.
+    if (warpgroups && !StringRef(schedule).contains("order"))
+      wide = tileForWarpgroups(kernel);
+    return wide.value_or(Tiling());
+  }
+
   LogicalResult setSchedule(KernelOp kernel) {
     std::string problem;
     Attribute attribute;
@@ -85,8 +143,8 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
         if (problem.empty())
           problem = found.str();
       });
-      attribute = parseAttribute(spell(schedule, getDefaultTokens(kernel)),
-                                 &getContext());
+      attribute = parseAttribute(
+          spell(schedule, choose(kernel), getGroup(kernel)), &getContext());
     }
     if (auto parsed = dyn_cast_or_null<nsatile::ScheduleAttr>(attribute)) {
       kernel->setAttr(nsatile::NSATileDialect::getScheduleAttrName(), parsed);

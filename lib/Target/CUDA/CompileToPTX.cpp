@@ -97,16 +97,30 @@ static Expected<std::string> print(llvm::Module &module,
   return text.str().str();
 }
 
-static Error lower(mlir::ModuleOp module, const Architecture &architecture,
-                   const Options &options, mlir::TimingScope &timing) {
+/// Tiles with layouts, and the launches that come with them.
+static Error lowerTiles(mlir::ModuleOp module, const Architecture &architecture,
+                        const Options &options, mlir::TimingScope &timing) {
   mlir::PassManager passes(module.getContext());
   passes.enableTiming(timing);
   buildTilePipeline(passes, architecture);
-  buildKernelPipeline(passes, architecture);
   if (options.preparePasses)
     options.preparePasses(passes, module);
   if (mlir::failed(passes.run(module)))
     return createStringError("the programs couldn't be lowered for " +
+                             architecture.name);
+  return Error::success();
+}
+
+static Error lowerKernels(mlir::ModuleOp module,
+                          const Architecture &architecture,
+                          const Options &options, mlir::TimingScope &timing) {
+  mlir::PassManager passes(module.getContext());
+  passes.enableTiming(timing);
+  buildKernelPipeline(passes, architecture);
+  if (options.preparePasses)
+    options.preparePasses(passes, module);
+  if (mlir::failed(passes.run(module)))
+    return createStringError("the programs couldn't be written as kernels of " +
                              architecture.name);
   return Error::success();
 }
@@ -137,8 +151,10 @@ llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerNVVMDialectTranslation(registry);
   module.getContext()->appendDialectRegistry(registry);
+  if (Error error = lowerTiles(module, *architecture, options, timing))
+    return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  if (Error error = lower(*copy, *architecture, options, timing))
+  if (Error error = lowerKernels(*copy, *architecture, options, timing))
     return std::move(error);
   copyLaunchFacts(*copy, module);
 

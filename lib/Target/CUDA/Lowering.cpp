@@ -34,6 +34,7 @@ void cuda::buildTilePipeline(OpPassManager &passes,
       architecture.hasBulkCopies && architecture.hasWarpgroupProducts;
   if (isSpecialized)
     passes.addPass(nsatile::createNSATileFuseKeyLoops());
+  passes.addPass(nsatile::createNSATileAssumeFinite());
   passes.addPass(nsatile::createNSATileExpandOrder());
   passes.addPass(nsatile::createNSATileExpandSoftmax());
   passes.addPass(createCanonicalizerPass());

@@ -23,6 +23,11 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     nsatile.plan @flash(…) { nsatile.launch @flash_attend_0 grid(…) (…) … }
     ```
   }];
+  let options = [
+    Option<"exactPrograms", "exact-programs", "bool", "false",
+           "give programs with products that look at who sees what a second one with "
+           "small tiles that computes the same, for nsatile-assume-finite">
+  ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"
   ];
@@ -43,7 +48,9 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"schedule", "schedule", "std::string", "",
-           "parameters of #nsatile.schedule as NAME=VALUE,…">
+           "parameters of #nsatile.schedule as NAME=VALUE,…">,
+    Option<"warpgroups", "warpgroups", "bool", "false",
+           "the compiler's choice is for a GPU whose warpgroups multiply together">
   ];
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
 }

@@ -1,0 +1,275 @@
+//===- AssumeFinite.cpp - Plain products, and exact ones where they fail --===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEASSUMEFINITE
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+/// The tile that a product's sums end in, outside of loops and branches.
+static Value getFinalTile(DotOp dot, Block &outermost) {
+  Value tile = dot.getResult();
+  while (tile.getParentBlock() != &outermost) {
+    OpOperand *yielded = nullptr;
+    for (OpOperand &use : tile.getUses())
+      if (isa<scf::YieldOp>(use.getOwner()))
+        yielded = &use;
+    if (!yielded)
+      return Value();
+    tile = yielded->getOwner()->getParentOp()->getResult(
+        yielded->getOperandNumber());
+  }
+  return tile;
+}
+
+namespace {
+
+/// A program and the exact one that computes the same.
+struct Pair {
+  ProgramOp fast, exact;
+  LaunchOp fastLaunch, exactLaunch;
+};
+
+/// Which of a fast program's rows have what isn't finite stands in a buffer, a
+/// number for each row of each program: 0, or NaN.
+class MarkWriter {
+public:
+  explicit MarkWriter(Pair pair) : pair(pair) {}
+
+  /// False where a result that isn't finite would not be found.
+  bool collect();
+  void write();
+
+private:
+  struct Arguments {
+    Value buffer, x, y;
+  };
+  void createBuffer();
+  Arguments addArguments(ProgramOp program, LaunchOp launch);
+  Value getPlace(OpBuilder &builder, Location loc, Arguments arguments, Value x,
+                 Value row);
+  void writeMarks();
+  void readMarks();
+  int64_t getTokens(ProgramOp program) {
+    return program.getScheduleAttr().getTokens();
+  }
+
+  Pair pair;
+  SmallVector<DotOp> products;
+  SmallVector<Value> sums;
+  int64_t rows = 0;
+  /// In the plan.
+  Value buffer;
+};
+
+struct AssumeFinite
+    : nsacc::nsatile::impl::NSATileAssumeFiniteBase<AssumeFinite> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+bool MarkWriter::collect() {
+  Block &body = pair.fast.getBody().front();
+  WalkResult stores = pair.fast.walk([&](StoreOp store) {
+    return store->getBlock() == &body ? WalkResult::advance()
+                                      : WalkResult::interrupt();
+  });
+  if (stores.wasInterrupted())
+    return false;
+  pair.fast.walk([&](DotOp dot) {
+    if (dot.getVisible())
+      products.push_back(dot);
+  });
+  llvm::SetVector<Value> finals;
+  for (DotOp dot : products)
+    finals.insert(getFinalTile(dot, body));
+  if (finals.empty() || finals.contains(Value()))
+    return false;
+  sums = finals.takeVector();
+  rows = cast<RankedTensorType>(sums.front().getType()).getDimSize(0);
+  int64_t tokens = getTokens(pair.fast);
+  return rows % tokens == 0 && tokens % getTokens(pair.exact) == 0 &&
+         llvm::all_of(sums, [&](Value tile) {
+           return cast<RankedTensorType>(tile.getType()).getDimSize(0) == rows;
+         });
+}
+
+void MarkWriter::createBuffer() {
+  LaunchOp launch = pair.fastLaunch;
+  OpBuilder builder(launch);
+  Location loc = launch.getLoc();
+  Value size = arith::ConstantIndexOp::create(builder, loc, rows);
+  for (Value extent : {launch.getX(), launch.getY(), launch.getZ()})
+    size = arith::MulIOp::create(builder, loc, size, extent);
+  auto type = MemRefType::get({ShapedType::kDynamic}, builder.getF32Type());
+  buffer = WorkspaceOp::create(builder, loc, type, size);
+}
+
+MarkWriter::Arguments MarkWriter::addArguments(ProgramOp program,
+                                               LaunchOp launch) {
+  Block &body = program.getBody().front();
+  // The grid is the fast program's for both.
+  SmallVector<Value> values = {buffer, pair.fastLaunch.getX(),
+                               pair.fastLaunch.getY()};
+  unsigned first = body.getNumArguments();
+  for (Value value : values)
+    body.addArgument(value.getType(), launch.getLoc());
+  launch.getArgumentsMutable().append(values);
+  program.setFunctionType(FunctionType::get(
+      program.getContext(), body.getArgumentTypes(), TypeRange()));
+  return {body.getArgument(first), body.getArgument(first + 1),
+          body.getArgument(first + 2)};
+}
+
+/// Where a program's marks stand in the buffer.
+Value MarkWriter::getPlace(OpBuilder &builder, Location loc,
+                           Arguments arguments, Value x, Value row) {
+  auto add = [&](Value a, Value b) {
+    return Value(arith::AddIOp::create(builder, loc, a, b));
+  };
+  auto mul = [&](Value a, Value b) {
+    return Value(arith::MulIOp::create(builder, loc, a, b));
+  };
+  Value y = ProgramIdOp::create(builder, loc, 1);
+  Value z = ProgramIdOp::create(builder, loc, 2);
+  Value program = add(mul(add(mul(z, arguments.y), y), arguments.x), x);
+  Value size = arith::ConstantIndexOp::create(builder, loc, rows);
+  Value place = mul(program, size);
+  return row ? add(place, row) : place;
+}
+
+/// 0 · x is 0 for finite numbers, NaN for others.
+void MarkWriter::writeMarks() {
+  Arguments arguments = addArguments(pair.fast, pair.fastLaunch);
+  Operation *last = sums.front().getDefiningOp();
+  for (Value tile : sums)
+    if (last->isBeforeInBlock(tile.getDefiningOp()))
+      last = tile.getDefiningOp();
+  Location loc = last->getLoc();
+  OpBuilder builder(last->getContext());
+  builder.setInsertionPointAfter(last);
+  Value marks;
+  for (Value tile : sums) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    Value zero = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(type,
+                               builder.getZeroAttr(type.getElementType())));
+    Value zeros = arith::MulFOp::create(builder, loc, tile, zero);
+    Value own = ReduceOp::create(
+        builder, loc, RankedTensorType::get({rows}, type.getElementType()),
+        ReduceKind::Sum, zeros, /*dim=*/1);
+    marks =
+        marks ? Value(arith::AddFOp::create(builder, loc, marks, own)) : own;
+  }
+  Value place = getPlace(builder, loc, arguments,
+                         ProgramIdOp::create(builder, loc, 0), Value());
+  Value size = arith::ConstantIndexOp::create(builder, loc, rows);
+  Value limit = arith::AddIOp::create(builder, loc, place, size);
+  StoreOp::create(builder, loc, marks, arguments.buffer, place, limit,
+                  builder.getDenseI64ArrayAttr({0}));
+}
+
+/// The exact program does nothing but look where all marks of its rows are 0.
+void MarkWriter::readMarks() {
+  Arguments arguments = addArguments(pair.exact, pair.exactLaunch);
+  Block &body = pair.exact.getBody().front();
+  Location loc = pair.exact.getLoc();
+  int64_t group = rows / getTokens(pair.fast);
+  int64_t own = getTokens(pair.exact) * group;
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  auto constant = [&](int64_t value) {
+    return Value(arith::ConstantIndexOp::create(builder, loc, value));
+  };
+  Value first = arith::MulIOp::create(
+      builder, loc, ProgramIdOp::create(builder, loc, 0), constant(own));
+  Value x = arith::DivUIOp::create(builder, loc, first, constant(rows));
+  Value row = arith::RemUIOp::create(builder, loc, first, constant(rows));
+  Value place = getPlace(builder, loc, arguments, x, row);
+  Value limit = arith::AddIOp::create(builder, loc, place, constant(own));
+  Value marks = LoadOp::create(
+      builder, loc, RankedTensorType::get({own}, builder.getF32Type()),
+      arguments.buffer, place, limit, builder.getDenseI64ArrayAttr({0}),
+      /*steps=*/DenseI64ArrayAttr());
+  Value finite = AllFiniteOp::create(builder, loc, marks);
+  Value isWrong = arith::XOrIOp::create(
+      builder, loc, finite,
+      arith::ConstantIntOp::create(builder, loc, 1, /*width=*/1));
+  auto branch = scf::IfOp::create(builder, loc, isWrong);
+  Block &then = *branch.thenBlock();
+  then.getOperations().splice(then.begin(), body.getOperations(),
+                              std::next(branch->getIterator()),
+                              std::prev(body.end()));
+}
+
+void MarkWriter::write() {
+  createBuffer();
+  for (DotOp dot : products)
+    dot.getVisibleMutable().clear();
+  writeMarks();
+  readMarks();
+}
+
+/// The one launch of a program; null if there is none, or are several.
+static LaunchOp findLaunch(ModuleOp module, ProgramOp program) {
+  LaunchOp found;
+  WalkResult others = module.walk([&](LaunchOp launch) {
+    if (launch.getProgram() != program.getSymName())
+      return WalkResult::advance();
+    bool isFirst = !found;
+    found = launch;
+    return isFirst ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return others.wasInterrupted() ? LaunchOp() : found;
+}
+
+static FailureOr<Pair> findPair(ModuleOp module, ProgramOp fast) {
+  auto name = fast->getAttrOfType<FlatSymbolRefAttr>(kExactProgramAttrName);
+  Pair pair;
+  pair.fast = fast;
+  pair.fastLaunch = findLaunch(module, fast);
+  if (name)
+    pair.exact = module.lookupSymbol<ProgramOp>(name);
+  if (pair.exact)
+    pair.exactLaunch = findLaunch(module, pair.exact);
+  if (pair.fastLaunch && pair.exactLaunch && fast.getScheduleAttr() &&
+      pair.exact.getScheduleAttr())
+    return pair;
+  return fast.emitError()
+         << "expected '" << kExactProgramAttrName
+         << "' to name a program, and both to have a schedule and to be "
+            "launched once";
+}
+
+void AssumeFinite::runOnOperation() {
+  ModuleOp module = getOperation();
+  SmallVector<ProgramOp> named;
+  for (ProgramOp program : module.getOps<ProgramOp>())
+    if (program->hasAttr(kExactProgramAttrName))
+      named.push_back(program);
+  for (ProgramOp fast : named) {
+    FailureOr<Pair> pair = findPair(module, fast);
+    if (failed(pair))
+      return signalPassFailure();
+    fast->removeAttr(kExactProgramAttrName);
+    MarkWriter marks(*pair);
+    if (marks.collect()) {
+      marks.write();
+      continue;
+    }
+    pair->exactLaunch.erase();
+    pair->exact.erase();
+  }
+}
