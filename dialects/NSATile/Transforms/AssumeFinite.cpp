@@ -150,30 +150,38 @@ Value MarkWriter::getPlace(OpBuilder &builder, Location loc,
   return row ? add(place, row) : place;
 }
 
-/// 0 · x is 0 for finite numbers, NaN for others.
+/// 0 · x is 0 for finite numbers, NaN for others. What a sum comes to is known
+/// at once, so that it needn't wait in registers for the others.
+static Value markRows(Value sum, Value others) {
+  OpBuilder builder(sum.getContext());
+  builder.setInsertionPointAfterValue(sum);
+  Location loc = sum.getLoc();
+  auto type = cast<RankedTensorType>(sum.getType());
+  Value zero = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())));
+  Value zeros = arith::MulFOp::create(builder, loc, sum, zero);
+  auto rows =
+      RankedTensorType::get({type.getDimSize(0)}, type.getElementType());
+  Value own =
+      ReduceOp::create(builder, loc, rows, ReduceKind::Sum, zeros, /*dim=*/1);
+  return others ? Value(arith::AddFOp::create(builder, loc, others, own)) : own;
+}
+
 void MarkWriter::writeMarks() {
   Arguments arguments = addArguments(pair.fast, pair.fastLaunch);
-  Operation *last = sums.front().getDefiningOp();
-  for (Value tile : sums)
-    if (last->isBeforeInBlock(tile.getDefiningOp()))
-      last = tile.getDefiningOp();
-  Location loc = last->getLoc();
-  OpBuilder builder(last->getContext());
-  builder.setInsertionPointAfter(last);
+  llvm::sort(sums, [](Value a, Value b) {
+    return a.getDefiningOp() != b.getDefiningOp()
+               ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp())
+               : cast<OpResult>(a).getResultNumber() <
+                     cast<OpResult>(b).getResultNumber();
+  });
   Value marks;
-  for (Value tile : sums) {
-    auto type = cast<RankedTensorType>(tile.getType());
-    Value zero = arith::ConstantOp::create(
-        builder, loc,
-        DenseElementsAttr::get(type,
-                               builder.getZeroAttr(type.getElementType())));
-    Value zeros = arith::MulFOp::create(builder, loc, tile, zero);
-    Value own = ReduceOp::create(
-        builder, loc, RankedTensorType::get({rows}, type.getElementType()),
-        ReduceKind::Sum, zeros, /*dim=*/1);
-    marks =
-        marks ? Value(arith::AddFOp::create(builder, loc, marks, own)) : own;
-  }
+  for (Value sum : sums)
+    marks = markRows(sum, marks);
+  Location loc = marks.getLoc();
+  OpBuilder builder(marks.getContext());
+  builder.setInsertionPointAfterValue(marks);
   Value place = getPlace(builder, loc, arguments,
                          ProgramIdOp::create(builder, loc, 0), Value());
   Value size = arith::ConstantIndexOp::create(builder, loc, rows);

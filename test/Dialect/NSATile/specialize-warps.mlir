@@ -14,7 +14,6 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
-  %hidden = arith.constant dense<0xFF800000> : tensor<64x64xf32, #s>
   // CHECK: %[[RK:.*]] = nsatile.ring : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
   // CHECK: %[[RV:.*]] = nsatile.ring : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
   // CHECK: nsatile.roles consumers 4 {
@@ -23,17 +22,9 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
   // CHECK:     nsatile.dot %{{.*}}, transpose %[[TK]]
   // CHECK:     nsatile.release %[[RK]]
   // CHECK:     %[[TV:.*]] = nsatile.acquire %[[RV]]
-  // CHECK-NOT: where
   // CHECK:     nsatile.dot %{{.*}}, %[[TV]] acc
   // CHECK:     nsatile.release %[[RV]]
-  // CHECK:   %[[FINE:.*]] = nsatile.all_finite %[[ACC]]
-  // CHECK:   scf.if %[[FINE]] {
-  // CHECK:     nsatile.store %[[ACC]]
-  // CHECK:   } else {
-  // CHECK:     nsatile.load %[[V]]
-  // CHECK:     nsatile.dot {{.*}} where
-  // CHECK:     nsatile.store
-  // CHECK:   }
+  // CHECK:   nsatile.store %[[ACC]]
   // CHECK: } producer {
   // CHECK:   scf.for %[[J:.*]] =
   // CHECK:     %[[FIRST:.*]] = arith.muli %[[J]]
@@ -45,8 +36,7 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
     %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
     %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
     %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
-    %seen = arith.cmpf une, %s, %hidden : tensor<64x64xf32, #s>
-    %o = nsatile.dot %p, %vt acc %acc where %seen : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>, tensor<64x64xi1, #s>) -> tensor<64x64xf32, #s>
+    %o = nsatile.dot %p, %vt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %o : tensor<64x64xf32, #s>
   }
   nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
@@ -55,8 +45,8 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
 
 // -----
 
-// Which rows are loaded depends on a tile, which only consumers have; and a
-// schedule that names no warps.
+// Which rows are loaded depends on a tile, which only consumers have; a schedule
+// that names no warps; and a product that looks at who sees what.
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
@@ -92,6 +82,23 @@ nsatile.program @unnamed(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64x
     %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %s : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @looks
+// CHECK-NOT: nsatile.roles
+nsatile.program @looks(%v: !B, %p: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi1, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %vt = nsatile.load %v[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %o = nsatile.dot %p, %vt acc %acc where %seen : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>, tensor<64x64xi1, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %o : tensor<64x64xf32, #s>
   }
   nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
   nsatile.return

@@ -24,7 +24,7 @@ TEST(ReproducerTest, RunsThePipelineAgain) {
   ASSERT_TRUE(module);
   mlir::PassManager manager(&context);
   addPhase(manager, Phase::Tile,
-           {{"HQ=8", "D=64"}, "order=union,tokens=\"16\""});
+           {{"HQ=8", "D=64"}, "order=union,tokens=\"16\"", ""});
   std::string text = makeReproducer(manager, *module);
 
   mlir::PassReproducerOptions options;

@@ -1,0 +1,112 @@
+// Products look at who sees what in a program of its own, where a row's sums aren't finite.
+// RUN: nsacc-opt %s --nsatile-assume-finite --split-input-file | FileCheck %s
+
+// 64 tokens of 2 heads here, 16 there.
+
+// CHECK-LABEL: nsatile.program @fast
+// CHECK-SAME: %[[MARKS:[a-z0-9]+]]: memref<?xf32>, %[[X:[a-z0-9]+]]: index, %[[Y:[a-z0-9]+]]: index) attributes {schedule
+// CHECK: %[[SUM:.*]] = scf.for
+// CHECK-NOT: where
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.0
+// CHECK: %[[NAN:.*]] = arith.mulf %[[SUM]], %[[ZERO]]
+// CHECK: %[[MARK:.*]] = nsatile.reduce sum %[[NAN]] along 1
+// CHECK: nsatile.store %[[MARK]], %[[MARKS]]
+// CHECK: nsatile.store
+nsatile.program @fast(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>, nsatile.exact = @exact} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %seen = arith.constant dense<true> : tensor<128x64xi1>
+  %zero = arith.constant dense<0.0> : tensor<128x32xf32>
+  %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<128x32xf32> {
+    %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c128, %c64] : memref<128x64xbf16> -> tensor<128x64xbf16>
+    %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+    %o = nsatile.dot %pt, %vt acc %acc where %seen : (tensor<128x64xbf16>, tensor<64x32xbf16>, tensor<128x32xf32>, tensor<128x64xi1>) -> tensor<128x32xf32>
+    scf.yield %o : tensor<128x32xf32>
+  }
+  nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c128, %c32] : tensor<128x32xf32>, memref<?x32xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @exact
+// CHECK: %[[ID:.*]] = nsatile.program_id 0
+// CHECK: %[[OWN:.*]] = arith.constant 32
+// CHECK: %[[FIRST:.*]] = arith.muli %[[ID]], %[[OWN]]
+// CHECK: arith.divui %[[FIRST]]
+// CHECK: arith.remui %[[FIRST]]
+// CHECK: %[[MARK:.*]] = nsatile.load {{.*}} -> tensor<32xf32>
+// CHECK: %[[FINE:.*]] = nsatile.all_finite %[[MARK]]
+// CHECK: %[[WRONG:.*]] = arith.xori %[[FINE]]
+// CHECK: scf.if %[[WRONG]] {
+// CHECK:   nsatile.dot {{.*}} where
+// CHECK:   nsatile.store
+// CHECK: }
+// CHECK-NEXT: nsatile.return
+nsatile.program @exact(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 16, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %seen = arith.constant dense<true> : tensor<32x64xi1>
+  %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c32, %c64] : memref<128x64xbf16> -> tensor<32x64xbf16>
+  %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+  %o = nsatile.dot %pt, %vt where %seen : (tensor<32x64xbf16>, tensor<64x32xbf16>, tensor<32x64xi1>) -> tensor<32x32xf32>
+  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c32, %c32] : tensor<32x32xf32>, memref<?x32xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.plan
+// CHECK-SAME: %[[N:[a-z0-9]+]]: index
+// CHECK: %[[SPACE:.*]] = nsatile.workspace(%{{.*}}) : memref<?xf32>
+// CHECK: nsatile.launch @fast grid(%[[N]], %{{.*}}, %{{.*}}) ({{.*}}, %[[SPACE]], %[[N]], %{{[a-z0-9_]+}})
+// CHECK: nsatile.launch @exact grid({{.*}}) ({{.*}}, %[[SPACE]], %[[N]], %{{[a-z0-9_]+}})
+nsatile.plan @plan(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>, %n: index) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %many = arith.muli %n, %c4 : index
+  nsatile.launch @fast grid(%n, %c1, %c1) (%p, %v, %out, %n) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?x32xf32>, index
+  nsatile.launch @exact grid(%many, %c1, %c1) (%p, %v, %out) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?x32xf32>
+  nsatile.return
+}
+
+// -----
+
+// A sum that is rounded in the loop: what it was isn't known behind it.
+
+// CHECK-LABEL: nsatile.program @rounded
+// CHECK-NOT: nsatile.exact
+// CHECK: where
+nsatile.program @rounded(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor<64x64xi1>, %out: memref<64x32xbf16>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>, nsatile.exact = @rounded_exact} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x32xbf16>
+  %sum = scf.for %j = %c0 to %c64 step %c1 iter_args(%acc = %zero) -> tensor<64x32xbf16> {
+    %o = nsatile.dot %p, %v where %seen : (tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>) -> tensor<64x32xf32>
+    %low = arith.truncf %o : tensor<64x32xf32> to tensor<64x32xbf16>
+    scf.yield %low : tensor<64x32xbf16>
+  }
+  nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xbf16>, memref<64x32xbf16>
+  nsatile.return
+}
+
+// CHECK-NOT: @rounded_exact
+nsatile.program @rounded_exact(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor<64x64xi1>, %out: memref<64x32xbf16>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  nsatile.return
+}
+
+// CHECK: nsatile.plan
+nsatile.plan @plan(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor<64x64xi1>, %out: memref<64x32xbf16>) {
+  %c1 = arith.constant 1 : index
+  // CHECK: nsatile.launch @rounded
+  nsatile.launch @rounded grid(%c1, %c1, %c1) (%p, %v, %seen, %out) : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>, memref<64x32xbf16>
+  // CHECK-NOT: nsatile.launch
+  nsatile.launch @rounded_exact grid(%c1, %c1, %c1) (%p, %v, %seen, %out) : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>, memref<64x32xbf16>
+  nsatile.return
+}
