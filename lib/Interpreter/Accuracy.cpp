@@ -5,8 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "nsacc/Interpreter/Accuracy.h"
-#include "NSA/IR/NSAOps.h"
-#include "Traced.h"
+#include "EagerErrors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -19,7 +18,7 @@ using namespace nsacc::interpreter;
 /// How many random roundings of the formula are tried before a result is wrong:
 /// the first numbers are enough for most. Each rounding only widens the bound,
 /// so the verdict is always that of the last number.
-static constexpr unsigned numbersOfRuns[] = {1, 3, 20};
+static constexpr unsigned numbersOfEvaluations[] = {1, 3, 20};
 /// A compiled error may be this many times that of the formula in f32.
 static constexpr double mostTimes = 2;
 /// An exponential below about 2^-120 may be 0: such scores are ties.
@@ -28,73 +27,66 @@ static constexpr double tooSmall = 0x1p-114;
 class AccuracyChecker::State {
 public:
   State(nsa::KernelOp kernel, ArrayRef<Tensor> inputs, unsigned threads,
-        TracedRun exact)
-      : kernel(kernel), inputs(inputs), threads(threads),
-        exact(std::move(exact)) {}
+        TracedRun exactRun)
+      : kernel(kernel), inputs(inputs), exact(std::move(exactRun)),
+        eager(kernel, this->inputs, threads, exact) {}
 
-  std::vector<Accuracy> check(ArrayRef<Tensor> results, unsigned runs);
+  void evaluate(unsigned times);
+  std::vector<Accuracy> check(ArrayRef<Tensor> results);
 
   nsa::KernelOp kernel;
   std::vector<Tensor> inputs;
-  unsigned threads;
   TracedRun exact;
+  EagerErrors eager;
   int64_t usefulOperations = 0;
 
 private:
-  void runEagerly(unsigned runs);
-  void findUndecidedRows();
-  bool hasQueryRows(nsa::NamedTensorType type) const;
+  /// Where results were beyond their bounds.
+  struct Failures {
+    bool outsideOfRows = false;
+    std::vector<bool> rows;
+  };
+
   Accuracy check(unsigned index, const Tensor &result);
   void checkReals(unsigned index, const Tensor &result, Accuracy &accuracy);
   void checkIntegers(unsigned index, const Tensor &result, Accuracy &accuracy);
+  bool isUndecided(unsigned result, int64_t element, int64_t numElements) const;
+  void noteFailure(unsigned result, int64_t element, int64_t numElements);
   std::string describeScores(nsa::TopKOp topk, int64_t line, int64_t found,
                              int64_t wanted) const;
   bool mayBeSelected(nsa::TopKOp topk, int64_t line,
                      ArrayRef<int64_t> found) const;
 
-  unsigned tried = 0;
-  std::vector<TracedRun> eager;
-  /// Dimensions of query rows, and which of the rows rounding decides on.
-  SmallVector<Attribute> rowDims;
-  std::vector<bool> isUndecided;
+  Failures failures;
 };
 
 //===----------------------------------------------------------------------===//
-// Rows whose selections depend on rounding
+// Rows
 //===----------------------------------------------------------------------===//
 
-void AccuracyChecker::State::runEagerly(unsigned runs) {
-  for (; tried < runs; ++tried) {
-    // Where rounding makes an error of it, it says nothing.
-    if (auto run = runTraced(
-            kernel, inputs,
-            {.roundStorage = true, .threads = threads, .eagerSeed = tried}))
-      eager.push_back(std::move(*run));
-    else
-      llvm::consumeError(run.takeError());
-  }
+/// Evaluates what failed, so far as that can be told from the rest.
+void AccuracyChecker::State::evaluate(unsigned times) {
+  bool isFirst = eager.getNumEvaluations() == 0;
+  bool needsAll = isFirst || failures.outsideOfRows;
+  for (; times; --times)
+    eager.evaluate(needsAll ? nullptr : &failures.rows);
 }
 
-void AccuracyChecker::State::findUndecidedRows() {
-  kernel.walk([&](nsa::TopKOp topk) {
-    ArrayRef<Attribute> dims = topk.getResult().getType().getDims();
-    rowDims.assign(dims.begin(), dims.end() - 1);
-    const SelectionValue &wanted = exact.context.getSelection(topk.getResult());
-    int64_t rows = exact.context.environment.getRows(dims).getNumRows();
-    isUndecided.resize(rows);
-    for (const TracedRun &run : eager) {
-      const SelectionValue &found = run.context.getSelection(topk.getResult());
-      for (int64_t row = 0; row < rows; ++row)
-        for (int64_t head = 0; head < wanted.heads; ++head)
-          if (wanted.get(row, head) != found.get(row, head))
-            isUndecided[row] = true;
-    }
-  });
+/// Whether rounding decides what the element's row selects.
+bool AccuracyChecker::State::isUndecided(unsigned result, int64_t element,
+                                         int64_t numElements) const {
+  std::optional<int64_t> row =
+      eager.findSelectingRow(eager.getType(result), element, numElements);
+  return row && eager.getUndecidedRows()[*row];
 }
 
-bool AccuracyChecker::State::hasQueryRows(nsa::NamedTensorType type) const {
-  return !rowDims.empty() && type.getDims().size() >= rowDims.size() &&
-         type.getDims().take_front(rowDims.size()) == ArrayRef(rowDims);
+void AccuracyChecker::State::noteFailure(unsigned result, int64_t element,
+                                         int64_t numElements) {
+  if (std::optional<int64_t> row =
+          eager.getRows().find(eager.getType(result), element, numElements))
+    failures.rows[*row] = true;
+  else
+    failures.outsideOfRows = true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -114,50 +106,28 @@ static std::pair<double, double> getPrecision(DType dtype) {
   }
 }
 
-/// Finite, NaN, or an infinity.
-static int classify(double value) {
-  if (std::isnan(value))
-    return 1;
-  return std::isinf(value) ? (value > 0 ? 2 : 3) : 0;
-}
-
-/// Results that stand next to each other in one row of one head.
-static int64_t getInnerSize(nsa::NamedTensorType type,
-                            ArrayRef<int64_t> shape) {
-  int64_t leading = type.isRagged() ? 2 : 3;
-  return int64_t(type.getRank()) > leading ? shape.back() : 1;
-}
-
 void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
                                         Accuracy &accuracy) {
-  auto type = cast<nsa::NamedTensorType>(kernel.getResultTypes()[index]);
   ArrayRef<int64_t> shape = result.getShape();
   std::vector<double> found = result.toReals();
-  std::vector<double> wanted = exact.results[index].toReals();
-  SmallVector<std::vector<double>> others;
-  for (const TracedRun &run : eager)
-    others.push_back(run.results[index].toReals());
+  ArrayRef<double> wanted = eager.getExact(index);
   auto [roundoff, smallest] = getPrecision(result.getDType());
-  int64_t inner = std::max<int64_t>(getInnerSize(type, shape), 1);
+  int64_t inLine = getElementsInLine(eager.getType(index), shape);
   int64_t size = found.size();
   double worst = 0;
-  for (int64_t begin = 0; begin < size; begin += inner) {
-    if (hasQueryRows(type) &&
-        isUndecided[begin * int64_t(isUndecided.size()) / size])
+  for (int64_t begin = 0; begin < size; begin += inLine) {
+    if (isUndecided(index, begin, size))
       continue;
-    double eagerError = 0, largest = 0;
-    for (int64_t i = begin; i < begin + inner; ++i) {
-      if (classify(wanted[i]))
-        continue;
-      largest = std::max(largest, std::fabs(wanted[i]));
-      for (const std::vector<double> &other : others)
-        if (!classify(other[i]))
-          eagerError = std::max(eagerError, std::fabs(other[i] - wanted[i]));
-    }
+    double largest = 0;
+    for (double x : wanted.slice(begin, inLine))
+      if (classify(x) == Kind::Finite)
+        largest = std::max(largest, std::fabs(x));
+    double eagerError = eager.getError(index, begin / inLine);
     accuracy.eagerError = std::max(accuracy.eagerError, eagerError);
-    for (int64_t i = begin; i < begin + inner; ++i) {
+    for (int64_t i = begin; i < begin + inLine; ++i) {
       auto complain = [&](double excess, const Twine &why) {
         accuracy.isWithin = false;
+        noteFailure(index, i, size);
         if (excess <= worst)
           return;
         worst = excess;
@@ -169,14 +139,9 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
              why)
                 .str();
       };
-      int kind = classify(found[i]);
-      if (kind || classify(wanted[i])) {
-        bool isExpected =
-            kind == classify(wanted[i]) ||
-            llvm::any_of(others, [&](const std::vector<double> &other) {
-              return kind == classify(other[i]);
-            });
-        if (!isExpected)
+      Kind kind = classify(found[i]), wantedKind = classify(wanted[i]);
+      if (kind != Kind::Finite || wantedKind != Kind::Finite) {
+        if (kind != wantedKind && !eager.leadsTo(kind, index, i))
           complain(HUGE_VAL, "");
         continue;
       }
@@ -221,53 +186,38 @@ bool AccuracyChecker::State::mayBeSelected(nsa::TopKOp topk, int64_t line,
   }
   if (topk.getShareTokens() != 1 || topk.getShareHeads() != 1)
     return true;
-  auto getScore = [&](const TensorValue &of, int64_t block) {
-    return of.reals[line * width + block];
+  auto getScore = [&](int64_t block) {
+    return scores.reals[line * width + block];
   };
-  double error = 0;
-  for (const TracedRun &run : eager)
-    for (int64_t block = 0; block < width; ++block) {
-      double moved = std::fabs(
-          getScore(run.context.getTensor(topk.getImportance()), block) -
-          getScore(scores, block));
-      if (std::isfinite(moved))
-        error = std::max(error, moved);
-    }
+  double error = eager.getScoreError(topk, line);
   for (int64_t in : chosen)
     for (int64_t out : wanted)
       if (!wanted.count(in) && !chosen.count(out) &&
-          std::fabs(getScore(scores, in) - getScore(scores, out)) >
+          std::fabs(getScore(in) - getScore(out)) >
               2 * mostTimes * error + tooSmall)
         return false;
   return true;
 }
 
-/// What a wrong block and the right one score, exactly and eagerly.
+/// What a wrong block and the right one score, and how far rounding moves that.
 std::string AccuracyChecker::State::describeScores(nsa::TopKOp topk,
                                                    int64_t line, int64_t found,
                                                    int64_t wanted) const {
-  std::string text;
-  auto describe = [&](const TracedRun &run) {
-    const TensorValue &scores = run.context.getTensor(topk.getImportance());
-    int64_t width = scores.shape.back();
-    for (int64_t block : {found, wanted})
-      if (block >= 0 && block < width)
-        text += llvm::formatv(" {0:e9}", scores.reals[line * width + block]);
-  };
-  text = "; exact scores";
-  describe(exact);
-  if (!eager.empty()) {
-    text += ", eager";
-    describe(eager.front());
-  }
-  return text;
+  std::string text = "; exact scores";
+  const TensorValue &scores = exact.context.getTensor(topk.getImportance());
+  int64_t width = scores.shape.back();
+  for (int64_t block : {found, wanted})
+    if (block >= 0 && block < width)
+      text += llvm::formatv(" {0:e9}", scores.reals[line * width + block]);
+  return text + llvm::formatv(", eager errors to {0:e2}",
+                              eager.getScoreError(topk, line))
+                    .str();
 }
 
 void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
                                            Accuracy &accuracy) {
   std::vector<int64_t> found = result.toIntegers();
   std::vector<int64_t> wanted = exact.results[index].toIntegers();
-  auto type = cast<nsa::NamedTensorType>(kernel.getResultTypes()[index]);
   ArrayRef<int64_t> shape = result.getShape();
   nsa::TopKOp topk;
   Operation *terminator = kernel.getBody().front().getTerminator();
@@ -275,24 +225,26 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
           terminator->getOperand(index).getDefiningOp<nsa::IndicesOp>())
     topk = indices.getSelection().getDefiningOp<nsa::TopKOp>();
   int64_t size = found.size();
+  bool isOfRows =
+      eager.findSelectingRow(eager.getType(index), 0, size).has_value();
   for (int64_t i = 0; i < size; ++i) {
-    if (found[i] == wanted[i])
+    int64_t line = i / shape.back();
+    if (found[i] == wanted[i] ||
+        (topk && isUndecided(index, i, size) &&
+         mayBeSelected(
+             topk, line,
+             ArrayRef(found).slice(line * shape.back(), shape.back()))))
       continue;
-    int64_t line = i / shape.back() * shape.back();
-    if (topk && hasQueryRows(type) &&
-        isUndecided[i * int64_t(isUndecided.size()) / size] &&
-        mayBeSelected(topk, i / shape.back(),
-                      ArrayRef(found).slice(line, shape.back())))
+    noteFailure(index, i, size);
+    if (!accuracy.isWithin)
       continue;
     accuracy.isWithin = false;
     accuracy.message = "'" + accuracy.name + "' at " +
                        describePosition(i, shape) + " is " +
                        std::to_string(found[i]) + ", the oracle says " +
                        std::to_string(wanted[i]);
-    if (topk && hasQueryRows(type))
-      accuracy.message +=
-          describeScores(topk, i / shape.back(), found[i], wanted[i]);
-    return;
+    if (topk && isOfRows)
+      accuracy.message += describeScores(topk, line, found[i], wanted[i]);
   }
 }
 
@@ -303,8 +255,8 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
 Accuracy AccuracyChecker::State::check(unsigned index, const Tensor &result) {
   Accuracy accuracy;
   accuracy.name = kernel.getResultName(index);
-  accuracy.rows = isUndecided.size();
-  accuracy.undecidedRows = llvm::count(isUndecided, true);
+  accuracy.rows = eager.getUndecidedRows().size();
+  accuracy.undecidedRows = llvm::count(eager.getUndecidedRows(), true);
   if (result.getNumElements() == 0)
     return accuracy;
   if (isReal(result.getDType()))
@@ -314,10 +266,9 @@ Accuracy AccuracyChecker::State::check(unsigned index, const Tensor &result) {
   return accuracy;
 }
 
-std::vector<Accuracy> AccuracyChecker::State::check(ArrayRef<Tensor> results,
-                                                    unsigned runs) {
-  runEagerly(runs);
-  findUndecidedRows();
+std::vector<Accuracy> AccuracyChecker::State::check(ArrayRef<Tensor> results) {
+  failures.outsideOfRows = false;
+  failures.rows.assign(eager.getRows().getNumRows(), false);
   std::vector<Accuracy> accuracies;
   for (auto [index, result] : llvm::enumerate(results))
     accuracies.push_back(check(index, result));
@@ -355,8 +306,12 @@ ArrayRef<Tensor> AccuracyChecker::getExpected() const {
 std::vector<Accuracy> AccuracyChecker::check(ArrayRef<Tensor> results) {
   auto isWithin = [](const Accuracy &accuracy) { return accuracy.isWithin; };
   std::vector<Accuracy> accuracies;
-  for (unsigned runs : numbersOfRuns) {
-    accuracies = state->check(results, runs);
+  // Only the first evaluation is of all rows, whatever results it is for.
+  unsigned done = std::min(state->eager.getNumEvaluations(), 1u);
+  for (unsigned number : numbersOfEvaluations) {
+    state->evaluate(number - done);
+    done = number;
+    accuracies = state->check(results);
     if (llvm::all_of(accuracies, isWithin))
       break;
   }

@@ -48,7 +48,7 @@ private:
   std::atomic<int64_t> *usefulOperations;
   RowScorer scorer;
   ClauseRunner normalize, sink;
-  std::vector<double> weights;
+  std::vector<double> weights, factors;
 };
 
 } // namespace
@@ -116,20 +116,18 @@ void AttendRow::addValues(const Position &position,
   int64_t depth = attention.valueDepth;
   int64_t first = scoring.keyRows.getStart(position.b);
   int64_t head = scoring.getKeyHead(position.h);
-  double *sums = out.data();
+  RowsOf values = {attention.value->reals.data() +
+                       (first * scoring.keyHeads + head) * depth,
+                   scoring.keyHeads * depth};
   Rounding round = scoring.rounding;
-  for (auto [j, weight] : llvm::zip_equal(scorer.getKeys(), weights)) {
-    const double *value = attention.value->reals.data() +
-                          ((first + j) * scoring.keyHeads + head) * depth;
-    if (!round) {
-      for (int64_t d = 0; d < depth; ++d)
-        sums[d] += weight * value[d];
-      continue;
-    }
-    double factor = round.toOperand(weight, attention.valueType);
-    for (int64_t d = 0; d < depth; ++d)
-      sums[d] = round(sums[d] + round(factor * value[d]));
+  if (!round) {
+    addRows(weights, values, scorer.getKeys(), depth, out.data());
+    return;
   }
+  factors.clear();
+  for (double weight : weights)
+    factors.push_back(round.toOperand(weight, attention.valueType));
+  addRowsRounded(factors, values, scorer.getKeys(), depth, round, out.data());
 }
 
 llvm::Error AttendRow::run(int64_t row) {
@@ -195,7 +193,9 @@ nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
   auto makeWorker = [&]() -> RowWorker {
     auto worker = std::make_shared<AttendRow>(attention, result,
                                               context.usefulOperations);
-    return [worker](int64_t row) { return worker->run(row); };
+    return [worker, &context](int64_t row) {
+      return context.needsRow(row) ? worker->run(row) : llvm::Error::success();
+    };
   };
   if (llvm::Error error = forEachRow(attention.scoring.queryRows.getNumRows(),
                                      context.threads, makeWorker))

@@ -16,10 +16,13 @@ struct Context {
   unsigned threads = 1;
   std::atomic<int64_t> *usefulOperations = nullptr;
   Rounding rounding{};
+  /// By packed query row: whether it is computed; null: all are.
+  const std::vector<bool> *onlyRows = nullptr;
   llvm::DenseMap<mlir::Value, std::shared_ptr<const TensorValue>> tensors{};
   llvm::DenseMap<mlir::Value, std::shared_ptr<const SelectionValue>>
       selections{};
 
+  bool needsRow(int64_t row) const { return !onlyRows || (*onlyRows)[row]; }
   const TensorValue &getTensor(mlir::Value value) const {
     return *tensors.find(value)->second;
   }

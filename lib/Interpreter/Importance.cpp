@@ -115,7 +115,9 @@ nsacc::interpreter::evaluateImportance(nsa::ImportanceOp op,
       context.environment.getShape(type.getDims()), absent);
   auto makeWorker = [&]() -> RowWorker {
     auto worker = std::make_shared<ImportanceRow>(op, *scoring, lse, result);
-    return [worker](int64_t row) { return worker->run(row); };
+    return [worker, &context](int64_t row) {
+      return context.needsRow(row) ? worker->run(row) : llvm::Error::success();
+    };
   };
   if (llvm::Error error = forEachRow(scoring->queryRows.getNumRows(),
                                      context.threads, makeWorker))
@@ -191,6 +193,8 @@ nsacc::interpreter::evaluateBlocks(nsa::BlocksOp op, const Context &context) {
   int64_t heads = result.shape.end()[-2];
   int64_t width = importance.shape.back(), newWidth = result.shape.back();
   auto runRow = [&](int64_t row) {
+    if (!context.needsRow(row))
+      return llvm::Error::success();
     int64_t b = rows.findBatch(row);
     int64_t entries = environment.getEntries(from, b);
     int64_t blocks = environment.getEntries(to, b);

@@ -185,9 +185,9 @@ std::vector<Tensor> Interpreter::getResults(nsa::KernelOp kernel) {
   return results;
 }
 
-static llvm::Expected<TracedRun> runInMemory(nsa::KernelOp kernel,
-                                             ArrayRef<Tensor> inputs,
-                                             const Options &options) {
+static llvm::Expected<TracedRun>
+runInMemory(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
+            const Options &options, const std::vector<bool> *onlyRows) {
   llvm::Expected<Environment> environment = Environment::create(kernel, inputs);
   if (!environment)
     return environment.takeError();
@@ -197,7 +197,8 @@ static llvm::Expected<TracedRun> runInMemory(nsa::KernelOp kernel,
   Interpreter interpreter(Context{.environment = std::move(*environment),
                                   .threads = threads,
                                   .usefulOperations = options.usefulOperations,
-                                  .rounding = Rounding(options.eagerSeed)},
+                                  .rounding = Rounding(options.eagerSeed),
+                                  .onlyRows = onlyRows},
                           options);
   interpreter.setInputs(kernel, inputs);
   for (Operation &op : kernel.getBody().front())
@@ -218,9 +219,10 @@ nsacc::interpreter::run(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
 
 llvm::Expected<TracedRun>
 nsacc::interpreter::runTraced(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
-                              const Options &options) {
+                              const Options &options,
+                              const std::vector<bool> *onlyRows) {
   try {
-    return runInMemory(kernel, inputs, options);
+    return runInMemory(kernel, inputs, options, onlyRows);
   } catch (const std::bad_alloc &) {
     return makeMemoryError("kernel '" + kernel.getName().str() + "'");
   }

@@ -17,47 +17,50 @@ class Rounding {
 public:
   Rounding() = default;
   explicit Rounding(std::optional<uint64_t> seed)
-      : active(seed), seed(seed.value_or(0)) {}
+      : active(seed), mixed((seed.value_or(0) + 1) * 0x9e3779b97f4a7c15) {}
 
   explicit operator bool() const { return active; }
-  double operator()(double x) const { return active ? round(x) : x; }
+  double operator()(double x) const { return active ? toF32(x) : x; }
   /// A probability or weight as an operand of a product with values of 16 bits:
   /// up or down at random, since a program may round it before it is scaled.
   double toOperand(double x, std::optional<DType> values) const {
     if (!active || !values)
       return (*this)(x);
     double near = roundTo(*values, x);
-    if (near == x || !std::isfinite(near) || isNearest(x))
+    if (near == x || !std::isfinite(near) || !isUp(llvm::bit_cast<uint64_t>(x)))
       return near;
     double unit = *values == DType::BF16 ? 0x1p-8 : 0x1p-11;
     double beyond = 1.01 * unit * std::fabs(near);
     return roundTo(*values, near + (x > near ? beyond : -beyond));
   }
 
-private:
-  bool isNearest(double x) const {
-    uint64_t bits = llvm::bit_cast<uint64_t>(x) ^ seed * 0x9e3779b97f4a7c15;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
-    return (bits ^ (bits >> 31)) & 1;
-  }
-  double round(double x) const {
-    bool nearest = isNearest(x);
+  /// Rounds where it is known to be active. Without a branch: nothing could
+  /// foresee it, and vectors have none.
+  double toF32(double x) const {
+    // The digits of fp64 behind those of f32.
+    constexpr uint64_t behind = (uint64_t(1) << 29) - 1;
+    uint64_t bits = llvm::bit_cast<uint64_t>(x);
+    bool up = isUp(bits);
+    double rounded =
+        llvm::bit_cast<double>((bits + (up ? behind : 0)) & ~behind);
+    double size = std::fabs(x);
     // Exponentials below about 2^-120 may be 0 on a machine.
-    if (std::fabs(x) < 0x1p-114 && !nearest)
-      return 0;
-    float near = static_cast<float>(x);
-    if (!std::isfinite(near))
-      return near;
-    // The neighbour on x's side, without a branch: nothing could foresee it.
-    uint32_t beyond = std::fabs(x) > std::fabs(near) ? 1 : -1;
-    uint32_t moves = !nearest & (near != x);
-    return llvm::bit_cast<float>(llvm::bit_cast<uint32_t>(near) +
-                                 beyond * moves);
+    rounded = size < (up ? 0x1p-114 : 0x1p-126) ? 0 : rounded;
+    // Infinite beyond f32; NaN stays NaN.
+    return size <= 0x1.fffffep127 ? rounded : rounded * HUGE_VAL;
+  }
+
+private:
+  /// Multiplies the halves of the number with each other: one instruction in
+  /// vectors of any machine.
+  bool isUp(uint64_t bits) const {
+    uint64_t low = uint32_t(bits) ^ uint32_t(mixed);
+    uint64_t high = (bits >> 32) ^ (mixed >> 32);
+    return low * high & uint64_t(1) << 43;
   }
 
   bool active = false;
-  uint64_t seed = 0;
+  uint64_t mixed = 0;
 };
 
 } // namespace nsacc::interpreter

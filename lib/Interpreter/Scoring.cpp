@@ -6,7 +6,6 @@
 
 #include "Scoring.h"
 #include "NSA/IR/NSAOps.h"
-#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -84,6 +83,7 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
                   .tokens = std::move(tokens),
                   .scale = std::move(*scale),
                   .rounding = context.rounding,
+                  .tiledKeys = {},
                   .mask = std::move(*mask),
                   .score = std::move(*score),
                   .weight = std::move(*weight)};
@@ -91,7 +91,17 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
     scoring.selection = &context.getSelection(selection);
     scoring.block = cast<nsa::SelectionType>(selection.getType()).getBlock();
   }
+  if (context.rounding)
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t head = 0; head < scoring.keyHeads; ++head)
+        scoring.tiledKeys.emplace_back(scoring.getKeys(b, head),
+                                       scoring.keyRows.getLength(b), depth);
   return scoring;
+}
+
+RowsOf Scoring::getKeys(int64_t b, int64_t head) const {
+  return {key->reals.data() + (keyRows.getStart(b) * keyHeads + head) * depth,
+          keyHeads * depth};
 }
 
 Position Scoring::getPosition(int64_t row) const {
@@ -145,64 +155,23 @@ llvm::Error RowScorer::findVisible() {
   return llvm::Error::success();
 }
 
-/// Eight partial sums, always added in the same order.
-static double dot(const double *x, const double *y, int64_t size) {
-  double sums[8] = {};
-  int64_t index = 0;
-  for (; index + 8 <= size; index += 8)
-    for (int64_t lane = 0; lane < 8; ++lane)
-      sums[lane] += x[index + lane] * y[index + lane];
-  for (int64_t lane = 0; index < size; ++index, ++lane)
-    sums[lane] += x[index] * y[index];
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) +
-         ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-}
-
-/// Products with several keys side by side: each sum waits for its own steps
-/// only.
-template <size_t width>
-static void dotRounded(const double *x, std::array<const double *, width> keys,
-                       int64_t size, Rounding round, double *products) {
-  std::array<double, width> sums = {};
-  for (int64_t index = 0; index < size; ++index)
-    for (size_t key = 0; key < width; ++key)
-      sums[key] = round(sums[key] + round(x[index] * keys[key][index]));
-  llvm::copy(sums, products);
-}
-
 /// s = scale · q·k
 void RowScorer::findScores(int64_t row, const Position &position) {
   scores.resize(visible.size());
-  if (visible.empty())
-    return;
-  int64_t depth = scoring.depth;
   const double *query = scoring.query->reals.data() +
-                        (row * scoring.queryHeads + position.h) * depth;
-  const double *keyRow =
-      scoring.key->reals.data() +
-      (scoring.keyRows.getStart(position.b) * scoring.keyHeads +
-       scoring.getKeyHead(position.h)) *
-          depth;
+                        (row * scoring.queryHeads + position.h) * scoring.depth;
+  int64_t head = scoring.getKeyHead(position.h);
   double scale = scoring.scale[position.b];
-  Rounding round = scoring.rounding;
-  auto getKey = [&](size_t place) {
-    return keyRow + visible[place] * scoring.keyHeads * depth;
-  };
-  size_t place = 0, count = visible.size();
-  if (!round) {
-    for (; place < count; ++place)
-      scores[place] = scale * dot(query, getKey(place), depth);
-    return;
+  if (Rounding round = scoring.rounding) {
+    scoring.tiledKeys[position.b * scoring.keyHeads + head].dot(
+        query, visible, round, scores.data());
+    scale = round(scale);
+  } else {
+    dotRows(query, scoring.depth, scoring.getKeys(position.b, head), visible,
+            scores.data());
   }
-  for (; place + 4 <= count; place += 4)
-    dotRounded<4>(query,
-                  {getKey(place), getKey(place + 1), getKey(place + 2),
-                   getKey(place + 3)},
-                  depth, round, &scores[place]);
-  for (; place < count; ++place)
-    dotRounded<1>(query, {getKey(place)}, depth, round, &scores[place]);
   for (double &s : scores)
-    s = round(round(scale) * s);
+    s = scoring.rounding(scale * s);
 }
 
 llvm::Error RowScorer::run(int64_t row, const Position &position) {

@@ -5,6 +5,7 @@
 
 #include "Clause.h"
 #include "Context.h"
+#include "Products.h"
 
 namespace nsacc::nsa {
 class ScoringOpInterface;
@@ -28,6 +29,8 @@ struct Scoring {
   std::vector<int64_t> tokens;
   std::vector<double> scale;
   Rounding rounding{};
+  /// By batch entry and head, where products are rounded.
+  std::vector<TiledRows> tiledKeys;
   /// Blocks that the rows may see, if any.
   const SelectionValue *selection = nullptr;
   int64_t block = 0;
@@ -36,6 +39,8 @@ struct Scoring {
   int64_t getKeyHead(int64_t queryHead) const {
     return queryHead / (queryHeads / keyHeads);
   }
+  /// A batch entry's keys of one head.
+  RowsOf getKeys(int64_t b, int64_t head) const;
   /// The position of a packed query row; its head is 0.
   Position getPosition(int64_t row) const;
 };

@@ -14,9 +14,11 @@ struct TracedRun {
   Context context;
 };
 
-llvm::Expected<TracedRun> runTraced(nsa::KernelOp kernel,
-                                    llvm::ArrayRef<Tensor> inputs,
-                                    const Options &options);
+/// Of the marked query rows, if any are: others come out as rows that see
+/// nothing. See QueryRows for kernels that can do this.
+llvm::Expected<TracedRun>
+runTraced(nsa::KernelOp kernel, llvm::ArrayRef<Tensor> inputs,
+          const Options &options, const std::vector<bool> *onlyRows = nullptr);
 
 } // namespace nsacc::interpreter
 

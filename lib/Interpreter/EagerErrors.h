@@ -1,0 +1,94 @@
+//===- EagerErrors.h - What rounding does to a formula ----------*- C++ -*-===//
+//
+// docs/Numerics.md, "Compiled targets".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NSACC_LIB_INTERPRETER_EAGERERRORS_H
+#define NSACC_LIB_INTERPRETER_EAGERERRORS_H
+
+#include "QueryRows.h"
+#include "Traced.h"
+
+namespace nsacc::interpreter {
+
+enum class Kind : uint8_t { Finite, NaN, Infinity, MinusInfinity };
+
+Kind classify(double value);
+
+/// A result's innermost elements, which share a bound.
+int64_t getElementsInLine(nsa::NamedTensorType type,
+                          llvm::ArrayRef<int64_t> shape);
+
+/// Evaluates a kernel's formula again and again with random roundings, and
+/// keeps how far that leads from the exact results: not the results themselves.
+class EagerErrors {
+public:
+  /// `kernel`, `inputs` and `exact` outlive this.
+  EagerErrors(nsa::KernelOp kernel, llvm::ArrayRef<Tensor> inputs,
+              unsigned threads, const TracedRun &exact);
+
+  unsigned getNumEvaluations() const { return evaluations; }
+  const QueryRows &getRows() const { return rows; }
+
+  /// One more evaluation: of these rows, or of all.
+  void evaluate(const std::vector<bool> *onlyRows = nullptr);
+
+  nsa::NamedTensorType getType(unsigned result) const {
+    return results[result].type;
+  }
+  /// A result of reals in fp64.
+  llvm::ArrayRef<double> getExact(unsigned result) const {
+    return results[result].exact;
+  }
+  /// The largest error in a line of a result of reals.
+  double getError(unsigned result, int64_t line) const {
+    return results[result].errors[line];
+  }
+  /// Whether rounding leads to this kind of number.
+  bool leadsTo(Kind kind, unsigned result, int64_t element) const {
+    return results[result].kinds[element] >> unsigned(kind) & 1;
+  }
+
+  /// Packed query rows in whose selections rounding decides.
+  const std::vector<bool> &getUndecidedRows() const { return undecided; }
+  /// The row of an element of such a tensor.
+  std::optional<int64_t> findSelectingRow(nsa::NamedTensorType type,
+                                          int64_t element,
+                                          int64_t numElements) const;
+  /// The largest error of a row and head's scores.
+  double getScoreError(nsa::TopKOp topk, int64_t line) const {
+    return scoreErrors.lookup(topk)[line];
+  }
+
+private:
+  struct ResultErrors {
+    nsa::NamedTensorType type;
+    /// The rest is of reals only.
+    std::vector<double> exact;
+    std::vector<double> errors;
+    /// By element: a bit for each kind that was met.
+    std::vector<uint8_t> kinds;
+    int64_t inLine = 1;
+  };
+
+  void add(unsigned index, const Tensor &result,
+           const std::vector<bool> *onlyRows);
+  void add(nsa::TopKOp topk, const Context &found,
+           const std::vector<bool> *onlyRows);
+
+  nsa::KernelOp kernel;
+  llvm::ArrayRef<Tensor> inputs;
+  unsigned threads;
+  const TracedRun &exact;
+  QueryRows rows;
+  unsigned evaluations = 0;
+  std::vector<ResultErrors> results;
+  llvm::SmallVector<mlir::Attribute> selectingDims;
+  std::vector<bool> undecided;
+  llvm::DenseMap<mlir::Operation *, std::vector<double>> scoreErrors;
+};
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_LIB_INTERPRETER_EAGERERRORS_H
