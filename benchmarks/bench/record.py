@@ -1,17 +1,18 @@
-"""Records: one JSON line for each work and peer."""
+"""Records: one JSON line for each work and peer. Times come in seconds."""
 from __future__ import annotations
 
 import json
 import platform
 import statistics
 import subprocess
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-from .works import Work
+median = statistics.median
 
 
-def describe_machine() -> str:
+def describe_processor() -> str:
     model = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -23,6 +24,12 @@ def describe_machine() -> str:
 
 
 def describe_commit(root: Path) -> str:
+    """Of the repository, or the one that a bundle was made of."""
+    bundled = root / "commit"
+    if bundled.exists():
+        commit, _, changes = bundled.read_text().strip().partition("+")
+        return commit[:12] + (f"+{changes}" if changes else "")
+
     def git(*arguments: str) -> str:
         return subprocess.run(["git", "-C", root, *arguments], text=True, capture_output=True,
                               check=True).stdout.strip()
@@ -40,23 +47,22 @@ def describe_versions() -> dict[str, str]:
             "numpy": numpy.__version__}
 
 
-def spread(times: list[float]) -> list[float]:
-    return [round(min(times) * 1e3, 3), round(max(times) * 1e3, 3)]
+def to_ms(seconds: float) -> float:
+    return float(f"{seconds * 1e3:.6g}")
 
 
-def make_record(work: Work, schedule: str, ours: list[float], peer: str | None,
-                theirs: list[float] | None, common: dict[str, object]) -> dict[str, object]:
-    median = statistics.median(ours)
-    record: dict[str, object] = {
-        "work": work.work, "shape": work.shape, "dtype": work.dtype, "target": "cpu",
-        "schedule": schedule, "ms": round(median * 1e3, 3), "spread": spread(ours),
-        "gflops": round(work.useful_operations() / median / 1e9, 1), "peer": peer,
-        "peer_ms": None, "peer_spread": None, "ratio": None}
-    if theirs:
-        peer_median = statistics.median(theirs)
-        record |= {"peer_ms": round(peer_median * 1e3, 3), "peer_spread": spread(theirs),
-                   "ratio": round(peer_median / median, 3)}
-    return record | common
+def describe_times(times: Sequence[float]) -> dict[str, object]:
+    return {"ms": to_ms(median(times)), "spread": [to_ms(min(times)), to_ms(max(times))]}
+
+
+def compare(times: Sequence[float], peer: str | None, theirs: Sequence[float] | None,
+            work: float = 1.0) -> dict[str, object]:
+    """The peer's side; `work` is ours in units of the peer's, where it does something else."""
+    if not theirs:
+        return {"peer": peer, "peer_ms": None, "peer_spread": None, "ratio": None}
+    there = describe_times(theirs)
+    return {"peer": peer, "peer_ms": there["ms"], "peer_spread": there["spread"],
+            "ratio": round(median(theirs) / median(times) * work, 3)}
 
 
 def write(records: list[dict[str, object]], path: Path) -> None:

@@ -53,8 +53,8 @@ def test_unknown_work() -> None:
 def test_a_wrong_result_is_found(name: str, length: int, stride: int) -> None:
     import torch
 
-    from bench import formulas, peers
-    from bench.works import Work
+    from bench.cpu import formulas, peers
+    from bench.cpu.works import Work
 
     work = Work(name, 200, 2, 1, 16, "f32", length, stride)
     inputs = work.draw_inputs(np.random.default_rng(0))

@@ -1,0 +1,114 @@
+"""One work: inputs, the compiled program, checked peers, and times so far."""
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from . import check, peers
+from .check import WrongResult
+from .ours import Ours
+from .timing import Launch
+from .works import Tensors, Work
+
+OURS = "ours"
+Run = Callable[[], torch.Tensor]
+
+
+class Timer(Protocol):
+    def plan(self, runs: dict[str, Run]) -> tuple[dict[str, Launch], str]: ...
+
+    def measure(self, launch: Launch) -> float: ...
+
+
+class Program(Protocol):
+    out: torch.Tensor
+    lse: torch.Tensor | None
+    compile_seconds: float
+
+    def __call__(self) -> torch.Tensor: ...
+
+    def repeats_exactly(self) -> bool: ...
+
+    def find_schedule(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all works of a run have in common."""
+
+    root: Path
+    device: torch.device
+    timer: Timer
+    seed: int
+    with_peers: bool = True
+    target: str | None = None
+    works: dict[str, Work] = field(default_factory=dict)
+    compile: Callable[[Work, Tensors, Path, str], Program] = Ours
+
+    def make_program(self, work: Work) -> tuple[Program, Tensors]:
+        inputs = work.draw_inputs(self.seed, self.device)
+        return self.compile(work, inputs, self.root, self.target or work.target), inputs
+
+
+class Bench:
+    def __init__(self, work: Work, setting: Setting) -> None:
+        self.work, self._timer = work, setting.timer
+        self.order = random.Random(f"{setting.seed} {work.id}")
+        self.program, inputs = setting.make_program(work)
+        self.error = check_program(work, inputs, self.program, self.order)
+        self.schedule = self.program.find_schedule()
+        self.operations = {OURS: work.useful_operations()}
+        self.unavailable: dict[str, str] = {}
+        runs: dict[str, Run] = {OURS: self.program}
+        for name in work.peers if setting.with_peers else ():
+            self._add_peer(name, inputs, setting, runs)
+        del self.program.out, self.program.lse
+        self._launches, self.launch_mode = self._timer.plan(runs)
+        self.times: dict[str, list[float]] = {name: [] for name in runs}
+        self.visits: list[tuple[float, float]] = []
+
+    def visit(self, name: str) -> None:
+        start = time.monotonic()
+        self.times[name].append(self._timer.measure(self._launches[name]))
+        self.visits.append((start, time.monotonic()))
+
+    def _add_peer(self, name: str, inputs: Tensors, setting: Setting,
+                  runs: dict[str, Run]) -> None:
+        try:
+            if name.startswith(f"{OURS} "):
+                other = setting.works[name.removeprefix(f"{OURS} ")]
+                runs[name] = self._make_neighbour(other, setting)
+                self.operations[name] = other.useful_operations()
+                return
+            run = peers.make_peer(name, self.work, inputs)
+            out = run()
+            check.check(self.work, inputs, out, None, self.order)
+        except (peers.Unavailable, WrongResult) as error:
+            self.unavailable[name] = str(error)
+            return
+        # The peer's slices are right, and ours: a difference elsewhere is counted as our mistake.
+        try:
+            check.compare(self.work, self.program.out, out)
+        except WrongResult as error:
+            raise WrongResult(f"against {name}: {error}") from error
+        runs[name] = run
+        self.operations[name] = self.work.useful_operations()
+
+    def _make_neighbour(self, work: Work, setting: Setting) -> Run:
+        program, inputs = setting.make_program(work)
+        check_program(work, inputs, program, self.order)
+        del program.out, program.lse
+        return program
+
+
+def check_program(work: Work, inputs: Tensors, program: Program, order: random.Random) -> float:
+    error = check.check(work, inputs, program.out, program.lse, order)
+    if not program.repeats_exactly():
+        raise WrongResult("a second run gave other bits")
+    return error

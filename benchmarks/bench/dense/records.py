@@ -1,0 +1,53 @@
+"""The suite's records."""
+from __future__ import annotations
+
+from .. import record
+from .bench import OURS, Bench
+
+
+def find_goals(bench: Bench) -> dict[str, float]:
+    """The least ratio for each peer; "sdpa" is the fastest back end of those that ran."""
+    goals = dict(bench.work.goals)
+    if "sdpa" in goals:
+        goal = goals.pop("sdpa")
+        backends = [name for name in bench.times if name.startswith("sdpa ")]
+        if backends:
+            goals[min(backends, key=lambda name: record.median(bench.times[name]))] = goal
+    return goals
+
+
+def make_records(bench: Bench, common: dict[str, object]) -> list[dict[str, object]]:
+    """One for each peer, or one without a peer."""
+    peers = [name for name in bench.times if name != OURS]
+    return [_make_record(bench, peer, common) for peer in peers or [None]]
+
+
+def _tflops(bench: Bench, name: str) -> float:
+    return float(f"{bench.operations[name] / record.median(bench.times[name]) / 1e12:.5g}")
+
+
+def _make_record(bench: Bench, peer: str | None,
+                 common: dict[str, object]) -> dict[str, object]:
+    work, times = bench.work, bench.times[OURS]
+    theirs = bench.times[peer] if peer else None
+    share = bench.operations[OURS] / bench.operations[peer] if peer else 1.0
+    return {
+        "work": work.id, "program": work.program, "shape": work.shape, "dtype": work.dtype,
+        "target": work.target, "schedule": bench.schedule, **record.describe_times(times),
+        "tflops": _tflops(bench, OURS), **record.compare(times, peer, theirs, share),
+        "peer_tflops": _tflops(bench, peer) if peer else None,
+        "goal": find_goals(bench).get(peer) if peer else None, "launch": bench.launch_mode,
+        "rounds": len(times), "error": float(f"{bench.error:.3g}"),
+        "compile_s": round(bench.program.compile_seconds, 3), **common}
+
+
+def describe(line: dict[str, object]) -> str:
+    text = f"  {line['work']}: {line['ms']} ms, {line['tflops']} TFLOP/s"
+    if line["peer"] is None:
+        return text
+    text += (f"; {line['peer']}: {line['peer_ms']} ms, {line['peer_tflops']} TFLOP/s; "
+             f"ratio {line['ratio']}")
+    goal = line["goal"]
+    if isinstance(goal, float) and isinstance(line["ratio"], float):
+        text += f", goal {goal} {'met' if line['ratio'] >= goal else 'missed'}"
+    return text
