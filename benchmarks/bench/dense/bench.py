@@ -47,13 +47,12 @@ class Setting:
     timer: Timer
     seed: int
     with_peers: bool = True
-    target: str | None = None
     works: dict[str, Work] = field(default_factory=dict)
-    compile: Callable[[Work, Tensors, Path, str], Program] = Ours
+    compile: Callable[[Work, Tensors, Path], Program] = Ours
 
     def make_program(self, work: Work) -> tuple[Program, Tensors]:
         inputs = work.draw_inputs(self.seed, self.device)
-        return self.compile(work, inputs, self.root, self.target or work.target), inputs
+        return self.compile(work, inputs, self.root), inputs
 
 
 class Bench:
@@ -68,7 +67,6 @@ class Bench:
         runs: dict[str, Run] = {OURS: self.program}
         for name in work.peers if setting.with_peers else ():
             self._add_peer(name, inputs, setting, runs)
-        del self.program.out, self.program.lse
         self._launches, self.launch_mode = self._timer.plan(runs)
         self.times: dict[str, list[float]] = {name: [] for name in runs}
         self.visits: list[tuple[float, float]] = []
@@ -77,6 +75,11 @@ class Bench:
         start = time.monotonic()
         self.times[name].append(self._timer.measure(self._launches[name]))
         self.visits.append((start, time.monotonic()))
+
+    def check_again(self) -> None:
+        """Whether runs are as they were before many others."""
+        if not self.program.repeats_exactly():
+            raise WrongResult("a run after all that were timed gave other bits than the first")
 
     def _add_peer(self, name: str, inputs: Tensors, setting: Setting,
                   runs: dict[str, Run]) -> None:

@@ -1,6 +1,7 @@
 """The GPU, its clocks while programs run, and versions."""
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 import statistics
 import subprocess
@@ -84,10 +85,16 @@ def _summarize(values: list[float]) -> list[float]:
 
 
 def _command(query: str, *more: str) -> list[str]:
-    command = ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", *more]
-    # The devices that torch sees may be other than those that nvidia-smi counts.
+    return ["nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader,nounits", *more,
+            "-i", _find_gpu()]
+
+
+@functools.cache
+def _find_gpu() -> str:
+    """The GPU as nvidia-smi calls it: torch may see others than it counts."""
     uuid = getattr(torch.cuda.get_device_properties(0), "uuid", None)
-    return command + (["-i", f"GPU-{uuid}"] if uuid is not None else ["-i", "0"])
+    listed = subprocess.run(["nvidia-smi", "-L"], text=True, capture_output=True, check=False)
+    return f"GPU-{uuid}" if f"GPU-{uuid}" in listed.stdout else "0"
 
 
 def _ask(query: str) -> str | float | None:

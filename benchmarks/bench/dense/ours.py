@@ -19,10 +19,10 @@ _SCHEDULE = re.compile(r"\bschedule = #nsatile\.schedule<([^>]*)>")
 class Ours:
     """A work's program for the device of its inputs, compiled cold by the first run."""
 
-    def __init__(self, work: Work, inputs: Tensors, root: Path, target: str) -> None:
+    def __init__(self, work: Work, inputs: Tensors, root: Path) -> None:
         self.work, self.inputs = work, inputs
         start = time.perf_counter()
-        self.program = nsacc.compile(root / work.program, target=target, dtype=work.dtype,
+        self.program = nsacc.compile(root / work.program, target=work.target, dtype=work.dtype,
                                      params=work.params)
         seconds = time.perf_counter() - start
         self._arguments = [inputs[spec.name] for spec in self.program.signature.inputs]

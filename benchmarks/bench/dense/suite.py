@@ -66,8 +66,8 @@ class Suite:
             return self._fail(work, f"not measured: {error}")
         except WrongResult as error:
             return self._fail(work, f"WRONG, not measured: {error}")
-        except torch.cuda.OutOfMemoryError as error:
-            return self._fail(work, f"not measured: {str(error).splitlines()[0]}")
+        except RuntimeError as error:
+            return self._fail(work, f"not measured: {str(error).strip()}")
         for name, reason in bench.unavailable.items():
             say(f"  without {name}: {reason}")
         say(f"  error {bench.error:.1e}, compiled in {bench.program.compile_seconds:.2f} s, "
@@ -77,6 +77,9 @@ class Suite:
     def _fail(self, work: Work, message: str) -> None:
         say(f"  {message}")
         self.failures.append(work.id)
+        if self.setting.device.type == "cuda":
+            # Raises where a kernel broke the context: nothing runs in this process then.
+            torch.cuda.synchronize(self.setting.device)
 
     def _measure(self, benches: list[Bench]) -> None:
         visits = [(bench, name) for bench in benches for name in bench.times]
@@ -88,15 +91,23 @@ class Suite:
             for bench, name in visits:
                 bench.visit(name)
         for bench in benches:
-            clocks = self.sampler.summarize(bench.visits) if self.sampler else None
-            lines = make_records(bench, self.common | {"clocks": clocks})
-            record.write(lines, self.path)
-            self.written += len(lines)
-            for line in lines:
-                say(describe(line))
+            self._write(bench)
+
+    def _write(self, bench: Bench) -> None:
+        try:
+            bench.check_again()
+        except WrongResult as error:
+            return self._fail(bench.work, f"{bench.work.id}: WRONG, no record: {error}")
+        clocks = self.sampler.summarize(bench.visits) if self.sampler else None
+        lines = make_records(bench, self.common | {"clocks": clocks})
+        record.write(lines, self.path)
+        self.written += len(lines)
+        for line in lines:
+            say(describe(line))
 
     def _clean_up(self) -> None:
-        torch.compiler.reset()
+        if "torch._dynamo" in sys.modules:
+            torch.compiler.reset()
         gc.collect()
         if self.setting.device.type == "cuda":
             torch.cuda.empty_cache()
@@ -145,5 +156,9 @@ def run(options: argparse.Namespace, root: Path) -> int:
             stack.enter_context(guard)
         sampler = stack.enter_context(ClockSampler())
         suite = Suite(setting, options.rounds, options.most_seconds, path, common, sampler)
-        suite.run(groups)
+        try:
+            suite.run(groups)
+        except RuntimeError as error:
+            suite.failures.append("what follows")
+            say(f"stopped: the GPU fails: {str(error).strip()}")
     return finish(suite)
