@@ -18,7 +18,6 @@ KEYS = {"work", "shape", "dtype", "target", "schedule", "ms", "spread", "gflops"
         "seed"}
 
 pytest.importorskip("torch")
-sys.path.insert(0, str(BENCHMARKS))
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
