@@ -71,6 +71,9 @@ class Bench:
         self.times: dict[str, list[float]] = {name: [] for name in runs}
         self.visits: list[tuple[float, float]] = []
 
+    def warm_up(self, name: str) -> None:
+        self._timer.measure(self._launches[name])
+
     def visit(self, name: str) -> None:
         start = time.monotonic()
         self.times[name].append(self._timer.measure(self._launches[name]))

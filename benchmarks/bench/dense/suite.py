@@ -46,7 +46,7 @@ class Suite:
 
     def run(self, groups: list[list[Work]]) -> None:
         for group in groups:
-            benches = [bench for work in group if (bench := self._prepare(work)) is not None]
+            benches = [bench for bench in map(self._prepare, group) if bench is not None]
             if benches:
                 self._measure(benches)
             del benches
@@ -83,6 +83,9 @@ class Suite:
 
     def _measure(self, benches: list[Bench]) -> None:
         visits = [(bench, name) for bench in benches for name in bench.times]
+        # While others were compiled the GPU was idle: it cooled down, and its clocks rose.
+        for bench, name in visits:
+            bench.warm_up(name)
         for number in range(self.rounds):
             # Records need a whole round.
             if number and self.is_over():

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from programs import NAMES, check, compile_example, make_inputs, run, to_device
 
 

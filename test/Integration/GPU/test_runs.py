@@ -4,10 +4,10 @@ import threading
 
 import pytest
 import torch
-from programs import compile_example, make_inputs, run, to_device
 
 import nsacc
 from nsacc.errors import ArgumentError
+from programs import compile_example, make_inputs, run, to_device
 
 
 @pytest.fixture(name="flash")
