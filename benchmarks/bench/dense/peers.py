@@ -22,22 +22,22 @@ class Unavailable(Exception):
 def make_peer(name: str, work: Work, inputs: Tensors) -> Run:
     kind, _, rest = name.partition(" ")
     q, k, v = (inputs[each].transpose(1, 2).contiguous() for each in "qkv")
+    if kind == "sdpa" and work.pattern not in ("full", "flash"):
+        raise ValueError(f"{work.id}: SDPA has no {work.pattern}")
+    if kind not in ("sdpa", "flex"):
+        raise ValueError(f"{work.id}: there is no peer '{name}'")
     try:
         if kind == "sdpa":
             return _make_sdpa(rest, work, q, k, v)
-        if kind == "flex":
-            return _make_flex(work, inputs, q, k, v)
-    except (RuntimeError, NotImplementedError) as error:
-        raise Unavailable(_first_line(error)) from error
-    raise ValueError(f"{work.id}: there is no peer '{name}'")
+        return _make_flex(work, inputs, q, k, v)
+    except Exception as error:  # What torch.compile raises has no base of its own.
+        raise Unavailable(_summarize(error)) from error
 
 
 def _make_sdpa(backend: str, work: Work, q: torch.Tensor, k: torch.Tensor,
                v: torch.Tensor) -> Run:
     """SDPA with one back end and no other; keys are repeated for one that can't group queries."""
     only = BACKENDS[backend]
-    if work.pattern not in ("full", "flash"):
-        raise ValueError(f"{work.id}: SDPA has no {work.pattern}")
     causal = work.pattern == "flash"
 
     def run(keys: torch.Tensor, values: torch.Tensor, group: bool) -> torch.Tensor:
@@ -80,6 +80,5 @@ def _make_flex(work: Work, inputs: Tensors, q: torch.Tensor, k: torch.Tensor,
     return run
 
 
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:300] if lines else ''}"
+def _summarize(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -245,6 +245,23 @@ def test_a_wrong_peer_is_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bench.unavailable["flex"] == "no compiler"
 
 
+def test_a_peer_that_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **_options: object) -> None:
+        raise AssertionError("no Triton\n  here")
+
+    monkeypatch.setattr(torch, "compile", fail)
+    work = make_work(peers=["flex"])
+    bench = Bench(work, make_setting([work]))
+    assert bench.unavailable == {"flex": "AssertionError: no Triton here"}
+
+
+@pytest.mark.parametrize(("pattern", "peer"), [("window", "sdpa flash"), ("flash", "magic")])
+def test_peers_that_make_no_sense_are_mistakes_of_the_works(pattern: str, peer: str) -> None:
+    work = make_work(pattern, peers=[peer])
+    with pytest.raises(ValueError, match=f"^{pattern}: "):
+        Bench(work, make_setting([work]))
+
+
 def test_new_results_hold_nan_until_they_are_written() -> None:
     with check.poisoned_results():
         assert torch.empty(3, dtype=torch.bfloat16).isnan().all()
