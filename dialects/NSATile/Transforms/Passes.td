@@ -235,4 +235,29 @@ def NSATilePipelineDots : Pass<"nsatile-pipeline-dots"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {
+  let summary = "Make a loop of its own for each answer to a branch in it";
+  let description = [{
+    A loop with products in flight whose branches ask whether the induction variable is below bounds
+    becomes a loop up to each bound, one after the other. What is in flight or
+    loop-carried goes on from one to the next, so that nothing drains, and a step has no branch: code behind one
+    isn't scheduled among the products before it.
+
+    Before and after:
+
+    ```mlir
+    %r = scf.for %j = %lo to %hi step %c1 iter_args(%x = %x0) {
+      %partial = arith.cmpi sge, %j, %mid : index
+      … scf.if %partial { a } else { b } …
+    }
+
+    %0 = arith.minsi %hi, %mid : index
+    %1 = arith.maxsi %0, %lo : index
+    %a = scf.for %j = %lo to %1 step %c1 iter_args(%x = %x0) { … b … }
+    %r = scf.for %j = %1 to %hi step %c1 iter_args(%x = %a) { … a … }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

@@ -46,6 +46,7 @@ void cuda::buildTilePipeline(OpPassManager &passes,
     return;
   passes.addPass(nsatile::createNSATileSpecializeWarps());
   passes.addPass(nsatile::createNSATilePipelineDots());
+  passes.addPass(nsatile::createNSATileSplitKeyLoops());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
