@@ -2,7 +2,9 @@
 
 #include "Module.h"
 #include "Plan.h"
+#include <algorithm>
 #include <cstring>
+#include <optional>
 
 using namespace nsacc::rt;
 
@@ -85,10 +87,37 @@ static bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers) {
   return false;
 }
 
+/// A kernel with a counter takes the points of its grid by itself.
+static bool isPersistent(const Launch &launch) {
+  return std::any_of(launch.extra.begin(), launch.extra.end(),
+                     [](const ExtraParameter &extra) {
+                       return extra.kind == ExtraParameter::Kind::Counter;
+                     });
+}
+
+/// Null if they are more than `INT32_MAX`.
+static std::optional<int64_t> countPoints(const Launch &launch,
+                                          const std::vector<int64_t> &numbers) {
+  int64_t points = 1;
+  for (uint32_t size : launch.grid)
+    if (__builtin_mul_overflow(points, numbers[size], &points) ||
+        points > INT32_MAX)
+      return std::nullopt;
+  return points;
+}
+
 void Module::checkGrid(const Launch &launch, const StreamState &state) const {
   const std::vector<int64_t> &numbers = state.scratch.numbers;
   if (isEmpty(launch, numbers))
     return;
+  if (isPersistent(launch)) {
+    if (!countPoints(launch, numbers))
+      throw Failure(NSACC_RT_INVALID, "kernel '" + launch.kernel +
+                                          "' would have a grid of more than " +
+                                          std::to_string(INT32_MAX) +
+                                          " points: run smaller batches");
+    return;
+  }
   for (unsigned axis = 0; axis < 3; ++axis)
     if (numbers[launch.grid[axis]] > kMaxGrid[axis])
       throw Failure(NSACC_RT_INVALID,
@@ -206,6 +235,11 @@ void Module::enqueue(size_t index, StreamState &state, driver::Stream stream) {
   driver::LaunchConfig config = {};
   for (unsigned axis = 0; axis < 3; ++axis)
     config.grid[axis] = static_cast<unsigned>(numbers[launch.grid[axis]]);
+  if (isPersistent(launch)) {
+    config.grid[0] = static_cast<unsigned>(
+        std::min<int64_t>(*countPoints(launch, numbers), multiprocessors));
+    config.grid[1] = config.grid[2] = 1;
+  }
   config.block[0] = launch.threads;
   config.block[1] = config.block[2] = 1;
   config.sharedBytes = launch.sharedBytes;

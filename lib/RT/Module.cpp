@@ -10,6 +10,8 @@ Module::Module(Package given, int wanted) : package(std::move(given)) {
   chooseContext(wanted);
   driver::Device handle = rt::getDevice(device);
   using namespace driver::deviceAttributes;
+  multiprocessors =
+      getAttribute(handle, driver::deviceAttributes::multiprocessors);
   int generation = getAttribute(handle, major);
   target = chooseTarget(package, generation, getAttribute(handle, minor));
   sameSizes = findSameSizes(package.parameters);

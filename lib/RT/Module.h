@@ -52,7 +52,7 @@ private:
   Package package;
   size_t target = 0;
   std::vector<SameSize> sameSizes;
-  int device = 0;
+  int device = 0, multiprocessors = 0;
   std::optional<PrimaryContext> primary;
   driver::Context context = nullptr;
   driver::Module module = nullptr;

@@ -46,3 +46,11 @@ LogicalResult RolesOp::verifyRegions() {
     return isa<AcquireOp, ReleaseOp, DotAsyncOp, DotWaitOp, StoreOp>(op);
   });
 }
+
+LogicalResult TilesOp::verifyRegions() {
+  TypeRange types = getBody().getArgumentTypes();
+  if (types.size() == 3 &&
+      llvm::all_of(types, [](Type type) { return type.isIndex(); }))
+    return success();
+  return emitOpError("expected a region of 3 indices, found ") << types;
+}

@@ -148,4 +148,25 @@ def NSATile_RolesOp : NSATile_Op<"roles", [
   let hasRegionVerifier = 1;
 }
 
+def NSATile_TilesOp : NSATile_Op<"tiles", [
+    HasParent<"RolesOp">, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "what is done for each point of a grid, one after the other";
+  let description = [{
+    A grid's points (x, y, z) are shared among as many blocks as run at once: each
+    takes the next one when it is done with the one before. The producer asks for it and
+    tells the consumers. x goes down from the end, then y and z go up.
+
+    ```mlir
+    nsatile.tiles of (%nx, %ny, %nz) {
+    ^bb0(%x: index, %y: index, %z: index):
+      …
+    }
+    ```
+  }];
+  let arguments = (ins Index:$x, Index:$y, Index:$z);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`of` `(` $x `,` $y `,` $z `)` $body attr-dict";
+  let hasRegionVerifier = 1;
+}
+
 #endif // NSATILE_IR_NSATILEASYNCOPS_TD

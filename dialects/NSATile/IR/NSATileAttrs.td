@@ -81,7 +81,9 @@ def NSATile_HostParameterAttr
   let summary = "a parameter of a kernel that the runtime brings by itself";
   let description = [{
     - `counter`: the address of an `i32` in global memory that is 0 when the kernel
-      starts; the kernel leaves it at 0. No other kernel uses it at the same time.
+      starts; the kernel leaves it at 0. No other kernel uses it at the same time. Such a
+      kernel takes the points of its grid by itself: it is launched with as many blocks, along x, as the
+      device has multiprocessors, or as its grid has points if these are fewer.
     - `failures`: the address of a failure record (include/nsacc-rt/failures.h),
       which keeps the least failure of the launch's `nsatile.require`.
 

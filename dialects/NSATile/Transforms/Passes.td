@@ -260,4 +260,27 @@ def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"> {
+  let summary = "Let blocks stay and take tile after tile";
+  let description = [{
+    Programs with roles run as many blocks as the device runs at once, and each takes the
+    next point of the grid when it is done with one (`nsatile.tiles`). The producer
+    loads the next point's tiles while consumers still store results, and no
+    block waits for another one's end. The program gets its launch's grid as arguments.
+
+    Before and after:
+
+    ```mlir
+    nsatile.roles consumers 8 { %x = nsatile.program_id 0 … } producer { … }
+
+    nsatile.roles consumers 8 {
+      nsatile.tiles of (%nx, %ny, %nz) {
+      ^bb0(%x: index, %y: index, %z: index):
+        …
+      }
+    } producer { … }
+    ```
+  }];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

@@ -1,5 +1,6 @@
 //===- EmitAsync.cpp - Rings, products in flight, roles -------------------===//
 
+#include "BulkStore.h"
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -12,7 +13,6 @@ using namespace nsacc::nsatile;
 
 static constexpr int64_t kWarpSize = 32;
 static constexpr int64_t kGroupWarps = 4;
-static constexpr int64_t kBarrierBytes = 8;
 /// The hardware's barrier of consumers; 0 is that of all threads.
 static constexpr int64_t kConsumerBarrier = 1;
 
@@ -25,18 +25,36 @@ Value KernelEmitter::getSharedAddress(int64_t offset) {
   return add(base, i32(offset));
 }
 
+/// Barriers of all rings stand side by side.
+int64_t KernelEmitter::allocateBarriers(int64_t count) {
+  constexpr int64_t regionBytes = 1024;
+  int64_t bytes = count * kBarrierBytes;
+  if (barriers.left < bytes) {
+    barriers.left = std::max(regionBytes, bytes);
+    barriers.next = shared.allocate(barriers.left);
+  }
+  int64_t place = barriers.next;
+  barriers.next += bytes;
+  barriers.left -= bytes;
+  return place;
+}
+
+void KernelEmitter::createCount(Ring &ring) {
+  ring.count =
+      make<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(builder.getContext()),
+                           builder.getI32Type(), i32(1));
+  LLVM::StoreOp::create(builder, loc, i32(0), ring.count);
+}
+
 void KernelEmitter::emitRing(RingOp op) {
   RingType type = op.getRing().getType();
   Ring ring;
   ring.stages = type.getStages();
   ring.tileBytes = SharedTile::get(type.getTile()).bytes;
-  ring.full = shared.allocate(2 * ring.stages * kBarrierBytes);
+  ring.full = allocateBarriers(2 * ring.stages);
   ring.empty = ring.full + ring.stages * kBarrierBytes;
   ring.tiles = shared.allocate(ring.stages * ring.tileBytes);
-  ring.count =
-      make<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(builder.getContext()),
-                           builder.getI32Type(), i32(1));
-  LLVM::StoreOp::create(builder, loc, i32(0), ring.count);
+  createCount(ring);
   rings[op.getRing()] = ring;
 }
 
@@ -58,22 +76,26 @@ void KernelEmitter::advance(const Ring &ring, const RingPlace &place) {
   LLVM::StoreOp::create(builder, loc, add(place.count, i32(1)), ring.count);
 }
 
-TensorMapAttr nsacc::getTensorMap(FillOp op) {
-  auto tile = op.getRing().getType().getTile();
-  auto buffer = cast<BlockArgument>(op.getBuffer());
+TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
+                                  ArrayRef<int64_t> sizes) {
   int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
   SmallVector<int64_t> box(rank, 1), dims;
-  for (auto [size, dim] : llvm::zip_equal(tile.getShape(), op.getDims()))
+  for (auto [size, dim] : llvm::zip_equal(sizes, of))
     box[dim] = size;
-  box[rank - 1] = SharedMatrix::slabColumns;
   std::reverse(box.begin(), box.end());
   for (int64_t dim = rank - 1; dim >= 0; --dim)
     dims.push_back(dim);
-  Builder builder(op.getContext());
-  return TensorMapAttr::get(op.getContext(), buffer.getArgNumber(),
+  Builder builder(buffer.getContext());
+  return TensorMapAttr::get(buffer.getContext(), buffer.getArgNumber(),
                             builder.getDenseI64ArrayAttr(dims),
                             builder.getDenseI64ArrayAttr(box),
                             SharedMatrix::rowBytes);
+}
+
+TensorMapAttr nsacc::getTensorMap(FillOp op) {
+  SmallVector<int64_t> sizes(op.getRing().getType().getTile().getShape());
+  sizes.back() = SharedMatrix::slabColumns;
+  return getTensorMap(cast<BlockArgument>(op.getBuffer()), op.getDims(), sizes);
 }
 
 void KernelEmitter::emitFill(FillOp op) {
@@ -110,13 +132,17 @@ void KernelEmitter::emitAcquire(AcquireOp op) {
   setShared(op.getTile(), tile);
 }
 
-void KernelEmitter::emitRelease(ReleaseOp op) {
-  const Ring &ring = rings.find(op.getRing())->second;
-  RingPlace place = getPlace(ring);
+void KernelEmitter::arriveOncePerWarp(Value barrier) {
   Value leads =
       make<arith::CmpIOp>(arith::CmpIPredicate::eq, getLane(), i32(0));
   PTXBuilder(builder, loc)
-      .arrive(place.empty, make<arith::ExtUIOp>(builder.getI32Type(), leads));
+      .arrive(barrier, make<arith::ExtUIOp>(builder.getI32Type(), leads));
+}
+
+void KernelEmitter::emitRelease(ReleaseOp op) {
+  const Ring &ring = rings.find(op.getRing())->second;
+  RingPlace place = getPlace(ring);
+  arriveOncePerWarp(place.empty);
   advance(ring, place);
 }
 
@@ -148,20 +174,24 @@ static std::optional<RoleRegisters> getRoleRegisters(int64_t groups) {
 
 void KernelEmitter::initBarriers(RolesOp op) {
   PTXBuilder ptx(builder, loc);
+  bool isPersistent = !op.getConsumers().getOps<TilesOp>().empty();
   Value isFirst =
       make<arith::CmpIOp>(arith::CmpIPredicate::eq, scope.thread, i32(0));
-  when(isFirst, [&] {
-    for (Operation &before : *op->getBlock()) {
-      auto ringOp = dyn_cast<RingOp>(before);
-      if (!ringOp)
-        continue;
-      const Ring &ring = rings.find(ringOp.getRing())->second;
-      for (int64_t i = 0; i < ring.stages; ++i) {
-        int64_t offset = i * kBarrierBytes;
-        ptx.initBarrier(getSharedAddress(ring.full + offset), 1);
-        ptx.initBarrier(getSharedAddress(ring.empty + offset), op.getWarps());
-      }
+  auto init = [&](const Ring &ring) {
+    for (int64_t i = 0; i < ring.stages; ++i) {
+      int64_t offset = i * kBarrierBytes;
+      ptx.initBarrier(getSharedAddress(ring.full + offset), 1);
+      ptx.initBarrier(getSharedAddress(ring.empty + offset), op.getWarps());
     }
+  };
+  if (isPersistent)
+    createTileQueue();
+  when(isFirst, [&] {
+    for (Operation &before : *op->getBlock())
+      if (auto ring = dyn_cast<RingOp>(before))
+        init(rings.find(ring.getRing())->second);
+    if (isPersistent)
+      init(tileQueue);
     ptx.fenceBarrierInit();
   });
   barrier();
@@ -204,6 +234,8 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
                                builder.getContext())] = warp;
   if (failed(emitRole(op.getConsumers())))
     return failure();
+  if (hasBulkStores)
+    ptx.waitCopiesRead(0);
   scf::YieldOp::create(builder, loc);
 
   builder.setInsertionPointToEnd(roles.elseBlock());

@@ -1,5 +1,6 @@
 //===- EmitMemory.cpp - Loads and stores of global memory -----------------===//
 
+#include "BulkStore.h"
 #include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -301,10 +302,22 @@ LogicalResult KernelEmitter::emitLoad(LoadOp op) {
 }
 
 LogicalResult KernelEmitter::emitStore(StoreOp op) {
-  RankedTensorType type = getTile(op.getTile());
-  if (type.getElementType().isIndex())
+  if (getTile(op.getTile()).getElementType().isIndex())
     return reject(op);
   beforeGlobal(op.getBuffer(), /*isWrite=*/true);
+  std::optional<BulkStore> bulk = BulkStore::get(op);
+  if (!bulk || shared.getPeak() + bulk->getBytes() > sharedLimit) {
+    storeRegisters(op);
+    return success();
+  }
+  hasBulkStores = true;
+  emitBulkStore(op, *bulk, shared.allocate(bulk->getBytes()),
+                [&] { storeRegisters(op); });
+  return success();
+}
+
+void KernelEmitter::storeRegisters(StoreOp op) {
+  RankedTensorType type = getTile(op.getTile());
   const TileLayout &layout = getLayout(type);
   TileAccess access(*this, op.getBuffer(), op.getOffsets(), op.getLimits(),
                     op.getDims(), {}, type.getShape());
@@ -358,7 +371,6 @@ LogicalResult KernelEmitter::emitStore(StoreOp op) {
         storeElements();
         return SmallVector<Value>();
       });
-  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -68,6 +68,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](DotOp dot) { return emitDot(dot); })
       .Case([&](RingOp ring) { return emitRing(ring), success(); })
       .Case([&](RolesOp roles) { return emitRoles(roles); })
+      .Case([&](TilesOp tiles) { return emitTiles(tiles); })
       .Case([&](FillOp fill) { return emitFill(fill), success(); })
       .Case([&](AcquireOp acquire) { return emitAcquire(acquire), success(); })
       .Case([&](ReleaseOp release) { return emitRelease(release), success(); })

@@ -16,6 +16,8 @@
 
 namespace nsacc {
 
+struct BulkStore;
+
 inline bool isTile(mlir::Type type) {
   return mlir::isa<mlir::RankedTensorType>(type);
 }
@@ -39,6 +41,8 @@ struct Buffer {
 
 /// How bulk copies see the buffer of a fill.
 nsatile::TensorMapAttr getTensorMap(nsatile::FillOp op);
+/// Of a barrier in shared memory.
+constexpr int64_t kBarrierBytes = 8;
 /// Threads of the warps that fill rings.
 constexpr int64_t kProducerThreads = 128;
 
@@ -66,6 +70,9 @@ public:
     buffers[from] = std::move(buffer);
   }
   void setFailureRecord(mlir::Value pointer) { failureRecord = pointer; }
+  void setTileCounter(mlir::Value pointer) { tileCounter = pointer; }
+  /// What shared memory may take, beyond what the program can't do without.
+  void setSharedLimit(int64_t bytes) { sharedLimit = bytes; }
   void mapTensorMap(nsatile::TensorMapAttr map, mlir::Value parameter) {
     tensorMaps[map] = parameter;
   }
@@ -224,6 +231,7 @@ private:
   // EmitMemory.cpp
   mlir::LogicalResult emitLoad(nsatile::LoadOp op);
   mlir::LogicalResult emitStore(nsatile::StoreOp op);
+  void storeRegisters(nsatile::StoreOp op);
   mlir::LogicalResult emitGather(nsatile::GatherOp op);
   mlir::LogicalResult emitScalarLoad(mlir::Operation *op);
   mlir::LogicalResult emitScalarStore(mlir::Operation *op);
@@ -268,6 +276,9 @@ private:
   RingPlace getPlace(const Ring &ring);
   void advance(const Ring &ring, const RingPlace &place);
   mlir::Value getSharedAddress(int64_t offset);
+  int64_t allocateBarriers(int64_t count);
+  void createCount(Ring &ring);
+  void arriveOncePerWarp(mlir::Value barrier);
   void emitRing(nsatile::RingOp op);
   mlir::LogicalResult emitRoles(nsatile::RolesOp op);
   mlir::LogicalResult emitRole(mlir::Region &role);
@@ -279,6 +290,21 @@ private:
   void emitDotWait(nsatile::DotWaitOp op);
   void emitAllFinite(nsatile::AllFiniteOp op);
   SharedMatrix getMatrix(mlir::Value tile);
+
+  // EmitTiles.cpp
+  void createTileQueue();
+  mlir::LogicalResult emitTiles(nsatile::TilesOp op);
+  void mapTile(nsatile::TilesOp op, mlir::Value number);
+
+  // EmitBulkStore.cpp
+  /// Results of consumers go through shared memory at `place`; `storeDirectly`
+  /// writes those whose limits a bulk copy would pass.
+  void emitBulkStore(nsatile::StoreOp op, const BulkStore &store, int64_t place,
+                     llvm::function_ref<void()> storeDirectly);
+  mlir::Value isWrittenByBox(nsatile::StoreOp op, const BulkStore &store,
+                             mlir::Value firstRow);
+  void writeSlabs(mlir::Value address, llvm::ArrayRef<mlir::Value> values,
+                  int64_t columns);
 
   ThreadScope scope;
   /// Code that computes what only depends on the thread goes before it.
@@ -295,8 +321,15 @@ private:
   llvm::DenseMap<mlir::Value, IndexSum> sums;
   SharedMemory shared;
   GlobalHazards globals;
-  bool hasCopies = false;
-  mlir::Value sharedBase, failureRecord;
+  bool hasCopies = false, hasBulkStores = false;
+  mlir::Value sharedBase, failureRecord, tileCounter;
+  int64_t sharedLimit = 0;
+  /// Tiles' numbers, from the producer to the consumers.
+  Ring tileQueue = {};
+  /// Shared memory for barriers.
+  struct {
+    int64_t next = 0, left = 0;
+  } barriers;
   friend class HazardsOfLoop;
 };
 

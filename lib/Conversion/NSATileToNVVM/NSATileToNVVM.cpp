@@ -1,6 +1,7 @@
 //===- NSATileToNVVM.cpp - Tile programs as GPU kernels -------------------===//
 
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
+#include "BulkStore.h"
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -74,7 +75,15 @@ public:
     program.walk([&](RequireOp) { hasRequirements = true; });
     if (hasRequirements)
       types.push_back(LLVM::LLVMPointerType::get(context, 1));
+    hasCounter = program.walk([](TilesOp) { return WalkResult::interrupt(); })
+                     .wasInterrupted();
+    if (hasCounter)
+      types.push_back(LLVM::LLVMPointerType::get(context, 1));
     program.walk([&](FillOp fill) { tensorMaps.insert(getTensorMap(fill)); });
+    program.walk([&](StoreOp store) {
+      if (std::optional<BulkStore> bulk = BulkStore::get(store))
+        tensorMaps.insert(bulk->map);
+    });
     types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
   }
 
@@ -111,6 +120,8 @@ public:
     }
     if (hasRequirements)
       emitter.setFailureRecord(take());
+    if (hasCounter)
+      emitter.setTileCounter(take());
     for (TensorMapAttr map : tensorMaps)
       emitter.mapTensorMap(map, take());
   }
@@ -118,7 +129,7 @@ public:
   SmallVector<Type> types;
   /// Parameters that are buffers which the kernel doesn't write.
   SmallVector<unsigned> readOnly;
-  bool hasRequirements = false;
+  bool hasRequirements = false, hasCounter = false;
   llvm::SetVector<TensorMapAttr> tensorMaps;
 
 private:
@@ -194,6 +205,7 @@ struct ConvertNSATileToNVVM
     Value thread =
         emitter.call("llvm.nvvm.read.ptx.sreg.tid.x", builder.getI32Type(), {});
     emitter.enterScope({thread, *threads});
+    emitter.setSharedLimit(sharedBytes);
     if (failed(emitter.emitBlock(program.getBody().front())))
       return failure();
     LLVM::ReturnOp::create(emitter.builder, program.getLoc(), ValueRange());
@@ -219,6 +231,9 @@ struct ConvertNSATileToNVVM
     if (parameters.hasRequirements)
       more.push_back(
           HostParameterAttr::get(&getContext(), HostParameter::Failures));
+    if (parameters.hasCounter)
+      more.push_back(
+          HostParameterAttr::get(&getContext(), HostParameter::Counter));
     llvm::append_range(more, parameters.tensorMaps);
     ArrayAttr extra;
     if (!more.empty())

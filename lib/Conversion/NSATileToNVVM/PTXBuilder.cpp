@@ -107,6 +107,24 @@ void PTXBuilder::syncThreads(Value barrier, int64_t threads) {
 }
 
 //===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+Value PTXBuilder::loadShared(Value address) {
+  return assemble("ld.volatile.shared::cta.b32 $0, [$1];", builder.getI32Type(),
+                  address)[0];
+}
+
+void PTXBuilder::storeShared(Value address, Value word) {
+  assemble("st.volatile.shared::cta.b32 [$0], $1;", {}, {address, word});
+}
+
+Value PTXBuilder::countUp(Value pointer, Value last) {
+  return assemble("atom.global.inc.u32 $0, [$1], $2;", builder.getI32Type(),
+                  {pointer, last})[0];
+}
+
+//===----------------------------------------------------------------------===//
 // Copies
 //===----------------------------------------------------------------------===//
 

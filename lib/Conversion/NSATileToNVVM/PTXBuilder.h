@@ -49,6 +49,13 @@ public:
   void arriveAndExpect(mlir::Value barrier, int64_t bytes);
   void syncThreads(mlir::Value barrier, int64_t threads);
 
+  //===-- Words -----------------------------------------------------------===//
+
+  mlir::Value loadShared(mlir::Value address);
+  void storeShared(mlir::Value address, mlir::Value word);
+  /// The word in global memory before it is counted up; behind `last` comes 0.
+  mlir::Value countUp(mlir::Value pointer, mlir::Value last);
+
   //===-- Copies ----------------------------------------------------------===//
 
   /// A box of the tensor that `map` describes, coordinates innermost first.

@@ -47,6 +47,7 @@ void cuda::buildTilePipeline(OpPassManager &passes,
   passes.addPass(nsatile::createNSATileSpecializeWarps());
   passes.addPass(nsatile::createNSATilePipelineDots());
   passes.addPass(nsatile::createNSATileSplitKeyLoops());
+  passes.addPass(nsatile::createNSATilePersistPrograms());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }

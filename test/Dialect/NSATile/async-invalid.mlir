@@ -50,3 +50,17 @@ nsatile.program @product(%x: memref<64x64xbf16>, %n: index) {
   %p = nsatile.dot_async %t, %t : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> !nsatile.pending<tensor<64x32xf32>>
   nsatile.return
 }
+
+// -----
+
+nsatile.program @tiles(%n: index) {
+  nsatile.roles consumers 4 {
+    // expected-error @+1 {{expected a region of 3 indices, found}}
+    nsatile.tiles of(%n, %n, %n) {
+    ^bb0(%x: index, %y: index):
+      %c0 = arith.constant 0 : index
+    }
+  } producer {
+  }
+  nsatile.return
+}
