@@ -215,6 +215,9 @@ void Module::pack(const Launch &launch, size_t index, StreamState &state) {
     case ExtraParameter::Kind::Counter:
       packer.add(state.getCounter());
       break;
+    case ExtraParameter::Kind::Raised:
+      packer.add(state.getRaised());
+      break;
     case ExtraParameter::Kind::Failures:
       packer.add(state.getRecord(index));
       break;

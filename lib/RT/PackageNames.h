@@ -21,7 +21,8 @@ constexpr const char *kStepNames[] = {
 static_assert(std::size(kStepNames) == size_t(Step::Kind::Select) + 1);
 
 /// In the order of ExtraParameter::Kind.
-constexpr const char *kExtraNames[] = {"tensor_map", "counter", "failures"};
+constexpr const char *kExtraNames[] = {"tensor_map", "counter", "failures",
+                                       "raised"};
 
 /// In the order of DType.
 constexpr const char *kDTypeNames[] = {"bool", "i32", "i64", "f16",

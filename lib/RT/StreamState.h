@@ -37,6 +37,7 @@ public:
   void reserve(int64_t bytes, driver::Stream stream);
   uint64_t getWorkspace() const { return block + kCounterBytes; }
   uint64_t getCounter() const { return block; }
+  uint64_t getRaised() const { return block + sizeof(uint64_t); }
   /// The device's address of a launch's failure record.
   uint64_t getRecord(size_t launch) const;
   bool hasRoom(int64_t bytes) const { return block != 0 && bytes <= capacity; }

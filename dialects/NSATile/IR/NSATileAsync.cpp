@@ -47,10 +47,14 @@ LogicalResult RolesOp::verifyRegions() {
   });
 }
 
-LogicalResult TilesOp::verifyRegions() {
-  TypeRange types = getBody().getArgumentTypes();
+/// The region's arguments are a point of a grid.
+static LogicalResult verifyPoint(Operation *op) {
+  TypeRange types = op->getRegion(0).getArgumentTypes();
   if (types.size() == 3 &&
       llvm::all_of(types, [](Type type) { return type.isIndex(); }))
     return success();
-  return emitOpError("expected a region of 3 indices, found ") << types;
+  return op->emitOpError("expected a region of 3 indices, found ") << types;
 }
+
+LogicalResult TilesOp::verifyRegions() { return verifyPoint(*this); }
+LogicalResult RepairOp::verifyRegions() { return verifyPoint(*this); }

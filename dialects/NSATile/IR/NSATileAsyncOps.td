@@ -122,6 +122,41 @@ def NSATile_AllFiniteOp : NSATile_Op<"all_finite", [Pure]> {
   let assemblyFormat = "$tiles attr-dict `:` type($tiles)";
 }
 
+//===-- Tiles that have to be computed once more --------------------------===//
+
+def NSATile_RaiseOp : NSATile_Op<"raise", [MemoryEffects<[MemWrite]>]> {
+  let summary = "asks for a repair if an element isn't 0";
+  let description = [{
+    What launches of the plan raised, a later `nsatile.repair` answers.
+
+    ```mlir
+    nsatile.raise %marks : tensor<64xf32, #rows>
+    ```
+  }];
+  let arguments = (ins NSATile_Rows:$marks);
+  let assemblyFormat = "$marks attr-dict `:` type($marks)";
+}
+
+def NSATile_RepairOp : NSATile_Op<"repair", [
+    HasParent<"ProgramOp">, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "visits each point of a grid, if a launch before asked for it";
+  let description = [{
+    The points (x, y, z) are shared among as many blocks as run at once. Where no
+    program of the plan raised, blocks end after one look. It is the program's only op.
+
+    ```mlir
+    nsatile.repair of (%nx, %ny, %nz) {
+    ^bb0(%x: index, %y: index, %z: index):
+      …
+    }
+    ```
+  }];
+  let arguments = (ins Index:$x, Index:$y, Index:$z);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "`of` `(` $x `,` $y `,` $z `)` $body attr-dict";
+  let hasRegionVerifier = 1;
+}
+
 //===-- Roles of warps ----------------------------------------------------===//
 
 def NSATile_RolesOp : NSATile_Op<"roles", [

@@ -71,7 +71,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
 
 def NSATile_HostParameter : I32EnumAttr<"HostParameter", "what the host brings", [
   I32EnumAttrCase<"Counter", 0, "counter">,
-  I32EnumAttrCase<"Failures", 1, "failures">]> {
+  I32EnumAttrCase<"Failures", 1, "failures">,
+  I32EnumAttrCase<"Raised", 2, "raised">]> {
   let cppNamespace = "::nsacc::nsatile";
   let genSpecializedAttr = 0;
 }
@@ -84,6 +85,8 @@ def NSATile_HostParameterAttr
       starts; the kernel leaves it at 0. No other kernel uses it at the same time. Such a
       kernel takes the points of its grid by itself: it is launched with as many blocks, along x, as the
       device has multiprocessors, or as its grid has points if these are fewer.
+    - `raised`: the address of an `i32` that is 0 when a plan starts and when it
+      ends: whether a launch asked for a repair.
     - `failures`: the address of a failure record (include/nsacc-rt/failures.h),
       which keeps the least failure of the launch's `nsatile.require`.
 

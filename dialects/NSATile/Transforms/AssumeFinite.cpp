@@ -1,5 +1,6 @@
 //===- AssumeFinite.cpp - Plain products, and exact ones where they fail --===//
 
+#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -8,6 +9,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
+#include <array>
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEASSUMEFINITE
@@ -57,8 +59,8 @@ private:
   };
   void createBuffer();
   Arguments addArguments(ProgramOp program, LaunchOp launch);
-  Value getPlace(OpBuilder &builder, Location loc, Arguments arguments, Value x,
-                 Value row);
+  Value getPlace(OpBuilder &builder, Location loc, Arguments arguments,
+                 std::array<Value, 3> point, Value row);
   void writeMarks();
   void readMarks();
   int64_t getTokens(ProgramOp program) {
@@ -133,20 +135,20 @@ MarkWriter::Arguments MarkWriter::addArguments(ProgramOp program,
           body.getArgument(first + 2)};
 }
 
-/// Where a program's marks stand in the buffer.
+/// Where marks of a point of the fast program's grid stand in the buffer.
 Value MarkWriter::getPlace(OpBuilder &builder, Location loc,
-                           Arguments arguments, Value x, Value row) {
+                           Arguments arguments, std::array<Value, 3> point,
+                           Value row) {
   auto add = [&](Value a, Value b) {
     return Value(arith::AddIOp::create(builder, loc, a, b));
   };
   auto mul = [&](Value a, Value b) {
     return Value(arith::MulIOp::create(builder, loc, a, b));
   };
-  Value y = ProgramIdOp::create(builder, loc, 1);
-  Value z = ProgramIdOp::create(builder, loc, 2);
-  Value program = add(mul(add(mul(z, arguments.y), y), arguments.x), x);
+  Value outer = add(mul(point[2], arguments.y), point[1]);
+  Value number = add(mul(outer, arguments.x), point[0]);
   Value size = arith::ConstantIndexOp::create(builder, loc, rows);
-  Value place = mul(program, size);
+  Value place = mul(number, size);
   return row ? add(place, row) : place;
 }
 
@@ -182,30 +184,51 @@ void MarkWriter::writeMarks() {
   Location loc = marks.getLoc();
   OpBuilder builder(marks.getContext());
   builder.setInsertionPointAfterValue(marks);
-  Value place = getPlace(builder, loc, arguments,
-                         ProgramIdOp::create(builder, loc, 0), Value());
+  auto id = [&](int64_t axis) {
+    return Value(ProgramIdOp::create(builder, loc, axis));
+  };
+  Value place =
+      getPlace(builder, loc, arguments, {id(0), id(1), id(2)}, Value());
   Value size = arith::ConstantIndexOp::create(builder, loc, rows);
   Value limit = arith::AddIOp::create(builder, loc, place, size);
   StoreOp::create(builder, loc, marks, arguments.buffer, place, limit,
                   builder.getDenseI64ArrayAttr({0}));
+  RaiseOp::create(builder, loc, marks);
 }
 
-/// The exact program does nothing but look where all marks of its rows are 0.
+/// The exact program does nothing where all marks of its rows are 0.
 void MarkWriter::readMarks() {
+  // The marks are where the fast program's grid puts them.
   Arguments arguments = addArguments(pair.exact, pair.exactLaunch);
   Block &body = pair.exact.getBody().front();
   Location loc = pair.exact.getLoc();
+  SmallVector<Value> extents;
+  for (Value extent : {pair.exactLaunch.getX(), pair.exactLaunch.getY(),
+                       pair.exactLaunch.getZ()}) {
+    extents.push_back(body.addArgument(extent.getType(), loc));
+    pair.exactLaunch.getArgumentsMutable().append(extent);
+  }
+  pair.exact.setFunctionType(FunctionType::get(
+      pair.exact.getContext(), body.getArgumentTypes(), TypeRange()));
+
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  auto repair =
+      RepairOp::create(builder, loc, extents[0], extents[1], extents[2]);
+  Type index = builder.getIndexType();
+  Block *visit = builder.createBlock(&repair.getBody(), {},
+                                     {index, index, index}, {loc, loc, loc});
   int64_t group = rows / getTokens(pair.fast);
   int64_t own = getTokens(pair.exact) * group;
-  OpBuilder builder = OpBuilder::atBlockBegin(&body);
   auto constant = [&](int64_t value) {
     return Value(arith::ConstantIndexOp::create(builder, loc, value));
   };
-  Value first = arith::MulIOp::create(
-      builder, loc, ProgramIdOp::create(builder, loc, 0), constant(own));
+  Value first =
+      arith::MulIOp::create(builder, loc, visit->getArgument(0), constant(own));
   Value x = arith::DivUIOp::create(builder, loc, first, constant(rows));
   Value row = arith::RemUIOp::create(builder, loc, first, constant(rows));
-  Value place = getPlace(builder, loc, arguments, x, row);
+  Value place =
+      getPlace(builder, loc, arguments,
+               {x, visit->getArgument(1), visit->getArgument(2)}, row);
   Value limit = arith::AddIOp::create(builder, loc, place, constant(own));
   Value marks = LoadOp::create(
       builder, loc, RankedTensorType::get({own}, builder.getF32Type()),
@@ -218,14 +241,21 @@ void MarkWriter::readMarks() {
   auto branch = scf::IfOp::create(builder, loc, isWrong);
   Block &then = *branch.thenBlock();
   then.getOperations().splice(then.begin(), body.getOperations(),
-                              std::next(branch->getIterator()),
+                              std::next(repair->getIterator()),
                               std::prev(body.end()));
+  repair.walk([&](ProgramIdOp id) {
+    id.replaceAllUsesWith(visit->getArgument(id.getAxis()));
+    id.erase();
+  });
 }
 
 void MarkWriter::write() {
   createBuffer();
   for (DotOp dot : products)
     dot.getVisibleMutable().clear();
+  pair.fast.walk([](SoftmaxUpdateOp update) {
+    update->setAttr(kAssumesFiniteAttrName, UnitAttr::get(update.getContext()));
+  });
   writeMarks();
   readMarks();
 }

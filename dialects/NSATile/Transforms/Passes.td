@@ -136,8 +136,8 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
     A product's `where` only matters when an operand isn't finite, and then the sums
     aren't. A program whose attribute `nsatile.exact` names another one that computes the
     same loses its `where`s and says of each row whether all of its sums are finite: in a
-    workspace, a number for each row, 0 or NaN. The exact program, which is launched behind it,
-    looks there first, and does nothing where all of its tile's rows are 0.
+    workspace, a number for each row, 0 or NaN. The exact program, which is launched behind it, ends at
+    once where no row was raised, and does nothing where all of its tile's rows are 0.
 
     Where a sum doesn't reach the end of the program, the program keeps its
     `where`s and the exact one goes.
@@ -153,11 +153,15 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
       %nan = arith.mulf %o, %zero : tensor<64x64xf32>
       %mark = nsatile.reduce sum %nan along 1 : tensor<64x64xf32> -> tensor<64xf32>
       nsatile.store %mark, %marks[…] …
+      nsatile.raise %mark : tensor<64xf32>
     }
     nsatile.program @exact(…, %marks: memref<?xf32>, …) {
-      %mark = nsatile.load %marks[…] …
-      %finite = nsatile.all_finite %mark : tensor<64xf32>
-      … scf.if … { … }
+      nsatile.repair of (%nx, %ny, %nz) {
+      ^bb0(%x: index, %y: index, %z: index):
+        %mark = nsatile.load %marks[…] …
+        %finite = nsatile.all_finite %mark : tensor<64xf32>
+        … scf.if … { … }
+      }
     }
     ```
   }];

@@ -1,5 +1,6 @@
 //===- PipelineDots.cpp - Products in flight under other code -------------===//
 
+#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -80,6 +81,7 @@ private:
                  bool isFirst);
   DotAsyncOp startSecond(OpBuilder &builder, const Step &previous);
   Value finishSecond(OpBuilder &builder, DotAsyncOp pending);
+  void takeTurns(DotAsyncOp first, DotAsyncOp last);
 
   scf::ForOp loop;
   DotOp first, second;
@@ -206,6 +208,19 @@ Value Rotation::finishSecond(OpBuilder &builder, DotAsyncOp pending) {
   return tile;
 }
 
+/// Three warpgroups that start a step's products one after the other compute
+/// softmaxes while others multiply; two come to that by themselves.
+void Rotation::takeTurns(DotAsyncOp first, DotAsyncOp last) {
+  constexpr int64_t warps = 12;
+  if (loop->getParentOfType<RolesOp>().getWarps() != warps)
+    return;
+  auto set = [&](DotAsyncOp dot, StringRef turn) {
+    dot->setAttr(kTurnAttrName, StringAttr::get(dot.getContext(), turn));
+  };
+  set(first, kTakeTurn);
+  set(last, kPassTurn);
+}
+
 /// A step without its own second product, and with that of the one before.
 Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
                                    const Step &previous, bool isFirst) {
@@ -223,8 +238,10 @@ Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
       DotAsyncOp scores =
           start(builder, first, mapping.lookupOrDefault(first.getLhs()),
                 mapping.lookupOrDefault(first.getRhs()), Value());
-      if (!isFirst)
+      if (!isFirst) {
         pending = startSecond(builder, previous);
+        takeTurns(scores, pending);
+      }
       mapping.map(first.getResult(),
                   DotWaitOp::create(builder, first.getLoc(), scores,
                                     /*allow=*/isFirst ? 0 : 1)

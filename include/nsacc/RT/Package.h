@@ -94,7 +94,7 @@ struct Argument {
 
 /// A parameter behind the arguments.
 struct ExtraParameter {
-  enum class Kind { TensorMap, Counter, Failures };
+  enum class Kind { TensorMap, Counter, Failures, Raised };
 
   Kind kind;
   TensorMap map = {};

@@ -2,6 +2,7 @@
 
 #include "BulkStore.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/NSATileHints.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -15,6 +16,10 @@ static constexpr int64_t kWarpSize = 32;
 static constexpr int64_t kGroupWarps = 4;
 /// The hardware's barrier of consumers; 0 is that of all threads.
 static constexpr int64_t kConsumerBarrier = 1;
+/// That of the first warpgroup's turn; in between are those of results.
+static constexpr int64_t kTurnBarrier = 8;
+/// Those that wait for it and those that give it.
+static constexpr int64_t kTurnThreads = 2 * kGroupWarps * kWarpSize;
 
 //===----------------------------------------------------------------------===//
 // Rings
@@ -232,6 +237,7 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
   enterScope({all.thread, warps * kWarpSize, kConsumerBarrier, false});
   expressions[getAffineDimExpr(static_cast<unsigned>(ThreadDim::Warp),
                                builder.getContext())] = warp;
+  openTurns(op);
   if (failed(emitRole(op.getConsumers())))
     return failure();
   if (hasBulkStores)
@@ -287,6 +293,9 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
   PTXBuilder ptx(builder, loc);
   SharedMatrix rhs = getMatrix(op.getRhs());
   Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
+  auto turn = op->getAttrOfType<StringAttr>(kTurnAttrName);
+  if (turn && turn.getValue() == kTakeTurn)
+    ptx.syncThreads(add(group, i32(kTurnBarrier)), kTurnThreads);
   Value groupRow = mul(group, i32(16 * kGroupWarps));
   SmallVector<Value> started;
   for (int64_t tile = 0; tile < tiles; ++tile) {
@@ -306,8 +315,36 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
                            rhs, op.getTransposeRhs(), columns, inner,
                            lhs.getElementType(), part));
   }
+  if (turn && turn.getValue() == kPassTurn)
+    passTurn(group, warps / kGroupWarps);
   setRegisters(op.getResult(), std::move(started));
   return success();
+}
+
+/// The next warpgroup may start its products.
+void KernelEmitter::passTurn(Value group, int64_t groups) {
+  Value isLast =
+      make<arith::CmpIOp>(arith::CmpIPredicate::eq, group, i32(groups - 1));
+  Value next = select(isLast, i32(0), add(group, i32(1)));
+  PTXBuilder(builder, loc)
+      .arriveThreads(add(next, i32(kTurnBarrier)), kTurnThreads);
+}
+
+/// The first turn is the first warpgroup's.
+void KernelEmitter::openTurns(RolesOp op) {
+  int64_t groups = op.getWarps() / kGroupWarps;
+  bool takesTurns = op.getConsumers()
+                        .walk([](DotAsyncOp dot) {
+                          return dot->hasAttr(kTurnAttrName)
+                                     ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+                        })
+                        .wasInterrupted();
+  if (!takesTurns)
+    return;
+  Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
+  when(make<arith::CmpIOp>(arith::CmpIPredicate::eq, group, i32(groups - 1)),
+       [&] { passTurn(group, groups); });
 }
 
 void KernelEmitter::emitDotWait(DotWaitOp op) {

@@ -1,6 +1,7 @@
 //===- EmitSoftmax.cpp - The streaming softmax in registers ---------------===//
 
 #include "KernelEmitter.h"
+#include "NSATile/IR/NSATileHints.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
@@ -18,7 +19,8 @@ namespace {
 /// Writes the softmax of a program's rows.
 class SoftmaxWriter {
 public:
-  explicit SoftmaxWriter(KernelEmitter &emitter) : e(emitter) {}
+  SoftmaxWriter(KernelEmitter &emitter, bool assumesFinite)
+      : e(emitter), assumesFinite(assumesFinite) {}
 
   Value exp2(Value x) {
     return e.call("llvm.nvvm.ex2.approx.ftz", e.builder.getF32Type(), x);
@@ -27,14 +29,21 @@ public:
     return e.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, e.f32(value));
   }
   /// What an exponent is taken relative to: 0 for a maximum that is infinite.
+  /// Where only -inf is to be right, a bound that no finite score of use is
+  /// below does it, too, and takes one instruction.
   Value getReference(Value max) {
+    constexpr float least = -0x1p126f;
+    if (assumesFinite)
+      return e.combine(ReduceKind::Max, max, e.f32(least), true);
     Value size = e.make<LLVM::FAbsOp>(max);
     return e.select(isEqual(size, kInfinity), e.f32(0), max);
   }
-  /// exp(old - max), and 1 where the maximum is infinite.
-  Value getDecay(Value old, Value max) {
-    Value reference = getReference(max);
-    Value distance = e.make<arith::SubFOp>(old, reference);
+  /// exp(old - max), and 1 where the maximum is infinite. `shift` is what the
+  /// exponents of base 2 of this step's scores get.
+  Value getDecay(Value old, Value max, Value shift) {
+    if (assumesFinite)
+      return exp2(e.fma(old, e.f32(kLog2E), shift));
+    Value distance = e.make<arith::SubFOp>(old, getReference(max));
     Value decay = exp2(e.mul(distance, e.f32(kLog2E)));
     Value isInfinite = isEqual(e.make<LLVM::FAbsOp>(max), kInfinity);
     return e.select(isInfinite, e.f32(1), decay);
@@ -42,6 +51,7 @@ public:
 
 private:
   KernelEmitter &e;
+  bool assumesFinite;
 };
 
 /// Registers of a matrix by the register of their row.
@@ -64,7 +74,7 @@ static bool isMma(Value tile) {
 LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   if (!isMma(op.getScores()))
     return reject(op);
-  SoftmaxWriter writer(*this);
+  SoftmaxWriter writer(*this, op->hasAttr(kAssumesFiniteAttrName));
   const TileLayout &matrix = getLayout(getTile(op.getScores()));
   const TileLayout &rows = getLayout(getTile(op.getMax()));
   ArrayRef<Value> scores = getRegisters(op.getScores());
@@ -98,7 +108,7 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
     max = combine(ReduceKind::Max, old, max, true);
     Value shift =
         make<arith::NegFOp>(mul(writer.getReference(max), f32(kLog2E)));
-    Value decay = writer.getDecay(old, max);
+    Value decay = writer.getDecay(old, max, shift);
     SmallVector<Value> parts;
     for (auto [index, x] : llvm::zip_equal(indices, xs)) {
       probs[index] = writer.exp2(fma(x, factor, shift));
@@ -121,7 +131,7 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
 LogicalResult KernelEmitter::emitSoftmaxFinalize(SoftmaxFinalizeOp op) {
   if (!isMma(op.getAcc()))
     return reject(op);
-  SoftmaxWriter writer(*this);
+  SoftmaxWriter writer(*this, /*assumesFinite=*/false);
   const TileLayout &matrix = getLayout(getTile(op.getAcc()));
   const TileLayout &rows = getLayout(getTile(op.getMax()));
   bool isPartial = isa<PartialLayoutAttr>(getTile(op.getSum()).getEncoding());

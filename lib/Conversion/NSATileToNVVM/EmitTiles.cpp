@@ -22,14 +22,14 @@ void KernelEmitter::createTileQueue() {
 
 /// The points are numbered with x going down: under a causal mask the last
 /// query tiles have the most to do.
-void KernelEmitter::mapTile(TilesOp op, Value number) {
-  Value sizeX = lookup(op.getX()), sizeY = lookup(op.getY());
+void KernelEmitter::mapPoint(Region &body, Value sizeX, Value sizeY,
+                             Value number) {
   Value x = make<arith::RemUIOp>(number, sizeX);
   Value others = make<arith::DivUIOp>(number, sizeX);
   Value last = make<arith::SubIOp>(sizeX, i32(1));
-  mapScalar(op.getBody().getArgument(0), make<arith::SubIOp>(last, x));
-  mapScalar(op.getBody().getArgument(1), make<arith::RemUIOp>(others, sizeY));
-  mapScalar(op.getBody().getArgument(2), make<arith::DivUIOp>(others, sizeY));
+  mapScalar(body.getArgument(0), make<arith::SubIOp>(last, x));
+  mapScalar(body.getArgument(1), make<arith::RemUIOp>(others, sizeY));
+  mapScalar(body.getArgument(2), make<arith::DivUIOp>(others, sizeY));
 }
 
 LogicalResult KernelEmitter::emitTiles(TilesOp op) {
@@ -77,7 +77,7 @@ LogicalResult KernelEmitter::emitTiles(TilesOp op) {
     Value asked = ptx.countUp(tileCounter, make<arith::SubIOp>(total, i32(1)));
     next = add(asked, call("llvm.nvvm.read.ptx.sreg.nctaid.x", word, {}));
   }
-  mapTile(op, number);
+  mapPoint(op.getBody(), lookup(op.getX()), lookup(op.getY()), number);
   if (failed(emitRole(op.getBody())))
     return failure();
   SmallVector<Value> yielded;
@@ -85,4 +85,64 @@ LogicalResult KernelEmitter::emitTiles(TilesOp op) {
     yielded.push_back(next);
   scf::YieldOp::create(builder, loc, yielded);
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Repairs
+//===----------------------------------------------------------------------===//
+
+/// Every thread looks at its own rows: none waits for another one.
+void KernelEmitter::emitRaise(RaiseOp op) {
+  const TileLayout &layout = getLayout(getTile(op.getMarks()));
+  Value wrong;
+  for (auto [index, mark] : llvm::enumerate(getRegisters(op.getMarks()))) {
+    if (layout.isPadding(index))
+      continue;
+    Value isWrong =
+        make<arith::CmpFOp>(arith::CmpFPredicate::UNE, mark, f32(0));
+    isWrong = both(getInside(layout, index), isWrong);
+    wrong = wrong ? Value(make<arith::OrIOp>(wrong, isWrong)) : isWrong;
+  }
+  when(wrong, [&] {
+    LLVM::StoreOp::create(builder, loc, i32(1), raised, /*alignment=*/4);
+  });
+}
+
+/// The last block to end takes the flag down: all have looked by then.
+void KernelEmitter::lowerFlag() {
+  Type word = builder.getI32Type();
+  barrier();
+  Value leads =
+      make<arith::CmpIOp>(arith::CmpIPredicate::eq, scope.thread, i32(0));
+  when(leads, [&] {
+    Value blocks = call("llvm.nvvm.read.ptx.sreg.nctaid.x", word, {});
+    Value last = make<arith::SubIOp>(blocks, i32(1));
+    Value before = PTXBuilder(builder, loc).countUp(tileCounter, last);
+    when(make<arith::CmpIOp>(arith::CmpIPredicate::eq, before, last), [&] {
+      LLVM::StoreOp::create(builder, loc, i32(0), raised, /*alignment=*/4);
+    });
+  });
+}
+
+LogicalResult KernelEmitter::emitRepair(RepairOp op) {
+  Type word = builder.getI32Type();
+  Value sizeX = lookup(op.getX()), sizeY = lookup(op.getY());
+  Value total = mul(mul(sizeX, sizeY), lookup(op.getZ()));
+  Value flag = make<LLVM::LoadOp>(word, raised, /*alignment=*/4);
+  LogicalResult result = success();
+  when(make<arith::CmpIOp>(arith::CmpIPredicate::ne, flag, i32(0)), [&] {
+    auto loop = scf::ForOp::create(
+        builder, loc, call("llvm.nvvm.read.ptx.sreg.ctaid.x", word, {}), total,
+        call("llvm.nvvm.read.ptx.sreg.nctaid.x", word, {}));
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(loop.getBody()->getTerminator());
+      mapPoint(op.getBody(), sizeX, sizeY, loop.getInductionVar());
+      result = emitRole(op.getBody());
+      // The next point's tiles go where this one's were.
+      barrier();
+    }
+    lowerFlag();
+  });
+  return result;
 }

@@ -69,6 +69,8 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](RingOp ring) { return emitRing(ring), success(); })
       .Case([&](RolesOp roles) { return emitRoles(roles); })
       .Case([&](TilesOp tiles) { return emitTiles(tiles); })
+      .Case([&](RepairOp repair) { return emitRepair(repair); })
+      .Case([&](RaiseOp raise) { return emitRaise(raise), success(); })
       .Case([&](FillOp fill) { return emitFill(fill), success(); })
       .Case([&](AcquireOp acquire) { return emitAcquire(acquire), success(); })
       .Case([&](ReleaseOp release) { return emitRelease(release), success(); })

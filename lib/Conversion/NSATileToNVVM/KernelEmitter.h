@@ -71,6 +71,7 @@ public:
   }
   void setFailureRecord(mlir::Value pointer) { failureRecord = pointer; }
   void setTileCounter(mlir::Value pointer) { tileCounter = pointer; }
+  void setRaised(mlir::Value pointer) { raised = pointer; }
   /// What shared memory may take, beyond what the program can't do without.
   void setSharedLimit(int64_t bytes) { sharedLimit = bytes; }
   void mapTensorMap(nsatile::TensorMapAttr map, mlir::Value parameter) {
@@ -287,6 +288,8 @@ private:
   void emitAcquire(nsatile::AcquireOp op);
   void emitRelease(nsatile::ReleaseOp op);
   mlir::LogicalResult emitDotAsync(nsatile::DotAsyncOp op);
+  void passTurn(mlir::Value group, int64_t groups);
+  void openTurns(nsatile::RolesOp op);
   void emitDotWait(nsatile::DotWaitOp op);
   void emitAllFinite(nsatile::AllFiniteOp op);
   SharedMatrix getMatrix(mlir::Value tile);
@@ -294,7 +297,11 @@ private:
   // EmitTiles.cpp
   void createTileQueue();
   mlir::LogicalResult emitTiles(nsatile::TilesOp op);
-  void mapTile(nsatile::TilesOp op, mlir::Value number);
+  mlir::LogicalResult emitRepair(nsatile::RepairOp op);
+  void emitRaise(nsatile::RaiseOp op);
+  void lowerFlag();
+  void mapPoint(mlir::Region &body, mlir::Value sizeX, mlir::Value sizeY,
+                mlir::Value number);
 
   // EmitBulkStore.cpp
   /// Results of consumers go through shared memory at `place`; `storeDirectly`
@@ -322,7 +329,7 @@ private:
   SharedMemory shared;
   GlobalHazards globals;
   bool hasCopies = false, hasBulkStores = false;
-  mlir::Value sharedBase, failureRecord, tileCounter;
+  mlir::Value sharedBase, failureRecord, tileCounter, raised;
   int64_t sharedLimit = 0;
   /// Tiles' numbers, from the producer to the consumers.
   Ring tileQueue = {};

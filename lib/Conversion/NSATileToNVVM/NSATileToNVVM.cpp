@@ -122,6 +122,8 @@ public:
       emitter.setFailureRecord(take());
     if (hasCounter)
       emitter.setTileCounter(take());
+    if (hasRaised)
+      emitter.setRaised(take());
     for (TensorMapAttr map : tensorMaps)
       emitter.mapTensorMap(map, take());
   }
@@ -129,7 +131,7 @@ public:
   SmallVector<Type> types;
   /// Parameters that are buffers which the kernel doesn't write.
   SmallVector<unsigned> readOnly;
-  bool hasRequirements = false, hasCounter = false;
+  bool hasRequirements = false, hasCounter = false, hasRaised = false;
   llvm::SetVector<TensorMapAttr> tensorMaps;
 
 private:
@@ -234,6 +236,9 @@ struct ConvertNSATileToNVVM
     if (parameters.hasCounter)
       more.push_back(
           HostParameterAttr::get(&getContext(), HostParameter::Counter));
+    if (parameters.hasRaised)
+      more.push_back(
+          HostParameterAttr::get(&getContext(), HostParameter::Raised));
     llvm::append_range(more, parameters.tensorMaps);
     ArrayAttr extra;
     if (!more.empty())

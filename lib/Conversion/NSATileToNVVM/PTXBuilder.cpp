@@ -106,6 +106,10 @@ void PTXBuilder::syncThreads(Value barrier, int64_t threads) {
   assemble(formatv("bar.sync $0, {0};", threads).str(), {}, barrier);
 }
 
+void PTXBuilder::arriveThreads(Value barrier, int64_t threads) {
+  assemble(formatv("bar.arrive $0, {0};", threads).str(), {}, barrier);
+}
+
 //===----------------------------------------------------------------------===//
 // Words
 //===----------------------------------------------------------------------===//

@@ -48,6 +48,7 @@ public:
   void arrive(mlir::Value barrier, mlir::Value predicate);
   void arriveAndExpect(mlir::Value barrier, int64_t bytes);
   void syncThreads(mlir::Value barrier, int64_t threads);
+  void arriveThreads(mlir::Value barrier, int64_t threads);
 
   //===-- Words -----------------------------------------------------------===//
 

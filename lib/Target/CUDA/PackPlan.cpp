@@ -152,9 +152,17 @@ static rt::ExtraParameter toExtra(Attribute attribute) {
                  static_cast<uint32_t>(map.getSwizzle())};
     return extra;
   }
-  bool isCounter =
-      cast<HostParameterAttr>(attribute).getValue() == HostParameter::Counter;
-  extra.kind = isCounter ? Kind::Counter : Kind::Failures;
+  switch (cast<HostParameterAttr>(attribute).getValue()) {
+  case HostParameter::Counter:
+    extra.kind = Kind::Counter;
+    break;
+  case HostParameter::Failures:
+    extra.kind = Kind::Failures;
+    break;
+  case HostParameter::Raised:
+    extra.kind = Kind::Raised;
+    break;
+  }
   return extra;
 }
 

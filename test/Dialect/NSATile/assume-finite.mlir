@@ -11,6 +11,7 @@
 // CHECK: %[[NAN:.*]] = arith.mulf %[[SUM]], %[[ZERO]]
 // CHECK: %[[MARK:.*]] = nsatile.reduce sum %[[NAN]] along 1
 // CHECK: nsatile.store %[[MARK]], %[[MARKS]]
+// CHECK: nsatile.raise %[[MARK]]
 // CHECK: nsatile.store
 nsatile.program @fast(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>, nsatile.exact = @exact} {
@@ -32,7 +33,8 @@ nsatile.program @fast(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: mem
 }
 
 // CHECK-LABEL: nsatile.program @exact
-// CHECK: %[[ID:.*]] = nsatile.program_id 0
+// CHECK: nsatile.repair of(%{{.*}}, %{{.*}}, %{{.*}}) {
+// CHECK: ^bb0(%[[ID:.*]]: index, %{{.*}}: index, %{{.*}}: index):
 // CHECK: %[[OWN:.*]] = arith.constant 32
 // CHECK: %[[FIRST:.*]] = arith.muli %[[ID]], %[[OWN]]
 // CHECK: arith.divui %[[FIRST]]
@@ -44,6 +46,7 @@ nsatile.program @fast(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: mem
 // CHECK:   nsatile.dot {{.*}} where
 // CHECK:   nsatile.store
 // CHECK: }
+// CHECK-NEXT: }
 // CHECK-NEXT: nsatile.return
 nsatile.program @exact(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>)
     attributes {schedule = #nsatile.schedule<tokens = 16, keys = 64>} {
@@ -62,7 +65,7 @@ nsatile.program @exact(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: me
 // CHECK-SAME: %[[N:[a-z0-9]+]]: index
 // CHECK: %[[SPACE:.*]] = nsatile.workspace(%{{.*}}) : memref<?xf32>
 // CHECK: nsatile.launch @fast grid(%[[N]], %{{.*}}, %{{.*}}) ({{.*}}, %[[SPACE]], %[[N]], %{{[a-z0-9_]+}})
-// CHECK: nsatile.launch @exact grid({{.*}}) ({{.*}}, %[[SPACE]], %[[N]], %{{[a-z0-9_]+}})
+// CHECK: nsatile.launch @exact grid({{.*}}) ({{.*}}, %[[SPACE]], %[[N]], %{{[a-z0-9_]+}}, {{.*}})
 nsatile.plan @plan(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>, %n: index) {
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index

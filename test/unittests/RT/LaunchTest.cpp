@@ -35,6 +35,9 @@ TEST_F(LaunchTest, GivesKernelsTheirParameters) {
   EXPECT_EQ(scale.parameters[8].size(), 4u);
   EXPECT_EQ(*reinterpret_cast<const uint32_t *>(scale.getWord(9)), 0u)
       << "the counter isn't zero";
+  EXPECT_EQ(*reinterpret_cast<const uint32_t *>(scale.getWord(11)), 0u)
+      << "the flag is up";
+  EXPECT_NE(scale.getWord(9), scale.getWord(11));
   EXPECT_EQ(nsacc_rt_launch_count(module), 2u);
 }
 
@@ -69,6 +72,15 @@ TEST_F(LaunchTest, EmptyGridsRunNothing) {
   expectLaunch(module, Tensors(2, 0));
   ASSERT_EQ(fakecuda::getLaunches().size(), 1u);
   EXPECT_EQ(fakecuda::getLaunches()[0].kernel, "scale");
+}
+
+TEST_F(LaunchTest, KernelsWithACounterTakeTheirPoints) {
+  Module module(makePackage());
+  expectLaunch(module, Tensors(1000, 1));
+  const auto &launches = fakecuda::getLaunches();
+  ASSERT_EQ(launches.size(), 2u);
+  EXPECT_THAT(launches[0].grid, ::testing::ElementsAre(1, 1000, 1));
+  EXPECT_THAT(launches[1].grid, ::testing::ElementsAre(132, 1, 1));
 }
 
 TEST_F(LaunchTest, LaunchesClusters) {

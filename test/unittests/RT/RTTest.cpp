@@ -19,7 +19,7 @@ static const char *const kPTX = R"(
   .param .u64 w, .param .u64 w_0, .param .u64 w_1, .param .u64 w_2, .param .u64 w_3,
   .param .u64 v, .param .u64 v_0, .param .u64 v_1,
   .param .u32 n,
-  .param .u64 counter, .param .u64 failures
+  .param .u64 counter, .param .u64 failures, .param .u64 raised
 ) { ret; }
 )";
 
@@ -46,7 +46,8 @@ static TargetCode makeCode() {
   Launch scale = {"scale", {0, 4, 4}, 64, 65536, 1, {}, {}};
   scale.arguments = {{true, 2}, {true, 3}, {false, 5, 4}};
   scale.extra = {{ExtraParameter::Kind::Counter},
-                 {ExtraParameter::Kind::Failures}};
+                 {ExtraParameter::Kind::Failures},
+                 {ExtraParameter::Kind::Raised}};
   code.launches = {fill, scale};
   return code;
 }

@@ -14,7 +14,7 @@ namespace nsacc::rt {
 /// Two launches over q: bf16[B, T, 64] and o: f32[B, T, 64], for sm_90a:
 ///   @fill  grid (ceildiv(T, 32), B, 1): o's map, workspace 0 = f32[B, T], T
 ///   @scale grid (B, 1, 1): workspace 0, workspace 1 = i32[T], counter,
-///   failures
+///   failures, raised
 Package makePackage();
 
 /// A module of a package; fails the test if it can't be loaded.
