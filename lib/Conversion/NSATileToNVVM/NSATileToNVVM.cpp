@@ -75,10 +75,12 @@ public:
     program.walk([&](RequireOp) { hasRequirements = true; });
     if (hasRequirements)
       types.push_back(LLVM::LLVMPointerType::get(context, 1));
-    hasCounter = program.walk([](TilesOp) { return WalkResult::interrupt(); })
-                     .wasInterrupted();
-    if (hasCounter)
-      types.push_back(LLVM::LLVMPointerType::get(context, 1));
+    program.walk([&](Operation *op) {
+      hasCounter |= isa<TilesOp, RepairOp>(op);
+      hasRaised |= isa<RaiseOp, RepairOp>(op);
+    });
+    types.append(hasCounter + hasRaised,
+                 LLVM::LLVMPointerType::get(context, 1));
     program.walk([&](FillOp fill) { tensorMaps.insert(getTensorMap(fill)); });
     program.walk([&](StoreOp store) {
       if (std::optional<BulkStore> bulk = BulkStore::get(store))
