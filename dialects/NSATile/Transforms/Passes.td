@@ -271,6 +271,7 @@ def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"
     next point of the grid when it is done with one (`nsatile.tiles`). The producer
     loads the next point's tiles while consumers still store results, and no
     block waits for another one's end. The program gets its launch's grid as arguments.
+    Rings of one tile get room for the next point's, where shared memory has it beside that for results.
 
     Before and after:
 
@@ -285,6 +286,9 @@ def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"
     } producer { … }
     ```
   }];
+  let options = [
+    Option<"sharedBytes", "shared-bytes", "int64_t", "0", "shared memory of a block">
+  ];
 }
 
 #endif // NSATILE_TRANSFORMS_PASSES_TD

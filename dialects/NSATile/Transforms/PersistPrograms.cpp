@@ -3,6 +3,7 @@
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEPERSISTPROGRAMS
@@ -67,10 +68,58 @@ static bool numbersOutside(ProgramOp program) {
       .wasInterrupted();
 }
 
+//===----------------------------------------------------------------------===//
+// Room for the next tile
+//===----------------------------------------------------------------------===//
+
+/// Of a tile in shared memory, whose slabs of 64 columns have rows of 128
+/// bytes.
+static int64_t getSlabBytes(RankedTensorType tile) {
+  int64_t columns = tile.getShape().back();
+  int64_t rows = llvm::alignTo(tile.getNumElements() / columns, 16);
+  return llvm::divideCeil(columns * tile.getElementTypeBitWidth(), 1024) *
+         rows * 128;
+}
+
+static int64_t getBytes(RingType ring) {
+  return ring.getStages() * getSlabBytes(ring.getTile());
+}
+
+/// Results of 16 bits leave through shared memory.
+static int64_t getResultBytes(ProgramOp program) {
+  int64_t bytes = 0;
+  program.walk([&](StoreOp store) {
+    auto tile = cast<RankedTensorType>(store.getTile().getType());
+    if (tile.getRank() >= 2 && tile.getElementType().isIntOrFloat() &&
+        tile.getElementTypeBitWidth() == 16)
+      bytes += getSlabBytes(tile);
+  });
+  return bytes;
+}
+
+static void deepenRings(ProgramOp program, int64_t sharedBytes) {
+  // For barriers.
+  constexpr int64_t slack = 1024;
+  int64_t left = sharedBytes - slack - getResultBytes(program);
+  auto rings = llvm::to_vector(program.getBody().front().getOps<RingOp>());
+  for (RingOp ring : rings)
+    left -= getBytes(ring.getRing().getType());
+  for (RingOp ring : rings) {
+    RingType type = ring.getRing().getType();
+    if (type.getStages() != 1 || getBytes(type) > left)
+      continue;
+    left -= getBytes(type);
+    ring.getRing().setType(
+        RingType::get(type.getContext(), /*stages=*/2, type.getTile()));
+  }
+}
+
 namespace {
 
 struct PersistPrograms
     : nsacc::nsatile::impl::NSATilePersistProgramsBase<PersistPrograms> {
+  using NSATilePersistProgramsBase::NSATilePersistProgramsBase;
+
   void runOnOperation() override {
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       auto roles = program.getBody().front().getOps<RolesOp>();
@@ -83,6 +132,7 @@ struct PersistPrograms
       SmallVector<Value> extents = addGrid(program, launches);
       wrap(op.getConsumers(), extents);
       wrap(op.getProducer(), extents);
+      deepenRings(program, sharedBytes);
     }
   }
 };

@@ -47,7 +47,8 @@ void cuda::buildTilePipeline(OpPassManager &passes,
   passes.addPass(nsatile::createNSATileSpecializeWarps());
   passes.addPass(nsatile::createNSATilePipelineDots());
   passes.addPass(nsatile::createNSATileSplitKeyLoops());
-  passes.addPass(nsatile::createNSATilePersistPrograms());
+  passes.addPass(
+      nsatile::createNSATilePersistPrograms({architecture.sharedBytes}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
