@@ -27,11 +27,22 @@ Module::Module(Package given, int wanted) : package(std::move(given)) {
 }
 
 Module::~Module() {
+  // Whether a graph is gone can't be asked: what one may run stays until the
+  // process ends.
+  bool isRecorded = false;
+  for (auto &[key, state] : states)
+    if (key.isCapture) {
+      isRecorded = true;
+      state.release();
+    }
+  if (isRecorded && primary)
+    primary->keep();
   try {
     ContextScope scope(context);
     RelaxedCapture relaxed;
     states.clear(); // frees memory, which waits for kernels
-    Driver::get().moduleUnload(module);
+    if (!isRecorded)
+      Driver::get().moduleUnload(module);
   } catch (const Failure &) {
     // The context is gone, and with it all that was in it.
     for (auto &[key, state] : states)

@@ -208,11 +208,11 @@ Value Rotation::finishSecond(OpBuilder &builder, DotAsyncOp pending) {
   return tile;
 }
 
-/// Three warpgroups that start a step's products one after the other compute
-/// softmaxes while others multiply; two come to that by themselves.
+/// Warpgroups that start a step's products one after the other compute
+/// softmaxes while others multiply.
 void Rotation::takeTurns(DotAsyncOp first, DotAsyncOp last) {
-  constexpr int64_t warps = 12;
-  if (loop->getParentOfType<RolesOp>().getWarps() != warps)
+  constexpr int64_t groupWarps = 4;
+  if (loop->getParentOfType<RolesOp>().getWarps() <= groupWarps)
     return;
   auto set = [&](DotAsyncOp dot, StringRef turn) {
     dot->setAttr(kTurnAttrName, StringAttr::get(dot.getContext(), turn));

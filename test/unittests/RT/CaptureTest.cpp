@@ -15,6 +15,8 @@ protected:
   }
   void TearDown() override {
     fakecuda::destroyStream(stream);
+    // What was recorded isn't given back.
+    expectKept();
     RTTest::TearDown();
   }
 
@@ -60,6 +62,23 @@ TEST_F(CaptureTest, KeepsWhatWasRecorded) {
   fakecuda::endCapture(stream);
   EXPECT_TRUE(fakecuda::isDeviceAddress(fakecuda::getLaunches()[0].getWord(7)));
   EXPECT_EQ(fakecuda::countCalls("cuMemFree_v2"), 0u);
+}
+
+// Its graphs may run longer than the module is used.
+TEST_F(CaptureTest, KeepsModulesThatWereRecorded) {
+  {
+    Module module(makePackage());
+    fakecuda::beginCapture(stream);
+    expectLaunch(module, Tensors(1, 64), stream);
+    fakecuda::endCapture(stream);
+  }
+  EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 0u);
+  EXPECT_EQ(fakecuda::countCalls("cuMemFree_v2"), 0u);
+  {
+    Module module(makePackage());
+    expectLaunch(module, Tensors(1, 64));
+  }
+  EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 1u);
 }
 
 TEST_F(CaptureTest, LetsOtherStreamsGrow) {

@@ -44,12 +44,18 @@ class RTTest : public ::testing::Test {
 protected:
   void SetUp() override;
   void TearDown() override;
+  /// What is allocated now may stay until the process ends.
+  void expectKept();
 
   static void expectLaunch(nsacc_rt_module *module, const Tensors &tensors,
                            nsacc_rt_stream stream = nullptr);
   /// What the launch says is wrong.
   static std::string failLaunch(nsacc_rt_module *module, const Tensors &tensors,
                                 nsacc_rt_status status = NSACC_RT_INVALID);
+
+private:
+  size_t keptBytes = 0;
+  unsigned keptContexts = 0;
 };
 
 } // namespace nsacc::rt
