@@ -12,8 +12,16 @@ using namespace nsacc::nsatile;
 
 KernelEmitter::KernelEmitter(Block *entry, ProgramOp program)
     : builder(OpBuilder::atBlockEnd(entry)), loc(program.getLoc()) {
+  bool multipliesIn32Bits = false;
   sharedBase = make<LLVM::AddressOfOp>(
       LLVM::LLVMPointerType::get(builder.getContext(), 3), "nsacc_shared");
+  program.walk([&](Operation *op) {
+    if (isa<DotOp, DotAsyncOp>(op))
+      (getTile(op->getOperand(0)).getElementType().isF32()
+           ? multipliesIn32Bits
+           : multipliesIn16Bits) = true;
+  });
+  multipliesIn16Bits &= !multipliesIn32Bits;
 }
 
 void KernelEmitter::enterScope(const ThreadScope &next) {

@@ -217,6 +217,7 @@ private:
   mlir::FailureOr<mlir::Value> emitOne(mlir::Operation *op,
                                        mlir::ValueRange operands);
   mlir::Value emitIndexOp(mlir::Operation *op, mlir::ValueRange operands);
+  mlir::Value emitFastTanh(mlir::Value x);
   IndexSum split(mlir::Value value);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
   void emitIota(nsatile::IotaOp op);
@@ -329,6 +330,8 @@ private:
   SharedMemory shared;
   GlobalHazards globals;
   bool hasCopies = false, hasBulkStores = false;
+  /// All products have operands of 16 bits.
+  bool multipliesIn16Bits = false;
   mlir::Value sharedBase, failureRecord, tileCounter, raised;
   int64_t sharedLimit = 0;
   /// Tiles' numbers, from the producer to the consumers.

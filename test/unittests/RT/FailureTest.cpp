@@ -11,7 +11,7 @@ using FailureTest = RTTest;
 static void fail(size_t launch, uint64_t requirement,
                  std::initializer_list<int64_t> values) {
   auto *record = reinterpret_cast<uint64_t *>(
-      fakecuda::getLaunches().at(launch).parameters.size() == 11
+      fakecuda::getLaunches().at(launch).parameters.size() == 12
           ? fakecuda::getLaunches()[launch].getWord(10)
           : 0);
   ASSERT_NE(record, nullptr);
