@@ -1,5 +1,6 @@
 //===- SetSchedule.cpp - Choose how kernels are tiled ---------------------===//
 
+#include "NSA/Analysis/MaskAnalysis.h"
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
 #include "NSATile/IR/NSATileOps.h"
@@ -56,9 +57,19 @@ struct Tiling {
 
 } // namespace
 
+/// Whether a row's first key moves along with it.
+static bool isBand(AttendOp attend) {
+  auto moves = [](AffineExpr bound) { return bound.isFunctionOfDim(0); };
+  MaskInfo mask = analyzeMask(attend);
+  return llvm::all_of(mask.intervals, [&](const KeyInterval &interval) {
+    return llvm::any_of(interval.lower, moves);
+  });
+}
+
 /// Tiles that fill the registers of two or three warpgroups with the state and
-/// the scores of their rows. Wider ones of three are faster where each key
-/// tile is whole: on an H200, keys as measured for 64 and 128 channels.
+/// the scores of their rows, as measured on an H200. With 128 channels, narrow
+/// key tiles of three warpgroups are faster where all of them are whole, and
+/// where the rows of a band see few keys beside their own.
 static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
   SmallVector<ScoringOpInterface> scoring;
   kernel.walk([&](ScoringOpInterface op) { scoring.push_back(op); });
@@ -78,11 +89,11 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
       return std::nullopt;
     channels = std::max(channels, *size);
   }
-  bool isMasked = !attend.getMask().empty();
+  bool hasEdge = !attend.getMask().empty() && !isBand(attend);
   if (channels <= 64)
     return Tiling{/*rows=*/192, /*keys=*/128, /*warps=*/12};
   if (channels <= 128)
-    return isMasked ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
+    return hasEdge ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
   if (channels <= 192)
     return Tiling{128, 96, 8};
   if (channels <= 256)

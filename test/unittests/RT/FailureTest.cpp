@@ -59,6 +59,8 @@ TEST_F(FailureTest, IsFoundInGraphs) {
   fail(1, 0, {});
   EXPECT_EQ(nsacc_rt_check(module, nullptr), NSACC_RT_FAILED);
   fakecuda::destroyStream(stream);
+  // What was recorded isn't given back.
+  expectKept();
 }
 
 TEST_F(FailureTest, MayBeUnknown) {
