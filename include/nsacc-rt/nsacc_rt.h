@@ -80,8 +80,8 @@ typedef struct nsacc_rt_module nsacc_rt_module;
 NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
                                            int device,
                                            nsacc_rt_module **module);
-/** Waits for the module's kernels. What graphs recorded of them stays in the process:
- *  they can still run. */
+/** Waits for the module's kernels. What graphs recorded of them stays in the
+ * process: they can still run. */
 NSACC_RT_API void nsacc_rt_unload(nsacc_rt_module *module);
 
 typedef enum nsacc_rt_dtype {

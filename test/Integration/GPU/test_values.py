@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from programs import compile_example, make_inputs, to_device
 
 TOKENS, BAD = 300, 150
