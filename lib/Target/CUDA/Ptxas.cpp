@@ -87,6 +87,8 @@ nsacc::cuda::findPtxas(ArrayRef<std::string> candidates) {
   return std::nullopt;
 }
 
+static constexpr StringLiteral kSplitCompile = "--split-compile=0";
+
 namespace {
 
 /// A file that is gone with the scope.
@@ -151,15 +153,25 @@ Expected<MachineCode> nsacc::cuda::assemble(StringRef ptxas, StringRef ptx,
     return std::move(error);
 
   std::string arch = ("-arch=" + architecture).str();
+  // Kernels side by side, on all processors.
   StringRef arguments[] = {
-      ptxas, "-v", arch, input->getPath(), "-o", output->getPath()};
+      ptxas,        "-v", arch, input->getPath(), "-o", output->getPath(),
+      kSplitCompile};
   std::optional<StringRef> redirects[] = {std::nullopt, log->getPath(),
                                           log->getPath()};
   std::string message;
-  int status =
-      sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects,
-                          /*SecondsToWait=*/600, /*MemoryLimit=*/0, &message);
+  auto run = [&](ArrayRef<StringRef> arguments) {
+    return sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects,
+                               /*SecondsToWait=*/600, /*MemoryLimit=*/0,
+                               &message);
+  };
+  int status = run(arguments);
   std::string text = log->read();
+  // An old ptxas doesn't know the option.
+  if (status > 0 && StringRef(text).contains("split-compile")) {
+    status = run(ArrayRef(arguments).drop_back());
+    text = log->read();
+  }
   if (status < 0)
     return createStringError("'" + ptxas + "' can't be run: " + message);
   if (status != 0)

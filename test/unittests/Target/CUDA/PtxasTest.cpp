@@ -1,6 +1,9 @@
 //===- PtxasTest.cpp - Machine code from PTX ------------------------------===//
 
 #include "nsacc/Target/CUDA/Ptxas.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/raw_ostream.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,6 +103,29 @@ TEST_F(AssembleTest, MakesMachineCode) {
   EXPECT_EQ(code->report.kernels[0].kernel, "fill");
   EXPECT_GT(code->report.kernels[0].registers, 0u);
   EXPECT_FALSE(code->report.hasSpills());
+}
+
+// Before kernels could be compiled side by side.
+TEST_F(AssembleTest, TakesAnOldPtxas) {
+  llvm::SmallString<128> path;
+  int file = 0;
+  ASSERT_FALSE(
+      llvm::sys::fs::createTemporaryFile("old-ptxas", "sh", file, path));
+  llvm::FileRemover remover(path);
+  {
+    llvm::raw_fd_ostream script(file, /*shouldClose=*/true);
+    script << "#!/bin/sh\n"
+              "for each; do case $each in --split-compile*)\n"
+              "  echo \"ptxas fatal   : Unknown option '$each'\"; exit 1;;\n"
+              "esac; done\n"
+              "exec '"
+           << *ptxas << "' \"$@\"\n";
+  }
+  ASSERT_FALSE(
+      llvm::sys::fs::setPermissions(path, llvm::sys::fs::perms::all_all));
+  llvm::Expected<MachineCode> code = assemble(path, kPTX, "sm_90a");
+  ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
+  EXPECT_EQ(code->report.kernels.size(), 1u);
 }
 
 TEST_F(AssembleTest, TellsWhatIsWrong) {
