@@ -58,9 +58,8 @@ struct Tiling {
 } // namespace
 
 /// Whether a row's first key moves along with it.
-static bool isBand(AttendOp attend) {
+static bool isBand(const MaskInfo &mask) {
   auto moves = [](AffineExpr bound) { return bound.isFunctionOfDim(0); };
-  MaskInfo mask = analyzeMask(attend);
   return llvm::all_of(mask.intervals, [&](const KeyInterval &interval) {
     return llvm::any_of(interval.lower, moves);
   });
@@ -89,11 +88,18 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
       return std::nullopt;
     channels = std::max(channels, *size);
   }
-  bool hasEdge = !attend.getMask().empty() && !isBand(attend);
-  if (channels <= 64)
+  MaskInfo mask = analyzeMask(attend);
+  bool hasEdge = !attend.getMask().empty() && !isBand(mask);
+  // A third warpgroup leaves no registers for more than products and softmax.
+  bool isPlain =
+      attend.getScore().empty() && attend.getWeight().empty() && mask.isExact();
+  if (channels <= 64 && isPlain)
     return Tiling{/*rows=*/192, /*keys=*/128, /*warps=*/12};
+  // What is looked up for each pair waits in registers, too.
+  if (channels > 64 && channels <= 128 && !mask.isExact())
+    return Tiling{128, 96, 8};
   if (channels <= 128)
-    return hasEdge ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
+    return hasEdge || !isPlain ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
   if (channels <= 192)
     return Tiling{128, 96, 8};
   if (channels <= 256)
