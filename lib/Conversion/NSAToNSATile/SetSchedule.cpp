@@ -170,7 +170,8 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
     InFlightDiagnostic error = kernel.emitError("can't use the schedule '")
                                << schedule << "': " << problem;
     error.attachNote() << "expected order=query_major, union or key_major, "
-                          "tokens=N, keys=N, splits=N, separated by commas";
+                          "tokens=N, keys=N, splits=N, warps=N, stages=N, "
+                          "separated by commas";
     return error;
   }
 };
