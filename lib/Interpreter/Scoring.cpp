@@ -100,7 +100,9 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
 }
 
 RowsOf Scoring::getKeys(int64_t b, int64_t head) const {
-  return {key->reals.data() + (keyRows.getStart(b) * keyHeads + head) * depth,
+  int64_t first = (keyRows.getStart(b) * keyHeads + head) * depth;
+  // Where there are no keys there is nothing to point at.
+  return {key->reals.empty() ? nullptr : key->reals.data() + first,
           keyHeads * depth};
 }
 

@@ -26,14 +26,21 @@ Module::Module(Package given, int wanted) : package(std::move(given)) {
   }
 }
 
+/// Whether a graph is gone can't be asked: what one may run stays until the
+/// process ends.
+static void keepForGraphs(std::unique_ptr<StreamState> state) {
+  static std::mutex mutex;
+  static auto *kept = new std::vector<std::unique_ptr<StreamState>>();
+  std::lock_guard<std::mutex> lock(mutex);
+  kept->push_back(std::move(state));
+}
+
 Module::~Module() {
-  // Whether a graph is gone can't be asked: what one may run stays until the
-  // process ends.
   bool isRecorded = false;
   for (auto &[key, state] : states)
     if (key.isCapture) {
       isRecorded = true;
-      state.release();
+      keepForGraphs(std::move(state));
     }
   if (isRecorded && primary)
     primary->keep();
