@@ -116,9 +116,9 @@ void AttendRow::addValues(const Position &position,
   int64_t depth = attention.valueDepth;
   int64_t first = scoring.keyRows.getStart(position.b);
   int64_t head = scoring.getKeyHead(position.h);
-  RowsOf values = {attention.value->reals.data() +
-                       (first * scoring.keyHeads + head) * depth,
-                   scoring.keyHeads * depth};
+  RowsOf values = RowsOf::from(attention.value->reals,
+                               (first * scoring.keyHeads + head) * depth,
+                               scoring.keyHeads * depth);
   Rounding round = scoring.rounding;
   if (!round) {
     addRows(weights, values, scorer.getKeys(), depth, out.data());

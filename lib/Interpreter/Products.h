@@ -18,6 +18,13 @@ namespace nsacc::interpreter {
 struct RowsOf {
   const double *data;
   int64_t stride;
+
+  /// From element `first` of all numbers on. Where there are none, there is
+  /// nothing to point at.
+  static RowsOf from(llvm::ArrayRef<double> numbers, int64_t first,
+                     int64_t stride) {
+    return {numbers.empty() ? nullptr : numbers.data() + first, stride};
+  }
 };
 
 /// products[n] = x · rows[places[n]]

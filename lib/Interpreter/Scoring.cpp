@@ -101,9 +101,7 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
 
 RowsOf Scoring::getKeys(int64_t b, int64_t head) const {
   int64_t first = (keyRows.getStart(b) * keyHeads + head) * depth;
-  // Where there are no keys there is nothing to point at.
-  return {key->reals.empty() ? nullptr : key->reals.data() + first,
-          keyHeads * depth};
+  return RowsOf::from(key->reals, first, keyHeads * depth);
 }
 
 Position Scoring::getPosition(int64_t row) const {

@@ -26,22 +26,32 @@ Module::Module(Package given, int wanted) : package(std::move(given)) {
   }
 }
 
+namespace {
+
 /// Whether a graph is gone can't be asked: what one may run stays until the
 /// process ends.
-static void keepForGraphs(std::unique_ptr<StreamState> state) {
+struct KeptForGraphs {
+  driver::Module module;
+  std::vector<std::unique_ptr<StreamState>> states;
+};
+
+} // namespace
+
+static void keep(KeptForGraphs recorded) {
   static std::mutex mutex;
-  static auto *kept = new std::vector<std::unique_ptr<StreamState>>();
+  static auto *kept = new std::vector<KeptForGraphs>();
   std::lock_guard<std::mutex> lock(mutex);
-  kept->push_back(std::move(state));
+  kept->push_back(std::move(recorded));
 }
 
 Module::~Module() {
-  bool isRecorded = false;
+  KeptForGraphs recorded = {module, {}};
   for (auto &[key, state] : states)
-    if (key.isCapture) {
-      isRecorded = true;
-      keepForGraphs(std::move(state));
-    }
+    if (key.isCapture)
+      recorded.states.push_back(std::move(state));
+  bool isRecorded = !recorded.states.empty();
+  if (isRecorded)
+    keep(std::move(recorded));
   if (isRecorded && primary)
     primary->keep();
   try {
