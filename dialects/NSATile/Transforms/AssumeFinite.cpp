@@ -1,12 +1,10 @@
 //===- AssumeFinite.cpp - Plain products, and exact ones where they fail --===//
 
+#include "Launches.h"
 #include "NSATile/IR/NSATileHints.h"
-#include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SetVector.h"
 #include <array>
@@ -58,7 +56,7 @@ private:
     Value buffer, x, y;
   };
   void createBuffer();
-  Arguments addArguments(ProgramOp program, LaunchOp launch);
+  Arguments takeBuffer(ProgramOp program, LaunchOp launch);
   Value getPlace(OpBuilder &builder, Location loc, Arguments arguments,
                  std::array<Value, 3> point, Value row);
   void writeMarks();
@@ -113,26 +111,20 @@ void MarkWriter::createBuffer() {
   OpBuilder builder(launch);
   Location loc = launch.getLoc();
   Value size = arith::ConstantIndexOp::create(builder, loc, rows);
-  for (Value extent : {launch.getX(), launch.getY(), launch.getZ()})
+  for (Value extent : getGrid(launch))
     size = arith::MulIOp::create(builder, loc, size, extent);
   auto type = MemRefType::get({ShapedType::kDynamic}, builder.getF32Type());
   buffer = WorkspaceOp::create(builder, loc, type, size);
 }
 
-MarkWriter::Arguments MarkWriter::addArguments(ProgramOp program,
-                                               LaunchOp launch) {
-  Block &body = program.getBody().front();
-  // The grid is the fast program's for both.
-  SmallVector<Value> values = {buffer, pair.fastLaunch.getX(),
-                               pair.fastLaunch.getY()};
-  unsigned first = body.getNumArguments();
-  for (Value value : values)
-    body.addArgument(value.getType(), launch.getLoc());
-  launch.getArgumentsMutable().append(values);
-  program.setFunctionType(FunctionType::get(
-      program.getContext(), body.getArgumentTypes(), TypeRange()));
-  return {body.getArgument(first), body.getArgument(first + 1),
-          body.getArgument(first + 2)};
+/// The buffer, and the fast program's grid, which tells where marks stand.
+MarkWriter::Arguments MarkWriter::takeBuffer(ProgramOp program,
+                                             LaunchOp launch) {
+  SmallVector<Value> taken =
+      addArguments(program, launch, [&](LaunchOp) -> SmallVector<Value> {
+        return {buffer, pair.fastLaunch.getX(), pair.fastLaunch.getY()};
+      });
+  return {taken[0], taken[1], taken[2]};
 }
 
 /// Where marks of a point of the fast program's grid stand in the buffer.
@@ -171,7 +163,7 @@ static Value markRows(Value sum, Value others) {
 }
 
 void MarkWriter::writeMarks() {
-  Arguments arguments = addArguments(pair.fast, pair.fastLaunch);
+  Arguments arguments = takeBuffer(pair.fast, pair.fastLaunch);
   llvm::sort(sums, [](Value a, Value b) {
     return a.getDefiningOp() != b.getDefiningOp()
                ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp())
@@ -198,18 +190,11 @@ void MarkWriter::writeMarks() {
 
 /// The exact program does nothing where all marks of its rows are 0.
 void MarkWriter::readMarks() {
-  // The marks are where the fast program's grid puts them.
-  Arguments arguments = addArguments(pair.exact, pair.exactLaunch);
+  Arguments arguments = takeBuffer(pair.exact, pair.exactLaunch);
   Block &body = pair.exact.getBody().front();
   Location loc = pair.exact.getLoc();
-  SmallVector<Value> extents;
-  for (Value extent : {pair.exactLaunch.getX(), pair.exactLaunch.getY(),
-                       pair.exactLaunch.getZ()}) {
-    extents.push_back(body.addArgument(extent.getType(), loc));
-    pair.exactLaunch.getArgumentsMutable().append(extent);
-  }
-  pair.exact.setFunctionType(FunctionType::get(
-      pair.exact.getContext(), body.getArgumentTypes(), TypeRange()));
+  SmallVector<Value> extents =
+      addArguments(pair.exact, pair.exactLaunch, getGrid);
 
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   auto repair =
@@ -243,10 +228,7 @@ void MarkWriter::readMarks() {
   then.getOperations().splice(then.begin(), body.getOperations(),
                               std::next(repair->getIterator()),
                               std::prev(body.end()));
-  repair.walk([&](ProgramIdOp id) {
-    id.replaceAllUsesWith(visit->getArgument(id.getAxis()));
-    id.erase();
-  });
+  replaceProgramIds(repair);
 }
 
 void MarkWriter::write() {
@@ -261,27 +243,20 @@ void MarkWriter::write() {
 }
 
 /// The one launch of a program; null if there is none, or are several.
-static LaunchOp findLaunch(ModuleOp module, ProgramOp program) {
-  LaunchOp found;
-  WalkResult others = module.walk([&](LaunchOp launch) {
-    if (launch.getProgram() != program.getSymName())
-      return WalkResult::advance();
-    bool isFirst = !found;
-    found = launch;
-    return isFirst ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return others.wasInterrupted() ? LaunchOp() : found;
+static LaunchOp findLaunch(ProgramOp program) {
+  SmallVector<LaunchOp> launches = findLaunches(program);
+  return launches.size() == 1 ? launches.front() : LaunchOp();
 }
 
 static FailureOr<Pair> findPair(ModuleOp module, ProgramOp fast) {
   auto name = fast->getAttrOfType<FlatSymbolRefAttr>(kExactProgramAttrName);
   Pair pair;
   pair.fast = fast;
-  pair.fastLaunch = findLaunch(module, fast);
+  pair.fastLaunch = findLaunch(fast);
   if (name)
     pair.exact = module.lookupSymbol<ProgramOp>(name);
   if (pair.exact)
-    pair.exactLaunch = findLaunch(module, pair.exact);
+    pair.exactLaunch = findLaunch(pair.exact);
   if (pair.fastLaunch && pair.exactLaunch && fast.getScheduleAttr() &&
       pair.exact.getScheduleAttr())
     return pair;

@@ -1,8 +1,7 @@
 //===- PersistPrograms.cpp - Blocks that take tile after tile -------------===//
 
-#include "NSATile/IR/NSATileOps.h"
+#include "Launches.h"
 #include "NSATile/Transforms/Passes.h"
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace nsacc::nsatile {
@@ -12,33 +11,6 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
-
-/// The launches of a program.
-static SmallVector<LaunchOp> findLaunches(ModuleOp module, ProgramOp program) {
-  SmallVector<LaunchOp> found;
-  module.walk([&](LaunchOp launch) {
-    if (launch.getProgram() == program.getSymName())
-      found.push_back(launch);
-  });
-  return found;
-}
-
-/// The grid, as arguments that every launch gives.
-static SmallVector<Value> addGrid(ProgramOp program,
-                                  ArrayRef<LaunchOp> launches) {
-  Block &body = program.getBody().front();
-  SmallVector<Value> extents;
-  Type index = IndexType::get(program.getContext());
-  for (unsigned axis = 0; axis < 3; ++axis)
-    extents.push_back(body.addArgument(index, program.getLoc()));
-  program.setFunctionType(FunctionType::get(
-      program.getContext(), body.getArgumentTypes(), TypeRange()));
-  for (LaunchOp launch : launches) {
-    Value grid[] = {launch.getX(), launch.getY(), launch.getZ()};
-    launch.getArgumentsMutable().append(ValueRange(grid));
-  }
-  return extents;
-}
 
 /// Moves a role into `nsatile.tiles`, whose points its program ids become.
 static void wrap(Region &role, ArrayRef<Value> extents) {
@@ -52,10 +24,7 @@ static void wrap(Region &role, ArrayRef<Value> extents) {
                                     {loc, loc, loc});
   body->getOperations().splice(body->end(), block.getOperations(),
                                std::next(tiles->getIterator()), block.end());
-  tiles.walk([&](ProgramIdOp id) {
-    id.replaceAllUsesWith(body->getArgument(id.getAxis()));
-    id.erase();
-  });
+  replaceProgramIds(tiles);
 }
 
 /// Numbers of programs that stand outside of roles would be a block's.
@@ -123,13 +92,13 @@ struct PersistPrograms
   void runOnOperation() override {
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
       auto roles = program.getBody().front().getOps<RolesOp>();
-      SmallVector<LaunchOp> launches = findLaunches(getOperation(), program);
+      SmallVector<LaunchOp> launches = findLaunches(program);
       if (roles.empty() || launches.empty() || numbersOutside(program))
         continue;
       RolesOp op = *roles.begin();
       if (!op.getConsumers().getOps<TilesOp>().empty())
         continue;
-      SmallVector<Value> extents = addGrid(program, launches);
+      SmallVector<Value> extents = addArguments(program, launches, getGrid);
       wrap(op.getConsumers(), extents);
       wrap(op.getProducer(), extents);
       deepenRings(program, sharedBytes);

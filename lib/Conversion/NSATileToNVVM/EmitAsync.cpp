@@ -12,14 +12,8 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-static constexpr int64_t kWarpSize = 32;
-static constexpr int64_t kGroupWarps = 4;
-/// The hardware's barrier of consumers; 0 is that of all threads.
-static constexpr int64_t kConsumerBarrier = 1;
-/// That of the first warpgroup's turn; in between are those of results.
-static constexpr int64_t kTurnBarrier = 8;
-/// Those that wait for it and those that give it.
-static constexpr int64_t kTurnThreads = 2 * kGroupWarps * kWarpSize;
+/// Those that wait for a turn and those that give it.
+static constexpr int64_t kTurnThreads = 2 * kGroupThreads;
 
 //===----------------------------------------------------------------------===//
 // Rings
@@ -234,7 +228,7 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
   builder.setInsertionPointToEnd(roles.thenBlock());
   if (counts)
     ptx.setRegisters(counts->consumer, /*increase=*/true);
-  enterScope({all.thread, warps * kWarpSize, kConsumerBarrier, false});
+  enterScope({all.thread, warps * kWarpSize, namedBarriers::kConsumers, false});
   expressions[getAffineDimExpr(static_cast<unsigned>(ThreadDim::Warp),
                                builder.getContext())] = warp;
   openTurns(op);
@@ -247,7 +241,7 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
   builder.setInsertionPointToEnd(roles.elseBlock());
   if (counts)
     ptx.setRegisters(counts->producer, /*increase=*/false);
-  enterScope({all.thread, kWarpSize, kConsumerBarrier + 1, false});
+  enterScope({all.thread, kWarpSize, namedBarriers::kProducer, false});
   // One thread fills; the others of its warpgroup are done.
   Value leads = make<arith::CmpIOp>(arith::CmpIPredicate::eq, all.thread,
                                     i32(warps * kWarpSize));
@@ -295,8 +289,8 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
   Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
   auto turn = op->getAttrOfType<StringAttr>(kTurnAttrName);
   if (turn && turn.getValue() == kTakeTurn)
-    ptx.syncThreads(add(group, i32(kTurnBarrier)), kTurnThreads);
-  Value groupRow = mul(group, i32(16 * kGroupWarps));
+    ptx.syncThreads(add(group, i32(namedBarriers::kTurn)), kTurnThreads);
+  Value groupRow = mul(group, i32(kGroupRows));
   SmallVector<Value> started;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     ValueRange part = acc;
@@ -327,7 +321,7 @@ void KernelEmitter::passTurn(Value group, int64_t groups) {
       make<arith::CmpIOp>(arith::CmpIPredicate::eq, group, i32(groups - 1));
   Value next = select(isLast, i32(0), add(group, i32(1)));
   PTXBuilder(builder, loc)
-      .arriveThreads(add(next, i32(kTurnBarrier)), kTurnThreads);
+      .arriveThreads(add(next, i32(namedBarriers::kTurn)), kTurnThreads);
 }
 
 /// The first turn is the first warpgroup's.

@@ -10,13 +10,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-static constexpr int64_t kGroupWarps = 4;
-/// Rows of a warpgroup in a tile of tensor cores.
-static constexpr int64_t kGroupRows = 16 * kGroupWarps;
-/// The hardware's barrier of the first warpgroup of consumers: 0 is that of all
-/// threads, 1 of all consumers, 2 of the producer.
-static constexpr int64_t kFirstGroupBarrier = 3;
-
 std::optional<BulkStore> BulkStore::get(StoreOp op) {
   RankedTensorType type = getTile(op.getTile());
   auto buffer = dyn_cast<BlockArgument>(op.getBuffer());
@@ -125,11 +118,10 @@ void KernelEmitter::emitBulkStore(StoreOp op, const BulkStore &store,
   int64_t groupBytes = kGroupRows * slabs * SharedMatrix::rowBytes;
   int64_t perTile = values.size() / (store.rows / (16 * store.warps));
   Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
-  Value barrier = add(group, i32(kFirstGroupBarrier));
+  Value barrier = add(group, i32(namedBarriers::kResult));
   Value leads = make<arith::CmpIOp>(
       arith::CmpIPredicate::eq,
-      Value(make<arith::AndIOp>(scope.thread, i32(2 * kGroupRows - 1))),
-      i32(0));
+      Value(make<arith::AndIOp>(scope.thread, i32(kGroupThreads - 1))), i32(0));
   for (int64_t tile = 0; tile * perTile < static_cast<int64_t>(values.size());
        ++tile) {
     Value part = add(group, i32(tile * groups));
@@ -140,11 +132,11 @@ void KernelEmitter::emitBulkStore(StoreOp op, const BulkStore &store,
         [&] {
           // The copies of the tile before have left.
           when(leads, [&] { ptx.waitCopiesRead(0); });
-          ptx.syncThreads(barrier, 2 * kGroupRows);
+          ptx.syncThreads(barrier, kGroupThreads);
           writeSlabs(address, values.slice(tile * perTile, perTile),
                      store.columns);
           ptx.fenceSharedForAsync();
-          ptx.syncThreads(barrier, 2 * kGroupRows);
+          ptx.syncThreads(barrier, kGroupThreads);
           when(leads, [&] {
             SmallVector<Value> coordinates;
             for (Value offset : llvm::reverse(op.getOffsets()))

@@ -41,6 +41,18 @@ struct Buffer {
 
 /// How bulk copies see the buffer of a fill.
 nsatile::TensorMapAttr getTensorMap(nsatile::FillOp op);
+constexpr int64_t kWarpSize = 32;
+/// A warpgroup multiplies together; 16 rows are each warp's.
+constexpr int64_t kGroupWarps = 4;
+constexpr int64_t kGroupThreads = kGroupWarps * kWarpSize;
+constexpr int64_t kGroupRows = 16 * kGroupWarps;
+
+/// The hardware's barriers where warps have roles; 0 is that of all threads.
+/// `kResult` and `kTurn` are those of the first warpgroup, others follow.
+namespace namedBarriers {
+constexpr int64_t kConsumers = 1, kProducer = 2, kResult = 3, kTurn = 8;
+} // namespace namedBarriers
+
 /// Of a barrier in shared memory.
 constexpr int64_t kBarrierBytes = 8;
 /// Threads of the warps that fill rings.

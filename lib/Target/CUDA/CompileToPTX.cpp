@@ -97,30 +97,19 @@ static Expected<std::string> print(llvm::Module &module,
   return text.str().str();
 }
 
-/// Tiles with layouts, and the launches that come with them.
-static Error lowerTiles(mlir::ModuleOp module, const Architecture &architecture,
-                        const Options &options, mlir::TimingScope &timing) {
+/// One of the pipelines of an architecture.
+using PipelineBuilder = void (&)(mlir::OpPassManager &, const Architecture &);
+
+static Error runPipeline(PipelineBuilder build, mlir::ModuleOp module,
+                         const Architecture &architecture,
+                         const Options &options, mlir::TimingScope &timing) {
   mlir::PassManager passes(module.getContext());
   passes.enableTiming(timing);
-  buildTilePipeline(passes, architecture);
+  build(passes, architecture);
   if (options.preparePasses)
     options.preparePasses(passes, module);
   if (mlir::failed(passes.run(module)))
     return createStringError("the programs couldn't be lowered for " +
-                             architecture.name);
-  return Error::success();
-}
-
-static Error lowerKernels(mlir::ModuleOp module,
-                          const Architecture &architecture,
-                          const Options &options, mlir::TimingScope &timing) {
-  mlir::PassManager passes(module.getContext());
-  passes.enableTiming(timing);
-  buildKernelPipeline(passes, architecture);
-  if (options.preparePasses)
-    options.preparePasses(passes, module);
-  if (mlir::failed(passes.run(module)))
-    return createStringError("the programs couldn't be written as kernels of " +
                              architecture.name);
   return Error::success();
 }
@@ -151,10 +140,13 @@ llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerNVVMDialectTranslation(registry);
   module.getContext()->appendDialectRegistry(registry);
-  if (Error error = lowerTiles(module, *architecture, options, timing))
+  // Launches come with tiles, so what is packed stands behind them.
+  if (Error error = runPipeline(buildTilePipeline, module, *architecture,
+                                options, timing))
     return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  if (Error error = lowerKernels(*copy, *architecture, options, timing))
+  if (Error error = runPipeline(buildKernelPipeline, *copy, *architecture,
+                                options, timing))
     return std::move(error);
   copyLaunchFacts(*copy, module);
 
