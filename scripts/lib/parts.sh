@@ -64,7 +64,7 @@ part_differential() {
   build dev nsacc-differential
   "$PYTHON" "$ROOT/scripts/lib/differential.py" --root "$ROOT" \
     --programs "$DIFFERENTIAL_PROGRAMS" --seed "${DIFFERENTIAL_SEED:-1}" --jobs "$JOBS" \
-    --junit "$RESULTS/differential.xml"
+    --junit "$RESULTS/differential-programs.xml"
 }
 
 part_fuzz() {

@@ -53,6 +53,13 @@ def count_part(results: Path, part: str, status: int) -> Counts:
     return counts
 
 
+def explain(results: Path, part: str, status: int) -> str:
+    """Says why a part failed that no test of its own failed for."""
+    if part != "build" and not list(results.glob(f"{part}-*.xml")):
+        return f" (exit code {status}, and no results {part}-*.xml)"
+    return ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, help="folder with parts.tsv and the JUnit files")
@@ -64,7 +71,7 @@ def main() -> int:
         part, status, time = line.split("\t")
         counts = count_part(results, part, int(status))
         total += counts
-        print(f"  {part:<8} {time:>9}   {counts}")
+        print(f"  {part:<12} {time:>9}   {counts}{explain(results, part, int(status))}")
     print(total)
     return 1 if total.failed else 0
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import junit
 import summary
+
+PARTS = (Path(__file__).parents[1] / "parts.sh").read_text()
 
 
 def test_counts_of_a_part(tmp_path: Path) -> None:
@@ -40,3 +43,19 @@ def test_a_build_is_one_test(tmp_path: Path) -> None:
 def test_any_output_fits_into_a_result_file(tmp_path: Path) -> None:
     junit.write(tmp_path / "fuzz-a.xml", {"one": "\0\x1b[1m <&> \ud800 \u20ac"})
     assert summary.count_junit(tmp_path / "fuzz-a.xml").failed == 1
+
+
+def test_parts_write_the_results_that_are_counted() -> None:
+    bodies = re.findall(r"^part_(\w+)\(\) \{\n(.*?)^\}", PARTS, re.MULTILINE | re.DOTALL)
+    assert len(bodies) > 5
+    for part, body in bodies:
+        files = re.findall(r"\$RESULTS/(\S+\.xml)", body)
+        files += [f"{name}-x.xml" for name in re.findall(r"run_(?:pytest|lit) (\S+)", body)]
+        assert part == "build" or files
+        assert all(name.startswith(f"{part}-") for name in files), part
+
+
+def test_a_part_without_results_says_so(tmp_path: Path) -> None:
+    assert "no results lit-*.xml" in summary.explain(tmp_path, "lit", 0)
+    junit.write(tmp_path / "lit-a.xml", {"one": ""})
+    assert not summary.explain(tmp_path, "lit", 1)
