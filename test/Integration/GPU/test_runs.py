@@ -16,7 +16,7 @@ def flash_program():
 
 
 def test_side_streams(flash):
-    inputs = to_device(make_inputs(flash, 300))
+    inputs = to_device(make_inputs("flash", 300))
     expected = run(flash, inputs)
     torch.cuda.synchronize()
     side = torch.cuda.Stream()
@@ -31,20 +31,20 @@ def test_side_streams(flash):
 @pytest.mark.parametrize("name", ["flash", "nsa"])
 def test_graphs(name):
     program = compile_example(name)
-    inputs = to_device(make_inputs(program, 300))
+    inputs = to_device(make_inputs(name, 300))
     run(program, inputs)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         result = run(program, inputs)
     for seed in range(3):
-        for to, new in zip(inputs, make_inputs(program, 300, seed)):
+        for to, new in zip(inputs, make_inputs(name, 300, seed)):
             to.copy_(new)
         graph.replay()
         assert torch.equal(result, run(program, inputs))
 
 
 def test_threads(flash):
-    inputs = [to_device(make_inputs(flash, 100 + 30 * i, i)) for i in range(8)]
+    inputs = [to_device(make_inputs("flash", 100 + 30 * i, i)) for i in range(8)]
     expected = [run(flash, each) for each in inputs]
     wrong = []
 
@@ -65,21 +65,21 @@ def test_threads(flash):
 
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs a second GPU")
 def test_second_device(flash):
-    inputs = make_inputs(flash, 300)
+    inputs = make_inputs("flash", 300)
     there = run(flash, to_device(inputs, "cuda:1"))
     assert there.device.index == 1
     assert torch.equal(there.cpu(), run(flash, to_device(inputs)).cpu())
 
 
 def test_host_tensors(flash):
-    inputs = make_inputs(flash, 100)
+    inputs = make_inputs("flash", 100)
     result = run(flash, inputs)
     assert result.device.type == "cpu"
     assert torch.equal(result, run(flash, to_device(inputs)).cpu())
 
 
 def test_other_strides(flash):
-    inputs = to_device(make_inputs(flash, 100))
+    inputs = to_device(make_inputs("flash", 100))
     expected = run(flash, inputs)
     # [B, H, T, D] in memory, as many models have it.
     swapped = [each.transpose(1, 2).contiguous().transpose(1, 2) for each in inputs]
@@ -87,7 +87,7 @@ def test_other_strides(flash):
 
 
 def test_misaligned_inputs_are_right_or_refused(flash):
-    inputs = to_device(make_inputs(flash, 100))
+    inputs = to_device(make_inputs("flash", 100))
     expected = run(flash, inputs)
     for index, each in enumerate(inputs):
         storage = torch.empty(each.numel() + 1, dtype=each.dtype, device=each.device)
@@ -102,7 +102,7 @@ def test_misaligned_inputs_are_right_or_refused(flash):
 
 
 def test_mixed_devices_are_refused(flash):
-    host = make_inputs(flash, 100)
+    host = make_inputs("flash", 100)
     with pytest.raises(ArgumentError, match="different devices"):
         flash(host[0], *to_device(host[1:]))
 

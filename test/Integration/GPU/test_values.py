@@ -11,7 +11,7 @@ TOKENS, BAD = 300, 150
 def flash_with(value: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Results without and with one value of one key that isn't finite, in the first batch row."""
     program = compile_example("flash")
-    inputs = make_inputs(program, TOKENS)
+    inputs = make_inputs("flash", TOKENS)
     clean = program(*to_device(inputs))[0]
     inputs[2][0, BAD, 1, 3] = value
     return clean, program(*to_device(inputs))[0]
@@ -40,6 +40,6 @@ def test_neighbours_in_the_batch_keep_their_bits():
 
 def test_everything_infinite():
     program = compile_example("flash")
-    inputs = make_inputs(program, TOKENS)
+    inputs = make_inputs("flash", TOKENS)
     inputs[2].fill_(float("inf"))
     assert (program(*to_device(inputs))[0] == float("inf")).all()

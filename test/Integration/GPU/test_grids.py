@@ -1,0 +1,40 @@
+"""Fewer tiles than multiprocessors, many more, and tiles of one row."""
+
+import pytest
+import torch
+from oracle import agrees
+
+from programs import NAMES, Case, run_all, to_device
+
+NAMES_OF_GRIDS = ("flash", "full", "band", "window_sink", "document_mask", "softcap_alibi", "nsa",
+                  "moba", "block_sparse", "mla")
+CASES = [Case.small(name) for name in NAMES_OF_GRIDS] + [
+    Case(name, heads=heads, channels=(128, 128)) for name in ("flash", "full", "window_sink")
+    for heads in [(3, 1), (2, 2)]]
+
+
+@pytest.mark.parametrize("batch, tokens, keys", [
+    (1, 1, 1), (1, 1, 700), (150, 130, 130), (700, 1, 65), (33, 200, 70), (150, 3, 0)])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_batches(case, batch, tokens, keys):
+    agrees(case, batch=batch, tokens=tokens, keys=keys)
+
+
+@pytest.mark.parametrize("case", [Case("band", heads=(1, 1)), Case("window_sink", heads=(2, 1))],
+                         ids=str)
+def test_long_rows(case):
+    agrees(case, batch=1, tokens=30000)
+
+
+@pytest.mark.parametrize("case", [
+    *map(Case, NAMES), *(Case(name, channels=(128, 128)) for name in ("flash", "full")),
+    *(Case(name, target="sm_80") for name in ("flash", "full"))], ids=str)
+def test_the_same_bits_1000_times(case):
+    inputs = to_device(case.inputs(tokens=700))
+    program = case.program()
+    first = [each.view(torch.uint8) for each in run_all(program, inputs)]
+    differ = torch.zeros((), dtype=torch.int64, device=inputs[0].device)
+    for _ in range(1000):
+        for expected, actual in zip(first, run_all(program, inputs)):
+            differ += (actual.view(torch.uint8) != expected).any()
+    assert differ.item() == 0
