@@ -55,7 +55,7 @@ static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
 
 /// Code that both roles can have a copy of.
 static bool isScalarCode(Operation *op) {
-  return op->getNumRegions() == 0 &&
+  return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
          (isMemoryEffectFree(op) || isa<memref::LoadOp>(op)) &&
          llvm::all_of(op->getResultTypes(), isScalar) &&
          llvm::all_of(op->getOperandTypes(), [](Type type) {

@@ -103,3 +103,33 @@ nsatile.program @looks(%v: !B, %p: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi
   nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
   nsatile.return
 }
+
+// -----
+
+// A loop that carries nothing: what it computes is stored in each step.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @stores
+// CHECK: nsatile.roles consumers 4 {
+// CHECK:   scf.for %[[I:.*]] =
+// CHECK:     nsatile.acquire
+// CHECK:     nsatile.release
+// CHECK:     nsatile.store %{{.*}}, %{{.*}}[%[[I]],
+// CHECK: } producer {
+// CHECK:   scf.for %[[J:.*]] =
+// CHECK-NEXT: nsatile.fill %{{.*}}, %{{.*}}[%[[J]],
+// CHECK-NEXT: }
+nsatile.program @stores(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<?x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  scf.for %j = %c0 to %n step %c64 {
+    %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+    nsatile.store %s, %out[%j, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xf32, #s>, memref<?x64xf32>
+  }
+  nsatile.return
+}

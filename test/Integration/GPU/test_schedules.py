@@ -82,7 +82,8 @@ def test_few_schedules_are_refused():
 
 @pytest.mark.parametrize("schedule, expected", [
     ("tokens=0", "at least 1 token"), ("keys=0", "at least 1 key"),
-    ("splits=0", "at least 1 split"), ("warps=33", "1 to 32 warps"), ("stages=0", "at least 1 stage"),
+    ("splits=0", "at least 1 split"), ("warps=33", "1 to 32 warps"),
+    ("stages=0", "at least 1 stage"),
     ("splits=2", "under order key_major"), ("tokens=1000,keys=1000", "shared memory"),
     ("order=random", "can't use the schedule")])
 def test_wrong_schedules(schedule, expected):
