@@ -138,6 +138,14 @@ static std::string getErrors(StringRef output) {
   return errors.empty() ? output.trim().str() : join(errors, "\n");
 }
 
+/// What a user can change where the code itself is valid.
+static StringRef getAdvice(StringRef output) {
+  return output.contains("Insufficient registers")
+             ? ", whose tiles need more registers than its threads have (use a "
+               "schedule with smaller tiles, or more warps)"
+             : "";
+}
+
 Expected<MachineCode> nsacc::cuda::assemble(StringRef ptxas, StringRef ptx,
                                             StringRef architecture) {
   auto input = TemporaryFile::create("ptx");
@@ -176,7 +184,7 @@ Expected<MachineCode> nsacc::cuda::assemble(StringRef ptxas, StringRef ptx,
     return createStringError("'" + ptxas + "' can't be run: " + message);
   if (status != 0)
     return createStringError("ptxas refuses the code for " + architecture +
-                             ": " + getErrors(text));
+                             getAdvice(text) + ": " + getErrors(text));
   MachineCode code;
   code.cubin = output->read();
   code.report = parseReport(text);

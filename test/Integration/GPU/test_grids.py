@@ -4,6 +4,7 @@ import pytest
 import torch
 from oracle import agrees
 
+from nsacc.errors import ArgumentError
 from programs import NAMES, Case, run_all, to_device
 
 NAMES_OF_GRIDS = ("flash", "full", "band", "window_sink", "document_mask", "softcap_alibi", "nsa",
@@ -18,6 +19,16 @@ CASES = [Case.small(name) for name in NAMES_OF_GRIDS] + [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_batches(case, batch, tokens, keys):
     agrees(case, batch=batch, tokens=tokens, keys=keys)
+
+
+@pytest.mark.parametrize("case", [
+    Case("flash", heads=(1, 1), channels=(8, 8)), Case("moba", heads=(1, 1), channels=(8, 8)),
+    Case("flash", heads=(1, 1), channels=(8, 8), target="sm_80")], ids=str)
+def test_more_batch_rows_than_a_grid_has(case):
+    try:
+        agrees(case, batch=70000, tokens=1, keys=2)
+    except ArgumentError as error:
+        assert "run smaller batches" in str(error)
 
 
 @pytest.mark.parametrize("case", [Case("band", heads=(1, 1)), Case("window_sink", heads=(2, 1))],
