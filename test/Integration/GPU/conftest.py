@@ -8,6 +8,7 @@ import pytest
 
 try:
     import torch
+
     import waiting
 except ImportError:
     collect_ignore_glob = ["test_*.py"]

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from waiting import wait
 
 import nsacc
 from nsacc.errors import ArgumentError, CompileError, NsaccError
+from waiting import wait
 
 EXAMPLES = Path(os.environ.get("EXAMPLES_FOLDER") or Path(__file__).parents[3] / "examples")
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.nsa"))

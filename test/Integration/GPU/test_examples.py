@@ -1,8 +1,8 @@
 """Every example on the GPU, with its own parameters, against the oracle."""
 
 import pytest
-from oracle import agrees
 
+from oracle import agrees
 from programs import NAMES, Case
 
 TYPES = [Case(name, dtype=dtype) for dtype in ("bf16", "f16", "f32") for name in NAMES]

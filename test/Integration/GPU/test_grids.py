@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from oracle import agrees
 
 from nsacc.errors import ArgumentError
+from oracle import agrees
 from programs import NAMES, Case, run_all, to_device
 
 NAMES_OF_GRIDS = ("flash", "full", "band", "window_sink", "document_mask", "softcap_alibi", "nsa",

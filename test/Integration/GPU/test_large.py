@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from oracle import find_wrong_rows
-from waiting import wait
 
+from oracle import find_wrong_rows, run_oracle
 from programs import Case, run_all
+from waiting import wait
 
 GIB = 2**30
 WIDE = 2**31
@@ -36,9 +36,7 @@ def check_rows(case: Case, inputs: list[torch.Tensor], results: tuple[torch.Tens
     heads = slice(head * group, (head + 1) * group)
     q = inputs[0][row:row + 1, tokens, heads].cpu()
     k, v = (each[row:row + 1, :tokens.stop, head:head + 1].cpu() for each in inputs[1:3])
-    expected = case.oracle().run([q, k, v, *(each[heads].cpu() for each in inputs[3:])],
-                                 f64_results=True, round_storage=True)
-    expected = expected if isinstance(expected, tuple) else (expected,)
+    expected = run_oracle(case, [q, k, v, *(each[heads].cpu() for each in inputs[3:])])
     for spec, actual, exact in zip(case.program().signature.results, results, expected):
         part = actual[row:row + 1, tokens, heads].cpu()
         wrong = find_wrong_rows(part, exact, spec.name == "lse")

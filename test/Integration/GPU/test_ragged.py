@@ -1,8 +1,8 @@
 """Rows of a batch packed behind each other: empty, of one token, of many, of more keys."""
 
 import pytest
-from oracle import agrees
 
+from oracle import agrees
 from programs import Case
 
 EQUAL = [

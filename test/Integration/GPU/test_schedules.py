@@ -10,9 +10,9 @@ import collections
 import itertools
 
 import pytest
-from oracle import agrees
 
 from nsacc.errors import ArgumentError, CompileError
+from oracle import agrees
 from programs import NAMES, Case
 
 CLEAR = ["bytes of shared memory, and a block of the target has", "isn't supported by GPU targets",

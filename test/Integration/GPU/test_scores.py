@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from oracle import check
-from waiting import wait
 
+from oracle import check
 from programs import NAMES, SMALL, Case, run_all, to_device
+from waiting import wait
 
 CASES = [Case.small(name) for name in [*NAMES, "full"]] + [
     Case(name) for name in ("nsa", "moba")] + [

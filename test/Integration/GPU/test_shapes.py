@@ -1,8 +1,8 @@
 """Odd lengths, groups, channels, windows and numbers of blocks, against the oracle."""
 
 import pytest
-from oracle import agrees
 
+from oracle import agrees
 from programs import NAMES, SMALL, Case
 
 EDGES = [0, 1, 2, 63, 64, 65, 127, 128, 129, 191, 192, 193, 1000]

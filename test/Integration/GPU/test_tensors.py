@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from waiting import wait
 
 from nsacc.errors import ArgumentError
 from programs import NAMES, Case, run_all, to_device
+from waiting import wait
 
 Layout = Callable[[torch.Tensor], torch.Tensor]
 
