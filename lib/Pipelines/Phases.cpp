@@ -72,11 +72,12 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   manager.addPass(nsa::createNSASpecialize(specialize));
   // A GPU's tiles fit its registers.
   bool isForGPU = !options.architecture.empty();
-  if (!options.schedule.empty() || isForGPU)
+  if (!options.schedule.empty() || isForGPU) {
+    bool hasWarpgroups =
+        isForGPU && getArchitecture(options.architecture).hasWarpgroupProducts;
     manager.addPass(createNSASetSchedule(
-        {options.schedule,
-         isForGPU &&
-             getArchitecture(options.architecture).hasWarpgroupProducts}));
+        {options.schedule, hasWarpgroups, isForGPU && !hasWarpgroups}));
+  }
   manager.addPass(createConvertNSAToNSATile({isForGPU}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -242,7 +242,7 @@ def NSATilePipelineDots : Pass<"nsatile-pipeline-dots"> {
 def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {
   let summary = "Make a loop of its own for each answer to a branch in it";
   let description = [{
-    A loop with products in flight whose branches ask whether the induction variable is below bounds
+    A loop with products or tiles in flight whose branches ask whether the induction variable is below bounds
     becomes a loop up to each bound, one after the other. What is in flight or
     loop-carried goes on from one to the next, so that nothing drains, and a step has no branch: code behind one
     isn't scheduled among the products before it.
@@ -262,6 +262,44 @@ def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
+def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::ProgramOp"> {
+  let summary = "Load tiles of later steps while a step computes";
+  let description = [{
+    Tiles that a loop loads into shared memory go through rings of as many tiles as the
+    schedule's `stages` say, or as there is room for. The threads of a program without roles fill them:
+    a step begins with its tiles acquired, starts the loads of step `stages - 1` from there, and
+    computes. With one stage, a tile's place is filled again as soon as it has been read, and a step's last
+    tile is loaded while it computes with the others.
+
+    A load stays where it is when its place isn't known ahead (it depends on tiles or on what the loop
+    carries), or when the program writes the buffer. Programs with roles have producers for this.
+
+    Before and after, with two stages:
+
+    ```mlir
+    scf.for %j = %lo to %hi step %c1 {
+      %k = nsatile.load %K[%j, %c0] … -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+      … nsatile.dot %q, transpose %k …
+    }
+
+    %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+    scf.if %any { nsatile.fill %ring, %K[%lo, %c0] … }
+    scf.for %j = %lo to %hi step %c1 {
+      %k = nsatile.acquire %ring
+      %next = arith.addi %j, %c1 : index
+      %more = arith.cmpi slt, %next, %hi : index
+      scf.if %more { nsatile.fill %ring, %K[%next, %c0] … }
+      … nsatile.dot %q, transpose %k …
+      nsatile.release %ring
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"sharedBytes", "shared-bytes", "int64_t", "101376", "shared memory of a block">
+  ];
 }
 
 def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"> {

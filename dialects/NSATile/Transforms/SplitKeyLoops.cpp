@@ -93,9 +93,12 @@ struct SplitKeyLoops
     : nsacc::nsatile::impl::NSATileSplitKeyLoopsBase<SplitKeyLoops> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
-    getOperation()->walk([&](DotAsyncOp dot) {
-      auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-      if (loop && !llvm::is_contained(loops, loop) &&
+    getOperation()->walk([&](Operation *op) {
+      auto loop = dyn_cast_if_present<scf::ForOp>(op->getParentOp());
+      // With roles, what fills rings is elsewhere.
+      bool isInFlight = isa<DotAsyncOp>(op) ||
+                        (isa<AcquireOp>(op) && !op->getParentOfType<RolesOp>());
+      if (isInFlight && loop && !llvm::is_contained(loops, loop) &&
           matchPattern(loop.getStep(), m_One()))
         loops.push_back(loop);
     });

@@ -67,6 +67,19 @@ void KernelEmitter::unflatten(ValueRange old, ValueRange values) {
   }
 }
 
+/// True when a place is read that no round writes: it is that of a tile from
+/// outside of `loop`.
+static bool isOfOuterTile(const SharedMemory::Access &access, Region &loop,
+                          const llvm::MapVector<Value, SharedTile> &tiles) {
+  return !access.isWrite && llvm::any_of(tiles, [&](const auto &entry) {
+    Value value = entry.first;
+    const SharedTile &tile = entry.second;
+    return tile.offset == access.begin &&
+           tile.offset + tile.bytes == access.end &&
+           !loop.isAncestor(value.getParentRegion());
+  });
+}
+
 LogicalResult KernelEmitter::emitRegion(Region &from, Block *to) {
   OpBuilder::InsertionGuard guard(builder);
   if (!to->empty() && to->back().hasTrait<OpTrait::IsTerminator>())
@@ -78,8 +91,13 @@ LogicalResult KernelEmitter::emitRegion(Region &from, Block *to) {
   flatten(from.front().getTerminator()->getOperands(), yielded);
   // The next round would meet what this one left.
   bool isLoop = isa<scf::ForOp>(from.getParentOp());
-  if (isLoop &&
-      (hasCopies || !shared.getPending().empty() || !globals.pending.empty()))
+  if (isLoop)
+    commitCopies();
+  bool isLeft = !globals.pending.empty() ||
+                llvm::any_of(shared.getPending(), [&](const auto &access) {
+                  return !isOfOuterTile(access, from, sharedTiles);
+                });
+  if (isLoop && (hasCopies || isLeft))
     barrier();
   scf::YieldOp::create(builder, loc, yielded);
   return success();
@@ -88,22 +106,49 @@ LogicalResult KernelEmitter::emitRegion(Region &from, Block *to) {
 LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   SmallVector<Value> inits;
   flatten(op.getInitArgs(), inits);
+  CopyState copiesBefore = enterCopyLoop();
+  bool hadCopies = hasCopies;
+  int64_t copiesDistance = numCopyGroups - copiesGroup;
   auto loop = scf::ForOp::create(builder, loc, lookup(op.getLowerBound()),
                                  lookup(op.getUpperBound()),
                                  lookup(op.getStep()), inits);
   mapScalar(op.getInductionVar(), loop.getInductionVar());
   auto before = shared.getPending();
   auto globalsBefore = globals.pending;
+  // The state of the loop's rows needs the registers; what depends on the
+  // thread's number is computed anew in each step, and behind the loop.
+  bool isTight = !copyRings.empty() && scope.isBlock;
+  auto forgetThread = [&] {
+    ThreadScope next = scope;
+    next.thread = readThread();
+    enterScope(next);
+  };
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     unflatten(op.getRegionIterArgs(), loop.getRegionIterArgs());
+    auto knownBefore = expressions;
+    ThreadScope scopeBefore = scope;
+    Operation *prologueBefore = prologueEnd;
+    if (isTight)
+      forgetThread();
     if (failed(emitRegion(op.getRegion(), loop.getBody())))
       return failure();
+    expressions = std::move(knownBefore);
+    scope = scopeBefore;
+    prologueEnd = prologueBefore;
   }
   // It may not have run at all.
   llvm::append_range(shared.getPending(), before);
   llvm::append_range(globals.pending, globalsBefore);
+  if (hadCopies) {
+    hasCopies = true;
+    copiesGroup = numCopyGroups - copiesDistance;
+  }
+  if (failed(leaveCopyLoop(op, copiesBefore)))
+    return failure();
+  if (isTight && isa<ProgramOp>(op->getParentOp()))
+    forgetThread();
   unflatten(op.getResults(), loop.getResults());
   return success();
 }
@@ -125,16 +170,25 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
         types.push_back(getRegisterType(getTile(result).getElementType()));
   }
   bool hasElse = !op.getElseRegion().empty();
+  // What is open before is in a group that both ways have.
+  commitCopies();
   auto ifOp = scf::IfOp::create(builder, loc, types, lookup(op.getCondition()),
                                 /*addThenBlock=*/true, hasElse);
   auto before = shared.getPending();
   auto globalsBefore = globals.pending;
   bool hadCopies = hasCopies;
+  CopyState copiesBefore = getCopyState();
+  int64_t distanceBefore = numCopyGroups - copiesGroup;
   if (failed(emitRegion(op.getThenRegion(), ifOp.thenBlock())))
     return failure();
   auto afterThen = shared.getPending();
   auto globalsAfterThen = globals.pending;
   bool thenHasCopies = hasCopies;
+  CopyState copiesAfterThen = getCopyState();
+  bool thenHasOpen = std::exchange(hasOpenGroup, false);
+  int64_t distanceThen = numCopyGroups - copiesGroup;
+  setCopyState(copiesBefore);
+  copiesGroup = numCopyGroups - distanceBefore;
   shared.getPending() = before;
   globals.pending = globalsBefore;
   hasCopies = hadCopies;
@@ -142,7 +196,16 @@ LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
     return failure();
   llvm::append_range(shared.getPending(), afterThen);
   llvm::append_range(globals.pending, globalsAfterThen);
-  hasCopies |= thenHasCopies;
+  if (thenHasCopies) {
+    int64_t distance = numCopyGroups - copiesGroup;
+    copiesGroup = numCopyGroups -
+                  (hasCopies ? std::min(distance, distanceThen) : distanceThen);
+    hasCopies = true;
+  }
+  setCopyState(join(getCopyState(), copiesAfterThen));
+  // A group that is empty where nothing was copied.
+  hasOpenGroup |= thenHasOpen;
+  commitCopies();
   unflatten(op.getResults(), ifOp.getResults());
   return success();
 }

@@ -78,6 +78,7 @@ TileAccess::TileAccess(KernelEmitter &emitter, Value buffer, ValueRange offsets,
     tileDims.push_back(each);
   }
   pointer = emitter.getPointer(this->buffer, origin);
+  lastDim = dims.empty() ? -1 : dims.back();
   auto [strides, offset] = this->buffer.type.getStridesAndOffset();
   isContiguous =
       !dims.empty() && strides[dims.back()] == 1 && tileDims.back().step == 1;
@@ -159,6 +160,31 @@ Value TileAccess::getAligned(int64_t bytes) {
   bits = emitter.make<arith::AndIOp>(bits, emitter.i64(bytes - 1));
   return emitter.make<arith::CmpIOp>(arith::CmpIPredicate::eq, bits,
                                      emitter.i64(0));
+}
+
+Value TileAccess::getAlwaysAligned(int64_t bytes) {
+  int64_t elementBytes = getMemoryBytes(buffer.type.getElementType());
+  Value none = emitter.i64(0), size = emitter.i64(elementBytes);
+  Value bits = emitter.make<LLVM::PtrToIntOp>(emitter.builder.getI64Type(),
+                                              buffer.pointer);
+  for (auto [index, stride] : llvm::enumerate(buffer.strides)) {
+    if (static_cast<int64_t>(index) == lastDim)
+      continue;
+    Value isMany = emitter.make<arith::CmpIOp>(
+        arith::CmpIPredicate::sgt, buffer.sizes[index], emitter.i64(1));
+    Value distance = emitter.select(isMany, emitter.mul(stride, size), none);
+    bits = emitter.make<arith::OrIOp>(bits, distance);
+  }
+  Value last = emitter.extend(tileDims.back().offset);
+  bits = emitter.make<arith::OrIOp>(bits, emitter.mul(last, size));
+  bits = emitter.make<arith::AndIOp>(bits, emitter.i64(bytes - 1));
+  return emitter.make<arith::CmpIOp>(arith::CmpIPredicate::eq, bits, none);
+}
+
+Value TileAccess::advance(Value from, Value elements) {
+  return emitter.make<LLVM::GEPOp>(from.getType(),
+                                   getMemoryType(buffer.type.getElementType()),
+                                   from, ValueRange{elements});
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,7 @@ KernelEmitter::KernelEmitter(Block *entry, ProgramOp program)
   sharedBase = make<LLVM::AddressOfOp>(
       LLVM::LLVMPointerType::get(builder.getContext(), 3), "nsacc_shared");
   program.walk([&](Operation *op) {
+    hasRoles |= isa<RolesOp>(op);
     if (isa<DotOp, DotAsyncOp>(op))
       (getTile(op->getOperand(0)).getElementType().isF32()
            ? multipliesIn32Bits
@@ -74,14 +75,25 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](StoreOp store) { return emitStore(store); })
       .Case([&](GatherOp gather) { return emitGather(gather); })
       .Case([&](DotOp dot) { return emitDot(dot); })
-      .Case([&](RingOp ring) { return emitRing(ring), success(); })
+      .Case([&](RingOp ring) {
+        hasRoles ? emitRing(ring) : emitCopyRing(ring);
+        return success();
+      })
       .Case([&](RolesOp roles) { return emitRoles(roles); })
       .Case([&](TilesOp tiles) { return emitTiles(tiles); })
       .Case([&](RepairOp repair) { return emitRepair(repair); })
       .Case([&](RaiseOp raise) { return emitRaise(raise), success(); })
-      .Case([&](FillOp fill) { return emitFill(fill), success(); })
-      .Case([&](AcquireOp acquire) { return emitAcquire(acquire), success(); })
-      .Case([&](ReleaseOp release) { return emitRelease(release), success(); })
+      .Case([&](FillOp fill) {
+        return hasRoles ? (emitFill(fill), success()) : emitCopyFill(fill);
+      })
+      .Case([&](AcquireOp acquire) {
+        return hasRoles ? (emitAcquire(acquire), success())
+                        : emitCopyAcquire(acquire);
+      })
+      .Case([&](ReleaseOp release) {
+        hasRoles ? emitRelease(release) : emitCopyRelease(release);
+        return success();
+      })
       .Case([&](DotAsyncOp dot) { return emitDotAsync(dot); })
       .Case([&](DotWaitOp wait) { return emitDotWait(wait), success(); })
       .Case([&](AllFiniteOp all) { return emitAllFinite(all), success(); })
@@ -154,6 +166,7 @@ void KernelEmitter::releaseDead(Operation *op) {
       release(getShared(tile));
     sharedTiles.erase(tile);
   }
+  releaseDeadRings(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -282,6 +295,13 @@ void KernelEmitter::forEach(int64_t count, int64_t unrolled,
     return;
   }
   auto loop = scf::ForOp::create(builder, loc, i32(0), i32(count), i32(1));
+  // The assembler would unroll what was left as a loop.
+  auto off = LLVM::LoopUnrollAttr::get(
+      builder.getContext(), builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(builder.getContext(), {}, {}, {},
+                                              off, {}, {}, {}, {}, {}, {}, {},
+                                              {}, {}, {}, {}));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(loop.getBody()->getTerminator());
   body(loop.getInductionVar());
@@ -384,10 +404,17 @@ Value KernelEmitter::getOwned(const TileLayout &layout, int64_t index) {
   return owned;
 }
 
+Value KernelEmitter::readThread() {
+  return PTXBuilder(builder, loc)
+      .assemble("mov.u32 $0, %tid.x;", builder.getI32Type(), {})[0];
+}
+
 void KernelEmitter::barrier() {
   if (hasCopies)
     call("llvm.nvvm.cp.async.wait.all", {}, {});
   hasCopies = false;
+  for (auto &[value, ring] : copyRings)
+    ring.mustMeet = false;
   shared.getPending().clear();
   globals.pending.clear();
   if (scope.isBlock) {

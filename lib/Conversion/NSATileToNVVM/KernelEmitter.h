@@ -10,6 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include <map>
@@ -37,6 +38,14 @@ struct Buffer {
   mlir::Value pointer;
   llvm::SmallVector<mlir::Value, 4> sizes, strides;
   mlir::MemRefType type;
+};
+
+/// What a load reads.
+struct CopySource {
+  mlir::Value buffer;
+  mlir::ValueRange offsets, limits;
+  llvm::ArrayRef<int64_t> dims, steps;
+  mlir::RankedTensorType type;
 };
 
 /// How bulk copies see the buffer of a fill.
@@ -135,6 +144,9 @@ public:
   const ThreadScope &getScope() const { return scope; }
   mlir::Value getThreadDim(nsatile::ThreadDim dim);
   mlir::Value getLane();
+  /// The thread's number in the block, read anew: what depends on it doesn't
+  /// stay in registers for the sake of code that is rarely run.
+  mlir::Value readThread();
   /// All threads of the scope wait for each other.
   void barrier();
   /// Those of a warp do.
@@ -177,6 +189,9 @@ public:
   mlir::Value getByteOffset(const SharedTile &tile, mlir::Value row,
                             mlir::Value column);
   mlir::Value getAddress(const SharedTile &tile, mlir::Value byteOffset);
+  /// A pointer into shared memory, `more` (null: 0) bytes beyond `offset`.
+  mlir::Value getSharedPointer(mlir::Value offset, mlir::Value more);
+  mlir::Value advanceShared(mlir::Value pointer, int64_t bytes);
   mlir::Value getElementAddress(const SharedTile &tile,
                                 mlir::ValueRange coordinates);
   mlir::Value loadElement(const SharedTile &tile, mlir::ValueRange coordinates);
@@ -252,6 +267,8 @@ private:
 
   // EmitSharedLoad.cpp
   mlir::LogicalResult emitSharedLoad(nsatile::LoadOp op);
+  /// True where copies may be under way.
+  bool copyToShared(const CopySource &source, const SharedTile &tile);
 
   // EmitLayout.cpp
   mlir::LogicalResult emitConvert(nsatile::ConvertLayoutOp op);
@@ -307,6 +324,51 @@ private:
   void emitAllFinite(nsatile::AllFiniteOp op);
   SharedMatrix getMatrix(mlir::Value tile);
 
+  // EmitCopyRings.cpp
+  /// A queue of tiles that all threads fill, each with copies of its own.
+  struct CopyRing {
+    int64_t offset, stages, tileBytes;
+    /// Variables: bytes to the tile's place that is filled or read next.
+    mlir::Value fillPlace, readPlace;
+    /// Groups of copies of the tiles that wait, the oldest first.
+    llvm::SmallVector<int64_t, 4> groups;
+    bool isRead = false;
+    /// A thread may still read what was released.
+    bool mustMeet = true;
+
+    int64_t getBytes() const { return stages * tileBytes; }
+    SharedMemory::Access getAccess() const {
+      return {offset, offset + getBytes(), true};
+    }
+  };
+  /// For each ring, how many groups before the next one its tiles are in.
+  struct CopyState {
+    llvm::MapVector<mlir::Value, llvm::SmallVector<int64_t, 4>> distances;
+    llvm::SmallDenseSet<mlir::Value, 4> mustMeet;
+  };
+  mlir::Value createPlace();
+  mlir::Value getCopyPlace(const CopyRing &ring, mlir::Value variable);
+  void advanceCopyPlace(const CopyRing &ring, mlir::Value variable);
+  SharedTile getCopyTile(const CopyRing &ring, mlir::RankedTensorType type,
+                         mlir::Value variable);
+  void emitCopyRing(nsatile::RingOp op);
+  mlir::LogicalResult emitCopyFill(nsatile::FillOp op);
+  mlir::LogicalResult emitCopyAcquire(nsatile::AcquireOp op);
+  void emitCopyRelease(nsatile::ReleaseOp op);
+  void releaseDeadRings(mlir::Operation *op);
+  void commitCopies();
+  CopyState getCopyState();
+  void setCopyState(const CopyState &state);
+  CopyState enterCopyLoop();
+  mlir::LogicalResult leaveCopyLoop(mlir::Operation *op,
+                                    const CopyState &before);
+  static CopyState join(CopyState lhs, const CopyState &rhs);
+  /// Copies outside of rings have started.
+  void noteCopies() {
+    hasCopies = true;
+    copiesGroup = numCopyGroups;
+  }
+
   // EmitTiles.cpp
   void createTileQueue();
   mlir::LogicalResult emitTiles(nsatile::TilesOp op);
@@ -342,8 +404,17 @@ private:
   SharedMemory shared;
   GlobalHazards globals;
   bool hasCopies = false, hasBulkStores = false;
+  llvm::MapVector<mlir::Value, CopyRing> copyRings;
+  /// Groups that were committed, and the last one that all threads have waited
+  /// for.
+  int64_t numCopyGroups = 0, arrivedGroup = -1;
+  /// Copies of rings wait for their group's commit.
+  bool hasOpenGroup = false;
+  /// The group that copies outside of rings are in at the latest.
+  int64_t copiesGroup = 0;
   /// All products have operands of 16 bits.
   bool multipliesIn16Bits = false;
+  bool hasRoles = false;
   mlir::Value sharedBase, failureRecord, tileCounter, raised;
   int64_t sharedLimit = 0;
   /// Tiles' numbers, from the producer to the consumers.

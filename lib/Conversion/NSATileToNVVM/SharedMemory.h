@@ -25,6 +25,8 @@ struct SharedTile {
   mlir::Value place;
   /// False where the place outlives the tile.
   bool isOwner = true;
+  /// A ring sees to it that threads meet before it is written again.
+  bool isGuarded = false;
 
   static SharedTile get(mlir::RankedTensorType type);
 };

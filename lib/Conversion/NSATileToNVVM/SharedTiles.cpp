@@ -20,6 +20,8 @@ void KernelEmitter::release(const SharedTile &tile) {
 }
 
 void KernelEmitter::beforeRead(const SharedTile &tile) {
+  if (tile.isGuarded)
+    return;
   SharedMemory::Access access = {tile.offset, tile.offset + tile.bytes, false};
   if (shared.mustWait(access))
     barrier();
@@ -56,6 +58,19 @@ Value KernelEmitter::getAddress(const SharedTile &tile, Value byteOffset) {
     offset = add(offset, tile.place);
   return make<LLVM::GEPOp>(sharedBase.getType(), builder.getI8Type(),
                            sharedBase, ValueRange{offset});
+}
+
+Value KernelEmitter::getSharedPointer(Value offset, Value more) {
+  Value pointer = make<LLVM::GEPOp>(sharedBase.getType(), builder.getI8Type(),
+                                    sharedBase, ValueRange{offset});
+  return more ? make<LLVM::GEPOp>(sharedBase.getType(), builder.getI8Type(),
+                                  pointer, ValueRange{more})
+              : pointer;
+}
+
+Value KernelEmitter::advanceShared(Value pointer, int64_t bytes) {
+  return make<LLVM::GEPOp>(pointer.getType(), builder.getI8Type(), pointer,
+                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
 }
 
 Value KernelEmitter::getElementAddress(const SharedTile &tile,

@@ -26,6 +26,11 @@ public:
   mlir::Value getPointer(llvm::ArrayRef<IndexSum> coordinates);
   /// Whether rows begin at multiples of so many bytes.
   mlir::Value getAligned(int64_t bytes);
+  /// Whether those of all tiles with this one's last offset do. A dimension of
+  /// size 1 may have any stride.
+  mlir::Value getAlwaysAligned(int64_t bytes);
+  /// A pointer some elements on.
+  mlir::Value advance(mlir::Value pointer, mlir::Value elements);
   /// Values that were computed in a branch can't be used behind it.
   void forgetNested() {
     for (Dim &dim : tileDims) {
@@ -53,6 +58,8 @@ private:
   KernelEmitter &emitter;
   const Buffer &buffer;
   llvm::SmallVector<mlir::Value, 4> origin;
+  /// The buffer's dimension that the tile's last one is.
+  int64_t lastDim = -1;
   llvm::SmallVector<int64_t, 3> shape;
 };
 

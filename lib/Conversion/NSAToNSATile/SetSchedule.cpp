@@ -65,11 +65,14 @@ static bool isBand(const MaskInfo &mask) {
   });
 }
 
-/// Tiles that fill the registers of two or three warpgroups with the state and
-/// the scores of their rows, as measured on an H200. With 128 channels, narrow
-/// key tiles of three warpgroups are faster where all of them are whole, and
-/// where the rows of a band see few keys beside their own.
-static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
+/// The one attention of a kernel over keys that aren't selected, and its
+/// channels; none where operands are no halves or can't be copied in rows.
+struct DenseAttention {
+  AttendOp attend;
+  int64_t channels = 0;
+};
+
+static std::optional<DenseAttention> findDenseAttention(KernelOp kernel) {
   SmallVector<ScoringOpInterface> scoring;
   kernel.walk([&](ScoringOpInterface op) { scoring.push_back(op); });
   auto attend = scoring.size() == 1
@@ -78,7 +81,7 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
   // What is selected comes in tiles of its blocks.
   if (!attend || attend.getSelection())
     return std::nullopt;
-  int64_t channels = 0;
+  DenseAttention found = {attend};
   for (Value tensor : {attend.getKey(), attend.getValue()}) {
     auto type = cast<NamedTensorType>(tensor.getType());
     std::optional<int64_t> size = getSize(kernel, type.getDims().back());
@@ -86,20 +89,48 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
     if (!size || *size % copiedAtOnce != 0 ||
         type.getElementType().getIntOrFloatBitWidth() != 16)
       return std::nullopt;
-    channels = std::max(channels, *size);
+    found.channels = std::max(found.channels, *size);
   }
+  return found;
+}
+
+/// Scores that are nothing but products.
+static bool isPlain(AttendOp attend, const MaskInfo &mask) {
+  return attend.getScore().empty() && attend.getWeight().empty() &&
+         mask.isExact();
+}
+
+/// With 32 rows to a warp, a fragment of keys or values that it reads from
+/// shared memory serves two products; the state of so many rows of 128 channels
+/// leaves registers for the scores of 64 keys.
+static std::optional<Tiling> tileForWarps(KernelOp kernel) {
+  std::optional<DenseAttention> dense = findDenseAttention(kernel);
+  if (!dense || dense->channels > 128 ||
+      !isPlain(dense->attend, analyzeMask(dense->attend)))
+    return std::nullopt;
+  return Tiling{/*rows=*/128, /*keys=*/64, /*warps=*/4};
+}
+
+/// Tiles that fill the registers of two or three warpgroups with the state and
+/// the scores of their rows, as measured on an H200. With 128 channels, narrow
+/// key tiles of three warpgroups are faster where all of them are whole, and
+/// where the rows of a band see few keys beside their own.
+static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
+  std::optional<DenseAttention> dense = findDenseAttention(kernel);
+  if (!dense)
+    return std::nullopt;
+  auto [attend, channels] = *dense;
   MaskInfo mask = analyzeMask(attend);
   bool hasEdge = !attend.getMask().empty() && !isBand(mask);
   // A third warpgroup leaves no registers for more than products and softmax.
-  bool isPlain =
-      attend.getScore().empty() && attend.getWeight().empty() && mask.isExact();
-  if (channels <= 64 && isPlain)
+  bool isSimple = isPlain(attend, mask);
+  if (channels <= 64 && isSimple)
     return Tiling{/*rows=*/192, /*keys=*/128, /*warps=*/12};
   // What is looked up for each pair waits in registers, too.
   if (channels > 64 && channels <= 128 && !mask.isExact())
     return Tiling{128, 96, 8};
   if (channels <= 128)
-    return hasEdge || !isPlain ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
+    return hasEdge || !isSimple ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
   if (channels <= 192)
     return Tiling{128, 96, 8};
   if (channels <= 256)
@@ -144,11 +175,15 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
   }
 
   Tiling choose(KernelOp kernel) {
-    std::optional<Tiling> wide;
     // Tiles of another order than that of query tiles are not theirs.
-    if (warpgroups && !StringRef(schedule).contains("order"))
-      wide = tileForWarpgroups(kernel);
-    return wide.value_or(Tiling());
+    if (StringRef(schedule).contains("order"))
+      return Tiling();
+    std::optional<Tiling> chosen;
+    if (warpgroups)
+      chosen = tileForWarpgroups(kernel);
+    else if (warps)
+      chosen = tileForWarps(kernel);
+    return chosen.value_or(Tiling());
   }
 
   LogicalResult setSchedule(KernelOp kernel) {

@@ -32,8 +32,7 @@ void cuda::buildTilePipeline(OpPassManager &passes,
                              const Architecture &architecture) {
   bool isSpecialized =
       architecture.hasBulkCopies && architecture.hasWarpgroupProducts;
-  if (isSpecialized)
-    passes.addPass(nsatile::createNSATileFuseKeyLoops());
+  passes.addPass(nsatile::createNSATileFuseKeyLoops());
   passes.addPass(nsatile::createNSATileAssumeFinite());
   passes.addPass(nsatile::createNSATileExpandOrder());
   passes.addPass(nsatile::createNSATileExpandSoftmax());
@@ -42,11 +41,17 @@ void cuda::buildTilePipeline(OpPassManager &passes,
   passes.addNestedPass<nsatile::ProgramOp>(
       nsatile::createNSATileAssignLayouts());
   passes.addPass(createCSEPass());
+  if (isSpecialized) {
+    passes.addPass(nsatile::createNSATileSpecializeWarps());
+    passes.addPass(nsatile::createNSATilePipelineDots());
+  }
+  passes.addNestedPass<nsatile::ProgramOp>(
+      nsatile::createNSATilePipelineLoads({architecture.sharedBytes}));
+  passes.addPass(nsatile::createNSATileSplitKeyLoops());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
   if (!isSpecialized)
     return;
-  passes.addPass(nsatile::createNSATileSpecializeWarps());
-  passes.addPass(nsatile::createNSATilePipelineDots());
-  passes.addPass(nsatile::createNSATileSplitKeyLoops());
   passes.addPass(
       nsatile::createNSATilePersistPrograms({architecture.sharedBytes}));
   passes.addPass(createCanonicalizerPass());

@@ -50,7 +50,9 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
     Option<"schedule", "schedule", "std::string", "",
            "parameters of #nsatile.schedule as NAME=VALUE,…">,
     Option<"warpgroups", "warpgroups", "bool", "false",
-           "the compiler's choice is for a GPU whose warpgroups multiply together">
+           "the compiler's choice is for a GPU whose warpgroups multiply together">,
+    Option<"warps", "warps", "bool", "false",
+           "the compiler's choice is for a GPU each of whose warps multiplies by itself">
   ];
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
 }

@@ -1,0 +1,393 @@
+//===- PipelineLoads.cpp - Load tiles of later steps during a step --------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEPIPELINELOADS
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+//===----------------------------------------------------------------------===//
+// What can be loaded ahead
+//===----------------------------------------------------------------------===//
+
+static SharedLayoutAttr getSharedLayout(Type type) {
+  auto tile = dyn_cast<RankedTensorType>(type);
+  Attribute layout = tile ? tile.getEncoding() : Attribute();
+  if (auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout))
+    layout = reshape.getOf();
+  return dyn_cast_if_present<SharedLayoutAttr>(layout);
+}
+
+static bool isWritten(Value buffer) {
+  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
+    return isa<StoreOp, memref::StoreOp>(user);
+  });
+}
+
+/// Scalar code that is the same whenever it is run in the program.
+static bool isScalarCode(Operation *op) {
+  auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return op->getNumRegions() == 0 &&
+         (isMemoryEffectFree(op) || (load && !isWritten(load.getMemRef()))) &&
+         llvm::all_of(op->getResultTypes(), isScalar) &&
+         llvm::all_of(op->getOperandTypes(), [&](Type type) {
+           return isScalar(type) || isa<MemRefType>(type);
+         });
+}
+
+namespace {
+
+/// A loop whose tiles are loaded ahead.
+class Pipeline {
+public:
+  explicit Pipeline(scf::ForOp loop) : loop(loop) {}
+
+  /// False where there is nothing to load ahead.
+  bool find();
+  int64_t getBytes() const;
+  void apply(int64_t stages);
+
+private:
+  bool isKnownAhead(Value value);
+  bool isLoadedAhead(LoadOp load);
+  Value copyAhead(OpBuilder &builder, Value value, IRMapping &mapping);
+  void fill(OpBuilder &builder, ArrayRef<size_t> which, Value index);
+  void fillIfAny(OpBuilder &builder, ArrayRef<size_t> which, Value index);
+  void applyInPlace();
+  void applyAhead(int64_t stages);
+  void acquire(OpBuilder &builder, size_t which);
+  void release(size_t which);
+
+  scf::ForOp loop;
+  /// In the order of their first readers.
+  SmallVector<LoadOp> loads;
+  SmallVector<Operation *> firstReaders, lastReaders;
+  SmallVector<Value> rings;
+};
+
+} // namespace
+
+/// True where `value` can be computed for another step.
+bool Pipeline::isKnownAhead(Value value) {
+  if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && op->getBlock() == loop.getBody() && isScalarCode(op) &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isKnownAhead(operand); });
+}
+
+bool Pipeline::isLoadedAhead(LoadOp load) {
+  if (!getSharedLayout(load.getTile().getType()) || isWritten(load.getBuffer()))
+    return false;
+  for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
+    if (step != 1)
+      return false;
+  auto isKnown = [&](Value value) { return isKnownAhead(value); };
+  return isKnown(load.getBuffer()) &&
+         llvm::all_of(load.getOffsets(), isKnown) &&
+         llvm::all_of(load.getLimits(), isKnown);
+}
+
+/// The first and the last op of the body that reads `value` or a reshape of
+/// it.
+static std::pair<Operation *, Operation *> findReaders(Value value) {
+  Operation *first = nullptr, *last = nullptr;
+  Block *block = value.getParentBlock();
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (auto reshape = dyn_cast<ReshapeOp>(user)) {
+        open.push_back(reshape.getResult());
+        continue;
+      }
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      if (!first || ancestor->isBeforeInBlock(first))
+        first = ancestor;
+      if (!last || last->isBeforeInBlock(ancestor))
+        last = ancestor;
+    }
+  }
+  return {first, last};
+}
+
+bool Pipeline::find() {
+  for (LoadOp load : loop.getBody()->getOps<LoadOp>()) {
+    auto [first, last] = findReaders(load.getTile());
+    // What is handed on is read in the next step.
+    if (isLoadedAhead(load) && first &&
+        !last->hasTrait<OpTrait::IsTerminator>())
+      loads.push_back(load);
+  }
+  llvm::sort(loads, [](LoadOp lhs, LoadOp rhs) {
+    Operation *left = findReaders(lhs.getTile()).first;
+    Operation *right = findReaders(rhs.getTile()).first;
+    return left == right ? lhs->isBeforeInBlock(rhs)
+                         : left->isBeforeInBlock(right);
+  });
+  for (LoadOp load : loads) {
+    auto [first, last] = findReaders(load.getTile());
+    firstReaders.push_back(first);
+    lastReaders.push_back(last);
+  }
+  return !loads.empty();
+}
+
+/// Places begin as swizzled slabs do.
+static int64_t getSharedBytes(RankedTensorType tile) {
+  constexpr int64_t alignment = 1024;
+  int64_t columns = tile.getRank() == 0 ? 1 : tile.getShape().back();
+  int64_t rows = tile.getNumElements() / std::max<int64_t>(columns, 1);
+  Type element = tile.getElementType();
+  int64_t bytes = element.isIndex()
+                      ? 4
+                      : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  SharedLayoutAttr shared = getSharedLayout(tile);
+  if (shared && shared.getSwizzle() != 0)
+    return llvm::divideCeil(columns, 64) * llvm::alignTo(rows, 16) * 128;
+  return llvm::alignTo(rows * (llvm::alignTo(columns * bytes, 16) + 16) + 64,
+                       alignment);
+}
+
+/// Of the tiles of a step.
+int64_t Pipeline::getBytes() const {
+  int64_t bytes = 0;
+  for (LoadOp load : loads)
+    bytes += getSharedBytes(cast<RankedTensorType>(load.getTile().getType()));
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Fills, and what waits for them
+//===----------------------------------------------------------------------===//
+
+Value Pipeline::copyAhead(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  if (loop.isDefinedOutsideOfLoop(value))
+    return value;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    copyAhead(builder, operand, mapping);
+  builder.clone(*op, mapping);
+  return mapping.lookup(value);
+}
+
+/// Starts the loads of step `index`.
+void Pipeline::fill(OpBuilder &builder, ArrayRef<size_t> which, Value index) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), index);
+  for (size_t each : which) {
+    LoadOp load = loads[each];
+    auto copyAll = [&](ValueRange values) {
+      SmallVector<Value> copies;
+      for (Value value : values)
+        copies.push_back(copyAhead(builder, value, mapping));
+      return copies;
+    };
+    SmallVector<Value> offsets = copyAll(load.getOffsets());
+    SmallVector<Value> limits = copyAll(load.getLimits());
+    FillOp::create(builder, load.getLoc(), rings[each], load.getBuffer(),
+                   offsets, limits, load.getDims());
+  }
+}
+
+/// The same where there is such a step.
+void Pipeline::fillIfAny(OpBuilder &builder, ArrayRef<size_t> which,
+                         Value index) {
+  if (which.empty())
+    return;
+  Location loc = loop.getLoc();
+  Value isStep = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       index, loop.getUpperBound());
+  auto branch = scf::IfOp::create(builder, loc, isStep);
+  OpBuilder nested = OpBuilder::atBlockBegin(&branch.getThenRegion().front());
+  fill(nested, which, index);
+}
+
+/// Reshapes of the tile that stood before it follow.
+static void moveReshapes(Operation *before) {
+  Operation *last = before;
+  SmallVector<Value> open = {before->getResult(0)};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (!isa<ReshapeOp>(user) || user->getBlock() != before->getBlock())
+        continue;
+      if (user->isBeforeInBlock(before)) {
+        user->moveAfter(last);
+        last = user;
+      }
+      open.push_back(user->getResult(0));
+    }
+}
+
+void Pipeline::acquire(OpBuilder &builder, size_t which) {
+  LoadOp load = loads[which];
+  auto tile = AcquireOp::create(builder, load.getLoc(), rings[which]);
+  load.getTile().replaceAllUsesWith(tile.getTile());
+  moveReshapes(tile);
+}
+
+void Pipeline::release(size_t which) {
+  OpBuilder builder(loop.getContext());
+  builder.setInsertionPointAfter(lastReaders[which]);
+  ReleaseOp::create(builder, loads[which].getLoc(), rings[which]);
+}
+
+/// `steps` after `index`.
+static Value getLater(OpBuilder &builder, scf::ForOp loop, Value index,
+                      int64_t steps) {
+  Location loc = loop.getLoc();
+  for (int64_t i = 0; i < steps; ++i)
+    index = arith::AddIOp::create(builder, loc, index, loop.getStep());
+  return index;
+}
+
+/// With room for several tiles, all threads meet once a step: what they meet at
+/// is both that this step's tiles have come and that the last step's have been
+/// read.
+void Pipeline::applyAhead(int64_t stages) {
+  auto all = llvm::to_vector(llvm::seq<size_t>(0, loads.size()));
+  OpBuilder before(loop);
+  for (int64_t step = 0; step + 1 < stages; ++step)
+    fillIfAny(before, all, getLater(before, loop, loop.getLowerBound(), step));
+  OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
+  for (size_t each : all) {
+    acquire(builder, each);
+    release(each);
+  }
+  fillIfAny(builder, all,
+            getLater(builder, loop, loop.getInductionVar(), stages - 1));
+}
+
+/// With room for one tile of each kind, a tile is loaded from when its place
+/// has been read until it is read itself: the last one in the same step, the
+/// others in the step before.
+void Pipeline::applyInPlace() {
+  size_t last = loads.size() - 1;
+  auto first = llvm::to_vector(llvm::seq<size_t>(0, std::max<size_t>(last, 1)));
+  OpBuilder before(loop);
+  fillIfAny(before, first, loop.getLowerBound());
+  OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
+  acquire(builder, 0);
+  release(0);
+  if (last > 0)
+    fill(builder, last, loop.getInductionVar());
+  for (size_t each = 0; each <= last; ++each) {
+    // Behind the meeting that tells that the tile before has been read.
+    builder.setInsertionPointAfter(lastReaders[each]->getNextNode());
+    if (each < last) {
+      acquire(builder, each + 1);
+      release(each + 1);
+    }
+    if (each < last || last == 0)
+      fillIfAny(builder, each,
+                getLater(builder, loop, loop.getInductionVar(), 1));
+  }
+}
+
+/// True where each tile is done with before the next one is read.
+static bool areApart(ArrayRef<Operation *> firstReaders,
+                     ArrayRef<Operation *> lastReaders) {
+  for (size_t i = 0; i + 1 < firstReaders.size(); ++i)
+    if (!lastReaders[i]->isBeforeInBlock(firstReaders[i + 1]))
+      return false;
+  return true;
+}
+
+void Pipeline::apply(int64_t stages) {
+  if (stages == 1 && !areApart(firstReaders, lastReaders))
+    return;
+  OpBuilder builder(loop);
+  for (LoadOp load : loads) {
+    auto tile = cast<RankedTensorType>(load.getTile().getType());
+    rings.push_back(
+        RingOp::create(builder, load.getLoc(),
+                       RingType::get(loop.getContext(), stages, tile)));
+  }
+  if (stages == 1)
+    applyInPlace();
+  else
+    applyAhead(stages);
+  for (LoadOp load : loads)
+    load.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// What the program has in shared memory beside loops' tiles, at most: loads,
+/// and one tile at a time on its way between threads.
+static int64_t getOtherBytes(ProgramOp program) {
+  int64_t loaded = 0, greatest = 0;
+  program.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes()) {
+      auto tile = dyn_cast<RankedTensorType>(type);
+      if (!tile)
+        continue;
+      if (isa<LoadOp>(op) && getSharedLayout(tile))
+        loaded += getSharedBytes(tile);
+      bool isMoved = isa<ConvertLayoutOp, ReduceOp, ExchangeOp>(op);
+      if (isMoved)
+        for (Value operand : op->getOperands())
+          if (auto from = dyn_cast<RankedTensorType>(operand.getType());
+              from && !isa_and_present<MmaLayoutAttr>(from.getEncoding()))
+            greatest = std::max(greatest, getSharedBytes(from));
+      if (auto dot = dyn_cast<DotOp>(op))
+        if (dot.getVisible() || dot.getLhs().getType().getElementType().isF32())
+          greatest = std::max(greatest, getSharedBytes(cast<RankedTensorType>(
+                                            dot.getLhs().getType())));
+    }
+  });
+  return loaded + 2 * greatest;
+}
+
+namespace {
+
+struct PipelineLoads
+    : nsacc::nsatile::impl::NSATilePipelineLoadsBase<PipelineLoads> {
+  using NSATilePipelineLoadsBase::NSATilePipelineLoadsBase;
+
+  void runOnOperation() override {
+    ProgramOp program = getOperation();
+    ScheduleAttr schedule = program.getScheduleAttr();
+    bool isElsewhere = false;
+    // Repairs are rare.
+    program.walk([&](Operation *op) {
+      isElsewhere |= isa<RolesOp, RepairOp, RingOp>(op);
+    });
+    if (!schedule || isElsewhere)
+      return;
+    std::vector<Pipeline> pipelines;
+    int64_t bytes = 0;
+    program.walk([&](scf::ForOp loop) {
+      Pipeline pipeline(loop);
+      if (!pipeline.find())
+        return;
+      bytes += pipeline.getBytes();
+      pipelines.push_back(std::move(pipeline));
+    });
+    // As many stages as there is room for.
+    int64_t left = sharedBytes - getOtherBytes(program);
+    int64_t stages = schedule.getStages();
+    while (stages > 1 && (stages - 1) * bytes > left)
+      --stages;
+    for (Pipeline &pipeline : pipelines)
+      pipeline.apply(stages);
+  }
+};
+
+} // namespace

@@ -1,0 +1,166 @@
+// Rings of programs without roles: threads copy for themselves, in groups.
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm --split-input-file | FileCheck %s
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #m>>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// A step waits for the group of its own tiles and meets once. What is filled
+// is in a group whether or not there is a next step. 2 rings of 2 tiles.
+
+// CHECK-LABEL: llvm.func @attend
+// CHECK-SAME: shared = 32768
+// CHECK: scf.if
+// CHECK:   llvm.nvvm.cp.async.cg.shared.global.16
+// CHECK-NOT: commit.group
+// CHECK: llvm.call_intrinsic "llvm.nvvm.cp.async.commit.group"
+// CHECK: scf.for
+// CHECK:   llvm.call_intrinsic "llvm.nvvm.cp.async.wait.group"(%c0_i32
+// CHECK:   barrier.cta.sync
+// CHECK:   scf.if
+// CHECK:     llvm.nvvm.cp.async.cg.shared.global.16
+// CHECK-NOT: barrier
+// CHECK:   llvm.call_intrinsic "llvm.nvvm.cp.async.commit.group"
+// CHECK-NOT: barrier
+// CHECK:   ldmatrix
+// CHECK-NOT: barrier
+// CHECK-NOT: cp.async
+// CHECK:   scf.yield
+nsatile.program @attend(%k: !B, %v: !B, %q: !B, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %rk = nsatile.ring : !R
+  %rv = nsatile.ring : !R
+  %any = arith.cmpi slt, %c0, %n : index
+  scf.if %any {
+    nsatile.fill %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    nsatile.fill %rv, %v[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+  }
+  %p0 = arith.constant dense<1.0> : tensor<64x64xbf16, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %kt = nsatile.acquire %rk : !R
+    %vt = nsatile.acquire %rv : !R
+    %next = arith.addi %j, %c1 : index
+    %more = arith.cmpi slt, %next, %n : index
+    scf.if %more {
+      nsatile.fill %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      nsatile.fill %rv, %v[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    }
+    %s = nsatile.dot %p0, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+    nsatile.release %rk : !R
+    %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+    %o = nsatile.dot %p, %vt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    nsatile.release %rv : !R
+    scf.yield %o : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<3 of tensor<64x64xbf16, #m>>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// With two tiles ahead, the later group may go on. A tile from before the loop
+// is in the first group: nothing waits for all copies. Its place is read by
+// every step and written by none: the threads don't meet for it.
+
+// CHECK-LABEL: llvm.func @ahead
+// CHECK: scf.for
+// CHECK:   llvm.call_intrinsic "llvm.nvvm.cp.async.wait.group"(%c1_i32
+// CHECK-NOT: wait
+// CHECK:   barrier.cta.sync
+// CHECK-NOT: wait
+// CHECK-NOT: barrier
+// CHECK:   scf.yield %{{.*}} : f32
+nsatile.program @ahead(%k: !B, %q: !B, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, stages = 3>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %qt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+  %rk = nsatile.ring : !R
+  %any = arith.cmpi slt, %c0, %n : index
+  scf.if %any {
+    nsatile.fill %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+  }
+  %two = arith.cmpi slt, %c1, %n : index
+  scf.if %two {
+    nsatile.fill %rk, %k[%c1, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+  }
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %kt = nsatile.acquire %rk : !R
+    %next = arith.addi %j, %c2 : index
+    %more = arith.cmpi slt, %next, %n : index
+    scf.if %more {
+      nsatile.fill %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    }
+    %s = nsatile.dot %qt, transpose %kt acc %acc : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    nsatile.release %rk : !R
+    scf.yield %s : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// Room for one tile: threads meet between the last product and the next fill.
+// A ring of an inner loop is empty, and free, when it is over.
+
+// CHECK-LABEL: llvm.func @nested
+// CHECK-SAME: shared = 8192
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK:     wait.group
+// CHECK:     barrier.cta.sync
+// CHECK:     mma.m16n8k16
+// CHECK:     barrier.cta.sync
+// CHECK:     scf.if
+// CHECK:       cp.async.cg
+// CHECK:     scf.yield
+// CHECK:   barrier.cta.sync
+// CHECK:   scf.yield
+nsatile.program @nested(%k: !B, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, stages = 1>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %p0 = arith.constant dense<1.0> : tensor<64x64xbf16, #s>
+  %all = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> tensor<64x64xf32, #s> {
+    %rk = nsatile.ring : !R
+    %any = arith.cmpi slt, %c0, %n : index
+    scf.if %any {
+      nsatile.fill %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    }
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %sum) -> tensor<64x64xf32, #s> {
+      %kt = nsatile.acquire %rk : !R
+      %s = nsatile.dot %p0, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      %next = arith.addi %j, %c1 : index
+      %more = arith.cmpi slt, %next, %n : index
+      scf.if %more {
+        nsatile.fill %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      }
+      scf.yield %s : tensor<64x64xf32, #s>
+    }
+    scf.yield %r : tensor<64x64xf32, #s>
+  }
+  nsatile.store %all, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}

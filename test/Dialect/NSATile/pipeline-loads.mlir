@@ -1,0 +1,180 @@
+// Tiles of later steps are loaded while a step computes.
+// RUN: nsacc-opt %s --pass-pipeline="builtin.module(nsatile.program(nsatile-pipeline-loads))" --split-input-file | FileCheck %s --check-prefixes=CHECK,ROOM
+// RUN: nsacc-opt %s --pass-pipeline="builtin.module(nsatile.program(nsatile-pipeline-loads{shared-bytes=40000}))" --split-input-file | FileCheck %s --check-prefixes=CHECK,TIGHT
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// Two stages: a step's tiles come together, and the next step's loads start
+// before its products. With less room: one tile of each.
+
+// CHECK-LABEL: nsatile.program @attend
+// CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x64xbf16, {{.*}}>, %[[V:[a-z0-9]+]]: memref<?x64xbf16, {{.*}}>, %[[Q:[a-z0-9]+]]: tensor<{{.*}}>, %{{.*}}: memref<64x64xf32>, %[[N:[a-z0-9]+]]: index
+
+// ROOM: %[[RK:.*]] = nsatile.ring : <2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// ROOM: %[[RV:.*]] = nsatile.ring : <2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// ROOM: %[[ANY:.*]] = arith.cmpi slt, %[[LO:.*]], %[[N]]
+// ROOM: scf.if %[[ANY]] {
+// ROOM:   %[[FIRST:.*]] = arith.muli %[[LO]], %
+// ROOM:   nsatile.fill %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1] limits[%[[N]], %
+// ROOM:   nsatile.fill %[[RV]], %[[V]][%[[FIRST]], %
+// ROOM: }
+// ROOM: scf.for %[[J:.*]] = %[[LO]] to %[[N]] step %[[STEP:.*]] iter_args
+// ROOM:   %[[TK:.*]] = nsatile.acquire %[[RK]]
+// ROOM:   %[[TV:.*]] = nsatile.acquire %[[RV]]
+// ROOM:   %[[NEXT:.*]] = arith.addi %[[J]], %[[STEP]]
+// ROOM:   %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %[[N]]
+// ROOM:   scf.if %[[MORE]] {
+// ROOM:     %[[PLACE:.*]] = arith.muli %[[NEXT]], %
+// ROOM:     nsatile.fill %[[RK]], %[[K]][%[[PLACE]], %
+// ROOM:     nsatile.fill %[[RV]], %[[V]][%[[PLACE]], %
+// ROOM:   }
+// ROOM:   nsatile.dot %[[Q]], transpose %[[TK]]
+// ROOM-NEXT: nsatile.release %[[RK]]
+// ROOM:   nsatile.dot %{{.*}}, %[[TV]] acc
+// ROOM-NEXT: nsatile.release %[[RV]]
+// ROOM-NOT: nsatile.load
+
+// TIGHT: %[[RK:.*]] = nsatile.ring : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// TIGHT: %[[RV:.*]] = nsatile.ring : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// TIGHT: scf.if %
+// TIGHT:   nsatile.fill %[[RK]], %[[K]]
+// TIGHT-NOT: nsatile.fill
+// TIGHT: scf.for %[[J:.*]] = %{{.*}} to %[[N]]
+// TIGHT:   %[[TK:.*]] = nsatile.acquire %[[RK]]
+// TIGHT:   %[[MINE:.*]] = arith.muli %[[J]]
+// TIGHT:   nsatile.fill %[[RV]], %[[V]][%[[MINE]], %
+// TIGHT:   nsatile.dot %[[Q]], transpose %[[TK]]
+// TIGHT-NEXT: nsatile.release %[[RK]]
+// TIGHT-NEXT: %[[TV:.*]] = nsatile.acquire %[[RV]]
+// TIGHT:   scf.if %
+// TIGHT:     nsatile.fill %[[RK]], %[[K]]
+// TIGHT:   nsatile.dot %{{.*}}, %[[TV]] acc
+// TIGHT-NEXT: nsatile.release %[[RV]]
+nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 128>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %first = arith.muli %j, %c128 : index
+    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<128x64xbf16, #m>
+    %vt = nsatile.load %v[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<128x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<64x128xf32, #s>
+    %p = arith.truncf %s : tensor<64x128xf32, #s> to tensor<64x128xbf16, #s>
+    %o = nsatile.dot %p, %vt acc %acc : (tensor<64x128xbf16, #s>, tensor<128x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %o : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// -----
+
+// Blocks of a list: the number of the next one is read where there is one.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @listed
+// CHECK-SAME: %[[LIST:[a-z0-9]+]]: memref<?xindex>
+// CHECK: nsatile.ring : <3 of
+// CHECK: scf.if
+// CHECK:   memref.load %[[LIST]]
+// CHECK:   nsatile.fill
+// CHECK: scf.if
+// CHECK:   memref.load %[[LIST]]
+// CHECK:   nsatile.fill
+// CHECK: scf.for %[[J:.*]] = %{{.*}} step %[[STEP:.*]] iter_args
+// CHECK:   nsatile.acquire
+// CHECK:   %[[NEXT:.*]] = arith.addi %[[J]], %[[STEP]]
+// CHECK:   %[[LATER:.*]] = arith.addi %[[NEXT]], %[[STEP]]
+// CHECK:   arith.cmpi slt, %[[LATER]], %
+// CHECK:   scf.if %{{.*}} {
+// CHECK:     %[[BLOCK:.*]] = memref.load %[[LIST]][%[[LATER]]]
+// CHECK:     %[[PLACE:.*]] = arith.muli %[[BLOCK]]
+// CHECK:     nsatile.fill %{{.*}}, %{{.*}}[%[[PLACE]],
+// CHECK:   nsatile.reshape
+// CHECK:   nsatile.dot
+nsatile.program @listed(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, stages = 3>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %block = memref.load %list[%j] : memref<?xindex>
+    %first = arith.muli %block, %c64 : index
+    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %same = nsatile.reshape %kt : tensor<64x64xbf16, #m> -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %same acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %s : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// -----
+
+// What a step loads depends on the step before, on a tile, or on what the
+// program writes: nothing is known ahead.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @carried
+// CHECK-NOT: nsatile.ring
+nsatile.program @carried(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %c0) -> (tensor<64x64xf32, #s>, index) {
+    %kt = nsatile.load %k[%at, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    %next = memref.load %list[%at] : memref<?xindex>
+    scf.yield %s, %next : tensor<64x64xf32, #s>, index
+  }
+  nsatile.store %r#0, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @sorted
+// CHECK-NOT: nsatile.ring
+nsatile.program @sorted(%list: tensor<8xindex, #nsatile.spread<threads = 128>>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %block = tensor.extract %list[%j] : tensor<8xindex, #nsatile.spread<threads = 128>>
+    %kt = nsatile.load %k[%block, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %s : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @written
+// CHECK-NOT: nsatile.ring
+nsatile.program @written(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #s>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %j = %c0 to %n step %c1 {
+    %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16> -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+    %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+    nsatile.store %p, %k[%j, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xbf16, #s>, memref<?x64xbf16>
+  }
+  nsatile.return
+}
