@@ -269,8 +269,8 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
   let description = [{
     Tiles that a loop loads into shared memory go through rings of as many tiles as the
     schedule's `stages` say, or as there is room for. The threads of a program without roles fill them:
-    a step begins with its tiles acquired, starts the loads of step `stages - 1` from there, and
-    computes. With one stage, a tile's place is filled again as soon as it has been read, and a step's last
+    a step begins with its tiles acquired, reads the first one, and starts the loads of step `stages - 1`
+    from there before it goes on. With one stage, a tile's place is filled again as soon as it has been read, and a step's last
     tile is loaded while it computes with the others.
 
     A load stays where it is when its place isn't known ahead (it depends on tiles or on what the loop
@@ -288,11 +288,12 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
     scf.if %any { nsatile.fill %ring, %K[%lo, %c0] … }
     scf.for %j = %lo to %hi step %c1 {
       %k = nsatile.acquire %ring
+      … nsatile.dot %q, transpose %k …
+      nsatile.release %ring
       %next = arith.addi %j, %c1 : index
       %more = arith.cmpi slt, %next, %hi : index
       scf.if %more { nsatile.fill %ring, %K[%next, %c0] … }
-      … nsatile.dot %q, transpose %k …
-      nsatile.release %ring
+      …
     }
     ```
   }];

@@ -255,9 +255,10 @@ static Value getLater(OpBuilder &builder, scf::ForOp loop, Value index,
   return index;
 }
 
-/// With room for several tiles, all threads meet once a step: what they meet at
-/// is both that this step's tiles have come and that the last step's have been
-/// read.
+/// With room for several tiles, all threads meet once a step: both this step's
+/// tiles have come by then and the last step's have been read. The first
+/// product doesn't wait for the loads that start in this step, and what isn't
+/// in one block with it can't crowd its registers.
 void Pipeline::applyAhead(int64_t stages) {
   auto all = llvm::to_vector(llvm::seq<size_t>(0, loads.size()));
   OpBuilder before(loop);
@@ -268,6 +269,8 @@ void Pipeline::applyAhead(int64_t stages) {
     acquire(builder, each);
     release(each);
   }
+  // Behind the release.
+  builder.setInsertionPointAfter(lastReaders.front()->getNextNode());
   fillIfAny(builder, all,
             getLater(builder, loop, loop.getInductionVar(), stages - 1));
 }

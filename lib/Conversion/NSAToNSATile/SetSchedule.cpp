@@ -65,13 +65,17 @@ static bool isBand(const MaskInfo &mask) {
   });
 }
 
-/// The one attention of a kernel over keys that aren't selected, and its
-/// channels; none where operands are no halves or can't be copied in rows.
+namespace {
+
 struct DenseAttention {
   AttendOp attend;
   int64_t channels = 0;
 };
 
+} // namespace
+
+/// The one attention of a kernel over keys that aren't selected; none where
+/// operands are no halves or can't be copied in rows.
 static std::optional<DenseAttention> findDenseAttention(KernelOp kernel) {
   SmallVector<ScoringOpInterface> scoring;
   kernel.walk([&](ScoringOpInterface op) { scoring.push_back(op); });
@@ -101,14 +105,17 @@ static bool isPlain(AttendOp attend, const MaskInfo &mask) {
 }
 
 /// With 32 rows to a warp, a fragment of keys or values that it reads from
-/// shared memory serves two products; the state of so many rows of 128 channels
-/// leaves registers for the scores of 64 keys.
+/// shared memory serves two products. The state of so many rows and their
+/// scores fill a warp's registers.
 static std::optional<Tiling> tileForWarps(KernelOp kernel) {
   std::optional<DenseAttention> dense = findDenseAttention(kernel);
-  if (!dense || dense->channels > 128 ||
-      !isPlain(dense->attend, analyzeMask(dense->attend)))
+  if (!dense || dense->channels > 128)
     return std::nullopt;
-  return Tiling{/*rows=*/128, /*keys=*/64, /*warps=*/4};
+  MaskInfo mask = analyzeMask(dense->attend);
+  if (!isPlain(dense->attend, mask))
+    return std::nullopt;
+  bool isWide = dense->channels <= 64 && !isBand(mask);
+  return Tiling{/*rows=*/128, /*keys=*/isWide ? 128 : 64, /*warps=*/4};
 }
 
 /// Tiles that fill the registers of two or three warpgroups with the state and

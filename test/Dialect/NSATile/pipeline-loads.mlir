@@ -7,7 +7,7 @@
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // Two stages: a step's tiles come together, and the next step's loads start
-// before its products. With less room: one tile of each.
+// behind its first product. With less room: one tile of each.
 
 // CHECK-LABEL: nsatile.program @attend
 // CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x64xbf16, {{.*}}>, %[[V:[a-z0-9]+]]: memref<?x64xbf16, {{.*}}>, %[[Q:[a-z0-9]+]]: tensor<{{.*}}>, %{{.*}}: memref<64x64xf32>, %[[N:[a-z0-9]+]]: index
@@ -23,6 +23,8 @@
 // ROOM: scf.for %[[J:.*]] = %[[LO]] to %[[N]] step %[[STEP:.*]] iter_args
 // ROOM:   %[[TK:.*]] = nsatile.acquire %[[RK]]
 // ROOM:   %[[TV:.*]] = nsatile.acquire %[[RV]]
+// ROOM:   nsatile.dot %[[Q]], transpose %[[TK]]
+// ROOM-NEXT: nsatile.release %[[RK]]
 // ROOM:   %[[NEXT:.*]] = arith.addi %[[J]], %[[STEP]]
 // ROOM:   %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %[[N]]
 // ROOM:   scf.if %[[MORE]] {
@@ -30,8 +32,6 @@
 // ROOM:     nsatile.fill %[[RK]], %[[K]][%[[PLACE]], %
 // ROOM:     nsatile.fill %[[RV]], %[[V]][%[[PLACE]], %
 // ROOM:   }
-// ROOM:   nsatile.dot %[[Q]], transpose %[[TK]]
-// ROOM-NEXT: nsatile.release %[[RK]]
 // ROOM:   nsatile.dot %{{.*}}, %[[TV]] acc
 // ROOM-NEXT: nsatile.release %[[RV]]
 // ROOM-NOT: nsatile.load
@@ -91,6 +91,9 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
 // CHECK:   nsatile.fill
 // CHECK: scf.for %[[J:.*]] = %{{.*}} step %[[STEP:.*]] iter_args
 // CHECK:   nsatile.acquire
+// CHECK:   nsatile.reshape
+// CHECK:   nsatile.dot
+// CHECK:   nsatile.release
 // CHECK:   %[[NEXT:.*]] = arith.addi %[[J]], %[[STEP]]
 // CHECK:   %[[LATER:.*]] = arith.addi %[[NEXT]], %[[STEP]]
 // CHECK:   arith.cmpi slt, %[[LATER]], %
@@ -98,8 +101,6 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
 // CHECK:     %[[BLOCK:.*]] = memref.load %[[LIST]][%[[LATER]]]
 // CHECK:     %[[PLACE:.*]] = arith.muli %[[BLOCK]]
 // CHECK:     nsatile.fill %{{.*}}, %{{.*}}[%[[PLACE]],
-// CHECK:   nsatile.reshape
-// CHECK:   nsatile.dot
 nsatile.program @listed(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, stages = 3>} {
   %c0 = arith.constant 0 : index
