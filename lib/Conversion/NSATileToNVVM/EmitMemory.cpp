@@ -170,9 +170,18 @@ Value TileAccess::getAlwaysAligned(int64_t bytes) {
   for (auto [index, stride] : llvm::enumerate(buffer.strides)) {
     if (static_cast<int64_t>(index) == lastDim)
       continue;
-    Value isMany = emitter.make<arith::CmpIOp>(
-        arith::CmpIPredicate::sgt, buffer.sizes[index], emitter.i64(1));
-    Value distance = emitter.select(isMany, emitter.mul(stride, size), none);
+    Value distance = emitter.mul(stride, size);
+    // Rows that aren't there have addresses, too.
+    bool isAcross =
+        llvm::any_of(llvm::zip_equal(tileDims, shape), [&](const auto &entry) {
+          const auto &[dim, tileSize] = entry;
+          return dim.stride == stride && tileSize > 1;
+        });
+    if (!isAcross) {
+      Value isMany = emitter.make<arith::CmpIOp>(
+          arith::CmpIPredicate::sgt, buffer.sizes[index], emitter.i64(1));
+      distance = emitter.select(isMany, distance, none);
+    }
     bits = emitter.make<arith::OrIOp>(bits, distance);
   }
   Value last = emitter.extend(tileDims.back().offset);

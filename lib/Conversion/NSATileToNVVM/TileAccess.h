@@ -27,7 +27,7 @@ public:
   /// Whether rows begin at multiples of so many bytes.
   mlir::Value getAligned(int64_t bytes);
   /// Whether those of all tiles with this one's last offset do. A dimension of
-  /// size 1 may have any stride.
+  /// size 1 may have any stride where tiles have one index of it.
   mlir::Value getAlwaysAligned(int64_t bytes);
   /// A pointer some elements on.
   mlir::Value advance(mlir::Value pointer, mlir::Value elements);
