@@ -217,6 +217,27 @@ def NSATile_IotaOp : NSATile_Op<"iota", [Pure]> {
   let hasVerifier = 1;
 }
 
+def NSATile_RowRangeOp : NSATile_Op<"row_range", [Pure]> {
+  let summary = "the rows that bounds computed from it have to be right for";
+  let description = [{
+    Positions [first, end) among a tile's `size` neighbouring ones, each of which has
+    equally many rows of the tile's products, in their order. Bounds of loops over keys that are
+    computed from the results let no key out that a row of these positions sees.
+
+    With `groups` each of so many warpgroups gets its own share of the positions.
+
+    ```mlir
+    %own_first, %own_end = nsatile.row_range %first to %end of 192 groups 3
+    ```
+  }];
+  let arguments = (ins Index:$first, Index:$end,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$size,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$groups);
+  let results = (outs Index:$ownFirst, Index:$ownEnd);
+  let assemblyFormat = "$first `to` $end `of` $size (`groups` $groups^)? attr-dict";
+  let hasVerifier = 1;
+}
+
 def NSATile_BroadcastOp : NSATile_Op<"broadcast", [Pure]> {
   let summary = "repeats a tile along new dimensions";
   let description = [{

@@ -186,6 +186,14 @@ LogicalResult IotaOp::verify() {
   return success();
 }
 
+LogicalResult RowRangeOp::verify() {
+  if (std::optional<int64_t> groups = getGroups();
+      groups && static_cast<int64_t>(getSize()) % *groups != 0)
+    return emitOpError("expected equal shares, found ")
+           << getSize() << " positions for " << *groups << " warpgroups";
+  return success();
+}
+
 LogicalResult BroadcastOp::verify() {
   auto source = cast<RankedTensorType>(getSource().getType());
   auto result = cast<RankedTensorType>(getResult().getType());

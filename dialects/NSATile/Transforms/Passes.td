@@ -206,6 +206,36 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
   let dependentDialects = ["::mlir::scf::SCFDialect"];
 }
 
+def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
+  let summary = "Let each warpgroup leave out keys that its own rows don't see";
+  let description = [{
+    Where bounds of consumers' loops come of an `nsatile.row_range`, each warpgroup gets
+    those of its own rows. The producer brings what the rows of all see: steps before
+    and behind a warpgroup's own acquire the tiles and release them.
+
+    The range stays whole if its results are used otherwise, if what is acquired in such a loop hangs on a
+    condition, or if warpgroups wait for each other there.
+
+    Before and after, for three warpgroups:
+
+    ```mlir
+    %first, %end = nsatile.row_range %a to %b of 192
+    … %lo and %hi from %first and %end …
+    %r = scf.for %j = %lo to %hi step %c1 … {
+      %k = nsatile.acquire %ring
+      … nsatile.release %ring …
+    }
+
+    %first, %end = nsatile.row_range %a to %b of 192 groups 3
+    … %lo and %hi from %first and %end, %lower and %upper from %a and %b …
+    scf.for %j = %lower to %lo step %c1 { nsatile.acquire %ring nsatile.release %ring }
+    %r = scf.for %j = %lo to %hi step %c1 … { … }
+    scf.for %j = %hi to %upper step %c1 { nsatile.acquire %ring nsatile.release %ring }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def NSATilePipelineDots : Pass<"nsatile-pipeline-dots"> {
   let summary = "Run a step's second product along with the next step's first";
   let description = [{

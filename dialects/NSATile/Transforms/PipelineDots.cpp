@@ -1,7 +1,7 @@
 //===- PipelineDots.cpp - Products in flight under other code -------------===//
 
+#include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"
-#include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,30 +20,6 @@ using namespace nsacc::nsatile;
 //===----------------------------------------------------------------------===//
 // Products that can be in flight
 //===----------------------------------------------------------------------===//
-
-/// True for tiles that a producer brings.
-static bool isAcquired(Value tile) {
-  while (auto reshape = tile.getDefiningOp<ReshapeOp>())
-    tile = reshape.getSource();
-  return tile.getDefiningOp<AcquireOp>();
-}
-
-/// True for products of warpgroups.
-static bool canBeAsync(DotOp dot) {
-  auto type = cast<RankedTensorType>(dot.getResult().getType());
-  auto layout = dyn_cast_if_present<MmaLayoutAttr>(type.getEncoding());
-  if (!layout || layout.getWarps() % 4 != 0 || dot.getVisible() ||
-      !isAcquired(dot.getRhs()))
-    return false;
-  auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
-  // Instructions read whole tiles of 64 rows, 16 inner and 8 outer elements.
-  if (llvm::alignTo(type.getDimSize(0), 16) % (16 * layout.getWarps()) != 0 ||
-      type.getDimSize(1) > 256 ||
-      (!dot.getTransposeRhs() && lhs.getDimSize(1) % 16 != 0))
-    return false;
-  return lhs.getElementTypeBitWidth() == 16 &&
-         (isAcquired(dot.getLhs()) || lhs.getEncoding() == layout);
-}
 
 static DotAsyncOp start(OpBuilder &builder, DotOp dot, Value lhs, Value rhs,
                         Value acc) {
@@ -81,7 +57,8 @@ private:
                  bool isFirst);
   DotAsyncOp startSecond(OpBuilder &builder, const Step &previous);
   Value finishSecond(OpBuilder &builder, DotAsyncOp pending);
-  void takeTurns(DotAsyncOp first, DotAsyncOp last);
+  bool takesTurns();
+  void passTurnsOfSkippedSteps();
 
   scf::ForOp loop;
   DotOp first, second;
@@ -211,18 +188,27 @@ Value Rotation::finishSecond(OpBuilder &builder, DotAsyncOp pending) {
 /// Warpgroups that start a step's products one after the other compute
 /// softmaxes while others multiply. Two whose products take as long as their
 /// softmaxes come to that by themselves, and lose 2 % by waiting (D 128, H200).
-void Rotation::takeTurns(DotAsyncOp first, DotAsyncOp last) {
+bool Rotation::takesTurns() {
   constexpr int64_t twoGroups = 8, shortInner = 64;
   int64_t warps = loop->getParentOfType<RolesOp>().getWarps();
   auto lhs = cast<RankedTensorType>(first.getLhs().getType());
-  if (warps < twoGroups ||
-      (warps == twoGroups && lhs.getDimSize(1) > shortInner))
-    return;
-  auto set = [&](DotAsyncOp dot, StringRef turn) {
-    dot->setAttr(kTurnAttrName, StringAttr::get(dot.getContext(), turn));
-  };
-  set(first, kTakeTurn);
-  set(last, kPassTurn);
+  return warps > twoGroups ||
+         (warps == twoGroups && lhs.getDimSize(1) <= shortInner);
+}
+
+static void setTurn(Operation *op, StringRef turn) {
+  op->setAttr(kTurnAttrName, StringAttr::get(op->getContext(), turn));
+}
+
+/// Steps that a warpgroup leaves out are turns all the same.
+void Rotation::passTurnsOfSkippedSteps() {
+  Value ring = getRing(first.getRhs());
+  for (auto other : loop->getBlock()->getOps<scf::ForOp>()) {
+    auto acquire = dyn_cast<AcquireOp>(other.getBody()->front());
+    if (other != loop && acquire && acquire.getRing() == ring &&
+        acquire.getTile().use_empty())
+      setTurn(acquire, kTakeAndPassTurn);
+  }
 }
 
 /// A step without its own second product, and with that of the one before.
@@ -242,9 +228,12 @@ Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
       DotAsyncOp scores =
           start(builder, first, mapping.lookupOrDefault(first.getLhs()),
                 mapping.lookupOrDefault(first.getRhs()), Value());
-      if (!isFirst) {
+      if (!isFirst)
         pending = startSecond(builder, previous);
-        takeTurns(scores, pending);
+      if (takesTurns()) {
+        setTurn(scores, isFirst ? kTakeAndPassTurn : kTakeTurn);
+        if (pending)
+          setTurn(pending, kPassTurn);
       }
       mapping.map(first.getResult(),
                   DotWaitOp::create(builder, first.getLoc(), scores,
@@ -296,6 +285,8 @@ void Rotation::apply() {
     last.carried[accIndex] = finishSecond(builder, startSecond(builder, last));
     scf::YieldOp::create(builder, loc, last.carried);
   };
+  if (takesTurns())
+    passTurnsOfSkippedSteps();
   OpBuilder builder(loop);
   Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                     loop.getLowerBound(), loop.getUpperBound());

@@ -124,6 +124,8 @@ void KernelEmitter::emitAcquire(AcquireOp op) {
   const Ring &ring = rings.find(op.getRing())->second;
   RingPlace place = getPlace(ring);
   PTXBuilder(builder, loc).waitBarrier(place.full, place.parity);
+  takeTurn(op);
+  passTurn(op, op->getParentOfType<RolesOp>().getWarps());
   SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
   tile.offset = ring.tiles;
   tile.place = place.tile;
@@ -286,11 +288,8 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
   }
   PTXBuilder ptx(builder, loc);
   SharedMatrix rhs = getMatrix(op.getRhs());
-  Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
-  auto turn = op->getAttrOfType<StringAttr>(kTurnAttrName);
-  if (turn && turn.getValue() == kTakeTurn)
-    ptx.syncThreads(add(group, i32(namedBarriers::kTurn)), kTurnThreads);
-  Value groupRow = mul(group, i32(kGroupRows));
+  takeTurn(op);
+  Value groupRow = mul(getGroup(), i32(kGroupRows));
   SmallVector<Value> started;
   for (int64_t tile = 0; tile < tiles; ++tile) {
     ValueRange part = acc;
@@ -309,14 +308,46 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
                            rhs, op.getTransposeRhs(), columns, inner,
                            lhs.getElementType(), part));
   }
-  if (turn && turn.getValue() == kPassTurn)
-    passTurn(group, warps / kGroupWarps);
+  passTurn(op, warps);
   setRegisters(op.getResult(), std::move(started));
   return success();
 }
 
+Value KernelEmitter::getGroup() {
+  return make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
+}
+
+void KernelEmitter::emitRowRange(RowRangeOp op) {
+  Value first = lookup(op.getFirst()), end = lookup(op.getEnd());
+  if (std::optional<int64_t> groups = op.getGroups()) {
+    int64_t share = op.getSize() / *groups;
+    first = add(first, mul(getGroup(), i32(share)));
+    end = make<arith::MinSIOp>(end, add(first, i32(share)));
+  }
+  mapScalar(op.getOwnFirst(), first);
+  mapScalar(op.getOwnEnd(), end);
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+void KernelEmitter::takeTurn(Operation *op) {
+  auto turn = op->getAttrOfType<StringAttr>(kTurnAttrName);
+  if (turn && turn.getValue() != kPassTurn)
+    PTXBuilder(builder, loc)
+        .syncThreads(add(getGroup(), i32(namedBarriers::kTurn)), kTurnThreads);
+}
+
+void KernelEmitter::passTurn(Operation *op, int64_t warps) {
+  auto turn = op->getAttrOfType<StringAttr>(kTurnAttrName);
+  if (turn && turn.getValue() != kTakeTurn)
+    passTurn(warps / kGroupWarps);
+}
+
 /// The next warpgroup may start its products.
-void KernelEmitter::passTurn(Value group, int64_t groups) {
+void KernelEmitter::passTurn(int64_t groups) {
+  Value group = getGroup();
   Value isLast =
       make<arith::CmpIOp>(arith::CmpIPredicate::eq, group, i32(groups - 1));
   Value next = select(isLast, i32(0), add(group, i32(1)));
@@ -328,18 +359,21 @@ void KernelEmitter::passTurn(Value group, int64_t groups) {
 void KernelEmitter::openTurns(RolesOp op) {
   int64_t groups = op.getWarps() / kGroupWarps;
   bool takesTurns = op.getConsumers()
-                        .walk([](DotAsyncOp dot) {
-                          return dot->hasAttr(kTurnAttrName)
+                        .walk([](Operation *nested) {
+                          return nested->hasAttr(kTurnAttrName)
                                      ? WalkResult::interrupt()
                                      : WalkResult::advance();
                         })
                         .wasInterrupted();
-  if (!takesTurns)
-    return;
-  Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
-  when(make<arith::CmpIOp>(arith::CmpIPredicate::eq, group, i32(groups - 1)),
-       [&] { passTurn(group, groups); });
+  if (takesTurns)
+    when(make<arith::CmpIOp>(arith::CmpIPredicate::eq, getGroup(),
+                             i32(groups - 1)),
+         [&] { passTurn(groups); });
 }
+
+//===----------------------------------------------------------------------===//
+// Ends of products
+//===----------------------------------------------------------------------===//
 
 void KernelEmitter::emitDotWait(DotWaitOp op) {
   setRegisters(op.getTile(),

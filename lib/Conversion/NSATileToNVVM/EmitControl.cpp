@@ -103,7 +103,42 @@ LogicalResult KernelEmitter::emitRegion(Region &from, Block *to) {
   return success();
 }
 
+/// A loop without results of warps that have bounds of their own. What the loop
+/// counts, places in rings among it, is the same for all lanes, but ptxas would
+/// compute addresses of products lane by lane. So a vote and a barrier show that
+/// all lanes go and end together, and LLVM can't see that the counter and a
+/// count go along, and compute the latter from the former.
+LogicalResult KernelEmitter::emitWarpFor(scf::ForOp op) {
+  Value upper = lookup(op.getUpperBound()), step = lookup(op.getStep());
+  Type index = upper.getType();
+  auto loop = scf::WhileOp::create(builder, loc, TypeRange{index},
+                                   lookup(op.getLowerBound()));
+  OpBuilder::InsertionGuard guard(builder);
+  Block *asking = builder.createBlock(&loop.getBefore(), {}, index, loc);
+  Value counter = asking->getArgument(0);
+  Value goesOn =
+      call("llvm.nvvm.vote.any.sync", builder.getI1Type(),
+           {i32(-1), make<arith::CmpIOp>(arith::CmpIPredicate::slt, counter,
+                                         upper)});
+  scf::ConditionOp::create(builder, loc, goesOn, counter);
+  Block *doing = builder.createBlock(&loop.getAfter(), {}, index, loc);
+  counter = doing->getArgument(0);
+  mapScalar(op.getInductionVar(), counter);
+  PTXBuilder ptx(builder, loc);
+  ptx.syncThreads(add(getGroup(), i32(namedBarriers::kResult)), kGroupThreads);
+  if (failed(emitBlock(*op.getBody())))
+    return failure();
+  Value next =
+      ptx.assemble("add.s32 $0, $1, $2;", index, {counter, step}).front();
+  scf::YieldOp::create(builder, loc, next);
+  return success();
+}
+
 LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+  auto roles = op->getParentOfType<RolesOp>();
+  if (roles && op.getNumResults() == 0 &&
+      roles.getConsumers().isAncestor(op->getParentRegion()))
+    return emitWarpFor(op);
   SmallVector<Value> inits;
   flatten(op.getInitArgs(), inits);
   CopyState copiesBefore = enterCopyLoop();

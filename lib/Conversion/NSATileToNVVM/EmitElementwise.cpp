@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -64,9 +65,9 @@ FailureOr<Value> KernelEmitter::emitOne(Operation *op, ValueRange operands) {
   }
   if (Value sum = emitIndexOp(op, operands))
     return sum;
-  if (isa<math::TanhOp>(op) && isTile(op->getResult(0).getType()) &&
-      multipliesIn16Bits)
-    return emitFastTanh(operands[0]);
+  if (multipliesIn16Bits && isTile(op->getResult(0).getType()))
+    if (Value value = emitFast(op, operands))
+      return value;
   SmallVector<NamedAttribute> attributes =
       llvm::to_vector(op->getAttrDictionary());
   Operation *copy = builder.create(loc, op->getName().getIdentifier(), operands,
@@ -74,17 +75,62 @@ FailureOr<Value> KernelEmitter::emitOne(Operation *op, ValueRange operands) {
   return copy->getResult(0);
 }
 
-/// 1 - 2 / (e^2x + 1): some 2^-21 from the true value, in two instructions of
-/// the special function units. Scores whose operands were rounded to 16 bits
-/// are further from theirs.
-Value KernelEmitter::emitFastTanh(Value x) {
-  constexpr float twiceLog2E = 2.88539008f;
-  Type f32Type = builder.getF32Type();
-  Value power =
-      call("llvm.nvvm.ex2.approx.ftz", f32Type, mul(x, f32(twiceLog2E)));
-  Value inverse =
-      call("llvm.nvvm.rcp.approx.ftz.f", f32Type, add(power, f32(1)));
-  return fma(inverse, f32(-2), f32(1));
+//===----------------------------------------------------------------------===//
+// Arithmetic on what came of operands that were rounded to 16 bits
+//===----------------------------------------------------------------------===//
+
+/// A normal constant; none for other values.
+static std::optional<llvm::APFloat> getFactor(Value value) {
+  FloatAttr constant;
+  if (!matchPattern(value, m_Constant(&constant)) ||
+      !constant.getType().isF32() || !constant.getValue().isNormal())
+    return std::nullopt;
+  return constant.getValue();
+}
+
+/// Ops that are a few units in the last place of f32 off, or in the case of
+/// tanh 2^-11 of its value. Scores of rounded operands are further from theirs.
+/// Null for ops that have no faster form.
+Value KernelEmitter::emitFast(Operation *op, ValueRange operands) {
+  constexpr auto contract = arith::FastMathFlags::contract;
+  Type type = operands[0].getType();
+  if (!type.isF32())
+    return {};
+  if (isa<math::TanhOp>(op))
+    return LLVM::TanhOp::create(builder, loc, type, operands[0],
+                                LLVM::FastmathFlags::afn);
+  if (isa<arith::AddFOp>(op))
+    return arith::AddFOp::create(builder, loc, operands[0], operands[1],
+                                 contract);
+  if (isa<arith::SubFOp>(op))
+    return arith::SubFOp::create(builder, loc, operands[0], operands[1],
+                                 contract);
+  if (isa<arith::MulFOp>(op))
+    return emitScaled(operands[0], operands[1]);
+  if (std::optional<llvm::APFloat> divisor =
+          isa<arith::DivFOp>(op) ? getFactor(operands[1]) : std::nullopt) {
+    llvm::APFloat inverse(1.0f);
+    inverse.divide(*divisor, llvm::APFloat::rmNearestTiesToEven);
+    if (inverse.isNormal())
+      return emitScaled(operands[0], f32(inverse.convertToFloat()));
+  }
+  return {};
+}
+
+/// A product; one with two constants is one with theirs.
+Value KernelEmitter::emitScaled(Value value, Value factor) {
+  std::optional<llvm::APFloat> product = getFactor(factor);
+  auto inner = value.getDefiningOp<arith::MulFOp>();
+  if (std::optional<llvm::APFloat> other =
+          product && inner ? getFactor(inner.getRhs()) : std::nullopt) {
+    product->multiply(*other, llvm::APFloat::rmNearestTiesToEven);
+    if (product->isNormal()) {
+      value = inner.getLhs();
+      factor = f32(product->convertToFloat());
+    }
+  }
+  return arith::MulFOp::create(builder, loc, value, factor,
+                               arith::FastMathFlags::contract);
 }
 
 IndexSum KernelEmitter::split(Value value) {

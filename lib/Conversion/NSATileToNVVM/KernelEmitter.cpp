@@ -66,6 +66,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         mapScalar(id.getId(), place);
         return success();
       })
+      .Case([&](RowRangeOp range) { return emitRowRange(range), success(); })
       .Case([&](scf::ForOp loop) { return emitFor(loop); })
       .Case([&](scf::IfOp ifOp) { return emitIf(ifOp); })
       .Case([&](LoadOp load) {

@@ -244,13 +244,15 @@ private:
   mlir::FailureOr<mlir::Value> emitOne(mlir::Operation *op,
                                        mlir::ValueRange operands);
   mlir::Value emitIndexOp(mlir::Operation *op, mlir::ValueRange operands);
-  mlir::Value emitFastTanh(mlir::Value x);
+  mlir::Value emitFast(mlir::Operation *op, mlir::ValueRange operands);
+  mlir::Value emitScaled(mlir::Value value, mlir::Value factor);
   IndexSum split(mlir::Value value);
   mlir::LogicalResult emitConstant(mlir::Operation *op);
   void emitIota(nsatile::IotaOp op);
   void emitBroadcast(nsatile::BroadcastOp op);
 
   // EmitControl.cpp
+  mlir::LogicalResult emitWarpFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitFor(mlir::scf::ForOp op);
   mlir::LogicalResult emitIf(mlir::scf::IfOp op);
   void flatten(mlir::ValueRange values, llvm::SmallVectorImpl<mlir::Value> &to);
@@ -318,7 +320,12 @@ private:
   void emitAcquire(nsatile::AcquireOp op);
   void emitRelease(nsatile::ReleaseOp op);
   mlir::LogicalResult emitDotAsync(nsatile::DotAsyncOp op);
-  void passTurn(mlir::Value group, int64_t groups);
+  /// The warpgroup's number among the consumers.
+  mlir::Value getGroup();
+  void emitRowRange(nsatile::RowRangeOp op);
+  void takeTurn(mlir::Operation *op);
+  void passTurn(mlir::Operation *op, int64_t warps);
+  void passTurn(int64_t groups);
   void openTurns(nsatile::RolesOp op);
   void emitDotWait(nsatile::DotWaitOp op);
   void emitAllFinite(nsatile::AllFiniteOp op);

@@ -45,6 +45,12 @@ LogicalResult TileEmitter::emit(Operation *op) {
             values.map(id.getId(), gridIds[id.getAxis()]);
             return success();
           })
+          .Case([&](RowRangeOp range) {
+            // One thread has all rows.
+            values.map(range.getOwnFirst(), lookup(range.getFirst()));
+            values.map(range.getOwnEnd(), lookup(range.getEnd()));
+            return success();
+          })
           .Case([&](scf::ForOp loop) { return emitFor(loop); })
           .Case([&](scf::IfOp ifOp) { return emitIf(ifOp); })
           .Case([&](LoadOp load) { return emitLoad(load); })

@@ -39,6 +39,7 @@ struct QueryRows {
   mlir::Value query;         ///< tensor<count x D>, as stored
   mlir::Value tokens, heads; ///< tensor<count x index>
   mlir::Value first, last;   ///< positions of the first and the last row
+  mlir::Value exist = {};    ///< whether there are any; null where there are
 };
 
 /// The scores of query rows against a tile of keys: scaled and, where the op
@@ -99,6 +100,8 @@ public:
 
   /// The tokens of a tile of keys, from a key-like tensor.
   mlir::Value loadKeys(mlir::Value tensor, const KeyTile &keys);
+
+  bool hidesKeysBeyondEnd();
 
   /// Scores against a tile of keys. `rawScale` leaves the scale to the caller.
   ScoreTile score(const QueryRows &rows, const KeyTile &tile, bool rawScale);

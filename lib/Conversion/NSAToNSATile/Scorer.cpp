@@ -70,12 +70,23 @@ QueryRows Scorer::getAllRows() {
   // A product has operands of one type.
   if (hasMixedTypes())
     query = widen(program.getBuilder(), program.getLoc(), query, type);
+  Value first = tile.firstToken, exist;
+  if (schedule.getWarps() > 0) {
+    // A warpgroup's share of the last tile's rows may lie beyond their end.
+    auto range = nsatile::RowRangeOp::create(
+        program.getBuilder(), program.getLoc(), first, end, tile.tokens,
+        /*groups=*/IntegerAttr());
+    first = range.getOwnFirst();
+    end = range.getOwnEnd();
+    exist = m.less(first, end);
+  }
   return {tile.getRows(),
           query,
           tile.tokenOfRow,
           tile.headOfRow,
-          m.add(tile.firstToken, shift),
-          m.add(m.add(end, -1), shift)};
+          m.add(first, shift),
+          m.add(m.add(end, -1), shift),
+          exist};
 }
 
 QueryRows Scorer::slice(const QueryRows &rows, Value first, int64_t count,
@@ -182,6 +193,8 @@ KeyBounds Scorer::getBounds(const QueryRows &rows,
     bounds.high = m.select(negative, keyRow.size, bounds.high);
     bounds.fullHigh = m.select(negative, zero, bounds.fullHigh);
   }
+  if (rows.exist)
+    bounds.high = m.select(rows.exist, bounds.high, zero);
   return bounds;
 }
 
@@ -283,13 +296,14 @@ Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
     Value last = m.max(m.ceilDiv(bounds.high, keys), first);
     if (bounds.exact) {
       // Bounds in an order that passes can prove.
-      Value fullFirst =
-          m.max(m.min(m.ceilDiv(bounds.fullLow, keys), last), first);
+      // Without a lower bound the first tile is whole for every row.
+      Value fullFirst = first;
+      if (!interval.lower.empty()) {
+        fullFirst = m.max(m.min(m.ceilDiv(bounds.fullLow, keys), last), first);
+        fold(first, fullFirst, /*masked=*/true);
+      }
       Value fullLast =
           m.max(m.min(m.floorDiv(bounds.fullHigh, keys), last), fullFirst);
-      // Without a lower bound the first tile is whole for every row.
-      if (!interval.lower.empty())
-        fold(first, fullFirst, /*masked=*/true);
       fold(fullFirst, fullLast, /*masked=*/false);
       fold(fullLast, last, /*masked=*/true);
     } else {
@@ -434,6 +448,40 @@ SmallVector<Tile> Scorer::getPairArguments(const QueryRows &rows, Tile keys) {
   return arguments;
 }
 
+/// True when a pair's code reads a table at a place that hangs on the key.
+static bool readsAtKeys(Region &region) {
+  if (region.empty())
+    return false;
+  SmallVector<Value> open = {region.getArguments().back()};
+  while (!open.empty()) {
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isa<TableReadOp>(user))
+        return true;
+      llvm::append_range(open, user->getResults());
+    }
+  }
+  return false;
+}
+
+/// True where the mask lets rows that exist, whose positions are those of keys,
+/// see no later key. Rows that don't exist may see what they like, but tables
+/// have no elements there.
+bool Scorer::hidesKeysBeyondEnd() {
+  for (Clause clause : {Clause::Mask, Clause::Score, Clause::Weight})
+    if (readsAtKeys(getRegion(clause)))
+      return false;
+  auto endsBehindPosition = [&](AffineExpr upper) {
+    AffineExpr position = getAffineDimExpr(0, upper.getContext());
+    auto distance = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(upper - position, 1, mask.symbols.size()));
+    return distance && distance.getValue() <= 1;
+  };
+  return !mask.intervals.empty() &&
+         llvm::all_of(mask.intervals, [&](const KeyInterval &interval) {
+           return llvm::any_of(interval.upper, endsBehindPosition);
+         });
+}
+
 ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
                         bool rawScale) {
   OpBuilder &builder = program.getBuilder();
@@ -467,8 +515,9 @@ ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
                          {tile.end, Spread::Scalar}));
   if (tile.masked) {
     // Keys outside of the sequence were loaded as zeros.
-    require(math.compare(arith::CmpIPredicate::slt, keys,
-                         {keyRow.size, Spread::Scalar}));
+    if (!hidesKeysBeyondEnd())
+      require(math.compare(arith::CmpIPredicate::slt, keys,
+                           {keyRow.size, Spread::Scalar}));
     if (tile.mayBeNegative)
       require(math.compare(arith::CmpIPredicate::sge, keys,
                            {m.constant(0), Spread::Scalar}));

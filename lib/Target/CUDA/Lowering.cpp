@@ -43,6 +43,7 @@ void cuda::buildTilePipeline(OpPassManager &passes,
   passes.addPass(createCSEPass());
   if (isSpecialized) {
     passes.addPass(nsatile::createNSATileSpecializeWarps());
+    passes.addPass(nsatile::createNSATileNarrowKeyLoops());
     passes.addPass(nsatile::createNSATilePipelineDots());
   }
   passes.addNestedPass<nsatile::ProgramOp>(

@@ -1,0 +1,19 @@
+//===- AsyncProducts.h - Products that can be in flight ---------*- C++ -*-===//
+
+#ifndef NSACC_NSATILE_TRANSFORMS_ASYNCPRODUCTS_H
+#define NSACC_NSATILE_TRANSFORMS_ASYNCPRODUCTS_H
+
+#include "NSATile/IR/NSATileOps.h"
+
+namespace nsacc::nsatile {
+
+/// The ring that a tile, or what it is a reshape of, is acquired from; null
+/// where no producer brings it.
+mlir::Value getRing(mlir::Value tile);
+
+/// True for products of warpgroups with a right operand that a producer brings.
+bool canBeAsync(DotOp dot);
+
+} // namespace nsacc::nsatile
+
+#endif // NSACC_NSATILE_TRANSFORMS_ASYNCPRODUCTS_H

@@ -1,0 +1,211 @@
+//===- NarrowKeyLoops.cpp - Keys that a warpgroup's own rows see ----------===//
+
+#include "AsyncProducts.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILENARROWKEYLOOPS
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+static constexpr int64_t kGroupWarps = 4;
+
+static bool isTile(Type type) { return isa<RankedTensorType>(type); }
+
+//===----------------------------------------------------------------------===//
+// What warpgroups can do alone
+//===----------------------------------------------------------------------===//
+
+/// True for products whose rows warpgroups have equal, whole shares of, in
+/// order.
+static bool hasOwnRows(DotOp dot, int64_t warps, int64_t positions) {
+  int64_t rows = cast<RankedTensorType>(dot.getResult().getType()).getDimSize(0);
+  return canBeAsync(dot) && rows == 16 * warps && rows % positions == 0;
+}
+
+/// True when no warpgroup waits for another one in `op`, whatever is nested in
+/// it aside.
+static bool isOfOneGroup(Operation *op, int64_t warps, int64_t positions) {
+  if (auto dot = dyn_cast<DotOp>(op))
+    return hasOwnRows(dot, warps, positions);
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    Attribute layout =
+        cast<RankedTensorType>(load.getTile().getType()).getEncoding();
+    return isa_and_present<SliceLayoutAttr, MmaLayoutAttr>(layout);
+  }
+  if (auto reduce = dyn_cast<ReduceOp>(op))
+    return reduce.getDim() == 1 &&
+           isa_and_present<MmaLayoutAttr>(
+               cast<RankedTensorType>(reduce.getSource().getType())
+                   .getEncoding());
+  if (isa<AcquireOp, ReleaseOp, SoftmaxUpdateOp, BroadcastOp, IotaOp, ReshapeOp,
+          RowRangeOp, scf::IfOp, scf::YieldOp, tensor::SplatOp>(op))
+    return true;
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+}
+
+//===----------------------------------------------------------------------===//
+// Loops whose bounds come of a range
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class Narrowing {
+public:
+  Narrowing(RowRangeOp range, int64_t warps)
+      : range(range), warps(warps) {}
+
+  bool isPossible();
+  void apply();
+
+private:
+  bool follow(Value value);
+  bool isNarrowable(scf::ForOp loop);
+  Value computeForAll(Value value, OpBuilder &builder, IRMapping &forAll);
+  void narrow(scf::ForOp loop);
+
+  RowRangeOp range;
+  int64_t warps;
+  /// Scalar code that comes of the range, and the loops that it bounds.
+  llvm::SmallPtrSet<Operation *, 32> code;
+  llvm::SetVector<scf::ForOp> loops;
+};
+
+} // namespace
+
+/// Finds what is computed from `value`. False for anything but bounds and
+/// conditions.
+bool Narrowing::follow(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto loop = dyn_cast<scf::ForOp>(user)) {
+      if (use.getOperandNumber() >= 2)
+        return false;
+      loops.insert(loop);
+    } else if (isa<scf::IfOp>(user)) {
+      // Its results are the rows' own.
+      if (user->walk([](AcquireOp) { return WalkResult::interrupt(); })
+              .wasInterrupted())
+        return false;
+    } else if (user->getNumRegions() != 0 || !isMemoryEffectFree(user) ||
+               llvm::any_of(user->getResultTypes(), isTile)) {
+      return false;
+    } else if (code.insert(user).second) {
+      for (Value result : user->getResults())
+        if (!follow(result))
+          return false;
+    }
+  }
+  return true;
+}
+
+/// True for loops that tiles are acquired in, once in each step.
+bool Narrowing::isNarrowable(scf::ForOp loop) {
+  if (loop.getBody()->getOps<AcquireOp>().empty() ||
+      !matchPattern(loop.getStep(), m_One()))
+    return false;
+  return !loop
+              .walk([&](Operation *op) {
+                bool isNested = op->getParentOp() != loop;
+                if (op != loop &&
+                    (!isOfOneGroup(op, warps, range.getSize()) ||
+                     (isNested && isa<AcquireOp, ReleaseOp>(op))))
+                  return WalkResult::interrupt();
+                return WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
+bool Narrowing::isPossible() {
+  int64_t size = range.getSize();
+  return !range.getGroups() && size % (warps / kGroupWarps) == 0 &&
+         follow(range.getOwnFirst()) && follow(range.getOwnEnd()) &&
+         llvm::all_of(loops,
+                      [&](scf::ForOp loop) { return isNarrowable(loop); });
+}
+
+/// A copy of `value` that is that of all rows.
+Value Narrowing::computeForAll(Value value, OpBuilder &builder,
+                               IRMapping &forAll) {
+  Operation *op = value.getDefiningOp();
+  if (forAll.contains(value) || !op || !code.contains(op))
+    return forAll.lookupOrDefault(value);
+  for (Value operand : op->getOperands())
+    computeForAll(operand, builder, forAll);
+  builder.clone(*op, forAll);
+  return forAll.lookup(value);
+}
+
+/// Steps that only take part in the rings' going round.
+static void createSkip(scf::ForOp loop, OpBuilder &builder, Value lower,
+                       Value upper) {
+  auto skip = scf::ForOp::create(builder, loop.getLoc(), lower, upper,
+                                 loop.getStep());
+  OpBuilder nested = OpBuilder::atBlockTerminator(skip.getBody());
+  for (auto acquire : loop.getBody()->getOps<AcquireOp>()) {
+    AcquireOp::create(nested, acquire.getLoc(), acquire.getRing());
+    ReleaseOp::create(nested, acquire.getLoc(), acquire.getRing());
+  }
+}
+
+void Narrowing::narrow(scf::ForOp loop) {
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  IRMapping forAll;
+  forAll.map(range.getOwnFirst(), range.getFirst());
+  forAll.map(range.getOwnEnd(), range.getEnd());
+  Value lower = computeForAll(loop.getLowerBound(), builder, forAll);
+  Value upper = computeForAll(loop.getUpperBound(), builder, forAll);
+  // What the producer brings is what all rows see.
+  auto clamp = [&](Value value, Value least) -> Value {
+    Value most = arith::MinSIOp::create(builder, loc, value, upper);
+    return arith::MaxSIOp::create(builder, loc, most, least);
+  };
+  if (lower != loop.getLowerBound()) {
+    Value first = clamp(loop.getLowerBound(), lower);
+    createSkip(loop, builder, lower, first);
+    lower = first;
+  }
+  Value last = clamp(loop.getUpperBound(), lower);
+  loop.setLowerBound(lower);
+  loop.setUpperBound(last);
+  builder.setInsertionPointAfter(loop);
+  createSkip(loop, builder, last, upper);
+}
+
+void Narrowing::apply() {
+  for (scf::ForOp loop : loops)
+    narrow(loop);
+  range.setGroups(warps / kGroupWarps);
+}
+
+namespace {
+
+struct NarrowKeyLoops
+    : nsacc::nsatile::impl::NSATileNarrowKeyLoopsBase<NarrowKeyLoops> {
+  void runOnOperation() override {
+    getOperation()->walk([](RolesOp roles) {
+      int64_t warps = roles.getWarps();
+      if (warps <= kGroupWarps || warps % kGroupWarps != 0)
+        return;
+      roles.getConsumers().walk([&](RowRangeOp range) {
+        Narrowing narrowing(range, warps);
+        if (narrowing.isPossible())
+          narrowing.apply();
+      });
+    });
+  }
+};
+
+} // namespace
