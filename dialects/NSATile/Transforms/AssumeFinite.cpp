@@ -235,8 +235,9 @@ void MarkWriter::write() {
   createBuffer();
   for (DotOp dot : products)
     dot.getVisibleMutable().clear();
-  pair.fast.walk([](SoftmaxUpdateOp update) {
-    update->setAttr(kAssumesFiniteAttrName, UnitAttr::get(update.getContext()));
+  pair.fast.walk([](Operation *op) {
+    if (isa<SoftmaxUpdateOp, SoftmaxFinalizeOp>(op))
+      op->setAttr(kAssumesFiniteAttrName, UnitAttr::get(op->getContext()));
   });
   writeMarks();
   readMarks();

@@ -30,7 +30,8 @@ static bool isTile(Type type) { return isa<RankedTensorType>(type); }
 /// True for products whose rows warpgroups have equal, whole shares of, in
 /// order.
 static bool hasOwnRows(DotOp dot, int64_t warps, int64_t positions) {
-  int64_t rows = cast<RankedTensorType>(dot.getResult().getType()).getDimSize(0);
+  int64_t rows =
+      cast<RankedTensorType>(dot.getResult().getType()).getDimSize(0);
   return canBeAsync(dot) && rows == 16 * warps && rows % positions == 0;
 }
 
@@ -63,8 +64,7 @@ namespace {
 
 class Narrowing {
 public:
-  Narrowing(RowRangeOp range, int64_t warps)
-      : range(range), warps(warps) {}
+  Narrowing(RowRangeOp range, int64_t warps) : range(range), warps(warps) {}
 
   bool isPossible();
   void apply();
@@ -115,12 +115,10 @@ bool Narrowing::isNarrowable(scf::ForOp loop) {
   if (loop.getBody()->getOps<AcquireOp>().empty() ||
       !matchPattern(loop.getStep(), m_One()))
     return false;
-  return !loop
-              .walk([&](Operation *op) {
+  return !loop.walk([&](Operation *op) {
                 bool isNested = op->getParentOp() != loop;
-                if (op != loop &&
-                    (!isOfOneGroup(op, warps, range.getSize()) ||
-                     (isNested && isa<AcquireOp, ReleaseOp>(op))))
+                if (op != loop && (!isOfOneGroup(op, warps, range.getSize()) ||
+                                   (isNested && isa<AcquireOp, ReleaseOp>(op))))
                   return WalkResult::interrupt();
                 return WalkResult::advance();
               })
@@ -150,8 +148,8 @@ Value Narrowing::computeForAll(Value value, OpBuilder &builder,
 /// Steps that only take part in the rings' going round.
 static void createSkip(scf::ForOp loop, OpBuilder &builder, Value lower,
                        Value upper) {
-  auto skip = scf::ForOp::create(builder, loop.getLoc(), lower, upper,
-                                 loop.getStep());
+  auto skip =
+      scf::ForOp::create(builder, loop.getLoc(), lower, upper, loop.getStep());
   OpBuilder nested = OpBuilder::atBlockTerminator(skip.getBody());
   for (auto acquire : loop.getBody()->getOps<AcquireOp>()) {
     AcquireOp::create(nested, acquire.getLoc(), acquire.getRing());

@@ -105,9 +105,9 @@ LogicalResult KernelEmitter::emitRegion(Region &from, Block *to) {
 
 /// A loop without results of warps that have bounds of their own. What the loop
 /// counts, places in rings among it, is the same for all lanes, but ptxas would
-/// compute addresses of products lane by lane. So a vote and a barrier show that
-/// all lanes go and end together, and LLVM can't see that the counter and a
-/// count go along, and compute the latter from the former.
+/// compute addresses of products lane by lane. So a vote and a barrier show
+/// that all lanes go and end together, and LLVM can't see that the counter and
+/// a count go along, and compute the latter from the former.
 LogicalResult KernelEmitter::emitWarpFor(scf::ForOp op) {
   Value upper = lookup(op.getUpperBound()), step = lookup(op.getStep());
   Type index = upper.getType();
@@ -116,10 +116,9 @@ LogicalResult KernelEmitter::emitWarpFor(scf::ForOp op) {
   OpBuilder::InsertionGuard guard(builder);
   Block *asking = builder.createBlock(&loop.getBefore(), {}, index, loc);
   Value counter = asking->getArgument(0);
-  Value goesOn =
-      call("llvm.nvvm.vote.any.sync", builder.getI1Type(),
-           {i32(-1), make<arith::CmpIOp>(arith::CmpIPredicate::slt, counter,
-                                         upper)});
+  Value goesOn = call("llvm.nvvm.vote.any.sync", builder.getI1Type(),
+                      {i32(-1), make<arith::CmpIOp>(arith::CmpIPredicate::slt,
+                                                    counter, upper)});
   scf::ConditionOp::create(builder, loc, goesOn, counter);
   Block *doing = builder.createBlock(&loop.getAfter(), {}, index, loc);
   counter = doing->getArgument(0);

@@ -131,7 +131,8 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
 LogicalResult KernelEmitter::emitSoftmaxFinalize(SoftmaxFinalizeOp op) {
   if (!isMma(op.getAcc()))
     return reject(op);
-  SoftmaxWriter writer(*this, /*assumesFinite=*/false);
+  bool assumesFinite = op->hasAttr(kAssumesFiniteAttrName);
+  SoftmaxWriter writer(*this, assumesFinite);
   const TileLayout &matrix = getLayout(getTile(op.getAcc()));
   const TileLayout &rows = getLayout(getTile(op.getMax()));
   bool isPartial = isa<PartialLayoutAttr>(getTile(op.getSum()).getEncoding());
@@ -141,12 +142,18 @@ LogicalResult KernelEmitter::emitSoftmaxFinalize(SoftmaxFinalizeOp op) {
     if (isPartial)
       sum = combineRow(ReduceKind::Sum, sum);
     Value isEmpty = writer.isEqual(sum, 0);
-    Value inverse = make<arith::DivFOp>(f32(1), sum);
+    // The greatest score's own probability is 1, so a sum isn't below that.
+    Value inverse =
+        multipliesIn16Bits
+            ? call("llvm.nvvm.rcp.approx.ftz.f", builder.getF32Type(), sum)
+            : Value(make<arith::DivFOp>(f32(1), sum));
+    if (assumesFinite)
+      inverse = select(isEmpty, f32(0), inverse);
     for (int64_t index : members) {
       Value output = mul(getRegisters(op.getAcc())[index], inverse);
-      outputs[index] = select(isEmpty, f32(0), output);
+      outputs[index] = assumesFinite ? output : select(isEmpty, f32(0), output);
     }
-    Value log = call("llvm.nvvm.lg2.approx.f", builder.getF32Type(), sum);
+    Value log = call("llvm.nvvm.lg2.approx.ftz.f", builder.getF32Type(), sum);
     Value lse = fma(log, f32(kLn2), getRegisters(op.getMax())[row]);
     lses.push_back(select(isEmpty, f32(-kInfinity), lse));
   }

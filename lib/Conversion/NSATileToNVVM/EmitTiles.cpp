@@ -10,26 +10,68 @@ using namespace nsacc::nsatile;
 
 /// The producer tells of the next tile while consumers have this one.
 static constexpr int64_t kQueueStages = 2;
+/// What it tells are three words, the first of which is kNoTile at the end.
+static constexpr int64_t kPointBytes = 4 * sizeof(int32_t), kWordBytes = 4;
+static constexpr int32_t kNoTile = -1;
 
 void KernelEmitter::createTileQueue() {
   tileQueue.stages = kQueueStages;
-  tileQueue.tileBytes = sizeof(int32_t);
+  tileQueue.tileBytes = kPointBytes;
   tileQueue.full = allocateBarriers(2 * kQueueStages);
   tileQueue.empty = tileQueue.full + kQueueStages * kBarrierBytes;
-  tileQueue.tiles = allocateBarriers(1);
+  tileQueue.tiles =
+      allocateBarriers(kQueueStages * kPointBytes / kBarrierBytes);
   createCount(tileQueue);
 }
 
 /// The points are numbered with x going down: under a causal mask the last
 /// query tiles have the most to do.
-void KernelEmitter::mapPoint(Region &body, Value sizeX, Value sizeY,
-                             Value number) {
+KernelEmitter::Point KernelEmitter::getPoint(Value sizeX, Value sizeY,
+                                             Value number) {
   Value x = make<arith::RemUIOp>(number, sizeX);
   Value others = make<arith::DivUIOp>(number, sizeX);
   Value last = make<arith::SubIOp>(sizeX, i32(1));
-  mapScalar(body.getArgument(0), make<arith::SubIOp>(last, x));
-  mapScalar(body.getArgument(1), make<arith::RemUIOp>(others, sizeY));
-  mapScalar(body.getArgument(2), make<arith::DivUIOp>(others, sizeY));
+  return {make<arith::SubIOp>(last, x), make<arith::RemUIOp>(others, sizeY),
+          make<arith::DivUIOp>(others, sizeY)};
+}
+
+static void mapPoint(KernelEmitter &emitter, Region &body, ValueRange point) {
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), point))
+    emitter.mapScalar(argument, value);
+}
+
+/// Divisions of the numbers of points are the producer's, which has the time.
+KernelEmitter::Point KernelEmitter::tellPoint(TilesOp op, Value number,
+                                              Value total) {
+  PTXBuilder ptx(builder, loc);
+  Point point = getPoint(lookup(op.getX()), lookup(op.getY()), number);
+  point[0] =
+      select(make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total),
+             point[0], i32(kNoTile));
+  RingPlace place = getPlace(tileQueue);
+  Value slot = add(getSharedAddress(tileQueue.tiles), place.tile);
+  ptx.waitBarrier(place.empty, make<arith::XOrIOp>(place.parity, i32(1)));
+  for (auto [index, word] : llvm::enumerate(point))
+    ptx.storeShared(add(slot, i32(index * kWordBytes)), word);
+  ptx.arrive(place.full, i32(1));
+  advance(tileQueue, place);
+  return point;
+}
+
+KernelEmitter::Point KernelEmitter::hearPoint() {
+  PTXBuilder ptx(builder, loc);
+  RingPlace place = getPlace(tileQueue);
+  Value slot = add(getSharedAddress(tileQueue.tiles), place.tile);
+  ptx.waitBarrier(place.full, place.parity);
+  Point point;
+  // The same for all lanes, which descriptors and branches can rely on.
+  for (auto [index, word] : llvm::enumerate(point))
+    word = call("llvm.nvvm.shfl.sync.idx.i32", builder.getI32Type(),
+                {i32(-1), ptx.loadShared(add(slot, i32(index * kWordBytes))),
+                 i32(0), i32(31)});
+  arriveOncePerWarp(place.empty);
+  advance(tileQueue, place);
+  return point;
 }
 
 LogicalResult KernelEmitter::emitTiles(TilesOp op) {
@@ -37,52 +79,34 @@ LogicalResult KernelEmitter::emitTiles(TilesOp op) {
   bool isProducer = op->getParentRegion() == &roles.getProducer();
   Type word = builder.getI32Type();
   PTXBuilder ptx(builder, loc);
-  Value total =
-      mul(mul(lookup(op.getX()), lookup(op.getY())), lookup(op.getZ()));
+  Value total, blocks;
   SmallVector<Value> inits;
-  if (isProducer)
+  if (isProducer) {
+    total = mul(mul(lookup(op.getX()), lookup(op.getY())), lookup(op.getZ()));
+    blocks = call("llvm.nvvm.read.ptx.sreg.nctaid.x", word, {});
     inits.push_back(call("llvm.nvvm.read.ptx.sreg.ctaid.x", word, {}));
-  auto loop = scf::WhileOp::create(builder, loc, TypeRange{word}, inits);
+  }
+  SmallVector<Type> words(std::tuple_size_v<Point>, word);
+  SmallVector<Location> locs(words.size(), loc);
+  auto loop = scf::WhileOp::create(builder, loc, words, inits);
   OpBuilder::InsertionGuard guard(builder);
   Block *asking = builder.createBlock(&loop.getBefore());
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(asking);
-    RingPlace place = getPlace(tileQueue);
-    Value slot = add(getSharedAddress(tileQueue.tiles), place.tile);
-    Value number;
-    if (isProducer) {
-      number = asking->addArgument(word, loc);
-      ptx.waitBarrier(place.empty, make<arith::XOrIOp>(place.parity, i32(1)));
-      ptx.storeShared(slot, number);
-      ptx.arrive(place.full, i32(1));
-    } else {
-      ptx.waitBarrier(place.full, place.parity);
-      // The same for all lanes, which descriptors and branches can rely on.
-      number = call("llvm.nvvm.shfl.sync.idx.i32", word,
-                    {i32(-1), ptx.loadShared(slot), i32(0), i32(31)});
-      arriveOncePerWarp(place.empty);
-    }
-    advance(tileQueue, place);
-    Value isTile =
-        make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total);
-    scf::ConditionOp::create(builder, loc, isTile, number);
-  }
-  Block *doing =
-      builder.createBlock(&loop.getAfter(), {}, TypeRange{word}, {loc});
-  builder.setInsertionPointToEnd(doing);
-  Value number = doing->getArgument(0), next;
+  Point point = isProducer
+                    ? tellPoint(op, asking->addArgument(word, loc), total)
+                    : hearPoint();
+  Value isTile =
+      make<arith::CmpIOp>(arith::CmpIPredicate::ne, point[0], i32(kNoTile));
+  scf::ConditionOp::create(builder, loc, isTile, point);
+  Block *doing = builder.createBlock(&loop.getAfter(), {}, words, locs);
+  SmallVector<Value> yielded;
   if (isProducer) {
     // Each tile asks once, so that the counter ends at 0 again.
     Value asked = ptx.countUp(tileCounter, make<arith::SubIOp>(total, i32(1)));
-    next = add(asked, call("llvm.nvvm.read.ptx.sreg.nctaid.x", word, {}));
+    yielded.push_back(add(asked, blocks));
   }
-  mapPoint(op.getBody(), lookup(op.getX()), lookup(op.getY()), number);
+  mapPoint(*this, op.getBody(), doing->getArguments());
   if (failed(emitRole(op.getBody())))
     return failure();
-  SmallVector<Value> yielded;
-  if (isProducer)
-    yielded.push_back(next);
   scf::YieldOp::create(builder, loc, yielded);
   return success();
 }
@@ -137,7 +161,8 @@ LogicalResult KernelEmitter::emitRepair(RepairOp op) {
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(loop.getBody()->getTerminator());
-      mapPoint(op.getBody(), sizeX, sizeY, loop.getInductionVar());
+      mapPoint(*this, op.getBody(),
+               getPoint(sizeX, sizeY, loop.getInductionVar()));
       result = emitRole(op.getBody());
       // The next point's tiles go where this one's were.
       barrier();

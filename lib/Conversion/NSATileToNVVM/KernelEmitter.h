@@ -382,8 +382,11 @@ private:
   mlir::LogicalResult emitRepair(nsatile::RepairOp op);
   void emitRaise(nsatile::RaiseOp op);
   void lowerFlag();
-  void mapPoint(mlir::Region &body, mlir::Value sizeX, mlir::Value sizeY,
-                mlir::Value number);
+  /// A point of a grid.
+  using Point = std::array<mlir::Value, 3>;
+  Point getPoint(mlir::Value sizeX, mlir::Value sizeY, mlir::Value number);
+  Point tellPoint(nsatile::TilesOp op, mlir::Value number, mlir::Value total);
+  Point hearPoint();
 
   // EmitBulkStore.cpp
   /// Results of consumers go through shared memory at `place`; `storeDirectly`
