@@ -129,6 +129,10 @@ void KernelEmitter::emitAcquire(AcquireOp op) {
   SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
   tile.offset = ring.tiles;
   tile.place = place.tile;
+  // Addresses that loops take from outside have to be seen to be the same for
+  // all lanes: otherwise each step moves the descriptors to uniform registers.
+  if (!op->getParentOfType<scf::ForOp>())
+    tile.place = broadcastLane(place.tile);
   tile.isOwner = false;
   setShared(op.getTile(), tile);
 }
@@ -218,9 +222,7 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
   ThreadScope all = scope;
   PTXBuilder ptx(builder, loc);
   // The same for all lanes, which branches and descriptors can rely on.
-  Value warp = call(
-      "llvm.nvvm.shfl.sync.idx.i32", builder.getI32Type(),
-      {i32(-1), make<arith::ShRUIOp>(scope.thread, i32(5)), i32(0), i32(31)});
+  Value warp = broadcastLane(make<arith::ShRUIOp>(scope.thread, i32(5)));
   Value computes =
       make<arith::CmpIOp>(arith::CmpIPredicate::ult, warp, i32(warps));
   auto roles = scf::IfOp::create(builder, loc, TypeRange(), computes,

@@ -87,39 +87,49 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   Value factor = isPositive ? f32(constant.getValueAsDouble() * double(kLog2E))
                             : f32(kLog2E);
 
-  SmallVector<Value> maxima, sums, decays,
-      probs(matrix.getNumRegisters(), f32(0));
-  for (auto [row, members] : llvm::enumerate(groupByRow(matrix, rows))) {
-    SmallVector<Value> xs;
-    SmallVector<int64_t> indices;
+  SmallVector<SmallVector<int64_t>> groups = groupByRow(matrix, rows);
+  SmallVector<Value> xs(scores), greatest;
+  for (ArrayRef<int64_t> members : groups) {
+    SmallVector<Value> candidates;
     for (int64_t index : members) {
       if (matrix.isPadding(index))
         continue;
-      Value x = isPositive ? scores[index] : mul(scores[index], scale);
+      if (!isPositive)
+        xs[index] = mul(xs[index], scale);
       // Only padding of columns matters to a row.
-      xs.push_back(select(getInside(matrix, index), x, least));
-      indices.push_back(index);
+      xs[index] = select(getInside(matrix, index), xs[index], least);
+      candidates.push_back(xs[index]);
     }
+    greatest.push_back(combineAll(ReduceKind::Max, candidates, true));
+  }
+  SmallVector<Value> maxima, shifts, decays, rowOf(matrix.getNumRegisters());
+  for (auto [row, members] : llvm::enumerate(groups)) {
     Value old = getRegisters(op.getMax())[row];
-    Value max = combineRow(ReduceKind::Max,
-                           combineAll(ReduceKind::Max, xs, true), true);
+    Value max = combineRow(ReduceKind::Max, greatest[row], true);
     if (isPositive)
       max = mul(max, scale);
     max = combine(ReduceKind::Max, old, max, true);
-    Value shift =
-        make<arith::NegFOp>(mul(writer.getReference(max), f32(kLog2E)));
-    Value decay = writer.getDecay(old, max, shift);
+    shifts.push_back(
+        make<arith::NegFOp>(mul(writer.getReference(max), f32(kLog2E))));
+    decays.push_back(writer.getDecay(old, max, shifts.back()));
+    maxima.push_back(max);
+    for (int64_t index : members)
+      rowOf[index] = shifts.back();
+  }
+  // Rows take turns, so that none has to wait for its own chain.
+  SmallVector<Value> probs(matrix.getNumRegisters(), f32(0)), sums;
+  for (auto [index, x] : llvm::enumerate(xs))
+    if (!matrix.isPadding(index))
+      probs[index] = writer.exp2(fma(x, factor, rowOf[index]));
+  for (auto [row, members] : llvm::enumerate(groups)) {
     SmallVector<Value> parts;
-    for (auto [index, x] : llvm::zip_equal(indices, xs)) {
-      probs[index] = writer.exp2(fma(x, factor, shift));
-      parts.push_back(probs[index]);
-    }
+    for (int64_t index : members)
+      if (!matrix.isPadding(index))
+        parts.push_back(probs[index]);
     Value sum = combineAll(ReduceKind::Sum, parts);
     if (!isPartial)
       sum = combineRow(ReduceKind::Sum, sum);
-    sums.push_back(fma(getRegisters(op.getSum())[row], decay, sum));
-    maxima.push_back(max);
-    decays.push_back(decay);
+    sums.push_back(fma(getRegisters(op.getSum())[row], decays[row], sum));
   }
   setRegisters(op.getNewMax(), std::move(maxima));
   setRegisters(op.getNewSum(), std::move(sums));

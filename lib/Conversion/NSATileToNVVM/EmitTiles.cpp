@@ -66,12 +66,26 @@ KernelEmitter::Point KernelEmitter::hearPoint() {
   Point point;
   // The same for all lanes, which descriptors and branches can rely on.
   for (auto [index, word] : llvm::enumerate(point))
-    word = call("llvm.nvvm.shfl.sync.idx.i32", builder.getI32Type(),
-                {i32(-1), ptx.loadShared(add(slot, i32(index * kWordBytes))),
-                 i32(0), i32(31)});
+    word = broadcastLane(ptx.loadShared(add(slot, i32(index * kWordBytes))));
   arriveOncePerWarp(place.empty);
   advance(tileQueue, place);
   return point;
+}
+
+/// What comes of the thread's number is computed once more from here on. LLVM
+/// would take addresses of results out of the loop over tiles, and loops over
+/// keys have no registers to keep them in.
+void KernelEmitter::forgetThread() {
+  AffineExpr dim = getAffineDimExpr(static_cast<unsigned>(ThreadDim::Warp),
+                                    builder.getContext());
+  Value warp = getThreadDim(ThreadDim::Warp);
+  ThreadScope opaque = scope;
+  opaque.thread = PTXBuilder(builder, loc)
+                      .assemble("mov.b32 $0, $1;", builder.getI32Type(),
+                                scope.thread)
+                      .front();
+  enterScope(opaque);
+  expressions[dim] = warp;
 }
 
 LogicalResult KernelEmitter::emitTiles(TilesOp op) {
@@ -105,6 +119,8 @@ LogicalResult KernelEmitter::emitTiles(TilesOp op) {
     yielded.push_back(add(asked, blocks));
   }
   mapPoint(*this, op.getBody(), doing->getArguments());
+  if (!isProducer)
+    forgetThread();
   if (failed(emitRole(op.getBody())))
     return failure();
   scf::YieldOp::create(builder, loc, yielded);

@@ -324,6 +324,12 @@ Value KernelEmitter::getThreadDim(ThreadDim dim) {
       getCoordinate(getAffineDimExpr(position, builder.getContext())));
 }
 
+/// The first lane's value, which ptxas knows to be the same for the warp.
+Value KernelEmitter::broadcastLane(Value value) {
+  return call("llvm.nvvm.shfl.sync.idx.i32", builder.getI32Type(),
+              {i32(-1), value, i32(0), i32(31)});
+}
+
 Value KernelEmitter::getLane() {
   AffineExpr thread = getAffineDimExpr(static_cast<unsigned>(ThreadDim::Thread),
                                        builder.getContext());

@@ -143,6 +143,7 @@ public:
 
   const ThreadScope &getScope() const { return scope; }
   mlir::Value getThreadDim(nsatile::ThreadDim dim);
+  mlir::Value broadcastLane(mlir::Value value);
   mlir::Value getLane();
   /// The thread's number in the block, read anew: what depends on it doesn't
   /// stay in registers for the sake of code that is rarely run.
@@ -387,6 +388,7 @@ private:
   Point getPoint(mlir::Value sizeX, mlir::Value sizeY, mlir::Value number);
   Point tellPoint(nsatile::TilesOp op, mlir::Value number, mlir::Value total);
   Point hearPoint();
+  void forgetThread();
 
   // EmitBulkStore.cpp
   /// Results of consumers go through shared memory at `place`; `storeDirectly`
