@@ -110,6 +110,35 @@ def NSATile_DotWaitOp : NSATile_Op<"dot_wait", [
   let assemblyFormat = "$pending `allow` $allow attr-dict `:` type($pending)";
 }
 
+//===-- Turns -------------------------------------------------------------===//
+
+def NSATile_TakeTurnOp : NSATile_Op<"take_turn", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "waits until it is the warpgroup's turn";
+  let description = [{
+    Consumers' warpgroups do what stands between this and `nsatile.pass_turn` one after the
+    other, in a ring. All come by as often.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def NSATile_PassTurnOp : NSATile_Op<"pass_turn", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "gives the turn to the next warpgroup";
+  let assemblyFormat = "attr-dict";
+}
+
+def NSATile_InStepOp : NSATile_Op<"in_step", [
+    MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "says whether all warpgroups run this step of a loop";
+  let description = [{
+    In a loop whose bounds are a warpgroup's own: where `condition` is true, others run the step, too.
+    Loops without it are run by all alike.
+  }];
+  let arguments = (ins I1:$condition);
+  let assemblyFormat = "$condition attr-dict";
+}
+
 def NSATile_AllFiniteOp : NSATile_Op<"all_finite", [Pure]> {
   let summary = "whether no element of tiles is an infinity or NaN";
   let description = [{

@@ -17,14 +17,6 @@ namespace nsacc::nsatile {
 inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
     "nsatile.assumes_finite";
 
-/// On a `dot_async` or `acquire` of consumers, a string: warpgroups start
-/// products in turn. "take" waits for the turn before the product starts, "pass"
-/// gives it to the next warpgroup behind it, "take and pass" does both. All
-/// warpgroups come by as often.
-inline constexpr llvm::StringLiteral kTurnAttrName = "nsatile.turn";
-inline constexpr llvm::StringLiteral kTakeTurn = "take", kPassTurn = "pass",
-                                     kTakeAndPassTurn = "take and pass";
-
 } // namespace nsacc::nsatile
 
 #endif // NSACC_NSATILE_IR_NSATILEHINTS_H

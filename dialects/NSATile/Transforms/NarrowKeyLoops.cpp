@@ -74,6 +74,7 @@ private:
   bool isNarrowable(scf::ForOp loop);
   Value computeForAll(Value value, OpBuilder &builder, IRMapping &forAll);
   void narrow(scf::ForOp loop);
+  void markSteps(scf::ForOp loop, IRMapping &forAll);
 
   RowRangeOp range;
   int64_t warps;
@@ -157,6 +158,37 @@ static void createSkip(scf::ForOp loop, OpBuilder &builder, Value lower,
   }
 }
 
+/// Says whether a step is one of those whose keys all rows see, if there are
+/// rows for all warpgroups: then all run it. Comparisons of its number with
+/// bounds from the range say so; false if there are none.
+void Narrowing::markSteps(scf::ForOp loop, IRMapping &forAll) {
+  OpBuilder before(loop), inside = OpBuilder::atBlockBegin(loop.getBody());
+  Location loc = loop.getLoc();
+  Value size = arith::ConstantIndexOp::create(before, loc, range.getSize());
+  Value whole = arith::AddIOp::create(before, loc, range.getFirst(), size);
+  Value inStep = arith::CmpIOp::create(before, loc, arith::CmpIPredicate::sle,
+                                       whole, range.getEnd());
+  bool isKnown = false;
+  for (auto compare : loop.getBody()->getOps<arith::CmpIOp>()) {
+    bool isBelow = compare.getPredicate() == arith::CmpIPredicate::slt;
+    Operation *bound = compare.getRhs().getDefiningOp();
+    if (compare.getLhs() != loop.getInductionVar() || !code.contains(bound) ||
+        loop->isAncestor(bound) ||
+        (!isBelow && compare.getPredicate() != arith::CmpIPredicate::sge))
+      continue;
+    isKnown = true;
+    Value isInside = arith::CmpIOp::create(
+        inside, loc,
+        isBelow ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt,
+        loop.getInductionVar(),
+        computeForAll(compare.getRhs(), before, forAll));
+    inStep = arith::AndIOp::create(inside, loc, inStep, isInside);
+  }
+  if (!isKnown)
+    inStep = arith::ConstantIntOp::create(before, loc, 0, /*width=*/1);
+  InStepOp::create(inside, loc, inStep);
+}
+
 void Narrowing::narrow(scf::ForOp loop) {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
@@ -165,6 +197,7 @@ void Narrowing::narrow(scf::ForOp loop) {
   forAll.map(range.getOwnEnd(), range.getEnd());
   Value lower = computeForAll(loop.getLowerBound(), builder, forAll);
   Value upper = computeForAll(loop.getUpperBound(), builder, forAll);
+  markSteps(loop, forAll);
   // What the producer brings is what all rows see.
   auto clamp = [&](Value value, Value least) -> Value {
     Value most = arith::MinSIOp::create(builder, loc, value, upper);

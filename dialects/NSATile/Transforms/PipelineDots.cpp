@@ -1,7 +1,6 @@
 //===- PipelineDots.cpp - Products in flight under other code -------------===//
 
 #include "AsyncProducts.h"
-#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -58,7 +57,6 @@ private:
   DotAsyncOp startSecond(OpBuilder &builder, const Step &previous);
   Value finishSecond(OpBuilder &builder, DotAsyncOp pending);
   bool takesTurns();
-  void passTurnsOfSkippedSteps();
 
   scf::ForOp loop;
   DotOp first, second;
@@ -196,19 +194,17 @@ bool Rotation::takesTurns() {
          (warps == twoGroups && lhs.getDimSize(1) <= shortInner);
 }
 
-static void setTurn(Operation *op, StringRef turn) {
-  op->setAttr(kTurnAttrName, StringAttr::get(op->getContext(), turn));
-}
-
-/// Steps that a warpgroup leaves out are turns all the same.
-void Rotation::passTurnsOfSkippedSteps() {
-  Value ring = getRing(first.getRhs());
-  for (auto other : loop->getBlock()->getOps<scf::ForOp>()) {
-    auto acquire = dyn_cast<AcquireOp>(other.getBody()->front());
-    if (other != loop && acquire && acquire.getRing() == ring &&
-        acquire.getTile().use_empty())
-      setTurn(acquire, kTakeAndPassTurn);
-  }
+/// Creates an op for steps that all warpgroups run; `condition` is null if they
+/// run all.
+static void whereInStep(OpBuilder &builder, Value condition,
+                        llvm::function_ref<void(OpBuilder &)> create) {
+  if (!condition)
+    return create(builder);
+  scf::IfOp::create(builder, condition.getLoc(), condition,
+                    [&](OpBuilder &nested, Location loc) {
+                      create(nested);
+                      scf::YieldOp::create(nested, loc);
+                    });
 }
 
 /// A step without its own second product, and with that of the one before.
@@ -218,23 +214,29 @@ Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
   mapping.map(loop.getInductionVar(), index);
   mapping.map(loop.getRegionIterArgs(), previous.carried);
   DotAsyncOp pending;
+  Value inStep;
   SmallVector<Operation *> deferred;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (&op == second || &op == release || llvm::is_contained(tail, &op))
       continue;
     if (accOps.contains(&op) || llvm::is_contained(roundings, &op)) {
       deferred.push_back(&op);
+    } else if (auto step = dyn_cast<InStepOp>(op)) {
+      inStep = mapping.lookupOrDefault(step.getCondition());
     } else if (&op == first) {
+      if (takesTurns())
+        whereInStep(builder, inStep, [&](OpBuilder &nested) {
+          TakeTurnOp::create(nested, first.getLoc());
+        });
       DotAsyncOp scores =
           start(builder, first, mapping.lookupOrDefault(first.getLhs()),
                 mapping.lookupOrDefault(first.getRhs()), Value());
       if (!isFirst)
         pending = startSecond(builder, previous);
-      if (takesTurns()) {
-        setTurn(scores, isFirst ? kTakeAndPassTurn : kTakeTurn);
-        if (pending)
-          setTurn(pending, kPassTurn);
-      }
+      if (takesTurns())
+        whereInStep(builder, inStep, [&](OpBuilder &nested) {
+          PassTurnOp::create(nested, first.getLoc());
+        });
       mapping.map(first.getResult(),
                   DotWaitOp::create(builder, first.getLoc(), scores,
                                     /*allow=*/isFirst ? 0 : 1)
@@ -285,8 +287,6 @@ void Rotation::apply() {
     last.carried[accIndex] = finishSecond(builder, startSecond(builder, last));
     scf::YieldOp::create(builder, loc, last.carried);
   };
-  if (takesTurns())
-    passTurnsOfSkippedSteps();
   OpBuilder builder(loop);
   Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                     loop.getLowerBound(), loop.getUpperBound());
@@ -311,6 +311,7 @@ struct PipelineDots
     for (scf::ForOp loop : loops)
       if (std::optional<Rotation> rotation = Rotation::find(loop))
         rotation->apply();
+    getOperation()->walk([](InStepOp step) { step.erase(); });
     getOperation()->walk([](DotOp dot) {
       if (!canBeAsync(dot))
         return;

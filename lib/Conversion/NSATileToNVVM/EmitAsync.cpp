@@ -2,7 +2,6 @@
 
 #include "BulkStore.h"
 #include "KernelEmitter.h"
-#include "NSATile/IR/NSATileHints.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -124,8 +123,6 @@ void KernelEmitter::emitAcquire(AcquireOp op) {
   const Ring &ring = rings.find(op.getRing())->second;
   RingPlace place = getPlace(ring);
   PTXBuilder(builder, loc).waitBarrier(place.full, place.parity);
-  takeTurn(op);
-  passTurn(op, op->getParentOfType<RolesOp>().getWarps());
   SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
   tile.offset = ring.tiles;
   tile.place = place.tile;
@@ -290,7 +287,6 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
   }
   PTXBuilder ptx(builder, loc);
   SharedMatrix rhs = getMatrix(op.getRhs());
-  takeTurn(op);
   Value groupRow = mul(getGroup(), i32(kGroupRows));
   SmallVector<Value> started;
   for (int64_t tile = 0; tile < tiles; ++tile) {
@@ -310,7 +306,6 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
                            rhs, op.getTransposeRhs(), columns, inner,
                            lhs.getElementType(), part));
   }
-  passTurn(op, warps);
   setRegisters(op.getResult(), std::move(started));
   return success();
 }
@@ -334,17 +329,20 @@ void KernelEmitter::emitRowRange(RowRangeOp op) {
 // Turns
 //===----------------------------------------------------------------------===//
 
-void KernelEmitter::takeTurn(Operation *op) {
-  auto turn = op->getAttrOfType<StringAttr>(kTurnAttrName);
-  if (turn && turn.getValue() != kPassTurn)
-    PTXBuilder(builder, loc)
-        .syncThreads(add(getGroup(), i32(namedBarriers::kTurn)), kTurnThreads);
+LogicalResult KernelEmitter::emitTakeTurn(TakeTurnOp op) {
+  if (!op->getParentOfType<RolesOp>())
+    return reject(op);
+  PTXBuilder(builder, loc)
+      .syncThreads(add(getGroup(), i32(namedBarriers::kTurn)), kTurnThreads);
+  return success();
 }
 
-void KernelEmitter::passTurn(Operation *op, int64_t warps) {
-  auto turn = op->getAttrOfType<StringAttr>(kTurnAttrName);
-  if (turn && turn.getValue() != kTakeTurn)
-    passTurn(warps / kGroupWarps);
+LogicalResult KernelEmitter::emitPassTurn(PassTurnOp op) {
+  auto roles = op->getParentOfType<RolesOp>();
+  if (!roles)
+    return reject(op);
+  passTurn(roles.getWarps() / kGroupWarps);
+  return success();
 }
 
 /// The next warpgroup may start its products.
@@ -360,13 +358,10 @@ void KernelEmitter::passTurn(int64_t groups) {
 /// The first turn is the first warpgroup's.
 void KernelEmitter::openTurns(RolesOp op) {
   int64_t groups = op.getWarps() / kGroupWarps;
-  bool takesTurns = op.getConsumers()
-                        .walk([](Operation *nested) {
-                          return nested->hasAttr(kTurnAttrName)
-                                     ? WalkResult::interrupt()
-                                     : WalkResult::advance();
-                        })
-                        .wasInterrupted();
+  bool takesTurns =
+      op.getConsumers()
+          .walk([](TakeTurnOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
   if (takesTurns)
     when(make<arith::CmpIOp>(arith::CmpIPredicate::eq, getGroup(),
                              i32(groups - 1)),

@@ -97,6 +97,8 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       })
       .Case([&](DotAsyncOp dot) { return emitDotAsync(dot); })
       .Case([&](DotWaitOp wait) { return emitDotWait(wait), success(); })
+      .Case([&](TakeTurnOp turn) { return emitTakeTurn(turn); })
+      .Case([&](PassTurnOp turn) { return emitPassTurn(turn); })
       .Case([&](AllFiniteOp all) { return emitAllFinite(all), success(); })
       .Case([&](ReduceOp reduce) { return emitReduce(reduce); })
       .Case([&](RequireOp require) { return emitRequire(require); })

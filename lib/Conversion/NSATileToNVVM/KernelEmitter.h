@@ -324,8 +324,8 @@ private:
   /// The warpgroup's number among the consumers.
   mlir::Value getGroup();
   void emitRowRange(nsatile::RowRangeOp op);
-  void takeTurn(mlir::Operation *op);
-  void passTurn(mlir::Operation *op, int64_t warps);
+  mlir::LogicalResult emitTakeTurn(nsatile::TakeTurnOp op);
+  mlir::LogicalResult emitPassTurn(nsatile::PassTurnOp op);
   void passTurn(int64_t groups);
   void openTurns(nsatile::RolesOp op);
   void emitDotWait(nsatile::DotWaitOp op);

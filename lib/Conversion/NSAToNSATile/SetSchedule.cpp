@@ -120,15 +120,15 @@ static std::optional<Tiling> tileForWarps(KernelOp kernel) {
 
 /// Tiles that fill the registers of two or three warpgroups with the state and
 /// the scores of their rows, as measured on an H200. With 128 channels, narrow
-/// key tiles of three warpgroups are faster where all of them are whole, and
-/// where the rows of a band see few keys beside their own.
+/// key tiles of three warpgroups are faster where the rows of a band see few
+/// keys beside their own. Without a mask they are 1 % faster at 16384 tokens and
+/// 8 % slower at 1024.
 static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
   std::optional<DenseAttention> dense = findDenseAttention(kernel);
   if (!dense)
     return std::nullopt;
   auto [attend, channels] = *dense;
   MaskInfo mask = analyzeMask(attend);
-  bool hasEdge = !attend.getMask().empty() && !isBand(mask);
   // A third warpgroup leaves no registers for more than products and softmax.
   bool isSimple = isPlain(attend, mask);
   if (channels <= 64 && isSimple)
@@ -137,7 +137,8 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel) {
   if (channels > 64 && channels <= 128 && !mask.isExact())
     return Tiling{128, 96, 8};
   if (channels <= 128)
-    return hasEdge || !isSimple ? Tiling{128, 128, 8} : Tiling{192, 80, 12};
+    return isSimple && isBand(mask) ? Tiling{192, 80, 12}
+                                    : Tiling{128, 128, 8};
   if (channels <= 192)
     return Tiling{128, 96, 8};
   if (channels <= 256)

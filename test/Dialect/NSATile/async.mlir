@@ -4,7 +4,7 @@
 !R = !nsatile.ring<2 of !K>
 
 // CHECK-LABEL: nsatile.program @roles
-nsatile.program @roles(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: index) {
+nsatile.program @roles(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: index, %all: i1) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
@@ -16,9 +16,15 @@ nsatile.program @roles(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: index) 
     // CHECK: %[[A:.*]] = nsatile.acquire %[[RING]] : <2 of tensor<64x64xbf16>>
     %a = nsatile.acquire %ring : !R
     %s = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> {
+      // CHECK: nsatile.in_step %{{.*}}
+      nsatile.in_step %all
       %b = nsatile.acquire %ring : !R
+      // CHECK: nsatile.take_turn
+      nsatile.take_turn
       // CHECK: %[[P:.*]] = nsatile.dot_async %[[A]], transpose %{{.*}} acc %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> !nsatile.pending<tensor<64x64xf32>>
       %p = nsatile.dot_async %a, transpose %b acc %acc : (!K, !K, tensor<64x64xf32>) -> !nsatile.pending<tensor<64x64xf32>>
+      // CHECK: nsatile.pass_turn
+      nsatile.pass_turn
       // CHECK: nsatile.dot_wait %[[P]] allow 0 : <tensor<64x64xf32>>
       %d = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<64x64xf32>>
       // CHECK: nsatile.release %[[RING]]

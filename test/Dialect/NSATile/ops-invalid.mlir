@@ -180,6 +180,14 @@ nsatile.program @p(%x: memref<?xf32>, %i: tensor<4xindex>) {
 // -----
 
 nsatile.program @p(%n: index) {
+  // expected-error @below {{expected equal shares, found 64 positions for 3 warpgroups}}
+  %first, %end = nsatile.row_range %n to %n of 64 groups 3
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%n: index) {
   // expected-error @below {{expected a tile of static shape, found 'tensor<?xindex>'}}
   %t = nsatile.iota %n : tensor<?xindex>
   nsatile.return

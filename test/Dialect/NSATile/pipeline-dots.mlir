@@ -61,6 +61,52 @@ nsatile.program @attend(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n:
 
 // -----
 
+// Three warpgroups start their products in turn, in steps that all of them run.
+
+#s = #nsatile.mma<warps = 12>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @turns
+nsatile.program @turns(%q: tensor<192x64xbf16, #s>, %out: memref<192x64xf32>, %n: index, %common: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c192 = arith.constant 192 : index
+  %zero = arith.constant dense<0.0> : tensor<192x64xf32, #s>
+  %rk = nsatile.ring : !R
+  %rv = nsatile.ring : !R
+  nsatile.roles consumers 12 {
+    // CHECK: scf.for
+    // CHECK:   %[[ALL:.*]] = arith.cmpi slt
+    // CHECK-NOT: nsatile.in_step
+    // CHECK:   scf.if %[[ALL]] {
+    // CHECK-NEXT: nsatile.take_turn
+    // CHECK:   nsatile.dot_async %{{.*}}, transpose
+    // CHECK:   nsatile.dot_async %{{.*}} acc
+    // CHECK:   scf.if %[[ALL]] {
+    // CHECK-NEXT: nsatile.pass_turn
+    // CHECK:   nsatile.dot_wait %{{.*}} allow 1
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<192x64xf32, #s> {
+      %all = arith.cmpi slt, %j, %common : index
+      nsatile.in_step %all
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<192x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<192x64xf32, #s>
+      nsatile.release %rk : !R
+      %v = nsatile.acquire %rv : !R
+      %p = arith.truncf %s : tensor<192x64xf32, #s> to tensor<192x64xbf16, #s>
+      %o = nsatile.dot %p, %v acc %acc : (tensor<192x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<192x64xf32, #s>) -> tensor<192x64xf32, #s>
+      nsatile.release %rv : !R
+      scf.yield %o : tensor<192x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : tensor<192x64xf32, #s>, memref<192x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
 // Nothing to move: one product in a step is started and waited for. One that
 // says who sees what stays as it is.
 

@@ -1,0 +1,139 @@
+// Warpgroups leave out steps whose keys their own rows don't see.
+// RUN: nsacc-opt %s --nsatile-narrow-key-loops --canonicalize --split-input-file | FileCheck %s
+
+#s = #nsatile.mma<warps = 12>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<128x64xbf16, #m>>
+
+// CHECK-LABEL: nsatile.program @causal
+// CHECK-SAME: %[[FIRST:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index
+nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>, %out: memref<192x128xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %c192 = arith.constant 192 : index
+  %zero = arith.constant dense<0.0> : tensor<192x128xf32, #s>
+  // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
+  // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
+  // CHECK-DAG: %[[C128:.*]] = arith.constant 128 : index
+  // CHECK-DAG: %[[C192:.*]] = arith.constant 192 : index
+  // CHECK: %[[RING:.*]] = nsatile.ring
+  %ring = nsatile.ring : !R
+  nsatile.roles consumers 12 {
+    // CHECK: %[[OWN:.*]], %[[OWNEND:.*]] = nsatile.row_range %[[FIRST]] to %[[END]] of 192 groups 3
+    %own, %own_end = nsatile.row_range %first to %end of 192
+    // CHECK: %[[HIGH:.*]] = arith.ceildivsi %[[OWNEND]], %[[C128]]
+    %high = arith.ceildivsi %own_end, %c128 : index
+    // CHECK: %[[FULL:.*]] = arith.floordivsi %[[OWN]], %[[C128]]
+    %full = arith.floordivsi %own, %c128 : index
+    // Bounds of all rows, and whether all warpgroups have some.
+    // CHECK: %[[ALL:.*]] = arith.ceildivsi %[[END]], %[[C128]]
+    // CHECK: %[[BEHIND:.*]] = arith.addi %[[FIRST]], %[[C192]]
+    // CHECK: %[[WHOLE:.*]] = arith.cmpi sle, %[[BEHIND]], %[[END]]
+    // CHECK: %[[ALLFULL:.*]] = arith.floordivsi %[[FIRST]], %[[C128]]
+    // CHECK: %[[MOST:.*]] = arith.minsi %[[HIGH]], %[[ALL]]
+    // CHECK: %[[LAST:.*]] = arith.maxsi %[[MOST]], %[[C0]]
+    // CHECK: %[[R:.*]] = scf.for %[[J:.*]] = %[[C0]] to %[[LAST]] step %[[C1]]
+    // CHECK:   %[[BELOW:.*]] = arith.cmpi slt, %[[J]], %[[ALLFULL]]
+    // CHECK:   %[[INSTEP:.*]] = arith.andi %[[WHOLE]], %[[BELOW]]
+    // CHECK:   nsatile.in_step %[[INSTEP]]
+    // CHECK:   arith.cmpi sge, %[[J]], %[[FULL]]
+    // CHECK:   nsatile.acquire %[[RING]]
+    %r = scf.for %j = %c0 to %high step %c1 iter_args(%acc = %zero) -> tensor<192x128xf32, #s> {
+      %partial = arith.cmpi sge, %j, %full : index
+      %k = nsatile.acquire %ring : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<192x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<192x128xf32, #s>
+      nsatile.release %ring : !R
+      %x = scf.if %partial -> tensor<192x128xf32, #s> {
+        %n = arith.negf %s : tensor<192x128xf32, #s>
+        scf.yield %n : tensor<192x128xf32, #s>
+      } else {
+        scf.yield %s : tensor<192x128xf32, #s>
+      }
+      %sum = arith.addf %acc, %x : tensor<192x128xf32, #s>
+      scf.yield %sum : tensor<192x128xf32, #s>
+    }
+    // CHECK: scf.for %{{.*}} = %[[LAST]] to %[[ALL]] step %[[C1]] {
+    // CHECK-NEXT:   nsatile.acquire %[[RING]]
+    // CHECK-NEXT:   nsatile.release %[[RING]]
+    // CHECK-NEXT: }
+    // CHECK: nsatile.store %[[R]]
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c192, %c128] : tensor<192x128xf32, #s>, memref<192x128xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+// A condition that decides whether tiles are acquired must be the producer's; a
+// loop whose products are split otherwise than rows, and a use of the range that
+// isn't a bound, keep all warpgroups together.
+
+#s = #nsatile.mma<warps = 8>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<128x64xbf16, #m>>
+
+// CHECK-LABEL: nsatile.program @conditional
+// CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 128{{$}}
+nsatile.program @conditional(%first: index, %end: index, %q: tensor<128x64xbf16, #s>, %out: memref<128x128xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32, #s>
+  %ring = nsatile.ring : !R
+  nsatile.roles consumers 8 {
+    %own, %own_end = nsatile.row_range %first to %end of 128
+    %r = scf.for %j = %c0 to %own_end step %c1 iter_args(%acc = %zero) -> tensor<128x128xf32, #s> {
+      %fresh = arith.cmpi sge, %j, %own : index
+      %x = scf.if %fresh -> tensor<128x128xf32, #s> {
+        %k = nsatile.acquire %ring : !R
+        %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
+        nsatile.release %ring : !R
+        scf.yield %s : tensor<128x128xf32, #s>
+      } else {
+        scf.yield %acc : tensor<128x128xf32, #s>
+      }
+      scf.yield %x : tensor<128x128xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x128xf32, #s>, memref<128x128xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @shared_rows
+// CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 64{{$}}
+nsatile.program @shared_rows(%first: index, %end: index, %q: tensor<64x64xbf16, #s>, %out: memref<64x128xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : tensor<64x128xf32, #s>
+  %ring = nsatile.ring : !R
+  nsatile.roles consumers 8 {
+    %own, %own_end = nsatile.row_range %first to %end of 64
+    %r = scf.for %j = %c0 to %own_end step %c1 iter_args(%acc = %zero) -> tensor<64x128xf32, #s> {
+      %k = nsatile.acquire %ring : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<64x128xf32, #s>
+      nsatile.release %ring : !R
+      %sum = arith.addf %acc, %s : tensor<64x128xf32, #s>
+      scf.yield %sum : tensor<64x128xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c128] : tensor<64x128xf32, #s>, memref<64x128xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @positions
+// CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 128{{$}}
+nsatile.program @positions(%first: index, %end: index, %out: memref<?xindex>) {
+  nsatile.roles consumers 8 {
+    %own, %own_end = nsatile.row_range %first to %end of 128
+    %rows = nsatile.iota %own : tensor<128xindex, #nsatile.spread<threads = 256>>
+    nsatile.store %rows, %out[%first] dims [0] limits [%end] : tensor<128xindex, #nsatile.spread<threads = 256>>, memref<?xindex>
+  } producer {
+  }
+  nsatile.return
+}
