@@ -11,9 +11,9 @@
 
 namespace nsacc::nsatile {
 
-/// On a `softmax_update` or `softmax_finalize`, a unit: where a score is +inf or
-/// NaN, or an output's sum isn't finite, the row's results needn't be right, as
-/// long as they aren't finite.
+/// On a `softmax_update` or `softmax_finalize`, a unit: where a score is +inf
+/// or NaN, or an output's sum isn't finite, the row's results needn't be right,
+/// as long as they aren't finite.
 inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
     "nsatile.assumes_finite";
 

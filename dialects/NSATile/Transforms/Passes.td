@@ -179,7 +179,8 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
     whole warpgroups, or whose schedule doesn't name `warps`, stay as they are.
 
     A product's `where` looks at each pair, which products in flight can't: programs with such products
-    of loaded tiles stay as they are, too (see `nsatile-assume-finite`).
+    of loaded tiles stay as they are, too (see `nsatile-assume-finite`). So do programs with a product over
+    rows of a loaded tile whose number isn't a multiple of 16: bulk copies leave the rest of the last step as it was.
 
     Before and after:
 

@@ -12,10 +12,7 @@ using namespace nsacc::nsatile;
 Value KernelEmitter::combine(ReduceKind kind, Value lhs, Value rhs,
                              bool ignoresNaN) {
   if (kind == ReduceKind::Sum)
-    return arith::AddFOp::create(builder, loc, lhs, rhs,
-                                 multipliesIn16Bits
-                                     ? arith::FastMathFlags::contract
-                                     : arith::FastMathFlags::none);
+    return make<arith::AddFOp>(lhs, rhs);
   // The hardware has both; upstream writes arith's as comparisons.
   if (ignoresNaN)
     return make<LLVM::MaxNumOp>(lhs, rhs);

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/Sequence.h"
 #include <limits>
 
 using namespace mlir;
@@ -74,7 +75,8 @@ static bool isMma(Value tile) {
 LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   if (!isMma(op.getScores()))
     return reject(op);
-  SoftmaxWriter writer(*this, op->hasAttr(kAssumesFiniteAttrName));
+  bool assumesFinite = op->hasAttr(kAssumesFiniteAttrName);
+  SoftmaxWriter writer(*this, assumesFinite);
   const TileLayout &matrix = getLayout(getTile(op.getScores()));
   const TileLayout &rows = getLayout(getTile(op.getMax()));
   ArrayRef<Value> scores = getRegisters(op.getScores());
@@ -88,8 +90,9 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
                             : f32(kLog2E);
 
   SmallVector<SmallVector<int64_t>> groups = groupByRow(matrix, rows);
-  SmallVector<Value> xs(scores), greatest;
-  for (ArrayRef<int64_t> members : groups) {
+  SmallVector<Value> xs(scores), maxima, sums, decays,
+      probs(matrix.getNumRegisters(), f32(0));
+  auto getGreatest = [&](ArrayRef<int64_t> members) {
     SmallVector<Value> candidates;
     for (int64_t index : members) {
       if (matrix.isPadding(index))
@@ -100,36 +103,46 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
       xs[index] = select(getInside(matrix, index), xs[index], least);
       candidates.push_back(xs[index]);
     }
-    greatest.push_back(combineAll(ReduceKind::Max, candidates, true));
-  }
-  SmallVector<Value> maxima, shifts, decays, rowOf(matrix.getNumRegisters());
-  for (auto [row, members] : llvm::enumerate(groups)) {
-    Value old = getRegisters(op.getMax())[row];
-    Value max = combineRow(ReduceKind::Max, greatest[row], true);
-    if (isPositive)
-      max = mul(max, scale);
-    max = combine(ReduceKind::Max, old, max, true);
-    shifts.push_back(
-        make<arith::NegFOp>(mul(writer.getReference(max), f32(kLog2E))));
-    decays.push_back(writer.getDecay(old, max, shifts.back()));
-    maxima.push_back(max);
-    for (int64_t index : members)
-      rowOf[index] = shifts.back();
-  }
-  // Rows take turns, so that none has to wait for its own chain.
-  SmallVector<Value> probs(matrix.getNumRegisters(), f32(0)), sums;
-  for (auto [index, x] : llvm::enumerate(xs))
-    if (!matrix.isPadding(index))
-      probs[index] = writer.exp2(fma(x, factor, rowOf[index]));
-  for (auto [row, members] : llvm::enumerate(groups)) {
+    return combineAll(ReduceKind::Max, candidates, true);
+  };
+  auto addUp = [&](size_t row) {
     SmallVector<Value> parts;
-    for (int64_t index : members)
+    for (int64_t index : groups[row])
       if (!matrix.isPadding(index))
         parts.push_back(probs[index]);
     Value sum = combineAll(ReduceKind::Sum, parts);
     if (!isPartial)
       sum = combineRow(ReduceKind::Sum, sum);
-    sums.push_back(fma(getRegisters(op.getSum())[row], decays[row], sum));
+    return fma(getRegisters(op.getSum())[row], decays[row], sum);
+  };
+  // Rows that take turns don't wait for their own chains; one after the other,
+  // they need fewer registers.
+  size_t together = assumesFinite ? groups.size() : 1;
+  for (size_t first = 0; first < groups.size(); first += together) {
+    auto batch = llvm::seq(first, first + together);
+    SmallVector<Value> greatest;
+    for (size_t row : batch)
+      greatest.push_back(getGreatest(groups[row]));
+    SmallVector<std::pair<int64_t, Value>> exponents;
+    for (auto [row, most] : llvm::zip_equal(batch, greatest)) {
+      Value old = getRegisters(op.getMax())[row];
+      Value max = combineRow(ReduceKind::Max, most, true);
+      if (isPositive)
+        max = mul(max, scale);
+      max = combine(ReduceKind::Max, old, max, true);
+      Value shift =
+          make<arith::NegFOp>(mul(writer.getReference(max), f32(kLog2E)));
+      decays.push_back(writer.getDecay(old, max, shift));
+      maxima.push_back(max);
+      for (int64_t index : groups[row])
+        if (!matrix.isPadding(index))
+          exponents.emplace_back(index, shift);
+    }
+    llvm::sort(exponents, llvm::less_first());
+    for (auto [index, shift] : exponents)
+      probs[index] = writer.exp2(fma(xs[index], factor, shift));
+    for (size_t row : batch)
+      sums.push_back(addUp(row));
   }
   setRegisters(op.getNewMax(), std::move(maxima));
   setRegisters(op.getNewSum(), std::move(sums));

@@ -80,10 +80,10 @@ void KernelEmitter::forgetThread() {
                                     builder.getContext());
   Value warp = getThreadDim(ThreadDim::Warp);
   ThreadScope opaque = scope;
-  opaque.thread = PTXBuilder(builder, loc)
-                      .assemble("mov.b32 $0, $1;", builder.getI32Type(),
-                                scope.thread)
-                      .front();
+  opaque.thread =
+      PTXBuilder(builder, loc)
+          .assemble("mov.b32 $0, $1;", builder.getI32Type(), scope.thread)
+          .front();
   enterScope(opaque);
   expressions[dim] = warp;
 }

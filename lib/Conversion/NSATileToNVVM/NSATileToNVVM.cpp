@@ -81,7 +81,11 @@ public:
     });
     types.append(hasCounter + hasRaised,
                  LLVM::LLVMPointerType::get(context, 1));
-    program.walk([&](FillOp fill) { tensorMaps.insert(getTensorMap(fill)); });
+    // Without roles all threads copy.
+    program.walk([&](FillOp fill) {
+      if (fill->getParentOfType<RolesOp>())
+        tensorMaps.insert(getTensorMap(fill));
+    });
     program.walk([&](StoreOp store) {
       if (std::optional<BulkStore> bulk = BulkStore::get(store))
         tensorMaps.insert(bulk->map);

@@ -45,9 +45,10 @@ void cuda::buildTilePipeline(OpPassManager &passes,
     passes.addPass(nsatile::createNSATileSpecializeWarps());
     passes.addPass(nsatile::createNSATileNarrowKeyLoops());
     passes.addPass(nsatile::createNSATilePipelineDots());
+  } else {
+    passes.addNestedPass<nsatile::ProgramOp>(
+        nsatile::createNSATilePipelineLoads({architecture.sharedBytes}));
   }
-  passes.addNestedPass<nsatile::ProgramOp>(
-      nsatile::createNSATilePipelineLoads({architecture.sharedBytes}));
   passes.addPass(nsatile::createNSATileSplitKeyLoops());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

@@ -104,6 +104,25 @@ nsatile.program @looks(%v: !B, %p: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi
   nsatile.return
 }
 
+// Rows behind the tile, which the product's last step reads, are written by no
+// bulk copy.
+// CHECK-LABEL: nsatile.program @ragged_step
+// CHECK-NOT: nsatile.roles
+nsatile.program @ragged_step(%v: !B, %p: tensor<64x72xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 72, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %vt = nsatile.load %v[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<72x64xbf16, #m>
+    %o = nsatile.dot %p, %vt acc %acc : (tensor<64x72xbf16, #s>, tensor<72x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %o : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
 // -----
 
 // A loop that carries nothing: what it computes is stored in each step.
