@@ -20,6 +20,8 @@ using namespace mlir;
 using namespace nsacc::nsatile;
 
 static constexpr int64_t kGroupWarps = 4;
+/// Positions of a warpgroup: fewer see nearly the same keys as all.
+static constexpr int64_t kLeastShare = 16;
 
 static bool isTile(Type type) { return isa<RankedTensorType>(type); }
 
@@ -127,11 +129,12 @@ bool Narrowing::isNarrowable(scf::ForOp loop) {
 }
 
 bool Narrowing::isPossible() {
-  int64_t size = range.getSize();
-  return !range.getGroups() && size % (warps / kGroupWarps) == 0 &&
-         follow(range.getOwnFirst()) && follow(range.getOwnEnd()) &&
-         llvm::all_of(loops,
-                      [&](scf::ForOp loop) { return isNarrowable(loop); });
+  int64_t size = range.getSize(), groups = warps / kGroupWarps;
+  return !range.getGroups() && size % groups == 0 &&
+         size / groups >= kLeastShare && follow(range.getOwnFirst()) &&
+         follow(range.getOwnEnd()) && llvm::all_of(loops, [&](scf::ForOp loop) {
+           return isNarrowable(loop);
+         });
 }
 
 /// A copy of `value` that is that of all rows.

@@ -126,6 +126,30 @@ nsatile.program @shared_rows(%first: index, %end: index, %q: tensor<64x64xbf16, 
   nsatile.return
 }
 
+// 16 rows stand at each of 8 positions, which see nearly the same keys.
+// CHECK-LABEL: nsatile.program @grouped
+// CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 8{{$}}
+nsatile.program @grouped(%first: index, %end: index, %q: tensor<128x64xbf16, #s>, %out: memref<128x128xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32, #s>
+  %ring = nsatile.ring : !R
+  nsatile.roles consumers 8 {
+    %own, %own_end = nsatile.row_range %first to %end of 8
+    %r = scf.for %j = %c0 to %own_end step %c1 iter_args(%acc = %zero) -> tensor<128x128xf32, #s> {
+      %k = nsatile.acquire %ring : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
+      nsatile.release %ring : !R
+      %sum = arith.addf %acc, %s : tensor<128x128xf32, #s>
+      scf.yield %sum : tensor<128x128xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x128xf32, #s>, memref<128x128xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
 // CHECK-LABEL: nsatile.program @positions
 // CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 128{{$}}
 nsatile.program @positions(%first: index, %end: index, %out: memref<?xindex>) {
