@@ -128,13 +128,15 @@ bool Narrowing::isNarrowable(scf::ForOp loop) {
               .wasInterrupted();
 }
 
+/// One loop at most: where one ends at the place at which the next begins, that
+/// place is another for each warpgroup, and what the producer brings before it
+/// can't be read behind it.
 bool Narrowing::isPossible() {
   int64_t size = range.getSize(), groups = warps / kGroupWarps;
   return !range.getGroups() && size % groups == 0 &&
          size / groups >= kLeastShare && follow(range.getOwnFirst()) &&
-         follow(range.getOwnEnd()) && llvm::all_of(loops, [&](scf::ForOp loop) {
-           return isNarrowable(loop);
-         });
+         follow(range.getOwnEnd()) && loops.size() == 1 &&
+         isNarrowable(loops.front());
 }
 
 /// A copy of `value` that is that of all rows.
@@ -219,8 +221,7 @@ void Narrowing::narrow(scf::ForOp loop) {
 }
 
 void Narrowing::apply() {
-  for (scf::ForOp loop : loops)
-    narrow(loop);
+  narrow(loops.front());
   range.setGroups(warps / kGroupWarps);
 }
 

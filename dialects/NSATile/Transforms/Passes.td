@@ -215,7 +215,7 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
     and behind a warpgroup's own acquire the tiles and release them.
 
     The range stays whole if a warpgroup's share is below 16 positions (of 16 query heads on one key head, 64 rows have
-    4), if its results are used otherwise, if what is acquired in such a loop hangs on a
+    4), if its results are used otherwise or for more than one loop, if what is acquired in such a loop hangs on a
     condition, or if warpgroups wait for each other there.
 
     Before and after, for three warpgroups:

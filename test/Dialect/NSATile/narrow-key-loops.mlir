@@ -150,6 +150,37 @@ nsatile.program @grouped(%first: index, %end: index, %q: tensor<128x64xbf16, #s>
   nsatile.return
 }
 
+// The keys between two loops' bounds are another warpgroup's.
+// CHECK-LABEL: nsatile.program @two_loops
+// CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 128{{$}}
+nsatile.program @two_loops(%first: index, %end: index, %q: tensor<128x64xbf16, #s>, %out: memref<128x128xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c128 = arith.constant 128 : index
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32, #s>
+  %ring = nsatile.ring : !R
+  nsatile.roles consumers 8 {
+    %own, %own_end = nsatile.row_range %first to %end of 128
+    %full = scf.for %j = %c0 to %own step %c1 iter_args(%acc = %zero) -> tensor<128x128xf32, #s> {
+      %k = nsatile.acquire %ring : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
+      nsatile.release %ring : !R
+      %sum = arith.addf %acc, %s : tensor<128x128xf32, #s>
+      scf.yield %sum : tensor<128x128xf32, #s>
+    }
+    %r = scf.for %j = %own to %own_end step %c1 iter_args(%acc = %full) -> tensor<128x128xf32, #s> {
+      %k = nsatile.acquire %ring : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
+      nsatile.release %ring : !R
+      %sum = arith.subf %acc, %s : tensor<128x128xf32, #s>
+      scf.yield %sum : tensor<128x128xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x128xf32, #s>, memref<128x128xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
 // CHECK-LABEL: nsatile.program @positions
 // CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 128{{$}}
 nsatile.program @positions(%first: index, %end: index, %out: memref<?xindex>) {
