@@ -117,7 +117,7 @@ void KernelEmitter::emitBulkStore(StoreOp op, const BulkStore &store,
   int64_t slabs = llvm::divideCeil(store.columns, SharedMatrix::slabColumns);
   int64_t groupBytes = kGroupRows * slabs * SharedMatrix::rowBytes;
   int64_t perTile = values.size() / (store.rows / (16 * store.warps));
-  Value group = make<arith::ShRUIOp>(getThreadDim(ThreadDim::Warp), i32(2));
+  Value group = getGroup();
   Value barrier = add(group, i32(namedBarriers::kResult));
   Value leads = make<arith::CmpIOp>(
       arith::CmpIPredicate::eq,

@@ -116,9 +116,8 @@ LogicalResult KernelEmitter::emitWarpFor(scf::ForOp op) {
   OpBuilder::InsertionGuard guard(builder);
   Block *asking = builder.createBlock(&loop.getBefore(), {}, index, loc);
   Value counter = asking->getArgument(0);
-  Value goesOn = call("llvm.nvvm.vote.any.sync", builder.getI1Type(),
-                      {i32(-1), make<arith::CmpIOp>(arith::CmpIPredicate::slt,
-                                                    counter, upper)});
+  Value goesOn = holdsForLanes(
+      make<arith::CmpIOp>(arith::CmpIPredicate::slt, counter, upper));
   scf::ConditionOp::create(builder, loc, goesOn, counter);
   Block *doing = builder.createBlock(&loop.getAfter(), {}, index, loc);
   counter = doing->getArgument(0);

@@ -112,8 +112,7 @@ LogicalResult KernelEmitter::emitTiles(TilesOp op) {
       make<arith::CmpIOp>(arith::CmpIPredicate::ne, point[0], i32(kNoTile));
   // What the loop counts is the same for all lanes if all end together.
   if (!isProducer)
-    isTile =
-        call("llvm.nvvm.vote.any.sync", builder.getI1Type(), {i32(-1), isTile});
+    isTile = holdsForLanes(isTile);
   scf::ConditionOp::create(builder, loc, isTile, point);
   Block *doing = builder.createBlock(&loop.getAfter(), {}, words, locs);
   SmallVector<Value> yielded;

@@ -332,6 +332,12 @@ Value KernelEmitter::broadcastLane(Value value) {
               {i32(-1), value, i32(0), i32(31)});
 }
 
+/// A condition that all lanes have alike, which ptxas knows of a vote.
+Value KernelEmitter::holdsForLanes(Value condition) {
+  return call("llvm.nvvm.vote.any.sync", builder.getI1Type(),
+              {i32(-1), condition});
+}
+
 Value KernelEmitter::getLane() {
   AffineExpr thread = getAffineDimExpr(static_cast<unsigned>(ThreadDim::Thread),
                                        builder.getContext());

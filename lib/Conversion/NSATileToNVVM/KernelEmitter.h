@@ -144,6 +144,7 @@ public:
   const ThreadScope &getScope() const { return scope; }
   mlir::Value getThreadDim(nsatile::ThreadDim dim);
   mlir::Value broadcastLane(mlir::Value value);
+  mlir::Value holdsForLanes(mlir::Value condition);
   mlir::Value getLane();
   /// The thread's number in the block, read anew: what depends on it doesn't
   /// stay in registers for the sake of code that is rarely run.
