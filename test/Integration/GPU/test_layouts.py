@@ -25,10 +25,10 @@ def strided(tensor: torch.Tensor, change: Callable[[torch.Tensor], torch.Tensor]
 
 
 def swapped(tensor: torch.Tensor) -> torch.Tensor:
-    """The first two dimensions behind each other the other way, as [B, H, T, D] has heads."""
-    dims = (1, 2) if tensor.dim() == 4 else (0, 1)
-    if tensor.dim() < 2:
+    """Heads before tokens, as in [B, H, T, D], of tensors that have heads and channels."""
+    if tensor.dim() < 3:
         return tensor
+    dims = (1, 2) if tensor.dim() == 4 else (0, 1)
     return tensor.transpose(*dims).contiguous().transpose(*dims)
 
 
