@@ -132,18 +132,27 @@ LogicalResult KernelEmitter::emitWarpFor(scf::ForOp op) {
   return success();
 }
 
-LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+static bool isOfConsumers(Operation *op) {
   auto roles = op->getParentOfType<RolesOp>();
-  if (roles && op.getNumResults() == 0 &&
-      roles.getConsumers().isAncestor(op->getParentRegion()))
+  return roles && roles.getConsumers().isAncestor(op->getParentRegion());
+}
+
+LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
+  if (op.getNumResults() == 0 && isOfConsumers(op))
     return emitWarpFor(op);
+  Value lower = lookup(op.getLowerBound()), upper = lookup(op.getUpperBound());
+  // Where lanes could leave one by one, ptxas computes addresses of products
+  // and barriers from what the loop counts lane by lane.
+  if (isOfConsumers(op)) {
+    lower = broadcastLane(lower);
+    upper = broadcastLane(upper);
+  }
   SmallVector<Value> inits;
   flatten(op.getInitArgs(), inits);
   CopyState copiesBefore = enterCopyLoop();
   bool hadCopies = hasCopies;
   int64_t copiesDistance = numCopyGroups - copiesGroup;
-  auto loop = scf::ForOp::create(builder, loc, lookup(op.getLowerBound()),
-                                 lookup(op.getUpperBound()),
+  auto loop = scf::ForOp::create(builder, loc, lower, upper,
                                  lookup(op.getStep()), inits);
   mapScalar(op.getInductionVar(), loop.getInductionVar());
   auto before = shared.getPending();
