@@ -110,10 +110,16 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
     for (int64_t index : groups[row])
       if (!matrix.isPadding(index))
         parts.push_back(probs[index]);
-    Value sum = combineAll(ReduceKind::Sum, parts);
-    if (!isPartial)
-      sum = combineRow(ReduceKind::Sum, sum);
-    return fma(getRegisters(op.getSum())[row], decays[row], sum);
+    Value old = getRegisters(op.getSum())[row];
+    // A chain that begins with the decay makes ptxas compute it before the
+    // other exponentials, and fill the time they take with what it scales.
+    if (isPartial && !parts.empty()) {
+      parts.front() = fma(old, decays[row], parts.front());
+      return combineAll(ReduceKind::Sum, parts);
+    }
+    Value sum = combineRow(ReduceKind::Sum,
+                           combineAll(ReduceKind::Sum, parts));
+    return fma(old, decays[row], sum);
   };
   // Rows that take turns don't wait for their own chains; one after the other,
   // they need fewer registers.
