@@ -37,11 +37,13 @@ int64_t KernelEmitter::allocateBarriers(int64_t count) {
   return place;
 }
 
-void KernelEmitter::createCount(Ring &ring) {
-  ring.count =
-      make<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(builder.getContext()),
-                           builder.getI32Type(), i32(1));
-  LLVM::StoreOp::create(builder, loc, i32(0), ring.count);
+void KernelEmitter::createVariables(Ring &ring) {
+  for (Value *variable : {&ring.index, &ring.parity}) {
+    *variable =
+        make<LLVM::AllocaOp>(LLVM::LLVMPointerType::get(builder.getContext()),
+                             builder.getI32Type(), i32(1));
+    LLVM::StoreOp::create(builder, loc, i32(0), *variable);
+  }
 }
 
 void KernelEmitter::emitRing(RingOp op) {
@@ -52,26 +54,39 @@ void KernelEmitter::emitRing(RingOp op) {
   ring.full = allocateBarriers(2 * ring.stages);
   ring.empty = ring.full + ring.stages * kBarrierBytes;
   ring.tiles = shared.allocate(ring.stages * ring.tileBytes);
-  createCount(ring);
+  createVariables(ring);
   rings[op.getRing()] = ring;
 }
 
 KernelEmitter::RingPlace KernelEmitter::getPlace(const Ring &ring) {
   RingPlace place;
-  place.count = make<LLVM::LoadOp>(builder.getI32Type(), ring.count);
-  Value stages = i32(ring.stages);
-  Value index = make<arith::RemUIOp>(place.count, stages);
-  Value round = make<arith::DivUIOp>(place.count, stages);
-  place.parity = make<arith::AndIOp>(round, i32(1));
-  Value barrier = mul(index, i32(kBarrierBytes));
+  place.index = make<LLVM::LoadOp>(builder.getI32Type(), ring.index);
+  place.parity = make<LLVM::LoadOp>(builder.getI32Type(), ring.parity);
+  Value barrier = mul(place.index, i32(kBarrierBytes));
   place.full = add(getSharedAddress(ring.full), barrier);
   place.empty = add(getSharedAddress(ring.empty), barrier);
-  place.tile = mul(index, i32(ring.tileBytes));
+  place.tile = make<arith::MulIOp>(place.index, i32(ring.tileBytes),
+                                   arith::IntegerOverflowFlags::nuw);
   return place;
 }
 
 void KernelEmitter::advance(const Ring &ring, const RingPlace &place) {
-  LLVM::StoreOp::create(builder, loc, add(place.count, i32(1)), ring.count);
+  Value next, isAround;
+  if (ring.stages <= 2) {
+    // One instruction each.
+    isAround = ring.stages == 2 ? place.index : i32(1);
+    next = make<arith::XOrIOp>(place.index, i32(ring.stages - 1));
+  } else {
+    next = add(place.index, i32(1));
+    Value isEnd = make<arith::CmpIOp>(arith::CmpIPredicate::eq, next,
+                                      i32(ring.stages));
+    next = select(isEnd, i32(0), next);
+    isAround = make<arith::ExtUIOp>(builder.getI32Type(), isEnd);
+  }
+  LLVM::StoreOp::create(builder, loc, next, ring.index);
+  LLVM::StoreOp::create(builder, loc,
+                        make<arith::XOrIOp>(place.parity, isAround),
+                        ring.parity);
 }
 
 TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
@@ -258,10 +273,7 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
 
 SharedMatrix KernelEmitter::getMatrix(Value value) {
   SharedTile tile = getShared(value);
-  Value address = getSharedAddress(tile.offset);
-  if (tile.place)
-    address = add(address, tile.place);
-  return {address, tile.paddedRows};
+  return {getSharedAddress(tile.offset), tile.place, tile.paddedRows};
 }
 
 LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {

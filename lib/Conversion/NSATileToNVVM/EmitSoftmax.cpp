@@ -20,8 +20,9 @@ namespace {
 /// Writes the softmax of a program's rows.
 class SoftmaxWriter {
 public:
-  SoftmaxWriter(KernelEmitter &emitter, bool assumesFinite)
-      : e(emitter), assumesFinite(assumesFinite) {}
+  SoftmaxWriter(KernelEmitter &emitter, bool assumesFinite,
+                bool seesAll = false)
+      : e(emitter), assumesFinite(assumesFinite), seesAll(seesAll) {}
 
   Value exp2(Value x) {
     return e.call("llvm.nvvm.ex2.approx.ftz", e.builder.getF32Type(), x);
@@ -34,6 +35,8 @@ public:
   /// below does it, too, and takes one instruction.
   Value getReference(Value max) {
     constexpr float least = -0x1p126f;
+    if (assumesFinite && seesAll)
+      return max;
     if (assumesFinite)
       return e.combine(ReduceKind::Max, max, e.f32(least), true);
     Value size = e.make<LLVM::FAbsOp>(max);
@@ -53,6 +56,9 @@ public:
 private:
   KernelEmitter &e;
   bool assumesFinite;
+  /// No score is that of a hidden key, so that a maximum of finite scores is
+  /// finite.
+  bool seesAll;
 };
 
 /// Registers of a matrix by the register of their row.
@@ -68,6 +74,10 @@ SmallVector<SmallVector<int64_t>> groupByRow(const TileLayout &matrix,
 
 } // namespace
 
+static bool isProduct(Value tile) {
+  return isa_and_present<DotOp, DotWaitOp>(tile.getDefiningOp());
+}
+
 static bool isMma(Value tile) {
   return isa_and_present<MmaLayoutAttr>(getTile(tile).getEncoding());
 }
@@ -76,7 +86,7 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
   if (!isMma(op.getScores()))
     return reject(op);
   bool assumesFinite = op->hasAttr(kAssumesFiniteAttrName);
-  SoftmaxWriter writer(*this, assumesFinite);
+  SoftmaxWriter writer(*this, assumesFinite, isProduct(op.getScores()));
   const TileLayout &matrix = getLayout(getTile(op.getScores()));
   const TileLayout &rows = getLayout(getTile(op.getMax()));
   ArrayRef<Value> scores = getRegisters(op.getScores());

@@ -21,7 +21,7 @@ void KernelEmitter::createTileQueue() {
   tileQueue.empty = tileQueue.full + kQueueStages * kBarrierBytes;
   tileQueue.tiles =
       allocateBarriers(kQueueStages * kPointBytes / kBarrierBytes);
-  createCount(tileQueue);
+  createVariables(tileQueue);
 }
 
 /// The points are numbered with x going down: under a causal mask the last

@@ -300,19 +300,21 @@ private:
   struct Ring {
     int64_t full, empty, tiles;
     int64_t stages, tileBytes;
-    /// Variable: how many tiles this role is done with.
-    mlir::Value count;
+    /// Variables: the tile that this role is at, and whether it has been around
+    /// an odd number of times. Kept apart, as dividing a count would stand
+    /// before the products of each step.
+    mlir::Value index, parity;
   };
   /// Where a role is in a ring; barriers as addresses, the tile as bytes behind
   /// the first one.
   struct RingPlace {
-    mlir::Value count, parity, full, empty, tile;
+    mlir::Value index, parity, full, empty, tile;
   };
   RingPlace getPlace(const Ring &ring);
   void advance(const Ring &ring, const RingPlace &place);
   mlir::Value getSharedAddress(int64_t offset);
   int64_t allocateBarriers(int64_t count);
-  void createCount(Ring &ring);
+  void createVariables(Ring &ring);
   void arriveOncePerWarp(mlir::Value barrier);
   void emitRing(nsatile::RingOp op);
   mlir::LogicalResult emitRoles(nsatile::RolesOp op);

@@ -213,14 +213,21 @@ Value PTXBuilder::describe(SharedMatrix matrix, Value row, bool isTransposed) {
   // Above these bits stands the rank of a cluster's block.
   address = LLVM::AndOp::create(builder, loc, address, constant(0x3FFFF));
   address = LLVM::LShrOp::create(builder, loc, address, constant(4));
-  Type i64 = builder.getI64Type();
-  Value wide = LLVM::ZExtOp::create(builder, loc, i64, address);
   int64_t leading = isTransposed ? kStep : matrix.getSlabBytes();
-  int64_t fields =
-      encode(leading) << 16 | encode(kGroupBytes) << 32 | int64_t(1) << 62;
+  Value low = LLVM::OrOp::create(builder, loc, address,
+                                 constant(encode(leading) << 16));
+  // The address has room for all of shared memory, so that nothing is carried
+  // out of it; loops add to what stays the same.
+  if (matrix.place)
+    low = LLVM::AddOp::create(
+        builder, loc, low,
+        LLVM::LShrOp::create(builder, loc, matrix.place, constant(4)));
+  Type i64 = builder.getI64Type();
+  int64_t fields = encode(kGroupBytes) << 32 | int64_t(1) << 62;
   Value high = LLVM::ConstantOp::create(builder, loc, i64,
                                         builder.getI64IntegerAttr(fields));
-  return LLVM::OrOp::create(builder, loc, wide, high);
+  return LLVM::OrOp::create(builder, loc,
+                            LLVM::ZExtOp::create(builder, loc, i64, low), high);
 }
 
 /// The left operand is registers, or a descriptor if it has slabs.

@@ -12,9 +12,10 @@
 namespace nsacc {
 
 /// A matrix of 16-bit elements in shared memory, swizzled for `wgmma`: slabs of
-/// 64 columns, each `slabRows` rows of 128 bytes.
+/// 64 columns, each `slabRows` rows of 128 bytes. It stands `place` bytes, if
+/// any, behind `address`.
 struct SharedMatrix {
-  mlir::Value address;
+  mlir::Value address, place;
   int64_t slabRows;
 
   static constexpr int64_t slabColumns = 64;
