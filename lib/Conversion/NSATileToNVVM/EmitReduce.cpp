@@ -11,8 +11,12 @@ using namespace nsacc::nsatile;
 
 Value KernelEmitter::combine(ReduceKind kind, Value lhs, Value rhs,
                              bool ignoresNaN) {
+  // A sum of products may take one instruction for each.
   if (kind == ReduceKind::Sum)
-    return make<arith::AddFOp>(lhs, rhs);
+    return make<arith::AddFOp>(lhs, rhs,
+                               multipliesIn16Bits
+                                   ? arith::FastMathFlags::contract
+                                   : arith::FastMathFlags::none);
   // The hardware has both; upstream writes arith's as comparisons.
   if (ignoresNaN)
     return make<LLVM::MaxNumOp>(lhs, rhs);
