@@ -78,15 +78,14 @@ void KernelEmitter::advance(const Ring &ring, const RingPlace &place) {
     next = make<arith::XOrIOp>(place.index, i32(ring.stages - 1));
   } else {
     next = add(place.index, i32(1));
-    Value isEnd = make<arith::CmpIOp>(arith::CmpIPredicate::eq, next,
-                                      i32(ring.stages));
+    Value isEnd =
+        make<arith::CmpIOp>(arith::CmpIPredicate::eq, next, i32(ring.stages));
     next = select(isEnd, i32(0), next);
     isAround = make<arith::ExtUIOp>(builder.getI32Type(), isEnd);
   }
   LLVM::StoreOp::create(builder, loc, next, ring.index);
-  LLVM::StoreOp::create(builder, loc,
-                        make<arith::XOrIOp>(place.parity, isAround),
-                        ring.parity);
+  LLVM::StoreOp::create(
+      builder, loc, make<arith::XOrIOp>(place.parity, isAround), ring.parity);
 }
 
 TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
@@ -390,20 +389,15 @@ void KernelEmitter::emitDotWait(DotWaitOp op) {
                    .waitProducts(op.getAllow(), getRegisters(op.getPending())));
 }
 
-/// 0 · x is 0 for finite numbers, NaN for others.
 void KernelEmitter::emitAllFinite(AllFiniteOp op) {
-  SmallVector<Value> sums(4, f32(0));
-  size_t next = 0;
+  SmallVector<Value> values;
   for (Value tile : op.getTiles()) {
     const TileLayout &layout = getLayout(getTile(tile));
-    for (auto [index, value] : llvm::enumerate(getRegisters(tile))) {
-      if (layout.isPadding(index))
-        continue;
-      Value &sum = sums[next++ % sums.size()];
-      sum = fma(select(getInside(layout, index), value, f32(0)), f32(0), sum);
-    }
+    for (auto [index, value] : llvm::enumerate(getRegisters(tile)))
+      if (!layout.isPadding(index))
+        values.push_back(select(getInside(layout, index), value, f32(0)));
   }
-  Value sum = add(add(sums[0], sums[1]), add(sums[2], sums[3]));
+  Value sum = addUpMarks(values);
   Value mine = make<arith::ExtUIOp>(
       builder.getI32Type(),
       Value(make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, sum, f32(0))));

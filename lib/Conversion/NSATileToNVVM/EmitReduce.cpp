@@ -3,6 +3,7 @@
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
 #include <limits>
 
 using namespace mlir;
@@ -11,12 +12,8 @@ using namespace nsacc::nsatile;
 
 Value KernelEmitter::combine(ReduceKind kind, Value lhs, Value rhs,
                              bool ignoresNaN) {
-  // A sum of products may take one instruction for each.
   if (kind == ReduceKind::Sum)
-    return make<arith::AddFOp>(lhs, rhs,
-                               multipliesIn16Bits
-                                   ? arith::FastMathFlags::contract
-                                   : arith::FastMathFlags::none);
+    return make<arith::AddFOp>(lhs, rhs);
   // The hardware has both; upstream writes arith's as comparisons.
   if (ignoresNaN)
     return make<LLVM::MaxNumOp>(lhs, rhs);
@@ -45,17 +42,37 @@ Value KernelEmitter::combineAll(ReduceKind kind, ArrayRef<Value> values,
   return chains.front();
 }
 
+Value KernelEmitter::addUpMarks(ArrayRef<Value> values) {
+  SmallVector<Value> sums(4, f32(0));
+  for (auto [index, value] : llvm::enumerate(values)) {
+    Value &sum = sums[index % sums.size()];
+    sum = fma(value, f32(0), sum);
+  }
+  return combineAll(ReduceKind::Sum, sums);
+}
+
 Value KernelEmitter::combineRow(ReduceKind kind, Value value, bool ignoresNaN) {
   for (int64_t mask : {1, 2})
     value = combine(kind, value, shuffleXor(value, mask), ignoresNaN);
   return value;
 }
 
+/// The x of a sum of 0 · x, which is 0 for finite numbers and NaN for others.
+/// Null for other sums.
+static Value getMarked(ReduceOp op) {
+  auto product = op.getSource().getDefiningOp<arith::MulFOp>();
+  bool isMark = product && op.getKind() == ReduceKind::Sum &&
+                matchPattern(product.getRhs(), m_AnyZeroFloat());
+  return isMark ? product.getLhs() : Value();
+}
+
 /// Rows of a matrix of tensor cores: registers first, then four lanes.
 static void reduceRows(KernelEmitter &emitter, ReduceOp op) {
   const TileLayout &layout = emitter.getLayout(getTile(op.getSource()));
   const TileLayout &rows = emitter.getLayout(getTile(op.getResult()));
-  ArrayRef<Value> values = emitter.getRegisters(op.getSource());
+  Value marked = getMarked(op);
+  ArrayRef<Value> values =
+      emitter.getRegisters(marked ? marked : Value(op.getSource()));
   Value neutral = emitter.f32(getNeutral(op.getKind()));
   SmallVector<Value> results;
   for (int64_t row = 0; row < rows.getNumRegisters(); ++row) {
@@ -65,8 +82,9 @@ static void reduceRows(KernelEmitter &emitter, ReduceOp op) {
           !layout.isPadding(index))
         parts.push_back(emitter.select(emitter.getInside(layout, index),
                                        values[index], neutral));
-    results.push_back(emitter.combineRow(
-        op.getKind(), emitter.combineAll(op.getKind(), parts)));
+    Value sum = marked ? emitter.addUpMarks(parts)
+                       : emitter.combineAll(op.getKind(), parts);
+    results.push_back(emitter.combineRow(op.getKind(), sum));
   }
   emitter.setRegisters(op.getResult(), std::move(results));
 }

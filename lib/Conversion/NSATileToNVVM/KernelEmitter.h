@@ -226,6 +226,8 @@ public:
   mlir::Value combineAll(nsatile::ReduceKind kind,
                          llvm::ArrayRef<mlir::Value> values,
                          bool ignoresNaN = false);
+  /// The sum of 0 · x: 0 if all values are finite, otherwise NaN.
+  mlir::Value addUpMarks(llvm::ArrayRef<mlir::Value> values);
   /// Over the four lanes that hold a row.
   mlir::Value combineRow(nsatile::ReduceKind kind, mlir::Value value,
                          bool ignoresNaN = false);
