@@ -52,7 +52,7 @@ private:
   getExecutable(size_t kernel, const DimSizes &sizes,
                 RunStatistics &statistics) const;
   llvm::Expected<std::unique_ptr<cpu::Executable>>
-  compile(size_t kernel, std::vector<std::string> sizes) const;
+  compile(size_t kernel, const CodeSizes &sizes) const;
 
   TileCompiler compiler;
   CompileOptions options;
@@ -66,21 +66,20 @@ private:
 llvm::Expected<const cpu::Executable &>
 CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
                           RunStatistics &statistics) const {
-  auto settings =
-      compiler.getSpecializedSizes(kernel, signatures[kernel], sizes);
-  if (!settings)
-    return settings.takeError();
-  std::string key = std::to_string(kernel) + ":" + llvm::join(*settings, ",");
+  auto code = compiler.getCodeSizes(kernel, signatures[kernel], sizes);
+  if (!code)
+    return code.takeError();
+  std::string key = std::to_string(kernel) + ":" + code->spell();
   return executables.get(key, [&] {
     auto start = std::chrono::steady_clock::now();
-    auto compiled = compile(kernel, *settings);
+    auto compiled = compile(kernel, *code);
     statistics.compileSeconds = getSecondsSince(start);
     return compiled;
   });
 }
 
 llvm::Expected<std::unique_ptr<cpu::Executable>>
-CPUProgram::compile(size_t kernel, std::vector<std::string> sizes) const {
+CPUProgram::compile(size_t kernel, const CodeSizes &sizes) const {
   std::unique_ptr<cpu::Executable> result;
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
@@ -100,8 +99,7 @@ CPUProgram::compile(size_t kernel, std::vector<std::string> sizes) const {
     result = std::move(*executable);
     return llvm::Error::success();
   };
-  if (llvm::Error error =
-          compiler.compile(signatures[kernel], std::move(sizes), finish))
+  if (llvm::Error error = compiler.compile(signatures[kernel], sizes, finish))
     return std::move(error);
   return result;
 }

@@ -76,10 +76,10 @@ protected:
 private:
   llvm::Expected<std::string> getArchitecture(int device) const;
   llvm::Expected<const std::string &>
-  getPackage(size_t kernel, llvm::ArrayRef<std::string> sizes,
+  getPackage(size_t kernel, const CodeSizes &sizes,
              llvm::StringRef architecture, RunStatistics &statistics) const;
   llvm::Expected<std::unique_ptr<std::string>>
-  compile(size_t kernel, std::vector<std::string> sizes,
+  compile(size_t kernel, const CodeSizes &sizes,
           llvm::StringRef architecture) const;
   llvm::Expected<nsacc_rt_module *> getModule(size_t kernel,
                                               const DimSizes &sizes, int device,
@@ -118,21 +118,21 @@ llvm::Expected<std::string> CUDAProgram::getArchitecture(int device) const {
 }
 
 llvm::Expected<const std::string &>
-CUDAProgram::getPackage(size_t kernel, llvm::ArrayRef<std::string> sizes,
+CUDAProgram::getPackage(size_t kernel, const CodeSizes &sizes,
                         llvm::StringRef architecture,
                         RunStatistics &statistics) const {
-  std::string key = std::to_string(kernel) + ":" + architecture.str() + ":" +
-                    llvm::join(sizes, ",");
+  std::string key =
+      std::to_string(kernel) + ":" + architecture.str() + ":" + sizes.spell();
   return packages.get(key, [&] {
     auto start = std::chrono::steady_clock::now();
-    auto compiled = compile(kernel, sizes.vec(), architecture);
+    auto compiled = compile(kernel, sizes, architecture);
     statistics.compileSeconds = getSecondsSince(start);
     return compiled;
   });
 }
 
 llvm::Expected<std::unique_ptr<std::string>>
-CUDAProgram::compile(size_t kernel, std::vector<std::string> sizes,
+CUDAProgram::compile(size_t kernel, const CodeSizes &sizes,
                      llvm::StringRef architecture) const {
   auto bytes = std::make_unique<std::string>();
   auto finish = [&](mlir::ModuleOp module,
@@ -154,23 +154,21 @@ CUDAProgram::compile(size_t kernel, std::vector<std::string> sizes,
     *bytes = rt::writePackage(*package);
     return llvm::Error::success();
   };
-  if (llvm::Error error =
-          compiler.compile(signatures[kernel], std::move(sizes), finish))
+  if (llvm::Error error = compiler.compile(signatures[kernel], sizes, finish))
     return std::move(error);
   return bytes;
 }
 
 llvm::Expected<std::string>
 CUDAProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
-  auto settings =
-      compiler.getSpecializedSizes(kernel, signatures[kernel], sizes);
-  if (!settings)
-    return settings.takeError();
+  auto code = compiler.getCodeSizes(kernel, signatures[kernel], sizes);
+  if (!code)
+    return code.takeError();
   auto architecture = getArchitecture(/*device=*/0);
   if (!architecture)
     return architecture.takeError();
   RunStatistics unwanted;
-  auto package = getPackage(kernel, *settings, *architecture, unwanted);
+  auto package = getPackage(kernel, *code, *architecture, unwanted);
   if (!package)
     return package.takeError();
   return *package;
@@ -179,18 +177,17 @@ CUDAProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
 llvm::Expected<nsacc_rt_module *>
 CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int device,
                        RunStatistics &statistics) const {
-  auto settings =
-      compiler.getSpecializedSizes(kernel, signatures[kernel], sizes);
-  if (!settings)
-    return settings.takeError();
+  auto code = compiler.getCodeSizes(kernel, signatures[kernel], sizes);
+  if (!code)
+    return code.takeError();
   auto architecture = getArchitecture(device);
   if (!architecture)
     return architecture.takeError();
-  auto package = getPackage(kernel, *settings, *architecture, statistics);
+  auto package = getPackage(kernel, *code, *architecture, statistics);
   if (!package)
     return package.takeError();
   std::string key = std::to_string(device) + ":" + std::to_string(kernel) +
-                    ":" + llvm::join(*settings, ",");
+                    ":" + code->spell();
   auto loaded =
       modules.get(key, [&] { return LoadedPackage::load(*package, device); });
   if (!loaded)

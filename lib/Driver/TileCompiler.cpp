@@ -6,6 +6,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Driver/CompileError.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -18,13 +19,22 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
     auto &names = dims.emplace_back();
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
       names.push_back(name.str());
+    std::optional<llvm::StringRef> lengthDim;
+    if (isGPU(options.target))
+      lengthDim = getLengthDim(kernel);
+    lengthDims.push_back(lengthDim.value_or("").str());
   }
 }
 
-llvm::Expected<std::vector<std::string>>
-TileCompiler::getSpecializedSizes(size_t kernel, const Signature &signature,
-                                  const DimSizes &sizes) const {
-  std::vector<std::string> settings;
+std::string CodeSizes::spell() const {
+  return llvm::join(sizes, ",") + (isLong ? ":long" : "");
+}
+
+llvm::Expected<CodeSizes>
+TileCompiler::getCodeSizes(size_t kernel, const Signature &signature,
+                           const DimSizes &sizes) const {
+  CodeSizes code;
+  code.isLong = sizes.sizes.lookup(lengthDims[kernel]) >= kLongRow;
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.sizes.find(name);
     // A name that results alone have; its use is what gets the message.
@@ -35,9 +45,9 @@ TileCompiler::getSpecializedSizes(size_t kernel, const Signature &signature,
           "kernel '" + signature.kernel + "' isn't compiled for " + name +
           " = " + llvm::Twine(found->second) +
           ": use target 'oracle', which takes every size");
-    settings.push_back(name + "=" + std::to_string(found->second));
+    code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
-  return settings;
+  return code;
 }
 
 /// The diagnostics of a failed compilation, each error with a way out. `error`
@@ -63,7 +73,7 @@ static llvm::Error explain(frontend::DiagnosticCollector &collector,
 }
 
 llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
-                                       std::vector<std::string> sizes,
+                                       const CodeSizes &sizes,
                                        mlir::TimingScope &timing) const {
   mlir::TimingScope scope = timing.nest("phase tile");
   auto prepare = [&](mlir::PassManager &manager, mlir::ModuleOp module,
@@ -72,8 +82,8 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
     if (options.preparePasses)
       options.preparePasses(manager, module, getName(phase));
   };
-  PhaseOptions phaseOptions = {std::move(sizes), options.schedule,
-                               /*architecture=*/{}};
+  PhaseOptions phaseOptions = {sizes.sizes, options.schedule,
+                               /*architecture=*/{}, sizes.isLong};
   if (isGPU(options.target))
     phaseOptions.architecture = getName(options.target);
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))
@@ -82,7 +92,7 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
 }
 
 llvm::Error TileCompiler::compile(
-    const Signature &signature, std::vector<std::string> sizes,
+    const Signature &signature, const CodeSizes &sizes,
     llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)> finish)
     const {
   mlir::TimingScope none;
@@ -93,7 +103,7 @@ llvm::Error TileCompiler::compile(
   auto module = image.read(context, signature.kernel);
   if (!module)
     return llvm::createStringError("the module can't be read back");
-  llvm::Error error = lowerToTiles(*module, std::move(sizes), timing);
+  llvm::Error error = lowerToTiles(*module, sizes, timing);
   if (!error)
     error = finish(*module, timing);
   if (error)
@@ -104,13 +114,15 @@ llvm::Error TileCompiler::compile(
 llvm::Expected<std::string>
 TileCompiler::print(size_t kernel, const Signature &signature,
                     const llvm::StringMap<int64_t> &sizes) const {
-  std::vector<std::string> settings, missing;
+  CodeSizes code;
+  code.isLong = sizes.lookup(lengthDims[kernel]) >= kLongRow;
+  std::vector<std::string> missing;
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.find(name);
     if (found == sizes.end())
       missing.push_back("'" + name + "'");
     else
-      settings.push_back(name + "=" + std::to_string(found->second));
+      code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
   if (!missing.empty())
     return llvm::createStringError(
@@ -123,7 +135,7 @@ TileCompiler::print(size_t kernel, const Signature &signature,
     module.print(os);
     return llvm::Error::success();
   };
-  if (llvm::Error error = compile(signature, std::move(settings), finish))
+  if (llvm::Error error = compile(signature, code, finish))
     return std::move(error);
   return text;
 }

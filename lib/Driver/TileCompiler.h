@@ -15,6 +15,17 @@ class TimingScope;
 
 namespace nsacc {
 
+/// What a kernel's code is made for.
+struct CodeSizes {
+  /// Sizes of heads and channels, "HQ=8".
+  std::vector<std::string> sizes;
+  /// A batch row has many query tokens; see PhaseOptions.
+  bool isLong = false;
+
+  /// As a key of caches.
+  std::string spell() const;
+};
+
 /// Takes kernels of a module to programs over tiles. Each compilation has a
 /// context of its own, so that any thread can compile.
 class TileCompiler {
@@ -22,15 +33,14 @@ public:
   TileCompiler(mlir::ModuleOp module, ModuleImage image,
                const CompileOptions &options);
 
-  /// Sizes of the dimensions that a kernel's code is made for, "HQ=8,H=2".
-  llvm::Expected<std::vector<std::string>>
-  getSpecializedSizes(size_t kernel, const Signature &signature,
-                      const DimSizes &sizes) const;
+  llvm::Expected<CodeSizes> getCodeSizes(size_t kernel,
+                                         const Signature &signature,
+                                         const DimSizes &sizes) const;
 
   /// Calls `finish` with a module of one plan. Diagnostics, also those of
   /// `finish`, are a CompileError.
   llvm::Error
-  compile(const Signature &signature, std::vector<std::string> sizes,
+  compile(const Signature &signature, const CodeSizes &sizes,
           llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>
               finish) const;
 
@@ -40,14 +50,15 @@ public:
         const llvm::StringMap<int64_t> &sizes) const;
 
 private:
-  llvm::Error lowerToTiles(mlir::ModuleOp module,
-                           std::vector<std::string> sizes,
+  llvm::Error lowerToTiles(mlir::ModuleOp module, const CodeSizes &sizes,
                            mlir::TimingScope &timing) const;
 
   ModuleImage image;
   CompileOptions options;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
+  /// And the one whose length tiles depend on; empty: none.
+  std::vector<std::string> lengthDims;
 };
 
 /// Code by what it was made for. Whoever needs it first makes it while the

@@ -75,8 +75,9 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   if (!options.schedule.empty() || isForGPU) {
     bool hasWarpgroups =
         isForGPU && getArchitecture(options.architecture).hasWarpgroupProducts;
-    manager.addPass(createNSASetSchedule(
-        {options.schedule, hasWarpgroups, isForGPU && !hasWarpgroups}));
+    manager.addPass(
+        createNSASetSchedule({options.schedule, hasWarpgroups,
+                              isForGPU && !hasWarpgroups, options.isLong}));
   }
   manager.addPass(createConvertNSAToNSATile({isForGPU}));
   manager.addPass(createCanonicalizerPass());
@@ -137,6 +138,9 @@ struct TilePhaseOptions : PassPipelineOptions<TilePhaseOptions> {
       llvm::cl::desc("parameters of #nsatile.schedule as NAME=VALUE, …")};
   Option<std::string> architecture{
       *this, "architecture", llvm::cl::desc("GPU that tiles are chosen for")};
+  Option<bool> isLong{
+      *this, "long",
+      llvm::cl::desc("batch rows have 16384 query tokens or more")};
 };
 
 struct GPUPhaseOptions : PassPipelineOptions<GPUPhaseOptions> {
@@ -166,6 +170,7 @@ void nsacc::registerPhasePipelines() {
         options.sizes.assign(given.dims.begin(), given.dims.end());
         options.schedule = given.schedule;
         options.architecture = given.architecture;
+        options.isLong = given.isLong;
         addPhase(manager, Phase::Tile, options);
       });
   for (Phase phase : {Phase::TileOpt, Phase::NVVM})

@@ -4,6 +4,7 @@
 #include "Dimensions.h"
 #include "NSA/Transforms/Passes.h"
 #include "ProgramFlags.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -11,26 +12,29 @@
 
 using namespace nsacc;
 
-llvm::Expected<std::vector<std::string>>
-nsacc::findTileSizes(mlir::ModuleOp module, const Settings &dims) {
-  std::vector<std::string> sizes, missing;
+llvm::Expected<TileSizes> nsacc::findTileSizes(mlir::ModuleOp module,
+                                               const Settings &dims) {
+  TileSizes tiles;
+  std::vector<std::string> missing;
   for (auto kernel : module.getOps<nsa::KernelOp>()) {
     auto known = readDimensions(dims, getSignature(kernel));
     if (!known)
       return known.takeError();
+    if (std::optional<llvm::StringRef> dim = getLengthDim(kernel))
+      tiles.isLong |= known->sizes.lookup(*dim) >= kLongRow;
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
       auto found = known->sizes.find(name);
       bool isKnown = found != known->sizes.end();
       std::string size = name.str();
       if (isKnown)
         size += "=" + std::to_string(found->second);
-      std::vector<std::string> &list = isKnown ? sizes : missing;
+      std::vector<std::string> &list = isKnown ? tiles.sizes : missing;
       if (!llvm::is_contained(list, size))
         list.push_back(size);
     }
   }
   if (missing.empty())
-    return sizes;
+    return tiles;
   return makeError("nothing tells the size of " + quoteList(missing) +
                        ", which code over tiles depends on",
                    "add --dims " + llvm::join(missing, "=…,") + "=…");
@@ -45,17 +49,18 @@ ExitCode nsacc::compilePhases(Program &program,
   auto given = parseSettings("--dims", dims);
   if (!given)
     return reportError(given.takeError(), ExitCode::Usage);
-  auto sizes = findTileSizes(program.getModule(), *given);
-  if (!sizes)
-    return reportError(sizes.takeError());
-  return program.runPhases(
-      phase, {std::move(*sizes), schedule.str(), architecture.str()});
+  auto tiles = findTileSizes(program.getModule(), *given);
+  if (!tiles)
+    return reportError(tiles.takeError());
+  return program.runPhases(phase, {std::move(tiles->sizes), schedule.str(),
+                                   architecture.str(), tiles->isLong});
 }
 
 void nsacc::addTileSizesFlag(CLI::App &command,
                              std::vector<std::string> &dims) {
   addRepeatedFlag(command, "--dims", dims,
-                  "tile: sizes of heads and channels; others stay open")
+                  "tile: sizes of heads and channels; others stay open, "
+                  "and lengths say what tiles are chosen for")
       ->type_name("NAME=SIZE,...")
       ->group("Compiler");
 }

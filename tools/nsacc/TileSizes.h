@@ -12,10 +12,14 @@ class App;
 
 namespace nsacc {
 
-/// Sizes that the kernels' code depends on, out of --dims. Other dimensions
-/// stay open.
-llvm::Expected<std::vector<std::string>> findTileSizes(mlir::ModuleOp module,
-                                                       const Settings &dims);
+/// What kernels' code depends on, out of --dims. Other dimensions stay open.
+struct TileSizes {
+  std::vector<std::string> sizes; ///< of heads and channels, "HQ=8"
+  bool isLong = false; ///< a batch row of some kernel has many query tokens
+};
+
+llvm::Expected<TileSizes> findTileSizes(mlir::ModuleOp module,
+                                        const Settings &dims);
 
 /// Takes the program to the end of `phase`, with the sizes of --dims where that
 /// depends on sizes, and for a GPU where one is named.

@@ -149,6 +149,22 @@ TEST_F(CUDAProgramTest, RunsOnHostTensors) {
   }
 }
 
+TEST_F(CUDAProgramTest, CompilesOnceMoreForLongRows) {
+  compile(kFlash, Target::SM90A);
+  auto prepare = [&](int64_t tokens) {
+    DimSizes sizes = makeSizes();
+    sizes.sizes["T"] = tokens;
+    RunStatistics statistics;
+    EXPECT_FALSE(program->prepare("", makeInputs(sizes), &statistics));
+    return statistics.compileSeconds;
+  };
+  EXPECT_GT(prepare(16383), 0);
+  EXPECT_EQ(prepare(1), 0);
+  EXPECT_GT(prepare(16384), 0);
+  EXPECT_EQ(prepare(20000), 0);
+  EXPECT_EQ(prepare(5), 0);
+}
+
 TEST_F(CUDAProgramTest, RunsWhereTheTensorsAre) {
   compile(kFlash, Target::CUDA);
   // Device 1 is an sm_80.

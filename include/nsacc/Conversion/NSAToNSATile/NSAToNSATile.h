@@ -13,6 +13,17 @@ class AffineDialect;
 
 namespace nsacc {
 
+namespace nsa {
+class KernelOp;
+} // namespace nsa
+
+/// From so many query tokens on, batch rows count as long.
+constexpr int64_t kLongRow = 16384;
+
+/// The dimension of query tokens, for kernels whose tiles on a GPU depend on
+/// whether it is long.
+std::optional<llvm::StringRef> getLengthDim(nsa::KernelOp kernel);
+
 #define GEN_PASS_DECL
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h.inc"
 

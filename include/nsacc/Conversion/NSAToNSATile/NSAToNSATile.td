@@ -52,7 +52,9 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
     Option<"warpgroups", "warpgroups", "bool", "false",
            "the compiler's choice is for a GPU whose warpgroups multiply together">,
     Option<"warps", "warps", "bool", "false",
-           "the compiler's choice is for a GPU each of whose warps multiplies by itself">
+           "the compiler's choice is for a GPU each of whose warps multiplies by itself">,
+    Option<"isLong", "long", "bool", "false",
+           "the compiler's choice is for batch rows of 16384 query tokens or more">
   ];
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
 }
