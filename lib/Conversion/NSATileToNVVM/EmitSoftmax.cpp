@@ -123,12 +123,13 @@ LogicalResult KernelEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
     Value old = getRegisters(op.getSum())[row];
     // A chain that begins with the decay makes ptxas compute it before the
     // other exponentials, and fill the time they take with what it scales.
-    if (isPartial && assumesFinite && !parts.empty()) {
+    bool beginsWithOld = isPartial && assumesFinite && !parts.empty();
+    if (beginsWithOld)
       parts.front() = fma(old, decays[row], parts.front());
-      return combineAll(ReduceKind::Sum, parts);
-    }
-    Value sum = combineRow(ReduceKind::Sum, combineAll(ReduceKind::Sum, parts));
-    return fma(old, decays[row], sum);
+    Value sum = combineAll(ReduceKind::Sum, parts);
+    if (!isPartial)
+      sum = combineRow(ReduceKind::Sum, sum);
+    return beginsWithOld ? sum : fma(old, decays[row], sum);
   };
   // Rows that take turns don't wait for their own chains; one after the other,
   // they need fewer registers.
