@@ -44,8 +44,8 @@ class Ours:
 
     def find_schedule(self) -> str:
         """The compiler's choice for these sizes; empty where it doesn't tell."""
-        sizes = {"HQ": self.work.HQ, "H": self.work.H, "D": self.work.D, "DV": self.work.DV}
-        named = {name: sizes[name] for name in self.program.signature.dims if name in sizes}
+        named = {name: getattr(self.work, name) for name in self.program.signature.dims
+                 if hasattr(self.work, name)}
         try:
             text = self.program.ir("tile", **named)
         except NsaccError:
