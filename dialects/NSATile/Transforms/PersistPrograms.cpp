@@ -1,6 +1,7 @@
 //===- PersistPrograms.cpp - Blocks that take tile after tile -------------===//
 
 #include "Launches.h"
+#include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,27 +42,20 @@ static bool numbersOutside(ProgramOp program) {
 // Room for the next tile
 //===----------------------------------------------------------------------===//
 
-/// Of a tile in shared memory, whose slabs of 64 columns have rows of 128
-/// bytes.
-static int64_t getSlabBytes(RankedTensorType tile) {
-  int64_t columns = tile.getShape().back();
-  int64_t rows = llvm::alignTo(tile.getNumElements() / columns, 16);
-  return llvm::divideCeil(columns * tile.getElementTypeBitWidth(), 1024) *
-         rows * 128;
-}
-
 static int64_t getBytes(RingType ring) {
-  return ring.getStages() * getSlabBytes(ring.getTile());
+  return ring.getStages() * SharedShape::get(ring.getTile()).bytes;
 }
 
 /// Results of 16 bits leave through shared memory.
 static int64_t getResultBytes(ProgramOp program) {
+  constexpr int64_t swizzle = 128;
   int64_t bytes = 0;
   program.walk([&](StoreOp store) {
     auto tile = cast<RankedTensorType>(store.getTile().getType());
     if (tile.getRank() >= 2 && tile.getElementType().isIntOrFloat() &&
         tile.getElementTypeBitWidth() == 16)
-      bytes += getSlabBytes(tile);
+      bytes += SharedShape::get(tile.getShape(), tile.getElementType(), swizzle)
+                   .bytes;
   });
   return bytes;
 }

@@ -1,6 +1,8 @@
 //===- PipelineLoads.cpp - Load tiles of later steps during a step --------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -27,24 +29,6 @@ static SharedLayoutAttr getSharedLayout(Type type) {
   if (auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout))
     layout = reshape.getOf();
   return dyn_cast_if_present<SharedLayoutAttr>(layout);
-}
-
-static bool isWritten(Value buffer) {
-  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
-    return isa<StoreOp, memref::StoreOp>(user);
-  });
-}
-
-/// Scalar code that is the same whenever it is run in the program.
-static bool isScalarCode(Operation *op) {
-  auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
-  auto load = dyn_cast<memref::LoadOp>(op);
-  return op->getNumRegions() == 0 &&
-         (isMemoryEffectFree(op) || (load && !isWritten(load.getMemRef()))) &&
-         llvm::all_of(op->getResultTypes(), isScalar) &&
-         llvm::all_of(op->getOperandTypes(), [&](Type type) {
-           return isScalar(type) || isa<MemRefType>(type);
-         });
 }
 
 namespace {
@@ -90,7 +74,8 @@ bool Pipeline::isKnownAhead(Value value) {
 }
 
 bool Pipeline::isLoadedAhead(LoadOp load) {
-  if (!getSharedLayout(load.getTile().getType()) || isWritten(load.getBuffer()))
+  if (!getSharedLayout(load.getTile().getType()) ||
+      isStoredTo(load.getBuffer()))
     return false;
   for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
     if (step != 1)
@@ -145,27 +130,15 @@ bool Pipeline::find() {
   return !loads.empty();
 }
 
-/// Places begin as swizzled slabs do.
-static int64_t getSharedBytes(RankedTensorType tile) {
-  constexpr int64_t alignment = 1024;
-  int64_t columns = tile.getRank() == 0 ? 1 : tile.getShape().back();
-  int64_t rows = tile.getNumElements() / std::max<int64_t>(columns, 1);
-  Type element = tile.getElementType();
-  int64_t bytes = element.isIndex()
-                      ? 4
-                      : llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-  SharedLayoutAttr shared = getSharedLayout(tile);
-  if (shared && shared.getSwizzle() != 0)
-    return llvm::divideCeil(columns, 64) * llvm::alignTo(rows, 16) * 128;
-  return llvm::alignTo(rows * (llvm::alignTo(columns * bytes, 16) + 16) + 64,
-                       alignment);
+static int64_t getPlaceBytes(Type tile) {
+  return SharedShape::get(cast<RankedTensorType>(tile)).getPlaceBytes();
 }
 
 /// Of the tiles of a step.
 int64_t Pipeline::getBytes() const {
   int64_t bytes = 0;
   for (LoadOp load : loads)
-    bytes += getSharedBytes(cast<RankedTensorType>(load.getTile().getType()));
+    bytes += getPlaceBytes(load.getTile().getType());
   return bytes;
 }
 
@@ -342,16 +315,16 @@ static int64_t getOtherBytes(ProgramOp program) {
       if (!tile)
         continue;
       if (isa<LoadOp>(op) && getSharedLayout(tile))
-        loaded += getSharedBytes(tile);
+        loaded += getPlaceBytes(tile);
       bool isMoved = isa<ConvertLayoutOp, ReduceOp, ExchangeOp>(op);
       if (isMoved)
         for (Value operand : op->getOperands())
           if (auto from = dyn_cast<RankedTensorType>(operand.getType());
               from && !isa_and_present<MmaLayoutAttr>(from.getEncoding()))
-            greatest = std::max(greatest, getSharedBytes(from));
+            greatest = std::max(greatest, getPlaceBytes(from));
       if (auto dot = dyn_cast<DotOp>(op))
         if (dot.getVisible() || dot.getLhs().getType().getElementType().isF32())
-          greatest = std::max(greatest, getSharedBytes(cast<RankedTensorType>(
+          greatest = std::max(greatest, getPlaceBytes(cast<RankedTensorType>(
                                             dot.getLhs().getType())));
     }
   });

@@ -1,6 +1,7 @@
 //===- SpecializeWarps.cpp - A producer that loads, consumers that compute ===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -49,18 +50,6 @@ static bool isBulkCopy(LoadOp load) {
     return false;
   auto [strides, offset] = buffer.getStridesAndOffset();
   return strides.back() == 1;
-}
-
-static bool isScalar(Type type) { return type.isIntOrIndexOrFloat(); }
-
-/// Code that both roles can have a copy of.
-static bool isScalarCode(Operation *op) {
-  return op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>() &&
-         (isMemoryEffectFree(op) || isa<memref::LoadOp>(op)) &&
-         llvm::all_of(op->getResultTypes(), isScalar) &&
-         llvm::all_of(op->getOperandTypes(), [](Type type) {
-           return isScalar(type) || isa<MemRefType>(type);
-         });
 }
 
 /// True when `value` is computed from arguments, loop counters and buffers.

@@ -1,6 +1,7 @@
 //===- EmitMemory.cpp - Loads and stores of global memory -----------------===//
 
 #include "BulkStore.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -47,10 +48,7 @@ void KernelEmitter::beforeGlobal(Value buffer, bool isWrite) {
   });
   if (mustWait)
     barrier();
-  bool isWritten = llvm::any_of(buffer.getUsers(), [](Operation *user) {
-    return isa<StoreOp, memref::StoreOp>(user);
-  });
-  if (isWritten)
+  if (isStoredTo(buffer))
     globals.pending.push_back({buffer, isWrite});
 }
 

@@ -3,6 +3,7 @@
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
 #include "BulkStore.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -46,12 +47,6 @@ static FailureOr<int64_t> getThreads(ProgramOp program) {
   return threads == 0 ? 32 : threads;
 }
 
-static bool isWritten(Value buffer) {
-  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
-    return isa<StoreOp, memref::StoreOp>(user);
-  });
-}
-
 namespace {
 
 /// A kernel's parameters: those of a program's arguments, taken apart.
@@ -67,7 +62,7 @@ public:
         types.push_back(isIndex ? wide : argument.getType());
         continue;
       }
-      if (!isWritten(argument))
+      if (!isStoredTo(argument))
         readOnly.push_back(types.size());
       types.push_back(LLVM::LLVMPointerType::get(context, 1));
       types.append(2 * buffer.getRank(), wide);

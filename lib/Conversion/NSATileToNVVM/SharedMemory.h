@@ -3,23 +3,16 @@
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDMEMORY_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDMEMORY_H
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "NSATile/IR/SharedShape.h"
 #include "mlir/IR/Value.h"
 #include <vector>
 
 namespace nsacc {
 
-/// A tile in shared memory, as rows of all dimensions but the last.
-struct SharedTile {
+/// A tile in shared memory.
+struct SharedTile : nsatile::SharedShape {
   mlir::RankedTensorType type;
-  int64_t offset = 0, bytes = 0;
-  int64_t rows = 1, columns = 1;
-  /// With what products read beyond the tile; zeros.
-  int64_t paddedRows = 1, paddedColumns = 1;
-  int64_t elementBytes = 0;
-  /// From a row to the next one, where there is no swizzle.
-  int64_t pitch = 0;
-  int64_t swizzle = 0;
+  int64_t offset = 0;
   /// Bytes behind `offset`, where the place is known at run time only; else
   /// null.
   mlir::Value place;

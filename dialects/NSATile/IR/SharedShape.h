@@ -1,0 +1,37 @@
+//===- SharedShape.h - How tiles lie in shared memory -----------*- C++ -*-===//
+
+#ifndef NSACC_NSATILE_IR_SHAREDSHAPE_H
+#define NSACC_NSATILE_IR_SHAREDSHAPE_H
+
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace nsacc::nsatile {
+
+/// Places of tiles start where the pattern of a swizzle does.
+constexpr int64_t kSharedAlignment = 1024;
+
+/// A tile in shared memory, as rows of all dimensions but the last.
+struct SharedShape {
+  int64_t rows = 1, columns = 1;
+  /// With what products read beyond the tile.
+  int64_t paddedRows = 1, paddedColumns = 1;
+  int64_t elementBytes = 0;
+  /// From a row to the next one: of a slab of 64 columns, if there is a
+  /// swizzle.
+  int64_t pitch = 0;
+  int64_t swizzle = 0;
+  int64_t bytes = 0;
+
+  /// As the tile's layout says; without a swizzle for all others than shared
+  /// ones.
+  static SharedShape get(mlir::RankedTensorType tile);
+  static SharedShape get(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                         int64_t swizzle);
+
+  /// What the tile takes up.
+  int64_t getPlaceBytes() const;
+};
+
+} // namespace nsacc::nsatile
+
+#endif // NSACC_NSATILE_IR_SHAREDSHAPE_H
