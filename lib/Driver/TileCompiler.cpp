@@ -6,7 +6,6 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
-#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Driver/CompileError.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -19,22 +18,20 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
     auto &names = dims.emplace_back();
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
       names.push_back(name.str());
-    std::optional<llvm::StringRef> lengthDim;
-    if (isGPU(options.target))
-      lengthDim = getLengthDim(kernel);
-    lengthDims.push_back(lengthDim.value_or("").str());
+    queries.push_back(isGPU(options.target) ? QueryCount::get(kernel)
+                                            : std::nullopt);
   }
 }
 
 std::string CodeSizes::spell() const {
-  return llvm::join(sizes, ",") + (isLong ? ":long" : "");
+  return llvm::join(sizes, ",") + (hasManyQueries ? ":many" : "");
 }
 
 llvm::Expected<CodeSizes>
 TileCompiler::getCodeSizes(size_t kernel, const Signature &signature,
                            const DimSizes &sizes) const {
   CodeSizes code;
-  code.isLong = sizes.sizes.lookup(lengthDims[kernel]) >= kLongRow;
+  code.hasManyQueries = hasManyQueries(kernel, sizes.sizes);
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.sizes.find(name);
     // A name that results alone have; its use is what gets the message.
@@ -83,7 +80,7 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
       options.preparePasses(manager, module, getName(phase));
   };
   PhaseOptions phaseOptions = {sizes.sizes, options.schedule,
-                               /*architecture=*/{}, sizes.isLong};
+                               /*architecture=*/{}, sizes.hasManyQueries};
   if (isGPU(options.target))
     phaseOptions.architecture = getName(options.target);
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))
@@ -115,7 +112,7 @@ llvm::Expected<std::string>
 TileCompiler::print(size_t kernel, const Signature &signature,
                     const llvm::StringMap<int64_t> &sizes) const {
   CodeSizes code;
-  code.isLong = sizes.lookup(lengthDims[kernel]) >= kLongRow;
+  code.hasManyQueries = hasManyQueries(kernel, sizes);
   std::vector<std::string> missing;
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.find(name);

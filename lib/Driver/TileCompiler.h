@@ -4,6 +4,7 @@
 #define NSACC_LIB_DRIVER_TILECOMPILER_H
 
 #include "ModuleImage.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "llvm/ADT/StringMap.h"
 #include <mutex>
@@ -19,8 +20,8 @@ namespace nsacc {
 struct CodeSizes {
   /// Sizes of heads and channels, "HQ=8".
   std::vector<std::string> sizes;
-  /// A batch row has many query tokens; see PhaseOptions.
-  bool isLong = false;
+  /// See PhaseOptions.
+  bool hasManyQueries = false;
 
   /// As a key of caches.
   std::string spell() const;
@@ -44,6 +45,11 @@ public:
           llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>
               finish) const;
 
+  bool hasManyQueries(size_t kernel,
+                      const llvm::StringMap<int64_t> &sizes) const {
+    return queries[kernel] && queries[kernel]->isLarge(sizes);
+  }
+
   /// The module of `compile` as text. Fails where a size is missing.
   llvm::Expected<std::string>
   print(size_t kernel, const Signature &signature,
@@ -57,8 +63,8 @@ private:
   CompileOptions options;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
-  /// And the one whose length tiles depend on; empty: none.
-  std::vector<std::string> lengthDims;
+  /// And the queries whose number tiles depend on.
+  std::vector<std::optional<QueryCount>> queries;
 };
 
 /// Code by what it was made for. Whoever needs it first makes it while the

@@ -75,9 +75,9 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   if (!options.schedule.empty() || isForGPU) {
     bool hasWarpgroups =
         isForGPU && getArchitecture(options.architecture).hasWarpgroupProducts;
-    manager.addPass(
-        createNSASetSchedule({options.schedule, hasWarpgroups,
-                              isForGPU && !hasWarpgroups, options.isLong}));
+    manager.addPass(createNSASetSchedule({options.schedule, hasWarpgroups,
+                                          isForGPU && !hasWarpgroups,
+                                          options.hasManyQueries}));
   }
   manager.addPass(createConvertNSAToNSATile({isForGPU}));
   manager.addPass(createCanonicalizerPass());
@@ -138,9 +138,9 @@ struct TilePhaseOptions : PassPipelineOptions<TilePhaseOptions> {
       llvm::cl::desc("parameters of #nsatile.schedule as NAME=VALUE, …")};
   Option<std::string> architecture{
       *this, "architecture", llvm::cl::desc("GPU that tiles are chosen for")};
-  Option<bool> isLong{
-      *this, "long",
-      llvm::cl::desc("batch rows have 16384 query tokens or more")};
+  Option<bool> hasManyQueries{
+      *this, "many-queries",
+      llvm::cl::desc("tiles are chosen for many queries")};
 };
 
 struct GPUPhaseOptions : PassPipelineOptions<GPUPhaseOptions> {
@@ -170,7 +170,7 @@ void nsacc::registerPhasePipelines() {
         options.sizes.assign(given.dims.begin(), given.dims.end());
         options.schedule = given.schedule;
         options.architecture = given.architecture;
-        options.isLong = given.isLong;
+        options.hasManyQueries = given.hasManyQueries;
         addPhase(manager, Phase::Tile, options);
       });
   for (Phase phase : {Phase::TileOpt, Phase::NVVM})

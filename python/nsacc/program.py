@@ -110,8 +110,8 @@ class Program:
         """The program as MLIR text after a phase of compilation.
 
         Phase ``"tile"`` needs the sizes of heads and channels, on which code over tiles depends:
-        ``program.ir("tile", HQ=16, H=4, D=64, DV=64)``. For a GPU, the number of query tokens
-        chooses among tiles, too; without it, they are those for short rows.
+        ``program.ir("tile", HQ=16, H=4, D=64, DV=64)``. For a GPU, sizes of batch and
+        query tokens choose among tiles, too; without them, those are for short rows.
 
         Raises `ArgumentError` for an unknown phase and where sizes are missing.
         """

@@ -20,8 +20,8 @@ llvm::Expected<TileSizes> nsacc::findTileSizes(mlir::ModuleOp module,
     auto known = readDimensions(dims, getSignature(kernel));
     if (!known)
       return known.takeError();
-    if (std::optional<llvm::StringRef> dim = getLengthDim(kernel))
-      tiles.isLong |= known->sizes.lookup(*dim) >= kLongRow;
+    if (std::optional<QueryCount> count = QueryCount::get(kernel))
+      tiles.hasManyQueries |= count->isLarge(known->sizes);
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
       auto found = known->sizes.find(name);
       bool isKnown = found != known->sizes.end();
@@ -53,14 +53,14 @@ ExitCode nsacc::compilePhases(Program &program,
   if (!tiles)
     return reportError(tiles.takeError());
   return program.runPhases(phase, {std::move(tiles->sizes), schedule.str(),
-                                   architecture.str(), tiles->isLong});
+                                   architecture.str(), tiles->hasManyQueries});
 }
 
 void nsacc::addTileSizesFlag(CLI::App &command,
                              std::vector<std::string> &dims) {
   addRepeatedFlag(command, "--dims", dims,
                   "tile: sizes of heads and channels; others stay open, "
-                  "and lengths say what tiles are chosen for")
+                  "and tell what tiles are chosen for")
       ->type_name("NAME=SIZE,...")
       ->group("Compiler");
 }

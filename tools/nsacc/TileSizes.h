@@ -15,7 +15,7 @@ namespace nsacc {
 /// What kernels' code depends on, out of --dims. Other dimensions stay open.
 struct TileSizes {
   std::vector<std::string> sizes; ///< of heads and channels, "HQ=8"
-  bool isLong = false; ///< a batch row of some kernel has many query tokens
+  bool hasManyQueries = false;    ///< some kernel has, as QueryCount says
 };
 
 llvm::Expected<TileSizes> findTileSizes(mlir::ModuleOp module,

@@ -50,9 +50,9 @@ struct PhaseOptions {
   std::string schedule;
   /// The GPU that tiles are chosen for, "sm_90a"; empty: none.
   std::string architecture;
-  /// Tiles are chosen for batch rows of kLongRow query tokens or more. What is
-  /// compiled is right for all lengths.
-  bool isLong = false;
+  /// Tiles are chosen for many queries, as QueryCount has it. What is compiled
+  /// is right for any number.
+  bool hasManyQueries = false;
 };
 
 /// Adds the passes of one phase alone.

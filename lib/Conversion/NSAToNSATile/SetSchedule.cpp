@@ -121,7 +121,7 @@ static std::optional<Tiling> tileForWarps(KernelOp kernel) {
   return Tiling{/*rows=*/128, /*keys=*/isWide ? 128 : 64, /*warps=*/4};
 }
 
-std::optional<StringRef> nsacc::getLengthDim(KernelOp kernel) {
+std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   AttendOp attend;
   kernel.walk([&](ScoringOpInterface op) {
     bool isOnly = !attend;
@@ -131,20 +131,44 @@ std::optional<StringRef> nsacc::getLengthDim(KernelOp kernel) {
   if (!attend || attend.getSelection())
     return std::nullopt;
   auto type = cast<NamedTensorType>(attend.getQuery().getType());
-  auto dim = dyn_cast<NamedDimAttr>(type.getDims()[1]);
   MaskInfo mask = analyzeMask(attend);
-  if (type.isRagged() || !dim || !isPlain(attend, mask) || isBand(mask))
+  if (type.isRagged() || !isPlain(attend, mask) || isBand(mask))
     return std::nullopt;
-  return dim.getName();
+  auto getDim = [&](Attribute dim) -> Dim {
+    if (auto named = dyn_cast<NamedDimAttr>(dim))
+      return {named.getName().str(), 0};
+    auto size = dyn_cast<IntegerAttr>(dim);
+    return {"", size ? size.getInt() : 0};
+  };
+  QueryCount count;
+  count.batch = getDim(type.getDims()[0]);
+  count.tokens = getDim(type.getDims()[1]);
+  count.heads = getDim(type.getDims()[2]);
+  return count;
+}
+
+bool QueryCount::isLarge(const llvm::StringMap<int64_t> &sizes) const {
+  // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
+  // rows than these, some multiprocessors would have a tile less than others.
+  constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
+  auto getSize = [&](const Dim &dim) {
+    return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
+  };
+  int64_t length = getSize(tokens), rows = length;
+  for (int64_t size : {getSize(batch), getSize(heads)})
+    rows = size == 0 || size > manyRows ? manyRows
+                                        : std::min(rows, manyRows) * size;
+  return length >= longRow && rows >= manyRows;
 }
 
 /// Tiles that fill the registers of two or three warpgroups with the state and
 /// the scores of their rows, as measured on an H200. With 128 channels, narrow
 /// key tiles of three warpgroups read less shared memory for each product: they
 /// are faster where the rows of a band see few keys beside their own, and in
-/// long rows (6 % without a mask, 2 % with a causal one). At 1024 tokens they
-/// are 3 % slower, as their last tile has rows to spare.
-static std::optional<Tiling> tileForWarpgroups(KernelOp kernel, bool isLong) {
+/// many long rows (6 % without a mask, 2 % with a causal one). At 1024 tokens
+/// they are 3 % slower, as their last tile has rows to spare.
+static std::optional<Tiling> tileForWarpgroups(KernelOp kernel,
+                                               bool hasManyQueries) {
   std::optional<DenseAttention> dense = findDenseAttention(kernel);
   if (!dense)
     return std::nullopt;
@@ -158,8 +182,8 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel, bool isLong) {
   if (channels > 64 && channels <= 128 && !mask.isExact())
     return Tiling{128, 96, 8};
   if (channels <= 128)
-    return isSimple && (isLong || isBand(mask)) ? Tiling{192, 80, 12}
-                                                : Tiling{128, 128, 8};
+    return isSimple && (hasManyQueries || isBand(mask)) ? Tiling{192, 80, 12}
+                                                        : Tiling{128, 128, 8};
   if (channels <= 192)
     return Tiling{128, 96, 8};
   if (channels <= 256)
@@ -209,7 +233,7 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
       return Tiling();
     std::optional<Tiling> chosen;
     if (warpgroups)
-      chosen = tileForWarpgroups(kernel, isLong);
+      chosen = tileForWarpgroups(kernel, hasManyQueries);
     else if (warps)
       chosen = tileForWarps(kernel);
     return chosen.value_or(Tiling());

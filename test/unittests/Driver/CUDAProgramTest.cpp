@@ -149,17 +149,19 @@ TEST_F(CUDAProgramTest, RunsOnHostTensors) {
   }
 }
 
-TEST_F(CUDAProgramTest, CompilesOnceMoreForLongRows) {
+TEST_F(CUDAProgramTest, CompilesOnceMoreForManyQueries) {
   compile(kFlash, Target::SM90A);
-  auto prepare = [&](int64_t tokens) {
+  auto prepare = [&](int64_t tokens, int64_t batch = 4) {
     DimSizes sizes = makeSizes();
     sizes.sizes["T"] = tokens;
+    sizes.sizes["B"] = batch;
     RunStatistics statistics;
     EXPECT_FALSE(program->prepare("", makeInputs(sizes), &statistics));
     return statistics.compileSeconds;
   };
   EXPECT_GT(prepare(16383), 0);
   EXPECT_EQ(prepare(1), 0);
+  EXPECT_EQ(prepare(16384, /*batch=*/3), 0);
   EXPECT_GT(prepare(16384), 0);
   EXPECT_EQ(prepare(20000), 0);
   EXPECT_EQ(prepare(5), 0);

@@ -6,6 +6,7 @@
 #include "NSATile/IR/NSATileDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace mlir::affine {
 class AffineDialect;
@@ -17,12 +18,25 @@ namespace nsa {
 class KernelOp;
 } // namespace nsa
 
-/// From so many query tokens on, batch rows count as long.
-constexpr int64_t kLongRow = 16384;
+/// The queries of a kernel whose tiles on a GPU depend on how many there are.
+class QueryCount {
+public:
+  /// None for kernels with the same tiles for any number.
+  static std::optional<QueryCount> get(nsa::KernelOp kernel);
 
-/// The dimension of query tokens, for kernels whose tiles on a GPU depend on
-/// whether it is long.
-std::optional<llvm::StringRef> getLengthDim(nsa::KernelOp kernel);
+  /// True for long batch rows, and enough of them for tiles of many queries to
+  /// keep a GPU's multiprocessors busy. Batches and heads without a size count
+  /// as enough.
+  bool isLarge(const llvm::StringMap<int64_t> &sizes) const;
+
+private:
+  /// A dimension's name, or its size.
+  struct Dim {
+    std::string name;
+    int64_t size;
+  };
+  Dim batch, tokens, heads;
+};
 
 #define GEN_PASS_DECL
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h.inc"

@@ -53,8 +53,8 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
            "the compiler's choice is for a GPU whose warpgroups multiply together">,
     Option<"warps", "warps", "bool", "false",
            "the compiler's choice is for a GPU each of whose warps multiplies by itself">,
-    Option<"isLong", "long", "bool", "false",
-           "the compiler's choice is for batch rows of 16384 query tokens or more">
+    Option<"hasManyQueries", "many-queries", "bool", "false",
+           "the compiler's choice is for many queries, as QueryCount has it">
   ];
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
 }
