@@ -45,17 +45,16 @@ public:
           llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>
               finish) const;
 
-  bool hasManyQueries(size_t kernel,
-                      const llvm::StringMap<int64_t> &sizes) const {
-    return queries[kernel] && queries[kernel]->isLarge(sizes);
-  }
-
   /// The module of `compile` as text. Fails where a size is missing.
   llvm::Expected<std::string>
   print(size_t kernel, const Signature &signature,
         const llvm::StringMap<int64_t> &sizes) const;
 
 private:
+  bool hasManyQueries(size_t kernel,
+                      const llvm::StringMap<int64_t> &sizes) const {
+    return queries[kernel] && queries[kernel]->isLarge(sizes);
+  }
   llvm::Error lowerToTiles(mlir::ModuleOp module, const CodeSizes &sizes,
                            mlir::TimingScope &timing) const;
 

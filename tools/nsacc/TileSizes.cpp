@@ -12,29 +12,29 @@
 
 using namespace nsacc;
 
-llvm::Expected<TileSizes> nsacc::findTileSizes(mlir::ModuleOp module,
-                                               const Settings &dims) {
-  TileSizes tiles;
+llvm::Expected<PhaseOptions> nsacc::findTileSizes(mlir::ModuleOp module,
+                                                  const Settings &dims) {
+  PhaseOptions options;
   std::vector<std::string> missing;
   for (auto kernel : module.getOps<nsa::KernelOp>()) {
     auto known = readDimensions(dims, getSignature(kernel));
     if (!known)
       return known.takeError();
     if (std::optional<QueryCount> count = QueryCount::get(kernel))
-      tiles.hasManyQueries |= count->isLarge(known->sizes);
+      options.hasManyQueries |= count->isLarge(known->sizes);
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
       auto found = known->sizes.find(name);
       bool isKnown = found != known->sizes.end();
       std::string size = name.str();
       if (isKnown)
         size += "=" + std::to_string(found->second);
-      std::vector<std::string> &list = isKnown ? tiles.sizes : missing;
+      std::vector<std::string> &list = isKnown ? options.sizes : missing;
       if (!llvm::is_contained(list, size))
         list.push_back(size);
     }
   }
   if (missing.empty())
-    return tiles;
+    return options;
   return makeError("nothing tells the size of " + quoteList(missing) +
                        ", which code over tiles depends on",
                    "add --dims " + llvm::join(missing, "=…,") + "=…");
@@ -49,11 +49,12 @@ ExitCode nsacc::compilePhases(Program &program,
   auto given = parseSettings("--dims", dims);
   if (!given)
     return reportError(given.takeError(), ExitCode::Usage);
-  auto tiles = findTileSizes(program.getModule(), *given);
-  if (!tiles)
-    return reportError(tiles.takeError());
-  return program.runPhases(phase, {std::move(tiles->sizes), schedule.str(),
-                                   architecture.str(), tiles->hasManyQueries});
+  auto options = findTileSizes(program.getModule(), *given);
+  if (!options)
+    return reportError(options.takeError());
+  options->schedule = schedule.str();
+  options->architecture = architecture.str();
+  return program.runPhases(phase, *options);
 }
 
 void nsacc::addTileSizesFlag(CLI::App &command,

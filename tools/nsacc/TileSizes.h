@@ -12,14 +12,10 @@ class App;
 
 namespace nsacc {
 
-/// What kernels' code depends on, out of --dims. Other dimensions stay open.
-struct TileSizes {
-  std::vector<std::string> sizes; ///< of heads and channels, "HQ=8"
-  bool hasManyQueries = false;    ///< some kernel has, as QueryCount says
-};
-
-llvm::Expected<TileSizes> findTileSizes(mlir::ModuleOp module,
-                                        const Settings &dims);
+/// The options with what kernels' code depends on, out of --dims. Other
+/// dimensions stay open.
+llvm::Expected<PhaseOptions> findTileSizes(mlir::ModuleOp module,
+                                           const Settings &dims);
 
 /// Takes the program to the end of `phase`, with the sizes of --dims where that
 /// depends on sizes, and for a GPU where one is named.

@@ -3,7 +3,6 @@
 #include "Launches.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEPERSISTPROGRAMS
