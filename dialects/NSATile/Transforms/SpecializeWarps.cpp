@@ -2,6 +2,7 @@
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -24,20 +25,13 @@ using namespace nsacc::nsatile;
 /// Rows of a box of a bulk tensor copy.
 static constexpr int64_t kMaxBoxSize = 256;
 
-static bool isSwizzledShared(RankedTensorType tile) {
-  Attribute layout = tile.getEncoding();
-  if (auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout))
-    layout = reshape.getOf();
-  auto shared = dyn_cast_if_present<SharedLayoutAttr>(layout);
-  return shared && shared.getSwizzle() == 128;
-}
-
 /// True when a bulk tensor copy can bring the tile.
 static bool isBulkCopy(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getTile().getType());
   auto buffer = cast<MemRefType>(load.getBuffer().getType());
   constexpr int64_t rowMultiple = 8;
-  if (!isa<BlockArgument>(load.getBuffer()) || !isSwizzledShared(tile) ||
+  if (!isa<BlockArgument>(load.getBuffer()) ||
+      SharedShape::get(tile).swizzle != 128 ||
       tile.getElementTypeBitWidth() != 16 ||
       buffer.getShape().back() % rowMultiple != 0)
     return false;
