@@ -9,9 +9,7 @@ using namespace mlir;
 using namespace nsacc;
 
 SharedTile SharedTile::get(RankedTensorType type) {
-  SharedTile tile = {SharedShape::get(type)};
-  tile.type = type;
-  return tile;
+  return {SharedShape::get(type), type};
 }
 
 int64_t SharedMemory::allocate(int64_t bytes) {

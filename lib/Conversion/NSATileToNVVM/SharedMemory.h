@@ -15,7 +15,7 @@ struct SharedTile : nsatile::SharedShape {
   int64_t offset = 0;
   /// Bytes behind `offset`, where the place is known at run time only; else
   /// null.
-  mlir::Value place;
+  mlir::Value place = {};
   /// False where the place outlives the tile.
   bool isOwner = true;
   /// A ring sees to it that threads meet before it is written again.
