@@ -148,9 +148,14 @@ CUDAProgram::compile(size_t kernel, const CodeSizes &sizes,
                                  mlir::ModuleOp module) {
         options.preparePasses(manager, module, architecture);
       };
+    cuda::AssemblerReport report;
+    target.report = &report;
     auto package = compilePackage(module, target);
     if (!package)
       return package.takeError();
+    if (options.warn)
+      for (const std::string &loss : report.getLosses())
+        options.warn(loss);
     *bytes = rt::writePackage(*package);
     return llvm::Error::success();
   };

@@ -113,6 +113,7 @@ compilePackage(Program &program, const CompileFlags &flags, Target target) {
   options.target = target;
   options.schedule = flags.schedule;
   options.timing = &instruments.getTiming();
+  options.warn = printWarning;
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
                               llvm::StringRef phase) {
     instruments.preparePasses(manager, module, phase);

@@ -21,6 +21,10 @@ ExitCode nsacc::reportError(llvm::Error error, ExitCode status) {
   return status;
 }
 
+void nsacc::printWarning(llvm::StringRef message) {
+  llvm::errs() << "nsacc: warning: " << message << '\n';
+}
+
 std::string nsacc::toUTF8(llvm::StringRef text) {
   return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
 }

@@ -17,6 +17,9 @@ llvm::Error makeError(const llvm::Twine &message, const llvm::Twine &note = "");
 /// Prints "nsacc: error: message" and the note; returns `status`.
 ExitCode reportError(llvm::Error error, ExitCode status = ExitCode::UserError);
 
+/// Prints "nsacc: warning: message".
+void printWarning(llvm::StringRef message);
+
 /// Text for JSON, which can't hold every file name.
 std::string toUTF8(llvm::StringRef text);
 

@@ -108,6 +108,7 @@ static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
   options.target = report.target;
   options.schedule = flags.schedule;
   options.timing = &instruments.getTiming();
+  options.warn = printWarning;
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
                               llvm::StringRef phase) {
     instruments.preparePasses(manager, module, phase);

@@ -62,8 +62,12 @@ void LayoutFlow::chooseWarps(ProgramOp program) {
     return;
   constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
   int64_t rows = 0;
-  program.walk([&](DotOp dot) {
-    rows = std::max(rows, getTile(dot.getResult()).getDimSize(0));
+  program.walk([&](Operation *op) {
+    if (auto dot = dyn_cast<DotOp>(op))
+      rows = std::max(rows, getTile(dot.getResult()).getDimSize(0));
+    // Where products are of a few of the rows, warps still hold all of them.
+    if (auto rest = dyn_cast<SoftmaxFinalizeOp>(op))
+      rows = std::max(rows, getTile(rest.getAcc()).getDimSize(0));
   });
   warps = rows == 0 ? usualWarps
                     : std::min<int64_t>(llvm::divideCeil(rows, rowsOfWarp),

@@ -187,7 +187,7 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel,
   if (channels <= 192)
     return Tiling{128, 96, 8};
   if (channels <= 256)
-    return Tiling{128, 80, 8};
+    return Tiling{128, mask.isExact() ? 80 : 32, 8};
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
@@ -14,14 +15,15 @@ using namespace nsacc::cuda;
 // What it says
 //===----------------------------------------------------------------------===//
 
-bool AssemblerReport::hasSpills() const {
-  return any_of(kernels, [](const KernelReport &kernel) {
-    return kernel.spillStoreBytes != 0 || kernel.spillLoadBytes != 0;
-  });
-}
-
-std::vector<std::string> AssemblerReport::getPerformanceWarnings() const {
+std::vector<std::string> AssemblerReport::getLosses() const {
   std::vector<std::string> found;
+  for (const KernelReport &kernel : kernels)
+    if (kernel.spillStoreBytes != 0 || kernel.spillLoadBytes != 0)
+      found.push_back(
+          formatv("'{0}' has more values than registers: {1} bytes of each "
+                  "thread's are stored and {2} loaded on the way",
+                  kernel.kernel, kernel.spillStoreBytes, kernel.spillLoadBytes)
+              .str());
   for (const std::string &line : warnings) {
     StringRef code = StringRef(line).split("(C75").second.take_front(3);
     if (code.size() == 3 && isDigit(code[0]) && isDigit(code[1]) &&

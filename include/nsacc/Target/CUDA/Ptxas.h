@@ -26,9 +26,9 @@ struct AssemblerReport {
   /// don't overlap; each on one line, as ptxas wrote it.
   std::vector<std::string> warnings;
 
-  bool hasSpills() const;
-  /// Lines that say that code is right but slow: C7500 to C7599.
-  std::vector<std::string> getPerformanceWarnings() const;
+  /// Why code is right but slow: registers that a kernel keeps in memory, and
+  /// lines C7500 to C7599, where ptxas serializes products.
+  std::vector<std::string> getLosses() const;
 };
 
 struct MachineCode {

@@ -45,18 +45,19 @@ TEST(PtxasTest, ReadsReports) {
   EXPECT_EQ(report.kernels[0].barriers, 5u);
   EXPECT_EQ(report.kernels[1].registers, 40u);
   EXPECT_EQ(report.kernels[1].spillStoreBytes, 0u);
-  EXPECT_TRUE(report.hasSpills());
   EXPECT_EQ(report.warnings.size(), 2u);
-  EXPECT_THAT(report.getPerformanceWarnings(),
-              ElementsAre(HasSubstr("(C7510)")));
+  EXPECT_THAT(report.getLosses(),
+              ElementsAre("'fill' has more values than registers: 8 bytes of "
+                          "each thread's are stored and 12 loaded on the way",
+                          HasSubstr("(C7510)")));
 }
 
 TEST(PtxasTest, ReadsNothingFromNothing) {
   AssemblerReport report = parseReport("");
   EXPECT_TRUE(report.kernels.empty());
-  EXPECT_FALSE(report.hasSpills());
-  EXPECT_TRUE(parseReport("(C7").getPerformanceWarnings().empty());
-  EXPECT_TRUE(parseReport("(C7600) other").getPerformanceWarnings().empty());
+  EXPECT_TRUE(report.getLosses().empty());
+  EXPECT_TRUE(parseReport("(C7").getLosses().empty());
+  EXPECT_TRUE(parseReport("(C7600) other").getLosses().empty());
 }
 
 TEST(PtxasTest, TellsWhereItCantBeRun) {
@@ -102,7 +103,7 @@ TEST_F(AssembleTest, MakesMachineCode) {
   ASSERT_EQ(code->report.kernels.size(), 1u);
   EXPECT_EQ(code->report.kernels[0].kernel, "fill");
   EXPECT_GT(code->report.kernels[0].registers, 0u);
-  EXPECT_FALSE(code->report.hasSpills());
+  EXPECT_TRUE(code->report.getLosses().empty());
 }
 
 // Before kernels could be compiled side by side.
