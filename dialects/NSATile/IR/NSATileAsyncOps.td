@@ -69,12 +69,13 @@ def NSATile_ReleaseOp : NSATile_Op<"release", [
 //===-- Products in flight ------------------------------------------------===//
 
 def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
-    MemoryEffects<[MemRead]>,
+    MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
     AllElementTypesMatch<["lhs", "rhs"]>]> {
   let summary = "starts a product of two tiles";
   let description = [{
     `acc + lhs · rhs`, or `acc + lhs · rhsᵀ` with `transpose_rhs`, as `nsatile.dot`.
-    Products end in the order in which they start.
+    Where `adds` is false, `acc` doesn't count, and may be anything: a loop's first
+    product needs no tile of zeros. Products end in the order in which they start.
 
     ```mlir
     %p = nsatile.dot_async %q, transpose %k
@@ -82,11 +83,12 @@ def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
     ```
   }];
   let arguments = (ins NSATile_Matrix:$lhs, NSATile_Matrix:$rhs,
-                       Optional<NSATile_F32Matrix>:$acc,
+                       Optional<NSATile_F32Matrix>:$acc, Optional<I1>:$adds,
                        UnitAttr:$transpose_rhs);
   let results = (outs NSATile_PendingType:$result);
   let assemblyFormat = [{
-    $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^)? attr-dict
+    $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^ (`if` $adds^)?)?
+    attr-dict
     `:` functional-type(operands, $result)
   }];
   let hasVerifier = 1;

@@ -253,6 +253,8 @@ static LogicalResult verifyProduct(OpTy op, RankedTensorType result) {
 }
 
 LogicalResult DotAsyncOp::verify() {
+  if (getAdds() && !getAcc())
+    return emitOpError("expected an accumulator for 'if'");
   return verifyProduct(*this, getResult().getType().getTile());
 }
 

@@ -259,16 +259,19 @@ def NSATilePipelineDots : Pass<"nsatile-pipeline-dots"> {
     … the first %p and %acc1 …
     %r:2 = scf.for %j = … iter_args(%acc1 = …, %p = …) {
       %s0 = nsatile.dot_async %q, transpose %k
-      %o0 = nsatile.dot_async %p, %v acc %acc1
+      %o0 = nsatile.dot_async %p, %v acc %acc1 if %adds
       %s = nsatile.dot_wait %s0 allow 1
       … what doesn't need %o …
       %o = nsatile.dot_wait %o0 allow 0
       … the next %p and %acc1 …
     }
-    … nsatile.dot_async %r#1, %v acc %r#0 …
+    … nsatile.dot_async %r#1, %v acc %r#0 if %any …
     ```
+
+    Where %o0 is zeros, the first second product adds to nothing, and no zeros have to be written.
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {

@@ -4,7 +4,9 @@
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -21,10 +23,10 @@ using namespace nsacc::nsatile;
 //===----------------------------------------------------------------------===//
 
 static DotAsyncOp start(OpBuilder &builder, DotOp dot, Value lhs, Value rhs,
-                        Value acc) {
+                        Value acc, Value adds = Value()) {
   auto type = PendingType::get(
       dot.getContext(), cast<RankedTensorType>(dot.getResult().getType()));
-  return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, rhs, acc,
+  return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, rhs, acc, adds,
                             dot.getTransposeRhs());
 }
 
@@ -50,13 +52,16 @@ private:
   /// What one step leaves for the next.
   struct Step {
     SmallVector<Value> carried;
-    Value acc, lhs;
+    /// `adds` is false for a first step whose accumulator is nothing yet; null
+    /// where there is always one.
+    Value acc, lhs, adds;
   };
   Step cloneStep(OpBuilder &builder, Value index, const Step &previous,
                  bool isFirst);
   DotAsyncOp startSecond(OpBuilder &builder, const Step &previous);
   Value finishSecond(OpBuilder &builder, DotAsyncOp pending);
   bool takesTurns();
+  bool startsAtZero();
 
   scf::ForOp loop;
   DotOp first, second;
@@ -174,7 +179,7 @@ DotAsyncOp Rotation::startSecond(OpBuilder &builder, const Step &previous) {
   for (Operation *op : tail)
     builder.clone(*op, mapping);
   return start(builder, second, previous.lhs, mapping.lookup(second.getRhs()),
-               previous.acc);
+               previous.acc, previous.adds);
 }
 
 Value Rotation::finishSecond(OpBuilder &builder, DotAsyncOp pending) {
@@ -192,6 +197,13 @@ bool Rotation::takesTurns() {
   auto lhs = cast<RankedTensorType>(first.getLhs().getType());
   return warps > twoGroups ||
          (warps == twoGroups && lhs.getDimSize(1) <= shortInner);
+}
+
+/// Zeros that are scaled stay zeros, which the first product needn't add to, and
+/// whose registers the first scores can have.
+bool Rotation::startsAtZero() {
+  return matchPattern(loop.getInitArgs()[accIndex], m_AnyZeroFloat()) &&
+         llvm::all_of(accOps, llvm::IsaPred<arith::MulFOp>);
 }
 
 /// Creates an op for steps that all warpgroups run; `condition` is null if they
@@ -248,15 +260,22 @@ Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
   if (pending)
     mapping.map(loop.getRegionIterArg(accIndex),
                 finishSecond(builder, pending));
+  bool isNothing = isFirst && startsAtZero();
   for (Operation *op : deferred)
-    builder.clone(*op, mapping);
+    if (!isNothing || !accOps.contains(op))
+      builder.clone(*op, mapping);
 
   Step step;
   for (auto [i, value] :
        llvm::enumerate(loop.getBody()->getTerminator()->getOperands()))
     step.carried.push_back(i == accIndex ? Value()
                                          : mapping.lookupOrDefault(value));
-  step.acc = mapping.lookupOrDefault(second.getAcc());
+  auto type = cast<RankedTensorType>(second.getAcc().getType());
+  step.acc =
+      isNothing
+          ? tensor::EmptyOp::create(builder, loop.getLoc(), type.getShape(),
+                                    type.getElementType(), type.getEncoding())
+          : mapping.lookupOrDefault(second.getAcc());
   step.lhs = mapping.lookupOrDefault(second.getLhs());
   // The accumulator's place among the carried tiles is that of the scaled one.
   step.carried[accIndex] = step.acc;
@@ -266,24 +285,33 @@ Rotation::Step Rotation::cloneStep(OpBuilder &builder, Value index,
 void Rotation::apply() {
   Location loc = loop.getLoc();
   auto rotate = [&](OpBuilder &builder, Location loc) {
-    Step init = {SmallVector<Value>(loop.getInitArgs()), Value(), Value()};
+    Step init = {SmallVector<Value>(loop.getInitArgs()), {}, {}, {}};
     Step head = cloneStep(builder, loop.getLowerBound(), init, true);
     SmallVector<Value> inits = head.carried;
     inits.push_back(head.lhs);
     Value second = arith::AddIOp::create(builder, loc, loop.getLowerBound(),
                                          loop.getStep());
+    // Whether a product is not the first one, as one ahead of step `index` is.
+    auto adds = [&](OpBuilder &builder, Value index) {
+      return startsAtZero() ? arith::CmpIOp::create(builder, loc,
+                                                    arith::CmpIPredicate::sgt,
+                                                    index, second)
+                                  .getResult()
+                            : Value();
+    };
     auto steady = scf::ForOp::create(
         builder, loc, second, loop.getUpperBound(), loop.getStep(), inits,
         [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
           Step previous = {SmallVector<Value>(carried.drop_back()),
-                           carried[accIndex], carried.back()};
+                           carried[accIndex], carried.back(),
+                           adds(nested, index)};
           Step step = cloneStep(nested, index, previous, false);
           step.carried.push_back(step.lhs);
           scf::YieldOp::create(nested, loc, step.carried);
         });
     ValueRange results = steady.getResults();
     Step last = {SmallVector<Value>(results.drop_back()), results[accIndex],
-                 results.back()};
+                 results.back(), adds(builder, loop.getUpperBound())};
     last.carried[accIndex] = finishSecond(builder, startSecond(builder, last));
     scf::YieldOp::create(builder, loc, last.carried);
   };

@@ -298,6 +298,7 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
   }
   PTXBuilder ptx(builder, loc);
   SharedMatrix rhs = getMatrix(op.getRhs());
+  Value adds = op.getAdds() ? lookup(op.getAdds()) : Value();
   Value groupRow = mul(getGroup(), i32(kGroupRows));
   SmallVector<Value> started;
   for (int64_t tile = 0; tile < tiles; ++tile) {
@@ -305,17 +306,17 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
     if (!acc.empty())
       part = acc.slice(tile * perTile, perTile);
     if (isShared(lhs))
-      llvm::append_range(started,
-                         ptx.startProduct(getMatrix(op.getLhs()),
-                                          add(groupRow, i32(16 * warps * tile)),
-                                          rhs, op.getTransposeRhs(), columns,
-                                          inner, lhs.getElementType(), part));
+      llvm::append_range(
+          started, ptx.startProduct(getMatrix(op.getLhs()),
+                                    add(groupRow, i32(16 * warps * tile)), rhs,
+                                    op.getTransposeRhs(), columns, inner,
+                                    lhs.getElementType(), part, adds));
     else
       llvm::append_range(
           started,
           ptx.startProduct(ArrayRef(left).slice(tile * lhsPerTile, lhsPerTile),
                            rhs, op.getTransposeRhs(), columns, inner,
-                           lhs.getElementType(), part));
+                           lhs.getElementType(), part, adds));
   }
   setRegisters(op.getResult(), std::move(started));
   return success();

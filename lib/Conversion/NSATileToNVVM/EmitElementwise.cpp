@@ -262,6 +262,15 @@ matchRegisters(const TileLayout &source, const TileLayout &result,
   return matches;
 }
 
+/// A tile that will be written before it counts.
+void KernelEmitter::emitEmpty(tensor::EmptyOp op) {
+  Type type = getRegisterType(op.getType().getElementType());
+  Value anything = make<LLVM::UndefOp>(type);
+  setRegisters(
+      op.getResult(),
+      SmallVector<Value>(getLayout(op.getType()).getNumRegisters(), anything));
+}
+
 void KernelEmitter::emitBroadcast(BroadcastOp op) {
   RankedTensorType source = getTile(op.getSource());
   const TileLayout &layout = getLayout(getTile(op.getResult()));

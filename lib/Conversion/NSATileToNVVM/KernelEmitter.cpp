@@ -115,6 +115,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
       .Case([&](BroadcastOp broadcast) {
         return emitBroadcast(broadcast), success();
       })
+      .Case([&](tensor::EmptyOp empty) { return emitEmpty(empty), success(); })
       .Case([&](tensor::ExtractOp extract) { return emitExtract(extract); })
       .Case(
           [&](tensor::ExtractSliceOp slice) { return emitExtractSlice(slice); })

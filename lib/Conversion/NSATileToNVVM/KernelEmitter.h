@@ -254,6 +254,7 @@ private:
   mlir::LogicalResult emitConstant(mlir::Operation *op);
   void emitIota(nsatile::IotaOp op);
   void emitBroadcast(nsatile::BroadcastOp op);
+  void emitEmpty(mlir::tensor::EmptyOp op);
 
   // EmitControl.cpp
   mlir::LogicalResult emitWarpFor(mlir::scf::ForOp op);

@@ -231,17 +231,26 @@ Value PTXBuilder::describe(SharedMatrix matrix, Value row, bool isTransposed) {
 }
 
 /// The left operand is registers, or a descriptor if it has slabs.
-SmallVector<Value> PTXBuilder::startProduct(ValueRange lhs,
-                                            int64_t lhsSlabBytes,
-                                            SharedMatrix rhs, bool transposeRhs,
-                                            int64_t columns, int64_t inner,
-                                            Type element, ValueRange acc) {
+SmallVector<Value>
+PTXBuilder::startProduct(ValueRange lhs, int64_t lhsSlabBytes, SharedMatrix rhs,
+                         bool transposeRhs, int64_t columns, int64_t inner,
+                         Type element, ValueRange acc, Value adds) {
   bool isLhsShared = lhsSlabBytes != 0;
   size_t count = columns / 2;
   std::string type = element.isF16() ? "f16" : "bf16";
-  std::string text = "{ .reg .pred no, yes; .reg .b64 a, b; .reg .b32 z; "
-                     "mov.b32 z, 0; setp.ne.b32 no, z, 0; "
-                     "setp.eq.b32 yes, z, 0; wgmma.fence.sync.aligned; ";
+  SmallVector<Value> operands = {describe(rhs, Value(), transposeRhs)};
+  llvm::append_range(operands, lhs);
+  std::string first = acc.empty() ? "0" : "1";
+  if (adds) {
+    first = "$" + std::to_string(count + operands.size());
+    operands.push_back(
+        LLVM::ZExtOp::create(builder, loc, builder.getI32Type(), adds));
+  }
+  std::string text = "{ .reg .pred first, adds; .reg .b64 a, b; "
+                     ".reg .b32 one, z; mov.b32 one, 1; mov.b32 z, " +
+                     first +
+                     "; setp.ne.b32 first, z, 0; setp.ne.b32 adds, one, 0; "
+                     "wgmma.fence.sync.aligned; ";
   int64_t slabSteps = SharedMatrix::slabColumns / kStep;
   for (int64_t step = 0; step * kStep < inner; ++step) {
     int64_t inSlab = step % slabSteps * (kStep * 2);
@@ -261,13 +270,11 @@ SmallVector<Value> PTXBuilder::startProduct(ValueRange lhs,
     text += formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, "
                     "{3}, b, {4}, 1, 1, {5}{6}; ",
                     columns, type, listOperands(0, count), left,
-                    step == 0 && acc.empty() ? "no" : "yes",
-                    isLhsShared ? "0, " : "", transposeRhs ? 0 : 1)
+                    step == 0 ? "first" : "adds", isLhsShared ? "0, " : "",
+                    transposeRhs ? 0 : 1)
                 .str();
   }
   text += "wgmma.commit_group.sync.aligned; }";
-  SmallVector<Value> operands = {describe(rhs, Value(), transposeRhs)};
-  llvm::append_range(operands, lhs);
   SmallVector<Type> results(count, builder.getF32Type());
   // A fresh accumulator is written before operands have been read.
   return assemble(text, results, operands, acc, /*earlyClobber=*/acc.empty());
@@ -276,18 +283,19 @@ SmallVector<Value> PTXBuilder::startProduct(ValueRange lhs,
 SmallVector<Value> PTXBuilder::startProduct(SharedMatrix lhs, Value row,
                                             SharedMatrix rhs, bool transposeRhs,
                                             int64_t columns, int64_t inner,
-                                            Type element, ValueRange acc) {
+                                            Type element, ValueRange acc,
+                                            Value adds) {
   Value descriptor = describe(lhs, row, /*isTransposed=*/true);
   return startProduct(ValueRange(descriptor), lhs.getSlabBytes(), rhs,
-                      transposeRhs, columns, inner, element, acc);
+                      transposeRhs, columns, inner, element, acc, adds);
 }
 
 SmallVector<Value> PTXBuilder::startProduct(ValueRange lhs, SharedMatrix rhs,
                                             bool transposeRhs, int64_t columns,
                                             int64_t inner, Type element,
-                                            ValueRange acc) {
+                                            ValueRange acc, Value adds) {
   return startProduct(lhs, /*lhsSlabBytes=*/0, rhs, transposeRhs, columns,
-                      inner, element, acc);
+                      inner, element, acc, adds);
 }
 
 SmallVector<Value> PTXBuilder::waitProducts(int64_t allow, ValueRange acc) {

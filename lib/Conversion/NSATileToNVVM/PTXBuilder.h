@@ -80,12 +80,12 @@ public:
   llvm::SmallVector<mlir::Value>
   startProduct(SharedMatrix lhs, mlir::Value row, SharedMatrix rhs,
                bool transposeRhs, int64_t columns, int64_t inner,
-               mlir::Type element, mlir::ValueRange acc);
+               mlir::Type element, mlir::ValueRange acc, mlir::Value adds);
   /// The same with the left operand in registers, two elements in each.
   llvm::SmallVector<mlir::Value>
   startProduct(mlir::ValueRange lhs, SharedMatrix rhs, bool transposeRhs,
                int64_t columns, int64_t inner, mlir::Type element,
-               mlir::ValueRange acc);
+               mlir::ValueRange acc, mlir::Value adds);
   /// Waits for products but the last `allow` ones; gives the accumulators.
   llvm::SmallVector<mlir::Value> waitProducts(int64_t allow,
                                               mlir::ValueRange acc);
@@ -97,7 +97,7 @@ private:
   llvm::SmallVector<mlir::Value>
   startProduct(mlir::ValueRange lhs, int64_t lhsSlabBytes, SharedMatrix rhs,
                bool transposeRhs, int64_t columns, int64_t inner,
-               mlir::Type element, mlir::ValueRange acc);
+               mlir::Type element, mlir::ValueRange acc, mlir::Value adds);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

@@ -53,6 +53,15 @@ nsatile.program @product(%x: memref<64x64xbf16>, %n: index) {
 
 // -----
 
+nsatile.program @condition(%x: memref<64x64xbf16>, %n: index, %c: i1) {
+  %t = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  // expected-error @+1 {{expected an accumulator for 'if'}}
+  %p = "nsatile.dot_async"(%t, %t, %c) <{operandSegmentSizes = array<i32: 1, 1, 0, 1>}> : (tensor<64x64xbf16>, tensor<64x64xbf16>, i1) -> !nsatile.pending<tensor<64x64xf32>>
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @tiles(%n: index) {
   nsatile.roles consumers 4 {
     // expected-error @+1 {{expected a region of 3 indices, found}}

@@ -21,8 +21,8 @@ nsatile.program @roles(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: index, 
       %b = nsatile.acquire %ring : !R
       // CHECK: nsatile.take_turn
       nsatile.take_turn
-      // CHECK: %[[P:.*]] = nsatile.dot_async %[[A]], transpose %{{.*}} acc %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> !nsatile.pending<tensor<64x64xf32>>
-      %p = nsatile.dot_async %a, transpose %b acc %acc : (!K, !K, tensor<64x64xf32>) -> !nsatile.pending<tensor<64x64xf32>>
+      // CHECK: %[[P:.*]] = nsatile.dot_async %[[A]], transpose %{{.*}} acc %{{.*}} if %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>, i1) -> !nsatile.pending<tensor<64x64xf32>>
+      %p = nsatile.dot_async %a, transpose %b acc %acc if %all : (!K, !K, tensor<64x64xf32>, i1) -> !nsatile.pending<tensor<64x64xf32>>
       // CHECK: nsatile.pass_turn
       nsatile.pass_turn
       // CHECK: nsatile.dot_wait %[[P]] allow 0 : <tensor<64x64xf32>>

@@ -23,11 +23,15 @@ nsatile.program @attend(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n:
     // CHECK: nsatile.dot_async
     // CHECK: nsatile.dot_wait %{{.*}} allow 0
     // CHECK: nsatile.release %[[RK]]
-    // CHECK: scf.for {{.*}} iter_args(%[[ACC:.*]] = %{{.*}}, %[[P:.*]] = %{{.*}})
+    // Zeros needn't be added to.
+    // CHECK: %[[NOTHING:.*]] = tensor.empty()
+    // CHECK: %[[SECOND:.*]] = arith.addi
+    // CHECK: scf.for %[[I:.*]] = %[[SECOND]] to %{{.*}} iter_args(%[[ACC:.*]] = %[[NOTHING]], %[[P:.*]] = %{{.*}})
+    // CHECK:   %[[ADDS:.*]] = arith.cmpi sgt, %[[I]], %[[SECOND]]
     // CHECK:   %[[K:.*]] = nsatile.acquire %[[RK]]
     // CHECK:   %[[S0:.*]] = nsatile.dot_async %{{.*}}, transpose %[[K]]
     // CHECK:   %[[V:.*]] = nsatile.acquire %[[RV]]
-    // CHECK:   %[[O0:.*]] = nsatile.dot_async %[[P]], %[[V]] acc %[[ACC]]
+    // CHECK:   %[[O0:.*]] = nsatile.dot_async %[[P]], %[[V]] acc %[[ACC]] if %[[ADDS]]
     // CHECK:   %[[S:.*]] = nsatile.dot_wait %[[S0]] allow 1
     // CHECK:   nsatile.release %[[RK]]
     // CHECK:   %[[E:.*]] = math.exp %[[S]]
@@ -37,8 +41,9 @@ nsatile.program @attend(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n:
     // CHECK:   %[[NEXT:.*]] = arith.truncf %[[E]]
     // CHECK:   scf.yield %[[SCALED]], %[[NEXT]]
     // The last step's product.
+    // CHECK: %[[LAST:.*]] = arith.cmpi sgt, %{{.*}}, %[[SECOND]]
     // CHECK: nsatile.acquire %[[RV]]
-    // CHECK: nsatile.dot_async
+    // CHECK: nsatile.dot_async {{.*}} if %[[LAST]]
     // CHECK: nsatile.dot_wait %{{.*}} allow 0
     // CHECK: nsatile.release %[[RV]]
     %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
@@ -100,6 +105,41 @@ nsatile.program @turns(%q: tensor<192x64xbf16, #s>, %out: memref<192x64xf32>, %n
       scf.yield %o : tensor<192x64xf32, #s>
     }
     nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : tensor<192x64xf32, #s>, memref<192x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+// What the loop begins with counts if it isn't zeros.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @continued
+// CHECK-NOT: tensor.empty
+// CHECK: nsatile.dot_async {{.*}} acc %{{[^ ]*}} :
+// CHECK: nsatile.dot_async {{.*}} acc %{{[^ ]*}} :
+nsatile.program @continued(%q: tensor<64x64xbf16, #s>, %before: tensor<64x64xf32, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %rk = nsatile.ring : !R
+  %rv = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %before) -> tensor<64x64xf32, #s> {
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      %v = nsatile.acquire %rv : !R
+      %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %o = nsatile.dot %p, %v acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rv : !R
+      scf.yield %o : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
   } producer {
   }
   nsatile.return
