@@ -121,6 +121,12 @@ static std::optional<Tiling> tileForWarps(KernelOp kernel) {
   return Tiling{/*rows=*/128, /*keys=*/isWide ? 128 : 64, /*warps=*/4};
 }
 
+/// Channels for which tiles of two or of three warpgroups may be the faster
+/// ones: with fewer it's three, with more there are registers for two.
+static bool hasChoice(int64_t channels) {
+  return channels > 64 && channels <= 128;
+}
+
 std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   AttendOp attend;
   kernel.walk([&](ScoringOpInterface op) {
@@ -144,6 +150,11 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   count.batch = getDim(type.getDims()[0]);
   count.tokens = getDim(type.getDims()[1]);
   count.heads = getDim(type.getDims()[2]);
+  auto getChannels = [&](Value tensor) {
+    return getDim(cast<NamedTensorType>(tensor.getType()).getDims().back());
+  };
+  count.keyChannels = getChannels(attend.getKey());
+  count.valueChannels = getChannels(attend.getValue());
   return count;
 }
 
@@ -158,7 +169,8 @@ bool QueryCount::isLarge(const llvm::StringMap<int64_t> &sizes) const {
   for (int64_t size : {getSize(batch), getSize(heads)})
     rows = size == 0 || size > manyRows ? manyRows
                                         : std::min(rows, manyRows) * size;
-  return length >= longRow && rows >= manyRows;
+  return length >= longRow && rows >= manyRows &&
+         hasChoice(std::max(getSize(keyChannels), getSize(valueChannels)));
 }
 
 /// Tiles that fill the registers of two or three warpgroups with the state and
@@ -179,7 +191,7 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel,
   if (channels <= 64 && isSimple)
     return Tiling{/*rows=*/192, /*keys=*/128, /*warps=*/12};
   // What is looked up for each pair waits in registers, too.
-  if (channels > 64 && channels <= 128 && !mask.isExact())
+  if (hasChoice(channels) && !mask.isExact())
     return Tiling{128, 96, 8};
   if (channels <= 128)
     return isSimple && (hasManyQueries || isBand(mask)) ? Tiling{192, 80, 12}

@@ -151,8 +151,9 @@ TEST_F(CUDAProgramTest, RunsOnHostTensors) {
 
 TEST_F(CUDAProgramTest, CompilesOnceMoreForManyQueries) {
   compile(kFlash, Target::SM90A);
-  auto prepare = [&](int64_t tokens, int64_t batch = 4) {
+  auto prepare = [&](int64_t tokens, int64_t batch = 4, int64_t channels = 80) {
     DimSizes sizes = makeSizes();
+    sizes.sizes["D"] = sizes.sizes["DV"] = channels;
     sizes.sizes["T"] = tokens;
     sizes.sizes["B"] = batch;
     RunStatistics statistics;
@@ -165,6 +166,11 @@ TEST_F(CUDAProgramTest, CompilesOnceMoreForManyQueries) {
   EXPECT_GT(prepare(16384), 0);
   EXPECT_EQ(prepare(20000), 0);
   EXPECT_EQ(prepare(5), 0);
+  // Tiles are the same with fewer channels, and with more.
+  for (int64_t channels : {64, 136}) {
+    EXPECT_GT(prepare(5, /*batch=*/4, channels), 0);
+    EXPECT_EQ(prepare(16384, /*batch=*/4, channels), 0);
+  }
 }
 
 TEST_F(CUDAProgramTest, RunsWhereTheTensorsAre) {

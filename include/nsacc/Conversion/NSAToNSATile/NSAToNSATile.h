@@ -25,8 +25,8 @@ public:
   static std::optional<QueryCount> get(nsa::KernelOp kernel);
 
   /// True for long batch rows, and enough of them for tiles of many queries to
-  /// keep a GPU's multiprocessors busy. Batches and heads without a size count
-  /// as enough.
+  /// keep a GPU's multiprocessors busy, of channels for which that decides on
+  /// tiles. Batches and heads without a size count as enough.
   bool isLarge(const llvm::StringMap<int64_t> &sizes) const;
 
 private:
@@ -35,7 +35,7 @@ private:
     std::string name;
     int64_t size;
   };
-  Dim batch, tokens, heads;
+  Dim batch, tokens, heads, keyChannels, valueChannels;
 };
 
 #define GEN_PASS_DECL
