@@ -199,8 +199,8 @@ bool Rotation::takesTurns() {
          (warps == twoGroups && lhs.getDimSize(1) <= shortInner);
 }
 
-/// Zeros that are scaled stay zeros, which the first product needn't add to, and
-/// whose registers the first scores can have.
+/// Zeros that are scaled stay zeros, which the first product needn't add to,
+/// and whose registers the first scores can have.
 bool Rotation::startsAtZero() {
   return matchPattern(loop.getInitArgs()[accIndex], m_AnyZeroFloat()) &&
          llvm::all_of(accOps, llvm::IsaPred<arith::MulFOp>);
