@@ -55,8 +55,8 @@ static Driver open() {
 #define OPTIONAL_ENTRY(name, symbol, parameters)                               \
   find(library, #symbol, driver.name);
 #include "Entries.def"
-  if (!driver.streamGetCaptureInfo)
-    require(library, "cuStreamGetCaptureInfo_v3", driver.streamGetCaptureInfo3);
+  if (!driver.streamGetCaptureInfo3)
+    require(library, "cuStreamGetCaptureInfo_v2", driver.streamGetCaptureInfo);
   Result result = driver.init(0);
   if (result == results::noDevice)
     failUnavailable("the CUDA driver finds no GPU");

@@ -25,6 +25,9 @@ struct Driver {
 
   int version;
 
+  /// Whether graphs have edges to kernels that wait by themselves.
+  bool recordsDependentLaunches() const { return streamGetCaptureInfo3; }
+
   /// The process's driver. Throws where there is none, or an old one.
   static const Driver &get();
 

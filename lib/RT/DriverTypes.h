@@ -47,12 +47,13 @@ struct alignas(64) TensorMap {
 };
 
 struct LaunchAttribute {
-  static constexpr int clusterDimension = 4;
+  static constexpr int clusterDimension = 4, programmaticSerialization = 6;
 
   int id;
   int padding;
   union {
     unsigned cluster[3];
+    int isProgrammatic;
     char bytes[64];
   };
 };

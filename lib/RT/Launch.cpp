@@ -50,8 +50,9 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
   state.reserve(bytes, stream);
   for (size_t i = count; i < state.scratch.buffers.size(); ++i)
     state.scratch.buffers[i].address += state.getWorkspace();
+  bool followsOwn = false;
   for (size_t index = 0; index < getCode().launches.size(); ++index)
-    enqueue(index, state, stream);
+    followsOwn = enqueue(index, followsOwn, state, stream);
   workspaceBytes.store(bytes, std::memory_order_relaxed);
 }
 
@@ -225,16 +226,53 @@ void Module::pack(const Launch &launch, size_t index, StreamState &state) {
   }
 }
 
-void Module::enqueue(size_t index, StreamState &state, driver::Stream stream) {
+namespace {
+
+/// What a launch asks for beside its grid.
+class Attributes {
+public:
+  void addCluster(unsigned blocks) {
+    driver::LaunchAttribute &attribute = add();
+    attribute.id = driver::LaunchAttribute::clusterDimension;
+    attribute.cluster[0] = blocks;
+    attribute.cluster[1] = attribute.cluster[2] = 1;
+  }
+  /// May start before the launch in front of it has ended.
+  void addProgrammatic() {
+    driver::LaunchAttribute &attribute = add();
+    attribute.id = driver::LaunchAttribute::programmaticSerialization;
+    attribute.isProgrammatic = 1;
+  }
+  void set(driver::LaunchConfig &config) {
+    config.attributes = storage;
+    config.numAttributes = count;
+  }
+
+private:
+  driver::LaunchAttribute &add() { return storage[count++]; }
+
+  driver::LaunchAttribute storage[2] = {};
+  unsigned count = 0;
+};
+
+} // namespace
+
+bool Module::enqueue(size_t index, bool followsOwn, StreamState &state,
+                     driver::Stream stream) {
   const Launch &launch = getCode().launches[index];
   const std::vector<int64_t> &numbers = state.scratch.numbers;
   if (isEmpty(launch, numbers))
-    return;
+    return false;
   pack(launch, index, state);
-  driver::LaunchAttribute cluster = {};
-  cluster.id = driver::LaunchAttribute::clusterDimension;
-  cluster.cluster[0] = launch.cluster;
-  cluster.cluster[1] = cluster.cluster[2] = 1;
+  const Driver &driver = Driver::get();
+  Attributes attributes;
+  if (launch.cluster > 1)
+    attributes.addCluster(launch.cluster);
+  // Behind someone else's kernel, the end of that one needn't be the end of
+  // those before it.
+  if (launch.isDependent && followsOwn &&
+      (!state.isOfCapture() || driver.recordsDependentLaunches()))
+    attributes.addProgrammatic();
   driver::LaunchConfig config = {};
   for (unsigned axis = 0; axis < 3; ++axis)
     config.grid[axis] = static_cast<unsigned>(numbers[launch.grid[axis]]);
@@ -247,11 +285,10 @@ void Module::enqueue(size_t index, StreamState &state, driver::Stream stream) {
   config.block[1] = config.block[2] = 1;
   config.sharedBytes = launch.sharedBytes;
   config.stream = stream;
-  config.attributes = &cluster;
-  config.numAttributes = launch.cluster > 1;
-  const Driver &driver = Driver::get();
+  attributes.set(config);
   driver::Result result = driver.launchKernel(
       &config, functions[index], state.scratch.parameters.data(), nullptr);
   if (result != driver::results::success)
     driver.fail(result, "launching kernel '" + launch.kernel + "'");
+  return true;
 }

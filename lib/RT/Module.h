@@ -46,7 +46,10 @@ private:
   void pack(const Launch &launch, size_t index, StreamState &state);
   driver::TensorMap getMap(const Launch &launch, const TensorMap &map,
                            const StreamState &state);
-  void enqueue(size_t index, StreamState &state, driver::Stream stream);
+  /// `followsOwn`: what the stream got last is the launch before this one.
+  /// False where this one is of an empty grid.
+  bool enqueue(size_t index, bool followsOwn, StreamState &state,
+               driver::Stream stream);
   void reportFailure(StreamState &state, driver::Stream stream);
 
   Package package;

@@ -162,6 +162,7 @@ private:
         getNumber(each.at("shared"), 0, 1 << 24, "bytes of shared memory");
     launch.cluster =
         getNumber(each.at("cluster"), 1, 16, "blocks of a cluster");
+    launch.isDependent = each.at("dependent").get<bool>();
     for (const Json &argument : getArray(each, "arguments"))
       launch.arguments.push_back(readArgument(argument));
     for (const Json &extra : getArray(each, "extra"))

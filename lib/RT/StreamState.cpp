@@ -12,11 +12,11 @@ static constexpr size_t kRecordBytes = NSACC_RT_FAILURE_WORDS * 8;
 static driver::Result getCapture(driver::Stream stream, int &status,
                                  uint64_t &id) {
   const Driver &driver = Driver::get();
-  if (driver.streamGetCaptureInfo)
-    return driver.streamGetCaptureInfo(stream, &status, &id, nullptr, nullptr,
-                                       nullptr);
-  return driver.streamGetCaptureInfo3(stream, &status, &id, nullptr, nullptr,
-                                      nullptr, nullptr);
+  if (driver.streamGetCaptureInfo3)
+    return driver.streamGetCaptureInfo3(stream, &status, &id, nullptr, nullptr,
+                                        nullptr, nullptr);
+  return driver.streamGetCaptureInfo(stream, &status, &id, nullptr, nullptr,
+                                     nullptr);
 }
 
 StreamKey nsacc::rt::getKey(driver::Stream stream) {

@@ -40,6 +40,7 @@ public:
   uint64_t getRaised() const { return block + sizeof(uint64_t); }
   /// The device's address of a launch's failure record.
   uint64_t getRecord(size_t launch) const;
+  bool isOfCapture() const { return isCapture; }
   bool hasRoom(int64_t bytes) const { return block != 0 && bytes <= capacity; }
 
   bool hasFailed() const;

@@ -98,11 +98,14 @@ static Json toJson(const std::vector<Element> &elements) {
 }
 
 static Json toJson(const Launch &launch) {
-  return {
-      {"kernel", launch.kernel},      {"grid", launch.grid},
-      {"threads", launch.threads},    {"shared", launch.sharedBytes},
-      {"cluster", launch.cluster},    {"arguments", toJson(launch.arguments)},
-      {"extra", toJson(launch.extra)}};
+  return {{"kernel", launch.kernel},
+          {"grid", launch.grid},
+          {"threads", launch.threads},
+          {"shared", launch.sharedBytes},
+          {"cluster", launch.cluster},
+          {"dependent", launch.isDependent},
+          {"arguments", toJson(launch.arguments)},
+          {"extra", toJson(launch.extra)}};
 }
 
 static Json toJson(const TargetCode &code) {

@@ -137,10 +137,8 @@ FAKE_EXPORT Result cuStreamGetId(Stream stream, unsigned long long *id) {
   return results::success;
 }
 
-FAKE_EXPORT Result cuStreamGetCaptureInfo_v2(Stream stream, int *status,
-                                             uint64_t *id, void **,
-                                             const void **, size_t *) {
-  FAKE_ENTER(cuStreamGetCaptureInfo_v2);
+static Result getCapture(State &state, Stream stream, int *status,
+                         uint64_t *id) {
   Stream found = resolve(state, stream);
   if (!found)
     return state.misused("cuStreamGetCaptureInfo without a context",
@@ -148,6 +146,22 @@ FAKE_EXPORT Result cuStreamGetCaptureInfo_v2(Stream stream, int *status,
   *status = found->captureStatus;
   *id = found->captureId;
   return results::success;
+}
+
+// What drivers before CUDA 12.3 have. Others fail here once an edge has data.
+FAKE_EXPORT Result cuStreamGetCaptureInfo_v2(Stream stream, int *status,
+                                             uint64_t *id, void **,
+                                             const void **, size_t *) {
+  FAKE_ENTER(cuStreamGetCaptureInfo_v2);
+  return getCapture(state, stream, status, id);
+}
+
+FAKE_EXPORT Result cuStreamGetCaptureInfo_v3(Stream stream, int *status,
+                                             uint64_t *id, void **,
+                                             const void **, const void **,
+                                             size_t *) {
+  FAKE_ENTER(cuStreamGetCaptureInfo_v3);
+  return getCapture(state, stream, status, id);
 }
 
 FAKE_EXPORT Result cuThreadExchangeStreamCaptureMode(int *mode) {

@@ -26,6 +26,8 @@ struct Launch {
   unsigned grid[3], threads, sharedBytes, cluster;
   driver::Stream stream;
   driver::Context context;
+  /// May start before the launch in front of it has ended.
+  bool isDependent;
   /// In a graph's recording, not run.
   bool isCaptured;
   std::vector<std::string> parameters;

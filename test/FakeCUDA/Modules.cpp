@@ -140,9 +140,16 @@ FAKE_EXPORT Result cuLaunchKernelEx(const LaunchConfig *config,
   launch.threads = config->block[0];
   launch.sharedBytes = config->sharedBytes;
   launch.cluster = 1;
-  for (unsigned i = 0; i < config->numAttributes; ++i)
-    if (config->attributes[i].id == LaunchAttribute::clusterDimension)
-      launch.cluster = config->attributes[i].cluster[0];
+  launch.isDependent = false;
+  for (unsigned i = 0; i < config->numAttributes; ++i) {
+    const LaunchAttribute &attribute = config->attributes[i];
+    if (attribute.id == LaunchAttribute::clusterDimension)
+      launch.cluster = attribute.cluster[0];
+    else if (attribute.id == LaunchAttribute::programmaticSerialization)
+      launch.isDependent = attribute.isProgrammatic;
+    else
+      return state.misused("a launch with an unknown attribute");
+  }
   launch.stream = config->stream;
   launch.context = function->context;
   launch.isCaptured =

@@ -138,6 +138,8 @@ def NSATile_KernelAttr : AttrDef<NSATileDialect, "Kernel"> {
     - `threads`: threads of a block.
     - `shared`: bytes of dynamic shared memory.
     - `cluster`: blocks of a cluster, along x.
+    - `dependent`: whether it may be launched while the launch before it still runs: it
+      waits for that one's end before it reads or writes memory.
     - `extra`: `#nsatile.tensor_map` and `#nsatile.parameter`, in the kernel's order.
 
     ```mlir
@@ -148,6 +150,7 @@ def NSATile_KernelAttr : AttrDef<NSATileDialect, "Kernel"> {
     "int64_t":$threads,
     DefaultValuedParameter<"int64_t", "0">:$shared,
     DefaultValuedParameter<"int64_t", "1">:$cluster,
+    DefaultValuedParameter<"bool", "false">:$dependent,
     OptionalParameter<"::mlir::ArrayAttr">:$extra);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;

@@ -44,7 +44,7 @@ LogicalResult TensorMapAttr::verify(EmitError emitError, int64_t argument,
 
 LogicalResult KernelAttr::verify(EmitError emitError, int64_t threads,
                                  int64_t shared, int64_t cluster,
-                                 ArrayAttr extra) {
+                                 bool dependent, ArrayAttr extra) {
   if (threads < 1 || threads > 1024)
     return emitError() << "expected 1 to 1024 threads, found " << threads;
   if (shared < 0)

@@ -104,6 +104,8 @@ struct Launch {
   std::string kernel;
   uint32_t grid[3]; ///< numbers of the plan
   uint32_t threads, sharedBytes, cluster;
+  /// Waits for the end of the launch before it by itself.
+  bool isDependent;
   std::vector<Argument> arguments;
   std::vector<ExtraParameter> extra;
 };

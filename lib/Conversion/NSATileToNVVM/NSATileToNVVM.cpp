@@ -4,6 +4,7 @@
 #include "BulkStore.h"
 #include "KernelEmitter.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "PTXBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -70,10 +71,14 @@ public:
     program.walk([&](RequireOp) { hasRequirements = true; });
     if (hasRequirements)
       types.push_back(LLVM::LLVMPointerType::get(context, 1));
+    bool hasTiles = false;
     program.walk([&](Operation *op) {
-      hasCounter |= isa<TilesOp, RepairOp>(op);
-      hasRaised |= isa<RaiseOp, RepairOp>(op);
+      hasTiles |= isa<TilesOp>(op);
+      raises |= isa<RaiseOp>(op);
+      repairs |= isa<RepairOp>(op);
     });
+    hasCounter = hasTiles || repairs;
+    hasRaised = raises || repairs;
     types.append(hasCounter + hasRaised,
                  LLVM::LLVMPointerType::get(context, 1));
     // Without roles all threads copy.
@@ -133,6 +138,7 @@ public:
   /// Parameters that are buffers which the kernel doesn't write.
   SmallVector<unsigned> readOnly;
   bool hasRequirements = false, hasCounter = false, hasRaised = false;
+  bool raises = false, repairs = false;
   llvm::SetVector<TensorMapAttr> tensorMaps;
 
 private:
@@ -209,6 +215,11 @@ struct ConvertNSATileToNVVM
         emitter.call("llvm.nvvm.read.ptx.sreg.tid.x", builder.getI32Type(), {});
     emitter.enterScope({thread, *threads});
     emitter.setSharedLimit(sharedBytes);
+    PTXBuilder ptx(emitter.builder, program.getLoc());
+    if (dependentLaunches && parameters.raises)
+      ptx.letNextLaunchStart();
+    if (dependentLaunches && parameters.repairs)
+      ptx.waitForLaunchBefore();
     if (failed(emitter.emitBlock(program.getBody().front())))
       return failure();
     LLVM::ReturnOp::create(emitter.builder, program.getLoc(), ValueRange());
@@ -246,7 +257,9 @@ struct ConvertNSATileToNVVM
       extra = builder.getArrayAttr(more);
     function->setAttr("nsatile.kernel",
                       KernelAttr::get(&getContext(), threads, shared,
-                                      /*cluster=*/1, extra));
+                                      /*cluster=*/1,
+                                      dependentLaunches && parameters.repairs,
+                                      extra));
   }
 };
 

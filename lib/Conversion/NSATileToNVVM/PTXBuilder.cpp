@@ -111,6 +111,18 @@ void PTXBuilder::arriveThreads(Value barrier, int64_t threads) {
 }
 
 //===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+void PTXBuilder::letNextLaunchStart() {
+  assemble("griddepcontrol.launch_dependents;", {}, {});
+}
+
+void PTXBuilder::waitForLaunchBefore() {
+  assemble("griddepcontrol.wait;", {}, {});
+}
+
+//===----------------------------------------------------------------------===//
 // Words
 //===----------------------------------------------------------------------===//
 

@@ -51,6 +51,14 @@ public:
   void syncThreads(mlir::Value barrier, int64_t threads);
   void arriveThreads(mlir::Value barrier, int64_t threads);
 
+  //===-- Launches --------------------------------------------------------===//
+
+  /// The next launch's blocks may come; those that wait for the end of this
+  /// one do so by themselves.
+  void letNextLaunchStart();
+  /// Waits until the launch before has ended, and what it wrote can be read.
+  void waitForLaunchBefore();
+
   //===-- Words -----------------------------------------------------------===//
 
   mlir::Value loadShared(mlir::Value address);

@@ -62,7 +62,8 @@ void cuda::buildTilePipeline(OpPassManager &passes,
 
 void cuda::buildKernelPipeline(OpPassManager &passes,
                                const Architecture &architecture) {
-  passes.addPass(createConvertNSATileToNVVM({architecture.sharedBytes}));
+  passes.addPass(createConvertNSATileToNVVM(
+      {architecture.sharedBytes, architecture.hasDependentLaunches}));
   OpPassManager &kernel = passes.nest<LLVM::LLVMFuncOp>();
   kernel.addPass(createCSEPass());
   kernel.addPass(nsatile::createNSATileExpandMath());

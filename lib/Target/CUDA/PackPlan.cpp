@@ -185,6 +185,7 @@ LogicalResult PlanPacker::readLaunch(LaunchOp op) {
   launch.threads = kernel.getThreads();
   launch.sharedBytes = kernel.getShared();
   launch.cluster = kernel.getCluster();
+  launch.isDependent = kernel.getDependent();
   for (Value value : op.getArguments()) {
     FailureOr<rt::Argument> argument = readArgument(op, value);
     if (failed(argument))

@@ -2,10 +2,10 @@
 // RUN: nsacc-opt %s --verify-roundtrip | FileCheck %s
 
 // CHECK: nsatile.program @whole
-// CHECK-SAME: nsatile.kernel = #nsatile.kernel<threads = 384, shared = 98304, cluster = 2, extra = [#nsatile.tensor_map<argument = 0, dims = [3, 1, 2, 0], box = [64, 128, 1, 1], swizzle = 128>, #nsatile.parameter<counter>, #nsatile.parameter<failures>]>
+// CHECK-SAME: nsatile.kernel = #nsatile.kernel<threads = 384, shared = 98304, cluster = 2, dependent = true, extra = [#nsatile.tensor_map<argument = 0, dims = [3, 1, 2, 0], box = [64, 128, 1, 1], swizzle = 128>, #nsatile.parameter<counter>, #nsatile.parameter<failures>]>
 nsatile.program @whole(%k: memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>>, %S: index)
     attributes {nsatile.kernel = #nsatile.kernel<
-        threads = 384, shared = 98304, cluster = 2, extra = [
+        threads = 384, shared = 98304, cluster = 2, dependent = true, extra = [
           #nsatile.tensor_map<argument = 0, dims = [3, 1, 2, 0], box = [64, 128, 1, 1], swizzle = 128>,
           #nsatile.parameter<counter>, #nsatile.parameter<failures>]>} {
   nsatile.return

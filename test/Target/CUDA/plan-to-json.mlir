@@ -11,12 +11,12 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     nsatile.return
   }
   nsatile.program @scale(%q: memref<?x?xbf16>, %w: memref<?x8xf32>, %v: memref<4xi32>, %n: i32, %f: f32, %b: i1)
-      attributes {nsatile.kernel = #nsatile.kernel<threads = 128, extra = [#nsatile.parameter<counter>, #nsatile.parameter<failures>]>} {
+      attributes {nsatile.kernel = #nsatile.kernel<threads = 128, dependent = true, extra = [#nsatile.parameter<counter>, #nsatile.parameter<failures>]>} {
     nsatile.return
   }
 
   // CHECK: "format": "nsacc-package",
-  // CHECK-NEXT: "version": 1,
+  // CHECK-NEXT: "version": 2,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "parameters": [
   // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"result":false},
@@ -56,6 +56,7 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     // CHECK-NEXT: "threads": 384,
     // CHECK-NEXT: "shared": 98304,
     // CHECK-NEXT: "cluster": 2,
+    // CHECK-NEXT: "dependent": false,
     // CHECK-NEXT: "arguments": [{"buffer":1},{"buffer":2},{"number":1,"bytes":8}],
     // CHECK-NEXT: "extra": [{"kind":"tensor_map","argument":0,"dims":[2,1,0],"box":[32,64,1],"swizzle":128}
     nsatile.launch @fill grid(%x, %c1, %c1) (%o, %w, %T) : memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>>, memref<?x8xf32>, index
@@ -63,6 +64,7 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     %f = arith.constant 1.0 : f32
     %true = arith.constant true
     // CHECK: "kernel": "scale",
+    // CHECK: "dependent": true,
     // CHECK: "arguments": [{"buffer":0},{"buffer":2},{"buffer":3},{"number":1,"bytes":4},{"number":9,"bytes":4},{"number":0,"bytes":1}],
     // CHECK-NEXT: "extra": [{"kind":"counter"},{"kind":"failures"}]
     // CHECK: "ptx_bytes": 0,

@@ -52,7 +52,7 @@ compileStandIn(mlir::ModuleOp module, const cuda::Options &options) {
       nsatile::HostParameterAttr::get(context, nsatile::HostParameter::Counter);
   auto kernel = nsatile::KernelAttr::get(
       context, /*threads=*/128, /*shared=*/1024, /*cluster=*/1,
-      mlir::ArrayAttr::get(context, {counter}));
+      /*dependent=*/false, mlir::ArrayAttr::get(context, {counter}));
   std::string ptx = ".version 9.0\n.target " + options.architecture + "\n";
   for (auto program : module.getOps<nsatile::ProgramOp>()) {
     program->setAttr(nsatile::NSATileDialect::getKernelAttrName(), kernel);

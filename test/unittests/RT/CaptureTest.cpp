@@ -38,6 +38,22 @@ TEST_F(CaptureTest, CapturesOnANewStream) {
   EXPECT_EQ(fakecuda::countCalls("cuStreamSynchronize"), 0u);
 }
 
+TEST_F(CaptureTest, CapturesDependentLaunches) {
+  Package package = makePackage();
+  package.targets[0].launches[1].isDependent = true;
+  Module module(package);
+  fakecuda::beginCapture(stream);
+  expectLaunch(module, Tensors(1, 64), stream);
+  expectLaunch(module, Tensors(1, 64), stream);
+  EXPECT_TRUE(fakecuda::endCapture(stream));
+  const auto &launches = fakecuda::getLaunches();
+  ASSERT_EQ(launches.size(), 4u);
+  EXPECT_TRUE(launches[1].isDependent);
+  EXPECT_TRUE(launches[3].isDependent);
+  // The older question fails where edges have data.
+  EXPECT_EQ(fakecuda::countCalls("cuStreamGetCaptureInfo_v2"), 0u);
+}
+
 TEST_F(CaptureTest, GraphsShareNothing) {
   Module module(makePackage());
   expectLaunch(module, Tensors(1, 64), stream);

@@ -93,6 +93,31 @@ TEST_F(LaunchTest, LaunchesClusters) {
               HasSubstr("a grid of 3 blocks that clusters of 2 don't divide"));
 }
 
+TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
+  Package package = makePackage();
+  package.targets[0].launches[1].isDependent = true;
+  Module module(package);
+  expectLaunch(module, Tensors(2, 64));
+  // T = 0: what is in front of it is someone else's.
+  expectLaunch(module, Tensors(2, 0));
+  const auto &launches = fakecuda::getLaunches();
+  ASSERT_EQ(launches.size(), 3u);
+  EXPECT_FALSE(launches[0].isDependent);
+  EXPECT_TRUE(launches[1].isDependent);
+  EXPECT_EQ(launches[2].kernel, "scale");
+  EXPECT_FALSE(launches[2].isDependent);
+}
+
+TEST_F(LaunchTest, DependentLaunchesOfClusters) {
+  Package package = makePackage();
+  package.targets[0].launches[1].isDependent = true;
+  package.targets[0].launches[1].cluster = 2;
+  Module module(package);
+  expectLaunch(module, Tensors(2, 64));
+  EXPECT_TRUE(fakecuda::getLaunches()[1].isDependent);
+  EXPECT_EQ(fakecuda::getLaunches()[1].cluster, 2u);
+}
+
 TEST_F(LaunchTest, UsesTheCallersStream) {
   Module module(makePackage());
   driver::Stream stream = fakecuda::createStream(0);

@@ -35,9 +35,9 @@ TEST(PackageTest, RefusesWhatIsNoPackage) {
   EXPECT_THAT(failRead(bytes.substr(0, bytes.size() / 2)),
               HasSubstr("cut short"));
   size_t version = bytes.find("version") + 7;
-  bytes[version] = 2;
+  bytes[version] = 1;
   EXPECT_THAT(failRead(bytes),
-              HasSubstr("a package of version 2; this runtime reads 1"));
+              HasSubstr("a package of version 1; this runtime reads 2"));
 }
 
 TEST(PackageTest, RefusesIndicesOfNothing) {

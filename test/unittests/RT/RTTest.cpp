@@ -39,11 +39,11 @@ static TargetCode makeCode() {
   };
   code.checks = {{6, 1, "size 1 of result 'o'"}};
   code.workspaces = {{4, DType::F32, {0, 1}, 0, 1}, {4, DType::I32, {1}, 1, 1}};
-  Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, {}, {}};
+  Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, false, {}, {}};
   fill.arguments = {{true, 1}, {true, 2}, {false, 1, 8}};
   fill.extra = {
       {ExtraParameter::Kind::TensorMap, {0, {2, 1, 0}, {32, 32, 1}, 128}}};
-  Launch scale = {"scale", {0, 4, 4}, 64, 65536, 1, {}, {}};
+  Launch scale = {"scale", {0, 4, 4}, 64, 65536, 1, false, {}, {}};
   scale.arguments = {{true, 2}, {true, 3}, {false, 5, 4}};
   scale.extra = {{ExtraParameter::Kind::Counter},
                  {ExtraParameter::Kind::Failures},

@@ -14,6 +14,10 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
     strides in elements. `nsatile.kernel` says how the kernel is launched; shared memory comes
     with the launch, and its places follow from lifetimes.
 
+    With `dependent-launches`, a program with a repair waits for the one before it by itself, and
+    one that raises lets the next one start at once: the GPU brings the repair's blocks while the last
+    tiles are computed.
+
     Assumes that tiles have layouts (`nsatile-assign-layouts`). Plans are dropped: a
     runtime has read them before.
 
@@ -37,7 +41,9 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"sharedBytes", "shared-bytes", "int64_t", "101376",
-           "shared memory that a block may have">
+           "shared memory that a block may have">,
+    Option<"dependentLaunches", "dependent-launches", "bool", "false",
+           "a repair starts while the program before it still runs">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",

@@ -22,6 +22,8 @@ struct Architecture {
   /// Bulk copies of tensors, products of warpgroups in flight, registers that
   /// warps hand to each other.
   bool hasBulkCopies, hasWarpgroupProducts, hasRegisterMoves;
+  /// Kernels that start while the one before still runs, and wait for its end.
+  bool hasDependentLaunches;
 };
 
 llvm::ArrayRef<Architecture> getArchitectureTable();
