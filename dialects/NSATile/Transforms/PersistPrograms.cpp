@@ -3,6 +3,9 @@
 #include "Launches.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEPERSISTPROGRAMS
@@ -12,19 +15,41 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
+/// Whether points that differ in x differ in their loops' bounds, as those of a
+/// causal mask do. Points without any row don't count: a condition selects
+/// their bounds.
+static bool isUneven(TilesOp tiles) {
+  llvm::SetVector<Value> numbers;
+  tiles.walk([&](scf::ForOp loop) {
+    numbers.insert(loop.getLowerBound());
+    numbers.insert(loop.getUpperBound());
+  });
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    Operation *op = numbers[i].getDefiningOp();
+    if (auto select = dyn_cast_if_present<arith::SelectOp>(op)) {
+      numbers.insert(select.getTrueValue());
+      numbers.insert(select.getFalseValue());
+    } else if (op) {
+      numbers.insert_range(op->getOperands());
+    }
+  }
+  return numbers.contains(tiles.getBody().getArgument(0));
+}
+
 /// Moves a role into `nsatile.tiles`, whose points its program ids become.
 static void wrap(Region &role, ArrayRef<Value> extents) {
   Block &block = role.front();
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
   Location loc = role.getLoc();
-  auto tiles =
-      TilesOp::create(builder, loc, extents[0], extents[1], extents[2]);
+  auto tiles = TilesOp::create(builder, loc, extents[0], extents[1], extents[2],
+                               /*uneven=*/false);
   Type index = builder.getIndexType();
   Block *body = builder.createBlock(&tiles.getBody(), {}, {index, index, index},
                                     {loc, loc, loc});
   body->getOperations().splice(body->end(), block.getOperations(),
                                std::next(tiles->getIterator()), block.end());
   replaceProgramIds(tiles);
+  tiles.setUneven(isUneven(tiles));
 }
 
 /// Numbers of programs that stand outside of roles would be a block's.

@@ -215,12 +215,9 @@ void KernelEmitter::initBarriers(RolesOp op) {
 
 /// All ops: roles have no terminator.
 LogicalResult KernelEmitter::emitRole(Region &role) {
-  for (Operation &op : role.front()) {
-    loc = op.getLoc();
-    if (failed(emit(&op)))
+  for (Operation &op : role.front())
+    if (failed(emitNext(op)))
       return failure();
-    releaseDead(&op);
-  }
   return success();
 }
 

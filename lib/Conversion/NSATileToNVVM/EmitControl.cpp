@@ -160,11 +160,6 @@ LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
   // The state of the loop's rows needs the registers; what depends on the
   // thread's number is computed anew in each step, and behind the loop.
   bool isTight = !copyRings.empty() && scope.isBlock;
-  auto forgetThread = [&] {
-    ThreadScope next = scope;
-    next.thread = readThread();
-    enterScope(next);
-  };
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());

@@ -24,15 +24,41 @@ void KernelEmitter::createTileQueue() {
   createVariables(tileQueue);
 }
 
-/// The points are numbered with x going down: under a causal mask the last
-/// query tiles have the most to do.
-KernelEmitter::Point KernelEmitter::getPoint(Value sizeX, Value sizeY,
-                                             Value number) {
-  Value x = make<arith::RemUIOp>(number, sizeX);
-  Value others = make<arith::DivUIOp>(number, sizeX);
-  Value last = make<arith::SubIOp>(sizeX, i32(1));
-  return {make<arith::SubIOp>(last, x), make<arith::RemUIOp>(others, sizeY),
-          make<arith::DivUIOp>(others, sizeY)};
+/// The point that is `back` from the end of a column, which is one of (y, z).
+/// Under a causal mask the last query tiles have the most to do.
+KernelEmitter::Point KernelEmitter::getPoint(const Grid &grid, Value back,
+                                             Value column) {
+  Value last = make<arith::SubIOp>(grid.x, i32(1));
+  return {make<arith::SubIOp>(last, back), make<arith::RemUIOp>(column, grid.y),
+          make<arith::DivUIOp>(column, grid.y)};
+}
+
+/// Points one column after the other.
+KernelEmitter::Point KernelEmitter::getPoint(const Grid &grid, Value number) {
+  return getPoint(grid, make<arith::RemUIOp>(number, grid.x),
+                  make<arith::DivUIOp>(number, grid.x));
+}
+
+/// Points one section of columns after the other. Steps fall about evenly from
+/// a column's heaviest point to its lightest, so that as many points as two
+/// rounds of all blocks last as long as a heaviest one.
+KernelEmitter::Point KernelEmitter::getUnevenPoint(const Grid &grid,
+                                                   Value blocks, Value number) {
+  Value columns = mul(grid.y, grid.z);
+  auto atLeastOne = [&](Value value) -> Value {
+    return make<arith::MaxUIOp>(value, i32(1));
+  };
+  Value enough = make<arith::CeilDivUIOp>(mul(blocks, i32(2)), grid.x);
+  Value sections = atLeastOne(make<arith::DivUIOp>(columns, enough));
+  Value width = make<arith::CeilDivUIOp>(columns, sections);
+  Value points = mul(width, grid.x);
+  Value first = mul(make<arith::DivUIOp>(number, points), width);
+  Value inSection = make<arith::RemUIOp>(number, points);
+  // The last section may be narrower, and behind it there is none.
+  Value left = make<arith::SubIOp>(columns, first);
+  width = atLeastOne(make<arith::MinUIOp>(width, left));
+  Value column = add(first, make<arith::RemUIOp>(inSection, width));
+  return getPoint(grid, make<arith::DivUIOp>(inSection, width), column);
 }
 
 static void mapPoint(KernelEmitter &emitter, Region &body, ValueRange point) {
@@ -42,9 +68,11 @@ static void mapPoint(KernelEmitter &emitter, Region &body, ValueRange point) {
 
 /// Divisions of the numbers of points are the producer's, which has the time.
 KernelEmitter::Point KernelEmitter::tellPoint(TilesOp op, Value number,
-                                              Value total) {
+                                              Value total, Value blocks) {
   PTXBuilder ptx(builder, loc);
-  Point point = getPoint(lookup(op.getX()), lookup(op.getY()), number);
+  Grid grid = {lookup(op.getX()), lookup(op.getY()), lookup(op.getZ())};
+  Point point = op.getUneven() ? getUnevenPoint(grid, blocks, number)
+                               : getPoint(grid, number);
   point[0] =
       select(make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total),
              point[0], i32(kNoTile));
@@ -59,33 +87,84 @@ KernelEmitter::Point KernelEmitter::tellPoint(TilesOp op, Value number,
 }
 
 KernelEmitter::Point KernelEmitter::hearPoint() {
-  PTXBuilder ptx(builder, loc);
   RingPlace place = getPlace(tileQueue);
-  Value slot = add(getSharedAddress(tileQueue.tiles), place.tile);
-  ptx.waitBarrier(place.full, place.parity);
+  PTXBuilder(builder, loc).waitBarrier(place.full, place.parity);
+  return readPoint();
+}
+
+KernelEmitter::Point KernelEmitter::readPoint() {
+  PTXBuilder ptx(builder, loc);
+  Value slot = add(getSharedAddress(tileQueue.tiles), getPlace(tileQueue).tile);
   Point point;
   // The same for all lanes, which descriptors and branches can rely on.
   for (auto [index, word] : llvm::enumerate(point))
     word = broadcastLane(ptx.loadShared(add(slot, i32(index * kWordBytes))));
+  return point;
+}
+
+void KernelEmitter::releasePoint() {
+  RingPlace place = getPlace(tileQueue);
   arriveOncePerWarp(place.empty);
   advance(tileQueue, place);
-  return point;
 }
 
 /// What comes of the thread's number is computed once more from here on. LLVM
 /// would take addresses of results out of the loop over tiles, and loops over
 /// keys have no registers to keep them in.
-void KernelEmitter::forgetThread() {
+void KernelEmitter::forgetThreadOfWarp() {
   AffineExpr dim = getAffineDimExpr(static_cast<unsigned>(ThreadDim::Warp),
                                     builder.getContext());
   Value warp = getThreadDim(ThreadDim::Warp);
-  ThreadScope opaque = scope;
-  opaque.thread =
-      PTXBuilder(builder, loc)
-          .assemble("mov.b32 $0, $1;", builder.getI32Type(), scope.thread)
-          .front();
-  enterScope(opaque);
+  forgetThread();
   expressions[dim] = warp;
+}
+
+/// Whether an op is arithmetic of numbers, which can be written once more.
+static bool isScalarArithmetic(Operation &op) {
+  auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
+  return op.getNumRegions() == 0 && op.getNumResults() > 0 &&
+         isMemoryEffectFree(&op) &&
+         llvm::all_of(op.getOperandTypes(), isScalar) &&
+         llvm::all_of(op.getResultTypes(), isScalar);
+}
+
+/// The same for what comes of the point, which is read again.
+LogicalResult KernelEmitter::forgetPoint(TilesOp op, Operation &last) {
+  mapPoint(*this, op.getBody(), readPoint());
+  releasePoint();
+  loc = last.getLoc();
+  for (Operation &before : *last.getBlock()) {
+    if (&before == &last)
+      break;
+    if (isScalarArithmetic(before) && failed(emit(&before)))
+      return failure();
+  }
+  forgetThreadOfWarp();
+  return success();
+}
+
+/// The last op with a loop in it; what stands behind it writes results.
+static Operation *findLastLoop(Block &block) {
+  for (Operation &op : llvm::reverse(block))
+    if (op.walk([](scf::ForOp) {
+            return WalkResult::interrupt();
+          }).wasInterrupted())
+      return &op;
+  return nullptr;
+}
+
+LogicalResult KernelEmitter::emitConsumersTile(TilesOp op) {
+  forgetThreadOfWarp();
+  Operation *last = findLastLoop(op.getBody().front());
+  if (!last)
+    releasePoint();
+  for (Operation &each : op.getBody().front()) {
+    if (failed(emitNext(each)))
+      return failure();
+    if (&each == last && failed(forgetPoint(op, each)))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult KernelEmitter::emitTiles(TilesOp op) {
@@ -105,9 +184,9 @@ LogicalResult KernelEmitter::emitTiles(TilesOp op) {
   auto loop = scf::WhileOp::create(builder, loc, words, inits);
   OpBuilder::InsertionGuard guard(builder);
   Block *asking = builder.createBlock(&loop.getBefore());
-  Point point = isProducer
-                    ? tellPoint(op, asking->addArgument(word, loc), total)
-                    : hearPoint();
+  Point point =
+      isProducer ? tellPoint(op, asking->addArgument(word, loc), total, blocks)
+                 : hearPoint();
   Value isTile =
       make<arith::CmpIOp>(arith::CmpIPredicate::ne, point[0], i32(kNoTile));
   // What the loop counts is the same for all lanes if all end together.
@@ -122,9 +201,7 @@ LogicalResult KernelEmitter::emitTiles(TilesOp op) {
     yielded.push_back(add(asked, blocks));
   }
   mapPoint(*this, op.getBody(), doing->getArguments());
-  if (!isProducer)
-    forgetThread();
-  if (failed(emitRole(op.getBody())))
+  if (failed(isProducer ? emitRole(op.getBody()) : emitConsumersTile(op)))
     return failure();
   scf::YieldOp::create(builder, loc, yielded);
   return success();
@@ -169,8 +246,8 @@ void KernelEmitter::lowerFlag() {
 
 LogicalResult KernelEmitter::emitRepair(RepairOp op) {
   Type word = builder.getI32Type();
-  Value sizeX = lookup(op.getX()), sizeY = lookup(op.getY());
-  Value total = mul(mul(sizeX, sizeY), lookup(op.getZ()));
+  Grid grid = {lookup(op.getX()), lookup(op.getY()), lookup(op.getZ())};
+  Value total = mul(mul(grid.x, grid.y), grid.z);
   Value flag = make<LLVM::LoadOp>(word, raised, /*alignment=*/4);
   LogicalResult result = success();
   when(make<arith::CmpIOp>(arith::CmpIPredicate::ne, flag, i32(0)), [&] {
@@ -180,8 +257,7 @@ LogicalResult KernelEmitter::emitRepair(RepairOp op) {
     {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(loop.getBody()->getTerminator());
-      mapPoint(*this, op.getBody(),
-               getPoint(sizeX, sizeY, loop.getInductionVar()));
+      mapPoint(*this, op.getBody(), getPoint(grid, loop.getInductionVar()));
       result = emitRole(op.getBody());
       // The next point's tiles go where this one's were.
       barrier();

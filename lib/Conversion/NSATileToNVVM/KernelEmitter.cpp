@@ -31,13 +31,18 @@ void KernelEmitter::enterScope(const ThreadScope &next) {
   prologueEnd = i32(0).getDefiningOp();
 }
 
+LogicalResult KernelEmitter::emitNext(Operation &op) {
+  loc = op.getLoc();
+  if (failed(emit(&op)))
+    return failure();
+  releaseDead(&op);
+  return success();
+}
+
 LogicalResult KernelEmitter::emitBlock(Block &block) {
-  for (Operation &op : block.without_terminator()) {
-    loc = op.getLoc();
-    if (failed(emit(&op)))
+  for (Operation &op : block.without_terminator())
+    if (failed(emitNext(op)))
       return failure();
-    releaseDead(&op);
-  }
   loc = block.getTerminator()->getLoc();
   return success();
 }
@@ -423,6 +428,12 @@ Value KernelEmitter::getOwned(const TileLayout &layout, int64_t index) {
 Value KernelEmitter::readThread() {
   return PTXBuilder(builder, loc)
       .assemble("mov.u32 $0, %tid.x;", builder.getI32Type(), {})[0];
+}
+
+void KernelEmitter::forgetThread() {
+  ThreadScope next = scope;
+  next.thread = readThread();
+  enterScope(next);
 }
 
 void KernelEmitter::barrier() {

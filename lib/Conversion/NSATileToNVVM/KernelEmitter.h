@@ -149,6 +149,8 @@ public:
   /// The thread's number in the block, read anew: what depends on it doesn't
   /// stay in registers for the sake of code that is rarely run.
   mlir::Value readThread();
+  /// What comes of the thread's number is computed anew from here on.
+  void forgetThread();
   /// All threads of the scope wait for each other.
   void barrier();
   /// Those of a warp do.
@@ -238,6 +240,8 @@ public:
   mlir::Value pack(mlir::Value low, mlir::Value high);
 
 private:
+  /// `emit` by what the op is, at its place in the code.
+  mlir::LogicalResult emitNext(mlir::Operation &op);
   mlir::LogicalResult emit(mlir::Operation *op);
   mlir::LogicalResult reject(mlir::Operation *op);
   void releaseDead(mlir::Operation *op);
@@ -389,12 +393,24 @@ private:
   mlir::LogicalResult emitRepair(nsatile::RepairOp op);
   void emitRaise(nsatile::RaiseOp op);
   void lowerFlag();
+  struct Grid {
+    mlir::Value x, y, z;
+  };
   /// A point of a grid.
   using Point = std::array<mlir::Value, 3>;
-  Point getPoint(mlir::Value sizeX, mlir::Value sizeY, mlir::Value number);
-  Point tellPoint(nsatile::TilesOp op, mlir::Value number, mlir::Value total);
+  Point getPoint(const Grid &grid, mlir::Value back, mlir::Value column);
+  Point getPoint(const Grid &grid, mlir::Value number);
+  Point getUnevenPoint(const Grid &grid, mlir::Value blocks,
+                       mlir::Value number);
+  Point tellPoint(nsatile::TilesOp op, mlir::Value number, mlir::Value total,
+                  mlir::Value blocks);
+  /// Waits for the next point; `releasePoint` once it isn't read any more.
   Point hearPoint();
-  void forgetThread();
+  Point readPoint();
+  void releasePoint();
+  mlir::LogicalResult forgetPoint(nsatile::TilesOp op, mlir::Operation &last);
+  void forgetThreadOfWarp();
+  mlir::LogicalResult emitConsumersTile(nsatile::TilesOp op);
 
   // EmitBulkStore.cpp
   /// Results of consumers go through shared memory at `place`; `storeDirectly`

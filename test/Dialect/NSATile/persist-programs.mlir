@@ -38,6 +38,57 @@ nsatile.program @plain(%k: memref<?x64xbf16>) {
   nsatile.return
 }
 
+// Loops that end where a point's rows do: points have more steps the later their rows are.
+// CHECK-LABEL: nsatile.program @causal
+// CHECK: nsatile.tiles of({{.*}}) uneven {
+// CHECK: producer
+// CHECK: nsatile.tiles of({{.*}}) uneven {
+nsatile.program @causal(%k: memref<?x64xbf16>, %n: index) {
+  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+  nsatile.roles consumers 4 {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %x = nsatile.program_id 0
+    %end = arith.addi %x, %c1 : index
+    scf.for %i = %c0 to %end step %c1 {
+      %t = nsatile.acquire %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+      nsatile.release %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+    }
+  } producer {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %x = nsatile.program_id 0
+    %end = arith.addi %x, %c1 : index
+    scf.for %i = %c0 to %end step %c1 {
+      %row = arith.muli %i, %c64 : index
+      nsatile.fill %ring, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.ring<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+    }
+  }
+  nsatile.return
+}
+
+// All points have the same steps, but for those that have no rows.
+// CHECK-LABEL: nsatile.program @full
+// CHECK-NOT: uneven
+nsatile.program @full(%k: memref<?x64xbf16>, %n: index) {
+  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+  nsatile.roles consumers 4 {
+  } producer {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %x = nsatile.program_id 0
+    %isThere = arith.cmpi slt, %x, %n : index
+    %end = arith.select %isThere, %n, %c0 : index
+    scf.for %i = %c0 to %end step %c1 {
+      %row = arith.muli %i, %c64 : index
+      nsatile.fill %ring, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.ring<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+    }
+  }
+  nsatile.return
+}
+
 // CHECK-LABEL: nsatile.plan
 // CHECK: nsatile.launch @roles grid(%[[GX:.*]], %[[GY:.*]], %[[GZ:.*]]) (%{{.*}}, %[[GX]], %[[GY]], %[[GZ]])
 // CHECK: nsatile.launch @plain grid({{.*}}) (%{{[a-z0-9]+}})
@@ -46,5 +97,7 @@ nsatile.plan @plan(%k: memref<?x64xbf16>, %n: index) {
   %c2 = arith.constant 2 : index
   nsatile.launch @roles grid(%n, %c2, %c1) (%k) : memref<?x64xbf16>
   nsatile.launch @plain grid(%n, %c2, %c1) (%k) : memref<?x64xbf16>
+  nsatile.launch @causal grid(%n, %c2, %c1) (%k, %n) : memref<?x64xbf16>, index
+  nsatile.launch @full grid(%n, %c2, %c1) (%k, %n) : memref<?x64xbf16>, index
   nsatile.return
 }

@@ -21,6 +21,15 @@ def test_batches(case, batch, tokens, keys):
     agrees(case, batch=batch, tokens=tokens, keys=keys)
 
 
+# Later rows see more keys: tiles of many batches come together, the last ones of fewer.
+@pytest.mark.parametrize("batch, tokens", [(1, 260), (53, 257), (107, 320), (160, 260)])
+@pytest.mark.parametrize("case", [
+    Case(name, heads=(1, 1), schedule="tokens=64,keys=64")
+    for name in ("flash", "softcap_alibi", "band")], ids=str)
+def test_uneven_tiles(case, batch, tokens):
+    agrees(case, batch=batch, tokens=tokens)
+
+
 @pytest.mark.parametrize("case", [
     Case("flash", heads=(1, 1), channels=(8, 8)), Case("moba", heads=(1, 1), channels=(8, 8)),
     Case("flash", heads=(1, 1), channels=(8, 8), target="sm_80")], ids=str)

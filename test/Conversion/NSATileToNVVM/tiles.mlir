@@ -1,0 +1,67 @@
+// Blocks that stay: who says which point is next, in which order, and how long it is kept.
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
+
+#m = #nsatile.shared<swizzle = 128>
+
+// One column after the other: a division for the column, one for its y and z, each with its rest.
+// CHECK-LABEL: llvm.func @even
+// CHECK: atom.global.inc
+// CHECK-NOT: arith.minui
+// CHECK: llvm.return
+nsatile.program @even(%nx: index, %ny: index, %nz: index) {
+  nsatile.roles consumers 4 {
+    nsatile.tiles of(%nx, %ny, %nz) {
+    ^bb0(%x: index, %y: index, %z: index):
+    }
+  } producer {
+    nsatile.tiles of(%nx, %ny, %nz) {
+    ^bb0(%x: index, %y: index, %z: index):
+    }
+  }
+  nsatile.return
+}
+
+// The consumers hear a point, run their loop, and read the point again for what stands behind it: only then may the
+// producer write over it. What they computed of the point in front of the loop is computed again.
+// CHECK-LABEL: llvm.func @uneven
+// CHECK: mbarrier.try_wait
+// CHECK-COUNT-3: ld.volatile.shared::cta.b32
+// CHECK-NOT: mbarrier.arrive
+// CHECK: arith.muli %{{.*}}, %c64_i32{{.*}} :
+// CHECK: scf.while
+// CHECK: bar.sync
+// CHECK-COUNT-3: ld.volatile.shared::cta.b32
+// CHECK: mbarrier.arrive
+// CHECK: arith.muli %{{.*}}, %c64_i32{{.*}} :
+// CHECK: mov.u32 $0, %tid.x;
+// Sections of columns in the producer: how wide they are follows from the number of blocks.
+// CHECK: %[[BLOCKS:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.nctaid.x"()
+// CHECK: arith.muli %[[BLOCKS]]
+// CHECK: arith.ceildivui
+// CHECK: arith.maxui
+// CHECK: arith.ceildivui
+// CHECK: arith.minui
+// CHECK: atom.global.inc
+nsatile.program @uneven(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>) {
+  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+  nsatile.roles consumers 4 {
+    nsatile.tiles of(%nx, %ny, %nz) uneven {
+    ^bb0(%x: index, %y: index, %z: index):
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c64 = arith.constant 64 : index
+      %row = arith.muli %x, %c64 : index
+      scf.for %i = %c0 to %row step %c1 {
+        %t = nsatile.acquire %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+        nsatile.release %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+      }
+      %zeros = arith.constant dense<0.0> : tensor<64xf32, #nsatile.spread<threads = 128>>
+      nsatile.store %zeros, %o[%row] dims [0] limits [%nx] : tensor<64xf32, #nsatile.spread<threads = 128>>, memref<?xf32>
+    }
+  } producer {
+    nsatile.tiles of(%nx, %ny, %nz) uneven {
+    ^bb0(%x: index, %y: index, %z: index):
+    }
+  }
+  nsatile.return
+}
