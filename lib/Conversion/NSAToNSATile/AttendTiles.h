@@ -132,6 +132,7 @@ public:
 
 private:
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
+  mlir::Value getOrigin(const QueryRows &rows);
   mlir::Value isFull(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
                      mlir::Value end);
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,

@@ -256,12 +256,33 @@ Value Scorer::isFull(ArrayRef<KeyBounds> all, Value first, Value end) {
   });
 }
 
+/// The key that tiles of keys are counted from. In a band it is the first one
+/// that any row sees, of all warpgroups' rows: a band covers fewer tiles that
+/// begin where it does. Several intervals share tiles, counted from 0.
+Value Scorer::getOrigin(const QueryRows &rows) {
+  IndexMath m = program.math();
+  Value origin = m.constant(0);
+  if (mask.intervals.size() != 1 || mask.readsAtPositions)
+    return origin;
+  QueryRows all = rows;
+  if (rows.exist) {
+    Value end = m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
+    all.first = m.add(tile.firstToken, shift);
+    all.last = m.add(m.add(end, -1), shift);
+  }
+  for (AffineExpr lower : mask.intervals.front().lower)
+    if (Value least = evaluate(lower, all, /*greatest=*/false))
+      origin = m.max(origin, least);
+  return origin;
+}
+
 Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
                                    Step step) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
   int64_t keys = getTileKeys();
+  Value origin = getOrigin(rows);
   State state(initial);
   /// Ranges of tiles that earlier intervals went over.
   SmallVector<std::pair<Value, Value>> earlier;
@@ -277,9 +298,10 @@ Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
                       : outside;
       }
       auto run = [&] {
-        return step(
-            {.first = m.mul(index, keys), .count = keys, .masked = masked},
-            carried);
+        return step({.first = m.add(origin, m.mul(index, keys)),
+                     .count = keys,
+                     .masked = masked},
+                    carried);
       };
       scf::YieldOp::create(
           builder, loc,
@@ -292,18 +314,21 @@ Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
 
   for (auto [interval, bounds] :
        llvm::zip_equal(mask.intervals, getBounds(rows))) {
-    Value first = m.floorDiv(bounds.low, keys);
-    Value last = m.max(m.ceilDiv(bounds.high, keys), first);
+    auto floor = [&](Value key) {
+      return m.floorDiv(m.sub(key, origin), keys);
+    };
+    auto ceil = [&](Value key) { return m.ceilDiv(m.sub(key, origin), keys); };
+    Value first = floor(bounds.low);
+    Value last = m.max(ceil(bounds.high), first);
     if (bounds.exact) {
       // Bounds in an order that passes can prove.
       // Without a lower bound the first tile is whole for every row.
       Value fullFirst = first;
       if (!interval.lower.empty()) {
-        fullFirst = m.max(m.min(m.ceilDiv(bounds.fullLow, keys), last), first);
+        fullFirst = m.max(m.min(ceil(bounds.fullLow), last), first);
         fold(first, fullFirst, /*masked=*/true);
       }
-      Value fullLast =
-          m.max(m.min(m.floorDiv(bounds.fullHigh, keys), last), fullFirst);
+      Value fullLast = m.max(m.min(floor(bounds.fullHigh), last), fullFirst);
       fold(fullFirst, fullLast, /*masked=*/false);
       fold(fullLast, last, /*masked=*/true);
     } else {
