@@ -153,57 +153,81 @@ static Operation *findLastLoop(Block &block) {
   return nullptr;
 }
 
-LogicalResult KernelEmitter::emitConsumersTile(TilesOp op) {
+/// The next point is heard behind the loops, while results are computed: it may
+/// still be on its way.
+LogicalResult KernelEmitter::emitConsumersTile(TilesOp op, Point &next) {
   forgetThreadOfWarp();
-  Operation *last = findLastLoop(op.getBody().front());
-  if (!last)
-    releasePoint();
-  for (Operation &each : op.getBody().front()) {
+  Block &body = op.getBody().front();
+  Operation *last = findLastLoop(body);
+  for (Operation &each : body) {
     if (failed(emitNext(each)))
       return failure();
-    if (&each == last && failed(forgetPoint(op, each)))
+    if (&each != last)
+      continue;
+    if (failed(forgetPoint(op, each)))
       return failure();
+    next = hearPoint();
+  }
+  if (!last) {
+    releasePoint();
+    next = hearPoint();
   }
   return success();
 }
 
 LogicalResult KernelEmitter::emitTiles(TilesOp op) {
   auto roles = cast<RolesOp>(op->getParentOp());
-  bool isProducer = op->getParentRegion() == &roles.getProducer();
+  return op->getParentRegion() == &roles.getProducer() ? emitProducersTiles(op)
+                                                       : emitConsumersTiles(op);
+}
+
+/// Whether it is a point, by its x, and not the end of all.
+static Value isPoint(KernelEmitter &e, Value x) {
+  return e.make<arith::CmpIOp>(arith::CmpIPredicate::ne, x, e.i32(kNoTile));
+}
+
+LogicalResult KernelEmitter::emitConsumersTiles(TilesOp op) {
+  Point first = hearPoint();
+  SmallVector<Type> words(first.size(), builder.getI32Type());
+  SmallVector<Location> locs(first.size(), loc);
+  auto loop = scf::WhileOp::create(builder, loc, words, first);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *asking = builder.createBlock(&loop.getBefore(), {}, words, locs);
+  ValueRange point = asking->getArguments();
+  // What the loop counts is the same for all lanes if all end together.
+  Value goesOn = holdsForLanes(isPoint(*this, point[0]));
+  scf::ConditionOp::create(builder, loc, goesOn, point);
+  Block *doing = builder.createBlock(&loop.getAfter(), {}, words, locs);
+  mapPoint(*this, op.getBody(), doing->getArguments());
+  Point next;
+  if (failed(emitConsumersTile(op, next)))
+    return failure();
+  scf::YieldOp::create(builder, loc, next);
+  return success();
+}
+
+LogicalResult KernelEmitter::emitProducersTiles(TilesOp op) {
   Type word = builder.getI32Type();
-  PTXBuilder ptx(builder, loc);
-  Value total, blocks;
-  SmallVector<Value> inits;
-  if (isProducer) {
-    total = mul(mul(lookup(op.getX()), lookup(op.getY())), lookup(op.getZ()));
-    blocks = call("llvm.nvvm.read.ptx.sreg.nctaid.x", word, {});
-    inits.push_back(call("llvm.nvvm.read.ptx.sreg.ctaid.x", word, {}));
-  }
+  Value total =
+      mul(mul(lookup(op.getX()), lookup(op.getY())), lookup(op.getZ()));
+  Value blocks = call("llvm.nvvm.read.ptx.sreg.nctaid.x", word, {});
+  Value first = call("llvm.nvvm.read.ptx.sreg.ctaid.x", word, {});
   SmallVector<Type> words(std::tuple_size_v<Point>, word);
   SmallVector<Location> locs(words.size(), loc);
-  auto loop = scf::WhileOp::create(builder, loc, words, inits);
+  auto loop = scf::WhileOp::create(builder, loc, words, first);
   OpBuilder::InsertionGuard guard(builder);
-  Block *asking = builder.createBlock(&loop.getBefore());
-  Point point =
-      isProducer ? tellPoint(op, asking->addArgument(word, loc), total, blocks)
-                 : hearPoint();
-  Value isTile =
-      make<arith::CmpIOp>(arith::CmpIPredicate::ne, point[0], i32(kNoTile));
-  // What the loop counts is the same for all lanes if all end together.
-  if (!isProducer)
-    isTile = holdsForLanes(isTile);
-  scf::ConditionOp::create(builder, loc, isTile, point);
+  Block *asking = builder.createBlock(&loop.getBefore(), {}, word, loc);
+  Point point = tellPoint(op, asking->getArgument(0), total, blocks);
+  scf::ConditionOp::create(builder, loc, isPoint(*this, point[0]), point);
   Block *doing = builder.createBlock(&loop.getAfter(), {}, words, locs);
-  SmallVector<Value> yielded;
-  if (isProducer) {
-    // Each tile asks once, so that the counter ends at 0 again.
-    Value asked = ptx.countUp(tileCounter, make<arith::SubIOp>(total, i32(1)));
-    yielded.push_back(add(asked, blocks));
-  }
+  // Each tile asks once, so that the counter ends at 0 again.
+  Value asked = PTXBuilder(builder, loc)
+                    .countUp(tileCounter, make<arith::SubIOp>(total, i32(1)));
+  Value next = add(asked, blocks);
   mapPoint(*this, op.getBody(), doing->getArguments());
-  if (failed(isProducer ? emitRole(op.getBody()) : emitConsumersTile(op)))
+  if (failed(emitRole(op.getBody())))
     return failure();
-  scf::YieldOp::create(builder, loc, yielded);
+  scf::YieldOp::create(builder, loc, next);
   return success();
 }
 

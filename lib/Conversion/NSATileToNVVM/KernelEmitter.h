@@ -410,7 +410,9 @@ private:
   void releasePoint();
   mlir::LogicalResult forgetPoint(nsatile::TilesOp op, mlir::Operation &last);
   void forgetThreadOfWarp();
-  mlir::LogicalResult emitConsumersTile(nsatile::TilesOp op);
+  mlir::LogicalResult emitConsumersTile(nsatile::TilesOp op, Point &next);
+  mlir::LogicalResult emitConsumersTiles(nsatile::TilesOp op);
+  mlir::LogicalResult emitProducersTiles(nsatile::TilesOp op);
 
   // EmitBulkStore.cpp
   /// Results of consumers go through shared memory at `place`; `storeDirectly`

@@ -21,8 +21,9 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
   nsatile.return
 }
 
-// The consumers hear a point, run their loop, and read the point again for what stands behind it: only then may the
-// producer write over it. What they computed of the point in front of the loop is computed again.
+// The consumers run their loop, and read the point again for what stands behind it: only then may the producer write
+// over it. What they computed of the point in front of the loop is computed again. Then they hear the next point, before
+// results are written.
 // CHECK-LABEL: llvm.func @uneven
 // CHECK: mbarrier.try_wait
 // CHECK-COUNT-3: ld.volatile.shared::cta.b32
@@ -34,6 +35,9 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
 // CHECK: mbarrier.arrive
 // CHECK: arith.muli %{{.*}}, %c64_i32{{.*}} :
 // CHECK: mov.u32 $0, %tid.x;
+// CHECK: mbarrier.try_wait
+// CHECK-COUNT-3: ld.volatile.shared::cta.b32
+// CHECK: llvm.store {{.*}} !llvm.ptr<1>
 // Sections of columns in the producer: how wide they are follows from the number of blocks.
 // CHECK: %[[BLOCKS:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.nctaid.x"()
 // CHECK: arith.muli %[[BLOCKS]]
