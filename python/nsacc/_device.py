@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _dtypes, _nsacc
-from ._inputs import Input
+from . import _dtypes
+from ._inputs import Input, lend_torch
 from .errors import ArgumentError
 from .signature import TensorSpec
 
@@ -70,7 +70,7 @@ def move_numbers(specs: Sequence[TensorSpec], values: Sequence[Any], inputs: Seq
             stream = library.cuda.ExternalStream(place.stream, device=place.device)
             with library.cuda.stream(stream):
                 there = library.full((), value, dtype=dtype, device=f"cuda:{place.device}")
-            one = Input(_nsacc.HostTensor.from_dlpack(there.__dlpack__(stream=-1)), library)
+            one = Input(lend_torch(there, library), library)
         moved.append(one)
     return moved
 

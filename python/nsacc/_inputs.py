@@ -92,11 +92,20 @@ def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsa
                         f"torch.no_grad(), or pass {spec.name}.detach().")
         tensor = tensor.detach()
     try:
-        # On a GPU the run is put on the stream that torch uses: nothing is to be waited for.
-        wanted = {"stream": -1} if is_cuda else {}
-        return _nsacc.HostTensor.from_dlpack(tensor.resolve_neg().__dlpack__(**wanted))
+        return lend_torch(tensor.resolve_neg(), torch)
     except (BufferError, RuntimeError, TypeError, ValueError) as cause:
         _fail(spec, f"can't be read, dtype {tensor.dtype}: {cause}", cause)
+
+
+def lend_torch(tensor: Any, torch: Any) -> _nsacc.HostTensor:
+    """Borrows a torch tensor's memory. Runs are put on the stream that torch uses, so that nothing
+    is to be waited for. torch exports what is on its current device and nothing else."""
+    if not tensor.is_cuda:
+        return _nsacc.HostTensor.from_dlpack(tensor.__dlpack__())
+    if tensor.device.index == torch.cuda.current_device():
+        return _nsacc.HostTensor.from_dlpack(tensor.__dlpack__(stream=-1))
+    with torch.cuda.device(tensor.device):
+        return _nsacc.HostTensor.from_dlpack(tensor.__dlpack__(stream=-1))
 
 
 # -- NumPy ------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _dtypes, _nsacc
+from ._inputs import lend_torch
 from .errors import ArgumentError
 
 _BF16_BITS = np.dtype(np.uint16)
@@ -26,10 +27,9 @@ class Output:
                                 "torch.from_dlpack makes of other libraries' tensors")
         if is_torch:
             where = {} if device is None else {"device": f"cuda:{device}"}
-            wanted = {} if device is None else {"stream": -1}
             self._owner = library.empty(shape, dtype=getattr(library, _dtypes.TORCH[dtype]),
                                         **where)
-            self.tensor = _nsacc.HostTensor.from_dlpack(self._owner.__dlpack__(**wanted))
+            self.tensor = lend_torch(self._owner, library)
         else:
             self._owner = np.empty(shape, _dtypes.NUMPY.get(dtype, _BF16_BITS))
             self.tensor = _nsacc.HostTensor.from_buffer(self._owner, dtype)

@@ -66,9 +66,14 @@ def test_threads(flash):
 @pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs a second GPU")
 def test_second_device(flash):
     inputs = make_inputs("flash", 300)
-    there = run(flash, to_device(inputs, "cuda:1"))
-    assert there.device.index == 1
-    assert torch.equal(there.cpu(), run(flash, to_device(inputs)).cpu())
+    expected = run(flash, to_device(inputs)).cpu()
+    # Whichever device torch has as its current one.
+    for current in range(2):
+        for device in range(2):
+            with torch.cuda.device(current):
+                there = run(flash, to_device(inputs, f"cuda:{device}"))
+            assert there.device.index == device
+            assert torch.equal(there.cpu(), expected)
 
 
 def test_host_tensors(flash):
