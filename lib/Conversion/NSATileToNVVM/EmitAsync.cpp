@@ -148,11 +148,15 @@ void KernelEmitter::emitAcquire(AcquireOp op) {
   setShared(op.getTile(), tile);
 }
 
-void KernelEmitter::arriveOncePerWarp(Value barrier) {
+/// 1 for the lane that speaks for its warp, otherwise 0.
+Value KernelEmitter::isFirstLane() {
   Value leads =
       make<arith::CmpIOp>(arith::CmpIPredicate::eq, getLane(), i32(0));
-  PTXBuilder(builder, loc)
-      .arrive(barrier, make<arith::ExtUIOp>(builder.getI32Type(), leads));
+  return make<arith::ExtUIOp>(builder.getI32Type(), leads);
+}
+
+void KernelEmitter::arriveOncePerWarp(Value barrier) {
+  PTXBuilder(builder, loc).arrive(barrier, isFirstLane());
 }
 
 void KernelEmitter::emitRelease(ReleaseOp op) {

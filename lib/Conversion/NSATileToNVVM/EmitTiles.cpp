@@ -95,10 +95,13 @@ KernelEmitter::Point KernelEmitter::hearPoint() {
 KernelEmitter::Point KernelEmitter::readPoint() {
   PTXBuilder ptx(builder, loc);
   Value slot = add(getSharedAddress(tileQueue.tiles), getPlace(tileQueue).tile);
+  Value leads = isFirstLane();
   Point point;
-  // The same for all lanes, which descriptors and branches can rely on.
+  // The lane that reads is the one that says so. It tells the others: the words
+  // are the same for all lanes, which descriptors and branches can rely on.
   for (auto [index, word] : llvm::enumerate(point))
-    word = broadcastLane(ptx.loadShared(add(slot, i32(index * kWordBytes))));
+    word = broadcastLane(
+        ptx.loadShared(add(slot, i32(index * kWordBytes)), leads));
   return point;
 }
 

@@ -322,6 +322,7 @@ private:
   mlir::Value getSharedAddress(int64_t offset);
   int64_t allocateBarriers(int64_t count);
   void createVariables(Ring &ring);
+  mlir::Value isFirstLane();
   void arriveOncePerWarp(mlir::Value barrier);
   void emitRing(nsatile::RingOp op);
   mlir::LogicalResult emitRoles(nsatile::RolesOp op);

@@ -126,9 +126,11 @@ void PTXBuilder::waitForLaunchBefore() {
 // Words
 //===----------------------------------------------------------------------===//
 
-Value PTXBuilder::loadShared(Value address) {
-  return assemble("ld.volatile.shared::cta.b32 $0, [$1];", builder.getI32Type(),
-                  address)[0];
+Value PTXBuilder::loadShared(Value address, Value predicate) {
+  return assemble("{ .reg .pred mine; setp.ne.b32 mine, $2, 0; mov.b32 $0, 0; "
+                  "@mine ld.volatile.shared::cta.b32 $0, [$1]; }",
+                  builder.getI32Type(), {address, predicate}, /*ties=*/{},
+                  /*earlyClobber=*/true)[0];
 }
 
 void PTXBuilder::storeShared(Value address, Value word) {

@@ -61,7 +61,8 @@ public:
 
   //===-- Words -----------------------------------------------------------===//
 
-  mlir::Value loadShared(mlir::Value address);
+  /// The word where `predicate` isn't 0; 0 elsewhere.
+  mlir::Value loadShared(mlir::Value address, mlir::Value predicate);
   void storeShared(mlir::Value address, mlir::Value word);
   /// The word in global memory before it is counted up; behind `last` comes 0.
   mlir::Value countUp(mlir::Value pointer, mlir::Value last);
