@@ -299,6 +299,31 @@ def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def NSATileCombineEarly : Pass<"nsatile-combine-early", "::nsacc::nsatile::ProgramOp"> {
+  let summary = "Combine tiles as soon as they are there";
+  let description = [{
+    Elementwise ops whose operands nobody else needs are moved in front of loops that stand
+    between them and the last operand. A program with several attentions then keeps one sum
+    of what they gave in registers, not each of them until the last one is done. The loop
+    with most loops that carry tiles in it comes first, while there is no such sum: a
+    selection's rows have a state of their own beside that of all rows.
+
+    Before and after:
+
+    ```mlir
+    %a = scf.for …
+    %b = scf.for …
+    %c = scf.for …
+    %d = arith.addf %a, %b : tensor<64x128xf32>
+
+    %a = scf.for …
+    %b = scf.for …
+    %d = arith.addf %a, %b : tensor<64x128xf32>
+    %c = scf.for …
+    ```
+  }];
+}
+
 def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::ProgramOp"> {
   let summary = "Load tiles of later steps while a step computes";
   let description = [{

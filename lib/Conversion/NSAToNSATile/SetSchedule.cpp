@@ -203,6 +203,21 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel,
   return std::nullopt;
 }
 
+/// Three attentions of one program, of which one selects, have no registers for
+/// the scores of 64 keys beside the sum of what the others gave.
+static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
+  int64_t count = 0, channels = 0;
+  kernel.walk([&](AttendOp attend) {
+    auto type = cast<NamedTensorType>(attend.getValue().getType());
+    ++count;
+    channels =
+        std::max(channels, getSize(kernel, type.getDims().back()).value_or(0));
+  });
+  if (count < 3 || channels <= 64)
+    return std::nullopt;
+  return Tiling{/*rows=*/64, /*keys=*/32};
+}
+
 /// "order=union,tokens=16" as the attribute spells it.
 static std::string spell(StringRef schedule, Tiling tiling, int64_t group) {
   SmallVector<StringRef> settings;
@@ -248,6 +263,8 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
       chosen = tileForWarpgroups(kernel, hasManyQueries);
     else if (warps)
       chosen = tileForWarps(kernel);
+    if (!chosen && (warpgroups || warps))
+      chosen = tileForSeveral(kernel);
     return chosen.value_or(Tiling());
   }
 

@@ -33,6 +33,8 @@ void cuda::buildTilePipeline(OpPassManager &passes,
   bool isSpecialized =
       architecture.hasBulkCopies && architecture.hasWarpgroupProducts;
   passes.addPass(nsatile::createNSATileFuseKeyLoops());
+  passes.addNestedPass<nsatile::ProgramOp>(
+      nsatile::createNSATileCombineEarly());
   passes.addPass(nsatile::createNSATileAssumeFinite());
   passes.addPass(nsatile::createNSATileExpandOrder());
   passes.addPass(nsatile::createNSATileExpandSoftmax());

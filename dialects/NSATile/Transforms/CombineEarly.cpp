@@ -1,0 +1,161 @@
+//===- CombineEarly.cpp - Tiles are combined once they are there ----------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILECOMBINEEARLY
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+/// Elements that a tile keeps registers for; a broadcast's are its source's.
+static int64_t getSize(Value value) {
+  if (auto broadcast = value.getDefiningOp<BroadcastOp>())
+    return getSize(broadcast.getSource());
+  auto tile = dyn_cast<RankedTensorType>(value.getType());
+  return tile ? tile.getNumElements() : 0;
+}
+
+/// Arithmetic of tiles, element by element.
+static bool isElementwise(Operation &op) {
+  return (op.hasTrait<OpTrait::Elementwise>() || isa<BroadcastOp>(op)) &&
+         op.getNumResults() == 1 &&
+         isa<RankedTensorType>(op.getResult(0).getType()) &&
+         isMemoryEffectFree(&op);
+}
+
+/// No more elements are kept behind the op than in front of it.
+static bool combines(Operation &op) {
+  int64_t freed = 0;
+  for (Value operand : op.getOperands())
+    if (operand.hasOneUse())
+      freed += getSize(operand);
+  return freed >= getSize(op.getResult(0));
+}
+
+/// The last of the ops in the block that `op` takes operands from; null if
+/// there is none.
+static Operation *findLastSource(Operation &op) {
+  Operation *last = nullptr;
+  for (Value operand : op.getOperands()) {
+    Operation *source = operand.getDefiningOp();
+    if (source && source->getBlock() == op.getBlock() &&
+        (!last || last->isBeforeInBlock(source)))
+      last = source;
+  }
+  return last;
+}
+
+/// Whether a loop runs between two ops of a block.
+static bool hasLoopBetween(Operation *first, Operation *last) {
+  for (Operation *op = first->getNextNode(); op != last; op = op->getNextNode())
+    if (op->walk([](scf::ForOp) {
+            return WalkResult::interrupt();
+          }).wasInterrupted())
+      return true;
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Order of loops
+//===----------------------------------------------------------------------===//
+
+static bool carriesTiles(scf::ForOp loop) {
+  return llvm::any_of(loop.getResultTypes(),
+                      [](Type type) { return isa<RankedTensorType>(type); });
+}
+
+/// How many loops that carry tiles stand in each other: each has a state.
+static int64_t getWeight(scf::ForOp loop) {
+  int64_t inner = 0;
+  loop.getBody()->walk([&](scf::ForOp nested) {
+    if (carriesTiles(nested))
+      inner = std::max(inner, getWeight(nested));
+  });
+  return 1 + inner;
+}
+
+static bool writes(Operation &op) {
+  return op
+      .walk([](Operation *nested) {
+        bool isPure = nested->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+                      isMemoryEffectFree(nested) ||
+                      hasSingleEffect<MemoryEffects::Read>(nested);
+        return isPure ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Moves `op` and what it is computed from, as far as that stands behind
+/// `place`, in front of it. False where it is computed from `place`, or what is
+/// read may have been written in between.
+static bool moveBefore(Operation *op, Operation *place) {
+  Block *block = op->getBlock();
+  for (Operation *each = place; each != op; each = each->getNextNode())
+    if (writes(*each))
+      return false;
+  llvm::SetVector<Operation *> moved;
+  moved.insert(op);
+  for (size_t i = 0; i < moved.size(); ++i) {
+    SetVector<Value> used(moved[i]->operand_begin(), moved[i]->operand_end());
+    getUsedValuesDefinedAbove(moved[i]->getRegions(), used);
+    for (Value value : used) {
+      Operation *source = value.getDefiningOp();
+      if (!source || source->getBlock() != block ||
+          source->isBeforeInBlock(place))
+        continue;
+      if (source == place)
+        return false;
+      moved.insert(source);
+    }
+  }
+  SmallVector<Operation *> sorted = moved.takeVector();
+  llvm::sort(sorted,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  for (Operation *each : sorted)
+    each->moveBefore(place);
+  return true;
+}
+
+/// The loop that keeps most comes first, while there is nothing to be kept
+/// beside it.
+static void startWithHeaviest(Block &block) {
+  scf::ForOp first, heaviest;
+  for (auto loop : block.getOps<scf::ForOp>()) {
+    if (!carriesTiles(loop))
+      continue;
+    if (!first)
+      first = loop;
+    if (!heaviest || getWeight(loop) > getWeight(heaviest))
+      heaviest = loop;
+  }
+  if (heaviest && heaviest != first)
+    moveBefore(heaviest, first);
+}
+
+namespace {
+
+struct CombineEarly
+    : nsacc::nsatile::impl::NSATileCombineEarlyBase<CombineEarly> {
+  void runOnOperation() override {
+    startWithHeaviest(getOperation().getBody().front());
+    getOperation()->walk([](Block *block) {
+      for (Operation &op : llvm::make_early_inc_range(*block)) {
+        if (!isElementwise(op) || !combines(op))
+          continue;
+        Operation *source = findLastSource(op);
+        if (source && hasLoopBetween(source, &op))
+          op.moveAfter(source);
+      }
+    });
+  }
+};
+
+} // namespace
