@@ -3,6 +3,7 @@
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -23,4 +24,9 @@ bool nsacc::nsatile::isScalarCode(Operation *op) {
          llvm::all_of(op->getOperandTypes(), [&](Type type) {
            return isScalar(type) || isa<MemRefType>(type);
          });
+}
+
+bool nsacc::nsatile::hasLoop(Operation *op) {
+  return op->walk([](scf::ForOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
 }

@@ -14,6 +14,9 @@ bool isStoredTo(mlir::Value buffer);
 /// may read buffers that the program doesn't write.
 bool isScalarCode(mlir::Operation *op);
 
+/// True for loops, and what one is nested in.
+bool hasLoop(mlir::Operation *op);
+
 } // namespace nsacc::nsatile
 
 #endif // NSACC_NSATILE_IR_NSATILEUSES_H

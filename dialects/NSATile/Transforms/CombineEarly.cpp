@@ -1,6 +1,7 @@
 //===- CombineEarly.cpp - Tiles are combined once they are there ----------===//
 
-#include "NSATile/IR/NSATileOps.h"
+#include "LayoutFlow.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -23,11 +24,10 @@ static int64_t getSize(Value value) {
   return tile ? tile.getNumElements() : 0;
 }
 
-/// Arithmetic of tiles, element by element.
-static bool isElementwise(Operation &op) {
-  return (op.hasTrait<OpTrait::Elementwise>() || isa<BroadcastOp>(op)) &&
-         op.getNumResults() == 1 &&
-         isa<RankedTensorType>(op.getResult(0).getType()) &&
+/// Arithmetic whose result is a tile, and which reads nothing.
+static bool isArithmetic(Operation &op) {
+  return (isElementwise(&op) || isa<BroadcastOp>(op)) &&
+         op.getNumResults() == 1 && isTile(op.getResult(0).getType()) &&
          isMemoryEffectFree(&op);
 }
 
@@ -55,12 +55,9 @@ static Operation *findLastSource(Operation &op) {
 
 /// Whether a loop runs between two ops of a block.
 static bool hasLoopBetween(Operation *first, Operation *last) {
-  for (Operation *op = first->getNextNode(); op != last; op = op->getNextNode())
-    if (op->walk([](scf::ForOp) {
-            return WalkResult::interrupt();
-          }).wasInterrupted())
-      return true;
-  return false;
+  return llvm::any_of(
+      llvm::make_range(std::next(first->getIterator()), last->getIterator()),
+      [](Operation &op) { return hasLoop(&op); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -68,8 +65,7 @@ static bool hasLoopBetween(Operation *first, Operation *last) {
 //===----------------------------------------------------------------------===//
 
 static bool carriesTiles(scf::ForOp loop) {
-  return llvm::any_of(loop.getResultTypes(),
-                      [](Type type) { return isa<RankedTensorType>(type); });
+  return llvm::any_of(loop.getResultTypes(), isTile);
 }
 
 /// How many loops that carry tiles stand in each other: each has a state.
@@ -94,13 +90,13 @@ static bool writes(Operation &op) {
 }
 
 /// Moves `op` and what it is computed from, as far as that stands behind
-/// `place`, in front of it. False where it is computed from `place`, or what is
-/// read may have been written in between.
-static bool moveBefore(Operation *op, Operation *place) {
+/// `place`, in front of it. Nothing moves where it is computed from `place`, or
+/// what is read may have been written in between.
+static void moveBefore(Operation *op, Operation *place) {
   Block *block = op->getBlock();
   for (Operation *each = place; each != op; each = each->getNextNode())
     if (writes(*each))
-      return false;
+      return;
   llvm::SetVector<Operation *> moved;
   moved.insert(op);
   for (size_t i = 0; i < moved.size(); ++i) {
@@ -112,7 +108,7 @@ static bool moveBefore(Operation *op, Operation *place) {
           source->isBeforeInBlock(place))
         continue;
       if (source == place)
-        return false;
+        return;
       moved.insert(source);
     }
   }
@@ -121,7 +117,6 @@ static bool moveBefore(Operation *op, Operation *place) {
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   for (Operation *each : sorted)
     each->moveBefore(place);
-  return true;
 }
 
 /// The loop that keeps most comes first, while there is nothing to be kept
@@ -148,7 +143,7 @@ struct CombineEarly
     startWithHeaviest(getOperation().getBody().front());
     getOperation()->walk([](Block *block) {
       for (Operation &op : llvm::make_early_inc_range(*block)) {
-        if (!isElementwise(op) || !combines(op))
+        if (!isArithmetic(op) || !combines(op))
           continue;
         Operation *source = findLastSource(op);
         if (source && hasLoopBetween(source, &op))

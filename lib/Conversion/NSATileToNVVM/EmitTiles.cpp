@@ -1,6 +1,7 @@
 //===- EmitTiles.cpp - Blocks that take one tile after the other ----------===//
 
 #include "KernelEmitter.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -122,16 +123,8 @@ void KernelEmitter::forgetThreadOfWarp() {
   expressions[dim] = warp;
 }
 
-/// Whether an op is arithmetic of numbers, which can be written once more.
-static bool isScalarArithmetic(Operation &op) {
-  auto isScalar = [](Type type) { return type.isIntOrIndexOrFloat(); };
-  return op.getNumRegions() == 0 && op.getNumResults() > 0 &&
-         isMemoryEffectFree(&op) &&
-         llvm::all_of(op.getOperandTypes(), isScalar) &&
-         llvm::all_of(op.getResultTypes(), isScalar);
-}
-
-/// The same for what comes of the point, which is read again.
+/// The same for what comes of the point, which is read again; what was loaded
+/// by it is kept.
 LogicalResult KernelEmitter::forgetPoint(TilesOp op, Operation &last) {
   mapPoint(*this, op.getBody(), readPoint());
   releasePoint();
@@ -139,7 +132,8 @@ LogicalResult KernelEmitter::forgetPoint(TilesOp op, Operation &last) {
   for (Operation &before : *last.getBlock()) {
     if (&before == &last)
       break;
-    if (isScalarArithmetic(before) && failed(emit(&before)))
+    if (isScalarCode(&before) && isMemoryEffectFree(&before) &&
+        failed(emit(&before)))
       return failure();
   }
   forgetThreadOfWarp();
@@ -149,9 +143,7 @@ LogicalResult KernelEmitter::forgetPoint(TilesOp op, Operation &last) {
 /// The last op with a loop in it; what stands behind it writes results.
 static Operation *findLastLoop(Block &block) {
   for (Operation &op : llvm::reverse(block))
-    if (op.walk([](scf::ForOp) {
-            return WalkResult::interrupt();
-          }).wasInterrupted())
+    if (hasLoop(&op))
       return &op;
   return nullptr;
 }

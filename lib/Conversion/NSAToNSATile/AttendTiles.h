@@ -133,6 +133,8 @@ public:
 private:
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
   mlir::Value getOrigin(const QueryRows &rows);
+  /// Behind the tile's last token that exists.
+  mlir::Value getEndToken();
   mlir::Value isFull(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
                      mlir::Value end);
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,

@@ -171,9 +171,8 @@ Value Scorer::getOrigin(const QueryRows &rows) {
     return origin;
   QueryRows all = rows;
   if (rows.exist) {
-    Value end = m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
     all.first = m.add(tile.firstToken, shift);
-    all.last = m.add(m.add(end, -1), shift);
+    all.last = m.add(m.add(getEndToken(), -1), shift);
   }
   for (AffineExpr lower : mask.intervals.front().lower)
     if (Value least = evaluate(lower, all, /*greatest=*/false))

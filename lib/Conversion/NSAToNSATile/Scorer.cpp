@@ -61,11 +61,16 @@ bool Scorer::hasMixedTypes() {
          cast<NamedTensorType>(op.getKey().getType()).getElementType();
 }
 
+Value Scorer::getEndToken() {
+  IndexMath m = program.math();
+  return m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
+}
+
 QueryRows Scorer::getAllRows() {
   IndexMath m = program.math();
   auto type = cast<NamedTensorType>(op.getQuery().getType());
   int64_t channels = *program.getPlan().getStaticSize(type.getDims().back());
-  Value end = m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
+  Value end = getEndToken();
   Value query = loadQueryMatrix(program, tile, op.getQuery(), channels);
   // A product has operands of one type.
   if (hasMixedTypes())
