@@ -203,8 +203,8 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel,
   return std::nullopt;
 }
 
-/// Three attentions of one program, of which one selects, have no registers for
-/// the scores of 64 keys beside the sum of what the others gave.
+/// Three attentions of one program have no registers for the scores of 64 keys
+/// beside the sum of what the others gave. nsa fits with 32.
 static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
   int64_t count = 0, channels = 0;
   kernel.walk([&](AttendOp attend) {
