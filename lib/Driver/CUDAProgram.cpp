@@ -185,16 +185,18 @@ CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int device,
   auto code = compiler.getCodeSizes(kernel, signatures[kernel], sizes);
   if (!code)
     return code.takeError();
-  auto architecture = getArchitecture(device);
-  if (!architecture)
-    return architecture.takeError();
-  auto package = getPackage(kernel, *code, *architecture, statistics);
-  if (!package)
-    return package.takeError();
   std::string key = std::to_string(device) + ":" + std::to_string(kernel) +
                     ":" + code->spell();
-  auto loaded =
-      modules.get(key, [&] { return LoadedPackage::load(*package, device); });
+  auto load = [&]() -> llvm::Expected<std::unique_ptr<LoadedPackage>> {
+    auto architecture = getArchitecture(device);
+    if (!architecture)
+      return architecture.takeError();
+    auto package = getPackage(kernel, *code, *architecture, statistics);
+    if (!package)
+      return package.takeError();
+    return LoadedPackage::load(*package, device);
+  };
+  auto loaded = modules.get(key, load);
   if (!loaded)
     return loaded.takeError();
   return loaded->get();

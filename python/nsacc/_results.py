@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from typing import Any
 
@@ -50,9 +51,15 @@ def _as_bfloat16(bits: np.ndarray) -> np.ndarray:
 
 def make_tuple(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     """A named tuple; names that Python can't have become positions."""
+    results: tuple[Any, ...] = _make_class(names)(*values)
+    return results
+
+
+@functools.cache
+def _make_class(names: tuple[str, ...]) -> Any:
+    """One class for all results of these names: to make one takes longer than a launch."""
     make_class: Any = namedtuple
     fields = make_class("Results", names, rename=True)
     # Its class can't be found by name, so pickles carry what it was made from.
     fields.__reduce__ = lambda self: (make_tuple, (names, tuple(self)))
-    results: tuple[Any, ...] = fields(*values)
-    return results
+    return fields

@@ -231,7 +231,8 @@ class Program:
         timing = Timing(*self._program.run(tensors, [output.tensor for output in outputs],
                                            threads=threads, **where, **options))
         results = tuple(output.get() for output in outputs)
-        _device.keep_until_done(place, (*values, *results))
+        if stream is not None:
+            _device.keep_until_done(place, (*values, *results))
         if len(results) == 1:
             return results[0], timing
         names = tuple(spec.name for spec in self.signature.results)
