@@ -7,6 +7,8 @@
 
 namespace nsacc {
 
+/// Of an element in memory: a bool takes a byte.
+mlir::Type getMemoryType(mlir::Type type);
 int64_t getMemoryBytes(mlir::Type type);
 
 /// Elements of a load's or a store's tile: their addresses and whether they are
@@ -62,6 +64,21 @@ private:
   int64_t lastDim = -1;
   llvm::SmallVector<int64_t, 3> shape;
 };
+
+/// Registers that hold neighbours of a row.
+struct RegisterGroup {
+  int64_t first, count;
+};
+
+/// Groups of the most registers whose elements are aligned to their size, up to
+/// 16 bytes; the same size for all.
+llvm::SmallVector<RegisterGroup> getGroups(const nsatile::TileLayout &layout,
+                                           int64_t bytes, bool isContiguous);
+
+/// Of a register's element.
+llvm::SmallVector<IndexSum> getCoordinates(KernelEmitter &emitter,
+                                           const nsatile::TileLayout &layout,
+                                           int64_t index);
 
 } // namespace nsacc
 

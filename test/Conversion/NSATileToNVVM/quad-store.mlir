@@ -1,0 +1,58 @@
+// Results of products: four lanes of a row gather 8 neighbours each before they write.
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
+
+#mma = #nsatile.mma<warps = 4>
+
+// CHECK-LABEL: llvm.func @wide
+nsatile.program @wide(%x: memref<?x32xbf16>, %y: memref<?x32xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %t = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> tensor<64x32xbf16, #mma>
+  // Where rows begin at multiples of 16 bytes.
+  // CHECK: %[[BITS:.*]] = arith.constant 15 : i64
+  // CHECK: arith.andi %{{.*}}, %[[BITS]] : i64
+  // CHECK: scf.if
+  // The words of columns 0 and 8 go between lanes 0 and 1, and 2 and 3.
+  // CHECK: %[[KEPT:.*]] = arith.select %[[ODD:.*]], %[[B:.*]], %[[A:.*]] : i32
+  // CHECK-NEXT: %[[GIVEN:.*]] = arith.select %[[ODD]], %[[A]], %[[B]] : i32
+  // CHECK: %[[TAKEN:.*]] = llvm.call_intrinsic "llvm.nvvm.shfl.sync.bfly.i32"(%{{.*}}, %[[GIVEN]], %[[ONE:.*]], %{{.*}})
+  // CHECK: arith.select %[[ODD]], %[[TAKEN]], %[[KEPT]] : i32
+  // CHECK: arith.select %[[ODD]], %[[KEPT]], %[[TAKEN]] : i32
+  // CHECK-COUNT-3: "llvm.nvvm.shfl.sync.bfly.i32"
+  // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+  // CHECK-COUNT-4: "llvm.nvvm.shfl.sync.bfly.i32"
+  // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+  // CHECK-NOT: shfl
+  // CHECK: } else {
+  // CHECK: llvm.store {{.*}} : bf16, !llvm.ptr<1>
+  // CHECK-NOT: shfl
+  // CHECK: llvm.return
+  nsatile.store %t, %y[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<64x32xbf16, #mma>, memref<?x32xbf16>
+  nsatile.return
+}
+
+// Rows without whole quads.
+// CHECK-LABEL: llvm.func @narrow
+nsatile.program @narrow(%x: memref<?x24xbf16>, %y: memref<?x24xbf16>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c24 = arith.constant 24 : index
+  %t = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c24] : memref<?x24xbf16> -> tensor<64x24xbf16, #mma>
+  // CHECK-NOT: shfl
+  // CHECK: llvm.store {{.*}} {alignment = 4 : i64} : vector<2xbf16>, !llvm.ptr<1>
+  nsatile.store %t, %y[%c0, %c0] dims [0, 1] limits [%n, %c24] : tensor<64x24xbf16, #mma>, memref<?x24xbf16>
+  nsatile.return
+}
+
+// Nor rows that aren't there for all warps, and elements of 32 bits.
+// CHECK-LABEL: llvm.func @few
+nsatile.program @few(%x: memref<?x32xbf16>, %y: memref<?x32xbf16>, %z: memref<?x32xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %t = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c32] : memref<?x32xbf16> -> tensor<24x32xbf16, #mma>
+  %u = arith.extf %t : tensor<24x32xbf16, #mma> to tensor<24x32xf32, #mma>
+  // CHECK-NOT: shfl
+  // CHECK: llvm.return
+  nsatile.store %t, %y[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<24x32xbf16, #mma>, memref<?x32xbf16>
+  nsatile.store %u, %z[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<24x32xf32, #mma>, memref<?x32xf32>
+  nsatile.return
+}
