@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,25 @@ try:
     import waiting
 except ImportError:
     collect_ignore_glob = ["test_*.py"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", default="1/1", type=_parse_share, metavar="I/N",
+                     help="run the tests I, I + N, I + 2 N, … alone; others are another process's")
+
+
+def _parse_share(text: str) -> tuple[int, int]:
+    index, _, count = text.partition("/")
+    if not (index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise pytest.UsageError(f"--share is {text!r}, expected I/N with 1 <= I <= N")
+    return int(index), int(count)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    index, count = config.getoption("--share")
+    mine = items[index - 1::count]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(mine)])
+    items[:] = mine
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,9 +50,10 @@ def device() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_ahead(request: pytest.FixtureRequest, device: str) -> None:
-    """Compiles the cases of all tests that were asked for, on all cores."""
+    """Compiles the cases of all tests that were asked for, on all cores or this process's share."""
     parameters = [item.callspec.params for item in request.session.items
                   if hasattr(item, "callspec")]
     cases = dict.fromkeys(each["case"] for each in parameters if "case" in each)
-    with ThreadPoolExecutor() as pool:
+    _, count = request.config.getoption("--share")
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // count)) as pool:
         list(pool.map(lambda case: case.compile(), cases))
