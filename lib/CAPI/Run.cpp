@@ -115,7 +115,7 @@ static bool mayOverlap(const Tensor &left, const Tensor &right) {
 
 /// Runs into the outputs, or into copies of those that share memory with an
 /// input.
-static Failure runInto(const nsacc_program &program,
+static Failure runInto(const nsacc_program &program, const DimSizes &sizes,
                        llvm::ArrayRef<Tensor> inputs,
                        llvm::ArrayRef<Tensor> outputs,
                        const nsacc_run_options &options) {
@@ -130,7 +130,7 @@ static Failure runInto(const nsacc_program &program,
       result = Tensor::zeros(result.getDType(), result.getShape());
     }
   RunStatistics statistics;
-  if (llvm::Error error = program.compiled->runInto("", inputs, results,
+  if (llvm::Error error = program.compiled->runInto("", sizes, inputs, results,
                                                     options.run, &statistics))
     return toFailure(std::move(error), program);
   for (auto [result, output] : llvm::zip(results, outputs))
@@ -173,7 +173,8 @@ nsacc_status nsacc_program_run(const nsacc_program *program,
                                         options->run.keepF64, outputTensors))
       return failure;
 
-    return runInto(*program, inputTensors, outputTensors, *options);
+    return runInto(*program, shapes.dims, inputTensors, outputTensors,
+                   *options);
   });
 }
 

@@ -141,7 +141,32 @@ CompiledProgram::run(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
   return results;
 }
 
+static llvm::Error checkPlace(Target target, const RunOptions &options) {
+  if (!options.device || isGPU(target))
+    return llvm::Error::success();
+  return llvm::createStringError("target '" + getName(target) +
+                                 "' runs on the host, not on a device");
+}
+
 llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
+                                     llvm::ArrayRef<Tensor> inputs,
+                                     llvm::ArrayRef<Tensor> results,
+                                     const RunOptions &options,
+                                     RunStatistics *statistics) const {
+  llvm::Expected<const Signature &> signature = getSignature(kernel);
+  if (!signature)
+    return signature.takeError();
+  if (llvm::Error error = checkPlace(getTarget(), options))
+    return error;
+  llvm::Expected<DimSizes> sizes =
+      bindRunDimensions(*signature, inputs, options);
+  if (!sizes)
+    return sizes.takeError();
+  return runInto(kernel, *sizes, inputs, results, options, statistics);
+}
+
+llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
+                                     const DimSizes &sizes,
                                      llvm::ArrayRef<Tensor> inputs,
                                      llvm::ArrayRef<Tensor> results,
                                      const RunOptions &options,
@@ -149,18 +174,13 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
   llvm::Expected<size_t> index = findKernel(signatures, kernel);
   if (!index)
     return index.takeError();
-  const Signature &signature = signatures[*index];
-  if (options.device && !isGPU(getTarget()))
-    return llvm::createStringError("target '" + getName(getTarget()) +
-                                   "' runs on the host, not on a device");
-  llvm::Expected<DimSizes> sizes =
-      bindRunDimensions(signature, inputs, options);
-  if (!sizes)
-    return sizes.takeError();
-  if (llvm::Error error = checkResults(signature, *sizes, results, options))
+  if (llvm::Error error = checkPlace(getTarget(), options))
+    return error;
+  if (llvm::Error error =
+          checkResults(signatures[*index], sizes, results, options))
     return error;
   RunStatistics unwanted;
-  return runChecked(*index, *sizes, inputs, results, options,
+  return runChecked(*index, sizes, inputs, results, options,
                     statistics ? *statistics : unwanted);
 }
 

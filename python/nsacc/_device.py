@@ -92,7 +92,7 @@ def _name(device: int | None) -> str:
 
 def _current_stream(device: int) -> int:
     torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
+    if torch is None or not torch.cuda.is_initialized():
         return 0
     return int(torch.cuda.current_stream(device).cuda_stream)
 

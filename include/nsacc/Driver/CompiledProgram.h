@@ -102,6 +102,12 @@ public:
                       llvm::ArrayRef<Tensor> results,
                       const RunOptions &options = {},
                       RunStatistics *statistics = nullptr) const;
+  /// The same with the sizes that bindRunDimensions found, which would wait
+  /// for some offsets on a device once more.
+  llvm::Error runInto(llvm::StringRef kernel, const DimSizes &sizes,
+                      llvm::ArrayRef<Tensor> inputs,
+                      llvm::ArrayRef<Tensor> results, const RunOptions &options,
+                      RunStatistics *statistics = nullptr) const;
 
   /// GPU: fails where a run on the stream, which the caller has waited for,
   /// ended with an error of the program. Told once.

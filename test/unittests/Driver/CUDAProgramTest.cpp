@@ -14,6 +14,7 @@
 #include "nsacc/Frontend/Frontend.h"
 #include "nsacc/Runtime/RandomInputs.h"
 #include "nsacc/Signature/Signature.h"
+#include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,6 +31,12 @@ static const char *const kRagged = R"(
 kernel packed(q: f32[ragged T, HQ, D], k: f32[ragged S, H, D], v: f32[ragged S, H, DV])
     -> f32[ragged T, HQ, DV] {
   return attend(q, k, v) where j <= i;
+})";
+
+/// The result has a row for each 8 tokens of a row, and for what is left.
+static const char *const kRaggedPool = R"(
+kernel pooled(k: f32[ragged S, H, D]) -> f32[ragged N, H, D] {
+  return pool(k, 8);
 })";
 
 /// ".param .u64 p0" for each word of a program's arguments.
@@ -113,6 +120,18 @@ protected:
     return sizes;
   }
 
+  /// Memory of a device, which is the host's here, instead of the tensors'.
+  static void moveTo(int device, std::vector<Tensor> &tensors) {
+    for (Tensor &tensor : tensors) {
+      size_t bytes = tensor.getNumElements() * getSize(tensor.getDType());
+      void *data = nullptr;
+      ASSERT_EQ(nsacc_rt_allocate(device, bytes, &data), NSACC_RT_OK);
+      std::memcpy(data, tensor.getData(), bytes);
+      tensor = Tensor::borrow(data, tensor.getDType(), tensor.getShape(),
+                              tensor.getStrides(), nullptr);
+    }
+  }
+
   std::string fail(llvm::ArrayRef<Tensor> inputs) {
     auto results = program->run("", inputs);
     return results ? "no error" : toString(results.takeError());
@@ -178,15 +197,7 @@ TEST_F(CUDAProgramTest, RunsWhereTheTensorsAre) {
   // Device 1 is an sm_80.
   std::vector<Tensor> tensors = makeInputs(makeSizes());
   tensors.push_back(Tensor::zeros(DType::F32, {2, 40, 4, 16}));
-  for (Tensor &tensor : tensors) {
-    void *data = nullptr;
-    ASSERT_EQ(
-        nsacc_rt_allocate(
-            1, tensor.getNumElements() * getSize(tensor.getDType()), &data),
-        NSACC_RT_OK);
-    tensor = Tensor::borrow(data, tensor.getDType(), tensor.getShape(),
-                            tensor.getStrides(), nullptr);
-  }
+  moveTo(1, tensors);
   fakecuda::driver::Stream stream = fakecuda::createStream(1);
   RunOptions options;
   options.device = DeviceStream{1, stream};
@@ -228,6 +239,39 @@ TEST_F(CUDAProgramTest, BindsRaggedInputsWithoutReadingOffsets) {
   ASSERT_TRUE(static_cast<bool>(bound)) << toString(bound.takeError());
   EXPECT_EQ(bound->batchRows, 3);
   EXPECT_EQ(bound->sizes["T"], 40);
+}
+
+// A result's shape that depends on lengths takes one wait, not one for each
+// use.
+TEST_F(CUDAProgramTest, WaitsForLengthsOnce) {
+  compile(kRaggedPool, Target::CUDA);
+  const Signature &signature = program->getSignatures()[0];
+  std::vector<Tensor> tensors = {Tensor::zeros(DType::F32, {20, 2, 16}),
+                                 Tensor::zeros(DType::I32, {4}),
+                                 Tensor::zeros(DType::F32, {4, 2, 16})};
+  if (signature.inputs[0].isOffsets())
+    std::swap(tensors[0], tensors[1]);
+  auto *offsets = static_cast<int32_t *>(
+      tensors[signature.inputs[0].isOffsets() ? 0 : 1].getData());
+  llvm::copy(llvm::ArrayRef<int32_t>({0, 9, 9, 20}), offsets);
+  moveTo(0, tensors);
+  RunOptions options;
+  options.device = DeviceStream{};
+  llvm::ArrayRef<Tensor> inputs = llvm::ArrayRef(tensors).take_front(2);
+  llvm::ArrayRef<Tensor> results = llvm::ArrayRef(tensors).drop_front(2);
+  fakecuda::reset();
+  auto sizes = bindRunDimensions(signature, inputs, options);
+  ASSERT_TRUE(static_cast<bool>(sizes)) << toString(sizes.takeError());
+  EXPECT_EQ(fakecuda::countCalls("cuStreamSynchronize"), 1u);
+  llvm::Error error = program->runInto("", *sizes, inputs, results, options);
+  EXPECT_FALSE(static_cast<bool>(error)) << toString(std::move(error));
+  EXPECT_EQ(fakecuda::countCalls("cuStreamSynchronize"), 1u);
+  EXPECT_FALSE(fakecuda::getLaunches().empty());
+  error = program->runInto("", inputs, results, options);
+  EXPECT_FALSE(static_cast<bool>(error)) << toString(std::move(error));
+  EXPECT_EQ(fakecuda::countCalls("cuStreamSynchronize"), 2u);
+  for (const Tensor &tensor : tensors)
+    nsacc_rt_free(0, tensor.getData());
 }
 
 TEST_F(CUDAProgramTest, WritesPackages) {
