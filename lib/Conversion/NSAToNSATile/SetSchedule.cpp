@@ -218,24 +218,37 @@ static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
   return Tiling{/*rows=*/64, /*keys=*/32};
 }
 
-/// "order=union,tokens=16" as the attribute spells it.
-static std::string spell(StringRef schedule, Tiling tiling, int64_t group) {
+/// Settings of "order=union, tokens=16".
+static SmallVector<StringRef> split(StringRef schedule) {
   SmallVector<StringRef> settings;
   schedule.split(settings, ',', -1, /*KeepEmpty=*/false);
-  auto names = [&](StringRef name) {
-    return llvm::any_of(settings, [&](StringRef setting) {
-      return setting.split('=').first.trim() == name;
-    });
-  };
+  return settings;
+}
+
+/// What is set for `name`; none where it stays open.
+static std::optional<StringRef> getSetting(ArrayRef<StringRef> settings,
+                                           StringRef name) {
+  for (StringRef setting : settings) {
+    auto [key, value] = setting.split('=');
+    if (key.trim() == name)
+      return value.trim();
+  }
+  return std::nullopt;
+}
+
+/// The settings as the attribute spells them, and those of the tiling that they
+/// leave open.
+static std::string spell(ArrayRef<StringRef> settings, Tiling tiling,
+                         int64_t group) {
   std::string text = llvm::join(settings, ", ");
   auto add = [&](StringRef name, int64_t value) {
-    if (names(name))
+    if (getSetting(settings, name))
       return;
     text += text.empty() ? "" : ", ";
     text += (name + " = " + Twine(value)).str();
   };
   // Warps belong to the rows that they were chosen for.
-  bool choosesRows = !names("tokens");
+  bool choosesRows = !getSetting(settings, "tokens");
   add("tokens", std::max<int64_t>(1, tiling.rows / group));
   add("keys", tiling.keys);
   if (choosesRows)
@@ -256,7 +269,9 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
 
   Tiling choose(KernelOp kernel) {
     // Tiles of another order than that of query tiles are not theirs.
-    if (StringRef(schedule).contains("order"))
+    std::optional<StringRef> order = getSetting(split(schedule), "order");
+    if (order &&
+        *order != nsatile::stringifyLoopOrder(nsatile::LoopOrder::QueryMajor))
       return Tiling();
     std::optional<Tiling> chosen;
     if (warpgroups)
@@ -278,7 +293,8 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
           problem = found.str();
       });
       attribute = parseAttribute(
-          spell(schedule, choose(kernel), getGroup(kernel)), &getContext());
+          spell(split(schedule), choose(kernel), getGroup(kernel)),
+          &getContext());
     }
     if (auto parsed = dyn_cast_or_null<nsatile::ScheduleAttr>(attribute)) {
       kernel->setAttr(nsatile::NSATileDialect::getScheduleAttrName(), parsed);
