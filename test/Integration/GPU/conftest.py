@@ -29,9 +29,9 @@ def _parse_share(text: str) -> tuple[int, int]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     index, count = config.getoption("--share")
-    mine = items[index - 1::count]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(mine)])
-    items[:] = mine
+    others = [item for place, item in enumerate(items) if place % count != index - 1]
+    config.hook.pytest_deselected(items=others)
+    items[:] = items[index - 1::count]
 
 
 def pytest_configure(config: pytest.Config) -> None:

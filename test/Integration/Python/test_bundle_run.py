@@ -13,6 +13,7 @@ import pytest
 from dense_benchmarks import ROOT
 
 TESTS = """
+import os
 import pytest
 
 @pytest.fixture(scope="session", autouse=True)
@@ -26,6 +27,8 @@ def compiled_ahead():
 @pytest.mark.parametrize("number", range(5))
 def test_number(number):
     assert number != {wrong}
+    if number == {hangs}:
+        os._exit(3)
 
 def test_skipped():
     pytest.skip("for a reason")
@@ -35,13 +38,16 @@ def test_skipped():
 @pytest.fixture
 def run(tmp_path: Path):
     shutil.copy(ROOT / "scripts" / "lib" / "bundle_run", tmp_path / "run")
+    shutil.copy(ROOT / "scripts" / "lib" / "summary.py", tmp_path)
     (tmp_path / "commit").write_text("0123\n")
     (tmp_path / "tests").mkdir()
     shutil.copy(ROOT / "test" / "Integration" / "GPU" / "conftest.py", tmp_path / "tests")
     shutil.copy(ROOT / "test" / "Integration" / "GPU" / "waiting.py", tmp_path / "tests")
 
-    def start(*arguments: str, wrong: int = -1) -> subprocess.CompletedProcess[str]:
-        (tmp_path / "tests" / "test_it.py").write_text(TESTS.format(wrong=wrong))
+    def start(*arguments: str, wrong: int = -1,
+              hangs: int = -1) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "tests" / "test_it.py").write_text(TESTS.format(wrong=wrong,
+                                                                             hangs=hangs))
         return subprocess.run([tmp_path / "run", "--python", sys.executable, *arguments],
                               text=True, capture_output=True, check=False)
 
@@ -65,9 +71,21 @@ def test_a_failure_is_told(run) -> None:
     assert "test_number[3]" in done.stdout
 
 
+def test_a_process_that_dies_is_a_failure(run) -> None:
+    done = run("--jobs", "6", hangs=3)
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[-1] == "4 passed, 1 failed, 1 skipped"
+
+
+def test_no_test_is_a_failure(run) -> None:
+    done = run("--jobs", "2", "-k", "typo")
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "0 passed, 1 failed"
+
+
 def test_arguments_choose_tests(run) -> None:
     done = run("--jobs", "2", "-k", "number")
-    assert done.stdout.splitlines()[-1] == "5 passed, 0 failed, 0 skipped"
+    assert done.stdout.splitlines()[-1] == "5 passed, 0 failed"
 
 
 @pytest.mark.parametrize("arguments", [("--jobs", "0"), ("--jobs", "many")])
