@@ -43,7 +43,8 @@ LogicalResult RolesOp::verifyRegions() {
                     [](Operation *op) { return isa<FillOp>(op); })))
     return failure();
   return reject(getProducer(), "the producer", [](Operation *op) {
-    return isa<AcquireOp, ReleaseOp, DotAsyncOp, DotWaitOp, StoreOp>(op);
+    return isa<AcquireOp, ReleaseOp, FragmentOp, DotAsyncOp, DotWaitOp,
+               StoreOp>(op);
   });
 }
 

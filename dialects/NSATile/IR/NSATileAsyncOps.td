@@ -68,6 +68,24 @@ def NSATile_ReleaseOp : NSATile_Op<"release", [
 
 //===-- Products in flight ------------------------------------------------===//
 
+def NSATile_FragmentOp : NSATile_Op<"fragment", [
+    MemoryEffects<[MemRead]>, AllElementTypesMatch<["source", "result"]>]> {
+  let summary = "reads the first columns of a tile into registers";
+  let description = [{
+    As many columns of a tile in shared memory as the result has, a multiple of 16, laid out as a product's left
+    operand.
+
+    ```mlir
+    %f = nsatile.fragment %q
+        : tensor<128x128xbf16, #nsatile.shared<swizzle = 128>> -> tensor<128x64xbf16, #nsatile.mma<warps = 8>>
+    ```
+  }];
+  let arguments = (ins NSATile_Matrix:$source);
+  let results = (outs NSATile_Matrix:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
     MemoryEffects<[MemRead]>, AttrSizedOperandSegments,
     AllElementTypesMatch<["lhs", "rhs"]>]> {
@@ -76,18 +94,20 @@ def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
     `acc + lhs · rhs`, or `acc + lhs · rhsᵀ` with `transpose_rhs`, as `nsatile.dot`.
     Where `adds` is false, `acc` doesn't count, and may be anything: a loop's first
     product needs no tile of zeros. Products end in the order in which they start.
+    `head` is an `nsatile.fragment` of a left operand in shared memory: its columns
+    needn't be read again.
 
     ```mlir
     %p = nsatile.dot_async %q, transpose %k
         : (tensor<128x64xbf16, #q>, tensor<128x64xbf16, #k>) -> !nsatile.pending<tensor<128x128xf32, #s>>
     ```
   }];
-  let arguments = (ins NSATile_Matrix:$lhs, NSATile_Matrix:$rhs,
-                       Optional<NSATile_F32Matrix>:$acc, Optional<I1>:$adds,
-                       UnitAttr:$transpose_rhs);
+  let arguments = (ins NSATile_Matrix:$lhs, Optional<NSATile_Matrix>:$head,
+                       NSATile_Matrix:$rhs, Optional<NSATile_F32Matrix>:$acc,
+                       Optional<I1>:$adds, UnitAttr:$transpose_rhs);
   let results = (outs NSATile_PendingType:$result);
   let assemblyFormat = [{
-    $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^ (`if` $adds^)?)?
+    $lhs (`head` $head^)? `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^ (`if` $adds^)?)?
     attr-dict
     `:` functional-type(operands, $result)
   }];

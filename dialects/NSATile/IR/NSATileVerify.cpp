@@ -252,9 +252,39 @@ static LogicalResult verifyProduct(OpTy op, RankedTensorType result) {
   return success();
 }
 
+/// The first columns of a matrix in shared memory, for the tensor cores.
+static LogicalResult verifyFragment(Operation *op, RankedTensorType source,
+                                    RankedTensorType fragment) {
+  if (!source.hasStaticShape() || !fragment.hasStaticShape())
+    return op->emitOpError("expected tiles of static shape");
+  if (!isa_and_present<SharedLayoutAttr>(source.getEncoding()))
+    return op->emitOpError("expected a source in shared memory, found ")
+           << source;
+  bool isLeft = isa_and_present<MmaLayoutAttr>(fragment.getEncoding()) &&
+                fragment.getElementTypeBitWidth() == 16;
+  int64_t columns = fragment.getDimSize(1);
+  if (!isLeft || fragment.getElementType() != source.getElementType() ||
+      fragment.getDimSize(0) != source.getDimSize(0) ||
+      columns > source.getDimSize(1) || columns % 16 != 0)
+    return op->emitOpError("expected a fragment of ")
+           << source.getDimSize(0)
+           << " rows and a multiple of 16 columns of 16-bit elements, up to "
+           << source.getDimSize(1) << ", in a layout 'mma', found " << fragment;
+  return success();
+}
+
+LogicalResult FragmentOp::verify() {
+  return verifyFragment(*this, cast<RankedTensorType>(getSource().getType()),
+                        cast<RankedTensorType>(getResult().getType()));
+}
+
 LogicalResult DotAsyncOp::verify() {
   if (getAdds() && !getAcc())
     return emitOpError("expected an accumulator for 'if'");
+  if (getHead() &&
+      failed(verifyFragment(*this, cast<RankedTensorType>(getLhs().getType()),
+                            cast<RankedTensorType>(getHead().getType()))))
+    return failure();
   return verifyProduct(*this, getResult().getType().getTile());
 }
 

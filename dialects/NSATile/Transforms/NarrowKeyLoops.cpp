@@ -1,6 +1,7 @@
 //===- NarrowKeyLoops.cpp - Keys that a warpgroup's own rows see ----------===//
 
 #include "AsyncProducts.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -19,7 +20,6 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-static constexpr int64_t kGroupWarps = 4;
 /// Positions of a warpgroup: fewer see nearly the same keys as all.
 static constexpr int64_t kLeastShare = 16;
 

@@ -26,8 +26,8 @@ static DotAsyncOp start(OpBuilder &builder, DotOp dot, Value lhs, Value rhs,
                         Value acc, Value adds = Value()) {
   auto type = PendingType::get(
       dot.getContext(), cast<RankedTensorType>(dot.getResult().getType()));
-  return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, rhs, acc, adds,
-                            dot.getTransposeRhs());
+  return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, /*head=*/Value(),
+                            rhs, acc, adds, dot.getTransposeRhs());
 }
 
 //===----------------------------------------------------------------------===//

@@ -170,28 +170,6 @@ void KernelEmitter::emitRelease(ReleaseOp op) {
 // Roles
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// Registers of a thread of each role.
-struct RoleRegisters {
-  int64_t producer, consumer;
-};
-
-} // namespace
-
-/// What `setmaxnreg` can give while a block's registers suffice. None where all
-/// threads have enough from the start.
-static std::optional<RoleRegisters> getRoleRegisters(int64_t groups) {
-  switch (groups) {
-  case 2:
-    return RoleRegisters{24, 240};
-  case 3:
-    return RoleRegisters{32, 160};
-  default:
-    return std::nullopt;
-  }
-}
-
 void KernelEmitter::initBarriers(RolesOp op) {
   PTXBuilder ptx(builder, loc);
   bool isPersistent = !op.getConsumers().getOps<TilesOp>().empty();
@@ -239,11 +217,11 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
       make<arith::CmpIOp>(arith::CmpIPredicate::ult, warp, i32(warps));
   auto roles = scf::IfOp::create(builder, loc, TypeRange(), computes,
                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-  std::optional<RoleRegisters> counts = getRoleRegisters(warps / kGroupWarps);
+  RoleRegisters counts = RoleRegisters::get(warps / kGroupWarps, numRegisters);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(roles.thenBlock());
-  if (counts)
-    ptx.setRegisters(counts->consumer, /*increase=*/true);
+  if (counts.areMoved())
+    ptx.setRegisters(counts.consumer, /*increase=*/true);
   enterScope({all.thread, warps * kWarpSize, namedBarriers::kConsumers, false});
   expressions[getAffineDimExpr(static_cast<unsigned>(ThreadDim::Warp),
                                builder.getContext())] = warp;
@@ -255,8 +233,8 @@ LogicalResult KernelEmitter::emitRoles(RolesOp op) {
   scf::YieldOp::create(builder, loc);
 
   builder.setInsertionPointToEnd(roles.elseBlock());
-  if (counts)
-    ptx.setRegisters(counts->producer, /*increase=*/false);
+  if (counts.areMoved())
+    ptx.setRegisters(counts.producer, /*increase=*/false);
   enterScope({all.thread, kWarpSize, namedBarriers::kProducer, false});
   // One thread fills; the others of its warpgroup are done.
   Value leads = make<arith::CmpIOp>(arith::CmpIPredicate::eq, all.thread,
@@ -287,16 +265,19 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
   int64_t columns = llvm::alignTo(result.getDimSize(1), 8);
   int64_t inner = llvm::alignTo(lhs.getDimSize(1), 16);
   int64_t tiles = llvm::divideCeil(result.getDimSize(0), 16 * warps);
-  int64_t perTile = columns / 2, lhsPerTile = inner / 4;
+  int64_t perTile = columns / 2;
   ArrayRef<Value> acc;
   if (op.getAcc())
     acc = getRegisters(op.getAcc());
-  SmallVector<Value> left;
-  if (!isShared(lhs)) {
-    ArrayRef<Value> values = getRegisters(op.getLhs());
+  // Words of the left operand's columns that are in registers.
+  Value head = isShared(lhs) ? op.getHead() : op.getLhs();
+  SmallVector<Value> words;
+  if (head) {
+    ArrayRef<Value> values = getRegisters(head);
     for (size_t i = 0; i + 1 < values.size(); i += 2)
-      left.push_back(pack(values[i], values[i + 1]));
+      words.push_back(pack(values[i], values[i + 1]));
   }
+  int64_t wordsPerTile = words.size() / tiles;
   PTXBuilder ptx(builder, loc);
   SharedMatrix rhs = getMatrix(op.getRhs());
   Value adds = op.getAdds() ? lookup(op.getAdds()) : Value();
@@ -306,18 +287,15 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
     ValueRange part = acc;
     if (!acc.empty())
       part = acc.slice(tile * perTile, perTile);
-    if (isShared(lhs))
-      llvm::append_range(
-          started, ptx.startProduct(getMatrix(op.getLhs()),
-                                    add(groupRow, i32(16 * warps * tile)), rhs,
-                                    op.getTransposeRhs(), columns, inner,
-                                    lhs.getElementType(), part, adds));
-    else
-      llvm::append_range(
-          started,
-          ptx.startProduct(ArrayRef(left).slice(tile * lhsPerTile, lhsPerTile),
-                           rhs, op.getTransposeRhs(), columns, inner,
-                           lhs.getElementType(), part, adds));
+    PTXBuilder::LeftRows rows;
+    rows.head = ArrayRef(words).slice(tile * wordsPerTile, wordsPerTile);
+    if (isShared(lhs)) {
+      rows.matrix = getMatrix(op.getLhs());
+      rows.row = add(groupRow, i32(16 * warps * tile));
+    }
+    llvm::append_range(
+        started, ptx.startProduct(rows, rhs, op.getTransposeRhs(), columns,
+                                  inner, lhs.getElementType(), part, adds));
   }
   setRegisters(op.getResult(), std::move(started));
   return success();

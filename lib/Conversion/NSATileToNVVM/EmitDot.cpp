@@ -76,10 +76,6 @@ private:
   SmallVector<Value, 4> loadLhs(int64_t m, int64_t step);
   SmallVector<Value, 4> loadRhs(int64_t n, int64_t step, bool isDouble);
   void multiply(MutableArrayRef<Value> accs, int64_t firstN, int64_t lastN);
-  Value clampRow(const SharedTile &tile, Value row);
-  Value getFragmentAddress(const SharedTile &tile, Value laneRow,
-                           Value laneChunk, int64_t row, int64_t column);
-  Value loadMatrices(Value address, int64_t count, bool isTransposed);
   void writeLhs();
   Value toF32(Value value);
   SmallVector<Value> multiplySlowly(ArrayRef<Value> accs, int64_t firstN,
@@ -124,64 +120,11 @@ Value ProductWriter::getLhsElement(int64_t index) {
   return e.select(inside, value, e.zero(element));
 }
 
-/// Rows beyond the tile's place read its last one; null: there are none.
-Value ProductWriter::clampRow(const SharedTile &tile, Value row) {
-  if (16 * warps * numM <= tile.paddedRows)
-    return {};
-  return e.make<arith::MinUIOp>(row, e.i32(tile.paddedRows - 1));
-}
-
-/// Where a lane's row of a matrix of 8 by 8 begins: row `laneRow` + `row` and
-/// column 8 `laneChunk` + `column`, `laneChunk` being 0 or 1, `row` a multiple
-/// of 8 and `column` of 16, or of 8 where `laneChunk` is 0. All that differs
-/// between fragments, but for one of four patterns of the swizzle, is in the
-/// instruction.
-Value ProductWriter::getFragmentAddress(const SharedTile &tile, Value laneRow,
-                                        Value laneChunk, int64_t row,
-                                        int64_t column) {
-  constexpr int64_t chunkBytes = 16, slabColumns = 64, chunkColumns = 8;
-  Value chunk = e.make<arith::XOrIOp>(
-      laneChunk, Value(e.make<arith::AndIOp>(laneRow, e.i32(7))));
-  Value base = e.make<arith::OrIOp>(e.mul(laneRow, e.i32(tile.pitch)),
-                                    e.mul(chunk, e.i32(chunkBytes)));
-  int64_t pattern = column % slabColumns / chunkColumns * chunkBytes;
-  int64_t begin = tile.offset + row * tile.pitch +
-                  column / slabColumns * tile.paddedRows * tile.pitch;
-  Value address = e.getSharedPointer(
-      e.make<arith::XOrIOp>(base, e.i32(pattern)), tile.place);
-  return e.advanceShared(address, begin);
-}
-
-Value ProductWriter::loadMatrices(Value address, int64_t count,
-                                  bool isTransposed) {
-  std::string name = "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x";
-  name += std::to_string(count);
-  name += isTransposed ? ".trans.b16" : ".b16";
-  auto type = LLVM::LLVMStructType::getLiteral(
-      e.builder.getContext(), SmallVector<Type>(count, e.builder.getI32Type()));
-  return e.call(name, type, address);
-}
-
 /// The left fragment of 16 rows and 16 of the inner dimension.
 SmallVector<Value, 4> ProductWriter::loadLhs(int64_t m, int64_t step) {
   SmallVector<Value, 4> words;
-  if (isLhsShared()) {
-    SharedTile place = e.getShared(op.getLhs());
-    Value lane = e.getLane();
-    Value row = e.add(e.mul(e.getThreadDim(ThreadDim::Warp), e.i32(16)),
-                      e.make<arith::AndIOp>(lane, e.i32(15)));
-    int64_t firstRow = 16 * warps * m;
-    if (Value clamped = clampRow(place, e.add(row, e.i32(firstRow)))) {
-      row = clamped;
-      firstRow = 0;
-    }
-    Value chunk = e.make<arith::ShRUIOp>(lane, e.i32(4));
-    Value loaded = loadMatrices(
-        getFragmentAddress(place, row, chunk, firstRow, 16 * step), 4, false);
-    for (int64_t i = 0; i < 4; ++i)
-      words.push_back(e.element(loaded, i));
-    return words;
-  }
+  if (isLhsShared())
+    return e.loadLeftFragment(e.getShared(op.getLhs()), warps, numM, m, step);
   int64_t numK = llvm::divideCeil(inner, 8);
   for (int64_t half : {0, 1})
     for (int64_t b : {0, 1}) {
@@ -210,15 +153,10 @@ SmallVector<Value, 4> ProductWriter::loadRhs(int64_t n, int64_t step,
   bool isTransposed = !op.getTransposeRhs();
   Value rowGroup = isTransposed ? low : high;
   Value row = e.add(inMatrix, e.mul(rowGroup, e.i32(8)));
-  Value address = getFragmentAddress(rhs, row, isTransposed ? high : low,
-                                     isTransposed ? 16 * step : 8 * n,
-                                     isTransposed ? 8 * n : 16 * step);
-  int64_t count = isDouble ? 4 : 2;
-  Value loaded = loadMatrices(address, count, isTransposed);
-  SmallVector<Value, 4> words;
-  for (int64_t i = 0; i < count; ++i)
-    words.push_back(e.element(loaded, i));
-  return words;
+  Value address = e.getFragmentAddress(rhs, row, isTransposed ? high : low,
+                                       isTransposed ? 16 * step : 8 * n,
+                                       isTransposed ? 8 * n : 16 * step);
+  return e.loadMatrices(address, isDouble ? 4 : 2, isTransposed);
 }
 
 /// Adds the product's columns 8 firstN … 8 lastN - 1 by tensor cores.

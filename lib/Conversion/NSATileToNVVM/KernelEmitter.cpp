@@ -100,6 +100,7 @@ LogicalResult KernelEmitter::emit(Operation *op) {
         hasRoles ? emitRelease(release) : emitCopyRelease(release);
         return success();
       })
+      .Case([&](FragmentOp fragment) { return emitFragment(fragment); })
       .Case([&](DotAsyncOp dot) { return emitDotAsync(dot); })
       .Case([&](DotWaitOp wait) { return emitDotWait(wait), success(); })
       .Case([&](TakeTurnOp turn) { return emitTakeTurn(turn); })

@@ -5,6 +5,7 @@
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/TileLayout.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "PTXBuilder.h"
 #include "SharedMemory.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -51,10 +52,9 @@ struct CopySource {
 /// How bulk copies see the buffer of a fill.
 nsatile::TensorMapAttr getTensorMap(nsatile::FillOp op);
 constexpr int64_t kWarpSize = 32;
-/// A warpgroup multiplies together; 16 rows are each warp's.
-constexpr int64_t kGroupWarps = 4;
-constexpr int64_t kGroupThreads = kGroupWarps * kWarpSize;
-constexpr int64_t kGroupRows = 16 * kGroupWarps;
+constexpr int64_t kGroupThreads = nsatile::kGroupWarps * kWarpSize;
+/// 16 rows are each warp's.
+constexpr int64_t kGroupRows = 16 * nsatile::kGroupWarps;
 
 /// The hardware's barriers where warps have roles; 0 is that of all threads.
 /// `kResult` and `kTurn` are those of the first warpgroup, others follow.
@@ -95,6 +95,8 @@ public:
   void setRaised(mlir::Value pointer) { raised = pointer; }
   /// What shared memory may take, beyond what the program can't do without.
   void setSharedLimit(int64_t bytes) { sharedLimit = bytes; }
+  /// Those of a multiprocessor, which warps with roles share.
+  void setNumRegisters(int64_t count) { numRegisters = count; }
   void mapTensorMap(nsatile::TensorMapAttr map, mlir::Value parameter) {
     tensorMaps[map] = parameter;
   }
@@ -211,6 +213,25 @@ public:
   void beforeWrite(const SharedTile &tile);
   /// A copy of a register tile in shared memory, written and ready to be read.
   SharedTile spill(mlir::Value tile);
+
+  //===-- Fragments of tensor cores ---------------------------------------===//
+
+  /// Where a lane's row of a matrix of 8 by 8 begins: row `laneRow` + `row` and
+  /// column 8 `laneChunk` + `column`, `laneChunk` being 0 or 1, `row` a
+  /// multiple of 8 and `column` of 16, or of 8 where `laneChunk` is 0. All that
+  /// differs between fragments, but for one of four patterns of the swizzle, is
+  /// in the instruction.
+  mlir::Value getFragmentAddress(const SharedTile &tile, mlir::Value laneRow,
+                                 mlir::Value laneChunk, int64_t row,
+                                 int64_t column);
+  llvm::SmallVector<mlir::Value, 4>
+  loadMatrices(mlir::Value address, int64_t count, bool isTransposed);
+  /// The left operand's 16 columns from 16 `step` on, of the warp's rows in the
+  /// `m`th of `numM` times `warps` x 16 rows.
+  llvm::SmallVector<mlir::Value, 4> loadLeftFragment(const SharedTile &tile,
+                                                     int64_t warps,
+                                                     int64_t numM, int64_t m,
+                                                     int64_t step);
 
   //===-- Global memory ---------------------------------------------------===//
 
@@ -343,6 +364,9 @@ private:
   void emitAllFinite(nsatile::AllFiniteOp op);
   SharedMatrix getMatrix(mlir::Value tile);
 
+  // EmitFragment.cpp
+  mlir::LogicalResult emitFragment(nsatile::FragmentOp op);
+
   // EmitCopyRings.cpp
   /// A queue of tiles that all threads fill, each with copies of its own.
   struct CopyRing {
@@ -453,7 +477,7 @@ private:
   bool multipliesIn16Bits = false;
   bool hasRoles = false;
   mlir::Value sharedBase, failureRecord, tileCounter, raised;
-  int64_t sharedLimit = 0;
+  int64_t sharedLimit = 0, numRegisters = 0;
   /// Tiles' numbers, from the producer to the consumers.
   Ring tileQueue = {};
   /// Shared memory for barriers.

@@ -215,6 +215,7 @@ struct ConvertNSATileToNVVM
         emitter.call("llvm.nvvm.read.ptx.sreg.tid.x", builder.getI32Type(), {});
     emitter.enterScope({thread, *threads});
     emitter.setSharedLimit(sharedBytes);
+    emitter.setNumRegisters(registers);
     PTXBuilder ptx(emitter.builder, program.getLoc());
     if (dependentLaunches && parameters.raises)
       ptx.letNextLaunchStart();

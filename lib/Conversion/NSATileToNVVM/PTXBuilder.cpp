@@ -244,22 +244,28 @@ Value PTXBuilder::describe(SharedMatrix matrix, Value row, bool isTransposed) {
                             LLVM::ZExtOp::create(builder, loc, i64, low), high);
 }
 
-/// The left operand is registers, or a descriptor if it has slabs.
-SmallVector<Value>
-PTXBuilder::startProduct(ValueRange lhs, int64_t lhsSlabBytes, SharedMatrix rhs,
-                         bool transposeRhs, int64_t columns, int64_t inner,
-                         Type element, ValueRange acc, Value adds) {
-  bool isLhsShared = lhsSlabBytes != 0;
+SmallVector<Value> PTXBuilder::startProduct(const LeftRows &lhs,
+                                            SharedMatrix rhs, bool transposeRhs,
+                                            int64_t columns, int64_t inner,
+                                            Type element, ValueRange acc,
+                                            Value adds) {
   size_t count = columns / 2;
   std::string type = element.isF16() ? "f16" : "bf16";
-  SmallVector<Value> operands = {describe(rhs, Value(), transposeRhs)};
-  llvm::append_range(operands, lhs);
+  SmallVector<Value> operands;
+  auto addOperand = [&](Value value) {
+    operands.push_back(value);
+    return count + operands.size() - 1;
+  };
+  size_t right = addOperand(describe(rhs, Value(), transposeRhs));
+  size_t head = count + operands.size(), matrix = 0;
+  llvm::append_range(operands, lhs.head);
+  int64_t headSteps = lhs.head.size() / 4;
+  if (headSteps * kStep < inner)
+    matrix = addOperand(describe(*lhs.matrix, lhs.row, /*isTransposed=*/true));
   std::string first = acc.empty() ? "0" : "1";
-  if (adds) {
-    first = "$" + std::to_string(count + operands.size());
-    operands.push_back(
-        LLVM::ZExtOp::create(builder, loc, builder.getI32Type(), adds));
-  }
+  if (adds)
+    first = "$" + std::to_string(addOperand(LLVM::ZExtOp::create(
+                      builder, loc, builder.getI32Type(), adds)));
   std::string text = "{ .reg .pred first, adds; .reg .b64 a, b; "
                      ".reg .b32 one, z; mov.b32 one, 1; mov.b32 z, " +
                      first +
@@ -271,20 +277,19 @@ PTXBuilder::startProduct(ValueRange lhs, int64_t lhsSlabBytes, SharedMatrix rhs,
     int64_t slab = step / slabSteps;
     int64_t rhsOffset = transposeRhs ? slab * rhs.getSlabBytes() + inSlab
                                      : step * 2 * kGroupBytes;
-    text += formatv("add.s64 b, ${0}, {1}; ", count, encode(rhsOffset)).str();
-    std::string left;
-    if (isLhsShared) {
-      text += formatv("add.s64 a, ${0}, {1}; ", count + 1,
-                      encode(slab * lhsSlabBytes + inSlab))
+    text += formatv("add.s64 b, ${0}, {1}; ", right, encode(rhsOffset)).str();
+    bool isInHead = step < headSteps;
+    std::string left = "a";
+    if (isInHead)
+      left = listOperands(head + 4 * step, 4);
+    else
+      text += formatv("add.s64 a, ${0}, {1}; ", matrix,
+                      encode(slab * lhs.matrix->getSlabBytes() + inSlab))
                   .str();
-      left = "a";
-    } else {
-      left = listOperands(count + 1 + 4 * step, 4);
-    }
     text += formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, "
                     "{3}, b, {4}, 1, 1, {5}{6}; ",
                     columns, type, listOperands(0, count), left,
-                    step == 0 ? "first" : "adds", isLhsShared ? "0, " : "",
+                    step == 0 ? "first" : "adds", isInHead ? "" : "0, ",
                     transposeRhs ? 0 : 1)
                 .str();
   }
@@ -292,24 +297,6 @@ PTXBuilder::startProduct(ValueRange lhs, int64_t lhsSlabBytes, SharedMatrix rhs,
   SmallVector<Type> results(count, builder.getF32Type());
   // A fresh accumulator is written before operands have been read.
   return assemble(text, results, operands, acc, /*earlyClobber=*/acc.empty());
-}
-
-SmallVector<Value> PTXBuilder::startProduct(SharedMatrix lhs, Value row,
-                                            SharedMatrix rhs, bool transposeRhs,
-                                            int64_t columns, int64_t inner,
-                                            Type element, ValueRange acc,
-                                            Value adds) {
-  Value descriptor = describe(lhs, row, /*isTransposed=*/true);
-  return startProduct(ValueRange(descriptor), lhs.getSlabBytes(), rhs,
-                      transposeRhs, columns, inner, element, acc, adds);
-}
-
-SmallVector<Value> PTXBuilder::startProduct(ValueRange lhs, SharedMatrix rhs,
-                                            bool transposeRhs, int64_t columns,
-                                            int64_t inner, Type element,
-                                            ValueRange acc, Value adds) {
-  return startProduct(lhs, /*lhsSlabBytes=*/0, rhs, transposeRhs, columns,
-                      inner, element, acc, adds);
 }
 
 SmallVector<Value> PTXBuilder::waitProducts(int64_t allow, ValueRange acc) {

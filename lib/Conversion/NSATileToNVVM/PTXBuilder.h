@@ -84,15 +84,17 @@ public:
 
   //===-- Products of a warpgroup -----------------------------------------===//
 
-  /// Starts acc + lhs · rhsᵀ for 64 rows of lhs from `row` on; acc may be
-  /// empty.
+  /// 64 rows of a left operand.
+  struct LeftRows {
+    /// The first columns, in registers of two elements each; may be empty.
+    mlir::ValueRange head;
+    /// Where the other columns are, and from which row on.
+    std::optional<SharedMatrix> matrix;
+    mlir::Value row;
+  };
+  /// Starts acc + lhs · rhsᵀ; acc may be empty.
   llvm::SmallVector<mlir::Value>
-  startProduct(SharedMatrix lhs, mlir::Value row, SharedMatrix rhs,
-               bool transposeRhs, int64_t columns, int64_t inner,
-               mlir::Type element, mlir::ValueRange acc, mlir::Value adds);
-  /// The same with the left operand in registers, two elements in each.
-  llvm::SmallVector<mlir::Value>
-  startProduct(mlir::ValueRange lhs, SharedMatrix rhs, bool transposeRhs,
+  startProduct(const LeftRows &lhs, SharedMatrix rhs, bool transposeRhs,
                int64_t columns, int64_t inner, mlir::Type element,
                mlir::ValueRange acc, mlir::Value adds);
   /// Waits for products but the last `allow` ones; gives the accumulators.
@@ -103,10 +105,6 @@ public:
 
 private:
   mlir::Value describe(SharedMatrix matrix, mlir::Value row, bool isTransposed);
-  llvm::SmallVector<mlir::Value>
-  startProduct(mlir::ValueRange lhs, int64_t lhsSlabBytes, SharedMatrix rhs,
-               bool transposeRhs, int64_t columns, int64_t inner,
-               mlir::Type element, mlir::ValueRange acc, mlir::Value adds);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

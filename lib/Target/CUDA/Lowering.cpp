@@ -56,6 +56,7 @@ void cuda::buildTilePipeline(OpPassManager &passes,
   passes.addPass(createCSEPass());
   if (!isSpecialized)
     return;
+  passes.addPass(nsatile::createNSATileHoldOperands({architecture.registers}));
   passes.addPass(
       nsatile::createNSATilePersistPrograms({architecture.sharedBytes}));
   passes.addPass(createCanonicalizerPass());
@@ -65,7 +66,8 @@ void cuda::buildTilePipeline(OpPassManager &passes,
 void cuda::buildKernelPipeline(OpPassManager &passes,
                                const Architecture &architecture) {
   passes.addPass(createConvertNSATileToNVVM(
-      {architecture.sharedBytes, architecture.hasDependentLaunches}));
+      {architecture.sharedBytes, architecture.registers,
+       architecture.hasDependentLaunches}));
   OpPassManager &kernel = passes.nest<LLVM::LLVMFuncOp>();
   kernel.addPass(createCSEPass());
   kernel.addPass(nsatile::createNSATileExpandMath());

@@ -56,7 +56,36 @@ nsatile.program @product(%x: memref<64x64xbf16>, %n: index) {
 nsatile.program @condition(%x: memref<64x64xbf16>, %n: index, %c: i1) {
   %t = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %n] : memref<64x64xbf16> -> tensor<64x64xbf16>
   // expected-error @+1 {{expected an accumulator for 'if'}}
-  %p = "nsatile.dot_async"(%t, %t, %c) <{operandSegmentSizes = array<i32: 1, 1, 0, 1>}> : (tensor<64x64xbf16>, tensor<64x64xbf16>, i1) -> !nsatile.pending<tensor<64x64xf32>>
+  %p = "nsatile.dot_async"(%t, %t, %c) <{operandSegmentSizes = array<i32: 1, 0, 1, 0, 1>}> : (tensor<64x64xbf16>, tensor<64x64xbf16>, i1) -> !nsatile.pending<tensor<64x64xf32>>
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+nsatile.program @columns(%q: tensor<64x128xbf16, #m>) {
+  // expected-error @+1 {{expected a fragment of 64 rows and a multiple of 16 columns of 16-bit elements, up to 128, in a layout 'mma', found 'tensor<64x24xbf16, #nsatile.mma<warps = 4>>'}}
+  %f = nsatile.fragment %q : tensor<64x128xbf16, #m> -> tensor<64x24xbf16, #s>
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+nsatile.program @registers(%q: tensor<64x64xbf16, #s>) {
+  // expected-error @+1 {{expected a source in shared memory, found}}
+  %f = nsatile.fragment %q : tensor<64x64xbf16, #s> -> tensor<64x64xbf16, #s>
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+nsatile.program @head(%q: tensor<64x64xbf16, #m>, %f: tensor<64x128xbf16, #s>, %k: tensor<64x64xbf16, #m>) {
+  // expected-error @+1 {{expected a fragment of 64 rows and a multiple of 16 columns of 16-bit elements, up to 64,}}
+  %p = nsatile.dot_async %q head %f, transpose %k : (tensor<64x64xbf16, #m>, tensor<64x128xbf16, #s>, tensor<64x64xbf16, #m>) -> !nsatile.pending<tensor<64x64xf32, #s>>
   nsatile.return
 }
 

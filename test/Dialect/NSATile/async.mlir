@@ -41,3 +41,15 @@ nsatile.program @roles(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: index, 
   }
   nsatile.return
 }
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+
+// CHECK-LABEL: nsatile.program @head
+nsatile.program @head(%q: tensor<64x128xbf16, #m>, %k: tensor<64x128xbf16, #m>) {
+  // CHECK: %[[F:.*]] = nsatile.fragment %{{.*}} : tensor<64x128xbf16, #nsatile.shared<swizzle = 128>> -> tensor<64x64xbf16, #nsatile.mma<warps = 4>>
+  %f = nsatile.fragment %q : tensor<64x128xbf16, #m> -> tensor<64x64xbf16, #s>
+  // CHECK: nsatile.dot_async %{{.*}} head %[[F]], transpose
+  %p = nsatile.dot_async %q head %f, transpose %k : (tensor<64x128xbf16, #m>, tensor<64x64xbf16, #s>, tensor<64x128xbf16, #m>) -> !nsatile.pending<tensor<64x64xf32, #s>>
+  nsatile.return
+}

@@ -42,6 +42,8 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
   let options = [
     Option<"sharedBytes", "shared-bytes", "int64_t", "101376",
            "shared memory that a block may have">,
+    Option<"registers", "registers", "int64_t", "65536",
+           "registers of a multiprocessor">,
     Option<"dependentLaunches", "dependent-launches", "bool", "false",
            "a repair starts while the program before it still runs">
   ];

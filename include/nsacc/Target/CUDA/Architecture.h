@@ -15,13 +15,12 @@ struct Architecture {
   llvm::StringLiteral features;
   /// Shared memory of a block, in bytes, where the launch asks for it.
   int64_t sharedBytes;
-  /// 32-bit registers of a multiprocessor, and of a thread at most.
-  int64_t registers, threadRegisters;
+  /// 32-bit registers of a multiprocessor.
+  int64_t registers;
   /// Copies from global to shared memory that registers don't take part in.
   bool hasAsyncCopies;
-  /// Bulk copies of tensors, products of warpgroups in flight, registers that
-  /// warps hand to each other.
-  bool hasBulkCopies, hasWarpgroupProducts, hasRegisterMoves;
+  /// Bulk copies of tensors, products of warpgroups in flight.
+  bool hasBulkCopies, hasWarpgroupProducts;
   /// Kernels that start while the one before still runs, and wait for its end.
   bool hasDependentLaunches;
 };

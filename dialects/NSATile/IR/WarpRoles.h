@@ -1,0 +1,26 @@
+//===- WarpRoles.h - Warps that load and warps that compute -----*- C++ -*-===//
+
+#ifndef NSACC_NSATILE_IR_WARPROLES_H
+#define NSACC_NSATILE_IR_WARPROLES_H
+
+#include <cstdint>
+
+namespace nsacc::nsatile {
+
+/// A warpgroup multiplies together.
+constexpr int64_t kGroupWarps = 4;
+
+/// Of a thread of each role, when the producer's warpgroup has handed the
+/// consumers' what it doesn't need.
+struct RoleRegisters {
+  int64_t producer, consumer;
+
+  /// For blocks that have all registers of a multiprocessor.
+  static RoleRegisters get(int64_t consumerGroups, int64_t registers);
+  /// False where all threads have as many as there can be from the start.
+  bool areMoved() const { return producer != consumer; }
+};
+
+} // namespace nsacc::nsatile
+
+#endif // NSACC_NSATILE_IR_WARPROLES_H

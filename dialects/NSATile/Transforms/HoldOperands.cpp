@@ -1,0 +1,188 @@
+//===- HoldOperands.cpp - Left operands that stay in registers ------------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/TileLayout.h"
+#include "NSATile/IR/WarpRoles.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEHOLDOPERANDS
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+/// For addresses, counts, masks and what is between two products. With fewer,
+/// ptxas begins to keep values in memory, which serializes products.
+static constexpr int64_t kReserve = 28;
+/// Columns that lie side by side in shared memory.
+static constexpr int64_t kSlabColumns = 64;
+/// More are slower, measured with 192, though there is room for them.
+static constexpr int64_t kMostColumns = 128;
+
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+/// Of a thread, for a tile in registers.
+static int64_t countRegisters(Type type) {
+  if (auto pending = dyn_cast<PendingType>(type))
+    type = pending.getTile();
+  auto tile = dyn_cast<RankedTensorType>(type);
+  if (!tile)
+    return 0;
+  std::optional<TileLayout> layout = TileLayout::get(tile);
+  if (!layout)
+    return 0;
+  Type element = tile.getElementType();
+  int64_t bits = element.isIndex() ? 32 : element.getIntOrFloatBitWidth();
+  return llvm::divideCeil(layout->getNumRegisters() * bits, 32);
+}
+
+static int64_t countRegisters(TypeRange types) {
+  int64_t count = 0;
+  for (Type type : types)
+    count += countRegisters(type);
+  return count;
+}
+
+/// False for tiles that are made of scalars wherever they are needed.
+static bool isKept(Operation &op) {
+  return !op.hasTrait<OpTrait::ConstantLike>() &&
+         !isa<IotaOp, tensor::SplatOp, tensor::EmptyOp>(op);
+}
+
+/// True when `value` is used in the regions of `op` or behind it.
+static bool isUsedFrom(Value value, Operation *op) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    Operation *ancestor = op->getBlock()->findAncestorOpInBlock(*user);
+    return user != op && ancestor && !ancestor->isBeforeInBlock(op);
+  });
+}
+
+/// What a thread needs in a step of the loop, as far as tiles say.
+static int64_t countRegisters(scf::ForOp loop, Region &consumers) {
+  int64_t count = 0;
+  for (auto dot : loop.getBody()->getOps<DotAsyncOp>())
+    if (!dot.getAcc())
+      count += countRegisters(dot.getResult().getType());
+  for (Operation *op = loop;; op = op->getParentOp()) {
+    if (auto around = dyn_cast<scf::ForOp>(op))
+      count += countRegisters(around.getResultTypes());
+    for (Operation &before :
+         llvm::make_range(op->getBlock()->begin(), op->getIterator()))
+      for (Value value : before.getResults())
+        if (isKept(before) && isUsedFrom(value, op))
+          count += countRegisters(value.getType());
+    if (op->getParentRegion() == &consumers)
+      return count;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// True when the loop starts products with that left operand.
+static bool multiplies(scf::ForOp loop, Value lhs) {
+  return llvm::any_of(loop.getBody()->getOps<DotAsyncOp>(),
+                      [&](DotAsyncOp dot) { return dot.getLhs() == lhs; });
+}
+
+/// The last op of `lhs`'s block with a product of it; null where it is used
+/// otherwise, too.
+static Operation *findLastProduct(Value lhs) {
+  Block *block = lhs.getParentBlock();
+  Operation *last = nullptr;
+  for (OpOperand &use : lhs.getUses()) {
+    auto dot = dyn_cast<DotAsyncOp>(use.getOwner());
+    if (!dot || use.getOperandNumber() != 0)
+      return nullptr;
+    Operation *ancestor = block->findAncestorOpInBlock(*dot);
+    if (!last || last->isBeforeInBlock(ancestor))
+      last = ancestor;
+  }
+  return last;
+}
+
+/// What loops with products of `lhs` leave of `registers`; none where there is
+/// no such loop, or also one that does other things meanwhile.
+static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
+                                       int64_t registers) {
+  Operation *last = findLastProduct(lhs);
+  if (!last)
+    return std::nullopt;
+  std::optional<int64_t> room;
+  for (Operation *op = lhs.getDefiningOp(); op != last->getNextNode();
+       op = op->getNextNode()) {
+    WalkResult result = op->walk([&](scf::ForOp loop) {
+      if (countRegisters(loop.getResultTypes()) == 0)
+        return WalkResult::advance();
+      if (!multiplies(loop, lhs))
+        return WalkResult::interrupt();
+      int64_t left = registers - kReserve - countRegisters(loop, consumers);
+      room = std::min(room.value_or(left), left);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return std::nullopt;
+  }
+  return room;
+}
+
+static void hold(Value lhs, Attribute layout, int64_t room) {
+  auto type = cast<RankedTensorType>(lhs.getType());
+  auto getFragmentType = [&](int64_t columns) {
+    return RankedTensorType::get({type.getDimSize(0), columns},
+                                 type.getElementType(), layout);
+  };
+  int64_t columns =
+      llvm::alignDown(std::min(type.getDimSize(1), kMostColumns), 16);
+  while (columns > 0 && countRegisters(getFragmentType(columns)) > room)
+    columns = llvm::alignDown(columns - 1, kSlabColumns);
+  if (columns == 0)
+    return;
+  OpBuilder builder(lhs.getContext());
+  builder.setInsertionPointAfterValue(lhs);
+  auto fragment =
+      FragmentOp::create(builder, lhs.getLoc(), getFragmentType(columns), lhs);
+  for (Operation *user : lhs.getUsers())
+    if (auto dot = dyn_cast<DotAsyncOp>(user))
+      dot.getHeadMutable().assign(fragment.getResult());
+}
+
+namespace {
+
+struct HoldOperands
+    : nsacc::nsatile::impl::NSATileHoldOperandsBase<HoldOperands> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    getOperation()->walk([&](RolesOp roles) {
+      int64_t groups = roles.getWarps() / kGroupWarps;
+      if (groups == 0)
+        return;
+      Region &consumers = roles.getConsumers();
+      int64_t each = RoleRegisters::get(groups, registers).consumer;
+      // Left operands in shared memory and the layouts of their products.
+      llvm::MapVector<Value, Attribute> operands;
+      consumers.walk([&](DotAsyncOp dot) {
+        Value lhs = dot.getLhs();
+        auto type = cast<RankedTensorType>(lhs.getType());
+        if (isa_and_present<SharedLayoutAttr>(type.getEncoding()) &&
+            !dot.getHead() && lhs.getDefiningOp())
+          operands[lhs] = dot.getResult().getType().getTile().getEncoding();
+      });
+      for (auto [lhs, layout] : operands)
+        if (std::optional<int64_t> room = findRoom(lhs, consumers, each))
+          hold(lhs, layout, *room);
+    });
+  }
+};
+
+} // namespace
