@@ -21,10 +21,12 @@ bool nsacc::nsatile::canBeAsync(DotOp dot) {
     return false;
   auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
   // Instructions read whole tiles of 64 rows, 16 inner and 8 outer elements.
+  // Bulk copies bring zeros behind the last column, and only there.
+  bool isShared = getRing(dot.getLhs()) != nullptr;
+  bool isPadded = isShared && dot.getTransposeRhs();
   if (llvm::alignTo(type.getDimSize(0), 16) % (16 * layout.getWarps()) != 0 ||
-      type.getDimSize(1) > 256 ||
-      (!dot.getTransposeRhs() && lhs.getDimSize(1) % 16 != 0))
+      type.getDimSize(1) > 256 || (!isPadded && lhs.getDimSize(1) % 16 != 0))
     return false;
   return lhs.getElementTypeBitWidth() == 16 &&
-         (getRing(dot.getLhs()) || lhs.getEncoding() == layout);
+         (isShared || lhs.getEncoding() == layout);
 }

@@ -259,7 +259,8 @@ LogicalResult KernelEmitter::emitDotAsync(DotAsyncOp op) {
   RankedTensorType lhs = getTile(op.getLhs());
   auto layout = dyn_cast_if_present<MmaLayoutAttr>(result.getEncoding());
   if (!layout || layout.getWarps() % kGroupWarps != 0 ||
-      result.getDimSize(1) > 256)
+      result.getDimSize(1) > 256 ||
+      (!isShared(lhs) && lhs.getDimSize(1) % 16 != 0))
     return reject(op);
   int64_t warps = layout.getWarps();
   int64_t columns = llvm::alignTo(result.getDimSize(1), 8);

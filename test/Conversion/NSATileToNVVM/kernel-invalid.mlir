@@ -48,3 +48,20 @@ nsatile.program @p(%x: tensor<64x4xi64, #nsatile.spread<threads = 64>>) {
   %0 = nsatile.sort ascending %x : tensor<64x4xi64, #nsatile.spread<threads = 64>>
   nsatile.return
 }
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+!K = !nsatile.ring<2 of tensor<64x72xbf16, #nsatile.shared<swizzle = 128>>>
+nsatile.program @inner() {
+  %q = arith.constant dense<1.0> : tensor<64x72xbf16, #s>
+  %rk = nsatile.ring : !K
+  nsatile.roles consumers 4 {
+    %k = nsatile.acquire %rk : !K
+    // expected-error @below {{isn't supported by GPU targets yet}}
+    %p = nsatile.dot_async %q, transpose %k : (tensor<64x72xbf16, #s>, tensor<64x72xbf16, #nsatile.shared<swizzle = 128>>) -> !nsatile.pending<tensor<64x64xf32, #s>>
+    nsatile.release %rk : !K
+  } producer {
+  }
+  nsatile.return
+}

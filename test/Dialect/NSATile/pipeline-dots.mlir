@@ -178,3 +178,32 @@ nsatile.program @one(%q: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi1, #s>, %o
   }
   nsatile.return
 }
+
+// -----
+
+// Instructions take 16 inner elements at a time: registers have no zeros behind the last column, shared memory has.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x72xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @inner
+// CHECK: nsatile.dot %{{.*}}, transpose
+// CHECK: nsatile.dot_async %{{.*}}, transpose
+nsatile.program @inner(%q: tensor<64x72xbf16, #s>, %out: memref<64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %rq = nsatile.ring : !R
+  %rk = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %k = nsatile.acquire %rk : !R
+    %a = nsatile.dot %q, transpose %k : (tensor<64x72xbf16, #s>, tensor<64x72xbf16, #m>) -> tensor<64x64xf32, #s>
+    %shared = nsatile.acquire %rq : !R
+    %b = nsatile.dot %shared, transpose %k acc %a : (tensor<64x72xbf16, #m>, tensor<64x72xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    nsatile.release %rq : !R
+    nsatile.release %rk : !R
+    nsatile.store %b, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
