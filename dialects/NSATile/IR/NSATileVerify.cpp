@@ -281,11 +281,17 @@ LogicalResult FragmentOp::verify() {
 LogicalResult DotAsyncOp::verify() {
   if (getAdds() && !getAcc())
     return emitOpError("expected an accumulator for 'if'");
-  if (getHead() &&
-      failed(verifyFragment(*this, cast<RankedTensorType>(getLhs().getType()),
-                            cast<RankedTensorType>(getHead().getType()))))
-    return failure();
-  return verifyProduct(*this, getResult().getType().getTile());
+  RankedTensorType result = getResult().getType().getTile();
+  if (getHead()) {
+    auto head = cast<RankedTensorType>(getHead().getType());
+    if (failed(verifyFragment(*this, cast<RankedTensorType>(getLhs().getType()),
+                              head)))
+      return failure();
+    if (head.getEncoding() != result.getEncoding())
+      return emitOpError("expected a head in the result's layout ")
+             << result.getEncoding() << ", found " << head;
+  }
+  return verifyProduct(*this, result);
 }
 
 LogicalResult DotOp::verify() {

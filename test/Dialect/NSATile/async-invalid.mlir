@@ -91,6 +91,17 @@ nsatile.program @head(%q: tensor<64x64xbf16, #m>, %f: tensor<64x128xbf16, #s>, %
 
 // -----
 
+#s = #nsatile.mma<warps = 4>
+#t = #nsatile.mma<warps = 8>
+#m = #nsatile.shared<swizzle = 128>
+nsatile.program @warps(%q: tensor<128x64xbf16, #m>, %f: tensor<128x64xbf16, #t>, %k: tensor<64x64xbf16, #m>) {
+  // expected-error @+1 {{expected a head in the result's layout #nsatile.mma<warps = 4>, found 'tensor<128x64xbf16, #nsatile.mma<warps = 8>>'}}
+  %p = nsatile.dot_async %q head %f, transpose %k : (tensor<128x64xbf16, #m>, tensor<128x64xbf16, #t>, tensor<64x64xbf16, #m>) -> !nsatile.pending<tensor<128x64xf32, #s>>
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @tiles(%n: index) {
   nsatile.roles consumers 4 {
     // expected-error @+1 {{expected a region of 3 indices, found}}
