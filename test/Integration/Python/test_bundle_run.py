@@ -27,7 +27,7 @@ def compiled_ahead():
 @pytest.mark.parametrize("number", range(5))
 def test_number(number):
     assert number != {wrong}
-    if number == {hangs}:
+    if number == {dies}:
         os._exit(3)
 
 def test_skipped():
@@ -45,9 +45,8 @@ def run(tmp_path: Path):
     shutil.copy(ROOT / "test" / "Integration" / "GPU" / "waiting.py", tmp_path / "tests")
 
     def start(*arguments: str, wrong: int = -1,
-              hangs: int = -1) -> subprocess.CompletedProcess[str]:
-        (tmp_path / "tests" / "test_it.py").write_text(TESTS.format(wrong=wrong,
-                                                                             hangs=hangs))
+              dies: int = -1) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "tests" / "test_it.py").write_text(TESTS.format(wrong=wrong, dies=dies))
         return subprocess.run([tmp_path / "run", "--python", sys.executable, *arguments],
                               text=True, capture_output=True, check=False)
 
@@ -72,7 +71,7 @@ def test_a_failure_is_told(run) -> None:
 
 
 def test_a_process_that_dies_is_a_failure(run) -> None:
-    done = run("--jobs", "6", hangs=3)
+    done = run("--jobs", "6", dies=3)
     assert done.returncode == 3
     assert done.stdout.splitlines()[-1] == "4 passed, 1 failed, 1 skipped"
 
