@@ -34,7 +34,7 @@ SharedShape SharedShape::get(ArrayRef<int64_t> shape, Type element,
     // Tensor cores take 16 of the inner dimension at a time.
     result.paddedRows = llvm::alignTo(result.rows, 16);
     result.paddedColumns = llvm::alignTo(result.columns, 16);
-    int64_t slabs = llvm::divideCeil(result.paddedColumns, 64);
+    int64_t slabs = llvm::divideCeil(result.paddedColumns, kSlabColumns);
     result.pitch = 128;
     result.bytes = slabs * result.paddedRows * result.pitch;
     return result;

@@ -9,6 +9,8 @@ namespace nsacc::nsatile {
 
 /// Places of tiles start where the pattern of a swizzle does.
 constexpr int64_t kSharedAlignment = 1024;
+/// 16-bit columns that a swizzle keeps side by side.
+constexpr int64_t kSlabColumns = 64;
 
 /// A tile in shared memory, as rows of all dimensions but the last.
 struct SharedShape {

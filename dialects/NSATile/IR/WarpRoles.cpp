@@ -12,7 +12,7 @@ RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers) {
   // Enough for one thread that starts copies.
   constexpr int64_t producer = 24;
   int64_t groups = consumerGroups + 1;
-  int64_t atStart = registers / (groups * kGroupWarps * 32);
+  int64_t atStart = registers / (groups * kGroupThreads);
   if (atStart >= most)
     return {most, most};
   // A block starts with the same number for all threads.

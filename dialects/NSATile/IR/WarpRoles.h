@@ -7,8 +7,11 @@
 
 namespace nsacc::nsatile {
 
-/// A warpgroup multiplies together.
+constexpr int64_t kWarpSize = 32;
+/// A warpgroup multiplies together; 16 rows are each warp's.
 constexpr int64_t kGroupWarps = 4;
+constexpr int64_t kGroupThreads = kGroupWarps * kWarpSize;
+constexpr int64_t kGroupRows = 16 * kGroupWarps;
 
 /// Of a thread of each role, when the producer's warpgroup has handed the
 /// consumers' what it doesn't need.

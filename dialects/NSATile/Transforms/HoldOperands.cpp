@@ -1,6 +1,7 @@
 //===- HoldOperands.cpp - Left operands that stay in registers ------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/SharedShape.h"
 #include "NSATile/IR/TileLayout.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
@@ -20,8 +21,6 @@ using namespace nsacc::nsatile;
 /// For addresses, counts, masks and what is between two products. With fewer,
 /// ptxas begins to keep values in memory, which serializes products.
 static constexpr int64_t kReserve = 28;
-/// Columns that lie side by side in shared memory.
-static constexpr int64_t kSlabColumns = 64;
 /// More are slower, measured with 192, though there is room for them.
 static constexpr int64_t kMostColumns = 128;
 

@@ -12,14 +12,14 @@ using namespace nsacc::nsatile;
 Value KernelEmitter::getFragmentAddress(const SharedTile &tile, Value laneRow,
                                         Value laneChunk, int64_t row,
                                         int64_t column) {
-  constexpr int64_t chunkBytes = 16, slabColumns = 64, chunkColumns = 8;
+  constexpr int64_t chunkBytes = 16, chunkColumns = 8;
   Value chunk = make<arith::XOrIOp>(
       laneChunk, Value(make<arith::AndIOp>(laneRow, i32(7))));
   Value base = make<arith::OrIOp>(mul(laneRow, i32(tile.pitch)),
                                   mul(chunk, i32(chunkBytes)));
-  int64_t pattern = column % slabColumns / chunkColumns * chunkBytes;
+  int64_t pattern = column % kSlabColumns / chunkColumns * chunkBytes;
   int64_t begin = tile.offset + row * tile.pitch +
-                  column / slabColumns * tile.paddedRows * tile.pitch;
+                  column / kSlabColumns * tile.paddedRows * tile.pitch;
   Value address =
       getSharedPointer(make<arith::XOrIOp>(base, i32(pattern)), tile.place);
   return advanceShared(address, begin);

@@ -51,10 +51,6 @@ struct CopySource {
 
 /// How bulk copies see the buffer of a fill.
 nsatile::TensorMapAttr getTensorMap(nsatile::FillOp op);
-constexpr int64_t kWarpSize = 32;
-constexpr int64_t kGroupThreads = nsatile::kGroupWarps * kWarpSize;
-/// 16 rows are each warp's.
-constexpr int64_t kGroupRows = 16 * nsatile::kGroupWarps;
 
 /// The hardware's barriers where warps have roles; 0 is that of all threads.
 /// `kResult` and `kTurn` are those of the first warpgroup, others follow.

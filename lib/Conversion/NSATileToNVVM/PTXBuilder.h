@@ -7,6 +7,7 @@
 #ifndef NSACC_CONVERSION_NSATILETONVVM_PTXBUILDER_H
 #define NSACC_CONVERSION_NSATILETONVVM_PTXBUILDER_H
 
+#include "NSATile/IR/SharedShape.h"
 #include "mlir/IR/Builders.h"
 
 namespace nsacc {
@@ -18,7 +19,7 @@ struct SharedMatrix {
   mlir::Value address, place;
   int64_t slabRows;
 
-  static constexpr int64_t slabColumns = 64;
+  static constexpr int64_t slabColumns = nsatile::kSlabColumns;
   static constexpr int64_t rowBytes = 128;
   int64_t getSlabBytes() const { return slabRows * rowBytes; }
 };

@@ -28,8 +28,7 @@ TEST(WarpRolesTest, CountsAreOnesThatCanBeSetAndThatABlockHas) {
       RoleRegisters counts = RoleRegisters::get(groups, registers);
       if (!counts.areMoved())
         continue;
-      int64_t threads = (groups + 1) * kGroupWarps * 32;
-      int64_t atStart = registers / threads / 8 * 8;
+      int64_t atStart = registers / ((groups + 1) * kGroupThreads) / 8 * 8;
       EXPECT_EQ(counts.consumer % 8, 0) << groups;
       EXPECT_EQ(counts.producer % 8, 0) << groups;
       EXPECT_GE(counts.producer, 24) << groups;
