@@ -1,13 +1,18 @@
 include(NsaccSanitizerDefaults)
+include(NsaccPrecompiledHeader)
 
-# add_nsacc_library(NAME SRC... [DEPENDS TARGET...] [LINK_LIBS [PUBLIC|PRIVATE] LIB...])
+# add_nsacc_library(NAME SRC... [WITHOUT_LLVM] [COMPILE_OPTIONS OPTION...] [DEPENDS TARGET...]
+#                   [LINK_LIBS [PUBLIC|PRIVATE] LIB...])
 # A static, position independent library. DEPENDS names the targets that generate its headers;
-# what links the library waits for them too.
+# what links the library waits for them too. WITHOUT_LLVM: it links no LLVM, so that it can't be
+# compiled with LLVM's headers.
 function(add_nsacc_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_library ${name})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${ARG_COMPILE_OPTIONS})
   nsacc_link(${name} PUBLIC)
+  nsacc_use_precompiled_header(${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
@@ -21,10 +26,11 @@ endfunction()
 
 # add_nsacc_tool(NAME SRC... [DEPENDS ...] [LINK_LIBS ...]): an executable in bin/.
 function(add_nsacc_tool name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_tool ${name})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   nsacc_link(${name} PRIVATE)
+  nsacc_use_precompiled_header(${name})
   nsacc_add_sanitizer_defaults(${name})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -32,16 +38,17 @@ function(add_nsacc_tool name)
   set_property(GLOBAL APPEND PROPERTY NSACC_TOOLS ${name})
 endfunction()
 
-# add_nsacc_unittest(NAME SRC... [LINK_LIBS ...]): a GoogleTest executable that lit discovers.
+# add_nsacc_unittest(NAME SRC... [WITHOUT_LLVM] [LINK_LIBS ...]): a GoogleTest executable that lit discovers.
 # NAME ends in `Tests`.
 function(add_nsacc_unittest name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_unittest ${name})
   if(NOT name MATCHES "Tests$")
     message(FATAL_ERROR "add_nsacc_unittest(${name}): lit only finds names that end in 'Tests'.")
   endif()
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_UNPARSED_ARGUMENTS})
   nsacc_link(${name} PRIVATE)
+  nsacc_use_precompiled_header(${name})
   target_link_libraries(${name} PRIVATE GTest::gtest GTest::gtest_main)
   nsacc_add_sanitizer_defaults(${name})
   set_target_properties(${name} PROPERTIES
@@ -55,10 +62,11 @@ endfunction()
 # add_nsacc_fuzzer(NAME SRC... [LINK_LIBS ...]): a libFuzzer executable in bin/, part of the target
 # nsacc-fuzzers. scripts/lib/fuzz_smoke.py runs it.
 function(add_nsacc_fuzzer name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "" "DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_fuzzer ${name})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   nsacc_link(${name} PRIVATE)
+  nsacc_use_precompiled_header(${name})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   nsacc_add_sanitizer_defaults(${name})
   add_dependencies(nsacc-fuzzers ${name})

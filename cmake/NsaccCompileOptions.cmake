@@ -3,8 +3,15 @@
 find_program(NSACC_CCACHE ccache)
 if(NSACC_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER "${NSACC_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${NSACC_CCACHE}")
+  # What ccache needs for precompiled headers: their macros and times aren't looked at, and a key
+  # beside one stands for it (NsaccPrecompiledHeader.cmake).
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_PCH_EXTSUM=1 "${NSACC_CCACHE}")
 endif()
+
+# Executables are compiled like libraries, so that one precompiled header serves both.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE "${CMAKE_CXX_COMPILE_OPTIONS_PIC}")
 
 # Directory-wide because mlir_tablegen reads its include path from here.
 include_directories(
@@ -19,7 +26,7 @@ add_definitions(${NSACC_LLVM_DEFINITIONS})
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wimplicit-fallthrough
                     -ffunction-sections -fdata-sections)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  add_compile_options(-fcolor-diagnostics)
+  add_compile_options(-fcolor-diagnostics "SHELL:-Xclang -fno-pch-timestamp")
 endif()
 if(NSACC_WERROR)
   add_compile_options(-Werror)

@@ -8,9 +8,16 @@
 #include <cmath>
 #include <limits>
 
-using namespace llvm;
 using namespace nsacc::frontend;
 using ast::Operator;
+using llvm::AddOverflow;
+using llvm::ArrayRef;
+using llvm::format;
+using llvm::MulOverflow;
+using llvm::raw_string_ostream;
+using llvm::StringRef;
+using llvm::StringSwitch;
+using llvm::SubOverflow;
 
 StringRef nsacc::frontend::describe(ScalarType type) {
   switch (type) {

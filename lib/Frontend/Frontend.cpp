@@ -21,7 +21,7 @@ static SmallVector<const ast::Kernel *> chooseKernels(const ast::File &file,
                                                       Problems &problems) {
   SmallVector<const ast::Kernel *> chosen;
   SmallVector<StringRef> names;
-  llvm::DenseMap<StringRef, Range> seen;
+  llvm::DenseMap<StringRef, frontend::Range> seen;
   for (const ast::Kernel &kernel : file.kernels) {
     if (kernel.name.text.empty())
       continue;

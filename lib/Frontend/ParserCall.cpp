@@ -9,7 +9,7 @@ using namespace nsacc::frontend::ast;
 
 Expr *Parser::parseCall(Name callee) {
   take();
-  SmallVector<Argument> arguments;
+  SmallVector<ast::Argument> arguments;
   while (!at(Kind::RParen)) {
     if (!parseArgument(arguments))
       return nullptr;
@@ -26,7 +26,7 @@ Expr *Parser::parseCall(Name callee) {
                                      Range{callee.range.begin, lastEnd},
                                      file.copy(ArrayRef(clauses)));
   SmallVector<Expr *> children;
-  for (const Argument &argument : arguments)
+  for (const ast::Argument &argument : arguments)
     children.push_back(argument.value);
   for (const Clause &clause : clauses) {
     children.push_back(clause.value);
@@ -36,7 +36,7 @@ Expr *Parser::parseCall(Name callee) {
   return nest(call, children);
 }
 
-bool Parser::parseArgument(SmallVectorImpl<Argument> &arguments) {
+bool Parser::parseArgument(SmallVectorImpl<ast::Argument> &arguments) {
   std::optional<Name> label;
   if (isWord(token.kind) && ahead.is(Kind::Equal)) {
     label = getName(take());

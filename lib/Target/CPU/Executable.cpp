@@ -25,7 +25,9 @@ public:
         programs(std::move(programs)), requirements(std::move(requirements)),
         scratchBytes(scratchBytes) {}
 
-  ArrayRef<Argument> getArguments() const override { return plan.arguments; }
+  ArrayRef<cpu::Argument> getArguments() const override {
+    return plan.arguments;
+  }
   int64_t getScratchBytes() const override { return scratchBytes; }
   Error run(ArrayRef<Tensor> tensors, const RunOptions &options,
             Usage *usage) const override;

@@ -1,0 +1,1 @@
+// The source file that CMake needs beside a precompiled header.
