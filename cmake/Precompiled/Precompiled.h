@@ -1,6 +1,6 @@
 // The headers of LLVM, MLIR and the standard library that take long to compile and never change,
 // compiled once (see NsaccPrecompiledHeader.cmake). Sources include what they use as if this file
-// were not there.
+// weren't there; scripts/checks/includes.py builds them without it.
 
 #include <algorithm>
 #include <cassert>
