@@ -19,9 +19,10 @@ ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${op
 endfunction()
 
 if(NSACC_PRECOMPILED_HEADER)
-  # ccache preprocesses sources without the precompiled header.
-  include_directories(cmake/Precompiled)
+  # Without CMake's second include of the header's text, whose absolute path ccache would look at.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
   add_library(nsacc_precompiled OBJECT cmake/Precompiled/Precompiled.cpp)
+  target_include_directories(nsacc_precompiled PRIVATE cmake/Precompiled)
   target_precompile_headers(nsacc_precompiled PRIVATE <Precompiled.h>)
   nsacc_write_precompiled_key(nsacc_precompiled)
 endif()
