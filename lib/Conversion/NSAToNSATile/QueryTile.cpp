@@ -213,6 +213,8 @@ Value nsacc::narrow(OpBuilder &builder, Location loc, Value value,
     return arith::TruncFOp::create(builder, loc, as(elementType), value);
   if (computed.isInteger(1))
     return arith::ExtUIOp::create(builder, loc, as(elementType), value);
+  if (computed.isInteger(64))
+    return arith::TruncIOp::create(builder, loc, as(elementType), value);
   return arith::IndexCastOp::create(builder, loc, as(elementType), value);
 }
 
