@@ -145,6 +145,9 @@ private:
       return visitRead(read);
     if (auto dim = dyn_cast<DimOp>(op))
       return {visitDim(dim), Spread::Scalar};
+    if (FloatAttr exact = getExactConstant(op))
+      return {math.constant(Spread::Scalar, exact.getValueAsDouble()),
+              Spread::Scalar};
     if (op->hasTrait<OpTrait::ConstantLike>())
       return {builder.clone(*op)->getResult(0), Spread::Scalar};
     SmallVector<Tile> operands;
@@ -156,6 +159,16 @@ private:
     if (isa<arith::FPToSIOp>(op))
       return visitTruncation(op, operands.front());
     return math.applyLike(op, operands);
+  }
+
+  /// The value of a constant of fp64, or of such a constant in f32.
+  static FloatAttr getExactConstant(Operation *op) {
+    FloatAttr value;
+    if (auto rounded = dyn_cast<arith::TruncFOp>(op))
+      op = rounded.getIn().getDefiningOp();
+    return op && matchPattern(op, m_Constant(&value)) && value.getType().isF64()
+               ? value
+               : FloatAttr();
   }
 
   /// Processors fault at x / 0 and least / -1, also where nobody needs the
