@@ -66,8 +66,11 @@ static Folded toReal(double value) {
 Folded nsacc::frontend::foldUnary(Operator op, const Constant &operand) {
   if (op == Operator::Not)
     return Constant::ofBool(!operand.boolean);
-  if (operand.type == ScalarType::Real)
-    return Constant::ofReal(-operand.real);
+  if (operand.type == ScalarType::Real) {
+    Constant negated = operand;
+    negated.real = -negated.real;
+    return negated;
+  }
   int64_t result;
   return SubOverflow<int64_t>(0, operand.integer, result)
              ? tooLarge()

@@ -4,6 +4,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace nsacc;
@@ -27,7 +28,7 @@ std::optional<Scalar> ScalarGen::generate(const ast::Expr *expr) {
   case ast::Expr::Kind::Integer:
     return Constant::ofInt(llvm::cast<ast::IntegerExpr>(expr)->value);
   case ast::Expr::Kind::Real:
-    return Constant::ofReal(llvm::cast<ast::RealExpr>(expr)->value);
+    return Constant::ofLiteral(llvm::cast<ast::RealExpr>(expr)->value);
   case ast::Expr::Kind::Bool:
     return Constant::ofBool(llvm::cast<ast::BoolExpr>(expr)->value);
   case ast::Expr::Kind::Name:
@@ -75,9 +76,16 @@ Value ScalarGen::emitInt(int64_t value, Location loc) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
+/// What f32 can't hold is a constant of fp64, which each target rounds to its
+/// reals.
 Value ScalarGen::emitReal(double value, Location loc) {
-  return arith::ConstantOp::create(builder, loc,
-                                   builder.getF32FloatAttr(value));
+  float rounded = static_cast<float>(value);
+  if (rounded == value || std::isnan(value))
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getF32FloatAttr(rounded));
+  Value exact =
+      arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(value));
+  return arith::TruncFOp::create(builder, loc, builder.getF32Type(), exact);
 }
 
 Value ScalarGen::materialize(const Scalar &scalar, Range range) {
@@ -106,7 +114,8 @@ Value ScalarGen::materialize(const Scalar &scalar, Range range) {
               "written 'inf'");
     return {};
   }
-  return emitReal(value, loc);
+  return emitReal(
+      scalar.constant->isLiteral ? static_cast<float>(value) : value, loc);
 }
 
 Scalar ScalarGen::toReal(const Scalar &scalar, Range range) {

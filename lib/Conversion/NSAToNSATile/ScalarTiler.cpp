@@ -162,6 +162,9 @@ private:
       return visitRead(read);
     if (auto dim = dyn_cast<DimOp>(op))
       return {visitDim(dim), Spread::Scalar};
+    if (FloatAttr exact = getExactConstant(op))
+      return {math.constant(Spread::Scalar, exact.getValueAsDouble()),
+              Spread::Scalar};
     if (op->hasTrait<OpTrait::ConstantLike>())
       return visitConstant(op);
     SmallVector<Tile> operands;
@@ -256,6 +259,16 @@ private:
     Type type = builder.getI32Type();
     return math.compare(predicate, math.castInteger(lhs, type),
                         math.castInteger(rhs, type));
+  }
+
+  /// The value of a constant of fp64, or of such a constant in f32.
+  static FloatAttr getExactConstant(Operation *op) {
+    FloatAttr value;
+    if (auto rounded = dyn_cast<arith::TruncFOp>(op))
+      op = rounded.getIn().getDefiningOp();
+    return op && matchPattern(op, m_Constant(&value)) && value.getType().isF64()
+               ? value
+               : FloatAttr();
   }
 
   /// Processors fault at x / 0 and least / -1, also where nobody needs the
