@@ -2,6 +2,7 @@
 
 #include "Buffers.h"
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 
 using namespace nsacc::rt;
@@ -91,6 +92,21 @@ static void bindStrides(const Parameter &parameter,
   }
 }
 
+/// The bytes between a tensor's first element and its others have to be numbers
+/// of 64 bits.
+static void checkReach(const Parameter &parameter, const Buffer &buffer) {
+  int64_t reach = 0;
+  for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
+    int64_t stride = buffer.strides[dim], step = 0;
+    int64_t last = std::max<int64_t>(buffer.sizes[dim], 1) - 1;
+    if (stride == INT64_MIN ||
+        __builtin_mul_overflow(last, std::abs(stride), &step) ||
+        __builtin_add_overflow(reach, step, &reach) ||
+        reach > INT64_MAX / getBytes(buffer.dtype))
+      fail(parameter, "its strides reach farther than memory does");
+  }
+}
+
 static void bindTensor(const Parameter &parameter,
                        const nsacc_rt_tensor &tensor, Buffer &buffer) {
   if (tensor.dtype != static_cast<int32_t>(parameter.dtype)) {
@@ -112,6 +128,7 @@ static void bindTensor(const Parameter &parameter,
   buffer.dtype = parameter.dtype;
   bindShape(parameter, tensor, buffer);
   bindStrides(parameter, tensor, buffer);
+  checkReach(parameter, buffer);
   if (buffer.address % static_cast<uint64_t>(getBytes(buffer.dtype)) != 0)
     fail(parameter, "its address isn't a multiple of an element's " +
                         std::to_string(getBytes(buffer.dtype)) + " bytes");
@@ -163,4 +180,11 @@ void nsacc::rt::bindTensors(const std::vector<Parameter> &parameters,
   for (size_t i = 0; i < count; ++i)
     bindTensor(parameters[i], tensors[i], buffers[i]);
   checkSameSizes(parameters, sameSizes, buffers);
+}
+
+void nsacc::rt::checkData(const std::vector<Parameter> &parameters,
+                          const std::vector<Buffer> &buffers) {
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (buffers[i].address == 0 && !buffers[i].isEmpty())
+      fail(parameters[i], "its data is a null pointer");
 }

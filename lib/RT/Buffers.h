@@ -36,6 +36,10 @@ void bindTensors(const std::vector<Parameter> &parameters,
                  const nsacc_rt_tensor *tensors, size_t count,
                  std::vector<Buffer> &buffers);
 
+/// Throws where a tensor with elements has no memory.
+void checkData(const std::vector<Parameter> &parameters,
+               const std::vector<Buffer> &buffers);
+
 /// "input 'q'", "result 'o'"
 std::string describe(const Parameter &parameter);
 

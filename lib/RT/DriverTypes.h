@@ -22,10 +22,10 @@ using Function = struct FunctionImpl *;
 using Stream = struct StreamImpl *;
 
 namespace results {
-constexpr Result success = 0, outOfMemory = 2, deinitialized = 4,
-                 noDevice = 100, noBinaryForDevice = 209, invalidPTX = 218,
-                 unsupportedPTX = 222, captureUnsupported = 900,
-                 captureInvalidated = 901;
+constexpr Result success = 0, invalidValue = 1, outOfMemory = 2,
+                 deinitialized = 4, noDevice = 100, noBinaryForDevice = 209,
+                 invalidPTX = 218, unsupportedPTX = 222,
+                 captureUnsupported = 900, captureInvalidated = 901;
 } // namespace results
 
 namespace deviceAttributes {

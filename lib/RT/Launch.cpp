@@ -45,6 +45,7 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
   if (state.hasFailed())
     reportFailure(state, stream);
   int64_t bytes = prepare(tensors, count, state);
+  checkData(package.parameters, state.scratch.buffers);
   for (const Launch &each : getCode().launches)
     checkGrid(each, state);
   state.reserve(bytes, stream);
@@ -86,14 +87,6 @@ static bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers) {
     if (numbers[size] <= 0)
       return true;
   return false;
-}
-
-/// A kernel with a counter takes the points of its grid by itself.
-static bool isPersistent(const Launch &launch) {
-  return std::any_of(launch.extra.begin(), launch.extra.end(),
-                     [](const ExtraParameter &extra) {
-                       return extra.kind == ExtraParameter::Kind::Counter;
-                     });
 }
 
 /// Null if they are more than `INT32_MAX`.

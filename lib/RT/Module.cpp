@@ -1,6 +1,8 @@
 //===- Module.cpp - Loads a package on a device ---------------------------===//
 
 #include "Module.h"
+#include "MachineCode.h"
+#include <algorithm>
 #include <cstring>
 
 using namespace nsacc::rt;
@@ -149,6 +151,77 @@ void Module::loadFunctions(int sharedBytesLimit) {
       result = driver.funcLoad(function);
     if (result != results::success)
       driver.fail(result, "preparing kernel '" + launch.kernel + "'");
+    checkParameters(launch, function);
     functions.push_back(function);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters of kernels
+//===----------------------------------------------------------------------===//
+
+using ParameterBytes = std::vector<uint32_t>;
+
+/// What `pack` passes.
+static ParameterBytes getPassed(const Package &package, const TargetCode &code,
+                                const Launch &launch) {
+  constexpr uint32_t word = sizeof(uint64_t);
+  ParameterBytes passed;
+  size_t numParameters = package.parameters.size();
+  for (const Argument &argument : launch.arguments) {
+    if (!argument.isBuffer) {
+      passed.push_back(argument.bytes);
+      continue;
+    }
+    size_t rank =
+        argument.index < numParameters
+            ? package.parameters[argument.index].sizes.size()
+            : code.workspaces[argument.index - numParameters].sizes.size();
+    passed.insert(passed.end(), 1 + 2 * rank, word);
+  }
+  for (const ExtraParameter &extra : launch.extra)
+    passed.push_back(extra.kind == ExtraParameter::Kind::TensorMap
+                         ? sizeof(driver::TensorMap)
+                         : word);
+  return passed;
+}
+
+/// What the driver says that a kernel takes; none where it doesn't say.
+static std::optional<ParameterBytes> askParameters(driver::Function function) {
+  const Driver &driver = Driver::get();
+  if (!driver.funcGetParamInfo)
+    return std::nullopt;
+  ParameterBytes taken;
+  size_t offset = 0, bytes = 0;
+  while (true) {
+    driver::Result result =
+        driver.funcGetParamInfo(function, taken.size(), &offset, &bytes);
+    if (result == results::invalidValue)
+      return taken;
+    if (result != results::success)
+      return std::nullopt;
+    taken.push_back(static_cast<uint32_t>(bytes));
+  }
+}
+
+void Module::checkParameters(const Launch &launch,
+                             driver::Function function) const {
+  ParameterBytes passed = getPassed(package, getCode(), launch);
+  std::optional<ParameterBytes> taken = askParameters(function);
+  if (!taken)
+    taken = findParameters(getCode().ptx, launch.kernel);
+  if (!taken || *taken == passed)
+    return;
+  std::string what = "damaged package: kernel '" + launch.kernel + "' takes ";
+  if (taken->size() != passed.size())
+    throw Failure(NSACC_RT_PACKAGE, what + std::to_string(taken->size()) +
+                                        " parameters, its launch passes " +
+                                        std::to_string(passed.size()));
+  size_t index =
+      std::mismatch(passed.begin(), passed.end(), taken->begin()).first -
+      passed.begin();
+  throw Failure(NSACC_RT_PACKAGE,
+                what + std::to_string((*taken)[index]) +
+                    " bytes as parameter " + std::to_string(index) +
+                    ", its launch passes " + std::to_string(passed[index]));
 }

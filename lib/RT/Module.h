@@ -36,6 +36,8 @@ private:
   void load(int major);
   void loadFunctions(int sharedBytesLimit);
   driver::Module loadImage(const std::string &image) const;
+  /// Throws where a kernel takes other parameters than a launch passes.
+  void checkParameters(const Launch &launch, driver::Function function) const;
 
   StreamState &getState(driver::Stream stream);
   /// Buffers, numbers and workspace of a launch into the state's scratch.

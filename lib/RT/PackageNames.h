@@ -8,10 +8,10 @@
 
 namespace nsacc::rt {
 
-/// What stands in the field "format", and the version of it that is written
-/// and read.
+/// How a package begins, and the version of the format that is written and
+/// read.
 constexpr const char *kFormat = "nsacc-package";
-constexpr int kFormatVersion = 2;
+constexpr unsigned kFormatVersion = 3;
 
 /// In the order of Step::Kind.
 constexpr const char *kStepNames[] = {

@@ -1,5 +1,7 @@
 //===- ReadPackage.cpp - Packages from MessagePack ------------------------===//
 
+#include "MachineCode.h"
+#include "PackageFile.h"
 #include "PackageNames.h"
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -21,26 +23,54 @@ static size_t find(const char *const (&names)[N], const std::string &name) {
   fail("'" + name + "' isn't known");
 }
 
+/// The beginning of it as text.
+static std::string describe(const Json &json) {
+  constexpr size_t longest = 80;
+  std::string text =
+      json.dump(-1, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
+/// An integer that 64 bits with a sign hold; none where it is anything else.
+static std::optional<int64_t> getInteger(const Json &json) {
+  if (!json.is_number_integer() ||
+      (json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX))
+    return std::nullopt;
+  return json.get<int64_t>();
+}
+
 static uint32_t getIndex(const Json &json, size_t count, const char *what) {
-  auto index = json.get<uint64_t>();
-  if (!json.is_number_integer() || index >= count)
-    fail(std::string("there is no ") + what + " " + json.dump());
-  return static_cast<uint32_t>(index);
+  std::optional<int64_t> index = getInteger(json);
+  if (!index || *index < 0 || static_cast<uint64_t>(*index) >= count)
+    fail(std::string("there is no ") + what + " " + describe(json));
+  return static_cast<uint32_t>(*index);
 }
 
-static uint32_t getNumber(const Json &json, uint32_t low, uint32_t high,
-                          const char *what) {
-  auto number = json.get<int64_t>();
-  if (!json.is_number_integer() || number < low || number > high)
+static int64_t getNumber(const Json &json, int64_t low, int64_t high,
+                         const char *what) {
+  std::optional<int64_t> number = getInteger(json);
+  if (!number || *number < low || *number > high)
     fail(std::string("expected ") + what + " from " + std::to_string(low) +
-         " to " + std::to_string(high) + ", found " + json.dump());
-  return static_cast<uint32_t>(number);
+         " to " + std::to_string(high) + ", found " + describe(json));
+  return *number;
 }
 
-static const Json &getArray(const Json &json, const char *field) {
+static uint32_t getCount(const Json &json, uint32_t low, uint32_t high,
+                         const char *what) {
+  return static_cast<uint32_t>(getNumber(json, low, high, what));
+}
+
+/// More than any program has: what a package costs stays bounded.
+static constexpr size_t kMaxElements = 1 << 10, kMaxSteps = 1 << 16;
+
+static const Json &getArray(const Json &json, const char *field,
+                            size_t most = kMaxElements) {
   const Json &array = json.at(field);
   if (!array.is_array())
     fail(std::string("'") + field + "' is no list");
+  if (array.size() > most)
+    fail(std::string("'") + field + "' has " + std::to_string(array.size()) +
+         " elements, more than " + std::to_string(most));
   return array;
 }
 
@@ -61,23 +91,31 @@ static void checkRank(size_t rank) {
     fail("a buffer of " + std::to_string(rank) + " dimensions");
 }
 
+static Size readSize(const Json &json) {
+  Size size;
+  if (json.is_string())
+    size.name = getString(json);
+  else if (!json.is_null())
+    size.fixed = getNumber(json, 0, INT32_MAX, "a size");
+  return size;
+}
+
+static std::optional<int64_t> readStride(const Json &json) {
+  if (json.is_null())
+    return std::nullopt;
+  return getNumber(json, 0, INT64_MAX, "a stride");
+}
+
 static Parameter readParameter(const Json &json) {
   Parameter parameter;
   parameter.name = getString(json.at("name"));
   parameter.dtype = getDType(json.at("dtype"));
   parameter.isResult = json.at("result").get<bool>();
-  for (const Json &each : getArray(json, "sizes")) {
-    Size size;
-    if (each.is_string())
-      size.name = getString(each);
-    else if (!each.is_null())
-      size.fixed = each.get<int64_t>();
-    parameter.sizes.push_back(size);
-  }
+  for (const Json &each : getArray(json, "sizes"))
+    parameter.sizes.push_back(readSize(each));
   checkRank(parameter.sizes.size());
   for (const Json &each : getArray(json, "strides"))
-    parameter.strides.push_back(
-        each.is_null() ? std::nullopt : std::optional(each.get<int64_t>()));
+    parameter.strides.push_back(readStride(each));
   if (parameter.strides.size() != parameter.sizes.size())
     fail("'" + parameter.name + "' has not as many strides as sizes");
   return parameter;
@@ -85,7 +123,7 @@ static Parameter readParameter(const Json &json) {
 
 static Requirement readRequirement(const Json &json) {
   return {getString(json.at("message")),
-          getNumber(json.at("values"), 0, 24, "values of a requirement")};
+          getCount(json.at("values"), 0, 24, "values of a requirement")};
 }
 
 namespace {
@@ -101,7 +139,10 @@ public:
     code.ptx = getString(json.at("ptx"));
     const auto &cubin = json.at("cubin").get_binary();
     code.cubin.assign(cubin.begin(), cubin.end());
-    for (const Json &each : getArray(json, "steps"))
+    if (!code.cubin.empty() && !isWholeELF(code.cubin))
+      fail("the machine code for " + code.architecture +
+           " is no ELF file, or one cut short");
+    for (const Json &each : getArray(json, "steps", kMaxSteps))
       readStep(each);
     for (const Json &each : getArray(json, "checks"))
       code.checks.push_back({number(each.at("found")),
@@ -125,13 +166,18 @@ private:
     step.kind = static_cast<Step::Kind>(
         find(kStepNames, each.at(0).get<std::string>()));
     unsigned numOperands = getNumOperands(step.kind);
+    bool hasValue =
+        step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim;
+    if (each.size() != 1 + numOperands + hasValue)
+      fail("step " + describe(each) + " has other than " +
+           std::to_string(numOperands + hasValue) + " operands");
     for (unsigned i = 0; i < numOperands; ++i)
       step.operands[i] =
           step.kind == Step::Kind::Dim
               ? getIndex(each.at(1 + i), package.parameters.size(), "parameter")
               : number(each.at(1 + i));
     if (step.kind == Step::Kind::Constant)
-      step.value = each.at(1).get<int64_t>();
+      step.value = getNumber(each.at(1), INT64_MIN, INT64_MAX, "a constant");
     if (step.kind == Step::Kind::Dim)
       step.value = getIndex(each.at(2),
                             package.parameters[step.operands[0]].sizes.size(),
@@ -148,37 +194,59 @@ private:
     checkRank(workspace.sizes.size());
     workspace.first = getIndex(each.at("first"), numLaunches, "launch");
     workspace.last = getIndex(each.at("last"), numLaunches, "launch");
+    if (workspace.last < workspace.first)
+      fail("a workspace from launch " + std::to_string(workspace.first) +
+           " to " + std::to_string(workspace.last));
     code.workspaces.push_back(std::move(workspace));
   }
 
   void readLaunch(const Json &each) {
     Launch launch;
     launch.kernel = getString(each.at("kernel"));
-    const Json &grid = getArray(each, "grid");
+    const Json &grid = getArray(each, "grid", 3);
     for (unsigned axis = 0; axis < 3; ++axis)
       launch.grid[axis] = number(grid.at(axis));
-    launch.threads = getNumber(each.at("threads"), 1, 1024, "threads");
+    launch.threads = getCount(each.at("threads"), 1, 1024, "threads");
     launch.sharedBytes =
-        getNumber(each.at("shared"), 0, 1 << 24, "bytes of shared memory");
-    launch.cluster =
-        getNumber(each.at("cluster"), 1, 16, "blocks of a cluster");
+        getCount(each.at("shared"), 0, 1 << 24, "bytes of shared memory");
+    launch.cluster = getCount(each.at("cluster"), 1, 16, "blocks of a cluster");
     launch.isDependent = each.at("dependent").get<bool>();
     for (const Json &argument : getArray(each, "arguments"))
       launch.arguments.push_back(readArgument(argument));
     for (const Json &extra : getArray(each, "extra"))
       launch.extra.push_back(readExtra(extra, launch));
+    if (launch.cluster > 1 && isPersistent(launch))
+      fail("kernel '" + launch.kernel +
+           "' counts the points of its grid in "
+           "clusters");
     code.launches.push_back(std::move(launch));
   }
 
   Argument readArgument(const Json &each) const {
     auto buffer = each.find("buffer");
-    size_t numBuffers = package.parameters.size() + code.workspaces.size();
     if (buffer != each.end())
-      return {true, getIndex(*buffer, numBuffers, "buffer")};
-    uint32_t bytes = getNumber(each.at("bytes"), 1, 8, "bytes of a number");
+      return {true, readBuffer(*buffer)};
+    uint32_t bytes = getCount(each.at("bytes"), 1, 8, "bytes of a number");
     if ((bytes & (bytes - 1)) != 0)
       fail("a number of " + std::to_string(bytes) + " bytes");
     return {false, number(each.at("number")), bytes};
+  }
+
+  /// A parameter, or a workspace that lives while this launch runs.
+  uint32_t readBuffer(const Json &json) const {
+    size_t numParameters = package.parameters.size();
+    uint32_t buffer =
+        getIndex(json, numParameters + code.workspaces.size(), "buffer");
+    if (buffer < numParameters)
+      return buffer;
+    const Workspace &workspace = code.workspaces[buffer - numParameters];
+    size_t launch = code.launches.size();
+    if (launch < workspace.first || workspace.last < launch)
+      fail("launch " + std::to_string(launch) + " uses buffer " +
+           std::to_string(buffer) + ", which lives from launch " +
+           std::to_string(workspace.first) + " to " +
+           std::to_string(workspace.last));
+    return buffer;
   }
 
   size_t getRank(uint32_t buffer) const {
@@ -202,13 +270,18 @@ private:
       fail("a tensor map of a number");
     for (const Json &dim : getArray(each, "dims"))
       map.dims.push_back(getIndex(dim, getRank(argument.index), "dimension"));
+    // A dimension that counts twice would reach behind the buffer.
+    for (uint32_t dim : map.dims)
+      if (std::count(map.dims.begin(), map.dims.end(), dim) > 1)
+        fail("a tensor map that has dimension " + std::to_string(dim) +
+             " twice");
     for (const Json &size : getArray(each, "box"))
-      map.box.push_back(getNumber(size, 1, 256, "sizes of a box"));
+      map.box.push_back(getCount(size, 1, 256, "sizes of a box"));
     if (map.dims.empty() || map.dims.size() > 5 ||
         map.box.size() != map.dims.size())
       fail("a tensor map of " + std::to_string(map.dims.size()) +
            " dimensions with a box of " + std::to_string(map.box.size()));
-    map.swizzle = getNumber(each.at("swizzle"), 0, 128, "bytes of a swizzle");
+    map.swizzle = getCount(each.at("swizzle"), 0, 128, "bytes of a swizzle");
     if (map.swizzle % 32 != 0 || map.swizzle == 96)
       fail("a swizzle of " + std::to_string(map.swizzle) + " bytes");
     return extra;
@@ -222,13 +295,6 @@ private:
 } // namespace
 
 static Package read(const Json &json) {
-  if (!json.is_object() || json.value("format", Json()) != kFormat)
-    throw std::runtime_error("not a package of nsacc");
-  if (json.at("version") != kFormatVersion)
-    throw std::runtime_error(
-        "a package of version " + json.at("version").dump() +
-        "; this runtime reads " + std::to_string(kFormatVersion) +
-        ": compile it with nsacc of the same version");
   Package package;
   package.compiler = getString(json.at("compiler"));
   package.kernel = getString(json.at("kernel"));
@@ -242,13 +308,12 @@ static Package read(const Json &json) {
 }
 
 Package nsacc::rt::readPackage(const void *data, size_t size) {
-  const char *bytes = static_cast<const char *>(data);
-  Json json = Json::from_msgpack(bytes, bytes + size, /*strict=*/true,
-                                 /*allow_exceptions=*/false);
-  if (json.is_discarded())
-    throw std::runtime_error("not a package of nsacc, or one cut short");
+  std::string_view body = openBody({static_cast<const char *>(data), size});
+  if (!isReadable(body))
+    fail("what is behind its head isn't MessagePack, or is nested more than " +
+         std::to_string(kMaxNesting) + " deep");
   try {
-    return read(json);
+    return read(Json::from_msgpack(body.begin(), body.end()));
   } catch (const Json::exception &exception) {
     fail(exception.what());
   }

@@ -1,6 +1,8 @@
 //===- WritePackage.cpp - Packages as MessagePack and JSON ----------------===//
 
+#include "PackageFile.h"
 #include "PackageNames.h"
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 using namespace nsacc::rt;
@@ -26,6 +28,13 @@ unsigned nsacc::rt::getNumOperands(Step::Kind kind) {
   default:
     return 2;
   }
+}
+
+bool nsacc::rt::isPersistent(const Launch &launch) {
+  return std::any_of(launch.extra.begin(), launch.extra.end(),
+                     [](const ExtraParameter &extra) {
+                       return extra.kind == ExtraParameter::Kind::Counter;
+                     });
 }
 
 // Lists find the functions for their elements in the elements' namespace.
@@ -121,9 +130,7 @@ static Json toJson(const Requirement &requirement) {
 }
 
 static Json toJson(const Package &package) {
-  return {{"format", kFormat},
-          {"version", kFormatVersion},
-          {"compiler", package.compiler},
+  return {{"compiler", package.compiler},
           {"kernel", package.kernel},
           {"parameters", toJson(package.parameters)},
           {"requirements", toJson(package.requirements)},
@@ -140,9 +147,9 @@ std::string nsacc::rt::writePackage(const Package &package) {
     json["targets"][i]["cubin"] = Json::binary(
         std::vector<uint8_t>(code.cubin.begin(), code.cubin.end()));
   }
-  std::string bytes;
-  Json::to_msgpack(json, nlohmann::detail::output_adapter<char>(bytes));
-  return bytes;
+  std::string body;
+  Json::to_msgpack(json, nlohmann::detail::output_adapter<char>(body));
+  return sealBody(body);
 }
 
 /// What fits into a line stands on one.
@@ -168,7 +175,8 @@ static void print(const Json &json, const std::string &indent,
 }
 
 std::string nsacc::rt::describePackage(const Package &package) {
-  Json json = toJson(package);
+  Json json = {{"format", kFormat}, {"version", kFormatVersion}};
+  json.update(toJson(package));
   for (size_t i = 0; i < package.targets.size(); ++i) {
     json["targets"][i]["ptx_bytes"] = package.targets[i].ptx.size();
     json["targets"][i]["cubin_bytes"] = package.targets[i].cubin.size();

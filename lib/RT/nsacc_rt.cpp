@@ -101,19 +101,19 @@ nsacc_rt_status nsacc_rt_load(const void *package, size_t size, int device,
 void nsacc_rt_unload(nsacc_rt_module *module) { delete module; }
 
 const char *nsacc_rt_kernel(const nsacc_rt_module *module) {
-  return module->module.getPackage().kernel.c_str();
+  return module ? module->module.getPackage().kernel.c_str() : "";
 }
 
 const char *nsacc_rt_target(const nsacc_rt_module *module) {
-  return module->module.getCode().architecture.c_str();
+  return module ? module->module.getCode().architecture.c_str() : "";
 }
 
 int nsacc_rt_module_device(const nsacc_rt_module *module) {
-  return module->module.getDevice();
+  return module ? module->module.getDevice() : -1;
 }
 
 size_t nsacc_rt_parameter_count(const nsacc_rt_module *module) {
-  return module->module.getPackage().parameters.size();
+  return module ? module->module.getPackage().parameters.size() : 0;
 }
 
 nsacc_rt_status nsacc_rt_get_parameter(const nsacc_rt_module *module,
@@ -134,6 +134,8 @@ nsacc_rt_status nsacc_rt_get_parameter(const nsacc_rt_module *module,
 
 int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module, size_t index,
                                 int dim) {
+  if (!module)
+    return -1;
   const auto &parameters = module->module.getPackage().parameters;
   if (index >= parameters.size() || dim < 0 ||
       static_cast<size_t>(dim) >= parameters[index].sizes.size())
@@ -176,11 +178,11 @@ nsacc_rt_status nsacc_rt_check(nsacc_rt_module *module,
 }
 
 int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module) {
-  return module->module.getWorkspaceBytes();
+  return module ? module->module.getWorkspaceBytes() : 0;
 }
 
 size_t nsacc_rt_launch_count(const nsacc_rt_module *module) {
-  return module->module.getCode().launches.size();
+  return module ? module->module.getCode().launches.size() : 0;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,4 +1,4 @@
-"""A bounded run of the front end's libFuzzer target over mutations of the test programs."""
+"""A bounded run of a libFuzzer target over mutations of the tests' own inputs."""
 
 from __future__ import annotations
 
@@ -9,19 +9,34 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import junit
 
-SEEDS = ("examples/*.nsa", "test/Frontend/**/*.nsa", "test/fuzz/corpus/*")
-MAX_LENGTH = 4096
 SECONDS_PER_INPUT = 20
 MEMORY_MB = 4096
 
 
+@dataclass(frozen=True)
+class Target:
+    """What a fuzzer starts from, relative to the repository; without seeds it has its own."""
+
+    max_length: int
+    seeds: tuple[str, ...] = ()
+    dictionary: str = ""
+
+
+TARGETS = {
+    "frontend-fuzzer": Target(4096, ("examples/*.nsa", "test/Frontend/**/*.nsa",
+                                     "test/fuzz/corpus/*"), "test/fuzz/nsa.dict"),
+    "package-fuzzer": Target(16384),
+}
+
+
 def main() -> int:
     arguments = parse_arguments()
-    fuzzer = arguments.root / "build/asan/bin/frontend-fuzzer"
+    fuzzer = arguments.root / "build/asan/bin" / arguments.target
     if not fuzzer.exists():
         failures = [f"{fuzzer} was not built"]
     else:
@@ -31,14 +46,16 @@ def main() -> int:
               f"{time.monotonic() - start:.0f} s")
     for failure in failures:
         print(failure)
-    junit.write(arguments.junit, {"frontend-fuzzer": "\n".join(failures)})
+    junit.write(arguments.junit, {arguments.target: "\n".join(failures)})
     return 1 if failures else 0
 
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, required=True, help="the repository")
-    parser.add_argument("--runs", type=int, default=100_000, help="programs to run, in all")
+    parser.add_argument("--target", choices=TARGETS, default="frontend-fuzzer",
+                        help="the fuzzer to run")
+    parser.add_argument("--runs", type=int, default=100_000, help="inputs to run, in all")
     parser.add_argument("--seconds", type=int, default=900, help="the most it may take")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side")
     parser.add_argument("--seed", type=int, default=1, help="first random seed")
@@ -54,7 +71,7 @@ def run(fuzzer: Path, arguments: argparse.Namespace) -> list[str]:
         processes = []
         for job in range(arguments.jobs):
             corpus = Path(scratch) / f"corpus{job}"
-            copy_seeds(arguments.root, corpus)
+            copy_seeds(arguments.root, TARGETS[arguments.target].seeds, corpus)
             log = Path(scratch) / f"log{job}"
             command = fuzzer_command(fuzzer, arguments, runs, arguments.seed + job, artifacts)
             with log.open("wb") as output:
@@ -65,22 +82,22 @@ def run(fuzzer: Path, arguments: argparse.Namespace) -> list[str]:
         return [failure for failure in failures if failure]
 
 
-def copy_seeds(root: Path, corpus: Path) -> None:
+def copy_seeds(root: Path, patterns: tuple[str, ...], corpus: Path) -> None:
     corpus.mkdir()
-    seeds = [path for pattern in SEEDS for path in sorted(root.glob(pattern)) if path.is_file()]
+    seeds = [path for pattern in patterns for path in sorted(root.glob(pattern)) if path.is_file()]
     for number, path in enumerate(seeds):
         shutil.copyfile(path, corpus / f"{number:04}-{path.name}")
 
 
 def fuzzer_command(fuzzer: Path, arguments: argparse.Namespace, runs: int, seed: int,
                    artifacts: Path) -> list[str]:
-    command = [str(fuzzer), f"-runs={runs}", f"-seed={seed}", f"-max_len={MAX_LENGTH}",
+    target = TARGETS[arguments.target]
+    command = [str(fuzzer), f"-runs={runs}", f"-seed={seed}", f"-max_len={target.max_length}",
                f"-timeout={SECONDS_PER_INPUT}", f"-rss_limit_mb={MEMORY_MB}",
                f"-max_total_time={arguments.seconds}", "-print_final_stats=1",
                f"-artifact_prefix={artifacts}/"]
-    dictionary = arguments.root / "test/fuzz/nsa.dict"
-    if dictionary.exists():
-        command.append(f"-dict={dictionary}")
+    if target.dictionary:
+        command.append(f"-dict={arguments.root / target.dictionary}")
     return command
 
 
@@ -92,7 +109,7 @@ def judge(status: int, log: Path, runs: int) -> str:
     executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
     if not executed or int(executed.group(1)) < runs:
         return (f"only {executed.group(1) if executed else 'an unknown number'} of {runs} "
-                "programs ran in the time allowed")
+                "inputs ran in the time allowed")
     return ""
 
 
@@ -102,7 +119,7 @@ def report(log: str) -> str:
     lines = (log[start.start():] if start else log[-4000:]).splitlines()[:40]
     artifact = re.search(r"Test unit written to (\S+)", log)
     if artifact:
-        lines.append(f"Repeat with: build/asan/bin/frontend-fuzzer {artifact.group(1)}")
+        lines.append(f"Repeat with the same fuzzer: {artifact.group(1)}")
     return "\n".join(lines)
 
 

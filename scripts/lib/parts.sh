@@ -5,6 +5,7 @@ RESULTS="$ROOT/build/test-results"
 PYTHON="$ROOT/.venv/bin/python"
 FUZZ_RUNS=100000
 FUZZ_SECONDS=900
+PACKAGE_FUZZ_RUNS=20000
 DIFFERENTIAL_PROGRAMS=500
 
 PARTS=(build includes lit python checks differential sanitize fuzz wheel)
@@ -18,7 +19,7 @@ describe_part() {
     checks) say "checks of the repository, the README's commands among them" ;;
     differential) say "$DIFFERENTIAL_PROGRAMS random programs, compiled, against the oracle" ;;
     sanitize) say "lit and unit tests again under ASan and UBSan" ;;
-    fuzz) say "$FUZZ_RUNS mutated programs under ASan and UBSan" ;;
+    fuzz) say "$FUZZ_RUNS mutated programs, $PACKAGE_FUZZ_RUNS mutated packages under ASan and UBSan" ;;
     wheel) say "the wheel of pip install ., used outside the repository" ;;
   esac
 }
@@ -76,9 +77,16 @@ part_differential() {
 part_fuzz() {
   configure asan
   build asan nsacc-fuzzers
-  "$PYTHON" "$ROOT/scripts/lib/fuzz_smoke.py" --root "$ROOT" \
-    --runs "$FUZZ_RUNS" --seconds "$FUZZ_SECONDS" --jobs "$JOBS" \
-    --junit "$RESULTS/fuzz-smoke.xml"
+  local status=0
+  run_fuzzer frontend-fuzzer "$FUZZ_RUNS" || status=1
+  run_fuzzer package-fuzzer "$PACKAGE_FUZZ_RUNS" || status=1
+  return $status
+}
+
+# run_fuzzer TARGET RUNS
+run_fuzzer() {
+  "$PYTHON" "$ROOT/scripts/lib/fuzz_smoke.py" --root "$ROOT" --target "$1" \
+    --runs "$2" --seconds "$FUZZ_SECONDS" --jobs "$JOBS" --junit "$RESULTS/fuzz-$1.xml"
 }
 
 part_wheel() {

@@ -136,6 +136,10 @@ std::string fakecuda::getMisuse() {
 
 size_t fakecuda::getAllocatedBytes() { return State::get().allocatedBytes; }
 
+void fakecuda::setLargestAllocation(size_t bytes) {
+  State::get().largestAllocation = bytes;
+}
+
 unsigned fakecuda::getRetained() {
   State &state = State::get();
   std::lock_guard<std::mutex> lock(state.mutex);
@@ -148,6 +152,13 @@ bool fakecuda::isDeviceAddress(uint64_t address) {
   State &state = State::get();
   std::lock_guard<std::mutex> lock(state.mutex);
   return state.findMemory(address) != nullptr;
+}
+
+size_t fakecuda::getRoom(uint64_t address) {
+  State &state = State::get();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  const auto *memory = state.findMemory(address);
+  return memory ? memory->first + memory->second - address : 0;
 }
 
 driver::Stream fakecuda::createStream(int device) {

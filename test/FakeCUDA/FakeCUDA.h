@@ -62,11 +62,21 @@ const std::vector<Launch> &getLaunches();
 std::string getMisuse();
 
 size_t getAllocatedBytes();
+/// What one allocation may take at most; 2^40 bytes unless it is set.
+void setLargestAllocation(size_t bytes);
 /// Retained primary contexts of both devices.
 unsigned getRetained();
 void setVersion(int version);
 /// The handle of a function as the driver would find it.
 bool isDeviceAddress(uint64_t address);
+
+/// Bytes from an address to the end of the memory that it is in; 0 where there
+/// is none.
+size_t getRoom(uint64_t address);
+
+/// Machine code of the kernels in PTX, as the fake reads it. Of other machine
+/// code it takes every name for a kernel, of unknown parameters.
+std::string makeMachineCode(const std::string &ptx);
 
 driver::Stream createStream(int device);
 void destroyStream(driver::Stream stream);

@@ -14,7 +14,7 @@ static Result allocate(State &state, std::map<uint64_t, size_t> &memory,
     return state.misused("an allocation without a context", kInvalidContext);
   if (bytes == 0)
     return state.misused("an allocation of 0 bytes");
-  if (bytes > (size_t(1) << 40))
+  if (bytes > state.largestAllocation)
     return results::outOfMemory;
   size_t rounded = (bytes + 511) / 512 * 512;
   void *data = std::aligned_alloc(512, rounded);

@@ -3,8 +3,10 @@
 #include "State.h"
 #include <cstdlib>
 #include <cstring>
+#include <elf.h>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <regex>
 
 using namespace fakecuda;
@@ -32,6 +34,28 @@ static void parseEntries(const std::string &text, Context context,
     functions[(*each)[1]] = {(*each)[1], context, parseParameters((*each)[2])};
 }
 
+/// Where text stands in the fake's own machine code.
+static constexpr size_t kTextAt = sizeof(Elf64_Ehdr);
+static constexpr char kTextMark[] = "fake:";
+
+std::string fakecuda::makeMachineCode(const std::string &ptx) {
+  Elf64_Ehdr head = {};
+  std::memcpy(head.e_ident, ELFMAG, SELFMAG);
+  head.e_ident[EI_CLASS] = ELFCLASS64;
+  head.e_ident[EI_DATA] = ELFDATA2LSB;
+  std::string code(reinterpret_cast<const char *>(&head), kTextAt);
+  return code + kTextMark + ptx + '\0';
+}
+
+/// The text that kernels are read from; null for other machine code.
+static const char *getText(const char *image) {
+  if (*image != '\x7f')
+    return image;
+  bool isOwn =
+      std::memcmp(image + kTextAt, kTextMark, sizeof(kTextMark) - 1) == 0;
+  return isOwn ? image + kTextAt + sizeof(kTextMark) - 1 : nullptr;
+}
+
 static Result fail(Result result, const char *text, unsigned numOptions,
                    int *options, void **values) {
   for (unsigned i = 0; i < numOptions; ++i)
@@ -49,9 +73,9 @@ FAKE_EXPORT Result cuModuleLoadDataEx(Module *module, const void *image,
                          kInvalidContext);
   auto loaded = std::make_unique<ModuleImpl>();
   loaded->context = getCurrent();
-  const char *text = static_cast<const char *>(image);
-  loaded->isMachineCode = *text == '\x7f';
-  if (!loaded->isMachineCode) {
+  const char *text = getText(static_cast<const char *>(image));
+  loaded->hasEveryFunction = !text;
+  if (text) {
     if (!std::strstr(text, ".version"))
       return fail(results::invalidPTX, "ptxas fatal: no version", numOptions,
                   options, values);
@@ -74,8 +98,9 @@ FAKE_EXPORT Result cuModuleGetFunction(Function *function, Module module,
                                        const char *name) {
   FAKE_ENTER(cuModuleGetFunction);
   auto &functions = module->functions;
-  if (module->isMachineCode)
-    functions.try_emplace(name, FunctionImpl{name, module->context, {}});
+  if (module->hasEveryFunction)
+    functions.try_emplace(
+        name, FunctionImpl{name, module->context, {}, /*knows=*/false});
   auto found = functions.find(name);
   if (found == functions.end())
     return kNotFound;
@@ -89,6 +114,19 @@ FAKE_EXPORT Result cuFuncSetAttribute(Function function, int attribute,
   if (attribute != kMaxDynamicSharedBytes)
     return state.misused("cuFuncSetAttribute of an unknown attribute");
   function->maxSharedBytes = static_cast<unsigned>(value);
+  return results::success;
+}
+
+FAKE_EXPORT Result cuFuncGetParamInfo(Function function, size_t index,
+                                      size_t *offset, size_t *bytes) {
+  FAKE_ENTER(cuFuncGetParamInfo);
+  if (!function->knowsParameters)
+    return kNotSupported;
+  const std::vector<size_t> &all = function->parameterBytes;
+  if (index >= all.size())
+    return kInvalidValue;
+  *offset = std::accumulate(all.begin(), all.begin() + index, size_t(0));
+  *bytes = all[index];
   return results::success;
 }
 

@@ -30,13 +30,14 @@ struct FunctionImpl {
   std::string name;
   Context context;
   std::vector<size_t> parameterBytes;
+  bool knowsParameters = true;
   unsigned maxSharedBytes = 48 << 10;
 };
 
 struct ModuleImpl {
   Context context;
-  /// Machine code isn't read: every name is a function of it.
-  bool isMachineCode = false;
+  /// Every name is a function of machine code that isn't the fake's own.
+  bool hasEveryFunction = false;
   std::map<std::string, FunctionImpl> functions;
 };
 
@@ -46,8 +47,9 @@ namespace fakecuda {
 
 using driver::Result;
 
-constexpr Result kInvalidValue = 1, kNotInitialized = 3, kInvalidContext = 201,
-                 kInvalidHandle = 400, kNotFound = 500;
+constexpr Result kInvalidValue = driver::results::invalidValue,
+                 kNotInitialized = 3, kInvalidContext = 201,
+                 kInvalidHandle = 400, kNotFound = 500, kNotSupported = 801;
 constexpr int kNumDevices = 2;
 
 struct Injected {
@@ -61,7 +63,7 @@ struct State {
   int version = 13000;
   driver::ContextImpl contexts[kNumDevices] = {{0}, {1}};
   std::map<uint64_t, size_t> deviceMemory, hostMemory;
-  size_t allocatedBytes = 0;
+  size_t allocatedBytes = 0, largestAllocation = size_t(1) << 40;
   std::vector<driver::Stream> streams;
   uint64_t nextId = 100;
   std::map<std::string, unsigned> calls;

@@ -110,6 +110,9 @@ struct Launch {
   std::vector<ExtraParameter> extra;
 };
 
+/// A kernel with a counter takes the points of its grid by itself.
+bool isPersistent(const Launch &launch);
+
 /// What must hold of two numbers of a plan before anything is launched.
 struct Check {
   uint32_t found, expected;
@@ -141,7 +144,7 @@ struct Package {
   std::vector<TargetCode> targets;
 };
 
-/// The package as MessagePack.
+/// The package as the bytes of a file.
 std::string writePackage(const Package &package);
 /// The package as indented JSON, without images but with their sizes.
 std::string describePackage(const Package &package);

@@ -16,7 +16,7 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
   }
 
   // CHECK: "format": "nsacc-package",
-  // CHECK-NEXT: "version": 2,
+  // CHECK-NEXT: "version": 3,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "parameters": [
   // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"result":false},

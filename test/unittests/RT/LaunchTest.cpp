@@ -110,8 +110,11 @@ TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
 
 TEST_F(LaunchTest, DependentLaunchesOfClusters) {
   Package package = makePackage();
-  package.targets[0].launches[1].isDependent = true;
-  package.targets[0].launches[1].cluster = 2;
+  TargetCode &code = package.targets[0];
+  std::swap(code.launches[0], code.launches[1]);
+  code.workspaces[1].first = 0;
+  code.launches[1].isDependent = true;
+  code.launches[1].cluster = 2;
   Module module(package);
   expectLaunch(module, Tensors(2, 64));
   EXPECT_TRUE(fakecuda::getLaunches()[1].isDependent);

@@ -77,8 +77,7 @@ TEST_F(LoadTest, ChoosesTheCodeForTheDevice) {
   EXPECT_EQ(nsacc_rt_module_device(ampere), 1);
   // PTX goes to later devices, machine code doesn't.
   package.targets.pop_back();
-  package.targets[0].cubin = "\x7f"
-                             "ELF";
+  package.targets[0].cubin = fakecuda::makeMachineCode(package.targets[0].ptx);
   fakecuda::reset();
   Module later(package, 0);
   EXPECT_STREQ(nsacc_rt_target(later), "sm_80");
@@ -119,8 +118,7 @@ TEST_F(LoadTest, TellsWhatTheCompilerSaid) {
 
 TEST_F(LoadTest, FallsBackToPTX) {
   Package package = makePackage();
-  package.targets[0].cubin = "\x7f"
-                             "ELF";
+  package.targets[0].cubin = fakecuda::makeMachineCode(package.targets[0].ptx);
   fakecuda::failCall("cuModuleLoadDataEx", 209);
   Module module(package);
   EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 2u);

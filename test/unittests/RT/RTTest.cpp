@@ -1,71 +1,8 @@
-//===- RTTest.cpp - A package and tensors for tests of the runtime --------===//
+//===- RTTest.cpp - Modules and tensors for tests of the runtime ----------===//
 
 #include "RTTest.h"
 
 using namespace nsacc::rt;
-
-static const char *const kPTX = R"(
-.version 9.0
-.target sm_90a
-.address_size 64
-.visible .entry fill(
-  .param .u64 o, .param .u64 o_0, .param .u64 o_1, .param .u64 o_2,
-  .param .u64 o_3, .param .u64 o_4, .param .u64 o_5,
-  .param .u64 w, .param .u64 w_0, .param .u64 w_1, .param .u64 w_2, .param .u64 w_3,
-  .param .u64 T,
-  .param .align 64 .b8 map[128]
-) { ret; }
-.visible .entry scale(
-  .param .u64 w, .param .u64 w_0, .param .u64 w_1, .param .u64 w_2, .param .u64 w_3,
-  .param .u64 v, .param .u64 v_0, .param .u64 v_1,
-  .param .u32 n,
-  .param .u64 counter, .param .u64 failures, .param .u64 raised
-) { ret; }
-)";
-
-static TargetCode makeCode() {
-  using Kind = Step::Kind;
-  TargetCode code;
-  code.architecture = "sm_90a";
-  code.ptx = kPTX;
-  code.steps = {
-      {Kind::Dim, 0, {0}},        // 0: B
-      {Kind::Dim, 1, {0}},        // 1: T
-      {Kind::Constant, 32, {}},   // 2
-      {Kind::CeilDiv, 0, {1, 2}}, // 3
-      {Kind::Constant, 1, {}},    // 4
-      {Kind::Constant, 1000, {}}, // 5
-      {Kind::Dim, 1, {1}},        // 6: T of o
-  };
-  code.checks = {{6, 1, "size 1 of result 'o'"}};
-  code.workspaces = {{4, DType::F32, {0, 1}, 0, 1}, {4, DType::I32, {1}, 1, 1}};
-  Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, false, {}, {}};
-  fill.arguments = {{true, 1}, {true, 2}, {false, 1, 8}};
-  fill.extra = {
-      {ExtraParameter::Kind::TensorMap, {0, {2, 1, 0}, {32, 32, 1}, 128}}};
-  Launch scale = {"scale", {0, 4, 4}, 64, 65536, 1, false, {}, {}};
-  scale.arguments = {{true, 2}, {true, 3}, {false, 5, 4}};
-  scale.extra = {{ExtraParameter::Kind::Counter},
-                 {ExtraParameter::Kind::Failures},
-                 {ExtraParameter::Kind::Raised}};
-  code.launches = {fill, scale};
-  return code;
-}
-
-Package nsacc::rt::makePackage() {
-  Package package;
-  package.compiler = "0.1.0";
-  package.kernel = "attend";
-  std::vector<Size> sizes = {{{}, "B"}, {{}, ""}, {64, ""}};
-  package.parameters = {
-      {"q", DType::BF16, sizes, {{}, {}, 1}, false},
-      {"o", DType::F32, sizes, {{}, {}, 1}, true},
-  };
-  package.requirements = {{"no reason", 0},
-                          {"table 'doc' is read at {1} in row {0}", 2}};
-  package.targets = {makeCode()};
-  return package;
-}
 
 Module::Module(const Package &package, int device) {
   std::string bytes = writePackage(package);

@@ -1,21 +1,15 @@
-//===- RTTest.h - A package and tensors for tests of the runtime -*- C++ -*-==//
+//===- RTTest.h - Modules and tensors for tests of the runtime -*- C++ -*-==//
 
 #ifndef NSACC_TEST_UNITTESTS_RT_RTTEST_H
 #define NSACC_TEST_UNITTESTS_RT_RTTEST_H
 
+#include "ExamplePackage.h"
 #include "FakeCUDA.h"
 #include "nsacc-rt/nsacc_rt.h"
-#include "nsacc/RT/Package.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace nsacc::rt {
-
-/// Two launches over q: bf16[B, T, 64] and o: f32[B, T, 64], for sm_90a:
-///   @fill  grid (ceildiv(T, 32), B, 1): o's map, workspace 0 = f32[B, T], T
-///   @scale grid (B, 1, 1): workspace 0, workspace 1 = i32[T], counter,
-///   failures, raised
-Package makePackage();
 
 /// A module of a package; fails the test if it can't be loaded.
 class Module {

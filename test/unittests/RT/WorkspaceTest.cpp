@@ -31,11 +31,15 @@ TEST_F(WorkspaceTest, LieApartWhileTheyLive) {
 
 TEST_F(WorkspaceTest, ShareMemoryOtherwise) {
   Package package = makePackage();
-  package.targets[0].workspaces[0].last = 0;
+  TargetCode &code = package.targets[0];
+  code.workspaces[0].last = 0;
+  code.workspaces.push_back({4, DType::F32, {0, 1}, 1, 1});
+  code.launches[1].arguments[0].index = 4;
   Module module(package);
-  auto [first, second] = launch(module, 2, 100);
-  EXPECT_EQ(first, second);
-  EXPECT_EQ(nsacc_rt_workspace_bytes(module), 1024);
+  auto [third, second] = launch(module, 2, 100);
+  EXPECT_EQ(fakecuda::getLaunches()[0].getWord(7), second);
+  EXPECT_EQ(third - second, 512u);
+  EXPECT_EQ(nsacc_rt_workspace_bytes(module), 512 + 1024);
 }
 
 TEST_F(WorkspaceTest, OfNothingHaveAnAddress) {

@@ -1,0 +1,113 @@
+//===- PackageFile.cpp - The head of a package and what is behind it ------===//
+
+#include "PackageFile.h"
+#include "PackageNames.h"
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+using namespace nsacc::rt;
+using Json = nlohmann::json;
+
+static constexpr size_t kMagicBytes = 16, kWordBytes = 8;
+static constexpr size_t kChecksumAt = kMagicBytes + 2 * kWordBytes;
+static constexpr size_t kHeadBytes = kChecksumAt + kWordBytes;
+
+/// FNV-1a: any change of one byte changes it.
+static uint64_t addToChecksum(uint64_t checksum, std::string_view bytes) {
+  for (char byte : bytes)
+    checksum = (checksum ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  return checksum;
+}
+
+static uint64_t computeChecksum(std::string_view front, std::string_view body) {
+  return addToChecksum(addToChecksum(0xcbf29ce484222325, front), body);
+}
+
+static void appendWord(std::string &bytes, uint64_t word) {
+  for (size_t i = 0; i < kWordBytes; ++i)
+    bytes += static_cast<char>(word >> (8 * i));
+}
+
+static uint64_t readWord(std::string_view bytes, size_t at) {
+  uint64_t word = 0;
+  for (size_t i = 0; i < kWordBytes; ++i)
+    word |= uint64_t(static_cast<uint8_t>(bytes[at + i])) << (8 * i);
+  return word;
+}
+
+static std::string makeMagic() {
+  std::string magic = kFormat;
+  magic.resize(kMagicBytes);
+  return magic;
+}
+
+std::string nsacc::rt::sealBody(std::string_view body) {
+  std::string file = makeMagic();
+  appendWord(file, kFormatVersion);
+  appendWord(file, body.size());
+  appendWord(file, computeChecksum(file, body));
+  return file.append(body);
+}
+
+std::string_view nsacc::rt::openBody(std::string_view file) {
+  if (file.substr(0, kMagicBytes) != makeMagic())
+    throw std::runtime_error(
+        "not a package of nsacc, or one of a version before 3: compile it "
+        "with nsacc of the same version");
+  if (file.size() < kHeadBytes)
+    throw std::runtime_error("damaged package: it is cut short");
+  uint64_t version = readWord(file, kMagicBytes);
+  if (version != kFormatVersion)
+    throw std::runtime_error("a package of version " + std::to_string(version) +
+                             "; this runtime reads " +
+                             std::to_string(kFormatVersion) +
+                             ": compile it with nsacc of the same version");
+  std::string_view body = file.substr(kHeadBytes);
+  uint64_t bytes = readWord(file, kMagicBytes + kWordBytes);
+  if (bytes != body.size())
+    throw std::runtime_error(
+        "damaged package: expected " + std::to_string(bytes) +
+        " bytes behind its head, found " + std::to_string(body.size()) +
+        (body.size() < bytes ? ": it is cut short" : ""));
+  if (computeChecksum(file.substr(0, kChecksumAt), body) !=
+      readWord(file, kChecksumAt))
+    throw std::runtime_error(
+        "damaged package: its bytes don't have the checksum that its head "
+        "names: copy or compile it again");
+  return body;
+}
+
+namespace {
+
+/// Reads without keeping anything. The parser recurses only as deep as it is
+/// let, which is why this goes before reading into a tree.
+class NestingReader : public nlohmann::json_sax<Json> {
+public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t &) override { return true; }
+  bool string(string_t &) override { return true; }
+  bool binary(binary_t &) override { return true; }
+  bool key(string_t &) override { return true; }
+  bool start_object(size_t) override { return ++depth <= kMaxNesting; }
+  bool start_array(size_t) override { return ++depth <= kMaxNesting; }
+  bool end_object() override { return --depth, true; }
+  bool end_array() override { return --depth, true; }
+  bool parse_error(size_t, const std::string &,
+                   const Json::exception &) override {
+    return false;
+  }
+
+private:
+  unsigned depth = 0;
+};
+
+} // namespace
+
+bool nsacc::rt::isReadable(std::string_view body) {
+  NestingReader reader;
+  return Json::sax_parse(body.begin(), body.end(), &reader,
+                         Json::input_format_t::msgpack, /*strict=*/true);
+}

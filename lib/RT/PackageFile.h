@@ -1,0 +1,30 @@
+//===- PackageFile.h - The head of a package and what is behind it -*- C++ -*-//
+//
+// A package's file is a head of 40 bytes and a body of MessagePack. The head is
+// the magic text in 16 bytes, then as 64-bit little-endian words the format's
+// version, the body's bytes, and a checksum over all that isn't the checksum.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NSACC_LIB_RT_PACKAGEFILE_H
+#define NSACC_LIB_RT_PACKAGEFILE_H
+
+#include <string>
+#include <string_view>
+
+namespace nsacc::rt {
+
+/// What a body is nested at most; a package needs half of it.
+constexpr unsigned kMaxNesting = 16;
+
+/// The file of a body.
+std::string sealBody(std::string_view body);
+/// The body of a file whose head and checksum are right. Throws
+/// std::runtime_error where they aren't.
+std::string_view openBody(std::string_view file);
+/// Whether MessagePack is whole and nests at most `kMaxNesting` deep.
+bool isReadable(std::string_view body);
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_PACKAGEFILE_H

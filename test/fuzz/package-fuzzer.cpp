@@ -1,0 +1,231 @@
+//===- package-fuzzer.cpp - Damaged packages through the runtime ----------===//
+//
+// Whatever the bytes, loading them ends in a module or in an error with a
+// message. What loads is launched with tensors of several sizes, and no buffer
+// or tensor map that its kernels get may reach out of its memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExamplePackage.h"
+#include "FakeCUDA.h"
+#include "PackageFile.h"
+#include "PackageMutator.h"
+#include "nsacc-rt/nsacc_rt.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+using namespace nsacc;
+using namespace nsacc::rt;
+
+[[noreturn]] static void fail(const std::string &reason) {
+  fprintf(stderr, "package-fuzzer: %s\n", reason.c_str());
+  std::abort();
+}
+
+static void require(bool holds, const std::string &reason) {
+  if (!holds)
+    fail(reason);
+}
+
+namespace {
+
+/// Tensors for a package's parameters. Their memory isn't there: the fake
+/// driver runs no kernel. Each begins at a round address of its own.
+class Tensors {
+public:
+  Tensors(const Package &package, int64_t size) {
+    shapes.reserve(package.parameters.size());
+    for (const Parameter &parameter : package.parameters) {
+      auto &shape = shapes.emplace_back();
+      uint64_t bytes = getBytes(parameter.dtype);
+      for (const Size &each : parameter.sizes) {
+        shape.push_back(each.fixed.value_or(size));
+        bytes = multiply(bytes, shape.back());
+      }
+      tensors.push_back({reinterpret_cast<void *>((tensors.size() + 1) << 46),
+                         static_cast<int32_t>(parameter.dtype),
+                         static_cast<int32_t>(shape.size()), shape.data(),
+                         nullptr});
+      rooms.push_back(bytes);
+    }
+  }
+
+  const nsacc_rt_tensor *get() const { return tensors.data(); }
+  size_t getCount() const { return tensors.size(); }
+  /// Bytes of a buffer's memory behind an address.
+  uint64_t getRoom(uint64_t address) const {
+    uint64_t index = address >> 46;
+    if (index == 0 || index > rooms.size() || address % (1ull << 46) != 0)
+      return fakecuda::getRoom(address);
+    return rooms[index - 1];
+  }
+
+private:
+  static uint64_t multiply(uint64_t left, int64_t right) {
+    uint64_t product;
+    bool isLarge =
+        __builtin_mul_overflow(left, static_cast<uint64_t>(right), &product);
+    return isLarge ? UINT64_MAX : product;
+  }
+
+  std::vector<std::vector<int64_t>> shapes;
+  std::vector<nsacc_rt_tensor> tensors;
+  std::vector<uint64_t> rooms;
+};
+
+/// What a kernel was given, word by word.
+class LaunchChecker {
+public:
+  LaunchChecker(const Package &package, const fakecuda::Launch &launch,
+                const Tensors &tensors)
+      : package(package), code(package.targets[0]), launch(launch),
+        tensors(tensors) {}
+
+  void check(const rt::Launch &plan) {
+    for (const Argument &argument : plan.arguments)
+      if (argument.isBuffer)
+        checkBuffer(argument.index);
+      else
+        ++next;
+    for (const ExtraParameter &extra : plan.extra)
+      if (extra.kind == ExtraParameter::Kind::TensorMap)
+        checkMap();
+      else
+        require(fakecuda::getRoom(launch.getWord(next++)) >= 8,
+                "a word for the host outside of its memory");
+    require(next == launch.parameters.size(), "parameters that nothing passes");
+  }
+
+private:
+  using Steps = std::vector<std::pair<uint64_t, uint64_t>>;
+
+  /// Elements of `bytes` bytes at all of sizes and strides in bytes.
+  void checkExtent(uint64_t address, const Steps &steps, uint64_t bytes,
+                   const char *what) {
+    unsigned __int128 reach = bytes;
+    for (auto [size, stride] : steps) {
+      if (size == 0)
+        return;
+      reach += static_cast<unsigned __int128>(size - 1) * stride;
+    }
+    require(reach <= tensors.getRoom(address),
+            std::string(what) + " reaches out of its memory");
+  }
+
+  void checkBuffer(uint32_t index) {
+    size_t numParameters = package.parameters.size();
+    bool isParameter = index < numParameters;
+    size_t rank = isParameter
+                      ? package.parameters[index].sizes.size()
+                      : code.workspaces[index - numParameters].sizes.size();
+    DType dtype = isParameter ? package.parameters[index].dtype
+                              : code.workspaces[index - numParameters].dtype;
+    uint64_t address = launch.getWord(next++), bytes = getBytes(dtype);
+    Steps steps;
+    for (size_t dim = 0; dim < rank; ++dim)
+      steps.push_back({launch.getWord(next + dim),
+                       launch.getWord(next + rank + dim) * bytes});
+    next += 2 * rank;
+    checkExtent(address, steps, bytes, "a buffer");
+  }
+
+  void checkMap() {
+    fakecuda::MapContent map;
+    const std::string &bytes = launch.parameters.at(next++);
+    require(bytes.size() == sizeof(driver::TensorMap), "a map of other size");
+    std::memcpy(&map, bytes.data(), sizeof(map));
+    static constexpr uint64_t elementBytes[] = {1, 0, 0, 4, 0, 8, 2, 4, 8, 2};
+    uint64_t element = elementBytes[map.type];
+    Steps steps = {{map.sizes[0], element}};
+    for (uint32_t i = 1; i < map.rank; ++i)
+      steps.push_back({map.sizes[i], map.strides[i - 1]});
+    checkExtent(map.address, steps, element, "a tensor map");
+  }
+
+  const Package &package;
+  const TargetCode &code;
+  const fakecuda::Launch &launch;
+  const Tensors &tensors;
+  size_t next = 0;
+};
+
+} // namespace
+
+/// The launch of a plan that a recorded launch is, behind `from`.
+static const rt::Launch *findLaunch(const TargetCode &code,
+                                    const std::string &kernel, size_t &from) {
+  while (from < code.launches.size())
+    if (code.launches[from++].kernel == kernel)
+      return &code.launches[from - 1];
+  return nullptr;
+}
+
+static void launch(nsacc_rt_module *module, const Package &package,
+                   int64_t size) {
+  Tensors tensors(package, size);
+  fakecuda::reset();
+  nsacc_rt_status status =
+      nsacc_rt_launch(module, tensors.get(), tensors.getCount(), nullptr);
+  require((status == NSACC_RT_OK) == (*nsacc_rt_message() == '\0'),
+          "a status without a message");
+  require(fakecuda::getMisuse().empty(), fakecuda::getMisuse());
+  size_t from = 0;
+  for (const fakecuda::Launch &each : fakecuda::getLaunches()) {
+    const rt::Launch *plan = findLaunch(package.targets[0], each.kernel, from);
+    require(plan, "a launch that isn't planned");
+    LaunchChecker(package, each, tensors).check(*plan);
+  }
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  // One device's allocation; more is an error to be told.
+  fakecuda::setLargestAllocation(size_t(1) << 22);
+  fakecuda::reset();
+  nsacc_rt_module *module = nullptr;
+  nsacc_rt_status status = nsacc_rt_load(data, size, 0, &module);
+  if (status != NSACC_RT_OK) {
+    require(!module && *nsacc_rt_message(), "an error without a message");
+  } else {
+    Package package = readPackage(data, size);
+    // The fake knows parameters by the text that stands for one target.
+    if (package.targets.size() == 1)
+      for (int64_t tokens : {0, 1, 5, 33})
+        launch(module, package, tokens);
+    nsacc_rt_check(module, nullptr);
+    nsacc_rt_unload(module);
+  }
+  require(fakecuda::getAllocatedBytes() == 0, "memory leaked");
+  require(fakecuda::getRetained() == 0, "a context leaked");
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
+                                          size_t most, unsigned seed) {
+  std::string_view file(reinterpret_cast<const char *>(data), size);
+  std::string mutated;
+  switch (seed % 8) {
+  case 0: // the head, and the checksum's answer to what is behind it
+    return LLVMFuzzerMutate(data, size, most);
+  case 1: { // bytes of the body
+    std::string body = fuzz::getBody(file);
+    size_t bytes = body.size();
+    body.resize(bytes + 64);
+    body.resize(LLVMFuzzerMutate(reinterpret_cast<uint8_t *>(body.data()),
+                                 bytes, body.size()));
+    mutated = sealBody(body);
+    break;
+  }
+  default:
+    mutated = fuzz::mutateFields(file, seed);
+  }
+  // A package that is cut short says nothing.
+  if (mutated.size() > most)
+    mutated = writePackage(makePackage());
+  size = std::min(mutated.size(), most);
+  std::copy_n(mutated.begin(), size, data);
+  return size;
+}

@@ -1,0 +1,18 @@
+//===- ExamplePackage.h - A package for tests of the runtime ----*- C++ -*-===//
+
+#ifndef NSACC_TEST_UNITTESTS_RT_EXAMPLEPACKAGE_H
+#define NSACC_TEST_UNITTESTS_RT_EXAMPLEPACKAGE_H
+
+#include "nsacc/RT/Package.h"
+
+namespace nsacc::rt {
+
+/// Two launches over q: bf16[B, T, 64] and o: f32[B, T, 64], for sm_90a:
+///   @fill  grid (ceildiv(T, 32), B, 1): o's map, workspace 0 = f32[B, T], T
+///   @scale grid (B, 1, 1): workspace 0, workspace 1 = i32[T], counter,
+///   failures, raised
+Package makePackage();
+
+} // namespace nsacc::rt
+
+#endif // NSACC_TEST_UNITTESTS_RT_EXAMPLEPACKAGE_H
