@@ -124,7 +124,7 @@ void Parser::parseFile() {
     while (!at(Kind::kw_kernel) && !at(Kind::EndOfFile))
       take();
   }
-  if (file.kernels.empty() && problems.empty())
+  if (file.kernels.empty() && !problems.hasErrors())
     problems.error({0, 0}, "expected a kernel, found nothing")
         .note("the smallest program is: kernel copy(x: [N]) -> [N] { return "
               "x; }");

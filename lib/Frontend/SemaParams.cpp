@@ -98,7 +98,7 @@ std::optional<Constant> KernelGen::parseGiven(const ast::Param &param,
     Symbols none;
     ScalarGen scalars(given, ignored, none, scope, builder);
     std::optional<Scalar> scalar = scalars.generate(expr);
-    if (scalar && ignored.empty())
+    if (scalar && !ignored.hasErrors())
       value = scalar->constant;
   }
   if (value)

@@ -14,6 +14,10 @@ namespace nsacc::frontend {
 /// Bytes [begin, end) of the program text.
 struct Range {
   uint32_t begin = 0, end = 0;
+
+  bool operator==(const Range &other) const {
+    return begin == other.begin && end == other.end;
+  }
 };
 
 /// From the start of `first` to the end of `last`.
