@@ -42,6 +42,9 @@ std::string nsacc::frontend::toString(const Constant &constant) {
     break;
   case ScalarType::Real:
     os << format("%g", constant.real);
+    // 3 is an integer, 3.0 is not.
+    if (text.find_first_not_of("-0123456789") == std::string::npos)
+      os << ".0";
     break;
   case ScalarType::Bool:
     os << (constant.boolean ? "true" : "false");

@@ -2,6 +2,7 @@
 
 #include "ScalarGen.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -269,6 +270,20 @@ std::optional<Scalar> ScalarGen::generateBinary(const ast::BinaryExpr *expr) {
                 emitArithmetic(op, real, left, right, getLoc(expr->range)));
 }
 
+/// arith.remsi has the sign of the dividend; `mod` that of the divisor.
+Value ScalarGen::emitMod(Value lhs, Value rhs, Location loc) {
+  Value quotient = arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
+  Value whole = arith::MulIOp::create(builder, loc, quotient, rhs);
+  Value rest = arith::SubIOp::create(builder, loc, lhs, whole);
+  if (matchPattern(rhs, m_Constant()))
+    return rest;
+  // A divisor that turns out to be 0 would take the division along with it,
+  // and so the error that it is.
+  Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       rhs, emitInt(0, loc));
+  return arith::SelectOp::create(builder, loc, isZero, quotient, rest);
+}
+
 Value ScalarGen::emitArithmetic(Operator op, bool real, Value lhs, Value rhs,
                                 Location loc) {
   switch (op) {
@@ -290,12 +305,8 @@ Value ScalarGen::emitArithmetic(Operator op, bool real, Value lhs, Value rhs,
     return arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
   case Operator::CeilDiv:
     return arith::CeilDivSIOp::create(builder, loc, lhs, rhs);
-  case Operator::Mod: {
-    // arith.remsi has the sign of the dividend; `mod` that of the divisor.
-    Value quotient = arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
-    Value whole = arith::MulIOp::create(builder, loc, quotient, rhs);
-    return arith::SubIOp::create(builder, loc, lhs, whole);
-  }
+  case Operator::Mod:
+    return emitMod(lhs, rhs, loc);
   default:
     llvm_unreachable("not arithmetic");
   }

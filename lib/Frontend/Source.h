@@ -28,6 +28,10 @@ struct Position {
   unsigned line = 1, column = 1;
 };
 
+/// The end of the line that `from` stands in, before its line feed, carriage
+/// return, or both.
+size_t findLineEnd(llvm::StringRef text, size_t from);
+
 /// Program text and where its lines start.
 class Source {
 public:
@@ -39,6 +43,8 @@ public:
   }
   llvm::StringRef getName() const { return name; }
   Position getPosition(uint32_t offset) const;
+  /// Without its end. Empty behind the last line.
+  llvm::StringRef getLine(unsigned line) const;
 
 private:
   llvm::StringRef text, name;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evaluate.h"
+#include "NSA/IR/NSANames.h"
 #include "Parallel.h"
 #include "Reduction.h"
 #include "Scoring.h"
@@ -219,8 +220,9 @@ llvm::Error nsacc::interpreter::checkDeclaredBlocks(nsa::DeclareBlocksOp op,
   int64_t expected = context.environment.getSize(blocks);
   if (found == expected)
     return llvm::Error::success();
-  return makeError("the last dimension of '" + getProgramName(op.getInput()) +
-                   "' has size " + llvm::Twine(found) + ", but " +
-                   blocks.getBase() + " has " + llvm::Twine(expected) +
-                   " blocks of " + llvm::Twine(blocks.getBlock()) + " tokens");
+  return makeError("the last dimension of scores " +
+                   nsa::describeTensor(op.getInput()) + " has size " +
+                   llvm::Twine(found) + ", but " + blocks.getBase() + " has " +
+                   llvm::Twine(expected) + " blocks of " +
+                   llvm::Twine(blocks.getBlock()) + " tokens");
 }

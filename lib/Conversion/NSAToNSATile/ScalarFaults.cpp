@@ -1,5 +1,6 @@
 //===- ScalarFaults.cpp - Scalar code that has no value somewhere ---------===//
 
+#include "NSA/IR/NSANames.h"
 #include "ScalarTiler.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -216,10 +217,8 @@ void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
       math.compare(arith::CmpIPredicate::slt, index,
                    math.castInteger(size, width)));
 
-  auto table = cast<BlockArgument>(read.getTable());
-  auto kernel = cast<KernelOp>(table.getOwner()->getParentOp());
-  std::string text = "table '" + kernel.getArgumentName(table.getArgNumber()) +
-                     "' is read at [";
+  std::string text =
+      "table " + describeTensor(read.getTable()) + " is read at [";
   SmallVector<Tile> values;
   for (auto [position, operand] : llvm::enumerate(read.getIndices())) {
     text += (position ? ", {" : "{") + std::to_string(position) + "}";
