@@ -1,6 +1,7 @@
-// Headers that many sources include, take long to compile and never change, compiled once
-// (NsaccPrecompiledHeader.cmake). A header that few sources include costs all others time. Sources
-// include what they use as if this file weren't there; scripts/lib/includes.py holds them to it.
+// Headers that many sources include, take long to compile and never change,
+// compiled once (NsaccPrecompiledHeader.cmake). A header that few sources
+// include costs all others time. Sources include what they use as if this file
+// weren't there; scripts/lib/includes.py holds them to it.
 
 #include <algorithm>
 #include <cassert>
