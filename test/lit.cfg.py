@@ -21,6 +21,8 @@ config.environment["PATH"] = os.path.pathsep.join([
 if shutil.which("ptxas", path=config.environment["PATH"]):
     config.available_features.add("ptxas")
 config.substitutions.append(("%examples", config.nsacc_source_root + "/examples"))
+config.substitutions.append(
+    ("%programs", config.nsacc_source_root + "/test/Integration/programs"))
 config.substitutions.append(("%fake-cuda", config.nsacc_test_bin + "/FakeCUDA"))
 config.substitutions.append(("%source", config.nsacc_source_root))
 config.substitutions.append(("%mlir-include", config.mlir_include_dirs.split(";")[0]))

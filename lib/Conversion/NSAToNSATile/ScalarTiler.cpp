@@ -130,10 +130,10 @@ Tile TileMath::applyLike(Operation *op, ArrayRef<Tile> operands,
 namespace {
 
 /// Sizes on targets whose indices have 32 bits are below 2^kSizeBits; such
-/// targets may compare indices by their difference.
-constexpr unsigned kSizeBits = 30, kIndexBits = 32;
+/// targets may compare indices by their difference, which leaves room for that
+/// of two positions and of a smaller constant.
+constexpr unsigned kSizeBits = 29, kIndexBits = 32;
 constexpr int64_t kSizeLimit = int64_t{1} << kSizeBits;
-/// Sums of indices and smaller constants are far from what doesn't fit.
 constexpr int64_t kConstantLimit = int64_t{1} << 24;
 
 class RegionTiler {
@@ -215,19 +215,20 @@ private:
 
   /// An op on integers. It is one on i64 where they may not fit an index.
   Tile visitIntegers(Operation *op, SmallVector<Tile> operands) {
+    if (auto compare = dyn_cast<arith::CmpIOp>(op))
+      return visitComparison(compare, operands[0], operands[1]);
     Value result = op->getResult(0);
     bool hasIndex = result.getType().isIndex();
-    bool isWideOp = llvm::any_of(operands, isWide) ||
-                    (hasIndex && !getTypeFor(result).isIndex());
-    auto compare = dyn_cast<arith::CmpIOp>(op);
-    if (!isWideOp && compare)
-      return visitComparison(compare, operands[0], operands[1]);
-    Type wide = builder.getI64Type();
-    if (isWideOp)
+    Type type = result.getType();
+    if (llvm::any_of(operands, isWide) ||
+        (hasIndex && !getTypeFor(result).isIndex())) {
+      Type wide = builder.getI64Type();
       for (auto [operand, tile] : llvm::zip_equal(op->getOperands(), operands))
         if (operand.getType().isIndex())
           tile = math.castInteger(tile, wide);
-    Type type = hasIndex && isWideOp ? wide : result.getType();
+      if (hasIndex)
+        type = wide;
+    }
     bool divides = isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
                        arith::CeilDivSIOp>(op);
     Tile value = divides ? visitDivision(op, operands[0], operands[1], type)
@@ -235,28 +236,20 @@ private:
     return hasIndex ? math.castInteger(value, getTypeFor(result)) : value;
   }
 
-  /// Indices, whose difference may not fit one.
+  /// A comparison is one of indices if their difference fits one.
   Tile visitComparison(arith::CmpIOp op, Tile lhs, Tile rhs) {
     arith::CmpIPredicate predicate = op.getPredicate();
+    bool areIndices = !isWide(lhs) && !isWide(rhs);
     bool isEquality = predicate == arith::CmpIPredicate::eq ||
                       predicate == arith::CmpIPredicate::ne;
-    if (isEquality ||
-        ranges.differenceFits(op.getLhs(), op.getRhs(), kIndexBits))
+    if (areIndices && (isEquality || ranges.differenceFits(
+                                         op.getLhs(), op.getRhs(), kIndexBits)))
       return math.compare(predicate, lhs, rhs);
-    // What is beyond all sizes is so for whatever size.
-    auto isCheap = [](Tile tile) {
-      return tile.spread == Spread::Scalar || tile.spread == Spread::Row;
-    };
-    auto clamp = [&](Tile tile) {
-      Type type = builder.getIndexType();
-      tile = math.apply<arith::MaxSIOp>(tile, math.integer(type, -kSizeLimit));
-      return math.apply<arith::MinSIOp>(tile, math.integer(type, kSizeLimit));
-    };
-    if (isCheap(rhs) && ranges.isWithin(op.getLhs(), kSizeLimit))
-      return math.compare(predicate, lhs, clamp(rhs));
-    if (isCheap(lhs) && ranges.isWithin(op.getRhs(), kSizeLimit))
-      return math.compare(predicate, clamp(lhs), rhs);
-    Type type = builder.getI32Type();
+    if (isOncePerRow(rhs) && ranges.isWithin(op.getLhs(), kSizeLimit))
+      return math.compare(predicate, lhs, cutAtSizes(rhs));
+    if (isOncePerRow(lhs) && ranges.isWithin(op.getRhs(), kSizeLimit))
+      return math.compare(predicate, cutAtSizes(lhs), rhs);
+    Type type = areIndices ? builder.getI32Type() : builder.getI64Type();
     return math.compare(predicate, math.castInteger(lhs, type),
                         math.castInteger(rhs, type));
   }
@@ -269,6 +262,18 @@ private:
     return op && matchPattern(op, m_Constant(&value)) && value.getType().isF64()
                ? value
                : FloatAttr();
+  }
+
+  static bool isOncePerRow(Tile tile) {
+    return tile.spread == Spread::Scalar || tile.spread == Spread::Row;
+  }
+
+  /// What is beyond all sizes is so for whatever size.
+  Tile cutAtSizes(Tile tile) {
+    Type type = getElementTypeOrSelf(tile.value.getType());
+    tile = math.apply<arith::MaxSIOp>(tile, math.integer(type, -kSizeLimit));
+    tile = math.apply<arith::MinSIOp>(tile, math.integer(type, kSizeLimit));
+    return math.castInteger(tile, builder.getIndexType());
   }
 
   /// Processors fault at x / 0 and least / -1, also where nobody needs the

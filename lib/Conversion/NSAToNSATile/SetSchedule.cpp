@@ -173,6 +173,21 @@ bool QueryCount::isLarge(const llvm::StringMap<int64_t> &sizes) const {
          hasChoice(std::max(getSize(keyChannels), getSize(valueChannels)));
 }
 
+/// Tables that the mask reads for each query, `doc[b, i]` for one.
+static size_t countQueryTables(AttendOp attend) {
+  llvm::SmallPtrSet<Value, 4> tables;
+  if (attend.getMask().empty())
+    return 0;
+  ScalarPlaces places =
+      ScalarPlaces::get(attend, attend.getMask(), /*leading=*/0);
+  attend.getMask().walk([&](TableReadOp read) {
+    for (Value index : read.getIndices())
+      if (index == places.position || index == places.token)
+        tables.insert(read.getTable());
+  });
+  return tables.size();
+}
+
 /// Tiles that fill the registers of two or three warpgroups with the state and
 /// the scores of their rows, as measured on an H200. With 128 channels, narrow
 /// key tiles of three warpgroups read less shared memory for each product: they
@@ -190,7 +205,9 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel,
   bool isSimple = isPlain(attend, mask);
   if (channels <= 64 && isSimple)
     return Tiling{/*rows=*/192, /*keys=*/128, /*warps=*/12};
-  // What is looked up for each pair waits in registers, too.
+  // What is looked up for each row and pair waits in registers, too.
+  if (channels <= 128 && countQueryTables(attend) > 1)
+    return Tiling{128, 64, 8};
   if (hasChoice(channels) && !mask.isExact())
     return Tiling{128, 96, 8};
   if (channels <= 128)
