@@ -166,12 +166,12 @@ def test_memory_is_given_back():
                 return int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE')
         def use(first, last):
             for number in range(first, last):
-                source = SOURCE.replace('j <= i', f'j <= i + {number}')
-                p = nsacc.compile(source, dtype='f32')
-                p(*[np.ones((1, 4, 1, 8), np.float32)] * 3)
+                p = nsacc.compile('kernel f<n = 1>(x: [A, B]) -> [A, B] { return x * n + 1; }',
+                                  dtype='f32', n=number)
+                assert (p(np.ones((3, 5), np.float32)) == number + 1).all()
         use(0, 40)
         before = resident()
-        use(40, 200)
+        use(40, 240)
         print(resident() - before)
     """), seconds=600)
     # A program that is kept takes more than 300 KB.
