@@ -1,13 +1,13 @@
 include(NsaccSanitizerDefaults)
 include(NsaccPrecompiledHeader)
 
-# add_nsacc_library(NAME SRC... [WITHOUT_LLVM] [COMPILE_OPTIONS OPTION...] [DEPENDS TARGET...]
+# add_nsacc_library(NAME SRC... [WITHOUT_MLIR] [COMPILE_OPTIONS OPTION...] [DEPENDS TARGET...]
 #                   [LINK_LIBS [PUBLIC|PRIVATE] LIB...])
 # A static, position independent library. DEPENDS names the targets that generate its headers;
-# what links the library waits for them too. WITHOUT_LLVM: it links no LLVM, so that it can't be
-# compiled with LLVM's headers.
+# what links the library waits for them too. WITHOUT_MLIR: it links no MLIR, so that it can't be
+# compiled with MLIR's headers, whose inline functions call it.
 function(add_nsacc_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_MLIR" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_library ${name})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${ARG_COMPILE_OPTIONS})
@@ -26,7 +26,7 @@ endfunction()
 
 # add_nsacc_tool(NAME SRC... [DEPENDS ...] [LINK_LIBS ...]): an executable in bin/.
 function(add_nsacc_tool name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_MLIR" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_tool ${name})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   nsacc_link(${name} PRIVATE)
@@ -38,10 +38,10 @@ function(add_nsacc_tool name)
   set_property(GLOBAL APPEND PROPERTY NSACC_TOOLS ${name})
 endfunction()
 
-# add_nsacc_unittest(NAME SRC... [WITHOUT_LLVM] [LINK_LIBS ...]): a GoogleTest executable that lit discovers.
+# add_nsacc_unittest(NAME SRC... [WITHOUT_MLIR] [LINK_LIBS ...]): a GoogleTest executable that lit discovers.
 # NAME ends in `Tests`.
 function(add_nsacc_unittest name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_MLIR" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_unittest ${name})
   if(NOT name MATCHES "Tests$")
     message(FATAL_ERROR "add_nsacc_unittest(${name}): lit only finds names that end in 'Tests'.")
@@ -62,7 +62,7 @@ endfunction()
 # add_nsacc_fuzzer(NAME SRC... [LINK_LIBS ...]): a libFuzzer executable in bin/, part of the target
 # nsacc-fuzzers. scripts/lib/fuzz_smoke.py runs it.
 function(add_nsacc_fuzzer name)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_LLVM" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "WITHOUT_MLIR" "" "COMPILE_OPTIONS;DEPENDS;LINK_LIBS")
   nsacc_check_arguments(add_nsacc_fuzzer ${name})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   nsacc_link(${name} PRIVATE)

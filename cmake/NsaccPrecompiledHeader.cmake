@@ -1,5 +1,5 @@
 # One precompiled header of LLVM's, MLIR's and the standard library's headers for every target that
-# uses LLVM: their parsing was nearly all of a build's time. Each build tree makes it once.
+# uses MLIR: their parsing was nearly all of a build's time. Each build tree makes it once.
 
 option(NSACC_PRECOMPILED_HEADER "Compile the headers of LLVM and MLIR once (needs clang)" ON)
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
@@ -15,7 +15,8 @@ function(nsacc_write_precompiled_key name)
   get_directory_property(definitions COMPILE_DEFINITIONS)
   file(CONFIGURE OUTPUT "CMakeFiles/${name}.dir/cmake_pch.hxx.pch.sum" @ONLY CONTENT
        "${header} ${LLVM_PACKAGE_VERSION} ${MLIR_INCLUDE_DIRS} ${CMAKE_CXX_COMPILER} \
-${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${options} ${definitions}\n")
+${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}} ${options} ${definitions} \
+${NSACC_BUILD_TESTS}\n")
 endfunction()
 
 if(NSACC_PRECOMPILED_HEADER)
@@ -23,14 +24,15 @@ if(NSACC_PRECOMPILED_HEADER)
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
   add_library(nsacc_precompiled OBJECT cmake/Precompiled/Precompiled.cpp)
   target_include_directories(nsacc_precompiled PRIVATE cmake/Precompiled)
-  target_precompile_headers(nsacc_precompiled PRIVATE <Precompiled.h>)
+  target_precompile_headers(nsacc_precompiled PRIVATE
+    <Precompiled.h> $<$<BOOL:${NSACC_BUILD_TESTS}>:<gtest/gtest.h>>)
   nsacc_write_precompiled_key(nsacc_precompiled)
 endif()
 
 # For the functions of AddNsacc.cmake, with their arguments. Options of a target's own demand a header
 # of its own, for which two dialects do.
 function(nsacc_use_precompiled_header name)
-  if(NOT NSACC_PRECOMPILED_HEADER OR ARG_WITHOUT_LLVM)
+  if(NOT NSACC_PRECOMPILED_HEADER OR ARG_WITHOUT_MLIR)
     return()
   endif()
   if(ARG_COMPILE_OPTIONS)

@@ -101,6 +101,9 @@ NSACC_API const char *
 nsacc_diagnostic_severity_name(const nsacc_diagnostic *diagnostic);
 NSACC_API const char *
 nsacc_diagnostic_message(const nsacc_diagnostic *diagnostic);
+/** As the command line tool prints it: with the source line, a caret and the
+ * notes. "" for notes, which are part of their diagnostic's. */
+NSACC_API const char *nsacc_diagnostic_text(const nsacc_diagnostic *diagnostic);
 /** "" where the diagnostic has no place. */
 NSACC_API const char *nsacc_diagnostic_file(const nsacc_diagnostic *diagnostic);
 /** Lines and columns (in bytes) count from 1; 0 where there is no place. The
@@ -246,7 +249,7 @@ NSACC_API const char *nsacc_dim_tail(const nsacc_dim *dim);
 /** Of blocks; else 0. */
 NSACC_API int64_t nsacc_dim_block(const nsacc_dim *dim);
 
-/** Warnings and remarks of the compilation. */
+/** Warnings and remarks of the compilation, which nobody has shown yet. */
 NSACC_API size_t nsacc_program_num_diagnostics(const nsacc_program *program);
 NSACC_API const nsacc_diagnostic *
 nsacc_program_diagnostic(const nsacc_program *program, size_t index);

@@ -56,8 +56,7 @@ Failure Compilation::run() {
   for (Phase phase : {Phase::Frontend, Phase::NSA})
     if (Failure failure = runPhase(phase, collector))
       return failure;
-  for (frontend::DiagnosticData &diagnostic : collector.take())
-    program->diagnostics.emplace_back(std::move(diagnostic));
+  program->diagnostics = toC(collector.take(), source);
   if (Failure failure = compileForTarget())
     return failure;
   describe();

@@ -33,24 +33,38 @@ Failure nsacc::capi::fail(nsacc_error_kind kind, std::string message) {
   return failure;
 }
 
-Failure nsacc::capi::fail(nsacc_error_kind kind,
-                          std::vector<DiagnosticData> diagnostics,
-                          llvm::MemoryBufferRef source) {
+std::vector<nsacc_diagnostic>
+nsacc::capi::toC(std::vector<DiagnosticData> diagnostics,
+                 llvm::MemoryBufferRef source) {
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(
       llvm::MemoryBuffer::getMemBuffer(source,
                                        /*RequiresNullTerminator=*/false),
       llvm::SMLoc());
-  Failure failure = fail(kind, "the program doesn't compile");
-  for (const DiagnosticData &diagnostic : llvm::reverse(diagnostics))
-    if (diagnostic.severity == DiagnosticData::Severity::Error)
-      failure->message = diagnostic.message;
-  failure->text.clear();
-  llvm::raw_string_ostream os(failure->text);
+  std::vector<nsacc_diagnostic> result;
   for (DiagnosticData &diagnostic : diagnostics) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
     frontend::print(diagnostic, sources, os);
-    failure->diagnostics.emplace_back(std::move(diagnostic));
+    result.emplace_back(std::move(diagnostic)).text = std::move(text);
   }
+  return result;
+}
+
+Failure nsacc::capi::fail(nsacc_error_kind kind,
+                          std::vector<DiagnosticData> diagnostics,
+                          llvm::MemoryBufferRef source) {
+  Failure failure = fail(kind, "the program doesn't compile");
+  failure->diagnostics = toC(std::move(diagnostics), source);
+  failure->text.clear();
+  for (const nsacc_diagnostic &diagnostic : failure->diagnostics)
+    failure->text += diagnostic.text;
+  auto isError = [](const nsacc_diagnostic &diagnostic) {
+    return diagnostic.data.severity == DiagnosticData::Severity::Error;
+  };
+  auto first = llvm::find_if(failure->diagnostics, isError);
+  if (first != failure->diagnostics.end())
+    failure->message = first->data.message;
   return failure;
 }
 
@@ -123,6 +137,10 @@ const char *nsacc_diagnostic_severity_name(const nsacc_diagnostic *diagnostic) {
 
 const char *nsacc_diagnostic_message(const nsacc_diagnostic *diagnostic) {
   return diagnostic ? diagnostic->data.message.c_str() : nullptr;
+}
+
+const char *nsacc_diagnostic_text(const nsacc_diagnostic *diagnostic) {
+  return diagnostic ? diagnostic->text.c_str() : nullptr;
 }
 
 const char *nsacc_diagnostic_file(const nsacc_diagnostic *diagnostic) {

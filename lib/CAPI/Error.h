@@ -17,6 +17,8 @@ struct nsacc_diagnostic {
 
   nsacc::frontend::DiagnosticData data;
   std::vector<nsacc_diagnostic> notes;
+  /// As the command line prints it; notes have none of their own.
+  std::string text;
 };
 
 struct nsacc_error {
@@ -31,6 +33,11 @@ namespace nsacc::capi {
 using Failure = std::unique_ptr<nsacc_error>;
 
 Failure fail(nsacc_error_kind kind, std::string message);
+
+/// Diagnostics with their texts. `source` is the program.
+std::vector<nsacc_diagnostic>
+toC(std::vector<frontend::DiagnosticData> diagnostics,
+    llvm::MemoryBufferRef source);
 
 /// An error made of diagnostics of which at least one is an error. `source` is
 /// the program.

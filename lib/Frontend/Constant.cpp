@@ -42,6 +42,9 @@ std::string nsacc::frontend::toString(const Constant &constant) {
     break;
   case ScalarType::Real:
     os << format("%g", constant.real);
+    // 3 is an integer, 3.0 is not.
+    if (text.find_first_not_of("-0123456789") == std::string::npos)
+      os << ".0";
     break;
   case ScalarType::Bool:
     os << (constant.boolean ? "true" : "false");
@@ -66,8 +69,11 @@ static Folded toReal(double value) {
 Folded nsacc::frontend::foldUnary(Operator op, const Constant &operand) {
   if (op == Operator::Not)
     return Constant::ofBool(!operand.boolean);
-  if (operand.type == ScalarType::Real)
-    return Constant::ofReal(-operand.real);
+  if (operand.type == ScalarType::Real) {
+    Constant negated = operand;
+    negated.real = -negated.real;
+    return negated;
+  }
   int64_t result;
   return SubOverflow<int64_t>(0, operand.integer, result)
              ? tooLarge()

@@ -27,6 +27,12 @@ struct Constant {
     constant.real = value;
     return constant;
   }
+  /// A real that the program writes out: run-time code has the f32 next to it.
+  static Constant ofLiteral(double value) {
+    Constant constant = ofReal(value);
+    constant.isLiteral = true;
+    return constant;
+  }
   static Constant ofBool(bool value) {
     Constant constant{ScalarType::Bool};
     constant.boolean = value;
@@ -46,6 +52,7 @@ struct Constant {
   ScalarType type = ScalarType::Int;
   int64_t integer = 0;
   double real = 0;
+  bool isLiteral = false;
   bool boolean = false;
   mlir::Type dtype = {};
 };

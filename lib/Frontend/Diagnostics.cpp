@@ -1,6 +1,7 @@
 //===- Diagnostics.cpp - Diagnostics as data and as text ------------------===//
 
 #include "nsacc/Frontend/Diagnostics.h"
+#include "Source.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "llvm/Support/ConvertUTF.h"
@@ -98,12 +99,7 @@ static std::optional<StringRef> findLine(const DiagnosticData &place,
     const MemoryBuffer *buffer = sources.getMemoryBuffer(id);
     if (buffer->getBufferIdentifier() != place.file)
       continue;
-    SMLoc start = sources.FindLocForLineAndColumn(id, place.line, 1);
-    if (!start.isValid())
-      return std::nullopt;
-    const char *begin = start.getPointer();
-    StringRef rest(begin, buffer->getBufferEnd() - begin);
-    return rest.take_until([](char c) { return c == '\n' || c == '\r'; });
+    return Source(*buffer).getLine(place.line);
   }
   return std::nullopt;
 }

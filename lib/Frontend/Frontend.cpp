@@ -78,10 +78,9 @@ OwningOpRef<ModuleOp> frontend::compile(llvm::MemoryBufferRef buffer,
   OwningOpRef<ModuleOp> module =
       ModuleOp::create(getLocation(source, {0, 0}, file));
   generate(source, options, problems, *module);
-  if (!problems.empty()) {
-    problems.emit(source, context);
+  problems.emit(source, context);
+  if (problems.hasErrors())
     return {};
-  }
   // Whatever the checks above let through is reported by the dialect.
   if (failed(verify(*module)))
     return {};

@@ -131,7 +131,6 @@ private:
                                       llvm::StringRef what);
   /// What is computed from tensors may name a dimension twice.
   bool checkComputedDims(llvm::ArrayRef<mlir::Attribute> dims, Range range);
-  bool checkFeatures(const Sequence &sequence, llvm::StringRef what);
   bool checkQueryKey(const Sequence &query, const Sequence &key);
   bool checkKeyValue(const Sequence &key, const Sequence &value);
   // MLIRGenAttend.cpp

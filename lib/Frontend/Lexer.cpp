@@ -71,7 +71,7 @@ void Lexer::skipBlanks() {
     if (isSpace(text[at])) {
       ++at;
     } else if (text.substr(at).starts_with("//")) {
-      at = std::min(text.find('\n', at), text.size());
+      at = findLineEnd(text, at);
     } else if (text.substr(at).starts_with("/*")) {
       skipBlockComment();
     } else {
@@ -183,7 +183,6 @@ static StringRef getPlainSpelling(StringRef character) {
       .Case("∨", "or")
       .Case("¬", "not")
       .Case("&", "and")
-      .Case("|", "or")
       .Default("");
 }
 
@@ -223,12 +222,9 @@ bool Lexer::lexUnknown(Token &token) {
 
 void Lexer::skipString() {
   uint32_t begin = at;
-  size_t end = text.find_first_of(text[at] == '"' ? "\"\n" : "'\n", at + 1);
-  if (end == StringRef::npos)
-    end = text.size();
-  else if (text[end] != '\n')
-    ++end;
-  at = end;
+  size_t lineEnd = findLineEnd(text, at);
+  size_t end = text.find(text[at], at + 1);
+  at = end < lineEnd ? end + 1 : lineEnd;
   problems.error({begin, at}, "the language has no text in quotes")
       .note("write names without quotes");
 }

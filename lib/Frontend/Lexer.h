@@ -43,6 +43,8 @@ public:
 
   /// The next token. Text that is none is reported and skipped.
   Token next();
+  /// Goes on at `offset`.
+  void restart(uint32_t offset) { at = offset; }
 
 private:
   void skipBlanks();

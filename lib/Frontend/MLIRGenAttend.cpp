@@ -192,6 +192,7 @@ bool KernelGen::generateClause(nsa::Clause clause, const ast::Clause *syntax,
                clause == nsa::Clause::Weight;
   if (pairs)
     scope.keys = given.keys;
+  scope.softmax = clause == nsa::Clause::Weight;
   scope.queryHeads = given.queryHeads;
   scope.keyHeads = given.keyHeads;
   builder.setInsertionPointToStart(body);

@@ -98,7 +98,7 @@ void KernelGen::generateReturn(const ast::Statement &statement) {
   SmallVector<Value> values;
   for (auto [result, expr] : llvm::zip_equal(kernel.results, statement.values))
     values.push_back(generateResult(result, expr));
-  if (!llvm::is_contained(values, Value()) && problems.empty()) {
+  if (!llvm::is_contained(values, Value()) && !problems.hasErrors()) {
     nsa::ReturnOp::create(builder, getLoc(statement.range), values);
     finish(values);
   }

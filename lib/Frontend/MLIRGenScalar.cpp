@@ -2,8 +2,10 @@
 
 #include "ScalarGen.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace nsacc;
@@ -27,7 +29,7 @@ std::optional<Scalar> ScalarGen::generate(const ast::Expr *expr) {
   case ast::Expr::Kind::Integer:
     return Constant::ofInt(llvm::cast<ast::IntegerExpr>(expr)->value);
   case ast::Expr::Kind::Real:
-    return Constant::ofReal(llvm::cast<ast::RealExpr>(expr)->value);
+    return Constant::ofLiteral(llvm::cast<ast::RealExpr>(expr)->value);
   case ast::Expr::Kind::Bool:
     return Constant::ofBool(llvm::cast<ast::BoolExpr>(expr)->value);
   case ast::Expr::Kind::Name:
@@ -75,9 +77,16 @@ Value ScalarGen::emitInt(int64_t value, Location loc) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
+/// What f32 can't hold is a constant of fp64, which each target rounds to its
+/// reals.
 Value ScalarGen::emitReal(double value, Location loc) {
-  return arith::ConstantOp::create(builder, loc,
-                                   builder.getF32FloatAttr(value));
+  float rounded = static_cast<float>(value);
+  if (rounded == value || std::isnan(value))
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getF32FloatAttr(rounded));
+  Value exact =
+      arith::ConstantOp::create(builder, loc, builder.getF64FloatAttr(value));
+  return arith::TruncFOp::create(builder, loc, builder.getF32Type(), exact);
 }
 
 Value ScalarGen::materialize(const Scalar &scalar, Range range) {
@@ -106,7 +115,8 @@ Value ScalarGen::materialize(const Scalar &scalar, Range range) {
               "written 'inf'");
     return {};
   }
-  return emitReal(value, loc);
+  return emitReal(
+      scalar.constant->isLiteral ? static_cast<float>(value) : value, loc);
 }
 
 Scalar ScalarGen::toReal(const Scalar &scalar, Range range) {
@@ -260,6 +270,20 @@ std::optional<Scalar> ScalarGen::generateBinary(const ast::BinaryExpr *expr) {
                 emitArithmetic(op, real, left, right, getLoc(expr->range)));
 }
 
+/// arith.remsi has the sign of the dividend; `mod` that of the divisor.
+Value ScalarGen::emitMod(Value lhs, Value rhs, Location loc) {
+  Value quotient = arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
+  Value whole = arith::MulIOp::create(builder, loc, quotient, rhs);
+  Value rest = arith::SubIOp::create(builder, loc, lhs, whole);
+  if (matchPattern(rhs, m_Constant()))
+    return rest;
+  // A divisor that turns out to be 0 would take the division along with it,
+  // and so the error that it is.
+  Value isZero = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                       rhs, emitInt(0, loc));
+  return arith::SelectOp::create(builder, loc, isZero, quotient, rest);
+}
+
 Value ScalarGen::emitArithmetic(Operator op, bool real, Value lhs, Value rhs,
                                 Location loc) {
   switch (op) {
@@ -281,12 +305,8 @@ Value ScalarGen::emitArithmetic(Operator op, bool real, Value lhs, Value rhs,
     return arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
   case Operator::CeilDiv:
     return arith::CeilDivSIOp::create(builder, loc, lhs, rhs);
-  case Operator::Mod: {
-    // arith.remsi has the sign of the dividend; `mod` that of the divisor.
-    Value quotient = arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
-    Value whole = arith::MulIOp::create(builder, loc, quotient, rhs);
-    return arith::SubIOp::create(builder, loc, lhs, whole);
-  }
+  case Operator::Mod:
+    return emitMod(lhs, rhs, loc);
   default:
     llvm_unreachable("not arithmetic");
   }

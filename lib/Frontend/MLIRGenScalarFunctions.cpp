@@ -76,7 +76,10 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
     SmallVector<StringRef> known(getScalarFunctions());
     if (scope.keys)
       known.append({"start", "end"});
-    problem.suggest(name, known);
+    if (name == "softmax" && scope.softmax)
+      problem.note("write 'weight softmax', or leave 'weight' out");
+    else
+      problem.suggest(name, known);
     if (problem.notes.empty())
       problem.note("functions of numbers are " + llvm::join(known, ", "));
     return std::nullopt;

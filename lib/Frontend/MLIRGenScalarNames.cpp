@@ -101,13 +101,21 @@ std::optional<Scalar> ScalarGen::generateFixedName(const ast::NameExpr *expr) {
   Problem &problem = problems.error(
       expr->range, quote(expr->name) + " has no value " + scope.place);
   problem.note(explainFixedName(expr->name));
-  if (!scope.names.empty()) {
-    SmallVector<StringRef> available(scope.names.keys());
-    llvm::sort(available);
-    problem.note("available " + scope.place + ": " +
-                 llvm::join(available, ", "));
-  }
+  if (!scope.names.empty())
+    problem.note(describeAvailable());
   return std::nullopt;
+}
+
+std::string ScalarGen::describeAvailable() const {
+  SmallVector<StringRef> available(scope.names.keys());
+  if (scope.keys)
+    available.append({"start(j)", "end(j)"});
+  if (scope.queryHeads)
+    available.push_back("G");
+  if (scope.softmax)
+    available.push_back("softmax");
+  llvm::sort(available);
+  return "available " + scope.place + ": " + llvm::join(available, ", ");
 }
 
 void ScalarGen::reportUnknownName(const ast::NameExpr *expr) {
@@ -123,8 +131,7 @@ void ScalarGen::reportUnknownName(const ast::NameExpr *expr) {
   if (isScalarFunction(expr->name))
     problem.note(quote(expr->name) + " is a function: call it with arguments");
   else if (!fixed.empty())
-    problem.note("available " + scope.place + ": " + llvm::join(fixed, ", ") +
-                 ", parameters, dimensions and tables");
+    problem.note(describeAvailable() + ", parameters, dimensions and tables");
   else
     problem.note("declare it as a parameter: kernel name<" + expr->name +
                  " = …>(…)");
@@ -217,17 +224,42 @@ std::optional<Scalar> ScalarGen::generateIndex(const ast::IndexExpr *expr) {
   if (symbol.kind == Symbol::Kind::Value && symbol.bound.isUnknown())
     return std::nullopt;
   if (symbol.kind != Symbol::Kind::Input || !scope.tables) {
-    Problem &problem = problems.error(
-        base->range,
-        quote(base->name) + " can't be read with indices " +
-            (symbol.kind == Symbol::Kind::Input ? StringRef(scope.place)
-                                                : StringRef(""))
-                .str());
-    problem.note("only inputs of the kernel can, in clauses of attend and "
-                 "topk");
+    reportNoTable(symbol, base);
     return std::nullopt;
   }
   return generateTable(symbol, base->name, expr->indices, expr->range);
+}
+
+void ScalarGen::reportNoTable(const Symbol &symbol, const ast::NameExpr *base) {
+  std::string name = quote(base->name);
+  bool isTensor = symbol.bound.isTensor();
+  std::string dims = isTensor
+                         ? nsa::toString(symbol.bound.getTensorType().getDims())
+                         : std::string();
+  if (isTensor && scope.dims && !scope.tables) {
+    problems
+        .error(base->range, name + " can't be read with indices " + scope.place)
+        .note("write " + name + " alone: its dimensions " + dims +
+              " are matched by name; indices stand in clauses of attend and "
+              "topk");
+    return;
+  }
+  if (symbol.kind == Symbol::Kind::Input) {
+    problems
+        .error(base->range, name + " can't be read with indices " + scope.place)
+        .note("inputs are read in clauses of attend and topk");
+    return;
+  }
+  Problem &problem = problems.error(
+      base->range,
+      name + " can't be read with indices, as it is " +
+          (symbol.kind == Symbol::Kind::Dim ? StringRef("a dimension")
+           : isTensor                       ? StringRef("computed")
+                                            : describe(symbol.bound.kind)));
+  problem.note(isTensor ? "only inputs of the kernel are tables; compute it in "
+                          "another kernel and hand it in"
+                        : "only inputs of the kernel are tables");
+  problem.note(symbol.range, name + " is defined here");
 }
 
 std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
@@ -240,10 +272,15 @@ std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
   if (indices.size() != type.getRank()) {
     problems
         .error(range, quote(name) + " has " + Twine(type.getRank()) +
-                          " dimensions, found " + Twine(indices.size()) +
+                          (type.getRank() == 1 ? " dimension" : " dimensions") +
+                          ", found " + Twine(indices.size()) +
                           (indices.size() == 1 ? " index" : " indices"))
         .note(symbol.range,
-              quote(name) + " is declared as " + nsa::toString(type.getDims()));
+              quote(name) + " is declared as " + nsa::toString(type.getDims()) +
+                  (type.isRagged() && indices.size() == type.getRank() + 1
+                       ? "; the index into a ragged dimension counts in the "
+                         "batch row of the clause: leave out 'b'"
+                       : ""));
     return std::nullopt;
   }
   SmallVector<Value> values;

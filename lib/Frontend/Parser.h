@@ -54,6 +54,7 @@ private:
   ast::Expr *parsePrimary();
   ast::Expr *parseNumber();
   ast::Expr *parseParenthesized();
+  ast::Expr *parseBars();
   ast::Expr *parseIndex(ast::Expr *base);
   ast::Expr *reportNoExpr();
   /// Checks how deep `expr` nests now that it has `children`.
@@ -61,13 +62,19 @@ private:
 
   // ParserCall.cpp
   ast::Expr *parseCall(ast::Name callee);
+  bool parseArguments(ast::Name callee,
+                      llvm::SmallVectorImpl<ast::Argument> &arguments);
   bool parseArgument(llvm::SmallVectorImpl<ast::Argument> &arguments);
-  void parseClauses(llvm::StringRef callee,
+  void parseClauses(ast::Name call,
                     llvm::SmallVectorImpl<ast::Clause> &clauses);
+  /// The clause at the token may be meant for `callee` or, around it, `outer`.
+  void reportAmbiguous(ast::Name callee, llvm::StringRef outer);
   bool parseClause(ast::Clause &clause);
   bool parseForced(ast::Clause &clause);
   bool parseShare(ast::Clause &clause);
   bool atClause() const;
+  /// Reports what stands where a clause of `callee` or an end could.
+  void checkClauseEnd(llvm::StringRef callee);
   void skipToClause();
 
   // Tokens
@@ -82,6 +89,11 @@ private:
   }
   std::string describeFound() const;
   bool onNewLine() const;
+  /// Whether a statement without an end lies behind: `name =` on a new line.
+  bool startsStatement() const;
+  /// Reports a comment behind an operand that is meant as a division of
+  /// integers, and reads on as if it were one.
+  void checkComment();
   /// Where something is missing: in front of the token, or behind the line
   /// before it.
   Range getGap() const;
@@ -96,6 +108,9 @@ private:
   /// End of the token before `token`.
   uint32_t lastEnd = 0;
   unsigned depth = 0;
+  /// The calls whose clauses are being parsed, with no bracket in between: a
+  /// clause that comes next could belong to any of them.
+  llvm::SmallVector<llvm::StringRef, 4> openCalls;
 };
 
 } // namespace nsacc::frontend

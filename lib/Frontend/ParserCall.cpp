@@ -2,26 +2,20 @@
 
 #include "Parser.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace llvm;
 using namespace nsacc::frontend;
 using namespace nsacc::frontend::ast;
 
 Expr *Parser::parseCall(Name callee) {
-  take();
   SmallVector<ast::Argument> arguments;
-  while (!at(Kind::RParen)) {
-    if (!parseArgument(arguments))
-      return nullptr;
-    if (!takeIf(Kind::Comma))
-      break;
-  }
-  if (!expect(Kind::RParen, "after the arguments of " + quote(callee.text)))
+  if (!parseArguments(callee, arguments))
     return nullptr;
-
   SmallVector<Clause> clauses;
   if (callee.text == "attend" || callee.text == "topk")
-    parseClauses(callee.text, clauses);
+    parseClauses(callee, clauses);
   auto *call = file.create<CallExpr>(callee, file.copy(ArrayRef(arguments)),
                                      Range{callee.range.begin, lastEnd},
                                      file.copy(ArrayRef(clauses)));
@@ -34,6 +28,19 @@ Expr *Parser::parseCall(Name callee) {
       children.push_back(forced.count);
   }
   return nest(call, children);
+}
+
+bool Parser::parseArguments(Name callee,
+                            SmallVectorImpl<ast::Argument> &arguments) {
+  SaveAndRestore inBrackets(openCalls, {});
+  take();
+  while (!at(Kind::RParen)) {
+    if (!parseArgument(arguments))
+      return false;
+    if (!takeIf(Kind::Comma))
+      break;
+  }
+  return expect(Kind::RParen, "after the arguments of " + quote(callee.text));
 }
 
 bool Parser::parseArgument(SmallVectorImpl<ast::Argument> &arguments) {
@@ -56,12 +63,37 @@ bool Parser::parseArgument(SmallVectorImpl<ast::Argument> &arguments) {
 // Clauses
 //===----------------------------------------------------------------------===//
 
-bool Parser::atClause() const {
-  return token.isAny(Kind::kw_in, Kind::kw_where, Kind::kw_score,
-                     Kind::kw_scale, Kind::kw_weight, Kind::kw_normalize,
-                     Kind::kw_sink, Kind::kw_keep, Kind::kw_plus,
-                     Kind::kw_count, Kind::kw_share);
+/// The clause that a word starts; the word behind `share` tells which of two.
+static std::optional<Clause::Kind> getClauseKind(Token::Kind word) {
+  switch (word) {
+  case Token::Kind::kw_in:
+    return Clause::Kind::In;
+  case Token::Kind::kw_where:
+    return Clause::Kind::Where;
+  case Token::Kind::kw_score:
+    return Clause::Kind::Score;
+  case Token::Kind::kw_scale:
+    return Clause::Kind::Scale;
+  case Token::Kind::kw_weight:
+    return Clause::Kind::Weight;
+  case Token::Kind::kw_normalize:
+    return Clause::Kind::Normalize;
+  case Token::Kind::kw_sink:
+    return Clause::Kind::Sink;
+  case Token::Kind::kw_keep:
+    return Clause::Kind::Keep;
+  case Token::Kind::kw_plus:
+    return Clause::Kind::Plus;
+  case Token::Kind::kw_count:
+    return Clause::Kind::Count;
+  case Token::Kind::kw_share:
+    return Clause::Kind::ShareTokens;
+  default:
+    return std::nullopt;
+  }
 }
+
+bool Parser::atClause() const { return getClauseKind(token.kind).has_value(); }
 
 void Parser::skipToClause() {
   while (!atClause() &&
@@ -93,8 +125,50 @@ static bool isAllowed(StringRef callee, Clause::Kind kind) {
   llvm_unreachable("unknown clause");
 }
 
-void Parser::parseClauses(StringRef callee, SmallVectorImpl<Clause> &clauses) {
+/// What a `where` of `callee` is asked about.
+static StringRef describeSubject(StringRef callee) {
+  return callee == "topk" ? "its j is a block" : "its j is a key";
+}
+
+void Parser::reportAmbiguous(Name callee, StringRef outer) {
+  constexpr size_t longest = 60;
+  StringRef call = source.getText({callee.range.begin, lastEnd});
+  std::string shown = call.size() <= longest && !call.contains('\n')
+                          ? call.str()
+                          : callee.text.str() + "(…)";
+  StringRef word = source.getText(token.range);
+  bool where = at(Kind::kw_where);
+  auto meaning = [&](StringRef name) {
+    return "in " + quote(name) +
+           (where ? " " + describeSubject(name).str() : std::string()) +
+           ": write ";
+  };
+  problems
+      .error(token.range,
+             quote(word) + " could belong to " +
+                 (callee.text == outer
+                      ? "either " + quote(outer)
+                      : quote(callee.text) + " or to " + quote(outer)))
+      .note(meaning(callee.text) + "(" + shown + " " + word + " …)")
+      .note(meaning(outer) + "(" + shown + ") " + word + " …, or give " +
+            quote(callee.text) + " a name in a statement of its own");
+}
+
+void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
+  StringRef callee = call.text;
+  openCalls.push_back(callee);
+  llvm::scope_exit close([&] { openCalls.pop_back(); });
+  checkClauseEnd(callee);
   while (atClause() && !problems.full()) {
+    auto takes = [kind = *getClauseKind(token.kind)](StringRef name) {
+      return isAllowed(name, kind);
+    };
+    auto outer = find_if(reverse(ArrayRef(openCalls).drop_back()), takes);
+    bool outerTakes = outer != ArrayRef(openCalls).drop_back().rend();
+    if (outerTakes && !takes(callee))
+      return;
+    if (outerTakes)
+      reportAmbiguous(call, *outer);
     Clause clause;
     bool parsed = parseClause(clause);
     Problem *problem = nullptr;
@@ -121,47 +195,48 @@ void Parser::parseClauses(StringRef callee, SmallVectorImpl<Clause> &clauses) {
       clauses.push_back(clause);
     if (!parsed)
       skipToClause();
+    else
+      checkClauseEnd(callee);
   }
+}
+
+void Parser::checkClauseEnd(StringRef callee) {
+  if (!token.isAny(Kind::Identifier, Kind::Integer, Kind::Real, Kind::kw_not,
+                   Kind::kw_true, Kind::kw_false, Kind::kw_first,
+                   Kind::kw_last) ||
+      startsStatement())
+    return;
+  StringRef word = source.getText(token.range);
+  Problem &problem =
+      problems.error(token.range, "expected a clause of " + quote(callee) +
+                                      " or an end, found " + quote(word));
+  StringRef known = explainClause(word);
+  if (!known.empty())
+    problem.note(known);
+  else if (token.isAny(Kind::kw_first, Kind::kw_last))
+    problem.note("blocks are forced by clauses of topk: 'keep " + word +
+                 " 1' within top, 'plus " + word + " 1' on top of it");
+  else if (callee == "topk")
+    problem.suggest(word, {"keep", "plus", "count", "where", "share"});
+  else
+    problem.suggest(
+        word, {"in", "where", "score", "scale", "weight", "normalize", "sink"});
+  if (problem.notes.empty())
+    problem.note("a condition stands behind 'where', as in 'where " +
+                 (callee == "topk" ? StringRef("end(j) <= i") : "j <= i") +
+                 "'; insert ';' or an operator if the statement ends or goes "
+                 "on here");
+  skipToClause();
 }
 
 bool Parser::parseClause(Clause &clause) {
   Token keyword = take();
   clause.keyword = keyword.range;
-  switch (keyword.kind) {
-  case Kind::kw_in:
-    clause.kind = Clause::Kind::In;
-    break;
-  case Kind::kw_where:
-    clause.kind = Clause::Kind::Where;
-    break;
-  case Kind::kw_score:
-    clause.kind = Clause::Kind::Score;
-    break;
-  case Kind::kw_scale:
-    clause.kind = Clause::Kind::Scale;
-    break;
-  case Kind::kw_weight:
-    clause.kind = Clause::Kind::Weight;
-    break;
-  case Kind::kw_normalize:
-    clause.kind = Clause::Kind::Normalize;
-    break;
-  case Kind::kw_sink:
-    clause.kind = Clause::Kind::Sink;
-    break;
-  case Kind::kw_count:
-    clause.kind = Clause::Kind::Count;
-    break;
-  case Kind::kw_keep:
-  case Kind::kw_plus:
-    clause.kind =
-        keyword.is(Kind::kw_keep) ? Clause::Kind::Keep : Clause::Kind::Plus;
+  clause.kind = *getClauseKind(keyword.kind);
+  if (keyword.isAny(Kind::kw_keep, Kind::kw_plus))
     return parseForced(clause);
-  case Kind::kw_share:
+  if (keyword.is(Kind::kw_share))
     return parseShare(clause);
-  default:
-    llvm_unreachable("not at a clause");
-  }
   clause.value = parseExpr();
   return clause.value;
 }

@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <cmath>
 #include <limits>
 
@@ -35,6 +36,7 @@ static BinaryOperator getBinaryOperator(Token::Kind kind) {
   case Kind::kw_or:
     return {Operator::Or, PrecedenceOr};
   case Kind::PipePipe:
+  case Kind::Bar:
     return {Operator::Or, PrecedenceOr, "or"};
   case Kind::kw_and:
     return {Operator::And, PrecedenceAnd};
@@ -78,6 +80,7 @@ Expr *Parser::parseSum() { return parseBinary(PrecedenceSum); }
 Expr *Parser::parseBinary(unsigned minPrecedence) {
   Expr *lhs = parseUnary();
   while (lhs) {
+    checkComment();
     BinaryOperator found = getBinaryOperator(token.kind);
     if (found.precedence == 0 || found.precedence < minPrecedence)
       return lhs;
@@ -167,10 +170,17 @@ Expr *Parser::parsePostfix() {
         .note("write select(condition, a, b)");
     return nullptr;
   }
+  bool isIf = at(Kind::Identifier) && source.getText(token.range) == "if";
+  if (isIf && !startsStatement()) {
+    problems.error(token.range, "expected an operator, found 'if'")
+        .note("x if c else y is written select(c, x, y)");
+    return nullptr;
+  }
   return expr;
 }
 
 Expr *Parser::parseIndex(Expr *base) {
+  SaveAndRestore inBrackets(openCalls, {});
   take();
   SmallVector<Expr *> indices;
   do {
@@ -203,6 +213,8 @@ Expr *Parser::parsePrimary() {
     return file.create<BoolExpr>(take().range, false);
   case Kind::LParen:
     return parseParenthesized();
+  case Kind::Bar:
+    return parseBars();
   case Kind::Identifier: {
     Name name = getName(take());
     if (at(Kind::LParen))
@@ -223,7 +235,11 @@ Expr *Parser::reportNoExpr() {
     return nullptr;
   Problem &problem = problems.error(
       token.range, "expected an expression, found " + describeFound());
-  if (isWord(token.kind))
+  bool behindComma = lastEnd > 0 && source.getText()[lastEnd - 1] == ',';
+  if (atClause() && behindComma)
+    problem.note({lastEnd - 1, lastEnd},
+                 "clauses follow each other without a comma; remove this one");
+  else if (isWord(token.kind))
     problem.note(quote(source.getText(token.range)) +
                  " is a word of the language and can't name a value");
   else
@@ -263,11 +279,25 @@ Expr *Parser::parseNumber() {
 }
 
 Expr *Parser::parseParenthesized() {
+  SaveAndRestore inBrackets(openCalls, {});
   uint32_t begin = take().range.begin;
   Expr *expr = parseExpr();
   if (!expr || !expect(Kind::RParen, "to close the '('"))
     return nullptr;
   expr->range = {begin, lastEnd};
+  return expr;
+}
+
+/// |x|, as mathematicians write it.
+Expr *Parser::parseBars() {
+  Problem &problem =
+      problems.error(take().range, "expected an expression, found '|'");
+  uint32_t begin = token.range.begin;
+  Expr *expr = parseSum();
+  problem.note("write abs(" +
+               (expr ? source.getText({begin, lastEnd}) : StringRef("x")) +
+               ")");
+  takeIf(Kind::Bar);
   return expr;
 }
 

@@ -1,6 +1,7 @@
 //===- ParserKernel.cpp - Kernels, their headers and statements -----------===//
 
 #include "Parser.h"
+#include "llvm/Support/Regex.h"
 
 using namespace llvm;
 using namespace nsacc::frontend;
@@ -36,7 +37,36 @@ Range Parser::getGap() const {
 }
 
 bool Parser::onNewLine() const {
-  return source.getText({lastEnd, token.range.begin}).contains('\n');
+  return findLineEnd(source.getText(), lastEnd) < token.range.begin;
+}
+
+bool Parser::startsStatement() const {
+  return onNewLine() && at(Kind::Identifier) &&
+         ahead.isAny(Kind::Equal, Kind::Comma);
+}
+
+/// Whether a comment goes on as a division would: with an integer and an
+/// operator or an end, or with a name and a comparison or a closing bracket.
+static bool readsAsDivisor(StringRef comment) {
+  static const Regex divisor("^[ \t]*([0-9][0-9_]*[ \t]*($|[-+*/%<>=!,;)]|]|"
+                             "(and|or|mod|floordiv|ceildiv)[^A-Za-z0-9_])|"
+                             "[A-Za-z_][A-Za-z0-9_]*[ \t]*([<>=!]=|[<>;)]|]))");
+  return divisor.match(comment);
+}
+
+void Parser::checkComment() {
+  StringRef text = source.getText();
+  StringRef line = text.slice(lastEnd, findLineEnd(text, lastEnd));
+  if (!line.ltrim().starts_with("//") ||
+      !readsAsDivisor(line.ltrim().drop_front(2)))
+    return;
+  uint32_t begin = lastEnd + line.find("//");
+  problems.error({begin, begin + 2}, "'//' starts a comment")
+      .note("the division of integers is written 'floordiv'; if a comment is "
+            "meant, put it on a line of its own");
+  lexer.restart(begin + 2);
+  token = {Kind::kw_floordiv, {begin, begin + 2}};
+  ahead = lexer.next();
 }
 
 /// What to do while a feature is missing.
@@ -124,7 +154,7 @@ void Parser::parseFile() {
     while (!at(Kind::kw_kernel) && !at(Kind::EndOfFile))
       take();
   }
-  if (file.kernels.empty() && problems.empty())
+  if (file.kernels.empty() && !problems.hasErrors())
     problems.error({0, 0}, "expected a kernel, found nothing")
         .note("the smallest program is: kernel copy(x: [N]) -> [N] { return "
               "x; }");
@@ -366,9 +396,7 @@ void Parser::finishStatement() {
                       Kind::EndOfFile)) {
     if (takeIf(Kind::Semicolon))
       return;
-    bool startsStatement =
-        onNewLine() && at(Kind::Identifier) && ahead.is(Kind::Equal);
-    if (startsStatement)
+    if (onNewLine() && at(Kind::Identifier) && ahead.is(Kind::Equal))
       return;
     take();
   }

@@ -37,13 +37,33 @@ Problem &Problem::suggest(StringRef unknown, ArrayRef<StringRef> known) {
   return nearest.empty() ? *this : note("did you mean " + quote(nearest) + "?");
 }
 
-Problem &Problems::error(Range range, const Twine &message) {
-  if (problems.size() == limit) {
-    dropped = true;
-    overflow = Problem({}, "", limit);
-    return overflow;
+Problem &Problems::ignore() {
+  ignored.notes.clear();
+  return ignored;
+}
+
+Problem &Problems::add(Problem::Severity severity, Range range,
+                       std::string message) {
+  if (counts[severity] == limit) {
+    dropped[severity] = true;
+    return ignore();
   }
-  return problems.emplace_back(range, message.str(), problems.size());
+  ++counts[severity];
+  return problems.emplace_back(severity, range, std::move(message),
+                               problems.size());
+}
+
+Problem &Problems::error(Range range, const Twine &message) {
+  return add(Problem::Error, range, message.str());
+}
+
+Problem &Problems::warning(Range range, const Twine &message) {
+  std::string text = message.str();
+  bool isKnown = llvm::any_of(problems, [&](const Problem &known) {
+    return known.severity == Problem::Warning && known.range == range &&
+           known.message == text;
+  });
+  return isKnown ? ignore() : add(Problem::Warning, range, std::move(text));
 }
 
 void Problems::emit(const Source &source, mlir::MLIRContext &context) const {
@@ -54,17 +74,24 @@ void Problems::emit(const Source &source, mlir::MLIRContext &context) const {
     return std::pair(a->range.begin, a->order) <
            std::pair(b->range.begin, b->order);
   });
+  const Problem *last[2] = {nullptr, nullptr};
+  for (const Problem *problem : sorted)
+    last[problem->severity] = problem;
 
   auto file = mlir::StringAttr::get(&context, source.getName());
   for (const Problem *problem : sorted) {
-    mlir::InFlightDiagnostic diagnostic = mlir::emitError(
-        getLocation(source, problem->range, file), problem->message);
+    bool isError = problem->severity == Problem::Error;
+    mlir::Location location = getLocation(source, problem->range, file);
+    mlir::InFlightDiagnostic diagnostic =
+        isError ? mlir::emitError(location) : mlir::emitWarning(location);
+    diagnostic << problem->message;
     for (const Problem::Note &note : problem->notes)
       diagnostic.attachNote(getLocation(source, note.range, file))
           << note.message;
-    if (dropped && problem == sorted.back())
+    if (dropped[problem->severity] && problem == last[problem->severity])
       diagnostic.attachNote()
-          << "stopped here: only the first " << limit << " errors are shown";
+          << "stopped here: only the first " << limit << " "
+          << (isError ? "errors" : "warnings") << " are shown";
   }
 }
 

@@ -12,11 +12,14 @@
 
 namespace nsacc::frontend {
 
-/// One error with the notes that say how to mend it.
+/// One error or warning with the notes that say how to mend it.
 class Problem {
 public:
-  Problem(Range range, std::string message, size_t order)
-      : range(range), message(std::move(message)), order(order) {}
+  enum Severity { Error, Warning };
+
+  Problem(Severity severity, Range range, std::string message, size_t order)
+      : severity(severity), range(range), message(std::move(message)),
+        order(order) {}
 
   /// A note about the error's own place, or about another one.
   Problem &note(const llvm::Twine &message) { return note(range, message); }
@@ -28,6 +31,7 @@ public:
   Problem &suggest(llvm::StringRef unknown,
                    llvm::ArrayRef<llvm::StringRef> known);
 
+  Severity severity;
   Range range;
   std::string message;
   /// How many were found before it.
@@ -39,27 +43,35 @@ public:
   llvm::SmallVector<Note, 1> notes;
 };
 
-/// The errors of one run, in the order in which they were found. Keeps the
-/// first few only: more than a screenful helps nobody.
+/// The errors and warnings of one run, in the order in which they were found.
+/// Keeps the first few of each only: more than a screenful helps nobody.
 class Problems {
 public:
   static constexpr unsigned limit = 20;
 
   Problem &error(Range range, const llvm::Twine &message);
+  /// What is allowed, and most likely a mistake. The same words about the same
+  /// place are kept once, however often it is looked at.
+  Problem &warning(Range range, const llvm::Twine &message);
 
-  bool empty() const { return problems.empty(); }
-  /// Nothing more will be kept: time to stop looking.
-  bool full() const { return dropped; }
-  size_t size() const { return problems.size(); }
-  const std::deque<Problem> &get() const { return problems; }
+  bool hasErrors() const { return getNumErrors() > 0; }
+  size_t getNumErrors() const { return counts[Problem::Error]; }
+  /// No more errors will be kept: time to stop looking.
+  bool full() const { return dropped[Problem::Error]; }
 
   /// Reports everything, sorted by place, as diagnostics of `context`.
   void emit(const Source &source, mlir::MLIRContext &context) const;
 
 private:
+  Problem &add(Problem::Severity severity, Range range, std::string message);
+  /// A problem that takes notes and is forgotten.
+  Problem &ignore();
+
   std::deque<Problem> problems;
-  Problem overflow{{}, "", limit};
-  bool dropped = false;
+  Problem ignored{Problem::Warning, {}, "", 0};
+  /// By severity.
+  size_t counts[2] = {0, 0};
+  bool dropped[2] = {false, false};
 };
 
 /// The place as a location of the IR.

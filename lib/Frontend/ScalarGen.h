@@ -47,6 +47,8 @@ struct ScalarScope {
   bool tables = false;
   /// Sizes of dimensions are known: all but in compile-time constants.
   bool dims = false;
+  /// 'softmax' stands for an expression: in 'weight'.
+  bool softmax = false;
   /// The heads of queries and keys, where `G` has a meaning.
   mlir::Attribute queryHeads, keyHeads;
   /// Sub-expressions whose value is given: the operands of elementwise code.
@@ -88,6 +90,7 @@ private:
                  Range range);
   bool expectNumber(const Scalar &scalar, Range range, llvm::StringRef op);
   Result reportFolded(const Folded &folded, Range range);
+  mlir::Value emitMod(mlir::Value lhs, mlir::Value rhs, mlir::Location loc);
   mlir::Value emitArithmetic(ast::Operator op, bool real, mlir::Value lhs,
                              mlir::Value rhs, mlir::Location loc);
 
@@ -101,7 +104,10 @@ private:
                        llvm::ArrayRef<ast::Expr *> indices, Range range);
   Result generateIndex(const ast::IndexExpr *expr);
   Result generateExtent(const ast::CallExpr *expr);
+  /// "available in 'score': b, end(j), …"
+  std::string describeAvailable() const;
   void reportUnknownName(const ast::NameExpr *expr);
+  void reportNoTable(const Symbol &symbol, const ast::NameExpr *base);
   void reportNoScalar(const Symbol &symbol, llvm::StringRef name, Range range);
 
   // MLIRGenScalarFunctions.cpp

@@ -73,19 +73,6 @@ bool KernelGen::checkComputedDims(ArrayRef<Attribute> dims, Range range) {
   return true;
 }
 
-bool KernelGen::checkFeatures(const Sequence &sequence, StringRef what) {
-  constexpr int64_t most = 256;
-  auto size = llvm::dyn_cast<IntegerAttr>(sequence.features);
-  if (!size || size.getInt() <= most)
-    return true;
-  problems
-      .error(sequence.expr->range, what + " have " + Twine(size.getInt()) +
-                                       " features, more than " + Twine(most))
-      .note("the last dimension of queries, keys and values is at most " +
-            Twine(most));
-  return false;
-}
-
 bool KernelGen::checkQueryKey(const Sequence &query, const Sequence &key) {
   if (llvm::isa<nsa::PooledDimAttr>(query.tokens)) {
     problems
@@ -94,8 +81,6 @@ bool KernelGen::checkQueryKey(const Sequence &query, const Sequence &key) {
         .note("each query has a position; attend with the unpooled queries");
     return false;
   }
-  if (!checkFeatures(query, "the queries"))
-    return false;
   if (query.isRagged() != key.isRagged()) {
     problems
         .error(key.expr->range, "queries and keys must both be ragged or both "
@@ -136,8 +121,6 @@ bool KernelGen::checkQueryKey(const Sequence &query, const Sequence &key) {
 }
 
 bool KernelGen::checkKeyValue(const Sequence &key, const Sequence &value) {
-  if (!checkFeatures(value, "the values"))
-    return false;
   StringRef fix = "as in the keys: each key has one value";
   if (key.isRagged() != value.isRagged()) {
     problems

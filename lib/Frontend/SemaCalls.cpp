@@ -8,6 +8,24 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
+/// What to write instead of `argument`, which `call` doesn't have.
+static std::string explainArgument(const ast::CallExpr &call,
+                                   StringRef argument,
+                                   const std::string &usage) {
+  StringRef clause =
+      call.callee.text == "attend" ? ast::explainClause(argument) : "";
+  if (!clause.empty())
+    return "write " + usage + "; " + clause.str();
+  bool isClause = llvm::is_contained({"in", "where", "score", "scale", "weight",
+                                      "normalize", "sink", "keep", "plus",
+                                      "count", "share"},
+                                     argument);
+  return "write " + usage +
+         (isClause ? "; " + quote(argument) +
+                         " is a clause and stands behind the brackets"
+                   : "");
+}
+
 std::optional<SmallVector<const ast::Expr *>>
 KernelGen::bindArguments(const ast::CallExpr *call,
                          ArrayRef<Parameter> parameters) {
@@ -33,14 +51,15 @@ KernelGen::bindArguments(const ast::CallExpr *call,
                                               " has no argument " +
                                               quote(argument.label->text))
             .suggest(argument.label->text, names)
-            .note("write " + usage);
+            .note(explainArgument(*call, argument.label->text, usage));
         return std::nullopt;
       }
     } else if (index >= parameters.size() || parameters[index].labelOnly) {
       problems
           .error(argument.value->range,
                  "too many arguments of " + quote(call->callee.text))
-          .note("write " + usage);
+          .note(explainArgument(*call, source.getText(argument.value->range),
+                                usage));
       return std::nullopt;
     } else {
       ++next;

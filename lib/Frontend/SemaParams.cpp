@@ -98,7 +98,7 @@ std::optional<Constant> KernelGen::parseGiven(const ast::Param &param,
     Symbols none;
     ScalarGen scalars(given, ignored, none, scope, builder);
     std::optional<Scalar> scalar = scalars.generate(expr);
-    if (scalar && ignored.empty())
+    if (scalar && !ignored.hasErrors())
       value = scalar->constant;
   }
   if (value)
@@ -133,10 +133,10 @@ std::optional<Constant> KernelGen::convertParam(const ast::Param &param,
   if (*type == ScalarType::Real && value.type == ScalarType::Int)
     return Constant::ofReal(value.asReal());
   Problem &problem = problems.error(
-      param.name.range, "parameter " + quote(param.name.text) + " is " +
-                            describe(*type) + ", but " +
-                            (given ? "was given " : "its default is ") +
-                            toString(value));
+      param.name.range,
+      "parameter " + quote(param.name.text) + " is " + describe(*type) +
+          ", but " + (given ? "was given " : "its default is ") +
+          toString(value) + ", which is " + describe(value.type));
   problem.note(given ? "give it " + describe(*type)
                      : "write a default that is " + describe(*type));
   return std::nullopt;

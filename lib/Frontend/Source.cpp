@@ -10,15 +10,26 @@ using namespace nsacc::frontend;
 Source::Source(MemoryBufferRef buffer)
     : text(buffer.getBuffer()), name(buffer.getBufferIdentifier()) {
   lineStarts.push_back(0);
-  for (size_t at = text.find('\n'); at != StringRef::npos;
-       at = text.find('\n', at + 1))
-    lineStarts.push_back(at + 1);
+  for (size_t end = findLineEnd(text, 0); end < text.size();
+       end = findLineEnd(text, lineStarts.back()))
+    lineStarts.push_back(end + (text.substr(end).starts_with("\r\n") ? 2 : 1));
+}
+
+size_t nsacc::frontend::findLineEnd(StringRef text, size_t from) {
+  return std::min(text.find_first_of("\r\n", from), text.size());
 }
 
 Position Source::getPosition(uint32_t offset) const {
   auto next = std::upper_bound(lineStarts.begin(), lineStarts.end(), offset);
   unsigned line = next - lineStarts.begin();
   return {line, offset - lineStarts[line - 1] + 1};
+}
+
+StringRef Source::getLine(unsigned line) const {
+  if (line == 0 || line > lineStarts.size())
+    return {};
+  uint32_t begin = lineStarts[line - 1];
+  return text.slice(begin, findLineEnd(text, begin));
 }
 
 std::string nsacc::frontend::quote(StringRef text) {

@@ -14,6 +14,10 @@ namespace nsacc::frontend {
 /// Bytes [begin, end) of the program text.
 struct Range {
   uint32_t begin = 0, end = 0;
+
+  bool operator==(const Range &other) const {
+    return begin == other.begin && end == other.end;
+  }
 };
 
 /// From the start of `first` to the end of `last`.
@@ -23,6 +27,10 @@ inline Range join(Range first, Range last) { return {first.begin, last.end}; }
 struct Position {
   unsigned line = 1, column = 1;
 };
+
+/// The end of the line that `from` stands in, before its line feed, carriage
+/// return, or both.
+size_t findLineEnd(llvm::StringRef text, size_t from);
 
 /// Program text and where its lines start.
 class Source {
@@ -35,6 +43,8 @@ public:
   }
   llvm::StringRef getName() const { return name; }
   Position getPosition(uint32_t offset) const;
+  /// Without its end. Empty behind the last line.
+  llvm::StringRef getLine(unsigned line) const;
 
 private:
   llvm::StringRef text, name;

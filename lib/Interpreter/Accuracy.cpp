@@ -114,7 +114,7 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
   auto [roundoff, smallest] = getPrecision(result.getDType());
   int64_t inLine = getElementsInLine(eager.getType(index), shape);
   int64_t size = found.size();
-  double worst = 0;
+  double worst = 0, squaredError = 0, squaredSize = 0;
   for (int64_t begin = 0; begin < size; begin += inLine) {
     if (isUndecided(index, begin, size))
       continue;
@@ -139,7 +139,9 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
              why)
                 .str();
       };
-      Kind kind = classify(found[i]), wantedKind = classify(wanted[i]);
+      // What the result's type can't hold is infinite there.
+      Kind kind = classify(found[i]);
+      Kind wantedKind = classify(roundTo(result.getDType(), wanted[i]));
       if (kind != Kind::Finite || wantedKind != Kind::Finite) {
         if (kind != wantedKind && !eager.leadsTo(kind, index, i))
           complain(HUGE_VAL, "");
@@ -147,6 +149,8 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
       }
       double error = std::fabs(found[i] - wanted[i]);
       accuracy.error = std::max(accuracy.error, error);
+      squaredError += error * error;
+      squaredSize += wanted[i] * wanted[i];
       double bound = mostTimes * eagerError +
                      4 * roundoff * std::fabs(wanted[i]) +
                      8 * 0x1p-24 * largest + 4 * smallest;
@@ -156,6 +160,8 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
             llvm::formatv("; error {0:e2}, bound {1:e2}", error, bound).str());
     }
   }
+  if (squaredError > 0)
+    accuracy.relativeRms = std::sqrt(squaredError / squaredSize);
 }
 
 //===----------------------------------------------------------------------===//

@@ -38,7 +38,7 @@ public:
   llvm::Error run(int64_t row);
 
 private:
-  llvm::Expected<double> runSoftmax(const Position &position);
+  llvm::Expected<Normalizer> runSoftmax(const Position &position);
   llvm::Error runWeighted(const Position &position,
                           MutableArrayRef<double> out);
   void addValues(const Position &position, MutableArrayRef<double> out);
@@ -53,39 +53,39 @@ private:
 
 } // namespace
 
-/// log Σ exp x. NaN if any is NaN; else +inf if any is.
-static double logSumExp(ArrayRef<double> values, Rounding round) {
-  double most = absent;
+/// Of Σ exp x. NaN if any is NaN; else +inf if any is.
+static Normalizer addUp(ArrayRef<double> values, Rounding round) {
+  Normalizer all;
   for (double x : values) {
     if (std::isnan(x))
-      return x;
-    most = std::max(most, x);
+      return {x};
+    all.most = std::max(all.most, x);
   }
-  if (std::isinf(most))
-    return most;
-  double sum = 0;
+  if (std::isinf(all.most))
+    return all;
+  all.sum = 0;
   for (double x : values)
-    sum = round(sum + round(std::exp(round(x - most))));
-  return round(most + round(std::log(sum)));
+    all.sum = round(all.sum + round(std::exp(round(x - all.most))));
+  return all;
 }
 
-/// Leaves p_j = exp(s_j - lse) in `weights`; returns lse.
-llvm::Expected<double> AttendRow::runSoftmax(const Position &position) {
+/// Leaves exp(s_j) / (Σ exp(s_j) + exp(sink)) in `weights`.
+llvm::Expected<Normalizer> AttendRow::runSoftmax(const Position &position) {
   ArrayRef<double> scores = scorer.getScores();
   weights.assign(scores.begin(), scores.end());
   if (!sink.isEmpty()) {
     sink.setPosition(position);
     llvm::Expected<double> logit = sink.runRow();
     if (!logit)
-      return logit;
+      return logit.takeError();
     weights.push_back(*logit);
   }
   Rounding round = attention.scoring.rounding;
-  double lse = logSumExp(weights, round);
+  Normalizer normalizer = addUp(weights, round);
   weights.resize(scores.size());
   for (double &weight : weights)
-    weight = round(std::exp(round(weight - lse)));
-  return lse;
+    weight = normalizer.getShare(weight, round);
+  return normalizer;
 }
 
 /// o = Σ w_j v_j / normalize; 0 where no key takes part.
@@ -147,11 +147,12 @@ llvm::Error AttendRow::run(int64_t row) {
         return error;
       continue;
     }
-    llvm::Expected<double> lse = runSoftmax(position);
-    if (!lse)
-      return lse.takeError();
+    llvm::Expected<Normalizer> normalizer = runSoftmax(position);
+    if (!normalizer)
+      return normalizer.takeError();
     addValues(position, out);
-    result.lse.reals[index] = *lse;
+    result.lse.reals[index] = normalizer->getLse(scoring.rounding);
+    result.normalizers[index] = *normalizer;
   }
   return llvm::Error::success();
 }
@@ -183,6 +184,7 @@ nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
       context.environment.getShape(outputType.getDims());
   result.output = TensorValue::makeReal(shape);
   result.lse = TensorValue::makeReal(ArrayRef(shape).drop_back(), absent);
+  result.normalizers.resize(result.lse.reals.size());
 
   Attention attention{.scoring = std::move(*scoring),
                       .value = &context.getTensor(op.getValue()),
@@ -203,30 +205,47 @@ nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
   return result;
 }
 
+/// One softmax over the branches' normalizers.
+static Normalizer merge(ArrayRef<Normalizer> branches, Rounding round) {
+  SmallVector<double> mosts = llvm::map_to_vector(
+      branches, [](const Normalizer &branch) { return branch.most; });
+  Normalizer all = addUp(mosts, round);
+  if (!std::isfinite(all.most))
+    return all;
+  all.sum = 0;
+  for (const Normalizer &branch : branches)
+    all.sum =
+        round(all.sum + round(branch.sum *
+                              round(std::exp(round(branch.most - all.most)))));
+  return all;
+}
+
 /// lse = log Σ exp lse_k, o = Σ exp(lse_k - lse) o_k. A branch that sees
 /// nothing and has no sink takes no part.
 llvm::Expected<AttendResult>
 nsacc::interpreter::evaluateMerge(nsa::MergeOp op, const Context &context) {
-  SmallVector<const TensorValue *> outputs, lses;
-  for (auto [output, lse] : llvm::zip_equal(op.getOutputs(), op.getLses())) {
+  SmallVector<const TensorValue *> outputs;
+  for (Value output : op.getOutputs())
     outputs.push_back(&context.getTensor(output));
-    lses.push_back(&context.getTensor(lse));
-  }
   AttendResult result;
   result.output = TensorValue::makeReal(outputs.front()->shape);
-  result.lse = TensorValue::makeReal(lses.front()->shape);
+  result.lse =
+      TensorValue::makeReal(context.getTensor(op.getLses().front()).shape);
   int64_t depth = result.output.shape.back();
   Rounding round = context.rounding;
   for (size_t row = 0, e = result.lse.reals.size(); row != e; ++row) {
-    SmallVector<double> branches = llvm::map_to_vector(
-        lses, [&](const TensorValue *lse) { return lse->reals[row]; });
-    double lse = logSumExp(branches, round);
-    result.lse.reals[row] = lse;
+    SmallVector<Normalizer> branches =
+        llvm::map_to_vector(op.getLses(), [&](Value lse) {
+          return context.getNormalizer(lse, row);
+        });
+    Normalizer all = merge(branches, round);
+    result.lse.reals[row] = all.getLse(round);
+    result.normalizers.push_back(all);
     double *out = result.output.reals.data() + row * depth;
     for (auto [branch, output] : llvm::zip_equal(branches, outputs)) {
-      if (branch == absent)
+      if (branch.most == absent)
         continue;
-      double weight = round(std::exp(round(branch - lse)));
+      double weight = round(branch.sum * all.getShare(branch.most, round));
       for (int64_t d = 0; d < depth; ++d)
         out[d] = round(out[d] + round(weight * output->reals[row * depth + d]));
     }

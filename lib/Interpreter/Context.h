@@ -5,11 +5,28 @@
 
 #include "Environment.h"
 #include "Rounding.h"
+#include "Values.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/DenseMap.h"
 #include <atomic>
+#include <cmath>
 
 namespace nsacc::interpreter {
+
+/// The sum that a softmax divides by, Σ exp(s - most), and what its logarithm
+/// leaves out: where `most` is large, fp64 has no digits for both in one
+/// number.
+struct Normalizer {
+  double most = absent, sum = 1;
+
+  /// exp(s) over Σ exp(s).
+  double getShare(double score, Rounding round) const {
+    return round(round(std::exp(round(score - most))) / sum);
+  }
+  double getLse(Rounding round) const {
+    return std::isinf(most) ? most : round(most + round(std::log(sum)));
+  }
+};
 
 struct Context {
   Environment environment;
@@ -21,6 +38,9 @@ struct Context {
   llvm::DenseMap<mlir::Value, std::shared_ptr<const TensorValue>> tensors{};
   llvm::DenseMap<mlir::Value, std::shared_ptr<const SelectionValue>>
       selections{};
+  /// Of log-sum-exps that this run has computed, and where they stay in fp64.
+  llvm::DenseMap<mlir::Value, std::shared_ptr<const std::vector<Normalizer>>>
+      normalizers{};
 
   bool needsRow(int64_t row) const { return !onlyRows || (*onlyRows)[row]; }
   const TensorValue &getTensor(mlir::Value value) const {
@@ -28,6 +48,12 @@ struct Context {
   }
   const SelectionValue &getSelection(mlir::Value value) const {
     return *selections.find(value)->second;
+  }
+  /// Of element `index` of a log-sum-exp.
+  Normalizer getNormalizer(mlir::Value lse, int64_t index) const {
+    auto found = normalizers.find(lse);
+    return found != normalizers.end() ? (*found->second)[index]
+                                      : Normalizer{getTensor(lse).reals[index]};
   }
 };
 

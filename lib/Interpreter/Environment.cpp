@@ -129,12 +129,3 @@ RowOffsets Environment::getRows(ArrayRef<Attribute> tensorDims) const {
     offsets.push_back(b * length);
   return RowOffsets(std::move(offsets));
 }
-
-std::string nsacc::interpreter::getProgramName(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (argument)
-    if (auto kernel =
-            dyn_cast<nsa::KernelOp>(argument.getOwner()->getParentOp()))
-      return kernel.getArgumentName(argument.getArgNumber());
-  return "an intermediate tensor";
-}

@@ -77,10 +77,6 @@ private:
   DimSizes dims;
 };
 
-/// The name that the program gave to an argument; "an intermediate tensor" for
-/// other values.
-std::string getProgramName(mlir::Value value);
-
 } // namespace nsacc::interpreter
 
 #endif // NSACC_LIB_INTERPRETER_ENVIRONMENT_H

@@ -8,9 +8,11 @@
 
 namespace nsacc::interpreter {
 
-/// An attention's output and, for softmax, its log-sum-exp.
+/// An attention's output and, for softmax, its log-sum-exp and what it is made
+/// of.
 struct AttendResult {
   TensorValue output, lse;
+  std::vector<Normalizer> normalizers;
 };
 
 llvm::Expected<TensorValue> evaluatePool(nsa::PoolOp op,

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evaluate.h"
+#include "NSA/IR/NSANames.h"
 #include "Parallel.h"
 #include "Reduction.h"
 #include "Scoring.h"
@@ -23,19 +24,20 @@ namespace {
 class ImportanceRow {
 public:
   ImportanceRow(nsa::ImportanceOp op, const Scoring &scoring,
-                const TensorValue *lse, TensorValue &result)
-      : kind(op.getKind()), heads(op.getHeads()), scoring(scoring), lse(lse),
-        result(result), scorer(scoring) {}
+                const Context &context, TensorValue &result)
+      : op(op), kind(op.getKind()), heads(op.getHeads()), scoring(scoring),
+        context(context), result(result), scorer(scoring) {}
 
   llvm::Error run(int64_t row);
 
 private:
   llvm::Error runHead(int64_t row, const Position &position);
 
+  nsa::ImportanceOp op;
   nsa::ImportanceKind kind;
   nsa::HeadReduction heads;
   const Scoring &scoring;
-  const TensorValue *lse;
+  const Context &context;
   TensorValue &result;
   RowScorer scorer;
   std::vector<double> values;
@@ -55,11 +57,11 @@ llvm::Error ImportanceRow::runHead(int64_t row, const Position &position) {
     values.assign(scores.begin(), scores.end());
     return llvm::Error::success();
   case nsa::ImportanceKind::Prob: {
-    double rowLse = lse->reals[row * scoring.queryHeads + position.h];
+    Normalizer normalizer = context.getNormalizer(
+        op.getLse(), row * scoring.queryHeads + position.h);
     values.clear();
     for (double score : scores)
-      values.push_back(
-          scoring.rounding(std::exp(scoring.rounding(score - rowLse))));
+      values.push_back(normalizer.getShare(score, scoring.rounding));
     return llvm::Error::success();
   }
   }
@@ -108,13 +110,12 @@ nsacc::interpreter::evaluateImportance(nsa::ImportanceOp op,
   llvm::Expected<Scoring> scoring = Scoring::create(op, context);
   if (!scoring)
     return scoring.takeError();
-  const TensorValue *lse =
-      op.getLse() ? &context.getTensor(op.getLse()) : nullptr;
   auto type = cast<nsa::NamedTensorType>(op.getResult().getType());
   TensorValue result = TensorValue::makeReal(
       context.environment.getShape(type.getDims()), absent);
   auto makeWorker = [&]() -> RowWorker {
-    auto worker = std::make_shared<ImportanceRow>(op, *scoring, lse, result);
+    auto worker =
+        std::make_shared<ImportanceRow>(op, *scoring, context, result);
     return [worker, &context](int64_t row) {
       return context.needsRow(row) ? worker->run(row) : llvm::Error::success();
     };
@@ -219,8 +220,9 @@ llvm::Error nsacc::interpreter::checkDeclaredBlocks(nsa::DeclareBlocksOp op,
   int64_t expected = context.environment.getSize(blocks);
   if (found == expected)
     return llvm::Error::success();
-  return makeError("the last dimension of '" + getProgramName(op.getInput()) +
-                   "' has size " + llvm::Twine(found) + ", but " +
-                   blocks.getBase() + " has " + llvm::Twine(expected) +
-                   " blocks of " + llvm::Twine(blocks.getBlock()) + " tokens");
+  return makeError("the last dimension of scores " +
+                   nsa::describeTensor(op.getInput()) + " has size " +
+                   llvm::Twine(found) + ", but " + blocks.getBase() + " has " +
+                   llvm::Twine(expected) + " blocks of " +
+                   llvm::Twine(blocks.getBlock()) + " tokens");
 }

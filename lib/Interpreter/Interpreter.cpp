@@ -84,9 +84,13 @@ void Interpreter::setInputs(nsa::KernelOp kernel, ArrayRef<Tensor> inputs) {
   }
 }
 
-/// With roundStorage, what an op yields has the precision of its element type.
+/// Integers are the nearest that the element type holds. With roundStorage,
+/// reals have its precision.
 void Interpreter::set(Value value, TensorValue tensor) {
   Type type = cast<nsa::NamedTensorType>(value.getType()).getElementType();
+  if (type.isInteger(32))
+    for (int64_t &x : tensor.integers)
+      x = std::clamp<int64_t>(x, INT32_MIN, INT32_MAX);
   if (options.roundStorage)
     for (double &x : tensor.reals)
       x = roundTo(getDType(type), x);
@@ -116,6 +120,10 @@ llvm::Error Interpreter::set(Value output, Value lse,
   set(output, std::move(result->output));
   if (lse)
     set(lse, std::move(result->lse));
+  // A compiled program stores log-sum-exps in f32.
+  if (lse && !options.roundStorage)
+    context.normalizers[lse] = std::make_shared<std::vector<Normalizer>>(
+        std::move(result->normalizers));
   return llvm::Error::success();
 }
 

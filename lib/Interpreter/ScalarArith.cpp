@@ -263,6 +263,9 @@ StepFunction ArithSteps::makeDivision() {
 
 StepFunction ArithSteps::makeConversion() {
   using I = int64_t;
+  // Reals are fp64 whatever their type.
+  if (isa<arith::TruncFOp>(op))
+    return make<double(double)>([](double x) { return x; });
   unsigned to = getResultWidth();
   unsigned from = op->getNumOperands() == 1 ? getOperandWidth() : to;
   return llvm::TypeSwitch<Operation *, StepFunction>(op)

@@ -45,7 +45,7 @@ static Step::Needs getNeeds(Operation *op) {
 }
 
 llvm::Expected<unsigned> ScalarCompiler::addRegister(Type type) {
-  bool isReal = type.isF32();
+  bool isReal = type.isF32() || type.isF64();
   if (!isReal && !type.isIndex() && !type.isInteger(1) && !type.isInteger(64)) {
     std::string text;
     llvm::raw_string_ostream(text) << type;

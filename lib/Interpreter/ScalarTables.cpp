@@ -1,6 +1,7 @@
 //===- ScalarTables.cpp - Dimensions and table reads in scalar code -------===//
 
 #include "Context.h"
+#include "NSA/IR/NSANames.h"
 #include "NSA/IR/NSAOps.h"
 #include "ScalarOps.h"
 #include "llvm/Support/InterleavedRange.h"
@@ -59,7 +60,7 @@ int64_t Table::find(ArrayRef<int64_t> indices, int64_t row) const {
 std::string Table::describe(ArrayRef<int64_t> indices, int64_t row) const {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "table '" << name << "' is read at [" << llvm::interleaved(indices)
+  os << "table " << name << " is read at [" << llvm::interleaved(indices)
      << "]";
   if (rows && (row < 0 || row >= rows->getBatch())) {
     os << " of batch row " << row << ", but there are " << rows->getBatch();
@@ -105,7 +106,7 @@ StepFunction nsacc::interpreter::makeTableReadStep(Operation *op,
   auto read = cast<nsa::TableReadOp>(op);
   auto type = cast<nsa::NamedTensorType>(read.getTable().getType());
   Table table;
-  table.name = getProgramName(read.getTable());
+  table.name = nsa::describeTensor(read.getTable());
   table.dimNames = llvm::map_to_vector(
       type.getDims(), [](Attribute dim) { return nsa::toString(dim); });
   table.sizes = context.environment.getShape(type.getDims());

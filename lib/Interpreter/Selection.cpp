@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evaluate.h"
+#include "NSA/IR/NSANames.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -46,8 +47,8 @@ nsacc::interpreter::evaluateDeclareSelection(nsa::DeclareSelectionOp op,
         int64_t position = (row * heads + head) * width + k;
         int64_t block = indices.integers[position];
         if (block < -1 || block >= blocks)
-          return makeError("selection '" + getProgramName(op.getIndices()) +
-                           "' at " + describePosition(position, indices.shape) +
+          return makeError("selection " + nsa::describeTensor(op.getIndices()) +
+                           " at " + describePosition(position, indices.shape) +
                            " is " + llvm::Twine(block) + "; " +
                            describeRange(type, blocks, tokens, b));
         if (block >= 0)

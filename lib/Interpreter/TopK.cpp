@@ -2,6 +2,7 @@
 
 #include "Clause.h"
 #include "Evaluate.h"
+#include "NSA/IR/NSANames.h"
 #include "Parallel.h"
 #include "Reduction.h"
 #include "llvm/Support/MathExtras.h"
@@ -241,7 +242,7 @@ static llvm::Error checkCounts(nsa::TopKOp op, const TensorValue &counts) {
   int64_t top = op.getTop();
   for (auto [position, count] : llvm::enumerate(counts.integers))
     if (count < 0 || count > top)
-      return makeError("count '" + getProgramName(op.getCount()) + "' at " +
+      return makeError("count " + nsa::describeTensor(op.getCount()) + " at " +
                        describePosition(position, counts.shape) + " is " +
                        llvm::Twine(count) + ", but must be 0 to " +
                        llvm::Twine(top) + " (top)");

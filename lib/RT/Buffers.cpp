@@ -7,8 +7,9 @@
 
 using namespace nsacc::rt;
 
-/// Kernels compute positions within a dimension in 32 bits.
-static constexpr int64_t kMaxSize = INT64_C(1) << 31;
+/// Kernels compute positions in a dimension, and what lies between two of them,
+/// in 32 bits.
+static constexpr int64_t kMaxSize = INT64_C(1) << 30;
 
 bool Buffer::isEmpty() const {
   return std::find(sizes.begin(), sizes.begin() + rank, 0) !=
@@ -55,7 +56,7 @@ static void bindShape(const Parameter &parameter, const nsacc_rt_tensor &tensor,
     if (size < 0 || size >= kMaxSize)
       fail(parameter, "size " + std::to_string(dim) + " is " +
                           std::to_string(size) +
-                          "; sizes have to be from 0 to 2^31 - 1");
+                          "; sizes have to be from 0 to 2^30 - 1");
     const Size &expected = parameter.sizes[dim];
     if (expected.fixed && *expected.fixed != size)
       fail(parameter, "size " + std::to_string(dim) + " of " +

@@ -4,6 +4,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <numeric>
 
 using namespace nsacc;
@@ -38,6 +39,13 @@ double RandomStream::drawNormal(uint64_t index) const {
       sum += bits & 0xffff;
   // Twelve halves are 6, twelve means of the parts 6 * 2^16.
   return double(sum + 6 - 6 * 65536) / 65536;
+}
+
+double RandomStream::drawUniform(uint64_t index, double low,
+                                 double high) const {
+  double part = double(draw(index) >> 11) * 0x1p-53;
+  // Without a difference of the ends, which may be infinite.
+  return std::clamp(low * (1 - part) + high * part, low, high);
 }
 
 int64_t RandomStream::drawInteger(uint64_t index, int64_t low,
@@ -126,25 +134,45 @@ makeIntegers(const Argument &argument, llvm::ArrayRef<int64_t> shape,
   return values;
 }
 
-llvm::Expected<Tensor> nsacc::makeRandomInput(const Argument &argument,
-                                              const DimSizes &sizes,
-                                              uint64_t seed) {
+/// An input of reals, element by element.
+static llvm::Expected<Tensor>
+makeReals(const Argument &argument, const DimSizes &sizes,
+          llvm::function_ref<double(uint64_t)> draw) {
   llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
   if (!shape)
     return shape.takeError();
-  RandomStream random(seed, argument.name);
-  if (!isReal(argument.dtype)) {
-    auto values = makeIntegers(argument, *shape, sizes, random);
-    if (!values)
-      return values.takeError();
-    Tensor tensor = Tensor::zeros(argument.dtype, *shape);
-    tensor.setIntegers(*values);
-    return tensor;
-  }
   Tensor tensor = Tensor::zeros(argument.dtype, *shape);
   std::vector<double> values(tensor.getNumElements());
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = random.drawNormal(i);
+    values[i] = draw(i);
   tensor.setReals(values);
+  return tensor;
+}
+
+llvm::Expected<Tensor> nsacc::makeUniformInput(const Argument &argument,
+                                               const DimSizes &sizes,
+                                               uint64_t seed, double low,
+                                               double high) {
+  RandomStream random(seed, argument.name);
+  return makeReals(argument, sizes, [&](uint64_t index) {
+    return random.drawUniform(index, low, high);
+  });
+}
+
+llvm::Expected<Tensor> nsacc::makeRandomInput(const Argument &argument,
+                                              const DimSizes &sizes,
+                                              uint64_t seed) {
+  RandomStream random(seed, argument.name);
+  if (isReal(argument.dtype))
+    return makeReals(argument, sizes,
+                     [&](uint64_t index) { return random.drawNormal(index); });
+  llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
+  if (!shape)
+    return shape.takeError();
+  auto values = makeIntegers(argument, *shape, sizes, random);
+  if (!values)
+    return values.takeError();
+  Tensor tensor = Tensor::zeros(argument.dtype, *shape);
+  tensor.setIntegers(*values);
   return tensor;
 }

@@ -9,8 +9,9 @@ from . import errors
 from ._compile import compile
 from ._environment import env
 from ._nsacc import version as __version__
+from .errors import CompileWarning
 from .program import Program, Timing
 from .signature import Dim, Signature, TensorSpec
 
-__all__ = ["Dim", "Program", "Signature", "TensorSpec", "Timing", "__version__", "compile", "env",
-           "errors"]
+__all__ = ["CompileWarning", "Dim", "Program", "Signature", "TensorSpec", "Timing", "__version__",
+           "compile", "env", "errors"]

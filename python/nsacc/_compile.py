@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import operator
 import os
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from . import _dtypes
-from .errors import ArgumentError
+from .errors import ArgumentError, CompileWarning
 from .program import Program
 
 
@@ -36,6 +37,10 @@ def compile(source: str | os.PathLike[str] | None = None, *,
             as ``path``.
         more_params: values of compile-time parameters: integers, reals, booleans, dtypes.
 
+    Warns:
+        CompileWarning: the program is allowed, and most likely not what is meant; has a
+            diagnostic. ``Program.diagnostics`` keeps them all.
+
     Raises:
         CompileError: the program is wrong; has file, line, column and diagnostics with notes.
         ArgumentError: an argument has no meaning, such as an unknown dtype.
@@ -55,9 +60,13 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         if name in values:
             raise ArgumentError(f"parameter '{name}' is given twice")
         values[name] = value
-    return Program(text, file, target=target, schedule=schedule, dtype=_spell_dtype(dtype),
-                   kernel=kernel,
-                   params={name: _spell(name, value) for name, value in values.items()})
+    program = Program(text, file, target=target, schedule=schedule, dtype=_spell_dtype(dtype),
+                      kernel=kernel,
+                      params={name: _spell(name, value) for name, value in values.items()})
+    for diagnostic in program.diagnostics:
+        if diagnostic.severity == "warning":
+            warnings.warn(CompileWarning(diagnostic), stacklevel=2)
+    return program
 
 
 def _check_string(name: str, value: Any) -> None:

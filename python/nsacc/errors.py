@@ -5,14 +5,19 @@
       ArgumentError   the tensors or the parameters don't fit the program (also a ValueError)
       TargetError     the target is unknown or isn't there
       InternalError   a mistake in nsacc
+
+and what is allowed but most likely wrong, as warnings of Python:
+
+    UserWarning
+      CompileWarning  of the program: has its diagnostic
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-__all__ = ["ArgumentError", "CompileError", "Diagnostic", "InternalError", "NsaccError",
-           "TargetError"]
+__all__ = ["ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "InternalError",
+           "NsaccError", "TargetError"]
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,12 @@ class Diagnostic:
     end_line: int = 0
     end_column: int = 0
     notes: tuple[Diagnostic, ...] = ()
+    text: str = field(default="", repr=False)
+    """As the command line prints it, with source lines and carets; empty for notes."""
 
     def __str__(self) -> str:
+        if self.text:
+            return self.text.rstrip("\n")
         place = f"{self.file}:{self.line}:{self.column}: " if self.file else ""
         lines = [f"{place}{self.severity}: {self.message}", *map(str, self.notes)]
         return "\n".join(lines)
@@ -84,6 +93,14 @@ class CompileError(NsaccError):
     @property
     def notes(self) -> tuple[Diagnostic, ...]:
         return self._first.notes
+
+
+class CompileWarning(UserWarning):
+    """What `nsacc.compile` warns of: ``str()`` shows the source line, a caret and the notes."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
 
 
 class ArgumentError(NsaccError, ValueError):

@@ -42,7 +42,8 @@ py::object nsacc::python::toPython(const nsacc_diagnostic *diagnostic) {
                           nsacc_diagnostic_column(diagnostic),
                           nsacc_diagnostic_end_line(diagnostic),
                           nsacc_diagnostic_end_column(diagnostic),
-                          py::tuple(notes));
+                          py::tuple(notes),
+                          ::toPython(nsacc_diagnostic_text(diagnostic)));
 }
 
 void nsacc::python::check(nsacc_status status, ErrorHandle error) {

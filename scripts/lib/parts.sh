@@ -8,11 +8,12 @@ FUZZ_SECONDS=900
 PACKAGE_FUZZ_RUNS=20000
 DIFFERENTIAL_PROGRAMS=500
 
-PARTS=(build lit python checks differential sanitize fuzz wheel)
+PARTS=(build includes lit python checks differential sanitize fuzz wheel)
 
 describe_part() {
   case $1 in
     build) say "the dev build" ;;
+    includes) say "each source compiled with the headers that it includes, and no others" ;;
     lit) say "lit and unit tests" ;;
     python) say "Python tests" ;;
     checks) say "checks of the repository, the README's commands among them" ;;
@@ -34,6 +35,11 @@ run_pytest() {
 part_build() {
   configure dev -DNSACC_BUILD_PYTHON=ON
   build dev all nsacc-test-depends
+}
+
+part_includes() {
+  "$PYTHON" "$ROOT/scripts/lib/includes.py" --build "$ROOT/build/dev" --jobs "$JOBS" \
+    --junit "$RESULTS/includes-sources.xml"
 }
 
 # run_lit PART PRESET

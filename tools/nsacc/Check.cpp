@@ -51,16 +51,32 @@ static bool isFinite(const Tensor &tensor) {
                       [](double value) { return std::isfinite(value); });
 }
 
+/// Whether every NaN of the result stands where the formula has one.
+static bool hasNaNsOf(const Tensor &result, const Tensor &exact) {
+  return llvm::all_of(llvm::zip_equal(result.toReals(), exact.toReals()),
+                      [](auto pair) {
+                        auto [value, wanted] = pair;
+                        return !std::isnan(value) || std::isnan(wanted);
+                      });
+}
+
 CheckResult nsacc::checkNaN(const Signature &signature,
                             llvm::ArrayRef<Tensor> inputs,
-                            llvm::ArrayRef<Tensor> results) {
+                            llvm::ArrayRef<Tensor> results,
+                            llvm::ArrayRef<Tensor> exact) {
   std::vector<std::string> found;
-  for (auto [argument, result] : llvm::zip(signature.results, results))
-    if (int64_t nans = summarize(result).nans)
-      found.push_back(llvm::formatv("{0} in '{1}'", nans, argument.name));
+  bool areExpected = !exact.empty();
+  for (auto [index, result] : llvm::enumerate(results))
+    if (int64_t nans = summarize(result).nans) {
+      found.push_back(
+          llvm::formatv("{0} in '{1}'", nans, signature.results[index].name));
+      areExpected &= !exact.empty() && hasNaNsOf(result, exact[index]);
+    }
   if (found.empty())
     return {"NaN", Verdict::Pass, "none in the results"};
   std::string detail = llvm::join(found, ", ");
+  if (areExpected)
+    return {"NaN", Verdict::Report, detail + ", where the formula has them"};
   if (llvm::all_of(inputs, isFinite))
     return {"NaN", Verdict::Fail, detail + ", though every input is finite"};
   return {"NaN", Verdict::Report, detail + "; the inputs aren't finite either"};

@@ -23,9 +23,11 @@ struct CheckResult {
 
 llvm::StringRef getName(CheckResult::Verdict verdict);
 
-/// Whether finite inputs gave no NaN.
+/// Whether finite inputs gave no NaN, or NaN only where the exact results, if
+/// any are given, have it.
 CheckResult checkNaN(const Signature &signature, llvm::ArrayRef<Tensor> inputs,
-                     llvm::ArrayRef<Tensor> results);
+                     llvm::ArrayRef<Tensor> results,
+                     llvm::ArrayRef<Tensor> exact = {});
 
 /// Checks a run of the oracle against other runs of it: that results have the
 /// same bits on another number of threads, that finite inputs give no NaN, and

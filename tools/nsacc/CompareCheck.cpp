@@ -32,12 +32,13 @@ static CheckResult describe(const interpreter::Accuracy &accuracy, DType dtype,
                             const Difference &difference) {
   CheckResult check;
   check.name = "error of '" + accuracy.name + "'";
-  check.verdict = accuracy.isWithin ? Verdict::Pass : Verdict::Fail;
+  bool isGood = accuracy.isWithin && !accuracy.isIllConditioned();
+  check.verdict = isGood ? Verdict::Pass : Verdict::Fail;
   if (isReal(dtype))
     check.detail = llvm::formatv(
         "{0:e2} at most, {1:e2} relative rms against the oracle (the formula "
         "in f32: {2:e2} at most)",
-        accuracy.error, difference.getRelativeRms(), accuracy.eagerError);
+        accuracy.error, accuracy.relativeRms, accuracy.eagerError);
   else
     check.detail = llvm::formatv("{0} of {1} elements differ from the oracle's",
                                  difference.differing, difference.elements);
@@ -48,6 +49,14 @@ static CheckResult describe(const interpreter::Accuracy &accuracy, DType dtype,
         accuracy.undecidedRows, accuracy.rows);
   if (!accuracy.message.empty())
     check.detail += "; " + accuracy.message;
+  if (accuracy.isIllConditioned())
+    check.detail += llvm::formatv(
+        "; the program is ill-conditioned for these inputs: rounding to f32 "
+        "alone moves '{0}' this far, so that the error, above {1:e2} relative "
+        "rms, doesn't tell a right program from a wrong one; look for scores "
+        "above 10000, differences of nearly equal numbers, and int(), floor() "
+        "or comparisons of computed reals",
+        accuracy.name, interpreter::Accuracy::mostRelativeRms);
   return check;
 }
 
@@ -61,11 +70,12 @@ nsacc::checkCompiled(nsa::KernelOp kernel, const CompiledProgram &program,
   if (!threads)
     return threads.takeError();
   found.checks.push_back(*threads);
-  found.checks.push_back(checkNaN(getSignature(kernel), inputs, results));
   auto checker =
       interpreter::AccuracyChecker::create(kernel, inputs, options.threads);
   if (!checker)
     return checker.takeError();
+  found.checks.push_back(
+      checkNaN(getSignature(kernel), inputs, results, checker->getExpected()));
   found.usefulOperations = checker->getUsefulOperations();
   for (auto [accuracy, result, exact] : llvm::zip_equal(
            checker->check(results), results, checker->getExpected()))

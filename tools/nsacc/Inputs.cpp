@@ -7,7 +7,9 @@
 #include "nsacc/Runtime/RandomInputs.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 #include <limits>
+#include <map>
 #include <unistd.h>
 
 using namespace nsacc;
@@ -78,27 +80,66 @@ static llvm::Error loadInputs(const Signature &signature, const Settings &files,
 
 //===-- Making ------------------------------------------------------------===//
 
-static llvm::Error applyRanges(const Settings &ranges, Signature &signature) {
+namespace {
+/// Ends of the values of reals, by input.
+using RealRanges = std::map<std::string, std::pair<double, double>>;
+} // namespace
+
+static llvm::Error rejectRange(llvm::StringRef name, llvm::StringRef value) {
+  return makeError("'--range " + name + "=" + value +
+                   "' isn't of the form NAME=LOW..HIGH");
+}
+
+static llvm::Expected<Domain> parseIntegers(const Argument &argument,
+                                            llvm::StringRef value) {
+  auto [low, high] = value.split("..");
+  Domain domain;
+  if (low.getAsInteger(10, domain.low) || high.getAsInteger(10, domain.high) ||
+      domain.low > domain.high)
+    return rejectRange(argument.name, value);
+  if (argument.dtype == DType::I32 && (domain.low != int32_t(domain.low) ||
+                                       domain.high != int32_t(domain.high)))
+    return makeError("--range: '" + argument.name + "' holds i32, which '" +
+                     value + "' passes");
+  return domain;
+}
+
+static llvm::Expected<std::pair<double, double>>
+parseReals(const Argument &argument, llvm::StringRef value) {
+  auto [first, second] = value.split("..");
+  double low, high;
+  if (first.getAsDouble(low) || second.getAsDouble(high) ||
+      !std::isfinite(low) || !std::isfinite(high) || low > high)
+    return rejectRange(argument.name, value);
+  for (double end : {low, high})
+    if (!std::isfinite(roundTo(argument.dtype, end)))
+      return makeError("--range: '" + argument.name + "' holds " +
+                       getName(argument.dtype) + ", which '" + value +
+                       "' passes");
+  return std::pair(low, high);
+}
+
+static llvm::Error applyRanges(const Settings &ranges, Signature &signature,
+                               RealRanges &reals) {
   for (auto &[name, value] : ranges) {
     llvm::Expected<size_t> index = findInput(signature, "--range", name);
     if (!index)
       return index.takeError();
     Argument &argument = signature.inputs[*index];
-    if (isReal(argument.dtype) || argument.isOffsets())
-      return makeError("--range: '" + name +
-                           "' doesn't hold integers to choose",
+    if (argument.isOffsets() || argument.dtype == DType::Bool)
+      return makeError("--range: '" + name + "' doesn't hold numbers to choose",
                        "the program declares " + toString(argument));
-    auto [low, high] = llvm::StringRef(value).split("..");
-    Domain domain;
-    if (low.getAsInteger(10, domain.low) ||
-        high.getAsInteger(10, domain.high) || domain.low > domain.high)
-      return makeError("'--range " + name + "=" + value +
-                       "' isn't of the form NAME=LOW..HIGH");
-    if (argument.dtype == DType::I32 && (domain.low != int32_t(domain.low) ||
-                                         domain.high != int32_t(domain.high)))
-      return makeError("--range: '" + name + "' holds i32, which '" + value +
-                       "' passes");
-    argument.domain = domain;
+    if (isReal(argument.dtype)) {
+      auto range = parseReals(argument, value);
+      if (!range)
+        return range.takeError();
+      reals[name] = *range;
+      continue;
+    }
+    llvm::Expected<Domain> domain = parseIntegers(argument, value);
+    if (!domain)
+      return domain.takeError();
+    argument.domain = *domain;
   }
   return llvm::Error::success();
 }
@@ -138,7 +179,12 @@ static llvm::Error checkMemory(const Signature &signature,
 }
 
 static llvm::Expected<Tensor> makeInput(const Argument &argument,
-                                        const DimSizes &sizes, uint64_t seed) {
+                                        const DimSizes &sizes, uint64_t seed,
+                                        const RealRanges &ranges) {
+  auto range = ranges.find(argument.name);
+  if (range != ranges.end())
+    return makeUniformInput(argument, sizes, seed, range->second.first,
+                            range->second.second);
   bool needsDomain = !isReal(argument.dtype) && argument.dtype != DType::Bool &&
                      !argument.isOffsets();
   if (needsDomain && !argument.domain)
@@ -151,7 +197,8 @@ static llvm::Expected<Tensor> makeInput(const Argument &argument,
 
 llvm::Expected<Inputs> nsacc::makeInputs(Signature signature,
                                          const InputOptions &options) {
-  if (llvm::Error error = applyRanges(options.ranges, signature))
+  RealRanges ranges;
+  if (llvm::Error error = applyRanges(options.ranges, signature, ranges))
     return error;
   llvm::Expected<DimSizes> known = readDimensions(options.dims, signature);
   if (!known)
@@ -179,7 +226,7 @@ llvm::Expected<Inputs> nsacc::makeInputs(Signature signature,
   for (auto [index, argument] : llvm::enumerate(signature.inputs)) {
     if (isGiven[index])
       continue;
-    auto tensor = makeInput(argument, inputs.sizes, options.seed);
+    auto tensor = makeInput(argument, inputs.sizes, options.seed, ranges);
     if (!tensor)
       return tensor.takeError();
     inputs.tensors[index] = *tensor;

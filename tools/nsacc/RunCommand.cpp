@@ -20,7 +20,7 @@ static void addInputFlags(CLI::App &command, RunFlags &options) {
       ->type_name("NAME=FILE.npy")
       ->group(group);
   addRepeatedFlag(command, "--range", options.ranges,
-                  "values of random integers")
+                  "ends of the values of a random input")
       ->type_name("NAME=LOW..HIGH")
       ->group(group);
   command.add_option("--seed", options.seed, "of random inputs")

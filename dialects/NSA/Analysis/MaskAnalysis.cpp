@@ -1,10 +1,13 @@
 //===- MaskAnalysis.cpp - Which keys a mask lets a query see --------------===//
 
 #include "NSA/Analysis/MaskAnalysis.h"
+#include "NSA/Analysis/IntegerRanges.h"
 #include "NSA/IR/NSAOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include <limits>
 #include <optional>
 
 using namespace mlir;
@@ -14,6 +17,11 @@ namespace {
 
 /// More conjunctions than this are not worth a loop each.
 constexpr size_t kMaxIntervals = 8;
+
+/// Sizes of what fits a machine are below 2^kSizeBits. The mask's integers have
+/// 64 bits and wrap around, those of the analysis are numbers: it leaves alone
+/// what may go beyond 2^kMostBits, which leaves room for the bounds of it.
+constexpr unsigned kSizeBits = 40, kMostBits = 58;
 
 /// Arguments of a mask region.
 enum MaskArgument { kBatchRow, kHead, kQueryRow, kPosition, kKey };
@@ -40,7 +48,8 @@ private:
   }
   AffineExpr symbol(MaskSymbol symbol);
 
-  /// The value as an affine expression of i, j and symbols; null if it isn't.
+  /// The value as an affine expression of i, j and symbols; null if it isn't,
+  /// or if it may wrap around.
   AffineExpr toAffine(Value value);
   AffineExpr argumentToAffine(BlockArgument argument);
 
@@ -71,10 +80,21 @@ private:
   const ScalarPlaces &places;
   StringRef queryDim, tokenDim;
   MLIRContext *context;
+  IntegerRanges ranges{kSizeBits};
   MaskInfo info;
 };
 
 bool mentionsKey(AffineExpr expr) { return expr.isFunctionOfDim(1); }
+
+/// Whether `factor * expr` and all parts of it are within 2^kMostBits.
+bool isSmall(AffineExpr expr, int64_t factor = 1) {
+  std::optional<int64_t> most = getMagnitude(expr, kSizeBits);
+  std::optional<int64_t> product =
+      most ? llvm::checkedMul(std::max<int64_t>(*most, 1), factor)
+           : std::nullopt;
+  constexpr int64_t limit = int64_t{1} << kMostBits;
+  return product && -limit <= *product && *product <= limit;
+}
 
 } // namespace
 
@@ -121,7 +141,8 @@ AffineExpr MaskAnalyzer::toAffine(Value value) {
   if (auto dim = dyn_cast<DimOp>(op))
     return symbol({MaskSymbol::Kind::Dim, dim.getDim().str()});
   if (!isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::FloorDivSIOp,
-           arith::CeilDivSIOp>(op))
+           arith::CeilDivSIOp>(op) ||
+      ranges.isUnknown(value))
     return {};
   AffineExpr lhs = toAffine(op->getOperand(0));
   AffineExpr rhs = toAffine(op->getOperand(1));
@@ -178,7 +199,7 @@ std::optional<MaskAnalyzer::Split> MaskAnalyzer::splitKey(AffineExpr expr) {
 
 bool MaskAnalyzer::bound(AffineExpr term, int64_t coefficient, AffineExpr rest,
                          KeyInterval &interval) {
-  if (coefficient == 0)
+  if (coefficient == 0 || !isSmall(rest))
     return false;
   // coefficient * term + rest >= 0  <=>  term >= least, or term <= most.
   bool below = coefficient > 0;
@@ -205,6 +226,8 @@ bool MaskAnalyzer::bound(AffineExpr term, int64_t coefficient, AffineExpr rest,
   // c - 1 x ceildiv  c >= e  <=>  x >= c e - c + 1  x ceildiv  c <= e  <=>  x
   // <= c e
   int64_t c = divisor.getValue();
+  if (!isSmall(below ? least : most, c))
+    return false;
   AffineExpr edge = below ? least * c - (floors ? 0 : c - 1)
                           : most * c + (floors ? c - 1 : 0);
   if (below)
@@ -233,7 +256,7 @@ Union MaskAnalyzer::nonNegative(AffineExpr expr) {
 Union MaskAnalyzer::compare(arith::CmpIOp op, bool expected) {
   AffineExpr lhs = toAffine(op.getLhs());
   AffineExpr rhs = toAffine(op.getRhs());
-  if (!lhs || !rhs)
+  if (!lhs || !rhs || !isSmall(lhs) || !isSmall(rhs))
     return everything(/*exact=*/false);
   arith::CmpIPredicate predicate = op.getPredicate();
   if (!expected)
@@ -373,6 +396,32 @@ MaskInfo nsacc::nsa::analyzeMask(ScoringOpInterface op) {
     places = ScalarPlaces::get(op, op.getMask(), /*leading=*/0);
   return analyzeMask(op.getMask(), places, tokenDim(op.getQuery()),
                      tokenDim(op.getKey()));
+}
+
+std::optional<int64_t> nsacc::nsa::getMagnitude(AffineExpr expr,
+                                                unsigned sizeBits) {
+  if (auto known = dyn_cast<AffineConstantExpr>(expr)) {
+    if (known.getValue() == std::numeric_limits<int64_t>::min())
+      return std::nullopt;
+    return std::abs(known.getValue());
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return (int64_t{1} << sizeBits) - 1;
+  std::optional<int64_t> lhs = getMagnitude(binary.getLHS(), sizeBits);
+  std::optional<int64_t> rhs = getMagnitude(binary.getRHS(), sizeBits);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return llvm::checkedAdd(*lhs, *rhs);
+  case AffineExprKind::Mul:
+    return llvm::checkedMul(*lhs, *rhs);
+  case AffineExprKind::Mod:
+    return *rhs;
+  default: // quotients are rounded away from 0 at most
+    return *lhs / std::max<int64_t>(*rhs, 1) + 1;
+  }
 }
 
 AffineExpr nsacc::nsa::boundOverRows(AffineExpr expr, AffineExpr first,

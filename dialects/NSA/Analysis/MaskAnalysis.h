@@ -7,6 +7,7 @@
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"
+#include <optional>
 #include <string>
 
 namespace nsacc::nsa {
@@ -49,13 +50,18 @@ struct MaskInfo {
 /// Analyses a mask region with arguments (b, h, t, i, j); an empty region sees
 /// everything. `queryDim` and `tokenDim` name the dimensions T and S behind
 /// t = i - (S - T). Comparisons that aren't affine in j with integer
-/// coefficients and constant divisors leave their interval inexact. No interval
-/// leaves out, or sees whole, a pair for which the mask may have no value.
+/// coefficients and constant divisors leave their interval inexact, and so do
+/// those of integers that may wrap around. No interval leaves out, or sees
+/// whole, a pair for which the mask may have no value.
 MaskInfo analyzeMask(mlir::Region &mask, const ScalarPlaces &places,
                      llvm::StringRef queryDim, llvm::StringRef tokenDim);
 
 /// The same for an op, whose queries and keys tell the dimensions.
 MaskInfo analyzeMask(ScoringOpInterface op);
+
+/// A number that `expr`, and all that it is made of, stays within in runs whose
+/// sizes are below 2^sizeBits. Nothing where 64 bits have no such number.
+std::optional<int64_t> getMagnitude(mlir::AffineExpr expr, unsigned sizeBits);
 
 /// The least (or greatest) value that `expr` takes for positions i in
 /// [first, last], as an expression without d0's range: d0 is replaced by

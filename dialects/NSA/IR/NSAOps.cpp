@@ -2,6 +2,7 @@
 
 #include "NSA/IR/NSAOps.h"
 #include "NSA/IR/NSAAssembly.h"
+#include "NSA/IR/NSANames.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -23,6 +24,15 @@ std::string KernelOp::getResultName(unsigned index) {
           getResultAttrOfType<StringAttr>(index, NSADialect::getNameAttrName()))
     return name.str();
   return "out" + (getNumResults() == 1 ? "" : std::to_string(index));
+}
+
+std::string nsacc::nsa::describeTensor(Value tensor) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  auto kernel = argument
+                    ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
+                    : KernelOp();
+  return kernel ? "'" + kernel.getArgumentName(argument.getArgNumber()) + "'"
+                : "computed by the program";
 }
 
 //===----------------------------------------------------------------------===//

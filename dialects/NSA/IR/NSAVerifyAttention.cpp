@@ -5,17 +5,15 @@
 using namespace mlir;
 using namespace nsacc::nsa;
 
-static constexpr int64_t maxFeatures = 256;
-
 static Type getF32(Operation *op) { return Float32Type::get(op->getContext()); }
 
 static LogicalResult verifyFeatures(Operation *op, StringRef what,
                                     Attribute dim) {
   auto size = dyn_cast<IntegerAttr>(dim);
-  if (!size || (size.getInt() >= 1 && size.getInt() <= maxFeatures))
+  if (!size || size.getInt() >= 1)
     return success();
-  return op->emitOpError("expected ") << what << " to have 1 to " << maxFeatures
-                                      << " features, found " << size.getInt();
+  return op->emitOpError("expected ")
+         << what << " to have at least 1 feature, found " << size.getInt();
 }
 
 /// Query heads are a multiple of key heads; names are checked at run time.

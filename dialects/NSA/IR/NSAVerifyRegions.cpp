@@ -1,6 +1,7 @@
 //===- NSAVerifyRegions.cpp - Checks of scalar code in nsa ops ------------===//
 
 #include "NSA/IR/NSAVerify.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace nsacc::nsa;
@@ -8,6 +9,12 @@ using namespace nsacc::nsa;
 static bool isScalar(Type type) {
   return type.isF32() || type.isIndex() || type.isInteger(1) ||
          type.isInteger(64);
+}
+
+/// A constant of fp64 that the program's reals round to.
+static bool isExactConstant(Operation &op) {
+  return isa<arith::ConstantOp>(op) && op.getResult(0).getType().isF64() &&
+         llvm::all_of(op.getUsers(), llvm::IsaPred<arith::TruncFOp>);
 }
 
 /// What can be differentiated, interpreted and compiled for any target.
@@ -21,7 +28,7 @@ static LogicalResult verifyScalarOp(Operation &op) {
                         "nsa.table_read, found '")
            << op.getName() << "'";
   for (Type type : op.getResultTypes())
-    if (!isScalar(type))
+    if (!isScalar(type) && !isExactConstant(op))
       return op.emitError("expected scalar code to compute with f32, index, i1 "
                           "and i64, found ")
              << type;

@@ -36,7 +36,8 @@ struct ReportMasks : nsacc::nsa::impl::NSAReportMasksBase<ReportMasks> {
         [&] { remark << " or "; });
     if (!info.isExact())
       remark.attachNote() << "the mask isn't affine in the positions i and j, "
-                             "so it is evaluated for every pair";
+                             "or may wrap around, so it is evaluated for every "
+                             "pair";
   }
 };
 

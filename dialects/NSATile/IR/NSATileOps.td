@@ -196,7 +196,7 @@ def NSATile_RequireOp : NSATile_Op<"require", [MemoryEffects<[MemWrite]>]> {
   }];
   let arguments = (ins AnyTypeOf<[I1, StaticShapeTensorOf<[I1]>]>:$condition,
                        StrAttr:$message,
-                       Variadic<AnyTypeOf<[Index, StaticShapeTensorOf<[Index]>]>>:$values);
+                       Variadic<AnyTypeOf<[Index, I64, StaticShapeTensorOf<[Index, I64]>]>>:$values);
   let assemblyFormat = [{
     $condition `,` $message `(` $values `)` attr-dict `:` type($condition) (`,` type($values)^)?
   }];

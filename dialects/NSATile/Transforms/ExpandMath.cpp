@@ -1,11 +1,10 @@
 //===- ExpandMath.cpp - Mathematical functions as polynomials -------------===//
 
+#include "FloatMath.h"
 #include "NSATile/Transforms/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/TypeUtilities.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include <limits>
 
@@ -15,65 +14,9 @@ namespace nsacc::nsatile {
 } // namespace nsacc::nsatile
 
 using namespace mlir;
+using namespace nsacc::nsatile;
 
 namespace {
-
-/// Arithmetic on f32 scalars or vectors of one type.
-class FloatMath {
-public:
-  FloatMath(OpBuilder &builder, Location loc, Type type)
-      : builder(builder), loc(loc), type(type) {}
-
-  Value real(float value) {
-    return constant(builder.getF32FloatAttr(value), type);
-  }
-  Value integer(int32_t value) {
-    return constant(builder.getI32IntegerAttr(value), bitsType());
-  }
-  Value fma(Value a, Value b, Value c) {
-    return math::FmaOp::create(builder, loc, a, b, c);
-  }
-  template <typename OpTy> Value make(Value lhs, Value rhs) {
-    return OpTy::create(builder, loc, lhs, rhs);
-  }
-  template <typename OpTy> Value make(Value operand) {
-    return OpTy::create(builder, loc, operand);
-  }
-  Value toBits(Value value) {
-    return arith::BitcastOp::create(builder, loc, bitsType(), value);
-  }
-  Value fromBits(Value value) {
-    return arith::BitcastOp::create(builder, loc, type, value);
-  }
-  Value selectIf(arith::CmpFPredicate predicate, Value lhs, Value rhs,
-                 Value yes, Value no) {
-    Value holds = arith::CmpFOp::create(builder, loc, predicate, lhs, rhs);
-    return arith::SelectOp::create(builder, loc, holds, yes, no);
-  }
-  /// Highest power last.
-  Value polynomial(Value x, ArrayRef<float> coefficients) {
-    Value result = real(coefficients.back());
-    for (float coefficient : llvm::reverse(coefficients.drop_back()))
-      result = fma(result, x, real(coefficient));
-    return result;
-  }
-
-private:
-  Type bitsType() {
-    if (auto vector = dyn_cast<VectorType>(type))
-      return vector.clone(builder.getI32Type());
-    return builder.getI32Type();
-  }
-  Value constant(TypedAttr scalar, Type type) {
-    if (auto vector = dyn_cast<VectorType>(type))
-      scalar = DenseElementsAttr::get(vector, cast<Attribute>(scalar));
-    return arith::ConstantOp::create(builder, loc, scalar);
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  Type type;
-};
 
 /// Adding this rounds to an integer, which then stands in the lowest bits.
 constexpr float kRounder = 0x1.8p23f;
@@ -113,14 +56,10 @@ Value expandExp(FloatMath &m, Value x) {
 
 /// exp2 x = 2^n · exp2 r with |r| <= 1 / 2.
 Value expandExp2(FloatMath &m, Value x) {
-  // 1 + r · q(r).
-  static constexpr float q[] = {0x1.62e43p-1f,   0x1.ebfbdcp-3f,
-                                0x1.c6aee8p-5f,  0x1.3b2d4cp-7f,
-                                0x1.5f3e52p-10f, 0x1.41fbbcp-13f};
   Value shifted = m.make<arith::AddFOp>(x, m.real(kRounder));
   Value n = m.make<arith::SubFOp>(shifted, m.real(kRounder));
   Value r = m.make<arith::SubFOp>(x, n);
-  Value power = m.fma(m.polynomial(r, q), r, m.real(1.0f));
+  Value power = m.fma(m.polynomial(r, kExp2Coefficients), r, m.real(1.0f));
   return scale(m, x, power, shifted, /*least=*/-126.0f,
                /*greatest=*/0x1.fffffep6f);
 }
@@ -182,13 +121,44 @@ struct Expand : OpRewritePattern<OpTy> {
   }
 };
 
+/// A small whole number that `exponent` is everywhere; 0 for all others.
+int64_t getSmallPower(Value exponent) {
+  APFloat power(0.0f);
+  if (!matchPattern(exponent, m_ConstantFloat(&power)))
+    return 0;
+  for (int64_t each : {1, 2, 3, 4})
+    if (power.convertToDouble() == each)
+      return each;
+  return 0;
+}
+
+/// pow x 3 -> x · x · x; other powers by expandPow
+struct ExpandPower : OpRewritePattern<math::PowFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::PowFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    if (!getElementTypeOrSelf(type).isF32() || isa<TensorType>(type))
+      return failure();
+    FloatMath m(rewriter, op.getLoc(), type);
+    Value result = op.getLhs();
+    int64_t power = getSmallPower(op.getRhs());
+    for (int64_t count = 1; count < power; ++count)
+      result = m.make<arith::MulFOp>(result, op.getLhs());
+    rewriter.replaceOp(op,
+                       power ? result : expandPow(m, op.getLhs(), op.getRhs()));
+    return success();
+  }
+};
+
 struct ExpandMath : nsacc::nsatile::impl::NSATileExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns
         .add<Expand<math::ExpOp, expandExp>, Expand<math::Exp2Op, expandExp2>,
-             Expand<math::ErfOp, expandErf>, Expand<math::TanhOp, expandTanh>>(
-            &getContext());
+             Expand<math::ErfOp, expandErf>, Expand<math::TanhOp, expandTanh>,
+             Expand<math::SinOp, expandSin>, Expand<math::CosOp, expandCos>,
+             ExpandPower>(&getContext());
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return name == "math.log" || name == "math.log2";
     });

@@ -6,11 +6,13 @@ include "mlir/Pass/PassBase.td"
 def NSATileExpandMath : Pass<"nsatile-expand-math"> {
   let summary = "Write mathematical functions as polynomials";
   let description = [{
-    `math.exp`, `math.exp2`, `math.tanh`, `math.log`, `math.log2` and `math.erf` of f32, scalars and
-    vectors alike, become arithmetic that vectorizes. Other functions stay as they are.
+    `math.exp`, `math.exp2`, `math.tanh`, `math.log`, `math.log2`, `math.erf`, `math.sin`, `math.cos` and
+    `math.powf` of f32, scalars and vectors alike, become arithmetic that vectorizes, and that GPUs have
+    instructions for. Other functions stay as they are.
 
-    `exp`, `exp2`, `tanh` and `erf` are within 1.5 units in the last place of the exact result;
-    exponentials below 2^-126 are 0, above the greatest number infinity; NaN stays NaN.
+    `exp`, `exp2`, `tanh`, `erf` and `powf` are within 1.5 units in the last place of the exact result, `sin`
+    and `cos` within 3, for arguments of every size. Exponentials and powers below 2^-126 are 0, above the
+    greatest number infinity; NaN stays NaN. Powers of negative numbers, of zeros and infinities are C's.
 
     Before and after:
 

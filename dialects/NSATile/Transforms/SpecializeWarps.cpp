@@ -95,11 +95,13 @@ private:
   bool looksElsewhere();
   void createRings(OpBuilder &builder);
   void cloneForProducer(Block &from, OpBuilder &builder, IRMapping &mapping);
+  bool isProducers(Value value, const IRMapping &mapping);
   void consume(LoadOp load);
   bool containsStaged(Operation *op) const;
 
   ProgramOp program;
   int64_t warps, stages;
+  Region *consumers = nullptr;
   /// Loads that the producer does, and the rings they go through.
   llvm::MapVector<LoadOp, Value> rings;
 };
@@ -169,6 +171,13 @@ bool Specializer::containsStaged(Operation *op) const {
                       [&](auto &entry) { return op->isAncestor(entry.first); });
 }
 
+/// True for what the producer has a copy of, or stands outside of roles.
+/// Scalars that come of a tile, as elements of tables do, are the consumers'.
+bool Specializer::isProducers(Value value, const IRMapping &mapping) {
+  return mapping.contains(value) ||
+         !consumers->isAncestor(value.getParentRegion());
+}
+
 void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
                                    IRMapping &mapping) {
   for (Operation &op : from) {
@@ -182,7 +191,10 @@ void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
       FillOp::create(builder, loc, rings.lookup(load), load.getBuffer(),
                      lookupAll(load.getOffsets()), lookupAll(load.getLimits()),
                      load.getDims());
-    } else if (isScalarCode(&op)) {
+    } else if (isScalarCode(&op) &&
+               llvm::all_of(op.getOperands(), [&](Value operand) {
+                 return isProducers(operand, mapping);
+               })) {
       builder.clone(op, mapping);
     } else if (auto loop = dyn_cast<scf::ForOp>(op);
                loop && containsStaged(loop)) {
@@ -243,14 +255,15 @@ void Specializer::run() {
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   createRings(builder);
   auto roles = RolesOp::create(builder, program.getLoc(), warps);
-  Block *consumers = builder.createBlock(&roles.getConsumers());
+  consumers = &roles.getConsumers();
+  Block *consumer = builder.createBlock(consumers);
   Block *producer = builder.createBlock(&roles.getProducer());
-  consumers->getOperations().splice(consumers->end(), body.getOperations(),
-                                    std::next(roles->getIterator()),
-                                    std::prev(body.end()));
+  consumer->getOperations().splice(consumer->end(), body.getOperations(),
+                                   std::next(roles->getIterator()),
+                                   std::prev(body.end()));
   IRMapping mapping;
   OpBuilder producing = OpBuilder::atBlockBegin(producer);
-  cloneForProducer(*consumers, producing, mapping);
+  cloneForProducer(*consumer, producing, mapping);
   for (auto &[load, ring] : rings) {
     consume(load);
     load.erase();

@@ -22,11 +22,22 @@ struct Accuracy {
   bool isWithin = true;
   /// The largest error, and the largest of the formula evaluated in f32.
   double error = 0, eagerError = 0;
+  /// The root mean square of the errors of what was judged, relative to that
+  /// of the exact results.
+  double relativeRms = 0;
   /// Query rows left out, since rounding decides which blocks they select, of
   /// all query rows.
   int64_t undecidedRows = 0, rows = 0;
   /// The worst element beyond its bound; empty without one.
   std::string message;
+
+  /// Whether results are within their bounds alone because those are wide: an
+  /// error like this can't tell a right program from a wrong one.
+  bool isIllConditioned() const {
+    return isWithin && !(relativeRms <= mostRelativeRms);
+  }
+  /// Four roundings to bf16, the coarsest type.
+  static constexpr double mostRelativeRms = 0x1p-6;
 };
 
 /// Holds compiled results to the oracle under the bounds of docs/Numerics.md.

@@ -25,6 +25,8 @@ public:
   /// parts, each plus 1/2, of draws 3 * index to 3 * index + 2, over 2^16, less
   /// 6. A multiple of 2^-16 between -6 and 6.
   double drawNormal(uint64_t index) const;
+  /// low + (high - low) * (draw(index) >> 11) / 2^53.
+  double drawUniform(uint64_t index, double low, double high) const;
   /// low + draw(index) modulo (high - low + 1).
   int64_t drawInteger(uint64_t index, int64_t low, int64_t high) const;
 
@@ -38,6 +40,12 @@ private:
 /// Offsets are those of `sizes`. Fails for integers whose domain isn't known.
 llvm::Expected<Tensor> makeRandomInput(const Argument &argument,
                                        const DimSizes &sizes, uint64_t seed);
+
+/// An input of reals that are uniform between `low` and `high`, rounded to the
+/// input's type.
+llvm::Expected<Tensor> makeUniformInput(const Argument &argument,
+                                        const DimSizes &sizes, uint64_t seed,
+                                        double low, double high);
 
 } // namespace nsacc
 

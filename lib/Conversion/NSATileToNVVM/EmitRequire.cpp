@@ -143,10 +143,12 @@ LogicalResult KernelEmitter::emitRequire(RequireOp op) {
   Value yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
   auto getValues = [&](int64_t index) {
     SmallVector<Value> values;
-    for (Value value : op.getValues())
-      values.push_back(extend(isTile(value.getType())
-                                  ? getRegisters(value)[index]
-                                  : lookup(value)));
+    for (Value value : op.getValues()) {
+      Value number =
+          isTile(value.getType()) ? getRegisters(value)[index] : lookup(value);
+      values.push_back(number.getType().isInteger(64) ? number
+                                                      : extend(number));
+    }
     return values;
   };
   FailureWriter writer(*this, failureRecord, requirement.getInt());

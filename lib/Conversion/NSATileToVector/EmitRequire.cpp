@@ -24,8 +24,10 @@ public:
     unless(condition, [&] {
       VectorReader reader(emitter, point, 1);
       for (auto [index, value] : llvm::enumerate(op.getValues())) {
-        Value number = arith::IndexCastOp::create(
-            builder, loc, builder.getI64Type(), reader.read(value));
+        Value number = reader.read(value);
+        if (number.getType().isIndex())
+          number = arith::IndexCastOp::create(builder, loc,
+                                              builder.getI64Type(), number);
         memref::StoreOp::create(builder, loc, number, values,
                                 emitter.constant(index));
       }

@@ -139,6 +139,7 @@ private:
                      mlir::Value end);
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest);
+  bool mayLeaveIndex(mlir::AffineExpr bound);
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol);
   /// The pairs that the mask shows; `active` ones have to have a value.
   Tile evaluateMask(const QueryRows &rows, const KeyTile &tile,

@@ -1,5 +1,6 @@
 //===- DeclaredSelection.cpp - Programs that order handed-in selections ---===//
 
+#include "NSA/IR/NSANames.h"
 #include "QueryProgram.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -46,21 +47,18 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
                  iota(Spread::Column, m.constant(0)), value,
                  scalar(m.add(blocks, -1)), scalar(tokens), scalar(batchRow),
                  scalar(blocks)});
-  auto input = cast<BlockArgument>(op.getIndices());
-  std::string name =
-      program.getPlan().getKernel().getArgumentName(input.getArgNumber());
   // {n} counted from the element's position on.
   bool dense = offsets.size() == 4;
   auto place = [&](unsigned index) {
     return "{" + std::to_string(index + (dense ? 5 : 4)) + "}";
   };
   auto require = [&](Tile holds, const std::string &range) {
-    std::string message = "selection '" + name + "' at [" +
-                          (dense ? "{1}, {2}, {3}, {4}" : "{1}, {2}, {3}") +
-                          "] is " + place(0) + "; expected -1" + range + ": " +
-                          type.getOf().str() + " has " + place(2) +
-                          " tokens in batch row " + place(3) + ", " + place(4) +
-                          " blocks of " + std::to_string(type.getBlock());
+    std::string message =
+        "selection " + describeTensor(op.getIndices()) + " at [" +
+        (dense ? "{1}, {2}, {3}, {4}" : "{1}, {2}, {3}") + "] is " + place(0) +
+        "; expected -1" + range + ": " + type.getOf().str() + " has " +
+        place(2) + " tokens in batch row " + place(3) + ", " + place(4) +
+        " blocks of " + std::to_string(type.getBlock());
     SmallVector<Value> operands;
     for (Tile each : values)
       operands.push_back(each.spread == Spread::Scalar ? each.value

@@ -137,7 +137,8 @@ bool ImportanceTiles::isPerQueryHead(Value tensor) {
 }
 
 LogicalResult ImportanceTiles::prepare(Value tensor) {
-  if (program.getPlan().isMaterialized(tensor))
+  if (program.getPlan().isMaterialized(tensor) ||
+      !prepared.insert(tensor).second)
     return success();
   Operation *op = tensor.getDefiningOp();
   if (auto declare = dyn_cast<DeclareBlocksOp>(op))
@@ -155,8 +156,6 @@ LogicalResult ImportanceTiles::prepare(Value tensor) {
     return error;
   }
   auto &source = sources[op];
-  if (source)
-    return success();
   source = std::make_unique<Source>(program, tile, importance, schedule);
   if (!importance.getLse())
     return success();
@@ -188,24 +187,29 @@ LogicalResult ImportanceTiles::prepareMap(MapOp op) {
   return success();
 }
 
-/// Blocks that the pooling stride doesn't divide meet it again after this many.
-int64_t ImportanceTiles::getPeriod(Value tensor) {
-  Operation *op = tensor.getDefiningOp();
-  if (!op)
-    return 1;
+static int64_t getPeriod(Value tensor, llvm::DenseMap<Value, int64_t> &known) {
+  auto found = known.find(tensor);
+  if (found != known.end())
+    return found->second;
   int64_t period = 1;
-  if (auto blocks = dyn_cast<BlocksOp>(op)) {
+  if (auto blocks = tensor.getDefiningOp<BlocksOp>()) {
     int64_t own = 1;
     if (auto pooled =
             dyn_cast<PooledDimAttr>(getColumnDim(blocks.getImportance())))
       own = std::lcm<int64_t>(blocks.getBlock(), pooled.getStride()) /
             blocks.getBlock();
-    return own * getPeriod(blocks.getImportance());
-  }
-  if (auto map = dyn_cast<MapOp>(op))
+    period = own * getPeriod(blocks.getImportance(), known);
+  } else if (auto map = tensor.getDefiningOp<MapOp>()) {
     for (Value input : map.getInputs())
-      period = std::lcm(period, getPeriod(input));
-  return period;
+      period = std::lcm(period, getPeriod(input, known));
+  }
+  return known[tensor] = period;
+}
+
+/// Blocks that the pooling stride doesn't divide meet it again after this many.
+int64_t ImportanceTiles::getPeriod(Value tensor) {
+  llvm::DenseMap<Value, int64_t> known;
+  return ::getPeriod(tensor, known);
 }
 
 Value ImportanceTiles::getNumColumns(Attribute dim) {
@@ -254,15 +258,30 @@ Value ImportanceTiles::getEnd(Value tensor) {
 //===----------------------------------------------------------------------===//
 
 Tile ImportanceTiles::evaluate(Value tensor, const Columns &columns) {
+  llvm::DenseMap<Value, Tile> known;
+  return evaluate(tensor, columns, known);
+}
+
+Tile ImportanceTiles::evaluate(Value tensor, const Columns &columns,
+                               llvm::DenseMap<Value, Tile> &known) {
+  auto found = known.find(tensor);
+  if (found != known.end())
+    return found->second;
+  Tile computed = compute(tensor, columns, known);
+  return known[tensor] = computed;
+}
+
+Tile ImportanceTiles::compute(Value tensor, const Columns &columns,
+                              llvm::DenseMap<Value, Tile> &known) {
   if (program.getPlan().isMaterialized(tensor))
     return load(tensor, columns);
   Operation *op = tensor.getDefiningOp();
   if (auto declare = dyn_cast<DeclareBlocksOp>(op))
-    return evaluate(declare.getInput(), columns);
+    return evaluate(declare.getInput(), columns, known);
   if (auto blocks = dyn_cast<BlocksOp>(op))
     return evaluateBlocks(blocks, columns);
   if (auto map = dyn_cast<MapOp>(op))
-    return evaluateMap(map, columns);
+    return evaluateMap(map, columns, known);
   return evaluateImportance(cast<ImportanceOp>(op), columns);
 }
 
@@ -430,12 +449,14 @@ Tile ImportanceTiles::getShare(TileMath &math, Value tokens, int64_t stride) {
                                    real(math, stride));
 }
 
-Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns) {
+Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns,
+                                  llvm::DenseMap<Value, Tile> &known) {
   SmallVector<Tile> operands;
   for (Value input : op.getInputs()) {
     auto row = rowOperands.find(input);
-    operands.push_back(row != rowOperands.end() ? row->second
-                                                : evaluate(input, columns));
+    operands.push_back(row != rowOperands.end()
+                           ? row->second
+                           : evaluate(input, columns, known));
   }
   TileMath math(builder, loc, getRows(op.getResult()), columns.count);
   Tile value =

@@ -60,7 +60,13 @@ private:
   Tile hideMemoryTokens(TileMath &math, Tile value, const Columns &entries,
                         int64_t memory);
   Tile getShare(TileMath &math, mlir::Value tokens, int64_t stride);
-  Tile evaluateMap(nsa::MapOp op, const Columns &columns);
+  Tile evaluateMap(nsa::MapOp op, const Columns &columns,
+                   llvm::DenseMap<mlir::Value, Tile> &known);
+  /// What these columns need of several tensors is computed once.
+  Tile evaluate(mlir::Value tensor, const Columns &columns,
+                llvm::DenseMap<mlir::Value, Tile> &known);
+  Tile compute(mlir::Value tensor, const Columns &columns,
+               llvm::DenseMap<mlir::Value, Tile> &known);
   Tile load(mlir::Value tensor, const Columns &columns);
 
   ProgramBuilder &program;
@@ -71,6 +77,7 @@ private:
   nsatile::ScheduleAttr schedule;
   Evaluator evaluator, keyHeadEvaluator;
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<Source>> sources;
+  llvm::DenseSet<mlir::Value> prepared;
   llvm::DenseMap<mlir::Value, Tile> rowOperands;
 };
 

@@ -3,6 +3,7 @@
 #include "AttendTiles.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
@@ -42,13 +43,21 @@ static bool mentionsHead(AffineExpr expr, const MaskInfo &mask) {
   return false;
 }
 
+/// Programs for warps have indices of 32 bits, and sizes below 2^30.
+bool Scorer::mayLeaveIndex(AffineExpr bound) {
+  if (schedule.getWarps() == 0)
+    return false;
+  std::optional<int64_t> most = getMagnitude(bound, /*sizeBits=*/30);
+  return !most || *most >= std::numeric_limits<int32_t>::max();
+}
+
 Value Scorer::evaluate(AffineExpr expr, const QueryRows &rows, bool greatest) {
   if (mentionsHead(expr, mask))
     return {};
   MLIRContext *context = expr.getContext();
   AffineExpr bound = boundOverRows(expr, getAffineDimExpr(0, context),
                                    getAffineDimExpr(1, context), greatest);
-  if (!bound)
+  if (!bound || mayLeaveIndex(bound))
     return {};
   SmallVector<Value> symbols;
   for (auto [index, symbol] : llvm::enumerate(mask.symbols))

@@ -22,6 +22,7 @@ public:
 
   /// Sizes of the tensor's dimensions, in the plan.
   void setPlace(ArrayRef<Value> planSizes);
+  /// Computes what several readers share once.
   FailureOr<Tile> evaluate(Value tensor);
   void store(Tile tile, Value buffer);
 
@@ -33,6 +34,8 @@ private:
   };
   Access getAccess(ArrayRef<Attribute> dims);
   Tile load(Value buffer, NamedTensorType type);
+  FailureOr<Tile> compute(Value tensor);
+  FailureOr<Tile> computeMap(MapOp map);
   Demand getDemand(MapOp map);
 
   ProgramBuilder &program;
@@ -42,6 +45,7 @@ private:
   TileMath math;
   /// Where the tile starts in each dimension of the tensor; their sizes.
   SmallVector<Value> offsets, sizes;
+  llvm::DenseMap<Value, Tile> tiles;
 };
 
 } // namespace
@@ -99,6 +103,16 @@ Tile Mapping::load(Value buffer, NamedTensorType from) {
 }
 
 FailureOr<Tile> Mapping::evaluate(Value tensor) {
+  auto found = tiles.find(tensor);
+  if (found != tiles.end())
+    return found->second;
+  FailureOr<Tile> computed = compute(tensor);
+  if (succeeded(computed))
+    tiles[tensor] = *computed;
+  return computed;
+}
+
+FailureOr<Tile> Mapping::compute(Value tensor) {
   PlanBuilder &plan = program.getPlan();
   auto from = cast<NamedTensorType>(tensor.getType());
   if (plan.isMaterialized(tensor))
@@ -109,14 +123,17 @@ FailureOr<Tile> Mapping::evaluate(Value tensor) {
       return load(program.getBuffer(indices.getSelection()), from);
   if (auto declare = dyn_cast<DeclareBlocksOp>(op))
     return evaluate(declare.getInput());
-  auto map = dyn_cast<MapOp>(op);
-  if (!map) {
-    InFlightDiagnostic error =
-        op->emitOpError("isn't compiled yet where its value is a result or an "
-                        "operand of arithmetic");
-    error.attachNote() << "run the program with --target oracle";
-    return error;
-  }
+  if (auto map = dyn_cast<MapOp>(op))
+    return computeMap(map);
+  InFlightDiagnostic error =
+      op->emitOpError("isn't compiled yet where its value is a result or an "
+                      "operand of arithmetic");
+  error.attachNote() << "run the program with --target oracle";
+  return error;
+}
+
+FailureOr<Tile> Mapping::computeMap(MapOp map) {
+  PlanBuilder &plan = program.getPlan();
   bool needsRow = false;
   map.getBody().walk([&](DimOp dim) {
     needsRow |= static_cast<bool>(plan.getOffsetsInput(dim.getDim()));

@@ -75,7 +75,7 @@ public:
   explicit ShapeFinder(PlanBuilder &plan) : plan(plan) {}
 
   void visit(Value value) {
-    if (plan.isMaterialized(value))
+    if (plan.isMaterialized(value) || !visited.insert(value).second)
       return;
     Operation *op = value.getDefiningOp();
     if (auto scoring = dyn_cast<ScoringOpInterface>(op))
@@ -97,6 +97,7 @@ private:
   }
 
   PlanBuilder &plan;
+  llvm::DenseSet<Value> visited;
 };
 
 } // namespace

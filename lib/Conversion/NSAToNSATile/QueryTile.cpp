@@ -201,6 +201,21 @@ Value nsacc::loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
   return collapseRows(program.getBuilder(), program.getLoc(), value);
 }
 
+/// The nearest number that i32 holds.
+static Value clampToI32(OpBuilder &builder, Location loc, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto limit = [&](int64_t number) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            type, static_cast<Attribute>(
+                      builder.getIntegerAttr(type.getElementType(), number))));
+  };
+  using Limits = std::numeric_limits<int32_t>;
+  value = arith::MaxSIOp::create(builder, loc, value, limit(Limits::min()));
+  return arith::MinSIOp::create(builder, loc, value, limit(Limits::max()));
+}
+
 Value nsacc::narrow(OpBuilder &builder, Location loc, Value value,
                     Type elementType) {
   auto as = [&](Type type) -> Type {
@@ -213,6 +228,10 @@ Value nsacc::narrow(OpBuilder &builder, Location loc, Value value,
     return arith::TruncFOp::create(builder, loc, as(elementType), value);
   if (computed.isInteger(1))
     return arith::ExtUIOp::create(builder, loc, as(elementType), value);
+  if (elementType.isInteger(32))
+    value = clampToI32(builder, loc, value);
+  if (computed.isInteger(64))
+    return arith::TruncIOp::create(builder, loc, as(elementType), value);
   return arith::IndexCastOp::create(builder, loc, as(elementType), value);
 }
 

@@ -1,5 +1,6 @@
 //===- ScalarFaults.cpp - Scalar code that has no value somewhere ---------===//
 
+#include "NSA/IR/NSANames.h"
 #include "ScalarTiler.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -210,14 +211,14 @@ void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
                    : program.getSize(dimAttr),
                Spread::Scalar};
   Tile index = tiles.lookup(read.getIndices()[dim]);
+  Type width = getElementTypeOrSelf(index.value.getType());
   Tile inside = math.apply<arith::AndIOp>(
-      math.compare(arith::CmpIPredicate::sge, index, number(0)),
-      math.compare(arith::CmpIPredicate::slt, index, size));
+      math.compare(arith::CmpIPredicate::sge, index, math.integer(width, 0)),
+      math.compare(arith::CmpIPredicate::slt, index,
+                   math.castInteger(size, width)));
 
-  auto table = cast<BlockArgument>(read.getTable());
-  auto kernel = cast<KernelOp>(table.getOwner()->getParentOp());
-  std::string text = "table '" + kernel.getArgumentName(table.getArgNumber()) +
-                     "' is read at [";
+  std::string text =
+      "table " + describeTensor(read.getTable()) + " is read at [";
   SmallVector<Tile> values;
   for (auto [position, operand] : llvm::enumerate(read.getIndices())) {
     text += (position ? ", {" : "{") + std::to_string(position) + "}";
@@ -230,8 +231,10 @@ void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
 }
 
 void FaultChecker::checkDivisor(Operation *op) {
-  Tile divides = math.compare(arith::CmpIPredicate::ne,
-                              tiles.lookup(op->getOperand(1)), number(0));
+  Tile divisor = tiles.lookup(op->getOperand(1));
+  Type type = getElementTypeOrSelf(divisor.value.getType());
+  Tile divides =
+      math.compare(arith::CmpIPredicate::ne, divisor, math.integer(type, 0));
   require(op, divides, "integer {0} is divided by zero",
           tiles.lookup(op->getOperand(0)));
 }

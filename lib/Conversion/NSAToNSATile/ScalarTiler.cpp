@@ -1,6 +1,7 @@
 //===- ScalarTiler.cpp - From scalar code to code over tiles --------------===//
 
 #include "ScalarTiler.h"
+#include "NSA/Analysis/IntegerRanges.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -23,7 +24,7 @@ Value nsacc::widen(OpBuilder &builder, Location loc, Value value,
     return cast<RankedTensorType>(value.getType()).clone(elementType);
   };
   Type elementType = type.getElementType();
-  if (elementType.isF32())
+  if (elementType.isF32() || elementType.isInteger(64))
     return value;
   if (isa<FloatType>(elementType))
     return arith::ExtFOp::create(builder, loc, as(builder.getF32Type()), value);
@@ -103,14 +104,21 @@ Tile TileMath::select(Tile condition, Tile yes, Tile no) {
           spread};
 }
 
-Tile TileMath::applyLike(Operation *op, ArrayRef<Tile> operands) {
+Tile TileMath::castInteger(Tile tile, Type elementType) {
+  Type type = getElementTypeOrSelf(tile.value.getType());
+  return type == elementType ? tile
+                             : convert<arith::IndexCastOp>(tile, elementType);
+}
+
+Tile TileMath::applyLike(Operation *op, ArrayRef<Tile> operands,
+                         Type elementType) {
   Spread spread = Spread::Scalar;
   for (Tile operand : operands)
     spread = join(spread, operand.spread);
   OperationState state(loc, op->getName());
   for (Tile operand : operands)
     state.addOperands(spreadTo(operand, spread));
-  state.addTypes(getType(spread, op->getResult(0).getType()));
+  state.addTypes(getType(spread, elementType));
   state.addAttributes(op->getAttrs());
   return {builder.create(state)->getResult(0), spread};
 }
@@ -121,6 +129,13 @@ Tile TileMath::applyLike(Operation *op, ArrayRef<Tile> operands) {
 
 namespace {
 
+/// Sizes on targets whose indices have 32 bits are below 2^kSizeBits; such
+/// targets may compare indices by their difference.
+constexpr unsigned kSizeBits = 30, kIndexBits = 32;
+constexpr int64_t kSizeLimit = int64_t{1} << kSizeBits;
+/// Sums of indices and smaller constants are far from what doesn't fit.
+constexpr int64_t kConstantLimit = int64_t{1} << 24;
+
 class RegionTiler {
 public:
   RegionTiler(TileMath &math, const ScalarContext &context)
@@ -130,7 +145,9 @@ public:
   Tile run(Region &region, ArrayRef<Tile> arguments) {
     for (auto [argument, tile] :
          llvm::zip_equal(region.getArguments(), arguments))
-      tiles[argument] = tile;
+      tiles[argument] = argument.getType().isIndex()
+                            ? math.castInteger(tile, getTypeFor(argument))
+                            : tile;
     for (Operation &op : region.front().without_terminator())
       tiles[op.getResult(0)] = visit(&op);
     if (context.demand)
@@ -145,36 +162,130 @@ private:
       return visitRead(read);
     if (auto dim = dyn_cast<DimOp>(op))
       return {visitDim(dim), Spread::Scalar};
+    if (FloatAttr exact = getExactConstant(op))
+      return {math.constant(Spread::Scalar, exact.getValueAsDouble()),
+              Spread::Scalar};
     if (op->hasTrait<OpTrait::ConstantLike>())
-      return {builder.clone(*op)->getResult(0), Spread::Scalar};
+      return visitConstant(op);
     SmallVector<Tile> operands;
     for (Value operand : op->getOperands())
       operands.push_back(tiles.lookup(operand));
-    if (isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
-            arith::CeilDivSIOp>(op))
-      return visitDivision(op, operands[0], operands[1]);
+    Type type = op->getResult(0).getType();
+    if (isa<arith::IndexCastOp>(op))
+      return math.castInteger(operands.front(), getTypeFor(op->getResult(0)));
     if (isa<arith::FPToSIOp>(op))
       return visitTruncation(op, operands.front());
-    return math.applyLike(op, operands);
+    if (llvm::none_of(op->getOperandTypes(),
+                      [](Type type) { return type.isIndex(); }))
+      return math.applyLike(op, operands, type);
+    return visitIntegers(op, operands);
+  }
+
+  /// The type that holds an integer of scalar code, which has 64 bits.
+  Type getTypeFor(Value value) {
+    bool isIndex = value.getType().isIndex() &&
+                   (ranges.fits(value, kIndexBits) || isPartOfModulo(value));
+    return isIndex ? Type(builder.getIndexType()) : builder.getI64Type();
+  }
+
+  /// What `x floordiv c * c` loses when it wraps around, an x mod c of indices
+  /// gets back.
+  bool isPartOfModulo(Value value) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return getModuloProduct(user) == value &&
+             ranges.fits(user->getOperand(0), kIndexBits) &&
+             ranges.fits(user->getResult(0), kIndexBits);
+    });
+  }
+
+  static bool isWide(Tile tile) {
+    return getElementTypeOrSelf(tile.value.getType()).isInteger(64);
+  }
+
+  Tile visitConstant(Operation *op) {
+    Tile constant = {builder.clone(*op)->getResult(0), Spread::Scalar};
+    Value result = op->getResult(0);
+    if (!result.getType().isIndex() || ranges.isWithin(result, kConstantLimit))
+      return constant;
+    constant.value.getDefiningOp()->erase();
+    APInt value;
+    matchPattern(result, m_ConstantInt(&value));
+    return math.integer(builder.getI64Type(), value.getSExtValue());
+  }
+
+  /// An op on integers. It is one on i64 where they may not fit an index.
+  Tile visitIntegers(Operation *op, SmallVector<Tile> operands) {
+    Value result = op->getResult(0);
+    bool hasIndex = result.getType().isIndex();
+    bool isWideOp = llvm::any_of(operands, isWide) ||
+                    (hasIndex && !getTypeFor(result).isIndex());
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    if (!isWideOp && compare)
+      return visitComparison(compare, operands[0], operands[1]);
+    Type wide = builder.getI64Type();
+    if (isWideOp)
+      for (auto [operand, tile] : llvm::zip_equal(op->getOperands(), operands))
+        if (operand.getType().isIndex())
+          tile = math.castInteger(tile, wide);
+    Type type = hasIndex && isWideOp ? wide : result.getType();
+    bool divides = isa<arith::DivSIOp, arith::RemSIOp, arith::FloorDivSIOp,
+                       arith::CeilDivSIOp>(op);
+    Tile value = divides ? visitDivision(op, operands[0], operands[1], type)
+                         : math.applyLike(op, operands, type);
+    return hasIndex ? math.castInteger(value, getTypeFor(result)) : value;
+  }
+
+  /// Indices, whose difference may not fit one.
+  Tile visitComparison(arith::CmpIOp op, Tile lhs, Tile rhs) {
+    arith::CmpIPredicate predicate = op.getPredicate();
+    bool isEquality = predicate == arith::CmpIPredicate::eq ||
+                      predicate == arith::CmpIPredicate::ne;
+    if (isEquality ||
+        ranges.differenceFits(op.getLhs(), op.getRhs(), kIndexBits))
+      return math.compare(predicate, lhs, rhs);
+    // What is beyond all sizes is so for whatever size.
+    auto isCheap = [](Tile tile) {
+      return tile.spread == Spread::Scalar || tile.spread == Spread::Row;
+    };
+    auto clamp = [&](Tile tile) {
+      Type type = builder.getIndexType();
+      tile = math.apply<arith::MaxSIOp>(tile, math.integer(type, -kSizeLimit));
+      return math.apply<arith::MinSIOp>(tile, math.integer(type, kSizeLimit));
+    };
+    if (isCheap(rhs) && ranges.isWithin(op.getLhs(), kSizeLimit))
+      return math.compare(predicate, lhs, clamp(rhs));
+    if (isCheap(lhs) && ranges.isWithin(op.getRhs(), kSizeLimit))
+      return math.compare(predicate, clamp(lhs), rhs);
+    Type type = builder.getI32Type();
+    return math.compare(predicate, math.castInteger(lhs, type),
+                        math.castInteger(rhs, type));
+  }
+
+  /// The value of a constant of fp64, or of such a constant in f32.
+  static FloatAttr getExactConstant(Operation *op) {
+    FloatAttr value;
+    if (auto rounded = dyn_cast<arith::TruncFOp>(op))
+      op = rounded.getIn().getDefiningOp();
+    return op && matchPattern(op, m_Constant(&value)) && value.getType().isF64()
+               ? value
+               : FloatAttr();
   }
 
   /// Processors fault at x / 0 and least / -1, also where nobody needs the
   /// quotient. The latter wraps around.
-  Tile visitDivision(Operation *op, Tile lhs, Tile rhs) {
+  Tile visitDivision(Operation *op, Tile lhs, Tile rhs, Type type) {
     APInt known;
     if (matchPattern(op->getOperand(1), m_ConstantInt(&known)) &&
         !known.isZero() && !known.isAllOnes())
-      return math.applyLike(op, {lhs, rhs});
-    auto number = [&](int64_t value) {
-      return math.integer(op->getResult(0).getType(), value);
-    };
+      return math.applyLike(op, {lhs, rhs}, type);
+    auto number = [&](int64_t value) { return math.integer(type, value); };
     auto equals = [&](int64_t value) {
       return math.compare(arith::CmpIPredicate::eq, rhs, number(value));
     };
     Tile negates = equals(-1);
     Tile divisor = math.select(math.apply<arith::OrIOp>(negates, equals(0)),
                                number(1), rhs);
-    Tile quotient = math.applyLike(op, {lhs, divisor});
+    Tile quotient = math.applyLike(op, {lhs, divisor}, type);
     if (isa<arith::RemSIOp>(op)) // by 1 as by -1
       return quotient;
     return math.select(negates, math.apply<arith::SubIOp>(number(0), lhs),
@@ -194,7 +305,7 @@ private:
             ? Tile{math::AbsFOp::create(builder, loc, real.value), real.spread}
             : math.convert<math::AbsFOp>(real, builder.getF32Type());
     Tile inside = math.compare(arith::CmpFPredicate::OLT, magnitude, limit);
-    Tile result = math.applyLike(op, math.select(inside, real, zero));
+    Tile result = math.applyLike(op, math.select(inside, real, zero), type);
     result = math.select(math.compare(arith::CmpFPredicate::OGE, real, limit),
                          math.integer(type, Limits::max()), result);
     return math.select(math.compare(arith::CmpFPredicate::OLE, real, lowest),
@@ -217,7 +328,9 @@ private:
     SmallVector<Tile> indices;
     for (auto [dim, operand] :
          llvm::zip_equal(type.getDims(), op.getIndices())) {
-      Tile index = tiles.lookup(operand);
+      // An index that is none is cut, which is as good as any.
+      Tile index =
+          math.castInteger(tiles.lookup(operand), builder.getIndexType());
       auto named = dyn_cast<NamedDimAttr>(dim);
       if (named && named.getRagged())
         index = math.apply<arith::AddIOp>(
@@ -249,6 +362,7 @@ private:
   OpBuilder &builder;
   Location loc;
   const ScalarContext &context;
+  nsa::IntegerRanges ranges{kSizeBits};
   TileMap tiles;
 };
 

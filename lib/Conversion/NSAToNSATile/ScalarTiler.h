@@ -60,8 +60,13 @@ public:
             tile.spread};
   }
 
-  /// The same scalar op over tiles: `op` with its operands replaced.
-  Tile applyLike(mlir::Operation *op, llvm::ArrayRef<Tile> operands);
+  /// The same integers, as ones of another type.
+  Tile castInteger(Tile tile, mlir::Type elementType);
+
+  /// The same scalar op over tiles: `op` with its operands replaced, and a
+  /// result of `elementType`.
+  Tile applyLike(mlir::Operation *op, llvm::ArrayRef<Tile> operands,
+                 mlir::Type elementType);
 
 private:
   mlir::OpBuilder &builder;
@@ -70,7 +75,8 @@ private:
 };
 
 /// A tile of elements of a tensor of type `type`, from what stands in memory to
-/// what scalar code computes with.
+/// what scalar code computes with: reals are f32, integers of 64 bits i64, and
+/// all other integers indices.
 mlir::Value widen(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Value value, nsa::NamedTensorType type);
 
@@ -115,8 +121,9 @@ using TileMap = llvm::DenseMap<mlir::Value, Tile>;
 void requireValues(mlir::Region &region, const TileMap &tiles, TileMath &math,
                    const ScalarContext &context);
 
-/// Runs a region of scalar code over tiles. What depends on rows alone is
-/// computed once a row, what depends on neither once a tile. Table reads and
+/// Runs a region of scalar code over tiles. Integers that may not fit the 32
+/// bits that an index has on some targets are i64. What depends on rows alone
+/// is computed once a row, what depends on neither once a tile. Table reads and
 /// divisions without a value give any, and end the run if it is needed.
 Tile tileRegion(mlir::Region &region, llvm::ArrayRef<Tile> arguments,
                 TileMath &math, const ScalarContext &context);

@@ -189,8 +189,10 @@ static bool readsAtKeys(Region &region) {
 
 /// True where the mask lets rows that exist, whose positions are those of keys,
 /// see no later key. Rows that don't exist may see what they like, but tables
-/// have no elements there.
+/// have no elements there. Positions say nothing of the number of pooled keys.
 bool Scorer::hidesKeysBeyondEnd() {
+  if (isa<PooledDimAttr>(getSequenceDim(op.getKey())))
+    return false;
   for (Clause clause : {Clause::Mask, Clause::Score, Clause::Weight})
     if (readsAtKeys(getRegion(clause)))
       return false;

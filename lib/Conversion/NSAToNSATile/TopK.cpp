@@ -1,5 +1,6 @@
 //===- TopK.cpp - Programs that select key blocks -------------------------===//
 
+#include "NSA/IR/NSANames.h"
 #include "Selecting.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -184,9 +185,6 @@ void Selecting::requireCount(TileMath &entries, Tile count) {
   inside = entries.apply<arith::OrIOp>(inside, absent);
   Tile token =
       entries.apply<arith::AddIOp>(speaker.token, index(tile.rowStart));
-  auto input = cast<BlockArgument>(op.getCount());
-  std::string name =
-      program.getPlan().getKernel().getArgumentName(input.getArgNumber());
   SmallVector<Tile> values = {index(program.math().constant(getOpNumber(op)))};
   if (tile.dims.batch)
     values.push_back(index(tile.batchRow));
@@ -194,7 +192,7 @@ void Selecting::requireCount(TileMath &entries, Tile count) {
       {token, speaker.head,
        entries.convert<arith::IndexCastOp>(count, builder.getIndexType())});
   std::string message =
-      "count '" + name + "' at [" +
+      "count " + describeTensor(op.getCount()) + " at [" +
       (tile.dims.batch ? "{1}, {2}, {3}] is {4}" : "{1}, {2}] is {3}") +
       ", but must be 0 to " + std::to_string(op.getTop()) + " (top)";
   SmallVector<Value> operands;
@@ -322,9 +320,11 @@ LogicalResult Selecting::build() {
 /// Log-sum-exps that the importance needs, which several key heads' tiles read.
 static LogicalResult materializeLses(PlanBuilder &plan, const QueryShape &shape,
                                      Value importance,
-                                     nsatile::ScheduleAttr schedule) {
+                                     nsatile::ScheduleAttr schedule,
+                                     llvm::DenseSet<Value> &visited) {
   Operation *op = importance.getDefiningOp();
-  if (!op || plan.isMaterialized(importance))
+  if (!op || plan.isMaterialized(importance) ||
+      !visited.insert(importance).second)
     return success();
   if (auto source = dyn_cast<ImportanceOp>(op)) {
     Value lse = source.getLse();
@@ -334,7 +334,7 @@ static LogicalResult materializeLses(PlanBuilder &plan, const QueryShape &shape,
   }
   for (Value operand : op->getOperands())
     if (isa<BlocksOp, MapOp>(op) &&
-        failed(materializeLses(plan, shape, operand, schedule)))
+        failed(materializeLses(plan, shape, operand, schedule, visited)))
       return failure();
   return success();
 }
@@ -345,8 +345,10 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
   FailureOr<Sharing> sharing = getSharing(plan, shape, op, schedule);
   if (failed(sharing))
     return failure();
+  llvm::DenseSet<Value> visited;
   if (sharing->keyHeads > 1 &&
-      failed(materializeLses(plan, shape, op.getImportance(), schedule)))
+      failed(
+          materializeLses(plan, shape, op.getImportance(), schedule, visited)))
     return failure();
   ProgramBuilder program(plan, "select", schedule);
   if (failed(Selecting(program, shape, op, schedule, *sharing).build()))

@@ -45,6 +45,21 @@ nsa.kernel @yields(%x: !nsa.tensor<[B], i32>) {
 
 // -----
 
+// A constant of fp64 is for arith.truncf alone.
+nsa.kernel @doubles(%x: !nsa.tensor<[B], f32>) {
+  %z = nsa.map(%x) : (!nsa.tensor<[B], f32>) -> !nsa.tensor<[B], f32> {
+  ^bb0(%e: f32):
+    // expected-error @below {{expected scalar code to compute with f32, index, i1 and i64, found 'f64'}}
+    %c = arith.constant 0.1 : f64
+    %d = arith.addf %c, %c : f64
+    %f = arith.truncf %d : f64 to f32
+    nsa.yield %f : f32
+  }
+  nsa.return
+}
+
+// -----
+
 nsa.kernel @vectors(%x: !nsa.tensor<[B], f32>) {
   %z = nsa.map(%x) : (!nsa.tensor<[B], f32>) -> !nsa.tensor<[B], f32> {
   ^bb0(%e: f32):

@@ -99,7 +99,7 @@ nsa.kernel @chunk(%q: !q, %k: !k) -> (!o) {
 // Documents: the causal part bounds the loop, the table is read for each pair.
 nsa.kernel @documents(%q: !q, %k: !k, %doc: !nsa.tensor<[B, S], i32>) -> (!o) {
   // expected-remark @below {{sees keys j < i + 1, each pair checked}}
-  // expected-note @below {{the mask isn't affine in the positions i and j, so it is evaluated for every pair}}
+  // expected-note @below {{the mask isn't affine in the positions i and j, or may wrap around, so it is evaluated for every pair}}
   %o, %lse = nsa.attend(%q, %k, %k)
     mask (%b, %h, %t, %i, %j) {
       %past = arith.cmpi sle, %j, %i : index
@@ -151,6 +151,119 @@ nsa.kernel @rows(%q: !q, %k: !k) -> (!o) {
   %o, %lse = nsa.attend(%q, %k, %k)
     mask (%b, %h, %t, %i, %j) {
       %m = arith.cmpi slt, %j, %t : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// Integers of 64 bits wrap around: such a product says nothing of j.
+nsa.kernel @product(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j, each pair checked}}
+  // expected-note @below {{the mask isn't affine in the positions i and j, or may wrap around, so it is evaluated for every pair}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %c0 = arith.constant 0 : index
+      %big = arith.constant 1152921504606846976 : index
+      %d = arith.subi %i, %j : index
+      %p = arith.muli %d, %big : index
+      %m = arith.cmpi sgt, %p, %c0 : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// Factors whose product does, though each doesn't; what cancels out does, too.
+nsa.kernel @factors(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j, each pair checked}}
+  // expected-note @below {{the mask isn't affine in the positions i and j, or may wrap around, so it is evaluated for every pair}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %c0 = arith.constant 0 : index
+      %million = arith.constant 1000000 : index
+      %d = arith.subi %i, %j : index
+      %a = arith.muli %d, %million : index
+      %p = arith.muli %a, %million : index
+      %e = arith.subi %p, %p : index
+      %m = arith.cmpi sle, %e, %c0 : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// So does a sum; the other side of `and` bounds the loop.
+nsa.kernel @sum(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j < i + 1, each pair checked}}
+  // expected-note @below {{the mask isn't affine in the positions i and j, or may wrap around, so it is evaluated for every pair}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %big = arith.constant 9223372036854775807 : index
+      %a = arith.addi %i, %big : index
+      %late = arith.cmpi sge, %a, %j : index
+      %past = arith.cmpi sle, %j, %i : index
+      %m = arith.andi %past, %late : i1
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// A divisor so large that the key that it gives would.
+nsa.kernel @quotient(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j, each pair checked}}
+  // expected-note @below {{the mask isn't affine in the positions i and j, or may wrap around, so it is evaluated for every pair}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %big = arith.constant 4611686018427387904 : index
+      %d = arith.floordivsi %j, %big : index
+      %m = arith.cmpi sle, %d, %i : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// Factors that no position makes wrap are taken apart.
+nsa.kernel @scaled(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j < i + 1}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %factor = arith.constant 100000 : index
+      %a = arith.muli %i, %factor : index
+      %c = arith.muli %j, %factor : index
+      %m = arith.cmpi sle, %c, %a : index
       nsa.yield %m : i1
     } : (!q, !k, !k) -> (!o, !l)
   nsa.return %o : !o

@@ -41,6 +41,43 @@ func.func @tanh(%x: f32) -> f32 {
   return %y : f32
 }
 
+// Angles of every size: the bits of 2 / pi that count are chosen by the exponent.
+// CHECK-LABEL: func.func @angles
+func.func @angles(%x: vector<8xf32>, %y: f32) -> (vector<8xf32>, f32) {
+  // CHECK-NOT: math.sin
+  // CHECK-NOT: math.cos
+  // CHECK: arith.muli {{.*}} : vector<8xi64>
+  // CHECK: arith.sitofp {{.*}} : vector<8xi64> to vector<8xf32>
+  // CHECK: arith.muli {{.*}} : i64
+  %a = math.sin %x : vector<8xf32>
+  %b = math.cos %y : f32
+  return %a, %b : vector<8xf32>, f32
+}
+
+// CHECK-LABEL: func.func @powers
+func.func @powers(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  // CHECK-NOT: math.powf
+  // CHECK: math.fma {{.*}} : vector<8xf64>
+  // CHECK: arith.truncf {{.*}} : vector<8xf64> to vector<8xf32>
+  // CHECK: math.floor
+  %a = math.powf %x, %y : vector<8xf32>
+  return %a : vector<8xf32>
+}
+
+// CHECK-LABEL: func.func @small_powers
+// CHECK-SAME: %[[X:.*]]: f32)
+func.func @small_powers(%x: f32) -> (f32, f32) {
+  // CHECK-NEXT: %[[S:.*]] = arith.mulf %[[X]], %[[X]] : f32
+  // CHECK-NEXT: %[[C:.*]] = arith.mulf %[[X]], %[[X]] : f32
+  // CHECK-NEXT: %[[D:.*]] = arith.mulf %[[C]], %[[X]] : f32
+  // CHECK-NEXT: return %[[S]], %[[D]]
+  %two = arith.constant 2.0 : f32
+  %three = arith.constant 3.0 : f32
+  %a = math.powf %x, %two : f32
+  %b = math.powf %x, %three : f32
+  return %a, %b : f32, f32
+}
+
 // CHECK-LABEL: func.func @upstream
 func.func @upstream(%x: vector<8xf32>) -> vector<8xf32> {
   // CHECK-NOT: math.log

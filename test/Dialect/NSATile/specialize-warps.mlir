@@ -152,3 +152,52 @@ nsatile.program @stores(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<?x64xf3
   }
   nsatile.return
 }
+
+// -----
+
+// Scalars that come of a tile, as the elements of tables in a mask do, are the
+// consumers' alone, outside of the loop and in it, and in branches that decide
+// what is loaded.
+
+#s = #nsatile.mma<warps = 4>
+#r = #nsatile.slice<dim = 1, of = #s>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @table
+// CHECK: nsatile.roles consumers 4 {
+// CHECK:   tensor.extract
+// CHECK:   arith.addi
+// CHECK:   scf.for
+// CHECK:     arith.subi
+// CHECK: } producer {
+// CHECK-NOT: arith.addi
+// CHECK:   scf.for %[[J:.*]] =
+// CHECK-NEXT: scf.if
+// CHECK-NEXT:   nsatile.fill %{{.*}}, %{{.*}}[%[[J]],
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+nsatile.program @table(%k: !B, %q: tensor<64x64xbf16, #s>, %lengths: tensor<1xindex, #r>, %out: memref<64xindex>, %n: index, %flag: i1)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %length = tensor.extract %lengths[%c0] : tensor<1xindex, #r>
+  %behind = arith.addi %length, %n : index
+  %r:2 = scf.for %j = %c0 to %n step %c64 iter_args(%acc = %zero, %most = %c0) -> (tensor<64x64xf32, #s>, index) {
+    %left = arith.subi %behind, %j : index
+    %next = arith.maxsi %left, %most : index
+    %sum = scf.if %flag -> tensor<64x64xf32, #s> {
+      %here = arith.muli %next, %left : index
+      %kt = nsatile.load %k[%j, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+      %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      memref.store %here, %out[%c0] : memref<64xindex>
+      scf.yield %s : tensor<64x64xf32, #s>
+    } else {
+      scf.yield %acc : tensor<64x64xf32, #s>
+    }
+    scf.yield %sum, %next : tensor<64x64xf32, #s>, index
+  }
+  memref.store %r#1, %out[%c0] : memref<64xindex>
+  nsatile.return
+}

@@ -101,7 +101,7 @@ def test_scores_handed_in_have_one_entry_for_each_block():
     source = f"""kernel f({HEAD}, x: f32[B, T, H, N]) -> [B, T, HQ, DV] {{
   return attend(q, k, v) in topk(blocks(x, 4, map=identity), 1);
 }}"""
-    rejects("the last dimension of '", source, *qkv(RNG, 5, 7), normal(RNG, 2, 5, 2, 3))
+    rejects("the last dimension of scores 'x' has size 3", source, *qkv(RNG, 5, 7), normal(RNG, 2, 5, 2, 3))
 
 
 def test_tables_are_read_within_bounds():

@@ -141,6 +141,8 @@ TEST(ScalarTest, FunctionsOfReals) {
   check({"relu(@x)", "min(@x, @y)", "max(@x, @y)", "max(@x, @y, 0.5)"}, 0);
   check({"softcap(@x, 5.0)"}, 10);
   check({"pow(abs(@x), 0.5)", "pow(@x, 2.0)", "pow(2.0, @y)"}, 4);
+  check({"pow(@x, @y)", "pow(@x, 3.0)", "pow(@x, -1.5)", "pow(@x, float(@m))"},
+        4);
 }
 
 TEST(ScalarTest, OperatorsOnReals) {

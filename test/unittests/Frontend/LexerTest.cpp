@@ -16,7 +16,7 @@ static std::vector<Kind> lex(llvm::StringRef text, unsigned errors = 0) {
   for (Token token = lexer.next(); !token.is(Kind::EndOfFile);
        token = lexer.next())
     kinds.push_back(token.kind);
-  EXPECT_EQ(problems.size(), errors) << text.str();
+  EXPECT_EQ(problems.getNumErrors(), errors) << text.str();
   return kinds;
 }
 

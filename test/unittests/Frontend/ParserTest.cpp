@@ -35,7 +35,7 @@ static std::string parse(llvm::StringRef text) {
   Problems problems;
   File file;
   std::string spelled = spell(Parser(source, problems, file).parseWholeExpr());
-  EXPECT_TRUE(problems.empty()) << text.str();
+  EXPECT_FALSE(problems.hasErrors()) << text.str();
   return spelled;
 }
 
@@ -62,7 +62,7 @@ static size_t countErrors(llvm::StringRef text) {
   Problems problems;
   File file;
   Parser(source, problems, file).parseFile();
-  return problems.size();
+  return problems.getNumErrors();
 }
 
 TEST(Parser, OneErrorForEachBrokenStatement) {

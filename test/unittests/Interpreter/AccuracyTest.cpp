@@ -79,3 +79,58 @@ TEST_F(AccuracyTest, ANumberInPlaceOfNaNIsSeen) {
   inputs[2] = makeReals(inputs[2].getShape(), values, DType::F32);
   EXPECT_FALSE(check().isWithin);
 }
+
+//===----------------------------------------------------------------------===//
+// Overflow, NaN and bounds that say nothing
+//===----------------------------------------------------------------------===//
+
+static Accuracy checkMap(const std::string &code, double input, double found,
+                         DType dtype = DType::F32) {
+  std::string type = dtype == DType::F16 ? "f16" : "f32";
+  Kernel kernel("!x = !nsa.tensor<[N], f32>\n!r = !nsa.tensor<[N], " + type +
+                R"(>
+nsa.kernel @f(%x: !x) -> !r {
+  %r = nsa.map(%x) : (!x) -> !r {
+  ^bb0(%e: f32):
+    )" + code + R"(
+    nsa.yield %y : f32
+  }
+  nsa.return %r : !r
+})");
+  auto checker =
+      AccuracyChecker::create(kernel.get(), {makeReals({1}, {input})});
+  if (!checker)
+    throw std::runtime_error(llvm::toString(checker.takeError()));
+  return checker->check({makeReals({1}, {found}, dtype)}).front();
+}
+
+TEST(AccuracyBoundTest, WhatTheTypeCantHoldIsInfinite) {
+  // 6.4e40 exactly, in a type that ends at 3.4e38; 8e4 in one that ends at
+  // 65504.
+  const char *square = "%y = arith.mulf %e, %e : f32";
+  double root = std::sqrt(6.4e40);
+  EXPECT_TRUE(checkMap(square, root, HUGE_VAL).isWithin);
+  EXPECT_FALSE(checkMap(square, root, -HUGE_VAL).isWithin);
+  EXPECT_FALSE(checkMap(square, root, NAN).isWithin);
+  EXPECT_TRUE(checkMap(square, 283, HUGE_VAL, DType::F16).isWithin);
+  EXPECT_FALSE(checkMap(square, 200, HUGE_VAL, DType::F16).isWithin);
+}
+
+TEST(AccuracyBoundTest, NaNOfTheFormulaIsRight) {
+  const char *logarithm = "%y = math.log %e : f32";
+  EXPECT_TRUE(checkMap(logarithm, -1, NAN).isWithin);
+  EXPECT_FALSE(checkMap(logarithm, -1, 0).isWithin);
+}
+
+TEST(AccuracyBoundTest, AWideBoundIsToldFromAGoodResult) {
+  // sin(1e7 x) in f32 is anything.
+  const char *steep = R"(%c = arith.constant 1.0e+07 : f32
+    %z = arith.mulf %e, %c : f32
+    %y = math.sin %z : f32)";
+  double x = 1.2345678f, exact = std::sin(1e7 * x);
+  Accuracy good = checkMap(steep, x, exact);
+  EXPECT_TRUE(good.isWithin && !good.isIllConditioned());
+  Accuracy off = checkMap(steep, x, exact * 1.05);
+  EXPECT_TRUE(off.isWithin) << off.message;
+  EXPECT_TRUE(off.isIllConditioned());
+}

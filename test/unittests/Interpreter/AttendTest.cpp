@@ -279,3 +279,53 @@ TEST(AttendTest, LargeScoresDontOverflow) {
   expectReals(results[0], {2});
   expectReals(results[1], {5000 + std::log(2.)});
 }
+
+TEST(AttendTest, WeightsAddUpToOneAtAnyScore) {
+  // A log-sum-exp of 1e17 has no digits for log 5.
+  for (double s : {1e3, 1e9, 1e15, 1e17, 1e30, -1e17, -1e30}) {
+    auto results =
+        runByHand(makeSoftmax(unscaled), {s, s, s, s, s}, {1, 1, 1, 1, 1});
+    expectReals(results[0], {1});
+    expectReals(runByHand(makeSoftmax(unscaled), {s, s, s, s}, {1, 2, 4, 5})[0],
+                {3});
+  }
+}
+
+TEST(AttendTest, ASinkAsLargeAsTheScores) {
+  const std::string large = R"(
+    sink (%b, %h, %t, %i) {
+      %x = arith.constant 1.0e+20 : f32
+      nsa.yield %x : f32
+    })";
+  // The sink's constant is the f32 next to 1e20, as the scores are.
+  double s = 1e20f;
+  expectReals(runByHand(makeSoftmax(unscaled + large), {s, s, s}, {4, 4, 4})[0],
+              {3});
+}
+
+TEST(AttendTest, LargeScoresReachProbabilitiesAndMerges) {
+  Kernel kernel(dense + R"(
+!p = !nsa.tensor<[B, T, HQ, S], f32>
+nsa.kernel @large(%q: !q, %k: !k, %v: !v) -> (!p, !o) {
+  %a, %la = nsa.attend(%q, %k, %v) )" +
+                unscaled + R"( : (!q, !k, !v) -> (!o, !l)
+  %c, %lc = nsa.attend(%q, %k, %v) )" +
+                unscaled + R"(
+    mask (%b, %h, %t, %i, %j) {
+      %zero = arith.constant 0 : index
+      %first = arith.cmpi eq, %j, %zero : index
+      nsa.yield %first : i1
+    } : (!q, !k, !v) -> (!o, !l)
+  %p = nsa.importance prob heads none (%q, %k) lse %la )" +
+                unscaled + R"( : (!q, !k, !l) -> !p
+  %m, %lm = nsa.merge(%a, %c) lse (%la, %lc) : (!o, !o, !l, !l) -> (!o, !l)
+  nsa.return %p, %m : !p, !o
+})");
+  for (double s : {1e3, 1e9, 1e17, 1e30}) {
+    auto results = kernel.run({makeReals({1, 1, 1, 1}, {1}),
+                               makeReals({1, 4, 1, 1}, {s, s, s, s}),
+                               makeReals({1, 4, 1, 1}, {6, 1, 1, 2})});
+    expectReals(results[0], {0.25, 0.25, 0.25, 0.25});
+    expectReals(results[1], {(6 + 1 + 1 + 2 + 6) / 5.});
+  }
+}

@@ -230,11 +230,12 @@ TEST(TopKTest, SharedHeadsMustDivide) {
 
 TEST(TopKTest, DeclaredBlocksHaveTheNumberOfBlocks) {
   Kernel kernel(makeTopK("top 1", 1));
-  EXPECT_EQ(kernel.fail({makeReals({1, 1, 1, 3}, {1, 1, 1}),
-                         Tensor::zeros(DType::F32, {4}),
-                         Tensor::zeros(DType::I32, {1, 1, 1})}),
-            "the last dimension of 'scores' has size 3, but S has 2 blocks of "
-            "2 tokens");
+  EXPECT_EQ(
+      kernel.fail({makeReals({1, 1, 1, 3}, {1, 1, 1}),
+                   Tensor::zeros(DType::F32, {4}),
+                   Tensor::zeros(DType::I32, {1, 1, 1})}),
+      "the last dimension of scores 'scores' has size 3, but S has 2 blocks of "
+      "2 tokens");
 }
 
 //===----------------------------------------------------------------------===//

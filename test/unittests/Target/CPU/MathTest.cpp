@@ -14,30 +14,44 @@ constexpr int64_t kCount = 1 << 16;
 class MathTest : public TileTest {
 protected:
   static constexpr const char *module = R"(
-    nsatile.program @apply(%x: memref<65536xf32>, %y: memref<65536xf32>) {
+    nsatile.program @apply(%x: memref<65536xf32>, %z: memref<65536xf32>, %y: memref<65536xf32>) {
       %p = nsatile.program_id 0
       %c = arith.constant 256 : index
       %n = arith.constant 65536 : index
       %i = arith.muli %p, %c : index
       %t = nsatile.load %x[%i] dims [0] limits [%n] : memref<65536xf32> -> tensor<256xf32>
-      %u = math.$F %t : tensor<256xf32>
+      %e = nsatile.load %z[%i] dims [0] limits [%n] : memref<65536xf32> -> tensor<256xf32>
+      %u = math.$F %t$E : tensor<256xf32>
       nsatile.store %u, %y[%i] dims [0] limits [%n] : tensor<256xf32>, memref<65536xf32>
       nsatile.return
     }
-    nsatile.plan @plan(%x: memref<65536xf32>, %y: memref<65536xf32>) {
+    nsatile.plan @plan(%x: memref<65536xf32>, %z: memref<65536xf32>, %y: memref<65536xf32>) {
       %1 = arith.constant 1 : index
       %256 = arith.constant 256 : index
-      nsatile.launch @apply grid(%256, %1, %1) (%x, %y) : memref<65536xf32>, memref<65536xf32>
+      nsatile.launch @apply grid(%256, %1, %1) (%x, %z, %y) : memref<65536xf32>, memref<65536xf32>, memref<65536xf32>
       nsatile.return
     })";
 
+  static Tensor makeInput(std::vector<double> values) {
+    values.resize(kCount, 1.0);
+    return fromReals(DType::F32, {kCount}, values);
+  }
+
   std::vector<double> apply(const std::string &function,
-                            std::vector<double> inputs) {
-    inputs.resize(kCount, 1.0);
-    Tensor x = fromReals(DType::F32, {kCount}, inputs);
-    Tensor y = Tensor::zeros(DType::F32, {kCount});
-    run(substitute(module, {{"F", function}}), {x, y});
+                            const std::vector<double> &inputs) {
+    Tensor x = makeInput(inputs), y = Tensor::zeros(DType::F32, {kCount});
+    run(substitute(module, {{"F", function}, {"E", ""}}), {x, x, y});
     return y.toReals();
+  }
+
+  std::vector<double> power(const std::vector<double> &bases,
+                            const std::vector<double> &exponents) {
+    Tensor x = makeInput(bases), z = makeInput(exponents);
+    Tensor y = Tensor::zeros(DType::F32, {kCount});
+    run(substitute(module, {{"F", "powf"}, {"E", ", %e"}}), {x, z, y});
+    std::vector<double> values = y.toReals();
+    values.resize(bases.size());
+    return values;
   }
 
   static std::vector<double> spread(double low, double high) {
@@ -100,10 +114,118 @@ TEST_F(MathTest, OtherFunctions) {
   EXPECT_LE(getUlps("erf", std::erf, -5.0, 5.0), 1.5);
   EXPECT_LE(getUlps("erf", std::erf, -1.1, 1.1), 1.5);
   EXPECT_LE(getUlps("erf", std::erf, -0.01, 0.01), 1.5);
-  EXPECT_LE(getUlps("sin", std::sin, -3.0, 1000.0), 4);
-  EXPECT_LE(getUlps("cos", std::cos, -3.0, 1000.0), 4);
   EXPECT_LE(getUlps("sqrt", std::sqrt, 0.0, 1000.0), 0.5);
   EXPECT_EQ(getUlps("floor", std::floor, -9.0, 9.0), 0);
+}
+
+TEST_F(MathTest, AnglesOfEverySize) {
+  for (double end : {0.01, 1.0, 4.0, 1000.0, 1e5, 1e7, 3e20, 3.4e38}) {
+    EXPECT_LE(getUlps("sin", std::sin, -end, 0.7 * end), 3) << end;
+    EXPECT_LE(getUlps("cos", std::cos, -end, 0.7 * end), 3) << end;
+  }
+}
+
+/// Multiples of pi / 2 leave small rests, of which every digit counts.
+TEST_F(MathTest, AnglesNextToMultiples) {
+  std::vector<double> x;
+  for (int64_t i = 0; i < kCount; ++i)
+    x.push_back(static_cast<float>((i - 100) * 1.5707963267948966));
+  // The f32 that is nearest to any multiple of pi / 2.
+  x.front() = 0x1.4c3ba4p+125;
+  std::vector<double> sin = apply("sin", x), cos = apply("cos", x);
+  for (int64_t i = 0; i < kCount; ++i) {
+    double s = std::sin(x[i]), c = std::cos(x[i]);
+    ASSERT_NEAR(sin[i], s, std::abs(s) * 0x1p-22) << x[i];
+    ASSERT_NEAR(cos[i], c, std::abs(c) * 0x1p-22) << x[i];
+  }
+}
+
+TEST_F(MathTest, AnglesThatHaveNone) {
+  double infinity = std::numeric_limits<double>::infinity();
+  double nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> x = {infinity, -infinity, nan, 0.0, -0.0, 1e-42};
+  std::vector<double> sin = apply("sin", x), cos = apply("cos", x);
+  expectNear(llvm::ArrayRef(sin).take_front(5), {nan, nan, nan, 0, 0}, 0);
+  EXPECT_FALSE(std::signbit(sin[3]));
+  EXPECT_TRUE(std::signbit(sin[4]));
+  EXPECT_NEAR(sin[5], 1e-42, 1e-44);
+  expectNear(llvm::ArrayRef(cos).take_front(6), {nan, nan, nan, 1, 1, 1}, 0);
+}
+
+TEST_F(MathTest, PowersAreExact) {
+  std::vector<double> bases = spread(1e-6, 40.0), exponents;
+  for (int64_t i = 0; i < kCount; ++i)
+    exponents.push_back(static_cast<float>((i * 7919 % 4001 - 2000) * 0.01));
+  auto getUlps = [](double found, double exact) {
+    int exponent = std::max(std::ilogb(exact), -126);
+    return std::abs(found - exact) / std::ldexp(1.0, exponent - 23);
+  };
+  for (double sign : {1.0, -1.0}) {
+    std::vector<double> x, y;
+    for (int64_t i = 0; i < kCount; ++i) {
+      x.push_back(sign * bases[i]);
+      y.push_back(sign < 0 ? std::round(exponents[i]) : exponents[i]);
+    }
+    std::vector<double> found = power(x, y);
+    for (int64_t i = 0; i < kCount; ++i) {
+      double exact = std::pow(x[i], y[i]);
+      if (std::abs(exact) > 0x1p-126 && std::abs(exact) < 0x1.fffffep127)
+        ASSERT_LE(getUlps(found[i], exact), 1.5) << x[i] << ", " << y[i];
+    }
+  }
+}
+
+/// All pairs of what C's rules name.
+TEST_F(MathTest, PowersAtTheEndsOfTheirRange) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const double edges[] = {0.0,
+                          -0.0,
+                          1.0,
+                          -1.0,
+                          2.0,
+                          -2.0,
+                          3.0,
+                          -3.0,
+                          0.5,
+                          -0.5,
+                          2.5,
+                          -2.5,
+                          1e30,
+                          nan,
+                          -1e30,
+                          infinity,
+                          -infinity,
+                          127.0,
+                          -126.0,
+                          1e-38,
+                          128.0,
+                          0x1p-140,
+                          0x1.fffffep127,
+                          16777217.0,
+                          1e9};
+  std::vector<double> x, y;
+  for (double base : edges)
+    for (double exponent : edges) {
+      x.push_back(static_cast<float>(base));
+      y.push_back(static_cast<float>(exponent));
+    }
+  std::vector<double> found = power(x, y);
+  for (auto [x, y, found] : llvm::zip_first(x, y, found)) {
+    double exact = static_cast<float>(std::pow(x, y));
+    // Below the least normal number a power is 0.
+    if (std::abs(exact) < 0x1p-126)
+      exact = std::copysign(0.0, exact);
+    if (std::isnan(exact) || std::isinf(exact) || exact == 0.0) {
+      EXPECT_EQ(std::isnan(found), std::isnan(exact)) << x << ", " << y;
+      if (!std::isnan(exact)) {
+        EXPECT_EQ(found, exact) << x << ", " << y;
+        EXPECT_EQ(std::signbit(found), std::signbit(exact)) << x << ", " << y;
+      }
+    } else {
+      EXPECT_NEAR(found, exact, std::abs(exact) * 0x1p-22) << x << ", " << y;
+    }
+  }
 }
 
 TEST_F(MathTest, LogAtTheEndsOfItsRange) {

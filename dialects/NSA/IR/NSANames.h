@@ -1,0 +1,17 @@
+//===- NSANames.h - How messages call tensors -------------------*- C++ -*-===//
+
+#ifndef NSACC_NSA_IR_NSANAMES_H
+#define NSACC_NSA_IR_NSANAMES_H
+
+#include "mlir/IR/Value.h"
+#include <string>
+
+namespace nsacc::nsa {
+
+/// `'idx'` for an argument of a kernel, or else "computed by the program", as
+/// in "selection computed by the program".
+std::string describeTensor(mlir::Value tensor);
+
+} // namespace nsacc::nsa
+
+#endif // NSACC_NSA_IR_NSANAMES_H

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import includes
+
+COMPILER = "clang++-22"
+
+
+def llvm_flags() -> list[str]:
+    folder = subprocess.check_output(["llvm-config-22", "--includedir"], text=True).strip()
+    return ["-std=c++20", "-isystem", folder]
+
+
+def make_source(folder: Path, name: str, text: str) -> includes.Source:
+    file = folder / name
+    file.write_text(text)
+    return includes.Source(file, folder, COMPILER, llvm_flags())
+
+
+def test_flags_of_a_build_without_its_precompiled_header() -> None:
+    words = ["-DA=1", "-I/x", "-O3", "-fPIC", "-Wall", "-std=c++20", "-Winvalid-pch",
+             "-Xclang", "-fno-pch-timestamp", "-Xclang", "-include-pch", "-Xclang", "a.pch",
+             "-MD", "-MT", "a.o", "-MF", "a.d", "-o", "a.o", "-c", "a.cpp"]
+    assert includes.plain_flags(words) == ["-DA=1", "-I/x", "-std=c++20"]
+
+
+@pytest.mark.skipif(not shutil.which(COMPILER), reason=f"there is no {COMPILER}")
+def test_a_forgotten_include_is_found(tmp_path: Path) -> None:
+    good = '#include "llvm/ADT/SetVector.h"\nllvm::SetVector<int> values;\n'
+    bad = '#include "llvm/ADT/StringRef.h"\nllvm::SetVector<int> values;\n'
+    # What a tier's headers declare is hidden from a source that doesn't include all of them.
+    tier = '#include "llvm/ADT/STLExtras.h"\nbool f() { llvm::outs(); return true; }\n'
+    sources = [make_source(tmp_path, f"{name}.cpp", text)
+               for name, text in (("good", good), ("bad", bad), ("tier", tier))]
+    results = {Path(file).stem: result
+               for file, result in includes.check(sources, tmp_path / "out", jobs=2).items()}
+    assert not results["good"]
+    assert "SetVector" in results["bad"]
+    assert "outs" in results["tier"]
+
+
+@pytest.mark.skipif(not shutil.which(COMPILER), reason=f"there is no {COMPILER}")
+def test_a_source_takes_the_last_tier_that_it_covers(tmp_path: Path) -> None:
+    text = "".join(f'#include "{header}"\n' for header in includes.ADT)
+    assert includes.choose_tier(make_source(tmp_path, "adt.cpp", text)) == includes.ADT
+    assert includes.choose_tier(make_source(tmp_path, "none.cpp", "int x;\n")) == ()

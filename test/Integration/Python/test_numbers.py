@@ -1,0 +1,177 @@
+"""Numbers at the ends of their types: large scores, integers, and constants in formulas."""
+
+import numpy as np
+import pytest
+import torch
+
+from harness import program
+
+TARGETS = ("oracle", "cpu")
+SCORES = (1e3, 1e6, 1e9, 1e12, 1e15, 1e17, 1e20, 1e25, 1e30, -1e9, -1e17, -1e30)
+
+
+# -- Large scores: softmax's weights add up to 1 ---------------------------------------------------
+
+def score_inputs(score: float, keys: int, values: float = 1.0) -> list[np.ndarray]:
+    return [np.full((1, 3, 2, 1), score, np.float32), np.ones((1, keys, 1, 1), np.float32),
+            np.full((1, keys, 1, 1), values, np.float32)]
+
+
+ATTEND = """kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV]) -> [B, T, HQ, DV] {
+  return %s; }"""
+
+
+@pytest.mark.parametrize("options", [
+    {"target": "oracle"}, {"target": "cpu"}, {"target": "cpu", "schedule": "order=union"},
+    {"target": "cpu", "schedule": "order=key_major,tokens=2,keys=16,splits=3"}], ids=str)
+@pytest.mark.parametrize("keys", [1, 5, 127])
+def test_equal_scores_of_any_size_weigh_the_same(options, keys):
+    run = program(ATTEND % "attend(q, k, v) scale 1", **options)
+    for score in SCORES:
+        np.testing.assert_allclose(run(*score_inputs(score, keys)), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_merged_branches_of_large_scores_weigh_one(target):
+    branches = "merge(attend(q, k, v) scale 1, attend(q, k, v) where j < 2 scale 1)"
+    for score in SCORES:
+        result = program(ATTEND % branches, target=target)(*score_inputs(score, 5))
+        np.testing.assert_allclose(result, 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_sink_of_the_scores_size_is_one_more_key(target):
+    source = """kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], z: f32)
+        -> [B, T, HQ, DV] { return attend(q, k, v) scale 1 sink z; }"""
+    for score in SCORES:
+        inputs = [*score_inputs(score, 4), np.float32(score)]
+        np.testing.assert_allclose(program(source, target=target)(*inputs), 0.8, rtol=1e-6)
+
+
+def test_probabilities_of_large_scores_on_the_oracle():
+    """Compiled programs have prob from a log-sum-exp of f32: docs/Numerics.md bounds that."""
+    source = """kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> f32[B, T, HQ, N] {
+      return prob(attend(q, pool(k, 1)) scale 1, heads=none); }"""
+    for score in SCORES:
+        result = program(source)(*score_inputs(score, 5)[:2])
+        np.testing.assert_allclose(result, 0.2, rtol=1e-6)
+    compiled = program(source, target="cpu")
+    for score in (1.0, 100.0, -100.0, 1000.0):
+        result = compiled(*score_inputs(score, 5)[:2])
+        np.testing.assert_allclose(result, 0.2, rtol=max(abs(score), 1) * 2.0**-23)
+
+
+# -- Constants of formulas -------------------------------------------------------------------------
+
+def t5_buckets(relative: torch.Tensor, bidirectional: bool, buckets=32, most=128) -> torch.Tensor:
+    """_relative_position_bucket of the published T5, in PyTorch's f32."""
+    result = torch.zeros_like(relative)
+    if bidirectional:
+        buckets //= 2
+        result += (relative > 0).long() * buckets
+        relative = relative.abs()
+    else:
+        relative = -torch.min(relative, torch.zeros_like(relative))
+    exact = buckets // 2
+    large = exact + (torch.log(relative.float() / exact) / np.log(most / exact)
+                     * (buckets - exact)).to(torch.long)
+    large = torch.min(large, torch.full_like(large, buckets - 1))
+    return result + torch.where(relative < exact, relative, large)
+
+
+# Distances, and the buckets of formulas that divide by log(16) and log(8).
+T5 = {
+    True: "select(j > i, 16, 0) + select(abs(j - i) < 8, abs(j - i),"
+          " min(8 + int(log(abs(j - i) / 8) / log(16) * 8), 15))",
+    False: "select(max(i - j, 0) < 16, max(i - j, 0),"
+           " min(16 + int(log(max(i - j, 0) / 16) / log(8) * 16), 31))",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_t5_buckets_are_the_published_ones(target, bidirectional):
+    tokens = 200
+    source = f"""kernel f(q: [B, T, H, D], k: [B, S, H, D], v: f32[B, S, H, DV])
+        -> f32[B, T, H, DV] {{ return attend(q, k, v) weight float({T5[bidirectional]}); }}"""
+    qk = np.zeros((1, tokens, 1, 8), np.float32)
+    found = program(source, target=target)(qk, qk, np.eye(tokens, dtype=np.float32)[None, :, None])
+    position = torch.arange(tokens)
+    expected = t5_buckets(position[None, :] - position[:, None], bidirectional)
+    np.testing.assert_array_equal(found[0, :, 0], expected.numpy())
+
+
+@pytest.mark.parametrize("spelling", ["log(16)", "c", "d"])
+def test_a_named_constant_is_the_one_that_is_written_out(spelling):
+    source = f"""kernel f<d: real = log(16)>(x: f32[N]) -> f32[N] {{
+      c = log(16); return log(x) / {spelling}; }}"""
+    x = np.array([2, 3, 4, 8, 16, 1000], np.float32)
+    found = program(source).run([x], f64_results=True)
+    np.testing.assert_allclose(found, np.log(x.astype(np.float64)) / np.log(16.0), rtol=1e-15)
+
+
+def test_a_literal_is_the_f32_next_to_it():
+    source = "kernel f(x: f32[N]) -> (a: f32[N], b: bool[N]) { return x + 0.3, x == 0.3; }"
+    x = np.array([0.3, 0.25], np.float32)
+    for target in TARGETS:
+        total, same = program(source, target=target)(x)
+        np.testing.assert_array_equal(total, x + np.float32(0.3))
+        np.testing.assert_array_equal(same, [True, False])
+
+
+# -- Integers --------------------------------------------------------------------------------------
+
+EDGES = np.array([0, 1, -1, 2**24, 2**24 + 1, -2**24 - 1, 2**31 - 1, 2**31, -2**31, -2**31 - 1,
+                  2**40, -2**40, 2**53, 2**53 + 1, 2**62, 2**63 - 1, -2**63], np.int64)
+REALS = np.array([0, -0.0, 0.99, -0.99, 1.5, -1.5, 2.0**24, 2.0**31, -2.0**31, 2.0**62, 2.0**63,
+                  -2.0**63, 1e30, -1e30, np.inf, -np.inf, np.nan], np.float32)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integers_become_the_nearest_of_their_result(target):
+    source = """kernel f(x: i64[N], y: i32[N]) -> (a: i32[N], c: i64[N], d: i32[N], e: i64[N]) {
+      return x, x + 0, y + y, y + y; }"""
+    y = EDGES.clip(-2**31, 2**31 - 1).astype(np.int32)
+    narrow, wide, doubled, doubled_wide = program(source, target=target)(EDGES, y)
+    np.testing.assert_array_equal(narrow, EDGES.clip(-2**31, 2**31 - 1))
+    np.testing.assert_array_equal(wide, EDGES)
+    np.testing.assert_array_equal(doubled, (2 * y.astype(np.int64)).clip(-2**31, 2**31 - 1))
+    np.testing.assert_array_equal(doubled_wide, 2 * y.astype(np.int64))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_reals_become_the_nearest_integers(target):
+    source = """kernel f(x: f32[N]) -> (a: i64[N], c: i32[N], d: i64[N]) {
+      return int(x), int(x), int(x * 1e20); }"""
+    limits = np.iinfo(np.int64)
+
+    def cut(x: float) -> int:
+        if np.isnan(x):
+            return 0
+        return max(limits.min, min(limits.max, int(x))) if np.isfinite(x) \
+            else limits.max if x > 0 else limits.min
+
+    expected = np.array([cut(float(x)) for x in REALS], np.int64)
+    wide, narrow, large = program(source, target=target)(REALS)
+    np.testing.assert_array_equal(wide, expected)
+    np.testing.assert_array_equal(narrow, expected.clip(-2**31, 2**31 - 1))
+    far = [cut(float(x) * 1e20 if x else 0.0) for x in REALS]
+    np.testing.assert_allclose(large.astype(float), np.array(far, float), rtol=1e-6)
+    outside = np.abs(np.array(far, float)) >= 2.0**63
+    np.testing.assert_array_equal(large[outside], np.array(far, np.int64)[outside])
+
+
+@pytest.mark.parametrize("constant", [2**24 + 1, 2**31 + 1, 2**53 - 1])
+def test_an_integer_meets_a_real_exactly(constant):
+    """f32 has no 2^24 + 1, nor has the oracle f32."""
+    source = f"""kernel f(x: f32[N], n: i64[N]) -> (a: f32[N], c: f32[N], d: bool[N]) {{
+      return x * {constant}, x * n, x < {constant}; }}"""
+    x = np.array([1, -1, 2**24, 2.0**53], np.float32)
+    n = np.full(4, constant, np.int64)
+    by_constant, by_input, below = program(source).run([x, n], f64_results=True)
+    np.testing.assert_array_equal(by_constant, x.astype(np.float64) * constant)
+    np.testing.assert_array_equal(by_input, by_constant)
+    np.testing.assert_array_equal(below, x.astype(np.float64) < constant)
+    compiled = program(source, target="cpu")(x, n)
+    np.testing.assert_array_equal(compiled[0], x * np.float32(constant))
+    np.testing.assert_array_equal(compiled[1], compiled[0])
