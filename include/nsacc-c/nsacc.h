@@ -371,7 +371,8 @@ NSACC_API nsacc_status nsacc_program_check(const nsacc_program *program,
 
 /** Runs the program. `outputs` have the results' dtypes and shapes, and strides
  * that don't make elements overlap; every element is written, none is read.
- * They may overlap inputs, but not each other. Where the tensors don't fit,
+ * On the host they may overlap inputs. No element of one may share memory with
+ * another's: that is an error. Where the tensors don't fit,
  * they hold what they held; where the run itself fails, they may be half
  * written. `options` may be NULL. */
 NSACC_API nsacc_status nsacc_program_run(

@@ -158,6 +158,10 @@ nsacc_status nsacc_compile(const char *source, size_t length, const char *file,
       return fail(NSACC_ERROR_KIND_USAGE,
                   "nsacc_compile: program or source is NULL");
     *program = nullptr;
+    if (length > PTRDIFF_MAX)
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_compile: the source can't have " +
+                      std::to_string(length) + " bytes");
     // The lexer may rely on a NUL behind the text.
     auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
         llvm::StringRef(source, length), file ? file : "<source>");

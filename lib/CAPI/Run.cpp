@@ -39,6 +39,12 @@ static Failure borrowInputs(const nsacc_program &program,
                             bool needData, std::vector<Tensor> &result) {
   if (count > 0 && !inputs)
     return fail(NSACC_ERROR_KIND_USAGE, "inputs is NULL");
+  // Nothing of a wild count is looked at.
+  if (count > program.inputs.size())
+    return fail(NSACC_ERROR_KIND_ARGUMENT,
+                "kernel '" + program.signature.kernel + "' takes " +
+                    std::to_string(program.inputs.size()) + " inputs, found " +
+                    std::to_string(count));
   result.resize(count);
   for (size_t index = 0; index < count; ++index) {
     const nsacc_value *value = at(program.inputs, index);
@@ -95,22 +101,17 @@ static Failure borrowOutputs(const nsacc_program &program,
   return nullptr;
 }
 
-/// The bytes between which a tensor's elements lie.
-static std::pair<const char *, const char *> getExtent(const Tensor &tensor) {
-  const char *begin = static_cast<const char *>(tensor.getData());
-  if (tensor.getNumElements() == 0)
-    return {begin, begin};
-  int64_t size = getSize(tensor.getDType());
-  const char *end = begin + size;
-  for (auto [count, stride] : llvm::zip(tensor.getShape(), tensor.getStrides()))
-    (stride < 0 ? begin : end) += (count - 1) * stride * size;
-  return {begin, end};
-}
-
-static bool mayOverlap(const Tensor &left, const Tensor &right) {
-  auto [leftBegin, leftEnd] = getExtent(left);
-  auto [rightBegin, rightEnd] = getExtent(right);
-  return leftBegin < rightEnd && rightBegin < leftEnd;
+/// Outputs that share memory would hold what was written last.
+static Failure checkApart(const nsacc_program &program,
+                          llvm::ArrayRef<Tensor> outputs) {
+  for (size_t left = 0; left < outputs.size(); ++left)
+    for (size_t right = left + 1; right < outputs.size(); ++right)
+      if (overlap(outputs[left], outputs[right]))
+        return fail(NSACC_ERROR_KIND_USAGE,
+                    describe("output", program.results, left) + " and " +
+                        describe("output", program.results, right) +
+                        " share memory: give each its own");
+  return nullptr;
 }
 
 /// Runs into the outputs, or into copies of those that share memory with an
@@ -171,6 +172,9 @@ nsacc_status nsacc_program_run(const nsacc_program *program,
       return failure;
     if (Failure failure = borrowOutputs(*program, shapes, outputs,
                                         options->run.keepF64, outputTensors))
+      return failure;
+
+    if (Failure failure = checkApart(*program, outputTensors))
       return failure;
 
     return runInto(*program, shapes.dims, inputTensors, outputTensors,

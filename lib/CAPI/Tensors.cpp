@@ -105,3 +105,71 @@ Failure capi::borrow(const nsacc_tensor &tensor, Access access,
   result = Tensor::borrow(tensor.data, *dtype, shape, strides, nullptr);
   return nullptr;
 }
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+/// Bytes from `begin` to `end`.
+using Extent = std::pair<uintptr_t, uintptr_t>;
+
+/// The bytes between which a tensor's elements lie.
+static Extent getExtent(const Tensor &tensor) {
+  auto begin = reinterpret_cast<uintptr_t>(tensor.getData());
+  if (tensor.getNumElements() == 0)
+    return {begin, begin};
+  int64_t size = getSize(tensor.getDType());
+  uintptr_t end = begin + size;
+  for (auto [count, stride] : llvm::zip(tensor.getShape(), tensor.getStrides()))
+    (stride < 0 ? begin : end) += (count - 1) * stride * size;
+  return {begin, end};
+}
+
+static bool meet(const Extent &left, const Extent &right) {
+  return left.first < right.second && right.first < left.second;
+}
+
+bool capi::mayOverlap(const Tensor &left, const Tensor &right) {
+  return meet(getExtent(left), getExtent(right));
+}
+
+/// The memory of a tensor whose elements don't overlap, in ascending order,
+/// neighbours in one piece.
+static std::vector<Extent> getPieces(const Tensor &tensor) {
+  llvm::SmallVector<std::pair<int64_t, int64_t>> dims; // of stride and size
+  int64_t bytes = getSize(tensor.getDType());
+  for (auto [size, stride] : llvm::zip(tensor.getShape(), tensor.getStrides()))
+    if (size > 1)
+      dims.push_back({std::abs(stride) * bytes, size});
+  llvm::sort(dims);
+  auto *outer = dims.begin();
+  for (; outer != dims.end() && outer->first == bytes; ++outer)
+    bytes *= outer->second;
+  std::vector<Extent> pieces = {{getExtent(tensor).first, 0}};
+  for (auto [stride, size] :
+       llvm::reverse(llvm::make_range(outer, dims.end()))) {
+    std::vector<Extent> inner;
+    inner.reserve(pieces.size() * size);
+    for (const Extent &piece : pieces)
+      for (int64_t index = 0; index < size; ++index)
+        inner.push_back({piece.first + index * stride, 0});
+    pieces = std::move(inner);
+  }
+  for (Extent &piece : pieces)
+    piece.second = piece.first + bytes;
+  return pieces;
+}
+
+bool capi::overlap(const Tensor &left, const Tensor &right) {
+  // Most often they lie apart as a whole.
+  if (!mayOverlap(left, right))
+    return false;
+  std::vector<Extent> first = getPieces(left), second = getPieces(right);
+  for (auto one = first.begin(), other = second.begin();
+       one != first.end() && other != second.end();) {
+    if (meet(*one, *other))
+      return true;
+    one->first < other->first ? ++one : ++other;
+  }
+  return false;
+}

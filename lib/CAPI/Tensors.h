@@ -19,6 +19,12 @@ enum class Access {
 Failure borrow(const nsacc_tensor &tensor, Access access,
                const std::string &what, Tensor &result);
 
+/// Whether memory lies between elements of both.
+bool mayOverlap(const Tensor &left, const Tensor &right);
+/// Whether an element of one shares memory with one of the other. Both were
+/// borrowed for writing.
+bool overlap(const Tensor &left, const Tensor &right);
+
 } // namespace nsacc::capi
 
 #endif // NSACC_LIB_CAPI_TENSORS_H

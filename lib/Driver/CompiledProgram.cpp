@@ -3,6 +3,7 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "NSA/IR/NSAOps.h"
 #include "Targets.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
@@ -12,6 +13,10 @@ using namespace nsacc;
 
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
+  // The oracle says that it has none.
+  if (options.target != Target::Oracle)
+    if (llvm::Error error = checkSchedule(options.schedule))
+      return std::move(error);
   std::vector<Signature> signatures;
   for (auto kernel : module.getOps<nsa::KernelOp>())
     signatures.push_back(nsacc::getSignature(kernel));

@@ -25,10 +25,11 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         source: the program's text; or its file, as a path object or a string that ends in
             ``.nsa``.
         path: the program's file, instead of `source`.
-        target: what to compile for: "cpu", or "oracle", which interprets in float64, slowly, and
-            runs every program.
+        target: what to compile for: "cpu"; "cuda", the GPU of the inputs, or one generation of
+            GPUs, "sm_90a" or "sm_80"; or "oracle", which interprets in float64, slowly, and runs
+            every program.
         schedule: how every op is tiled, as "order=union,tokens=16,keys=64"; what isn't named is
-            the compiler's choice.
+            the compiler's choice. Not of the oracle.
         dtype: element type of the tensors that name none: "bf16", "f16" or "f32", or such a
             dtype of NumPy or torch.
         kernel: which kernel, where the program has several.
@@ -51,6 +52,9 @@ def compile(source: str | os.PathLike[str] | None = None, *,
     _check_string("schedule", schedule)
     if kernel is not None:
         _check_string("kernel", kernel)
+    if params is not None and not isinstance(params, Mapping):
+        raise ArgumentError(f"params is a {type(params).__qualname__}, expected a mapping of names "
+                            f"to values")
     values = dict(params or {})
     for name, value in more_params.items():
         if name in values:
@@ -81,6 +85,8 @@ def _read(source: str | os.PathLike[str] | None,
             raise ArgumentError(f"the program is a {type(source).__qualname__}, expected a "
                                 f"string or a path")
         path = source
+    elif not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"path is a {type(path).__qualname__}, expected a string or a path")
     with open(path, "rb") as file:
         return file.read(), os.fsdecode(path)
 

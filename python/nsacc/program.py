@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from .errors import ArgumentError, Diagnostic
 from .signature import Signature, TensorSpec
 
 __all__ = ["Program", "Timing"]
+
+_SHELL_PHASES = ("tile-opt", "nvvm", "ptx", "cubin", "package")
 
 
 @dataclass(frozen=True)
@@ -115,12 +118,20 @@ class Program:
 
         Raises `ArgumentError` for an unknown phase and where sizes are missing.
         """
+        if not isinstance(phase, str):
+            raise ArgumentError(f"the phase is a {type(phase).__qualname__}, expected a string")
+        if phase in _SHELL_PHASES:
+            raise ArgumentError(f"phase {phase!r} is of the shell: nsacc compile FILE --target "
+                                f"sm_90a --emit {phase} --dims HQ=16,H=4,D=64,DV=64 -o -")
+        for name, size in sizes.items():
+            if not isinstance(size, Integral) or not 0 <= size < 2**63:
+                raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
         if phase == "tile":
             return self._program.tile_ir(sizes)
         if sizes:
             raise ArgumentError(f"phase {phase!r} doesn't depend on sizes, found "
                                 + ", ".join(sizes))
-        return self._program.ir(str(phase))
+        return self._program.ir(phase)
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
         """Runs the program; see the class for what goes in and comes out.
@@ -150,12 +161,15 @@ class Program:
             stream: of inputs on a GPU: the stream that the run is put on, of torch or as an
                 integer. Default: torch's current one.
         """
-        if threads is not None and not 0 <= threads < 2**32:
-            raise ArgumentError(f"threads is {threads}, expected 0 or more")
+        if threads is not None and not (isinstance(threads, Integral) and 0 <= threads < 2**32):
+            raise ArgumentError(f"threads is {threads!r}, expected an integer from 0 to 2^32 - 1")
         if isinstance(inputs, Mapping):
             bound = self._bind((), inputs)
-        else:
+        elif isinstance(inputs, Iterable):
             bound = self._bind(tuple(inputs), {})
+        else:
+            raise ArgumentError(f"inputs is a {type(inputs).__qualname__}, expected a list, a "
+                                f"tuple or a mapping of names to inputs")
         return self._run(bound, threads=threads, stream=stream, round_storage=round_storage,
                          f64_results=f64_results)
 

@@ -100,6 +100,9 @@ HostTensor HostTensor::fromDLPack(const py::capsule &capsule) {
     throw py::type_error("elements of type " + describe(tensor->dtype) +
                          " aren't supported");
   result.dtype = *dtype;
+  if (tensor->ndim < 0 || (tensor->ndim > 0 && !tensor->shape))
+    throw py::buffer_error("its DLPack shape has " +
+                           std::to_string(tensor->ndim) + " dimensions");
   result.data = static_cast<char *>(tensor->data) + tensor->byteOffset;
   result.shape.assign(tensor->shape, tensor->shape + tensor->ndim);
   result.strides = getRowMajor(result.shape);

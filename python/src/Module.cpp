@@ -3,6 +3,7 @@
 #include "Errors.h"
 #include "HostTensor.h"
 #include "Program.h"
+#include "Unlocked.h"
 #include "nsacc-c/nsacc.h"
 #include <string>
 
@@ -37,6 +38,7 @@ PYBIND11_MODULE(_nsacc, module) {
     check(status, ErrorHandle(error));
     return threads;
   });
+  watchInterpreter();
   bindHostTensor(module);
   bindProgram(module);
 }

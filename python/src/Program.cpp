@@ -3,6 +3,7 @@
 #include "Program.h"
 #include "Errors.h"
 #include "HostTensor.h"
+#include "Unlocked.h"
 #include <map>
 #include <pybind11/stl.h>
 
@@ -66,7 +67,7 @@ template <typename Body> static void callUnlocked(Body body) {
   nsacc_error *error = nullptr;
   nsacc_status status;
   {
-    py::gil_scoped_release unlock;
+    Unlocked unlocked;
     status = body(&error);
   }
   check(status, ErrorHandle(error));
@@ -161,12 +162,6 @@ py::list Program::inferShapes(const std::vector<const HostTensor *> &inputs,
         py::tuple(py::cast(std::vector<int64_t>(sizes, sizes + rank))));
   }
   return result;
-}
-
-/// Runs the handlers of signals that came in, on the main thread.
-static int checkSignals(void *) {
-  py::gil_scoped_acquire lock;
-  return PyErr_CheckSignals() != 0;
 }
 
 /// What the run took: seconds of compiling and running, bytes of workspace.

@@ -78,7 +78,8 @@ def run(fuzzer: Path, arguments: argparse.Namespace) -> list[str]:
                 processes.append((log, subprocess.Popen(
                     [*command, str(corpus)], stdin=subprocess.DEVNULL, stdout=output,
                     stderr=subprocess.STDOUT)))
-        failures = [judge(process.wait(), log, runs) for log, process in processes]
+        failures = [judge(process.wait(), log, runs, arguments.target)
+                    for log, process in processes]
         return [failure for failure in failures if failure]
 
 
@@ -101,11 +102,11 @@ def fuzzer_command(fuzzer: Path, arguments: argparse.Namespace, runs: int, seed:
     return command
 
 
-def judge(status: int, log: Path, runs: int) -> str:
+def judge(status: int, log: Path, runs: int, target: str) -> str:
     """What was wrong with one process, or an empty string."""
     text = log.read_text(errors="replace")
     if status != 0:
-        return f"the fuzzer found a fault (exit code {status}):\n{report(text)}"
+        return f"the fuzzer found a fault (exit code {status}):\n{report(text, target)}"
     executed = re.search(r"stat::number_of_executed_units:\s*(\d+)", text)
     if not executed or int(executed.group(1)) < runs:
         return (f"only {executed.group(1) if executed else 'an unknown number'} of {runs} "
@@ -113,13 +114,13 @@ def judge(status: int, log: Path, runs: int) -> str:
     return ""
 
 
-def report(log: str) -> str:
+def report(log: str, target: str) -> str:
     """The sanitizer's words on the fault, and the command that repeats it."""
     start = re.search(r"^.*(?:ERROR: |runtime error: )", log, re.MULTILINE)
     lines = (log[start.start():] if start else log[-4000:]).splitlines()[:40]
     artifact = re.search(r"Test unit written to (\S+)", log)
     if artifact:
-        lines.append(f"Repeat with the same fuzzer: {artifact.group(1)}")
+        lines.append(f"Repeat with: build/asan/bin/{target} {artifact.group(1)}")
     return "\n".join(lines)
 
 

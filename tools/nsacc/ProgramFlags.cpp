@@ -1,6 +1,7 @@
 //===- ProgramFlags.cpp - Flags that name a program -----------------------===//
 
 #include "ProgramFlags.h"
+#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;
@@ -20,6 +21,9 @@ void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {
                   "how every op is tiled, as order=union,tokens=16,keys=64; "
                   "what isn't named is the compiler's choice")
       ->type_name("NAME=VALUE,...")
+      ->check([](const std::string &given) {
+        return llvm::toString(checkSchedule(given));
+      })
       ->group("Compiler");
 }
 

@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace nsacc::nsatile;
@@ -46,6 +47,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (keys < 1)
     return emitError() << "expected a key tile of at least 1 key, found "
                        << keys;
+  constexpr int64_t most = 1 << 16;
+  if (int64_t largest = std::max({tokens, keys, splits, stages});
+      largest > most)
+    return emitError() << "expected no more than " << most
+                       << " tokens, keys, splits and stages, found " << largest;
   if (splits < 1)
     return emitError() << "expected at least 1 split of the keys, found "
                        << splits;

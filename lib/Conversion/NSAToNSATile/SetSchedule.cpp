@@ -273,6 +273,25 @@ static std::string spell(ArrayRef<StringRef> settings, Tiling tiling,
   return "#nsatile.schedule<" + text + ">";
 }
 
+/// The attribute that `text` spells; null where it's none, with the problem.
+/// The parser knows nothing of the kernel that it reads for.
+static nsatile::ScheduleAttr parse(const std::string &text,
+                                   MLIRContext *context, std::string &problem) {
+  ScopedDiagnosticHandler collect(context, [&](Diagnostic &found) {
+    if (problem.empty())
+      problem = found.str();
+  });
+  return dyn_cast_or_null<nsatile::ScheduleAttr>(parseAttribute(text, context));
+}
+
+static std::string explain(StringRef schedule, StringRef problem) {
+  return ("can't use the schedule '" + schedule + "': " + problem).str();
+}
+
+static constexpr char kExpected[] =
+    "expected order=query_major, union or key_major, tokens=N, keys=N, "
+    "splits=N, warps=N, stages=N, separated by commas";
+
 namespace {
 
 struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
@@ -302,28 +321,26 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
 
   LogicalResult setSchedule(KernelOp kernel) {
     std::string problem;
-    Attribute attribute;
-    {
-      // The parser knows nothing of the kernel that it reads for.
-      ScopedDiagnosticHandler collect(&getContext(), [&](Diagnostic &found) {
-        if (problem.empty())
-          problem = found.str();
-      });
-      attribute = parseAttribute(
-          spell(split(schedule), choose(kernel), getGroup(kernel)),
-          &getContext());
-    }
-    if (auto parsed = dyn_cast_or_null<nsatile::ScheduleAttr>(attribute)) {
+    nsatile::ScheduleAttr parsed =
+        parse(spell(split(schedule), choose(kernel), getGroup(kernel)),
+              &getContext(), problem);
+    if (parsed) {
       kernel->setAttr(nsatile::NSATileDialect::getScheduleAttrName(), parsed);
       return success();
     }
-    InFlightDiagnostic error = kernel.emitError("can't use the schedule '")
-                               << schedule << "': " << problem;
-    error.attachNote() << "expected order=query_major, union or key_major, "
-                          "tokens=N, keys=N, splits=N, warps=N, stages=N, "
-                          "separated by commas";
+    InFlightDiagnostic error = kernel.emitError(explain(schedule, problem));
+    error.attachNote() << kExpected;
     return error;
   }
 };
 
 } // namespace
+
+llvm::Error nsacc::checkSchedule(StringRef schedule) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<nsatile::NSATileDialect>();
+  std::string problem;
+  if (parse(spell(split(schedule), Tiling(), /*group=*/1), &context, problem))
+    return llvm::Error::success();
+  return llvm::createStringError(explain(schedule, problem) + "\n" + kExpected);
+}

@@ -15,7 +15,7 @@ stat::number_of_executed_units: 99
 def judge(tmp_path: Path, status: int, text: str) -> str:
     log = tmp_path / "log"
     log.write_text(text)
-    return fuzz_smoke.judge(status, log, 100)
+    return fuzz_smoke.judge(status, log, 100, "frontend-fuzzer")
 
 
 def test_fault(tmp_path: Path) -> None:

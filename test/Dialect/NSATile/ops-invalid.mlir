@@ -8,6 +8,13 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 0, keys =
 
 // -----
 
+// expected-error @below {{expected no more than 65536 tokens, keys, splits and stages, found 70000}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 70000, keys = 64>} {
+  nsatile.return
+}
+
+// -----
+
 // expected-error @below {{expected a key tile of at least 1 key, found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 0>} {
   nsatile.return

@@ -85,9 +85,12 @@ def test_few_schedules_are_refused():
     ("tokens=0", "at least 1 token"), ("keys=0", "at least 1 key"),
     ("splits=0", "at least 1 split"), ("warps=33", "1 to 32 warps"),
     ("stages=0", "at least 1 stage"),
-    ("splits=2", "under order key_major"), ("tokens=1000,keys=1000", "shared memory"),
-    ("order=random", "can't use the schedule")])
+    ("splits=2", "under order key_major"), ("order=random", "can't use the schedule")])
 def test_wrong_schedules(schedule, expected):
-    case = Case("flash", schedule=schedule)
-    with pytest.raises(CompileError, match=expected):
-        agrees(case, tokens=100)
+    with pytest.raises(ArgumentError, match=expected):
+        agrees(Case("flash", schedule=schedule), tokens=100)
+
+
+def test_schedules_that_fit_no_block():
+    with pytest.raises(CompileError, match="shared memory"):
+        agrees(Case("flash", schedule="tokens=1000,keys=1000"), tokens=100)

@@ -201,13 +201,57 @@ def test_dtypes_nothing_has(add, x):
 
 
 def test_what_cannot_be_compiled_has_a_place():
-    program = nsacc.compile(
-        "kernel f(x: f32[B, T, H, D]) -> f32[B, T, H, D] { return attend(x, x, x); }",
-        schedule="order=diagonal")
+    program = nsacc.compile("""kernel shared(q: [B, T, HQ, D], k: [B, S, H, D]) -> [B, T, HQ, D] {
+  gist = attend(q, pool(k, 2));
+  sel = topk(score(gist, heads=none), 1) share heads 2;
+  return attend(q, k, k) in sel;
+}""", dtype="f32")
     with pytest.raises(CompileError) as caught:
-        program(np.zeros((1, 2, 3, 8), np.float32))
+        program(np.zeros((1, 2, 6, 8), np.float32), np.zeros((1, 2, 2, 8), np.float32))
     assert caught.value.line > 0 and "^" in str(caught.value)
     assert "target 'oracle'" in caught.value.notes[-1].message
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "sm_90a", "sm_80"])
+@pytest.mark.parametrize("schedule", ["tokens=abc", "rows=4", "order=diagonal", "tokens=0",
+                                      "splits=2", "warps=33", "tokens=70000"])
+def test_schedules_are_checked_with_the_program(target, schedule):
+    source = "kernel f(x: f32[B, T, H, D]) -> f32[B, T, H, D] { return attend(x, x, x); }"
+    with pytest.raises(ArgumentError, match=f"can't use the schedule '{schedule}'"):
+        nsacc.compile(source, target=target, schedule=schedule)
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    ({"target": 3}, "target is a int, expected a string"),
+    ({"target": None}, "target is a NoneType, expected a string"),
+    ({"schedule": 64}, "schedule is a int, expected a string"),
+    ({"kernel": 1}, "kernel is a int, expected a string"),
+    ({"params": 3}, "params is a int, expected a mapping of names to values"),
+    ({"params": {1: 2}}, "a parameter's name is a int, expected a string"),
+    ({"params": {"n": [1]}}, "parameter 'n' is a list, expected an integer"),
+    ({"n": object()}, "parameter 'n' is a object, expected an integer"),
+    ({"dtype": 3}, "dtype is 3, expected 'bf16'"),
+    ({"path": 3}, "path is a int, expected a string or a path"),
+])
+def test_wrong_types_are_named(arguments, expected):
+    source = "kernel f<n = 1>(x: [B]) -> [B] { return x * n; }"
+    program = () if "path" in arguments else (source,)
+    with pytest.raises(ArgumentError, match=expected):
+        nsacc.compile(*program, **arguments)
+
+
+def test_wrong_kinds_of_inputs():
+    program = nsacc.compile("kernel f(x: f32[A, B]) -> f32[A, B] { return x; }", target="oracle")
+    for wrong in (np.array([[object()]]), np.array([["a"]]), np.zeros((1, 1), np.complex64),
+                  [[1.0]], None, "text", {}):
+        with pytest.raises(ArgumentError, match="'x'"):
+            program(wrong)
+    with pytest.raises(ArgumentError, match="dimensions|rank"):
+        program(np.zeros((1,) * 32, np.float32))
+    with pytest.raises(ArgumentError, match="threads"):
+        program.run([np.zeros((1, 1), np.float32)], threads="many")
+    with pytest.raises(ArgumentError, match="inputs"):
+        program.run(3)
 
 
 def test_run_time_errors_name_tensor_and_value():

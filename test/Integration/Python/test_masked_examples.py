@@ -95,3 +95,52 @@ def test_no_batch_rows_and_no_tokens():
     q, k, v = qkv(np.random.default_rng(8), 3, 0)
     out, lse = example("flash")(q, k, v)
     assert not np.any(out) and np.all(np.isneginf(lse))
+
+
+@pytest.mark.parametrize("sequences, tokens", [(0, 9), (1, 1), (1, 7), (2, 8), (3, 9), (5, 127)])
+@pytest.mark.parametrize("group", (1, 3, 5, 7))
+@pytest.mark.parametrize("target", ["oracle", "cpu"])
+def test_paged_decode(sequences, tokens, group, target):
+    page, pages = 8, 3
+    rng = np.random.default_rng(6)
+    q, k, v = qkv(rng, sequences, tokens, group, batch=1)
+    count = -(-tokens // page)
+    filled = rng.integers(0, page + 1, (1, count)).astype(np.int32)
+    filled[0, -1] = min(filled[0, -1], tokens - (count - 1) * page)
+    table = np.full((1, sequences, 2, pages), -1, np.int32)
+    for t in range(sequences):
+        chosen = rng.permutation(count)[:rng.integers(0, pages + 1)]
+        table[0, t, :, :len(chosen)] = chosen
+    # What isn't filled holds anything.
+    for number in range(count):
+        k[0, number * page + filled[0, number]:(number + 1) * page] = np.nan
+        v[0, number * page + filled[0, number]:(number + 1) * page] = np.inf
+    out = example("paged_decode", page=page, pages=pages, target=target)(q, k, v, table, filled)
+    expected = masks.paged_decode(*doubles(q, np.nan_to_num(k), np.nan_to_num(v, posinf=0)), table,
+                                  filled, page=page)
+    matches(out, expected, target)
+
+
+@pytest.mark.parametrize("drafted, tokens", [(0, 5), (1, 1), (1, 9), (5, 5), (7, 20), (17, 127)])
+@pytest.mark.parametrize("group", (1, 3, 5, 7))
+@pytest.mark.parametrize("target", ["oracle", "cpu"])
+def test_draft_tree(drafted, tokens, group, target):
+    rng = np.random.default_rng(7)
+    q, k, v = qkv(rng, drafted, tokens, group)
+    tree = np.zeros((2, drafted, drafted), bool)
+    for b in range(2):
+        for t in range(drafted):
+            # Its parent's path, or that of a new root, and itself.
+            parent = rng.integers(-1, t)
+            if parent >= 0:
+                tree[b, t] = tree[b, parent]
+            tree[b, t, t] = True
+    out = example("draft_tree", target=target)(q, k, v, tree)
+    matches(out, masks.draft_tree(*doubles(q, k, v), tree), target)
+
+
+def matches(actual, expected, target):
+    if target == "oracle":
+        close(actual, expected)
+    else:
+        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)

@@ -238,20 +238,20 @@ TEST(Run, CanBeInterrupted) {
 }
 
 TEST(Run, WhatTheTargetCannotCompileHasAPlace) {
-  Handle<nsacc_options> options(nsacc_options_create());
-  nsacc_options_set_dtype(options.get(), "f32");
-  nsacc_options_set_schedule(options.get(), "order=diagonal");
-  std::string source = causal;
-  nsacc_program *program = nullptr;
-  ASSERT_EQ(nsacc_compile(source.data(), source.size(), "test.nsa",
-                          options.get(), &program, nullptr),
-            NSACC_OK);
-  Handle<nsacc_program> owned(program);
-  Averages data;
-  Outcome outcome = run(program, data.inputs(), {data.out.get()});
+  // Groups of three heads can't be shared by twos, which only a run tells.
+  Compiled compiled = compile(
+      "kernel shared(q: [B, T, HQ, D], k: [B, S, H, D]) -> [B, T, HQ, D] {\n"
+      "  gist = attend(q, pool(k, 2));\n"
+      "  sel = topk(score(gist, heads=none), 1) share heads 2;\n"
+      "  return attend(q, k, k) in sel;\n"
+      "}\n");
+  ASSERT_NE(compiled.program, nullptr) << compiled.message();
+  Floats q({1, 2, 6, 8}), k({1, 2, 2, 8}), out({1, 2, 6, 8});
+  Outcome outcome =
+      run(compiled.program.get(), {q.get(), k.get()}, {out.get()});
   EXPECT_EQ(outcome.kind(), NSACC_ERROR_KIND_COMPILE);
   EXPECT_THAT(nsacc_error_text(outcome.error.get()),
-              AllOf(HasSubstr("test.nsa:2:8: error: "), HasSubstr("^"),
+              AllOf(HasSubstr("test.nsa:3:"), HasSubstr("^"),
                     HasSubstr("note: target 'oracle' runs every program")));
   ASSERT_EQ(nsacc_error_num_diagnostics(outcome.error.get()), 1u);
   EXPECT_STREQ(nsacc_diagnostic_severity_name(
@@ -274,4 +274,30 @@ TEST(Run, SchedulesAreOfCompiledTargets) {
     EXPECT_EQ(nsacc_error_status(error),
               std::string(target) == "cpu" ? NSACC_OK : NSACC_ERROR_USER);
   }
+}
+
+TEST(Run, SchedulesAreCheckedWithThePrograms) {
+  for (const char *target : {"cpu", "cuda", "sm_90a", "sm_80"})
+    for (const char *schedule :
+         {"tokens=abc", "rows=4", "order=diagonal", "tokens=0", "keys=-1",
+          "warps=33", "splits=2", "tokens", "tokens=4,tokens=8", "tokens=4>",
+          "keys=99999999999999999999", "tokens=70000"}) {
+      Handle<nsacc_options> options(nsacc_options_create());
+      nsacc_options_set_target(options.get(), target);
+      nsacc_options_set_schedule(options.get(), schedule);
+      nsacc_program *program = nullptr;
+      nsacc_error *error = nullptr;
+      std::string source = causal;
+      EXPECT_EQ(nsacc_compile(source.data(), source.size(), nullptr,
+                              options.get(), &program, &error),
+                NSACC_ERROR_USER)
+          << target << " " << schedule;
+      Handle<nsacc_program> owned(program);
+      Handle<nsacc_error> ownedError(error);
+      EXPECT_EQ(nsacc_error_get_kind(error), NSACC_ERROR_KIND_ARGUMENT);
+      EXPECT_THAT(nsacc_error_message(error),
+                  AllOf(HasSubstr(std::string("can't use the schedule '") +
+                                  schedule + "'"),
+                        HasSubstr("expected order=query_major")));
+    }
 }

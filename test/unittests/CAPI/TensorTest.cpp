@@ -114,3 +114,75 @@ TEST_F(Tensors, TransposedOutput) {
   EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
   EXPECT_THAT(out.data, testing::ElementsAre(2, 8, 4, 10, 6, 12));
 }
+
+TEST_F(Tensors, WildNumberOfInputs) {
+  nsacc_tensor input = x.get(), output = out.get();
+  for (size_t count : {size_t(2), size_t(1) << 63, SIZE_MAX}) {
+    nsacc_error *error = nullptr;
+    EXPECT_EQ(nsacc_program_run(compiled.program.get(), &input, count, &output,
+                                1, nullptr, &error),
+              NSACC_ERROR_USER);
+    EXPECT_THAT(nsacc_error_message(error),
+                HasSubstr("kernel 'twice' takes 1 inputs, found " +
+                          std::to_string(count)));
+    nsacc_error_destroy(error);
+    nsacc_shapes *shapes = nullptr;
+    EXPECT_EQ(nsacc_program_infer_shapes(compiled.program.get(), &input, count,
+                                         &shapes, nullptr),
+              NSACC_ERROR_USER);
+    EXPECT_EQ(shapes, nullptr);
+  }
+}
+
+namespace {
+/// Two results, of 3x4 elements each.
+class TwoOutputs : public testing::Test {
+protected:
+  Outcome runAt(int64_t first, int64_t second, const int64_t *strides) {
+    nsacc_tensor one = {memory.data.data() + first, NSACC_DTYPE_F32, 2, shape,
+                        strides};
+    nsacc_tensor other = one;
+    other.data = memory.data.data() + second;
+    return run(compiled.program.get(), {x.get()}, {one, other});
+  }
+
+  void expectShared(const Outcome &outcome) {
+    EXPECT_EQ(outcome.status, NSACC_ERROR_USAGE);
+    EXPECT_EQ(outcome.message(), "output 'a' and output 'b' share memory: give "
+                                 "each its own");
+  }
+
+  const int64_t shape[2] = {3, 4};
+  Floats x{{3, 4}, 1}, memory{{40}};
+  Compiled compiled =
+      compileForOracle("kernel two(x: [M, N]) -> (a: [M, N], b: [M, N]) {\n"
+                       "  return x + 1, x + 2;\n"
+                       "}\n");
+};
+} // namespace
+
+TEST_F(TwoOutputs, MayNotShareMemory) {
+  const int64_t wide[] = {8, 1}, apart[] = {8, 2}, backwards[] = {-4, -1};
+  for (int64_t second : {0, 1, 3, 11})
+    expectShared(runAt(0, second, nullptr));
+  for (int64_t second : {0, 3, 8, 11, 16})
+    expectShared(runAt(0, second, wide));
+  for (int64_t second : {0, 2, 6, 8})
+    expectShared(runAt(0, second, apart));
+  expectShared(runAt(11, 12, backwards));
+}
+
+// Columns and halves of one array, between each other's first and last element.
+TEST_F(TwoOutputs, MayLieBetweenEachOther) {
+  const int64_t wide[] = {8, 1}, apart[] = {8, 2}, transposed[] = {2, 6};
+  auto expectRun = [&](int64_t second, const int64_t *strides) {
+    Outcome outcome = runAt(0, second, strides);
+    EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+    EXPECT_EQ(memory.data[0], 2);
+    EXPECT_EQ(memory.data[second], 3);
+  };
+  expectRun(12, nullptr);
+  expectRun(4, wide);
+  expectRun(1, apart);
+  expectRun(1, transposed);
+}

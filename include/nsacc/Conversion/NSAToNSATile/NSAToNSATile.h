@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
 
 namespace mlir::affine {
 class AffineDialect;
@@ -37,6 +38,10 @@ private:
   };
   Dim batch, tokens, heads, keyChannels, valueChannels;
 };
+
+/// Says what is wrong with a schedule for any kernel, such as a name that none
+/// has. "" is right.
+llvm::Error checkSchedule(llvm::StringRef schedule);
 
 #define GEN_PASS_DECL
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h.inc"

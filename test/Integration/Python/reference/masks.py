@@ -49,6 +49,25 @@ def block_sparse(q, k, v, idx, block=64):
     return attend(q, k, v, chosen & causal(tokens, queries))[0]
 
 
+def paged_decode(q, k, v, table, filled, page=16):
+    """arXiv:2309.06180: the tokens of each query's pages, as far as they are filled."""
+    tokens, group = k.shape[1], q.shape[2] // k.shape[2]
+    visible = np.zeros((q.shape[0], k.shape[2], q.shape[1], tokens), bool)
+    for b, t, h in np.ndindex(table.shape[:3]):
+        for number in table[b, t, h]:
+            if number >= 0:
+                begin = number * page
+                visible[b, h, t, begin:begin + filled[b, number]] = True
+    return attend(q, k, v, visible.repeat(group, axis=1))[0]
+
+
+def draft_tree(q, k, v, tree):
+    """arXiv:2305.09781: all committed tokens, and the drafted ones on the path from the root."""
+    committed = k.shape[1] - q.shape[1]
+    before = np.ones((*tree.shape[:2], committed), bool)
+    return attend(q, k, v, np.concatenate([before, tree], axis=2)[:, None])[0]
+
+
 def block_mask(idx: np.ndarray, block: int, tokens: int) -> np.ndarray:
     """Which tokens the block indices [B, T, H, K] name: [B, H, T, S]."""
     of_token = np.arange(tokens) // block
