@@ -2,6 +2,7 @@
 
 #include "Program.h"
 #include "nsacc/Driver/CompileError.h"
+#include "nsacc/Support/CompilerErrors.h"
 
 using namespace nsacc;
 using namespace nsacc::capi;
@@ -16,7 +17,10 @@ Failure nsacc::capi::toFailure(llvm::Error error,
   auto interrupted = [&](const InterruptedError &error) {
     failure = fail(NSACC_ERROR_KIND_INTERRUPTED, error.message());
   };
-  error = llvm::handleErrors(std::move(error), compile, interrupted);
+  auto fatal = [&](const FatalError &error) {
+    failure = fail(NSACC_ERROR_KIND_INTERNAL, error.message());
+  };
+  error = llvm::handleErrors(std::move(error), compile, interrupted, fatal);
   if (error)
     failure = fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(std::move(error)));
   return failure;

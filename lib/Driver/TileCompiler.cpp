@@ -7,6 +7,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "nsacc/Driver/CompileError.h"
+#include "nsacc/Support/CompilerErrors.h"
+#include "nsacc/Support/CrashHandler.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
@@ -47,30 +49,41 @@ TileCompiler::getCodeSizes(size_t kernel, const Signature &signature,
   return code;
 }
 
-/// The diagnostics of a failed compilation, each error with a way out. `error`
-/// says it again in short, or alone.
+using frontend::DiagnosticData;
+
+static bool isError(const DiagnosticData &diagnostic) {
+  return diagnostic.severity == DiagnosticData::Severity::Error;
+}
+
+/// The diagnostics of a failed compilation. `error` says it again in short, or
+/// alone.
 static llvm::Error explain(frontend::DiagnosticCollector &collector,
                            llvm::Error error) {
-  using frontend::DiagnosticData;
   std::vector<DiagnosticData> diagnostics = collector.take();
-  bool hasError = false;
-  for (DiagnosticData &diagnostic : diagnostics) {
-    if (diagnostic.severity != DiagnosticData::Severity::Error)
-      continue;
-    hasError = true;
-    DiagnosticData note;
-    note.severity = DiagnosticData::Severity::Note;
-    note.message = "target 'oracle' runs every program, slowly";
-    diagnostic.notes.push_back(note);
-  }
-  if (!hasError)
+  if (llvm::none_of(diagnostics, isError) || error.isA<FatalError>())
     return error;
   llvm::consumeError(std::move(error));
   return llvm::make_error<CompileError>(std::move(diagnostics));
 }
 
+/// Adds a note to each error of a CompileError.
+static llvm::Error addNote(llvm::Error error, const llvm::Twine &message) {
+  DiagnosticData note;
+  note.severity = DiagnosticData::Severity::Note;
+  note.message = message.str();
+  return llvm::handleErrors(
+      std::move(error), [&](const CompileError &failed) -> llvm::Error {
+        std::vector<DiagnosticData> diagnostics = failed.getDiagnostics().vec();
+        for (DiagnosticData &diagnostic : diagnostics)
+          if (isError(diagnostic))
+            diagnostic.notes.push_back(note);
+        return llvm::make_error<CompileError>(std::move(diagnostics));
+      });
+}
+
 llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
                                        const CodeSizes &sizes,
+                                       llvm::StringRef schedule,
                                        mlir::TimingScope &timing) const {
   mlir::TimingScope scope = timing.nest("phase tile");
   auto prepare = [&](mlir::PassManager &manager, mlir::ModuleOp module,
@@ -79,7 +92,7 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
     if (options.preparePasses)
       options.preparePasses(manager, module, getName(phase));
   };
-  PhaseOptions phaseOptions = {sizes.sizes, options.schedule,
+  PhaseOptions phaseOptions = {sizes.sizes, schedule.str(),
                                /*architecture=*/{}, sizes.hasManyQueries};
   if (isGPU(options.target))
     phaseOptions.architecture = getName(options.target);
@@ -88,10 +101,10 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
   return llvm::Error::success();
 }
 
-llvm::Error TileCompiler::compile(
-    const Signature &signature, const CodeSizes &sizes,
-    llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)> finish)
-    const {
+llvm::Error TileCompiler::compileWith(llvm::StringRef schedule,
+                                      const Signature &signature,
+                                      const CodeSizes &sizes, Finish finish,
+                                      bool &hasNoRoom) const {
   mlir::TimingScope none;
   mlir::TimingScope &timing = options.timing ? *options.timing : none;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -100,12 +113,94 @@ llvm::Error TileCompiler::compile(
   auto module = image.read(context, signature.kernel);
   if (!module)
     return llvm::createStringError("the module can't be read back");
-  llvm::Error error = lowerToTiles(*module, sizes, timing);
+  llvm::Error error = lowerToTiles(*module, sizes, schedule, timing);
   if (!error)
-    error = finish(*module, timing);
-  if (error)
-    return explain(collector, std::move(error));
-  return llvm::Error::success();
+    error = catchFatalErrors([&] { return finish(*module, timing); });
+  hasNoRoom = error.isA<NoRoomError>();
+  return error ? explain(collector, std::move(error)) : llvm::Error::success();
+}
+
+/// Settings of tiles, the larger ones first.
+static constexpr llvm::StringLiteral kSmallerTiles[] = {
+    "keys=32", "tokens=16,keys=32", "tokens=4,keys=32", "tokens=1,keys=32",
+    "tokens=1,keys=16"};
+
+/// A schedule's settings, but those of `tiles` for what both name.
+static std::string replaceSettings(llvm::StringRef schedule,
+                                   llvm::StringRef tiles) {
+  llvm::SmallVector<llvm::StringRef> kept, added;
+  schedule.split(kept, ',', -1, /*KeepEmpty=*/false);
+  tiles.split(added, ',');
+  auto getName = [](llvm::StringRef setting) {
+    return setting.split('=').first.trim();
+  };
+  llvm::erase_if(kept, [&](llvm::StringRef setting) {
+    return llvm::is_contained(llvm::map_range(added, getName),
+                              getName(setting));
+  });
+  kept.append(added);
+  return llvm::join(kept, ",");
+}
+
+/// Compiles with the first smaller tiles that fit. Tiles that the schedule
+/// names stay: then those that fit are what the error advises.
+llvm::Error TileCompiler::makeSmaller(llvm::Error error,
+                                      const Signature &signature,
+                                      const CodeSizes &sizes,
+                                      Finish finish) const {
+  llvm::StringRef given = options.schedule;
+  bool isGiven = given.contains("tokens") || given.contains("keys");
+  bool hasNoRoom;
+  for (llvm::StringRef tiles : kSmallerTiles) {
+    std::string schedule = replaceSettings(given, tiles);
+    if (llvm::Error again =
+            compileWith(schedule, signature, sizes, finish, hasNoRoom)) {
+      llvm::consumeError(std::move(again));
+      continue;
+    }
+    if (isGiven)
+      return addNote(std::move(error), "the schedule '" + schedule + "' fits");
+    llvm::consumeError(std::move(error));
+    return llvm::Error::success();
+  }
+  return addNote(std::move(error),
+                 "smaller tiles don't fit either: tried down to " +
+                     llvm::Twine(std::end(kSmallerTiles)[-1]));
+}
+
+/// Says whose fault it is, and writes what shows it.
+llvm::Error TileCompiler::explainFatal(llvm::Error error,
+                                       const Signature &signature,
+                                       const CodeSizes &sizes) const {
+  std::string reason = llvm::toString(std::move(error)), text;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  llvm::raw_string_ostream os(text);
+  if (auto module = image.read(context, signature.kernel))
+    module->print(os);
+  std::vector<std::string> settings = {
+      "target " + getName(options.target).str(), "sizes " + sizes.spell(),
+      "schedule " + options.schedule};
+  auto path = writeReproducer(signature.kernel + ".mlir", text, settings);
+  return llvm::make_error<FatalError>(
+      "internal error: LLVM can't compile kernel '" + signature.kernel +
+      "': " + reason + "\nnote: this is a fault of nsacc, not of your program" +
+      "\nnote: " +
+      (path ? "please report it with the reproducer " + *path
+            : "the reproducer can't be written; set NSACC_CRASH_DIR to a "
+              "writable folder"));
+}
+
+llvm::Error TileCompiler::compile(const Signature &signature,
+                                  const CodeSizes &sizes, Finish finish) const {
+  bool hasNoRoom = false;
+  llvm::Error error =
+      compileWith(options.schedule, signature, sizes, finish, hasNoRoom);
+  if (error.isA<FatalError>())
+    return explainFatal(std::move(error), signature, sizes);
+  if (hasNoRoom)
+    error = makeSmaller(std::move(error), signature, sizes, finish);
+  return addNote(std::move(error),
+                 "target 'oracle' runs every program, slowly");
 }
 
 llvm::Expected<std::string>

@@ -38,12 +38,14 @@ public:
                                          const Signature &signature,
                                          const DimSizes &sizes) const;
 
+  using Finish =
+      llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>;
+
   /// Calls `finish` with a module of one plan. Diagnostics, also those of
-  /// `finish`, are a CompileError.
-  llvm::Error
-  compile(const Signature &signature, const CodeSizes &sizes,
-          llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>
-              finish) const;
+  /// `finish`, are a CompileError. Where `finish` says NoRoomError, it is
+  /// called again with smaller tiles, unless the schedule names theirs.
+  llvm::Error compile(const Signature &signature, const CodeSizes &sizes,
+                      Finish finish) const;
 
   /// The module of `compile` as text. Fails where a size is missing.
   llvm::Expected<std::string>
@@ -56,7 +58,15 @@ private:
     return queries[kernel] && queries[kernel]->isLarge(sizes);
   }
   llvm::Error lowerToTiles(mlir::ModuleOp module, const CodeSizes &sizes,
+                           llvm::StringRef schedule,
                            mlir::TimingScope &timing) const;
+  llvm::Error compileWith(llvm::StringRef schedule, const Signature &signature,
+                          const CodeSizes &sizes, Finish finish,
+                          bool &hasNoRoom) const;
+  llvm::Error makeSmaller(llvm::Error error, const Signature &signature,
+                          const CodeSizes &sizes, Finish finish) const;
+  llvm::Error explainFatal(llvm::Error error, const Signature &signature,
+                           const CodeSizes &sizes) const;
 
   ModuleImage image;
   CompileOptions options;

@@ -79,7 +79,10 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
                                           isForGPU && !hasWarpgroups,
                                           options.hasManyQueries}));
   }
-  manager.addPass(createConvertNSAToNSATile({isForGPU}));
+  // Registers hold lists on a GPU, the stack does on the CPU.
+  constexpr int64_t mostOnGPU = 256, mostOnCPU = 2048;
+  manager.addPass(
+      createConvertNSAToNSATile({isForGPU, isForGPU ? mostOnGPU : mostOnCPU}));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

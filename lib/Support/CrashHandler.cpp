@@ -40,7 +40,7 @@ static bool writeAll(int descriptor, llvm::StringRef text) {
   return true;
 }
 
-static bool writeReproducer(const ReproducerScope::State &state) {
+static bool write(const ReproducerScope::State &state) {
   ::mkdir(state.directory.c_str(), 0777);
   int descriptor =
       ::open(state.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -58,7 +58,7 @@ static void report(llvm::StringRef message) {
   const ReproducerScope::State *state = current.exchange(nullptr);
   if (!state)
     return;
-  bool isWritten = writeReproducer(*state);
+  bool isWritten = write(*state);
   print(isWritten ? "note: please report it with the reproducer "
                   : "note: the reproducer can't be written to ");
   print(state->path);
@@ -81,27 +81,43 @@ ExitCode nsacc::reportInternalError(llvm::StringRef message) {
   return ExitCode::Internal;
 }
 
-ReproducerScope::ReproducerScope(llvm::StringRef path, llvm::StringRef contents,
-                                 llvm::ArrayRef<std::string> commandLine)
-    : state(std::make_unique<State>()) {
+static ReproducerScope::State layOut(llvm::StringRef path,
+                                     llvm::StringRef contents,
+                                     llvm::ArrayRef<std::string> commandLine) {
+  ReproducerScope::State state;
   llvm::SmallString<128> directory;
   if (auto chosen = lookup(EnvironmentVariable::CrashDir))
     directory = *chosen;
   else
     llvm::sys::path::system_temp_directory(/*erasedOnReboot=*/true, directory);
-  state->directory = directory.str();
+  state.directory = directory.str();
   llvm::sys::path::append(directory,
                           llvm::formatv("nsacc-crash-{0}-{1}",
                                         llvm::sys::Process::getProcessId(),
                                         llvm::sys::path::filename(path))
                               .str());
-  state->path = directory.str();
+  state.path = directory.str();
   // A line break within an argument would end the comment.
   std::string command = llvm::join(commandLine, " ");
   std::replace(command.begin(), command.end(), '\n', ' ');
-  state->contents =
+  state.contents =
       llvm::formatv("// nsacc {0}, LLVM {1}\n// {2}\n{3}", getVersion(),
                     getLLVMVersion(), command, contents);
+  return state;
+}
+
+std::optional<std::string>
+nsacc::writeReproducer(llvm::StringRef path, llvm::StringRef contents,
+                       llvm::ArrayRef<std::string> commandLine) {
+  ReproducerScope::State state = layOut(path, contents, commandLine);
+  if (!write(state))
+    return std::nullopt;
+  return state.path;
+}
+
+ReproducerScope::ReproducerScope(llvm::StringRef path, llvm::StringRef contents,
+                                 llvm::ArrayRef<std::string> commandLine)
+    : state(std::make_unique<State>(layOut(path, contents, commandLine))) {
   state->outer = current.exchange(state.get());
 }
 

@@ -128,6 +128,11 @@ class Program:
                 raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
         if phase == "tile":
             return self._program.tile_ir(sizes)
+        if phase in ("ptx", "cubin", "package"):
+            raise ArgumentError(f"phase {phase!r} is code of a GPU for given sizes, which the "
+                                f"command line writes: nsacc compile FILE --emit {phase} "
+                                f"--target sm_90a --dims HQ=…,H=…; here there is "
+                                f"{', '.join(map(repr, (*self.phases, 'tile')))}")
         if sizes:
             raise ArgumentError(f"phase {phase!r} doesn't depend on sizes, found "
                                 + ", ".join(sizes))

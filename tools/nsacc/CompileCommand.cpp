@@ -73,6 +73,10 @@ static llvm::Expected<Target> chooseTarget(const CompileFlags &flags) {
   for (const TargetInfo &info : getTargets())
     if (isGPU(info.target))
       names.push_back(info.name.str());
+  if (!target && !flags.target.empty())
+    return makeError(explainMissingTarget(flags.target),
+                     "use --target " + names[1] + "; of GPUs there is " +
+                         quoteList(names));
   return makeError(
       "--emit " + flags.emit + " is of GPUs, found " +
           (flags.target.empty() ? "no --target" : "--target " + flags.target),

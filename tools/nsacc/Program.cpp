@@ -10,6 +10,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "nsacc/Driver/CompileError.h"
 #include "nsacc/Frontend/Frontend.h"
+#include "nsacc/Support/CompilerErrors.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -140,6 +141,8 @@ ExitCode Program::report(llvm::Error error) {
     for (const frontend::DiagnosticData &diagnostic : error.getDiagnostics())
       frontend::print(diagnostic, sources, llvm::errs());
   };
+  if (error.isA<FatalError>())
+    return reportError(std::move(error), ExitCode::Internal);
   error = llvm::handleErrors(std::move(error), show);
   return error ? reportError(std::move(error)) : ExitCode::UserError;
 }

@@ -53,6 +53,15 @@ getDimsBehindTokens(NamedTensorType type, const llvm::StringSet<> &tokens) {
   return counts ? dims.drop_front(position + 1) : ArrayRef<Attribute>();
 }
 
+/// An argument that clauses read element by element, and nothing else: no
+/// tile has its shape.
+static bool isTable(KernelOp kernel, BlockArgument argument) {
+  return !argument.use_empty() &&
+         llvm::none_of(argument.getUsers(), [&](Operation *user) {
+           return user->getParentOp() == kernel;
+         });
+}
+
 SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
   llvm::StringSet<> tokens = getTokenDims(kernel);
   llvm::SetVector<StringRef> names;
@@ -65,8 +74,9 @@ SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
           named && !named.getRagged() && !tokens.contains(named.getName()))
         names.insert(named.getName());
   };
-  for (Type type : kernel.getArgumentTypes())
-    add(type);
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    if (!isTable(kernel, argument))
+      add(argument.getType());
   for (Operation &op : kernel.getBody().front())
     for (Type type : op.getResultTypes())
       add(type);

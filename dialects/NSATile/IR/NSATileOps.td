@@ -402,7 +402,7 @@ def NSATile_SoftmaxMergeOp : NSATile_Op<"softmax_merge", [
 
 //===-- Selection ---------------------------------------------------------===//
 
-def NSATile_Keys : 2DTensorOf<[I64]>;
+def NSATile_Keys : 2DTensorOf<[I32, I64]>;
 
 def NSATile_SortOp : NSATile_Op<"sort", [
     Pure, AllTypesMatch<["keys", "result"]>]> {

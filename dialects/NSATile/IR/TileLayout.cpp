@@ -265,6 +265,11 @@ bool TileLayout::readReshape(ArrayRef<int64_t> as, Attribute of) {
       ++gaps;
   if (gaps > 1 || ShapedType::isDynamicShape(as) || !parent.read(of))
     return false;
+  int64_t known = 1;
+  for (int64_t size : shape)
+    known *= ShapedType::isDynamic(size) ? 1 : size;
+  if (ShapedType::getNumElements(as) % known != 0)
+    return false;
   sizes = parent.sizes;
   threads = parent.threads;
   registers = std::move(parent.registers);

@@ -6,7 +6,6 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/Support/MathExtras.h"
-#include <limits>
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEEXPANDORDER
@@ -56,8 +55,9 @@ public:
     if (columns < found)
       return tensor::ExtractSliceOp::create(builder, loc, resized, keys,
                                             offsets, sizes, ones);
-    using Limits = std::numeric_limits<int64_t>;
-    int64_t last = order == Order::Ascending ? Limits::max() : Limits::min();
+    unsigned bits = type.getElementTypeBitWidth();
+    int64_t last =
+        order == Order::Ascending ? llvm::maxIntN(bits) : llvm::minIntN(bits);
     return tensor::InsertSliceOp::create(
         builder, loc, keys, constant(resized, last), offsets, sizes, ones);
   }

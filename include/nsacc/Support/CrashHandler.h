@@ -7,6 +7,8 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <memory>
+#include <optional>
+#include <string>
 
 namespace nsacc {
 
@@ -31,6 +33,12 @@ public:
 private:
   std::unique_ptr<State> state;
 };
+
+/// Writes a reproducer as ReproducerScope does; its path, or none where that
+/// can't be written.
+std::optional<std::string>
+writeReproducer(llvm::StringRef path, llvm::StringRef contents,
+                llvm::ArrayRef<std::string> commandLine);
 
 /// Reports a broken invariant as a crash does, without ending the process.
 ExitCode reportInternalError(llvm::StringRef message);

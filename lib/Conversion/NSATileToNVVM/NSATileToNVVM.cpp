@@ -225,12 +225,12 @@ struct ConvertNSATileToNVVM
       return failure();
     LLVM::ReturnOp::create(emitter.builder, program.getLoc(), ValueRange());
     int64_t shared = emitter.getSharedBytes();
+    setAttributes(function, parameters, *threads, shared);
     if (shared > sharedBytes)
       return program.emitError("the program takes ")
              << shared << " bytes of shared memory, and a block of the target "
              << "has " << sharedBytes.getValue()
              << "; use a schedule with smaller tiles";
-    setAttributes(function, parameters, *threads, shared);
     program.erase();
     return success();
   }

@@ -3,6 +3,7 @@
 #include "NSA/IR/NSANames.h"
 #include "QueryProgram.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
@@ -86,7 +87,7 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   Location loc = program.getLoc();
   IndexMath m = program.math();
   TileMath math(builder, loc, kLists, width);
-  Type i64 = builder.getI64Type();
+  Type i32 = builder.getI32Type();
 
   bool ragged = input.isRagged();
   int64_t tokenDim = ragged ? 0 : 1;
@@ -110,20 +111,20 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
       program.getBuffer(op.getIndices()), offsets, limits, dims,
       DenseI64ArrayAttr());
   Tile indices = {loaded, Spread::Matrix};
-  if (!stored.isInteger(64))
-    indices = math.convert<arith::ExtSIOp>(indices, i64);
 
   requireBlocks(program, op, indices, math, offsets, batchRow, row);
+  if (stored.isInteger(64))
+    indices = math.convert<arith::TruncIOp>(indices, i32);
 
   // Padding behind all blocks; sorted; repetitions into padding; sorted again.
-  Tile padding = math.integer(i64, int64_t{1} << 32);
+  Tile padding = math.integer(i32, std::numeric_limits<int32_t>::max());
   auto sort = [&](Tile tile) -> Tile {
     return {nsatile::SortOp::create(builder, loc, tile.value.getType(),
                                     nsatile::Order::Ascending, tile.value),
             Spread::Matrix};
   };
   Tile negative =
-      math.compare(arith::CmpIPredicate::slt, indices, math.integer(i64, 0));
+      math.compare(arith::CmpIPredicate::slt, indices, math.integer(i32, 0));
   indices = sort(math.select(negative, padding, indices));
   if (width > 1) {
     auto attr = [&](int64_t value) -> OpFoldResult {
@@ -134,7 +135,7 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
     Value left = tensor::ExtractSliceOp::create(
         builder, loc, indices.value,
         SmallVector<OpFoldResult>{attr(0), attr(0)}, sizes, ones);
-    Value none = math.toMatrix(math.integer(i64, -1));
+    Value none = math.toMatrix(math.integer(i32, -1));
     Tile before = {tensor::InsertSliceOp::create(
                        builder, loc, left, none,
                        SmallVector<OpFoldResult>{attr(0), attr(1)}, sizes,
@@ -144,8 +145,7 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
     indices = sort(math.select(again, padding, indices));
   }
   Tile isPadding = math.compare(arith::CmpIPredicate::eq, indices, padding);
-  indices = math.select(isPadding, math.integer(i64, -1), indices);
-  indices = math.convert<arith::TruncIOp>(indices, builder.getI32Type());
+  indices = math.select(isPadding, math.integer(i32, -1), indices);
   nsatile::StoreOp::create(builder, loc, indices.value,
                            program.getBuffer(op.getResult()), offsets, limits,
                            dims);

@@ -300,8 +300,26 @@ struct ConvertNSAToNSATile
   void runOnOperation() override {
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (failed(KernelConverter(kernel, exactPrograms).run()))
+      if (failed(checkSelections(kernel)) ||
+          failed(KernelConverter(kernel, exactPrograms).run()))
         return signalPassFailure();
+  }
+
+  /// A row's list is held as a whole where it is sorted.
+  LogicalResult checkSelections(KernelOp kernel) {
+    WalkResult result = kernel.walk([&](Operation *op) {
+      for (Value value : op->getResults()) {
+        auto type = dyn_cast<SelectionType>(value.getType());
+        if (!type || type.getTop() <= mostSelected)
+          continue;
+        op->emitError("a row selects at most ")
+            << mostSelected.getValue() << " blocks on this target, found "
+            << type.getTop();
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
   }
 };
 

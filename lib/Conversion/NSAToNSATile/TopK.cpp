@@ -237,14 +237,16 @@ Tile Selecting::trim(Value list) {
                       i64(kNaN << kClassShift)));
   Tile block = entries.apply<arith::SubIOp>(
       i64(kIndexMask), entries.apply<arith::AndIOp>(keys, i64(kIndexMask)));
-  Tile padding = i64(kIndexMask + 1);
-  Tile indices = entries.select(kept, block, padding);
+  // Indices have fewer bits than sort keys, which halves what a sort holds.
+  Type i32 = builder.getI32Type();
+  Tile padding = math.integer(i32, kIndexMask + 1);
+  Tile indices = entries.select(
+      kept, entries.convert<arith::TruncIOp>(block, i32), padding);
   indices.value =
       nsatile::SortOp::create(builder, loc, indices.value.getType(),
                               nsatile::Order::Ascending, indices.value);
   Tile isPadding = entries.compare(arith::CmpIPredicate::eq, indices, padding);
-  indices = entries.select(isPadding, i64(-1), indices);
-  return entries.convert<arith::TruncIOp>(indices, builder.getI32Type());
+  return entries.select(isPadding, math.integer(i32, -1), indices);
 }
 
 /// tensor<tokens·heads x top>, one list for each row of the tile.

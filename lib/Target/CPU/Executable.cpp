@@ -7,6 +7,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
+#include "nsacc/Support/CompilerErrors.h"
 #include <ctime>
 #include <pthread.h>
 
@@ -196,14 +197,22 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
   // For what LLVM spills, and for the frames below.
   constexpr int64_t reserve = 512 << 10;
   int64_t most = 0;
-  for (mlir::Operation &op : *module.getBody())
-    if (auto bytes = op.getAttrOfType<mlir::IntegerAttr>(kScratchBytesAttrName))
-      most = std::max(most, bytes.getInt());
-  if (most + reserve > getStackBytes())
-    return createStringError("a program's tiles take " + Twine(most) +
-                             " bytes of a stack of " + Twine(getStackBytes()) +
-                             "; use smaller tiles or raise the stack limit");
-  return most;
+  mlir::Operation *largest = nullptr;
+  for (mlir::Operation &op : *module.getBody()) {
+    auto bytes = op.getAttrOfType<mlir::IntegerAttr>(kScratchBytesAttrName);
+    if (!bytes || bytes.getInt() <= most)
+      continue;
+    most = bytes.getInt();
+    largest = &op;
+  }
+  if (most + reserve <= getStackBytes())
+    return most;
+  std::string message =
+      ("a program's tiles take " + Twine(most) + " bytes of a stack of " +
+       Twine(getStackBytes()) + "; use smaller tiles or raise the stack limit")
+          .str();
+  largest->emitError(message);
+  return make_error<NoRoomError>(message);
 }
 
 static Error lower(mlir::ModuleOp module, const Processor &processor,

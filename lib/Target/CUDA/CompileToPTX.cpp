@@ -9,6 +9,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
+#include "nsacc/Support/CompilerErrors.h"
 #include "nsacc/Target/CUDA/CUDA.h"
 #include "nsacc/Target/CUDA/Lowering.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -114,6 +115,17 @@ static Error runPipeline(PipelineBuilder build, mlir::ModuleOp module,
   return Error::success();
 }
 
+/// Whether that is why the kernels weren't lowered.
+static bool exceedsSharedMemory(mlir::ModuleOp kernels,
+                                const Architecture &architecture) {
+  return any_of(kernels.getOps<mlir::LLVM::LLVMFuncOp>(),
+                [&](mlir::Operation *kernel) {
+                  auto facts = kernel->getAttrOfType<nsatile::KernelAttr>(
+                      nsatile::NSATileDialect::getKernelAttrName());
+                  return facts && facts.getShared() > architecture.sharedBytes;
+                });
+}
+
 /// What a package needs to know of kernels stays with the programs.
 static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
   constexpr llvm::StringLiteral name = "nsatile.kernel";
@@ -146,8 +158,11 @@ llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
     return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
   if (Error error = runPipeline(buildKernelPipeline, *copy, *architecture,
-                                options, timing))
-    return std::move(error);
+                                options, timing)) {
+    if (!exceedsSharedMemory(*copy, *architecture))
+      return std::move(error);
+    return make_error<NoRoomError>(toString(std::move(error)));
+  }
   copyLaunchFacts(*copy, module);
 
   mlir::TimingScope scope = timing.nest("PTX");

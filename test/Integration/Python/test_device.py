@@ -6,10 +6,11 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import nsacc
 from nsacc import _device, _inputs
-from nsacc.errors import ArgumentError
+from nsacc.errors import ArgumentError, TargetError
 
 ADD = "kernel add(x: f32[N], y: f32[N], z: f32[]) -> f32[N] { return x + y * z; }"
 
@@ -109,5 +110,18 @@ def test_nothing_failed_where_nothing_ran(program):
 
 def test_the_extension_starts_without_a_driver():
     text = ("import nsacc; assert 'cuda' in nsacc.env()['targets']; "
-            f"nsacc.compile({ADD!r}, target='cuda')")
+            f"nsacc.compile({ADD!r}, target='sm_90a')")
     subprocess.run([sys.executable, "-c", text], check=True)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_cuda_without_a_driver():
+    """Known when compiling: the code is for the GPU that there is."""
+    with pytest.raises(TargetError, match="target 'cuda' isn't there: .*'sm_90a'"):
+        nsacc.compile(ADD, target="cuda")
+
+
+@pytest.mark.parametrize("phase", ["ptx", "cubin", "package"])
+def test_code_of_a_gpu_comes_from_the_command_line(program, phase):
+    with pytest.raises(ArgumentError, match=f"nsacc compile FILE --emit {phase} --target sm_90a"):
+        program.ir(phase)

@@ -14,11 +14,16 @@
 #include "nsacc/Frontend/Frontend.h"
 #include "nsacc/Runtime/RandomInputs.h"
 #include "nsacc/Signature/Signature.h"
+#include "nsacc/Support/CompilerErrors.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 using namespace nsacc;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 static const char *const kFlash = R"(
@@ -91,7 +96,8 @@ protected:
   }
 
   void compile(const char *text, Target target,
-               PackageCompiler compiler = compileStandIn) {
+               PackageCompiler compiler = compileStandIn,
+               std::string schedule = "") {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
     auto module =
         frontend::compile(llvm::MemoryBufferRef(text, "test.nsa"), {}, context);
@@ -101,6 +107,7 @@ protected:
       signatures.push_back(getSignature(kernel));
     CompileOptions options;
     options.target = target;
+    options.schedule = std::move(schedule);
     program = llvm::cantFail(
         createCUDAProgram(*module, llvm::cantFail(ModuleImage::create(*module)),
                           std::move(signatures), options, compiler));
@@ -166,6 +173,61 @@ TEST_F(CUDAProgramTest, RunsOnHostTensors) {
     program.reset();
     fakecuda::reset();
   }
+}
+
+TEST_F(CUDAProgramTest, FatalErrorsOfLLVMAreErrors) {
+  compile(
+      kFlash, Target::SM90A,
+      [](mlir::ModuleOp, const cuda::Options &) -> llvm::Expected<rt::Package> {
+        llvm::report_fatal_error("Cannot select: fsin");
+      });
+  std::string message = fail(makeInputs(makeSizes()));
+  EXPECT_THAT(message, HasSubstr("internal error: LLVM can't compile kernel "
+                                 "'flash': Cannot select: fsin"));
+  llvm::StringRef path =
+      llvm::StringRef(message).split("with the reproducer ").second;
+  auto reproducer = llvm::MemoryBuffer::getFile(path);
+  ASSERT_TRUE(static_cast<bool>(reproducer)) << message;
+  EXPECT_THAT((*reproducer)->getBuffer().str(),
+              AllOf(HasSubstr("nsa.kernel @flash"), HasSubstr("sm_90a")));
+  llvm::sys::fs::remove(path);
+}
+
+/// Says that nothing has room, `times` times.
+static PackageCompiler refuse(int &times) {
+  return [&times](mlir::ModuleOp module,
+                  const cuda::Options &options) -> llvm::Expected<rt::Package> {
+    if (times-- <= 0)
+      return compileStandIn(module, options);
+    module.emitError("tiles take too much");
+    return llvm::make_error<NoRoomError>("tiles take too much");
+  };
+}
+
+TEST_F(CUDAProgramTest, TilesThatHaveNoRoomAreMadeSmaller) {
+  int times = 3;
+  compile(kFlash, Target::SM90A, refuse(times));
+  EXPECT_EQ(fail(makeInputs(makeSizes())), "no error");
+  EXPECT_EQ(times, -1);
+}
+
+TEST_F(CUDAProgramTest, TilesThatAreGivenStayAndGetAdvice) {
+  int times = 2;
+  compile(kFlash, Target::SM90A, refuse(times),
+          "order=query_major,tokens=64,warps=4");
+  std::string message = fail(makeInputs(makeSizes()));
+  EXPECT_THAT(message, HasSubstr("tiles take too much"));
+  EXPECT_THAT(message,
+              HasSubstr("'order=query_major,warps=4,tokens=16,keys=32' "
+                        "fits"));
+}
+
+TEST_F(CUDAProgramTest, WhereNoTilesHaveRoomIsSaid) {
+  int times = 100;
+  compile(kFlash, Target::SM90A, refuse(times));
+  std::string message = fail(makeInputs(makeSizes()));
+  EXPECT_THAT(message, AllOf(HasSubstr("tiles take too much"),
+                             HasSubstr("smaller tiles don't fit either")));
 }
 
 TEST_F(CUDAProgramTest, CompilesOnceMoreForManyQueries) {

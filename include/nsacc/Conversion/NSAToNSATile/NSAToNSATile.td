@@ -26,7 +26,9 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
   let options = [
     Option<"exactPrograms", "exact-programs", "bool", "false",
            "give programs with products that look at who sees what a second one with "
-           "small tiles that computes the same, for nsatile-assume-finite">
+           "small tiles that computes the same, for nsatile-assume-finite">,
+    Option<"mostSelected", "most-selected", "int64_t", "2048",
+           "the most blocks that a selection may have for a row">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"

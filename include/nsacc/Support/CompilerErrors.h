@@ -1,0 +1,52 @@
+//===- CompilerErrors.h - Failures that are handled apart -------*- C++ -*-===//
+
+#ifndef NSACC_SUPPORT_COMPILERERRORS_H
+#define NSACC_SUPPORT_COMPILERERRORS_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+#include <string>
+
+namespace nsacc {
+
+/// A program's tiles take more memory than there is; smaller ones may fit.
+class NoRoomError : public llvm::ErrorInfo<NoRoomError> {
+public:
+  static char ID;
+
+  explicit NoRoomError(const llvm::Twine &message) : text(message.str()) {}
+
+  void log(llvm::raw_ostream &os) const override { os << text; }
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+
+private:
+  std::string text;
+};
+
+/// LLVM met what it has no answer for. A fault of nsacc, which shouldn't have
+/// asked.
+class FatalError : public llvm::ErrorInfo<FatalError> {
+public:
+  static char ID;
+
+  explicit FatalError(const llvm::Twine &message) : text(message.str()) {}
+
+  void log(llvm::raw_ostream &os) const override { os << text; }
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+
+private:
+  std::string text;
+};
+
+/// Runs `body`. Where LLVM would end the process in it, by report_fatal_error
+/// on this thread, that is a FatalError instead. What `body` had in hand is
+/// lost, not freed. Calls nest.
+llvm::Error catchFatalErrors(llvm::function_ref<llvm::Error()> body);
+
+} // namespace nsacc
+
+#endif // NSACC_SUPPORT_COMPILERERRORS_H

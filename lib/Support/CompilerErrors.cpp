@@ -1,0 +1,51 @@
+//===- CompilerErrors.cpp - Failures that are handled apart ---------------===//
+
+#include "nsacc/Support/CompilerErrors.h"
+#include "nsacc/Support/CrashHandler.h"
+#include "llvm/Support/ErrorHandling.h"
+#include <csetjmp>
+#include <mutex>
+
+using namespace nsacc;
+
+char NoRoomError::ID = 0;
+char FatalError::ID = 0;
+
+namespace {
+
+/// Where a thread goes on after a fatal error.
+struct Recovery {
+  std::jmp_buf place;
+  std::string message;
+  Recovery *outer = nullptr;
+};
+
+} // namespace
+
+static thread_local Recovery *current = nullptr;
+
+/// Outside of catchFatalErrors this returns, and LLVM ends the process.
+static void handleFatalError(void *, const char *reason, bool) {
+  if (!current) {
+    reportInternalError(reason);
+    return;
+  }
+  current->message = reason;
+  std::longjmp(current->place, 1);
+}
+
+llvm::Error nsacc::catchFatalErrors(llvm::function_ref<llvm::Error()> body) {
+  static std::once_flag once;
+  std::call_once(once,
+                 [] { llvm::install_fatal_error_handler(handleFatalError); });
+  Recovery recovery;
+  recovery.outer = current;
+  if (setjmp(recovery.place) != 0) {
+    current = recovery.outer;
+    return llvm::make_error<FatalError>(recovery.message);
+  }
+  current = &recovery;
+  llvm::Error error = body();
+  current = recovery.outer;
+  return error;
+}

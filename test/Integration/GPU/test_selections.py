@@ -1,0 +1,35 @@
+"""Lists up to the longest that a GPU sorts, and channels that need smaller tiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from oracle import check
+from programs import Case, run_all, to_device
+from waiting import wait
+
+LONG = [Case(name, params=(("block", 16), ("top", top)), target=target)
+        for name in ("block_sparse", "moba") for top in (33, 100, 129, 256)
+        for target in ("cuda", "sm_80")]
+
+
+@pytest.mark.parametrize("case", LONG, ids=str)
+def test_long_lists(case):
+    inputs = case.inputs(tokens=70, keys=2100)
+    results = run_all(case.program(), to_device(inputs))
+    wait(case)
+    check(case, results, inputs)
+
+
+# Tiles of the usual size take more shared memory than there is.
+WIDE = [Case("full", dtype, channels=(width, width), target=target)
+        for dtype, width, target in (("bf16", 512, "sm_80"), ("f32", 128, "cuda"),
+                                     ("f32", 256, "cuda"), ("f32", 256, "sm_80"))]
+
+
+@pytest.mark.parametrize("case", WIDE, ids=str)
+def test_wide_channels(case):
+    inputs = case.inputs(tokens=65, keys=140)
+    results = run_all(case.program(), to_device(inputs))
+    wait(case)
+    check(case, results, inputs)

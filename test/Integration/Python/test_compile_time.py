@@ -1,0 +1,58 @@
+"""Compiling takes time in proportion to a program's size."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+
+import pytest
+
+FACTOR = 3
+"""What a step of ten may take beyond ten times as long: memory of larger programs is slower."""
+START = 0.5
+"""Seconds of a process that don't depend on the program."""
+LIMIT = 120
+
+
+def chain(length: int) -> str:
+    """Statements each of which needs the one before."""
+    steps = "".join(f"  x{i + 1} = x{i} * 0.5 + y;\n" for i in range(length))
+    return (f"kernel chain(x0, y: f32[B, T]) -> f32[B, T] {{\n{steps}  return x{length};\n}}\n")
+
+
+def results(count: int) -> str:
+    types = ", ".join(f"r{i}: f32[B, T]" for i in range(count))
+    values = ", ".join(f"x * {i}.0 + y" for i in range(count))
+    return f"kernel results(x, y: f32[B, T]) -> ({types}) {{ return {values}; }}\n"
+
+
+def attentions(count: int) -> str:
+    types = ", ".join(f"r{i}: [B, T, H, D]" for i in range(count))
+    values = ", ".join(f"{i + 1}.0 * a" for i in range(count))
+    return (f"kernel attentions(q, k, v: [B, T, H, D]) -> ({types}) "
+            f"{{ a = attend(q, k, v) where j <= i; return {values}; }}\n")
+
+
+def measure(folder, text: str) -> float:
+    """Seconds of the processor for compiling and a run on next to nothing."""
+    command = shutil.which("nsacc")
+    assert command, "nsacc isn't on PATH: build it, and add build/dev/bin"
+    path = folder / "program.nsa"
+    path.write_text(text)
+    sizes = "B=1,T=2,H=1,D=8" if "attend(" in text else "B=1,T=2"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([command, "run", path, "--dims", sizes, "--dtype", "f32"], check=True,
+                   stdout=subprocess.DEVNULL, timeout=LIMIT)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+@pytest.mark.parametrize("make, sizes", [(chain, (10, 100, 1000)), (results, (1, 10, 100)),
+                                         (attentions, (1, 10, 100))],
+                         ids=["chain", "results", "attentions"])
+def test_time_is_linear(tmp_path, make, sizes):
+    seconds = [measure(tmp_path, make(size)) for size in sizes]
+    for small, large, less, more in zip(sizes, sizes[1:], seconds, seconds[1:]):
+        bound = FACTOR * large / small * max(less, START / 10) + START
+        assert more <= bound, f"{small} take {less:.2f} s, {large} take {more:.2f} s"

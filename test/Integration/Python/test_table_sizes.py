@@ -1,0 +1,44 @@
+"""Dimensions that tables alone have are sizes of a run, for which nothing is compiled again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import program
+
+SOURCE = """
+kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D], seen: bool[B, T, U], bias: f32[B, T, HQ, R])
+    -> [B, T, HQ, D] {
+  return attend(q, k, v) where j < U and seen[b, t, j mod U] score s + bias[b, t, h, j mod R];
+}"""
+
+
+def make_inputs(width: int, period: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(width)
+    shapes = [(1, 20, 4, 8), (1, 30, 2, 8), (1, 30, 2, 8)]
+    q, k, v = (rng.standard_normal(shape, dtype=np.float32) for shape in shapes)
+    seen = rng.integers(0, 2, (1, 20, width)).astype(bool)
+    return [q, k, v, seen, rng.standard_normal((1, 20, 4, period), dtype=np.float32)]
+
+
+def test_one_compilation_serves_all_sizes():
+    compiled = program(SOURCE, target="cpu")
+    compiled(*make_inputs(30, 7))
+    for width, period in ((1, 1), (29, 5), (31, 64)):
+        inputs = make_inputs(width, period)
+        found, timing = compiled.run_timed(inputs)
+        assert timing.compile_seconds == 0
+        np.testing.assert_allclose(found, program(SOURCE)(*inputs), rtol=1e-5, atol=1e-5)
+
+
+def test_tiles_need_no_sizes_of_tables():
+    assert "nsatile.plan @f" in program(SOURCE, target="cpu").ir("tile", HQ=4, H=2, D=8)
+
+
+@pytest.mark.parametrize("missing", ["HQ", "D"])
+def test_tiles_need_all_others(missing):
+    sizes = {"HQ": 4, "H": 2, "D": 8}
+    del sizes[missing]
+    with pytest.raises(ValueError, match=f"'{missing}'"):
+        program(SOURCE, target="cpu").ir("tile", **sizes)
