@@ -106,17 +106,13 @@ void KernelGen::generateReturn(const ast::Statement &statement) {
 
 Value KernelGen::generateResult(const ast::Result &result,
                                 const ast::Expr *expr) {
+  Type element = resolveDType(result.type.dtype);
   if (!expr)
     return {};
-  Bound bound;
-  if (isElementwise(expr)) {
-    Type element = resolveDType(result.type.dtype);
-    if (!element)
-      return {};
-    bound = generateElementwise(expr, element);
-  } else {
-    bound = generate(expr);
-  }
+  Bound bound =
+      isElementwise(expr) ? generateElementwise(expr, element) : generate(expr);
+  if (!element)
+    return {};
   Value value = bound.kind == Bound::Kind::Importance
                     ? returnImportance(bound, expr->range)
                     : asTensor(bound, expr->range, "a result");

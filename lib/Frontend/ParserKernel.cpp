@@ -254,7 +254,18 @@ bool Parser::parseResults(Kernel &kernel) {
   }
   if (!expect(Kind::RParen, "after the kernel's results"))
     return false;
-  if (!kernel.results.empty())
+  // Each is code of its own.
+  constexpr size_t most = 256;
+  size_t found = kernel.results.size();
+  if (found > most) {
+    problems
+        .error(kernel.results[most].type.range,
+               "kernel " + quote(kernel.name.text) + " has " + Twine(found) +
+                   " results, more than " + Twine(most))
+        .note("split it into several kernels");
+    return false;
+  }
+  if (found > 0)
     return true;
   problems.error({lastEnd - 1, lastEnd}, "expected a result, found none")
       .note("a kernel has at least one result: -> ([B, T, H, D])");
@@ -275,7 +286,8 @@ bool Parser::parseResult(Kernel &kernel) {
 
 bool Parser::parseType(ast::Type &type) {
   uint32_t begin = token.range.begin;
-  if (at(Kind::Identifier))
+  // An element type to come is reported along with unknown ones.
+  if (token.isAny(Kind::Identifier, Kind::kw_f8))
     type.dtype = getName(take());
   SmallVector<Dim> dims;
   if (at(Kind::LBracket)) {

@@ -56,13 +56,23 @@ def _check_dtype(spec: TensorSpec, given: Input) -> None:
                 f"\n{_how_to_convert(spec, given)}")
 
 
+def _spell_conversion(spec: TensorSpec, is_torch: bool) -> str:
+    if is_torch:
+        return f"{spec.name}.to(torch.{_dtypes.TORCH[spec.dtype]})"
+    if spec.dtype == "bf16":
+        return f"{spec.name}.astype(ml_dtypes.bfloat16)"
+    return f"{spec.name}.astype(np.{_dtypes.NUMPY[spec.dtype].name})"
+
+
+def _check_known(spec: TensorSpec, dtype: Any, is_known: bool, is_torch: bool) -> None:
+    """Masks often come as uint8, for instance, which no program can declare."""
+    if not is_known:
+        _fail(spec, f"holds {dtype}, expected {spec.dtype}: the program declares {spec}."
+                    f"\nPass {_spell_conversion(spec, is_torch)}.")
+
+
 def _how_to_convert(spec: TensorSpec, given: Input) -> str:
-    if getattr(given.library, "__name__", "") == "torch":
-        convert = f"{spec.name}.to(torch.{_dtypes.TORCH[spec.dtype]})"
-    elif spec.dtype == "bf16":
-        convert = f"{spec.name}.astype(ml_dtypes.bfloat16)"
-    else:
-        convert = f"{spec.name}.astype(np.{_dtypes.NUMPY[spec.dtype].name})"
+    convert = _spell_conversion(spec, getattr(given.library, "__name__", "") == "torch")
     floats = ("bf16", "f16", "f32")
     if spec.dtype in floats and given.tensor.dtype in floats:
         return (f"Pass {convert}; or, if the program leaves the type of '{spec.name}' open, "
@@ -91,6 +101,8 @@ def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsa
             _fail(spec, f"requires gradients, which nsacc can't compute yet: call under "
                         f"torch.no_grad(), or pass {spec.name}.detach().")
         tensor = tensor.detach()
+    known = str(tensor.dtype).removeprefix("torch.") in _dtypes.TORCH.values()
+    _check_known(spec, tensor.dtype, known or tensor.is_complex(), is_torch=True)
     try:
         return lend_torch(tensor.resolve_neg(), torch)
     except (BufferError, RuntimeError, TypeError, ValueError) as cause:
@@ -118,6 +130,8 @@ def _from_numpy(spec: TensorSpec, value: np.ndarray) -> _nsacc.HostTensor:
         array = array.copy()
     if array.dtype.name == "bfloat16":
         return _nsacc.HostTensor.from_buffer(array.view(np.uint16), "bf16")
+    known = array.dtype.kind not in "iuf" or array.dtype in _dtypes.NUMPY.values()
+    _check_known(spec, array.dtype, known, is_torch=False)
     return _read_buffer(spec, array, f"dtype {array.dtype}")
 
 

@@ -14,12 +14,23 @@ namespace nsacc::nsa {
 using namespace mlir;
 using namespace nsacc::nsa;
 
-/// Names of dimensions that count tokens: those of queries and keys, and those
-/// behind pooled keys.
+/// The operands of `op` that are [batch, tokens, heads, …].
+static SmallVector<Value> getSequences(Operation *op) {
+  if (auto scoring = dyn_cast<ScoringOpInterface>(op))
+    return {scoring.getQuery(), scoring.getKey()};
+  if (auto topk = dyn_cast<TopKOp>(op))
+    return {topk.getImportance()};
+  if (isa<PoolOp, DeclarePooledOp, DeclareSelectionOp, DeclareBlocksOp>(op))
+    return {op->getOperand(0)};
+  return {};
+}
+
+/// Names of dimensions that count tokens: those of queries, keys and what else
+/// has tokens, and those behind pooled keys.
 static llvm::StringSet<> getTokenDims(KernelOp kernel) {
   llvm::StringSet<> names;
-  kernel.walk([&](ScoringOpInterface op) {
-    for (Value tensor : {op.getQuery(), op.getKey()}) {
+  kernel.walk([&](Operation *op) {
+    for (Value tensor : getSequences(op)) {
       auto type = cast<NamedTensorType>(tensor.getType());
       names.insert(getTokenDim(type.getDims()[type.isRagged() ? 0 : 1]));
     }
@@ -65,27 +76,25 @@ static bool isTable(KernelOp kernel, BlockArgument argument) {
 SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
   llvm::StringSet<> tokens = getTokenDims(kernel);
   llvm::SetVector<StringRef> names;
-  auto add = [&](Type each) {
-    auto type = dyn_cast<NamedTensorType>(each);
+  auto add = [&](Value each) {
+    auto type = dyn_cast<NamedTensorType>(each.getType());
     if (!type)
       return;
-    for (Attribute dim : getDimsBehindTokens(type, tokens))
+    ArrayRef<Attribute> dims = getDimsBehindTokens(type, tokens);
+    // The number of blocks follows from the number of tokens.
+    if (llvm::any_of(each.getUsers(), llvm::IsaPred<DeclareBlocksOp>))
+      dims = dims.drop_back();
+    for (Attribute dim : dims)
       if (auto named = dyn_cast<NamedDimAttr>(dim);
           named && !named.getRagged() && !tokens.contains(named.getName()))
         names.insert(named.getName());
   };
   for (BlockArgument argument : kernel.getBody().getArguments())
     if (!isTable(kernel, argument))
-      add(argument.getType());
+      add(argument);
   for (Operation &op : kernel.getBody().front())
-    for (Type type : op.getResultTypes())
-      add(type);
-  // The number of blocks follows from the number of tokens.
-  for (auto declare : kernel.getBody().front().getOps<DeclareBlocksOp>()) {
-    auto type = cast<NamedTensorType>(declare.getInput().getType());
-    if (auto named = dyn_cast<NamedDimAttr>(type.getDims().back()))
-      names.remove(named.getName());
-  }
+    for (Value result : op.getResults())
+      add(result);
   return names.takeVector();
 }
 

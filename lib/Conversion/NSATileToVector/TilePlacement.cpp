@@ -109,6 +109,8 @@ void TilePlacement::placeElementwise(Value tile) {
   bool hasForm = needsPacked(tile) || needsTransposed(tile);
   if (sinks.size() > 1 || elsewhere || (hasForm && !sinks.empty()))
     natural.insert(tile);
+  else
+    sinkOf[tile] = sinks.empty() ? nullptr : *sinks.begin();
 }
 
 bool TilePlacement::isComputedWhereRead(Value tile) const {
@@ -127,10 +129,10 @@ void TilePlacement::collectSinks(
     // Values of a failure are computed once more where one is reported.
     if (isa<RequireOp>(user) && use.getOperandNumber() > 0)
       continue;
-    if (user->getNumResults() == 1 && isComputedWhereRead(user->getResult(0)))
-      collectSinks(user->getResult(0), sinks);
-    else
+    if (user->getNumResults() != 1 || !isComputedWhereRead(user->getResult(0)))
       sinks.insert(user);
+    else if (Operation *sink = sinkOf.lookup(user->getResult(0)))
+      sinks.insert(sink);
   }
 }
 
@@ -141,17 +143,20 @@ void TilePlacement::collectSinks(
 /// The ops whose code reads the memory of `tile`; pointwise if each element
 /// written there depends on the element in the same place only.
 void TilePlacement::collectReaders(Value tile, bool pointwise,
-                                   SmallVectorImpl<Reader> &readers) const {
+                                   SmallVectorImpl<Reader> &readers,
+                                   VisitedUses &visited) const {
   for (OpOperand &use : tile.getUses()) {
+    if (!visited.insert({&use, pointwise}).second)
+      continue;
     Operation *user = use.getOwner();
     auto result = user->getNumResults() == 1 ? user->getResult(0) : Value();
     if (isa<BroadcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp,
             tensor::ExtractSliceOp>(user)) {
-      collectReaders(result, false, readers);
+      collectReaders(result, false, readers, visited);
       // Where these get memory of their own, they read here.
       readers.push_back({&use, false});
     } else if (result && isComputedWhereRead(result)) {
-      collectReaders(result, pointwise, readers);
+      collectReaders(result, pointwise, readers, visited);
     } else {
       auto dot = dyn_cast<DotOp>(user);
       bool isAcc = dot && use.get() == dot.getAcc() &&
@@ -167,11 +172,18 @@ void TilePlacement::collectReaders(Value tile, bool pointwise,
   }
 }
 
+SmallVector<TilePlacement::Reader>
+TilePlacement::collectReaders(Value tile) const {
+  SmallVector<Reader> readers;
+  VisitedUses visited;
+  collectReaders(tile, /*pointwise=*/true, readers, visited);
+  return readers;
+}
+
 /// True when the op of `written` may write this result over `content`.
 bool TilePlacement::canOverwrite(Value content, OpResult written) const {
   Operation *writer = written.getOwner();
-  SmallVector<Reader> readers;
-  collectReaders(content, /*pointwise=*/true, readers);
+  SmallVector<Reader> readers = collectReaders(content);
   return llvm::all_of(readers, [&](const Reader &reader) {
     Operation *op = reader.operand->getOwner();
     if (op == writer) {
@@ -229,8 +241,7 @@ Value TilePlacement::findContentToTakeOver(Operation *op, unsigned index) {
     if (content.getParentBlock() != op->getBlock() || !needsNatural(content) ||
         getTileKind(content) == TileKind::Reshape)
       continue;
-    SmallVector<Reader> readers;
-    collectReaders(content, /*pointwise=*/true, readers);
+    SmallVector<Reader> readers = collectReaders(content);
     bool onlyHere = llvm::all_of(readers, [&](const Reader &reader) {
       Operation *ancestor =
           op->getBlock()->findAncestorOpInBlock(*reader.operand->getOwner());

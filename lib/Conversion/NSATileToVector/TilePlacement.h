@@ -6,6 +6,7 @@
 #include "NSATile/IR/NSATileOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/PointerIntPair.h"
 
 namespace nsacc {
 
@@ -63,8 +64,12 @@ private:
   bool isComputedWhereRead(mlir::Value tile) const;
   void collectSinks(mlir::Value tile,
                     llvm::SmallPtrSetImpl<mlir::Operation *> &sinks) const;
+  using VisitedUses =
+      llvm::DenseSet<llvm::PointerIntPair<mlir::OpOperand *, 1, bool>>;
   void collectReaders(mlir::Value tile, bool pointwise,
-                      llvm::SmallVectorImpl<Reader> &readers) const;
+                      llvm::SmallVectorImpl<Reader> &readers,
+                      VisitedUses &visited) const;
+  llvm::SmallVector<Reader> collectReaders(mlir::Value tile) const;
   bool canOverwrite(mlir::Value content, mlir::OpResult written) const;
   mlir::Value getContent(mlir::Value target) const;
   void shareYielded(mlir::Value yielded, mlir::Block *block, mlir::Value target,
@@ -74,6 +79,8 @@ private:
   mlir::Value findContentToTakeOver(mlir::Operation *ifOp, unsigned index);
 
   llvm::DenseSet<mlir::Value> natural, packed, transposed, written;
+  /// The one op that code computing a tile without memory will stand at.
+  llvm::DenseMap<mlir::Value, mlir::Operation *> sinkOf;
   llvm::DenseMap<mlir::Value, mlir::Value> destinations, takenOver;
 };
 

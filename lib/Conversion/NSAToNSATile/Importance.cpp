@@ -395,8 +395,16 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
 
   TileMath math(builder, loc, getRows(op.getResult()), columns.count);
   EntryReduction::Kind kind = getKind(op.getMap());
+  // Blocks of many windows may be longer than the sequence: the first column's
+  // are behind the last entry first.
+  constexpr int64_t shortest = 1024;
+  Value past = m.constant(highest + 1);
+  if (highest >= shortest)
+    past = m.min(past, m.max(m.constant(lowest),
+                             m.sub(getNumColumns(pooled),
+                                   m.add(entry, pooled.getMemory()))));
   auto loop = scf::ForOp::create(
-      builder, loc, m.constant(lowest), m.constant(highest + 1), m.constant(1),
+      builder, loc, m.constant(lowest), past, m.constant(1),
       EntryReduction(math, kind).getCarried(),
       [&](OpBuilder &, Location, Value d, ValueRange carried) {
         Columns entries = {m.add(m.add(entry, d), pooled.getMemory()),

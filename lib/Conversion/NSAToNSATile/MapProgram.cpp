@@ -121,8 +121,9 @@ FailureOr<Tile> Mapping::compute(Value tensor) {
   if (auto indices = dyn_cast<IndicesOp>(op))
     if (plan.isMaterialized(indices.getSelection()))
       return load(program.getBuffer(indices.getSelection()), from);
+  // The scores that were handed in, one for each block.
   if (auto declare = dyn_cast<DeclareBlocksOp>(op))
-    return evaluate(declare.getInput());
+    return load(program.getBuffer(declare.getInput()), from);
   if (auto map = dyn_cast<MapOp>(op))
     return computeMap(map);
   InFlightDiagnostic error =

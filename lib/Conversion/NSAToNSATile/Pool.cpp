@@ -34,6 +34,8 @@ private:
   /// Whether token `offset` of each window exists.
   Tile isInside(Value offset);
   Tile getWeight(Value offset);
+  /// The offsets at which some window may have a token.
+  std::pair<Value, Value> getOffsets();
   Tile finish(Tile sum);
   /// First token of each window, before `getFirstStart`.
   Tile getWindowStarts();
@@ -125,6 +127,20 @@ Tile Pooling::getWeight(Value offset) {
   return {weight, Spread::Scalar};
 }
 
+std::pair<Value, Value> Pooling::getOffsets() {
+  IndexMath m = program.math();
+  int64_t len = pooled.getLen();
+  // Short windows keep a number of steps that is known.
+  constexpr int64_t shortest = 4096;
+  if (len <= shortest)
+    return {m.constant(0), m.constant(len)};
+  // One more has the zeros that a maximum may see.
+  Value most = m.add(tokens.size, 1);
+  if (pooled.getFirstStart() == 0)
+    return {m.constant(0), m.min(m.constant(len), most)};
+  return {m.max(m.constant(0), m.sub(m.constant(len), most)), m.constant(len)};
+}
+
 /// The mean divides by the tokens that are there, or by the length.
 Tile Pooling::finish(Tile sum) {
   if (op.getKind() != PoolKind::Mean)
@@ -176,8 +192,8 @@ void Pooling::build() {
                       : math.apply<arith::AddFOp>(soFar, token);
     scf::YieldOp::create(builder, loc, next.value);
   };
-  auto loop = scf::ForOp::create(builder, loc, m.constant(0),
-                                 m.constant(pooled.getLen()), m.constant(1),
+  auto [first, past] = getOffsets();
+  auto loop = scf::ForOp::create(builder, loc, first, past, m.constant(1),
                                  math.constant(Spread::Matrix, start), body);
   Value value = finish({loop.getResult(0), Spread::Matrix}).value;
   if (!result.getElementType().isF32())

@@ -101,7 +101,8 @@ def test_scores_handed_in_have_one_entry_for_each_block():
     source = f"""kernel f({HEAD}, x: f32[B, T, H, N]) -> [B, T, HQ, DV] {{
   return attend(q, k, v) in topk(blocks(x, 4, map=identity), 1);
 }}"""
-    rejects("the last dimension of scores 'x' has size 3", source, *qkv(RNG, 5, 7), normal(RNG, 2, 5, 2, 3))
+    rejects("the last dimension of scores 'x' has size 3", source, *qkv(RNG, 5, 7),
+            normal(RNG, 2, 5, 2, 3))
 
 
 def test_tables_are_read_within_bounds():
@@ -133,3 +134,21 @@ def test_reals_may_be_divided_by_zero():
     q, k, v = qkv(RNG, 5, 7)
     out = program(attend("score select(j == 3, -1 / float(j - 3), s)"))(q, k, v)
     assert np.all(np.isfinite(out))
+
+
+@pytest.mark.parametrize("target", ["oracle", "cpu"])
+@pytest.mark.parametrize("operator", ["floordiv", "ceildiv", "mod"])
+@pytest.mark.parametrize("divisor", ["(0 * n)", "(n - n)", "z"])
+def test_no_division_of_integers_by_zero(operator, divisor, target):
+    """Whatever is known about the divisor when compiling: a zero takes no division away."""
+    n, z = np.arange(1, 6, dtype=np.int32), np.zeros(5, dtype=np.int32)
+    source = f"kernel f(n, z: i32[N]) -> i32[N] {{ return n {operator} {divisor}; }}"
+    with pytest.raises(ArgumentError, match="is divided by zero"):
+        program(source, target=target)(n, z)
+
+
+@pytest.mark.parametrize("target", ["oracle", "cpu"])
+def test_mod_has_the_sign_of_its_divisor(target):
+    n, m = (x.ravel().astype(np.int32) for x in np.meshgrid([-7, -1, 0, 1, 7], [-5, -1, 1, 3]))
+    found = program("kernel f(n, m: i32[N]) -> i32[N] { return n mod m; }", target=target)(n, m)
+    np.testing.assert_array_equal(np.asarray(found), np.mod(n, m))
