@@ -1,5 +1,6 @@
 //===- nsacc-differential.cpp - Compiled programs against the oracle ------===//
 
+#include "Emit.h"
 #include "Generator.h"
 #include "Reduce.h"
 #include "Workers.h"
@@ -18,7 +19,7 @@ struct Settings {
   std::vector<std::string> files;
   uint64_t seed = 1, cases = 100;
   unsigned jobs = 1, seconds = 60, trials = 200, mostReduced = 10;
-  std::string folder;
+  std::string folder, emitted;
   bool allowRefused = false, printOnly = false;
 };
 
@@ -136,6 +137,20 @@ static int runFiles(const Settings &settings) {
   return status;
 }
 
+/// Writes random programs and their inputs, and runs nothing.
+static int emitCases(const Settings &settings) {
+  for (uint64_t n = 0; n < settings.cases; ++n) {
+    uint64_t seed = settings.seed + n;
+    if (llvm::Error error = emit(makeCase(seed), settings.emitted + "/" +
+                                                     std::to_string(seed))) {
+      llvm::errs() << "seed " << seed << ": "
+                   << llvm::toString(std::move(error)) << "\n";
+      return 2;
+    }
+  }
+  return 0;
+}
+
 int main(int argc, char **argv) {
   Settings settings;
   CLI::App app("Compares compiled programs with the oracle: random ones, or "
@@ -156,6 +171,9 @@ int main(int argc, char **argv) {
   app.add_flag("--allow-refused", settings.allowRefused,
                "what the compiler can't do yet is no failure");
   app.add_flag("--print", settings.printOnly, "print the programs alone");
+  app.add_option("--emit", settings.emitted,
+                 "folder for programs and their inputs as .npy, instead of "
+                 "running them");
   CLI11_PARSE(app, argc, argv);
   if (!settings.files.empty())
     return runFiles(settings);
@@ -164,6 +182,8 @@ int main(int argc, char **argv) {
       llvm::outs() << print(makeCase(settings.seed + n)) << "\n";
     return 0;
   }
+  if (!settings.emitted.empty())
+    return emitCases(settings);
   Summary summary(settings);
   runAll(settings.seed, settings.cases, settings.jobs, settings.seconds,
          makeCase, [&](uint64_t seed, const Verdict &verdict) {

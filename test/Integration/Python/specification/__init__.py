@@ -1,0 +1,10 @@
+"""A second reader of docs/spec.md: parses programs and evaluates them in fp64 with NumPy.
+
+Written from the specification alone; it shares nothing with lib/Frontend and lib/Interpreter. Slow and
+plain on purpose. What no program of the tests needs (errors with a place, `pooled` of several
+dimensions, storage types other than fp64) isn't here.
+"""
+
+from .program import Reader
+
+__all__ = ["Reader"]

@@ -1,0 +1,255 @@
+"""Attention, importance and merging: docs/spec.md, 3.3 to 3.5 and 3.8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .scalars import ProgramError, Scalars, Value, settle, to_real
+from .syntax import Node
+from .tensors import Batch, Dim, Tensor
+
+
+@dataclass
+class Selection:
+    """By batch row: whether block n is selected, [T, heads, blocks]; and in which queries rounding
+    may choose another one."""
+    chosen: list[np.ndarray]
+    close: list[np.ndarray]
+    block: int
+    width: int
+    dims: list[Dim]
+    batch: Dim | None
+
+
+@dataclass
+class Attention:
+    query: Tensor
+    key: Tensor
+    value: Tensor | None
+    clauses: dict[str, Any]
+    output: Tensor | None = None
+    lse: Tensor | None = None
+    close: list[np.ndarray] = field(default_factory=list)
+
+
+class Positions:
+    """The names of 2.4 for one batch row, and one head where clauses ask for it."""
+
+    def __init__(self, batch: Batch, tables: dict[str, Tensor], constants: dict[str, Value],
+                 row: int, keys: Dim | None):
+        self.batch, self.tables, self.constants = batch, tables, constants
+        self.row, self.keys = row, keys
+        self.names: dict[str, Any] = {"b": np.int64(row)}
+
+    def lookup(self, name: str) -> Value:
+        if name in self.names:
+            return Value(self.names[name])
+        if name in self.constants:
+            return self.constants[name]
+        if name in self.tables:
+            return self.read(name, [])
+        return Value(np.int64(self.batch.length(name, self.row)))
+
+    def read(self, name: str, indices: list[Value]) -> Value:
+        table = self.tables[name]
+        data = table.rows[self.row] if table.ragged else table.rows[0]
+        if table.batch is not None:
+            data = np.stack(table.rows) if table.rows else np.zeros((0, *[1] * len(table.dims)))
+        missing, places = False, []
+        for size, index in zip(data.shape, indices, strict=True):
+            outside = (index.data < 0) | (index.data >= size)
+            missing = np.logical_or(np.logical_or(missing, index.missing), outside)
+            places.append(np.where(outside, 0, index.data))
+        if 0 in data.shape:
+            shape = np.broadcast_shapes(*(np.shape(place) for place in places))
+            return Value(np.zeros(shape, data.dtype), np.ones(shape, bool))
+        return Value(data[tuple(places)], missing)
+
+    def extent(self, which: str, index: Value) -> Value:
+        return Value((self.keys or Dim()).extent(index.data)[which == "end"], index.missing)
+
+    def evaluate(self, node: Node, needed: Any = True, real: bool = False) -> np.ndarray:
+        value = settle(Scalars(self.lookup, self.read, self.extent).evaluate(node))
+        if np.any(np.logical_and(value.missing, needed)):
+            raise ProgramError("a value is needed that there isn't")
+        return np.asarray((to_real(value) if real else value).data)
+
+
+def positions_of(attention: Attention, batch: Batch, tables, constants) -> Iterator[Positions]:
+    for row, (q, k) in enumerate(zip(attention.query.rows, attention.key.rows)):
+        key_dim = attention.key.dims[0]
+        tokens = batch.length(key_dim.base or key_dim.name, row)
+        place = Positions(batch, tables, constants, row, key_dim)
+        t = np.arange(len(q), dtype=np.int64)[:, None]
+        place.names |= {"t": t, "i": t + tokens - len(q), "j": np.arange(len(k), dtype=np.int64)[None]}
+        if q.shape[1] and k.shape[1]:
+            place.names["G"] = np.int64(q.shape[1] // k.shape[1])
+        yield place
+
+
+def score(attention: Attention, place: Positions, h: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores of one batch row and query head, which keys are visible, and which take part."""
+    clauses = attention.clauses
+    q, k = attention.query.rows[place.row], attention.key.rows[place.row]
+    place.names["h"] = np.int64(h)
+    group = q.shape[1] // k.shape[1]
+    shape = (len(q), len(k))
+    visible = np.ones(shape, bool)
+    if selection := clauses.get("in"):
+        heads = selection.chosen[place.row].shape[1]
+        chosen = selection.chosen[place.row][:, h // (q.shape[1] // heads)]
+        visible = chosen[:, np.arange(len(k)) // selection.block].reshape(shape)
+    if where := clauses.get("where"):
+        visible = visible & np.broadcast_to(place.evaluate(where, visible), shape)
+    scale = place.evaluate(clauses["scale"], real=True) if "scale" in clauses \
+        else np.float64(q.shape[2]) ** -0.5
+    scores = scale * np.einsum("td,jd->tj", q[:, h], k[:, h // group])
+    if clause := clauses.get("score"):
+        place.names["s"] = scores
+        scores = np.broadcast_to(place.evaluate(clause, visible, real=True), shape)
+    return scores, visible, visible & (scores != -np.inf)
+
+
+def weigh(attention: Attention, place: Positions, scores, part) -> np.ndarray:
+    place.names["s"] = scores
+    return np.broadcast_to(place.evaluate(attention.clauses["weight"], part, real=True), part.shape)
+
+
+def is_softmax(attention: Attention) -> bool:
+    weight = attention.clauses.get("weight")
+    return weight is None or (weight.kind == "name" and weight.parts[0] == "softmax")
+
+
+def log_sum_exp(values: np.ndarray) -> float:
+    most = np.max(values, initial=-np.inf)
+    return most if not np.isfinite(most) else most + np.log(np.sum(np.exp(values - most)))
+
+
+def share(values: np.ndarray, lse: float, everything: np.ndarray) -> np.ndarray:
+    """exp(values - lse), where lse is that of everything; a quotient, as spec 3.3 means it."""
+    if not np.isfinite(lse):
+        return np.exp(values - lse)
+    most = np.max(everything)
+    return np.exp(values - most) / np.sum(np.exp(everything - most))
+
+
+def attend(attention: Attention, batch: Batch, tables, constants) -> None:
+    query, value = attention.query, attention.value
+    outputs, lses = [], []
+    for place in positions_of(attention, batch, tables, constants):
+        q = query.rows[place.row]
+        v = value.rows[place.row] if value else np.zeros((*attention.key.rows[place.row].shape[:2], 0))
+        output, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[:2], -np.inf)
+        for h in range(q.shape[1]):
+            v_head = v[:, h // (q.shape[1] // v.shape[1])]
+            run = softmax_rows if is_softmax(attention) else weighted_rows
+            run(attention, place, h, v_head, output[:, h], lse[:, h])
+        outputs.append(output)
+        lses.append(lse)
+    attention.output = Tensor(outputs, [*query.dims[:2], value.dims[2] if value else Dim(size=0)], query.batch)
+    attention.lse = Tensor(lses, query.dims[:2], query.batch)
+    selection = attention.clauses.get("in")
+    attention.close = selection.close if selection else [np.zeros(len(q), bool) for q in query.rows]
+
+
+def softmax_rows(attention, place, h, v, output, lse) -> None:
+    scores, _, part = score(attention, place, h)
+    sink = np.full(len(scores), -np.inf)
+    if clause := attention.clauses.get("sink"):
+        sink = np.broadcast_to(place.evaluate(clause, real=True), (len(scores), 1))[:, 0]
+    for t in range(len(scores)):
+        seen = scores[t, part[t]]
+        everything = np.append(seen, sink[t])
+        lse[t] = log_sum_exp(everything)
+        if len(seen):
+            output[t] = share(seen, lse[t], everything) @ v[part[t]]
+
+
+def weighted_rows(attention, place, h, v, output, lse) -> None:
+    scores, visible, part = score(attention, place, h)
+    weights = weigh(attention, place, scores, part)
+    for t in range(len(scores)):
+        if part[t].any():
+            output[t] = weights[t, part[t]] @ v[part[t]]
+    if clause := attention.clauses.get("normalize"):
+        counts = part.any(axis=1)
+        place.names["sum"] = np.where(part, weights, 0).sum(axis=1)[:, None]
+        place.names["visible"] = visible.sum(axis=1)[:, None]
+        divisor = np.broadcast_to(place.evaluate(clause, counts[:, None], real=True), (len(scores), 1))
+        output[counts] /= divisor[counts]
+
+
+def reduce_present(values: np.ndarray, present: np.ndarray, how: str, axis: int):
+    """Sum, mean or max of what is present; NaN where one is."""
+    count = present.sum(axis=axis)
+    if how == "max":
+        result = np.max(np.where(present, values, -np.inf), axis=axis, initial=-np.inf)
+    else:
+        result = np.where(present, values, 0).sum(axis=axis)
+        if how == "mean":
+            result = result / np.maximum(count, 1)
+    return np.where(count > 0, result, 0), count > 0
+
+
+def importance(attention: Attention, kind: str, heads: str, batch: Batch, tables, constants) -> Tensor:
+    values, present = [], []
+    for place in positions_of(attention, batch, tables, constants):
+        q, k = attention.query.rows[place.row], attention.key.rows[place.row]
+        value, part = np.zeros((q.shape[1], len(q), len(k))), np.zeros((q.shape[1], len(q), len(k)), bool)
+        for h in range(q.shape[1]):
+            scores, _, part[h] = score(attention, place, h)
+            lse = attention.lse.rows[place.row][:, h, None] if kind == "prob" else None
+            value[h] = (np.exp(scores - lse) if kind == "prob" else scores if kind == "score"
+                        else weigh(attention, place, scores, part[h]))
+        if heads != "none":
+            group = (k.shape[1], q.shape[1] // k.shape[1], len(q), len(k))
+            value, reduced = reduce_present(value.reshape(group), part.reshape(group), heads, axis=1)
+            part = reduced
+        values.append(value.transpose(1, 0, 2))
+        present.append(part.transpose(1, 0, 2))
+    query, key = attention.query, attention.key
+    head = query.dims[1] if heads == "none" else key.dims[1]
+    return Tensor(values, [query.dims[0], head, key.dims[0]], query.batch, present)
+
+
+def blocks(p: Tensor, block: int, how: str, tokens: Callable[[int], int]) -> Tensor:
+    """Importance of blocks: docs/spec.md, 3.5."""
+    keys = p.dims[-1]
+    dim = Dim(kind="blocks", base=keys.base, length=block)
+    values, present = [], []
+    for row, (value, part) in enumerate(zip(p.rows, p.present)):
+        start, end = keys.extent(np.arange(value.shape[-1]))
+        n = np.arange(dim.count(tokens(row)))[:, None]
+        shared = np.minimum(end, (n + 1) * block) - np.maximum(start, n * block)
+        factor = shared / keys.stride if how == "overlap" else np.ones(shared.shape)
+        belongs = part[..., None, :] & (shared > 0)
+        reduced = reduce_present(value[..., None, :] * np.where(shared > 0, factor, 0), belongs,
+                                 "sum" if how == "overlap" else how, axis=-1)
+        values.append(reduced[0])
+        present.append(reduced[1])
+    return Tensor(values, [*p.dims[:-1], dim], p.batch, present)
+
+
+def merge(branches: list[Attention]) -> Attention:
+    outputs, lses = [], []
+    for row in range(len(branches[0].output.rows)):
+        lse = np.stack([branch.lse.rows[row] for branch in branches])
+        out = np.stack([branch.output.rows[row] for branch in branches])
+        merged, total = np.zeros(out.shape[1:]), np.full(lse.shape[1:], -np.inf)
+        for place in np.ndindex(lse.shape[1:]):
+            mine = lse[(slice(None), *place)]
+            counts = mine != -np.inf
+            total[place] = log_sum_exp(mine)
+            if counts.any():
+                merged[place] = share(mine[counts], total[place], mine) @ out[(slice(None), *place)][counts]
+        outputs.append(merged)
+        lses.append(total)
+    first = branches[0]
+    close = [np.any([branch.close[row] for branch in branches], axis=0) for row in range(len(outputs))]
+    return Attention(first.query, first.key, first.value, {"merged": True},
+                     Tensor(outputs, first.output.dims, first.output.batch),
+                     Tensor(lses, first.lse.dims, first.lse.batch), close)

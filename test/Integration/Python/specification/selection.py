@@ -1,0 +1,137 @@
+"""Selections: docs/spec.md, 3.6 and 3.7."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .attention import Positions, Selection, reduce_present
+from .scalars import ProgramError
+from .syntax import Node
+from .tensors import Batch, Dim, Tensor
+
+# Importances that are this near relative to the largest of the row are a tie for rounding.
+NEAR = 1e-9
+
+
+@dataclass
+class TopK:
+    importance: Tensor
+    top: int
+    block: int
+    base: str
+    keep: list[tuple[str, int]] = field(default_factory=list)
+    plus: list[tuple[str, int]] = field(default_factory=list)
+    count: Tensor | None = None
+    where: Node | None = None
+    share_tokens: tuple[int, str] = (1, "sum")
+    share_heads: tuple[int, str] = (1, "sum")
+
+
+def reduce_shared(values, present, how: str, axis: int):
+    if how in ("first", "last"):
+        place = 0 if how == "first" else -1
+        return values.take(place, axis), present.take(place, axis)
+    return reduce_present(values, present, how, axis)
+
+
+def forced_blocks(forced: list[tuple[str, int]], own: int) -> list[int]:
+    blocks: list[int] = []
+    for which, n in sorted(forced):  # "first" stands before "last"
+        blocks += range(n) if which == "first" else range(own, own - n, -1)
+    return blocks
+
+
+def choose(topk: TopK, values, present, allowed, own: int, count: int) -> tuple[set[int], bool]:
+    """The blocks of one row, and whether rounding may choose others."""
+    total = len(allowed)
+    forced = []
+    for block in forced_blocks(topk.keep or topk.plus, own):
+        if 0 <= block < total and allowed[block] and block not in forced:
+            forced.append(block)
+    values = np.pad(values, (0, max(0, total - len(values))))[:total]
+    present = np.pad(present, (0, max(0, total - len(present))))[:total]
+    others = [n for n in range(total) if present[n] and allowed[n] and n not in forced]
+    others.sort(key=lambda n: (np.isnan(values[n]), 0 if np.isnan(values[n]) else -values[n], n))
+    if topk.plus:
+        room = count
+    else:
+        forced = forced[:count]
+        room = count - len(forced)
+    edge = [values[n] for n in (*others[max(room - 1, 0):room], *others[room:room + 1])]
+    size = max([abs(values[n]) for n in others if np.isfinite(values[n])], default=0)
+    close = room > 0 and len(edge) == 2 and bool(abs(edge[0] - edge[1]) <= NEAR * size)
+    return {*forced, *others[:room]}, close
+
+
+def select(topk: TopK, batch: Batch, tables, constants, query_lengths: list[int]) -> Selection:
+    chosen, close = [], []
+    for row, (values, present) in enumerate(zip(topk.importance.rows, topk.importance.present)):
+        tokens = batch.length(topk.base, row)
+        dim = Dim(kind="blocks", base=topk.base, length=topk.block)
+        place = Positions(batch, tables, constants, row, dim)
+        counts = topk.count.rows[row] if topk.count else None
+        result = select_row(topk, place, values, present, tokens, dim.count(tokens), counts)
+        chosen.append(result[0])
+        close.append(result[1])
+    width = topk.top + sum(n for _, n in topk.plus)
+    return Selection(chosen, close, topk.block, width, topk.importance.dims[:2], topk.importance.batch)
+
+
+def select_row(topk: TopK, place: Positions, values, present, tokens: int, total: int, counts):
+    """One batch row: groups of rows and heads have one selection."""
+    queries, heads = values.shape[:2]
+    chosen, close = np.zeros((queries, heads, total), bool), np.zeros(queries, bool)
+    position = np.arange(queries) + tokens - queries
+    n_tokens, by_tokens = topk.share_tokens
+    n_heads, by_heads = topk.share_heads
+    if heads % n_heads:
+        raise ProgramError("heads that share a selection")
+    if counts is not None and np.any((counts < 0) | (counts > topk.top)):
+        raise ProgramError("a count outside of 0 to top")
+    for group in np.unique(position // n_tokens):
+        rows = np.flatnonzero(position // n_tokens == group)
+        speaker = rows[0] if by_tokens == "first" else rows[-1]
+        reduced = reduce_shared(values[rows], present[rows], by_tokens, 0) if n_tokens > 1 \
+            else (values[speaker], present[speaker])
+        for first in range(0, heads, n_heads):
+            members = range(first, first + n_heads)
+            head = members[-1] if by_heads == "last" else first
+            value, part = (x[list(members)] for x in reduced)
+            value, part = reduce_shared(value, part, by_heads, 0) if n_heads > 1 else (value[0], part[0])
+            place.names |= {"t": np.int64(speaker), "i": np.int64(position[speaker]),
+                            "h": np.int64(head), "j": np.arange(total)}
+            allowed = np.ones(total, bool)
+            if topk.where:
+                allowed &= np.broadcast_to(place.evaluate(topk.where), total)
+            count = topk.top if counts is None else int(counts[speaker, head])
+            blocks, is_close = choose(topk, value, part, allowed, position[speaker] // topk.block, count)
+            for member in members:
+                chosen[np.ix_(rows, [member], sorted(blocks))] = True
+            close[rows] |= is_close
+    return chosen, close
+
+
+def handed_in(indices: Tensor, block: int, base: str, batch: Batch) -> Selection:
+    chosen = []
+    for row, data in enumerate(indices.rows):
+        total = -(-batch.length(base, row) // block)
+        if np.any((data < -1) | (data >= total)):
+            raise ProgramError("an index that is no block")
+        mask = np.zeros((*data.shape[:2], total + 1), bool)
+        np.put_along_axis(mask, data, True, axis=2)  # -1 is the last, which is cut off
+        chosen.append(mask[..., :total])
+    close = [np.zeros(len(data), bool) for data in indices.rows]
+    return Selection(chosen, close, block, indices.dims[-1].size, indices.dims[:2], indices.batch)
+
+
+def list_indices(selection: Selection) -> Tensor:
+    rows = []
+    for chosen in selection.chosen:
+        out = np.full((*chosen.shape[:2], selection.width), -1, np.int64)
+        for place in np.ndindex(chosen.shape[:2]):
+            blocks = np.flatnonzero(chosen[place])
+            out[place][:len(blocks)] = blocks
+        rows.append(out)
+    return Tensor(rows, [*selection.dims, Dim(size=selection.width)], selection.batch)

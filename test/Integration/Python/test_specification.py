@@ -1,0 +1,103 @@
+"""The oracle against a second reader of docs/spec.md, on random programs.
+
+`nsacc-differential --emit` writes programs with inputs; specification/ evaluates them. Rows whose
+selection hangs on a rounding of fp64 are left out where the two differ.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import nsacc
+from specification import Reader
+from specification.scalars import ProgramError
+
+# Both compute in fp64, and add in other orders; functions amplify that.
+TOLERANCE = 1e-9
+SEEDS = [(first, 10) for first in range(1, 81, 10)]
+
+
+def load(path: Path) -> np.ndarray:
+    """An input as the program declares it; bf16 is two opaque bytes in .npy."""
+    data = np.load(path)
+    if data.dtype.kind != "V":
+        return data
+    return data.view(ml_dtypes.bfloat16)
+
+
+def load_inputs(folder: Path) -> list[np.ndarray]:
+    paths = sorted(folder.glob("*.npy"), key=lambda path: int(path.name.partition("-")[0]))
+    return [load(path) for path in paths]
+
+
+def differing_rows(found: np.ndarray, expected: np.ndarray, rows: tuple[int, ...]) -> np.ndarray:
+    """By query row, or for the whole result where it has none."""
+    found, expected = (np.asarray(x, np.float64).reshape(*rows, -1) for x in (found, expected))
+    finite = np.isfinite(found) & np.isfinite(expected)
+    same = (found == expected) | (np.isnan(found) & np.isnan(expected))
+    error = np.abs(np.where(finite, found, 0) - np.where(finite, expected, 0))
+    size = np.where(np.isfinite(expected), np.abs(expected), 0).max(axis=-1, keepdims=True, initial=0)
+    return ~(same | finite & (error <= TOLERANCE * size + 1e-30)).all(axis=-1)
+
+
+def compare(found, expected, close: list[np.ndarray] | None, batch_shape: tuple[int, ...]) -> str:
+    if found.size == expected.size == 0:
+        return ""
+    if found.shape != expected.shape:
+        return f"shapes {found.shape} and {expected.shape}"
+    has_rows = close is not None and found.shape[:len(batch_shape)] == batch_shape
+    wrong = differing_rows(found, expected, batch_shape if has_rows else ())
+    if has_rows:
+        undecided = np.stack(close) if len(batch_shape) == 2 else np.concatenate(close)
+        wrong &= ~undecided
+    return f"{int(wrong.sum())} of {wrong.size} rows" if wrong.any() else ""
+
+
+def check_run(program: nsacc.Program, reader: Reader, inputs: list[np.ndarray]) -> str:
+    """What differs, or nothing."""
+    try:
+        expected, close = reader.run_with_close(*inputs)
+    except ProgramError as error:
+        try:
+            program.run(inputs)
+        except nsacc.errors.Error:
+            return ""
+        return f"the reader says {error}, the oracle nothing"
+    results = program.run(inputs, f64_results=True)
+    results = results if isinstance(results, tuple) else (results,)
+    if close is not None and len({len(c) for c in close}) == 1 and inputs[0].ndim == 4:
+        shape = inputs[0].shape[:2]
+    else:
+        shape = inputs[0].shape[:inputs[0].ndim - 2]
+    for spec, found, wanted in zip(program.signature.results, results, expected, strict=True):
+        if message := compare(np.asarray(found), wanted, close if close else None, shape):
+            return f"{spec.name}: {message}"
+    return ""
+
+
+def check_case(folder: Path) -> list[str]:
+    text = (folder / "program.nsa").read_text()
+    dtype = re.search(r"dtype=(\w+)", text).group(1)
+    program = nsacc.compile(text, target="oracle", dtype=dtype)
+    reader = Reader(text)
+    problems = []
+    for run in sorted(path for path in folder.iterdir() if path.is_dir()):
+        if message := check_run(program, reader, load_inputs(run)):
+            problems.append(f"{run}: {message}")
+    return problems
+
+
+@pytest.mark.parametrize(("first", "count"), SEEDS)
+def test_random_programs_mean_what_the_specification_says(first, count, tmp_path):
+    tool = shutil.which("nsacc-differential")
+    assert tool, "nsacc-differential isn't on PATH: build it, and add build/dev/bin"
+    subprocess.run([tool, "--emit", tmp_path, "--seed", str(first), "--cases", str(count)], check=True)
+    problems = [problem for folder in sorted(tmp_path.iterdir()) for problem in check_case(folder)]
+    assert not problems, "\n".join(problems)
