@@ -15,8 +15,8 @@ CHAIN = "x0 = attend(q, k, v); x1 = x0 * 1; " + "".join(
 
 BODIES = {
     "count": "return attend(q, k, v) in topk(prob(attend(q, pool(k, 16))), 4) count min(n, 3);",
-    "indices": "s = topk(prob(attend(q, pool(k, 16))), 4); "
-               "return attend(q, k, v) in selection(indices(s), 16) where j <= i;",
+    "indices": "chosen = topk(prob(attend(q, pool(k, 16))), 4); "
+               "return attend(q, k, v) in selection(indices(chosen), 16) where j <= i;",
     "query": "return attend(q * 2, k + 0, v * 0.5) where j <= i;",
     "weights": "return attend(q, pool(k, 16, by=w * 2), pool(v, 16)) where end(j) <= i;",
     "shared": CHAIN + "return x41;",
