@@ -82,6 +82,11 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   auto type = op.getResult().getType();
   auto input = cast<NamedTensorType>(op.getIndices().getType());
   int64_t width = type.getTop();
+  constexpr int64_t most = 256;
+  if (width > most)
+    return op.emitError("a selection of ")
+           << width << " indices for each row isn't compiled: rows have at "
+           << "most " << most << "; take larger blocks";
   ProgramBuilder program(plan, "order", nsatile::ScheduleAttr());
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();

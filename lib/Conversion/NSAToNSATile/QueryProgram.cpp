@@ -37,7 +37,24 @@ QueryShape nsacc::getQueryShape(PlanBuilder &plan, ScoringOpInterface op) {
   return shape;
 }
 
+/// A selected block is one tile of keys.
+static LogicalResult checkSelection(ScoringOpInterface op) {
+  constexpr int64_t most = 1024;
+  auto attend = dyn_cast<AttendOp>(op.getOperation());
+  if (!attend || !attend.getSelection())
+    return success();
+  int64_t block =
+      cast<SelectionType>(attend.getSelection().getType()).getBlock();
+  if (block <= most)
+    return success();
+  return op.emitError("attention in selected blocks of ")
+         << block << " tokens isn't compiled: blocks have at most " << most
+         << "; select several smaller ones";
+}
+
 static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op) {
+  if (failed(checkSelection(op)))
+    return failure();
   auto query = cast<NamedTensorType>(op.getQuery().getType());
   FailureOr<int64_t> queryHeads =
       requireSize(plan, op, QueryDims::get(query).head);

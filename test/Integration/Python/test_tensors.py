@@ -267,6 +267,19 @@ def test_layouts_and_dtypes_of_torch(twice_f32, values):
             twice_f32(torch.zeros(3, 4, dtype=dtype))
 
 
+def test_masks_of_bytes_say_what_to_pass():
+    """Masks come as bytes from many libraries; which bytes are true is the caller's to say."""
+    masked = nsacc.compile("kernel f(q: f32[B, T, H, D], m: bool[B, T]) -> f32[B, T, H, D] "
+                           "{ return attend(q, q, q) where m[b, j]; }")
+    q, m = np.ones((1, 3, 2, 4), np.float32), np.ones((1, 3), np.uint8)
+    expected = r"'m' holds {}uint8, expected bool: .* m: bool\[B, T\]\.\nPass {}"
+    with pytest.raises(ArgumentError, match=expected.format("", r"m\.astype\(np\.bool")):
+        masked(q, m)
+    with pytest.raises(ArgumentError, match=expected.format(r"torch\.", r"m\.to\(torch\.bool")):
+        masked(torch.from_numpy(q), torch.from_numpy(m))
+    np.testing.assert_allclose(masked(q, m.astype(bool)), q)
+
+
 def test_failing_exporters_are_errors_of_their_input(twice_f32, values):
     class Broken(OnlyDLPack):
         def __dlpack__(self, **options):
