@@ -85,13 +85,14 @@ def positions_of(attention: Attention, batch: Batch, tables, constants) -> Itera
         tokens = batch.length(key_dim.base or key_dim.name, row)
         place = Positions(batch, tables, constants, row, key_dim)
         t = np.arange(len(q), dtype=np.int64)[:, None]
-        place.names |= {"t": t, "i": t + tokens - len(q), "j": np.arange(len(k), dtype=np.int64)[None]}
+        j = np.arange(len(k), dtype=np.int64)[None]
+        place.names |= {"t": t, "i": t + tokens - len(q), "j": j}
         if q.shape[1] and k.shape[1]:
             place.names["G"] = np.int64(q.shape[1] // k.shape[1])
         yield place
 
 
-def score(attention: Attention, place: Positions, h: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def score(attention: Attention, place: Positions, h: int) -> tuple[np.ndarray, ...]:
     """Scores of one batch row and query head, which keys are visible, and which take part."""
     clauses = attention.clauses
     q, k = attention.query.rows[place.row], attention.key.rows[place.row]
@@ -142,7 +143,8 @@ def attend(attention: Attention, batch: Batch, tables, constants) -> None:
     outputs, lses = [], []
     for place in positions_of(attention, batch, tables, constants):
         q = query.rows[place.row]
-        v = value.rows[place.row] if value else np.zeros((*attention.key.rows[place.row].shape[:2], 0))
+        k = attention.key.rows[place.row]
+        v = value.rows[place.row] if value else np.zeros((*k.shape[:2], 0))
         output, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[:2], -np.inf)
         for h in range(q.shape[1]):
             v_head = v[:, h // (q.shape[1] // v.shape[1])]
@@ -150,7 +152,8 @@ def attend(attention: Attention, batch: Batch, tables, constants) -> None:
             run(attention, place, h, v_head, output[:, h], lse[:, h])
         outputs.append(output)
         lses.append(lse)
-    attention.output = Tensor(outputs, [*query.dims[:2], value.dims[2] if value else Dim(size=0)], query.batch)
+    width = value.dims[2] if value else Dim(size=0)
+    attention.output = Tensor(outputs, [*query.dims[:2], width], query.batch)
     attention.lse = Tensor(lses, query.dims[:2], query.batch)
     selection = attention.clauses.get("in")
     attention.close = selection.close if selection else [np.zeros(len(q), bool) for q in query.rows]
@@ -179,7 +182,8 @@ def weighted_rows(attention, place, h, v, output, lse) -> None:
         counts = part.any(axis=1)
         place.names["sum"] = np.where(part, weights, 0).sum(axis=1)[:, None]
         place.names["visible"] = visible.sum(axis=1)[:, None]
-        divisor = np.broadcast_to(place.evaluate(clause, counts[:, None], real=True), (len(scores), 1))
+        divisor = place.evaluate(clause, counts[:, None], real=True)
+        divisor = np.broadcast_to(divisor, (len(scores), 1))
         output[counts] /= divisor[counts]
 
 
@@ -195,11 +199,13 @@ def reduce_present(values: np.ndarray, present: np.ndarray, how: str, axis: int)
     return np.where(count > 0, result, 0), count > 0
 
 
-def importance(attention: Attention, kind: str, heads: str, batch: Batch, tables, constants) -> Tensor:
+def importance(attention: Attention, kind: str, heads: str, batch: Batch, tables,
+               constants) -> Tensor:
     values, present = [], []
     for place in positions_of(attention, batch, tables, constants):
         q, k = attention.query.rows[place.row], attention.key.rows[place.row]
-        value, part = np.zeros((q.shape[1], len(q), len(k))), np.zeros((q.shape[1], len(q), len(k)), bool)
+        value = np.zeros((q.shape[1], len(q), len(k)))
+        part = np.zeros(value.shape, bool)
         for h in range(q.shape[1]):
             scores, _, part[h] = score(attention, place, h)
             lse = attention.lse.rows[place.row][:, h, None] if kind == "prob" else None
@@ -207,8 +213,7 @@ def importance(attention: Attention, kind: str, heads: str, batch: Batch, tables
                         else weigh(attention, place, scores, part[h]))
         if heads != "none":
             group = (k.shape[1], q.shape[1] // k.shape[1], len(q), len(k))
-            value, reduced = reduce_present(value.reshape(group), part.reshape(group), heads, axis=1)
-            part = reduced
+            value, part = reduce_present(value.reshape(group), part.reshape(group), heads, axis=1)
         values.append(value.transpose(1, 0, 2))
         present.append(part.transpose(1, 0, 2))
     query, key = attention.query, attention.key
@@ -245,11 +250,12 @@ def merge(branches: list[Attention]) -> Attention:
             counts = mine != -np.inf
             total[place] = log_sum_exp(mine)
             if counts.any():
-                merged[place] = share(mine[counts], total[place], mine) @ out[(slice(None), *place)][counts]
+                weights = share(mine[counts], total[place], mine)
+                merged[place] = weights @ out[(slice(None), *place)][counts]
         outputs.append(merged)
         lses.append(total)
     first = branches[0]
-    close = [np.any([branch.close[row] for branch in branches], axis=0) for row in range(len(outputs))]
+    close = [np.any(rows, axis=0) for rows in zip(*(branch.close for branch in branches))]
     return Attention(first.query, first.key, first.value, {"merged": True},
                      Tensor(outputs, first.output.dims, first.output.batch),
                      Tensor(lses, first.lse.dims, first.lse.batch), close)

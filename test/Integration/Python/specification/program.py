@@ -23,7 +23,7 @@ class Reader:
             if name in params:
                 value = params[name]
                 self.constants[name] = constant(np.asarray(value)[()], isinstance(value, float))
-            elif default is not None and not (default.kind == "name" and default.parts[0] in DTYPES):
+            elif default is not None and default.parts[0] not in DTYPES:
                 self.constants[name] = self.scalar(default)
 
     def scalar(self, node: Node) -> Value:
@@ -101,7 +101,8 @@ class Run:
         fill = 0.0
         if tensor.present is not None:
             fill = -np.inf if getattr(tensor, "is_score", False) else 0.0
-            tensor.rows = [np.where(part, row, fill) for row, part in zip(tensor.rows, tensor.present)]
+            tensor.rows = [np.where(part, row, fill)
+                           for row, part in zip(tensor.rows, tensor.present)]
         data = tensor.pack(fill)
         if dtype in ("i32", "i64"):
             limits = np.iinfo(np.int32 if dtype == "i32" else np.int64)
@@ -145,13 +146,14 @@ class Run:
         by: Any = "mean"
         if "by" in node.named:
             named = node.named["by"]
-            by = "max" if named.kind == "name" and named.parts[0] == "max" else self.tensor(named).rows[0]
+            by = "max" if named.parts[0] == "max" else self.tensor(named).rows[0]
         return Tensor([pool(row, dim, by) for row in x.rows], [dim, *x.dims[1:]], x.batch)
 
     def call_pooled(self, node: Node) -> Tensor:
         x = self.tensor(node.parts[1][0])
         length, stride = (self.number(n) for n in node.parts[1][1:3])
-        numbers = {name: self.number(node.named[name]) for name in ("offset", "memory") if name in node.named}
+        numbers = {name: self.number(node.named[name])
+                   for name in ("offset", "memory") if name in node.named}
         dim = Dim(name=x.dims[0].name, ragged=x.dims[0].ragged, kind="declared",
                   base=node.named["of"].parts[0], length=length, stride=stride, **numbers)
         return Tensor(x.rows, [dim, *x.dims[1:]], x.batch)
@@ -188,7 +190,8 @@ class Run:
         how = node.named["map"].parts[0] if "map" in node.named else "overlap"
         if how == "identity":
             base = self.values["k"].dims[0].name
-            return Tensor(p.rows, [*p.dims[:-1], Dim(kind="blocks", base=base, length=block)], p.batch,
+            dim = Dim(kind="blocks", base=base, length=block)
+            return Tensor(p.rows, [*p.dims[:-1], dim], p.batch,
                           [row != -np.inf for row in p.rows])
         base = p.dims[-1].base
         return blocks(p, block, how, lambda row: self.batch.length(base, row))
@@ -197,18 +200,19 @@ class Run:
         p, top = self.tensor(node.parts[0]), self.number(node.parts[1])
         topk = TopK(p, top, p.dims[-1].length, p.dims[-1].base, where=node.named.get("where"))
         for clause in ("keep", "plus"):
-            setattr(topk, clause, [(which, self.number(n)) for which, n in node.named.get(clause, [])])
+            forced = node.named.get(clause, [])
+            setattr(topk, clause, [(which, self.number(n)) for which, n in forced])
         for clause in ("tokens", "heads"):
             if shared := node.named.get("share " + clause):
                 setattr(topk, "share_" + clause, (self.number(shared[0]), shared[1]))
         if "count" in node.named:
             topk.count = self.tensor(node.named["count"])
-        lengths = [len(row) for row in p.rows]
-        return select(topk, self.batch, self.tables, self.constants, lengths)
+        return select(topk, self.batch, self.tables, self.constants)
 
     def call_selection(self, node: Node) -> Selection:
         indices = self.tensor(node.parts[1][0])
-        return handed_in(indices, self.number(node.parts[1][1]), self.values["k"].dims[0].name, self.batch)
+        block, base = self.number(node.parts[1][1]), self.values["k"].dims[0].name
+        return handed_in(indices, block, base, self.batch)
 
     def call_indices(self, node: Node) -> Tensor:
         selection = self.evaluate(node.parts[1][0])

@@ -84,7 +84,7 @@ def to_integer(x):
 
 
 class Scalars:
-    """Evaluates expressions; `lookup` gives names, `read` table elements, `extent` start and end."""
+    """Evaluates expressions: `lookup` gives names, `read` elements, `extent` start and end."""
 
     def __init__(self, lookup: Callable[[str], Value], read: Callable | None = None,
                  extent: Callable | None = None, leaf: Callable | None = None):

@@ -65,7 +65,7 @@ def choose(topk: TopK, values, present, allowed, own: int, count: int) -> tuple[
     return {*forced, *others[:room]}, close
 
 
-def select(topk: TopK, batch: Batch, tables, constants, query_lengths: list[int]) -> Selection:
+def select(topk: TopK, batch: Batch, tables, constants) -> Selection:
     chosen, close = [], []
     for row, (values, present) in enumerate(zip(topk.importance.rows, topk.importance.present)):
         tokens = batch.length(topk.base, row)
@@ -76,7 +76,8 @@ def select(topk: TopK, batch: Batch, tables, constants, query_lengths: list[int]
         chosen.append(result[0])
         close.append(result[1])
     width = topk.top + sum(n for _, n in topk.plus)
-    return Selection(chosen, close, topk.block, width, topk.importance.dims[:2], topk.importance.batch)
+    p = topk.importance
+    return Selection(chosen, close, topk.block, width, p.dims[:2], p.batch)
 
 
 def select_row(topk: TopK, place: Positions, values, present, tokens: int, total: int, counts):
@@ -99,14 +100,16 @@ def select_row(topk: TopK, place: Positions, values, present, tokens: int, total
             members = range(first, first + n_heads)
             head = members[-1] if by_heads == "last" else first
             value, part = (x[list(members)] for x in reduced)
-            value, part = reduce_shared(value, part, by_heads, 0) if n_heads > 1 else (value[0], part[0])
+            value, part = reduce_shared(value, part, by_heads, 0) if n_heads > 1 \
+                else (value[0], part[0])
             place.names |= {"t": np.int64(speaker), "i": np.int64(position[speaker]),
                             "h": np.int64(head), "j": np.arange(total)}
             allowed = np.ones(total, bool)
             if topk.where:
                 allowed &= np.broadcast_to(place.evaluate(topk.where), total)
             count = topk.top if counts is None else int(counts[speaker, head])
-            blocks, is_close = choose(topk, value, part, allowed, position[speaker] // topk.block, count)
+            own = position[speaker] // topk.block
+            blocks, is_close = choose(topk, value, part, allowed, own, count)
             for member in members:
                 chosen[np.ix_(rows, [member], sorted(blocks))] = True
             close[rows] |= is_close

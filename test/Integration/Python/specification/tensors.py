@@ -47,10 +47,10 @@ class Dim:
 
 @dataclass
 class Tensor:
-    """`rows` has one array for each batch row, of the dimensions behind batch or ragged tokens' start.
+    """`rows` has one array for each batch row, without the dimension of the batch.
 
-    A tensor without a batch has one array in `rows` and `batch` None. An importance has `present`, by
-    row; `close` marks queries whose selection rounding decides.
+    A tensor without a batch has one array in `rows` and `batch` None. An importance has `present`,
+    by row.
     """
     rows: list[np.ndarray]
     dims: list[Dim]
@@ -68,9 +68,8 @@ class Tensor:
             return np.zeros(0)
         if rows and rows[0].ndim:
             width = max(row.shape[-1] for row in rows)
-            rows = [np.concatenate([row, np.full((*row.shape[:-1], width - row.shape[-1]), fill, row.dtype)],
-                                   axis=-1) if row.shape[-1] < width and row.ndim > 2 else row
-                    for row in rows]
+            rows = [np.pad(row, [(0, 0), (0, 0), (0, width - row.shape[2])], constant_values=fill)
+                    if row.ndim == 3 else row for row in rows]
         if self.batch is not None:
             return np.stack(rows)
         return np.concatenate(rows) if self.ragged else rows[0]
