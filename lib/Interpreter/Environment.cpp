@@ -3,6 +3,7 @@
 #include "Environment.h"
 #include "NSA/IR/NSAOps.h"
 #include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -130,11 +131,22 @@ RowOffsets Environment::getRows(ArrayRef<Attribute> tensorDims) const {
   return RowOffsets(std::move(offsets));
 }
 
-std::string nsacc::interpreter::getProgramName(Value value) {
+/// The kernel that the value is an argument of, if it is one.
+static nsa::KernelOp getKernelOfArgument(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
-  if (argument)
-    if (auto kernel =
-            dyn_cast<nsa::KernelOp>(argument.getOwner()->getParentOp()))
-      return kernel.getArgumentName(argument.getArgNumber());
+  return argument ? dyn_cast<nsa::KernelOp>(argument.getOwner()->getParentOp())
+                  : nsa::KernelOp();
+}
+
+std::string nsacc::interpreter::getProgramName(Value value) {
+  if (nsa::KernelOp kernel = getKernelOfArgument(value))
+    return kernel.getArgumentName(cast<BlockArgument>(value).getArgNumber());
   return "an intermediate tensor";
+}
+
+SmallVector<int64_t> nsacc::interpreter::getProgramOrder(Value tensor) {
+  if (nsa::KernelOp kernel = getKernelOfArgument(tensor))
+    return kernel.getArgumentOrder(cast<BlockArgument>(tensor).getArgNumber());
+  int64_t rank = cast<nsa::NamedTensorType>(tensor.getType()).getRank();
+  return llvm::to_vector(llvm::seq<int64_t>(0, rank));
 }

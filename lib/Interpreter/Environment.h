@@ -80,6 +80,8 @@ private:
 /// The name that the program gave to an argument; "an intermediate tensor" for
 /// other values.
 std::string getProgramName(mlir::Value value);
+/// Which of its dimensions each one is that the program declares.
+llvm::SmallVector<int64_t> getProgramOrder(mlir::Value tensor);
 
 } // namespace nsacc::interpreter
 

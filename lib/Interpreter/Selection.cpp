@@ -47,7 +47,9 @@ nsacc::interpreter::evaluateDeclareSelection(nsa::DeclareSelectionOp op,
         int64_t block = indices.integers[position];
         if (block < -1 || block >= blocks)
           return makeError("selection '" + getProgramName(op.getIndices()) +
-                           "' at " + describePosition(position, indices.shape) +
+                           "' at " +
+                           describePosition(position, indices.shape,
+                                            getProgramOrder(op.getIndices())) +
                            " is " + llvm::Twine(block) + "; " +
                            describeRange(type, blocks, tokens, b));
         if (block >= 0)

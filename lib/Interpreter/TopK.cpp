@@ -242,8 +242,9 @@ static llvm::Error checkCounts(nsa::TopKOp op, const TensorValue &counts) {
   for (auto [position, count] : llvm::enumerate(counts.integers))
     if (count < 0 || count > top)
       return makeError("count '" + getProgramName(op.getCount()) + "' at " +
-                       describePosition(position, counts.shape) + " is " +
-                       llvm::Twine(count) + ", but must be 0 to " +
+                       describePosition(position, counts.shape,
+                                        getProgramOrder(op.getCount())) +
+                       " is " + llvm::Twine(count) + ", but must be 0 to " +
                        llvm::Twine(top) + " (top)");
   return llvm::Error::success();
 }

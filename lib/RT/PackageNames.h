@@ -11,7 +11,7 @@ namespace nsacc::rt {
 /// What stands in the field "format", and the version of it that is written
 /// and read.
 constexpr const char *kFormat = "nsacc-package";
-constexpr int kFormatVersion = 2;
+constexpr int kFormatVersion = 3;
 
 /// In the order of Step::Kind.
 constexpr const char *kStepNames[] = {

@@ -61,6 +61,22 @@ static void checkRank(size_t rank) {
     fail("a buffer of " + std::to_string(rank) + " dimensions");
 }
 
+/// Has each of the parameter's dimensions once.
+static std::vector<uint32_t> readOrder(const Json &json,
+                                       const Parameter &parameter) {
+  std::vector<uint32_t> order;
+  for (const Json &each : json) {
+    uint32_t dim = getIndex(each, parameter.sizes.size(), "dimension");
+    if (std::find(order.begin(), order.end(), dim) != order.end())
+      fail("'" + parameter.name + "' has dimension " + std::to_string(dim) +
+           " twice");
+    order.push_back(dim);
+  }
+  if (order.size() != parameter.sizes.size())
+    fail("'" + parameter.name + "' has not all dimensions in its order");
+  return order;
+}
+
 static Parameter readParameter(const Json &json) {
   Parameter parameter;
   parameter.name = getString(json.at("name"));
@@ -80,6 +96,7 @@ static Parameter readParameter(const Json &json) {
         each.is_null() ? std::nullopt : std::optional(each.get<int64_t>()));
   if (parameter.strides.size() != parameter.sizes.size())
     fail("'" + parameter.name + "' has not as many strides as sizes");
+  parameter.order = readOrder(getArray(json, "order"), parameter);
   return parameter;
 }
 

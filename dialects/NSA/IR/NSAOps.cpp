@@ -3,6 +3,7 @@
 #include "NSA/IR/NSAOps.h"
 #include "NSA/IR/NSAAssembly.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace nsacc::nsa;
@@ -23,6 +24,25 @@ std::string KernelOp::getResultName(unsigned index) {
           getResultAttrOfType<StringAttr>(index, NSADialect::getNameAttrName()))
     return name.str();
   return "out" + (getNumResults() == 1 ? "" : std::to_string(index));
+}
+
+static SmallVector<int64_t> getOrder(Type type, DenseI64ArrayAttr order) {
+  if (order)
+    return SmallVector<int64_t>(order.asArrayRef());
+  return llvm::to_vector(
+      llvm::seq<int64_t>(0, cast<NamedTensorType>(type).getRank()));
+}
+
+SmallVector<int64_t> KernelOp::getArgumentOrder(unsigned index) {
+  return getOrder(getArgumentTypes()[index],
+                  getArgAttrOfType<DenseI64ArrayAttr>(
+                      index, NSADialect::getOrderAttrName()));
+}
+
+SmallVector<int64_t> KernelOp::getResultOrder(unsigned index) {
+  return getOrder(getResultTypes()[index],
+                  getResultAttrOfType<DenseI64ArrayAttr>(
+                      index, NSADialect::getOrderAttrName()));
 }
 
 //===----------------------------------------------------------------------===//

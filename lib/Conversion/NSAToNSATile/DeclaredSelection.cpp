@@ -55,9 +55,9 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
     return "{" + std::to_string(index + (dense ? 5 : 4)) + "}";
   };
   auto require = [&](Tile holds, const std::string &range) {
-    std::string message = "selection '" + name + "' at [" +
-                          (dense ? "{1}, {2}, {3}, {4}" : "{1}, {2}, {3}") +
-                          "] is " + place(0) + "; expected -1" + range + ": " +
+    std::string message = "selection '" + name + "' at " +
+                          describeElement(input, /*first=*/1) + " is " +
+                          place(0) + "; expected -1" + range + ": " +
                           type.getOf().str() + " has " + place(2) +
                           " tokens in batch row " + place(3) + ", " + place(4) +
                           " blocks of " + std::to_string(type.getBlock());

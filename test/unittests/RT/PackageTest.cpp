@@ -37,7 +37,7 @@ TEST(PackageTest, RefusesWhatIsNoPackage) {
   size_t version = bytes.find("version") + 7;
   bytes[version] = 1;
   EXPECT_THAT(failRead(bytes),
-              HasSubstr("a package of version 1; this runtime reads 2"));
+              HasSubstr("a package of version 1; this runtime reads 3"));
 }
 
 TEST(PackageTest, RefusesIndicesOfNothing) {
@@ -82,6 +82,18 @@ TEST(PackageTest, RefusesIndicesOfNothing) {
                 package.parameters[0].strides.pop_back();
               }),
               HasSubstr("'q' has not as many strides as sizes"));
+  EXPECT_THAT(fail([](Package &package, TargetCode &) {
+                package.parameters[0].order = {0, 2, 2};
+              }),
+              HasSubstr("'q' has dimension 2 twice"));
+  EXPECT_THAT(fail([](Package &package, TargetCode &) {
+                package.parameters[0].order = {1, 0};
+              }),
+              HasSubstr("'q' has not all dimensions in its order"));
+  EXPECT_THAT(fail([](Package &package, TargetCode &) {
+                package.parameters[0].order = {0, 1, 3};
+              }),
+              HasSubstr("there is no dimension 3"));
 }
 
 // Whatever bytes are read, the answer is a package or an exception.
