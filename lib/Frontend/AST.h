@@ -201,8 +201,14 @@ struct IndexExpr : Expr {
 
 struct Dim {
   Range range;
-  bool ragged;
+  bool ragged, heads;
   Expr *size;
+
+  /// Empty for what isn't a name.
+  llvm::StringRef getName() const {
+    const auto *name = llvm::dyn_cast<NameExpr>(size);
+    return name ? name->name : llvm::StringRef();
+  }
 };
 
 /// `bf16[B, T]`; without brackets a scalar.

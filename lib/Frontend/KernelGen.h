@@ -49,6 +49,8 @@ private:
   /// Tells where the value of a parameter in `expr` comes from.
   void explainParams(Problem &problem, const ast::Expr *expr);
 
+  struct Sequence;
+
   // SemaTypes.cpp
   bool declare(const ast::Name &name, Symbol symbol);
   void declareInputs();
@@ -65,6 +67,23 @@ private:
   /// The declared type of a result with the dimensions of what is returned.
   nsa::NamedTensorType matchResult(const ast::Result &result,
                                    nsa::NamedTensorType found, Range range);
+
+  // SemaLayout.cpp
+  /// Which names are heads and tokens, from markers and from their places in
+  /// tensors with marked heads.
+  void collectRoles();
+  bool isHeads(const ast::Dim &dim) const;
+  std::optional<size_t> findTokens(const ast::Type &type) const;
+  std::optional<size_t> findTokensByPlace(const ast::Type &type) const;
+  /// Which dimension of the tensor's type each declared one is: in the type,
+  /// tokens stand in front of heads.
+  llvm::SmallVector<int64_t, 4> getOrder(const ast::Type &type) const;
+  mlir::DenseI64ArrayAttr getOrderAttr(const ast::Type &type);
+  /// A name means heads or tokens throughout the kernel.
+  bool noteRole(mlir::Attribute dim, bool heads, Range range);
+  bool noteRoles(const Sequence &sequence);
+  /// Warns of names that suggest that heads stand in front of tokens.
+  void checkNames(const Sequence &sequence);
 
   // MLIRGenKernel.cpp
   void generateBody();
@@ -126,7 +145,6 @@ private:
                                     mlir::Attribute except);
 
   // SemaAttend.cpp
-  struct Sequence;
   std::optional<Sequence> getSequence(mlir::Value tensor, const ast::Expr *expr,
                                       llvm::StringRef what);
   /// What is computed from tensors may name a dimension twice.
@@ -199,6 +217,12 @@ private:
   nsa::KernelOp op;
   /// Names of result dimensions that no input has, and what they stand for.
   llvm::StringMap<mlir::Attribute> resultDims;
+  /// What a name stands for, and where that was first said.
+  struct Role {
+    bool heads;
+    Range range;
+  };
+  llvm::StringMap<Role> roles;
   /// Token dimensions of inputs that are keys; found when first asked for.
   std::optional<llvm::SetVector<nsa::NamedDimAttr>> keyDims;
   /// Copies of clauses may not make a program much larger than its text.

@@ -76,8 +76,6 @@ Bound KernelGen::generateImportance(const ast::CallExpr *call) {
   dims.push_back(*heads == unsigned(nsa::HeadReduction::None) ? query->heads
                                                               : key->heads);
   dims.push_back(dropRagged(pooled));
-  if (!checkComputedDims(dims, call->range))
-    return {};
   bool isProb = kind == nsa::ImportanceKind::Prob;
   auto importance = nsa::ImportanceOp::create(
       builder, getLoc(call->range), getTensorType(dims, getF32()), kind,
@@ -186,7 +184,7 @@ Bound KernelGen::declareBlocks(const ast::CallExpr *call,
     problems
         .error(scores->range, "scores of blocks must be f32[B, T, H, N] or "
                               "f32[ragged T, H, N], found " +
-                                  spell(type))
+                                  spell(getDeclaredType(input, symbols)))
         .note("declare the input with four dimensions, or three if it is "
               "ragged, and f32 elements");
     return {};

@@ -141,8 +141,12 @@ void KernelGen::finish(ArrayRef<Value> results) {
       })));
   StringRef attribute = nsa::NSADialect::getNameAttrName();
   size_t index = 0;
-  for (const ast::Input &input : kernel.inputs)
+  StringRef order = nsa::NSADialect::getOrderAttrName();
+  for (const ast::Input &input : kernel.inputs) {
+    if (Attribute given = getOrderAttr(*input.type))
+      op.setArgAttr(index, order, given);
     op.setArgAttr(index++, attribute, builder.getStringAttr(input.name.text));
+  }
   for (; index < body.getNumArguments(); ++index) {
     auto type =
         llvm::cast<nsa::NamedTensorType>(body.getArgument(index).getType());
@@ -161,6 +165,8 @@ void KernelGen::finish(ArrayRef<Value> results) {
           .note(first->second, "the first one is here; give each result its "
                                "own name");
     op.setResultAttr(i, attribute, builder.getStringAttr(name));
+    if (Attribute given = getOrderAttr(result.type))
+      op.setResultAttr(i, order, given);
   }
   if (!kernel.params.empty())
     op.setParamsAttr(getParamsAttr());

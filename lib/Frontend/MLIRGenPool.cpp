@@ -82,7 +82,8 @@ bool KernelGen::generatePoolKind(const ast::Expr *by,
   problems
       .error(by->range, "the weights of a pool must be real numbers [" +
                             Twine(len) + "] or [" + nsa::toString(heads) +
-                            ", " + Twine(len) + "], found " + spell(type))
+                            ", " + Twine(len) + "], found " +
+                            spell(getDeclaredType(weights, symbols)))
       .note("one weight for each place in the window of " + Twine(len) +
             " tokens, for all heads or for each");
   return false;
@@ -169,7 +170,7 @@ Bound KernelGen::generatePooled(const ast::CallExpr *call) {
     problems
         .error(x->range, "expected an input with a named dimension of pooled "
                          "keys, found " +
-                             spell(type))
+                             spell(getDeclaredType(input, symbols)))
         .note("declare it as [B, N, H, D] or [ragged N, H, D]");
     return {};
   }

@@ -143,9 +143,8 @@ void ScalarGen::reportNoScalar(const Symbol &symbol, StringRef name,
       range, "expected a number " + scope.place + ", found " +
                  describe(symbol.bound.kind) + ", " + quote(name));
   if (symbol.kind == Symbol::Kind::Input && scope.tables) {
-    auto type = symbol.bound.getTensorType();
     problem.note("read one element of it, with an index for each of " +
-                 nsa::toString(type.getDims()) + ": " + name + "[…]");
+                 nsa::toString(symbol.getDeclaredDims()) + ": " + name + "[…]");
   } else if (symbol.kind == Symbol::Kind::Input) {
     problem.note("only parameters and integers are known when the program is "
                  "compiled; make it a parameter");
@@ -276,16 +275,16 @@ std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
                           ", found " + Twine(indices.size()) +
                           (indices.size() == 1 ? " index" : " indices"))
         .note(symbol.range,
-              quote(name) + " is declared as " + nsa::toString(type.getDims()) +
+              quote(name) + " is declared as " + nsa::toString(symbol.getDeclaredDims()) +
                   (type.isRagged() && indices.size() == type.getRank() + 1
                        ? "; the index into a ragged dimension counts in the "
                          "batch row of the clause: leave out 'b'"
                        : ""));
     return std::nullopt;
   }
-  SmallVector<Value> values;
-  for (const ast::Expr *index : indices)
-    values.push_back(generate(index, ScalarType::Int, "an index"));
+  SmallVector<Value> values(indices.size());
+  for (auto [index, dim] : llvm::zip_equal(indices, symbol.order))
+    values[dim] = generate(index, ScalarType::Int, "an index");
   if (llvm::is_contained(values, Value()))
     return std::nullopt;
   bool ragged = llvm::any_of(type.getDims(), [](Attribute dim) {

@@ -1,6 +1,6 @@
 //===- MLIRGenSelection.cpp - Selections of blocks ------------------------===//
 
-#include "KernelGen.h"
+#include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -134,7 +134,8 @@ Value KernelGen::generateCount(const ast::Clause *clause, Type selection) {
                    clause->value->range);
   problems
       .error(clause->value->range, "'count' must be i32" + nsa::toString(rows) +
-                                       ", found " + spell(type))
+                                       ", found " +
+                                       spell(getDeclaredType(count, symbols)))
       .note("it says how many blocks each query and head selects");
   return {};
 }
@@ -216,7 +217,7 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
     problems
         .error(expr->range,
                "the indices of a selection must be i32 or i64, found " +
-                   spell(type))
+                   spell(getDeclaredType(indices, symbols)))
         .note("declare the input as i32[B, T, H, 16], for example");
     return {};
   }
@@ -224,7 +225,7 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
     problems
         .error(expr->range, "the indices of a selection must have dimensions "
                             "[B, T, H, K] or [ragged T, H, K], found " +
-                                spell(type))
+                                spell(getDeclaredType(indices, symbols)))
         .note("K block indices for each query and head");
     return {};
   }

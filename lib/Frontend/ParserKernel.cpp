@@ -315,11 +315,20 @@ bool Parser::parseType(ast::Type &type) {
 
 bool Parser::parseDim(SmallVectorImpl<Dim> &dims) {
   uint32_t begin = token.range.begin;
-  bool ragged = takeIf(Kind::kw_ragged);
+  bool ragged = false, heads = false;
+  while (token.isAny(Kind::kw_ragged, Kind::kw_heads))
+    (take().is(Kind::kw_ragged) ? ragged : heads) = true;
   Expr *size = parseSum();
   if (!size)
     return false;
-  dims.push_back({{begin, size->range.end}, ragged, size});
+  if (ragged && heads) {
+    problems
+        .error({begin, size->range.end},
+               "a dimension is 'ragged' or 'heads', found both")
+        .note("tokens are ragged: [heads H, ragged T, D]");
+    return false;
+  }
+  dims.push_back({{begin, size->range.end}, ragged, heads, size});
   return true;
 }
 

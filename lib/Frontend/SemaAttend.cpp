@@ -31,15 +31,21 @@ KernelGen::getSequence(Value tensor, const ast::Expr *expr, StringRef what) {
       return std::nullopt;
     }
     if ((ragged || isPlain(sequence.batch)) && isPlain(sequence.heads) &&
-        isPlain(sequence.features))
+        isPlain(sequence.features)) {
+      if (!noteRoles(sequence))
+        return std::nullopt;
+      checkNames(sequence);
       return sequence;
+    }
   }
   problems
-      .error(expr->range, what.str() +
-                              " must have dimensions [B, S, H, D] or "
-                              "[ragged S, H, D], found " +
-                              nsa::toString(dims))
-      .note("batch, tokens, heads and features, in this order; found " +
+      .error(expr->range,
+             what.str() +
+                 " must have dimensions [B, S, H, D] or "
+                 "[ragged S, H, D], found " +
+                 nsa::toString(getDeclaredType(tensor, symbols).getDims()))
+      .note("batch, tokens, heads and features, in this order, or with 'heads "
+            "H' in front of the tokens; found " +
             Twine(dims.size()) +
             (dims.size() == 1 ? " dimension" : " dimensions"));
   return std::nullopt;

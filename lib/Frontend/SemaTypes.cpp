@@ -48,6 +48,7 @@ bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
 
 void KernelGen::declareInputs() {
   Block &body = op.getBody().front();
+  collectRoles();
   llvm::DenseMap<const ast::Type *, nsa::NamedTensorType> types;
   for (const ast::Input &input : kernel.inputs) {
     auto [entry, isNew] = types.try_emplace(input.type);
@@ -56,7 +57,8 @@ void KernelGen::declareInputs() {
     Bound bound;
     if (nsa::NamedTensorType type = entry->second)
       bound = bindTensor(body.addArgument(type, getLoc(input.name.range)));
-    declare(input.name, {Symbol::Kind::Input, input.name.range, bound});
+    declare(input.name, {Symbol::Kind::Input, input.name.range, bound,
+                         /*dim=*/{}, getOrder(*input.type)});
   }
   declareOffsets();
 }
@@ -133,12 +135,17 @@ Type KernelGen::resolveDType(const std::optional<ast::Name> &name) {
 
 nsa::NamedTensorType KernelGen::resolveType(const ast::Type &type) {
   Type element = resolveDType(type.dtype);
-  Dims dims;
-  for (auto [index, dim] : llvm::enumerate(type.dims))
+  Dims declared;
+  SmallVector<int64_t, 4> order = getOrder(type);
+  for (auto [dim, index] : llvm::zip_equal(type.dims, order))
     if (Attribute resolved = resolveDim(dim, index))
-      dims.push_back(resolved);
-  if (!element || dims.size() != type.dims.size() || !checkDistinct(type, dims))
+      declared.push_back(resolved);
+  if (!element || declared.size() != type.dims.size() ||
+      !checkDistinct(type, declared))
     return {};
+  Dims dims(declared.size());
+  for (auto [dim, index] : llvm::zip_equal(declared, order))
+    dims[index] = dim;
   return getTensorType(dims, element);
 }
 
@@ -165,7 +172,8 @@ Attribute KernelGen::resolveDim(const ast::Dim &dim, size_t index) {
   if (dim.ragged && index != 0) {
     problems.error(dim.range, "a ragged dimension must be the first one")
         .note("it packs the rows of the batch behind each other and so takes "
-              "the place of the batch dimension: [ragged T, H, D]");
+              "the place of the batch dimension: [ragged T, H, D], or [heads "
+              "H, ragged T, D]");
     return {};
   }
   const auto *name = llvm::dyn_cast<ast::NameExpr>(dim.size);
@@ -250,15 +258,18 @@ nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
   Type element = resolveDType(result.type.dtype);
   if (!element)
     return {};
-  ArrayRef<Attribute> dims = found.getDims();
-  bool matches = dims.size() == result.type.dims.size();
+  bool matches = found.getDims().size() == result.type.dims.size();
+  Dims dims(found.getDims());
+  if (matches)
+    for (auto [dim, index] : llvm::zip_equal(dims, getOrder(result.type)))
+      dim = found.getDims()[index];
   const ast::Dim *wrong = nullptr;
   if (matches)
     for (auto [syntax, dim] : llvm::zip(result.type.dims, dims))
       if (!matchResultDim(syntax, dim) && !wrong)
         wrong = &syntax;
   if (matches && !wrong)
-    return getTensorType(dims, element);
+    return getTensorType(found.getDims(), element);
 
   Problem &problem =
       problems.error(range, "expected a result with dimensions " +

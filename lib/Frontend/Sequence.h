@@ -23,6 +23,11 @@ struct KernelGen::Sequence {
   }
 };
 
+/// The type of a tensor with the dimensions of inputs as the program declares
+/// them, for messages.
+nsa::NamedTensorType getDeclaredType(mlir::Value tensor,
+                                     const Symbols &symbols);
+
 } // namespace nsacc::frontend
 
 #endif // NSACC_LIB_FRONTEND_SEQUENCE_H

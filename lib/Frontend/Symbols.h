@@ -56,6 +56,16 @@ struct Symbol {
   Bound bound = {};
   /// Of a dimension.
   nsa::NamedDimAttr dim = {};
+  /// Of an input: which dimension of its type each declared one is.
+  llvm::SmallVector<int64_t, 4> order = {};
+
+  /// Of an input: its dimensions as declared, for messages.
+  llvm::SmallVector<mlir::Attribute, 4> getDeclaredDims() const {
+    llvm::SmallVector<mlir::Attribute, 4> dims;
+    for (int64_t dim : order)
+      dims.push_back(bound.getTensorType().getDims()[dim]);
+    return dims;
+  }
 };
 
 using Symbols = llvm::MapVector<llvm::StringRef, Symbol,

@@ -29,6 +29,7 @@ public:
   State(nsa::KernelOp kernel, ArrayRef<Tensor> inputs, unsigned threads,
         TracedRun exactRun)
       : kernel(kernel), inputs(inputs), exact(std::move(exactRun)),
+        expected(toCallerOrder(kernel, exact.results)),
         eager(kernel, this->inputs, threads, exact) {}
 
   void evaluate(unsigned times);
@@ -37,6 +38,8 @@ public:
   nsa::KernelOp kernel;
   std::vector<Tensor> inputs;
   TracedRun exact;
+  /// Its results as the program declares them.
+  std::vector<Tensor> expected;
   EagerErrors eager;
   int64_t usefulOperations = 0;
 
@@ -47,6 +50,7 @@ private:
     std::vector<bool> rows;
   };
 
+  /// These take results with dimensions in the order of the kernel's types.
   Accuracy check(unsigned index, const Tensor &result);
   void checkReals(unsigned index, const Tensor &result, Accuracy &accuracy);
   void checkIntegers(unsigned index, const Tensor &result, Accuracy &accuracy);
@@ -132,7 +136,8 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
           return;
         worst = excess;
         accuracy.message =
-            ("'" + accuracy.name + "' at " + describePosition(i, shape) +
+            ("'" + accuracy.name + "' at " +
+             describePosition(i, shape, kernel.getResultOrder(index)) +
              llvm::formatv(" is {0:e7}, the oracle says {1:e7}", found[i],
                            wanted[i])
                  .str() +
@@ -245,10 +250,11 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
     if (!accuracy.isWithin)
       continue;
     accuracy.isWithin = false;
-    accuracy.message = "'" + accuracy.name + "' at " +
-                       describePosition(i, shape) + " is " +
-                       std::to_string(found[i]) + ", the oracle says " +
-                       std::to_string(wanted[i]);
+    accuracy.message =
+        "'" + accuracy.name + "' at " +
+        describePosition(i, shape, kernel.getResultOrder(index)) + " is " +
+        std::to_string(found[i]) + ", the oracle says " +
+        std::to_string(wanted[i]);
     if (topk && isOfRows)
       accuracy.message += describeScores(topk, line, found[i], wanted[i]);
   }
@@ -277,7 +283,8 @@ std::vector<Accuracy> AccuracyChecker::State::check(ArrayRef<Tensor> results) {
   failures.rows.assign(eager.getRows().getNumRows(), false);
   std::vector<Accuracy> accuracies;
   for (auto [index, result] : llvm::enumerate(results))
-    accuracies.push_back(check(index, result));
+    accuracies.push_back(
+        check(index, result.permuteBack(kernel.getResultOrder(index))));
   return accuracies;
 }
 
@@ -306,7 +313,7 @@ int64_t AccuracyChecker::getUsefulOperations() const {
 }
 
 ArrayRef<Tensor> AccuracyChecker::getExpected() const {
-  return state->exact.results;
+  return state->expected;
 }
 
 std::vector<Accuracy> AccuracyChecker::check(ArrayRef<Tensor> results) {

@@ -3,6 +3,7 @@
 #include "Environment.h"
 #include "NSA/IR/NSAOps.h"
 #include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -72,8 +72,10 @@ static DType getDType(Type type) {
 }
 
 void Interpreter::setInputs(nsa::KernelOp kernel, ArrayRef<Tensor> inputs) {
-  for (auto [argument, input] :
+  for (auto [argument, given] :
        llvm::zip_equal(kernel.getBody().getArguments(), inputs)) {
+    Tensor input =
+        given.permuteBack(kernel.getArgumentOrder(argument.getArgNumber()));
     auto tensor = std::make_shared<TensorValue>();
     tensor->shape.assign(input.getShape().begin(), input.getShape().end());
     if (isReal(input.getDType()))
@@ -216,13 +218,22 @@ runInMemory(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
   return TracedRun{std::move(results), interpreter.takeContext()};
 }
 
+std::vector<Tensor>
+nsacc::interpreter::toCallerOrder(nsa::KernelOp kernel,
+                                  ArrayRef<Tensor> results) {
+  std::vector<Tensor> views;
+  for (auto [index, result] : llvm::enumerate(results))
+    views.push_back(result.permute(kernel.getResultOrder(index)));
+  return views;
+}
+
 llvm::Expected<std::vector<Tensor>>
 nsacc::interpreter::run(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
                         const Options &options) {
   llvm::Expected<TracedRun> traced = runTraced(kernel, inputs, options);
   if (!traced)
     return traced.takeError();
-  return std::move(traced->results);
+  return toCallerOrder(kernel, traced->results);
 }
 
 llvm::Expected<TracedRun>

@@ -27,6 +27,8 @@ struct Table {
   std::string name;
   SmallVector<std::string> dimNames;
   SmallVector<int64_t> sizes;
+  /// Which dimension each index is of as the program declares them.
+  SmallVector<int64_t> order;
   /// Where the batch rows of a packed dimension start.
   std::optional<RowOffsets> rows;
   unsigned packedDim = 0;
@@ -60,15 +62,17 @@ int64_t Table::find(ArrayRef<int64_t> indices, int64_t row) const {
 std::string Table::describe(ArrayRef<int64_t> indices, int64_t row) const {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "table " << name << " is read at [" << llvm::interleaved(indices)
+  auto declared = llvm::map_range(
+      order, [&](int64_t dim) -> int64_t { return indices[dim]; });
+  os << "table " << name << " is read at [" << llvm::interleaved(declared)
      << "]";
   if (rows && (row < 0 || row >= rows->getBatch())) {
     os << " of batch row " << row << ", but there are " << rows->getBatch();
     return text;
   }
-  for (auto [dim, index] : llvm::enumerate(indices)) {
+  for (int64_t dim : order) {
     int64_t size = getSize(dim, row);
-    if (index >= 0 && index < size)
+    if (indices[dim] >= 0 && indices[dim] < size)
       continue;
     os << ", but dimension " << dimNames[dim] << " has size " << size;
     break;
@@ -109,6 +113,7 @@ StepFunction nsacc::interpreter::makeTableReadStep(Operation *op,
   table.name = nsa::describeTensor(read.getTable());
   table.dimNames = llvm::map_to_vector(
       type.getDims(), [](Attribute dim) { return nsa::toString(dim); });
+  table.order = nsa::getDeclaredOrder(read.getTable());
   table.sizes = context.environment.getShape(type.getDims());
   for (auto [index, dim] : llvm::enumerate(type.getDims())) {
     auto named = dyn_cast<nsa::NamedDimAttr>(dim);

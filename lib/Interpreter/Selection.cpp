@@ -47,10 +47,12 @@ nsacc::interpreter::evaluateDeclareSelection(nsa::DeclareSelectionOp op,
         int64_t position = (row * heads + head) * width + k;
         int64_t block = indices.integers[position];
         if (block < -1 || block >= blocks)
-          return makeError("selection " + nsa::describeTensor(op.getIndices()) +
-                           " at " + describePosition(position, indices.shape) +
-                           " is " + llvm::Twine(block) + "; " +
-                           describeRange(type, blocks, tokens, b));
+          return makeError(
+              "selection " + nsa::describeTensor(op.getIndices()) + " at " +
+              describePosition(position, indices.shape,
+                               nsa::getDeclaredOrder(op.getIndices())) +
+              " is " + llvm::Twine(block) + "; " +
+              describeRange(type, blocks, tokens, b));
         if (block >= 0)
           chosen.push_back(block);
       }

@@ -243,8 +243,9 @@ static llvm::Error checkCounts(nsa::TopKOp op, const TensorValue &counts) {
   for (auto [position, count] : llvm::enumerate(counts.integers))
     if (count < 0 || count > top)
       return makeError("count " + nsa::describeTensor(op.getCount()) + " at " +
-                       describePosition(position, counts.shape) + " is " +
-                       llvm::Twine(count) + ", but must be 0 to " +
+                       describePosition(position, counts.shape,
+                                        nsa::getDeclaredOrder(op.getCount())) +
+                       " is " + llvm::Twine(count) + ", but must be 0 to " +
                        llvm::Twine(top) + " (top)");
   return llvm::Error::success();
 }

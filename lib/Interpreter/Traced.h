@@ -9,10 +9,15 @@
 namespace nsacc::interpreter {
 
 struct TracedRun {
+  /// With dimensions in the order of the kernel's types.
   std::vector<Tensor> results;
   /// With every tensor and selection on the way.
   Context context;
 };
+
+/// Results with dimensions as the program declares them.
+std::vector<Tensor> toCallerOrder(nsa::KernelOp kernel,
+                                  llvm::ArrayRef<Tensor> results);
 
 /// Of the marked query rows, if any are: others come out as rows that see
 /// nothing. See QueryRows for kernels that can do this.

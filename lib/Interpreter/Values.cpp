@@ -2,6 +2,7 @@
 
 #include "Values.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace nsacc::interpreter;
 
@@ -28,13 +29,23 @@ TensorValue TensorValue::makeInteger(llvm::ArrayRef<int64_t> shape) {
 
 std::string
 nsacc::interpreter::describePosition(int64_t position,
+                                     llvm::ArrayRef<int64_t> shape,
+                                     llvm::ArrayRef<int64_t> order) {
+  llvm::SmallVector<int64_t> indices(shape.size());
+  for (size_t dim = shape.size(); dim-- > 0; position /= shape[dim])
+    indices[dim] = position % shape[dim];
+  std::string text = "[";
+  for (int64_t dim : order)
+    text += (text == "[" ? "" : ", ") + std::to_string(indices[dim]);
+  return text + "]";
+}
+
+std::string
+nsacc::interpreter::describePosition(int64_t position,
                                      llvm::ArrayRef<int64_t> shape) {
-  std::string text = "]";
-  for (int64_t size : llvm::reverse(shape)) {
-    text = std::to_string(position % size) + (text == "]" ? "" : ", ") + text;
-    position /= size;
-  }
-  return "[" + text;
+  return describePosition(
+      position, shape,
+      llvm::to_vector(llvm::seq<int64_t>(0, int64_t(shape.size()))));
 }
 
 llvm::Error nsacc::interpreter::makeError(const llvm::Twine &message) {

@@ -51,6 +51,10 @@ int64_t getNumElements(llvm::ArrayRef<int64_t> shape);
 
 /// "[0, 3, 1]": a flat position as indices.
 std::string describePosition(int64_t position, llvm::ArrayRef<int64_t> shape);
+/// With indices as the program declares the dimensions: the i-th one is of
+/// dimension order[i].
+std::string describePosition(int64_t position, llvm::ArrayRef<int64_t> shape,
+                             llvm::ArrayRef<int64_t> order);
 
 /// An error for the user of the program.
 llvm::Error makeError(const llvm::Twine &message);

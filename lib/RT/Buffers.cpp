@@ -17,6 +17,8 @@ bool Buffer::isEmpty() const {
 }
 
 bool Buffer::setStrides(int64_t &bytes) {
+  for (uint32_t dim = 0; dim < rank; ++dim)
+    given[dim] = dim;
   bytes = getBytes(dtype);
   int64_t stride = 1;
   for (uint32_t dim = rank; dim-- > 0;) {
@@ -30,6 +32,15 @@ bool Buffer::setStrides(int64_t &bytes) {
   if (isEmpty())
     bytes = 0;
   return true;
+}
+
+void Buffer::reorder(const std::vector<uint32_t> &order) {
+  std::array<int64_t, kMaxRank> givenSizes = sizes, givenStrides = strides;
+  for (uint32_t dim = 0; dim < rank; ++dim) {
+    sizes[order[dim]] = givenSizes[dim];
+    strides[order[dim]] = givenStrides[dim];
+    given[order[dim]] = dim;
+  }
 }
 
 std::string nsacc::rt::describe(const Parameter &parameter) {
@@ -180,6 +191,8 @@ void nsacc::rt::bindTensors(const std::vector<Parameter> &parameters,
   for (size_t i = 0; i < count; ++i)
     bindTensor(parameters[i], tensors[i], buffers[i]);
   checkSameSizes(parameters, sameSizes, buffers);
+  for (size_t i = 0; i < count; ++i)
+    buffers[i].reorder(parameters[i].order);
 }
 
 void nsacc::rt::checkData(const std::vector<Parameter> &parameters,

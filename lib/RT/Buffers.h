@@ -15,10 +15,15 @@ struct Buffer {
   uint32_t rank = 0;
   DType dtype = DType::F32;
   std::array<int64_t, kMaxRank> sizes, strides;
+  /// The numbers that the caller's dimensions have, for messages.
+  std::array<uint32_t, kMaxRank> given;
 
   bool isEmpty() const;
   /// Row-major strides for the sizes. False where the buffer is too large.
   bool setStrides(int64_t &bytes);
+  /// From the caller's dimensions to those of kernels: dimension i becomes
+  /// dimension order[i].
+  void reorder(const std::vector<uint32_t> &order);
 };
 
 /// Two dimensions of parameters that have the same name.

@@ -106,6 +106,22 @@ static std::optional<int64_t> readStride(const Json &json) {
   return getNumber(json, 0, INT64_MAX, "a stride");
 }
 
+/// Has each of the parameter's dimensions once.
+static std::vector<uint32_t> readOrder(const Json &json,
+                                       const Parameter &parameter) {
+  std::vector<uint32_t> order;
+  for (const Json &each : json) {
+    uint32_t dim = getIndex(each, parameter.sizes.size(), "dimension");
+    if (std::find(order.begin(), order.end(), dim) != order.end())
+      fail("'" + parameter.name + "' has dimension " + std::to_string(dim) +
+           " twice");
+    order.push_back(dim);
+  }
+  if (order.size() != parameter.sizes.size())
+    fail("'" + parameter.name + "' has not all dimensions in its order");
+  return order;
+}
+
 static Parameter readParameter(const Json &json) {
   Parameter parameter;
   parameter.name = getString(json.at("name"));
@@ -118,6 +134,7 @@ static Parameter readParameter(const Json &json) {
     parameter.strides.push_back(readStride(each));
   if (parameter.strides.size() != parameter.sizes.size())
     fail("'" + parameter.name + "' has not as many strides as sizes");
+  parameter.order = readOrder(getArray(json, "order"), parameter);
   return parameter;
 }
 

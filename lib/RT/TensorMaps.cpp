@@ -46,9 +46,9 @@ static uint64_t getStrideBytes(const Buffer &buffer, uint32_t dim,
                              &bytes) ||
       bytes < 0 || bytes >= kMaxStride || bytes % kAlignment != 0)
     fail(getName,
-         "dimension " + std::to_string(dim) + " has a stride of " +
-             std::to_string(buffer.strides[dim]) + " elements of " +
-             std::to_string(getBytes(buffer.dtype)) +
+         "dimension " + std::to_string(buffer.given[dim]) +
+             " has a stride of " + std::to_string(buffer.strides[dim]) +
+             " elements of " + std::to_string(getBytes(buffer.dtype)) +
              " bytes; its kernels need strides that are multiples of " +
              std::to_string(kAlignment) + " bytes: pass a contiguous tensor");
   return static_cast<uint64_t>(bytes);
@@ -68,7 +68,8 @@ MapRequest nsacc::rt::makeRequest(const TensorMap &map, const Buffer &buffer,
                       "that owns its memory");
   uint32_t innermost = map.dims[0];
   if (buffer.sizes[innermost] > 1 && buffer.strides[innermost] != 1)
-    fail(getName, "dimension " + std::to_string(innermost) + " has stride " +
+    fail(getName, "dimension " + std::to_string(buffer.given[innermost]) +
+                      " has stride " +
                       std::to_string(buffer.strides[innermost]) +
                       "; its kernels need neighbours there: pass a contiguous "
                       "tensor");

@@ -52,11 +52,9 @@ static Json toJson(const Parameter &parameter) {
     sizes.push_back(toJson(size));
   for (const std::optional<int64_t> &stride : parameter.strides)
     strides.push_back(stride ? Json(*stride) : Json());
-  return {{"name", parameter.name},
-          {"dtype", getName(parameter.dtype)},
-          {"sizes", sizes},
-          {"strides", strides},
-          {"result", parameter.isResult}};
+  return {{"name", parameter.name},   {"dtype", getName(parameter.dtype)},
+          {"sizes", sizes},           {"strides", strides},
+          {"order", parameter.order}, {"result", parameter.isResult}};
 }
 
 static Json toJson(const Step &step) {

@@ -57,20 +57,18 @@ int64_t RandomStream::drawInteger(uint64_t index, int64_t low,
 
 //===-- Inputs ------------------------------------------------------------===//
 
-/// The number of blocks that each index of the first dimension of a selection
+/// The number of blocks that each index of dimension `tokens` of a selection
 /// may name: one number for a dense batch, the own row's for a ragged one.
-static std::vector<int64_t> countBlocks(const Argument &argument,
-                                        const DimSizes &sizes, int64_t first) {
+static std::vector<int64_t> countBlocks(const Argument &argument, size_t tokens,
+                                        const DimSizes &sizes, int64_t size) {
   const Domain &domain = *argument.domain;
   auto count = [&](int64_t tokens) -> int64_t {
     return llvm::divideCeil(tokens, domain.block);
   };
   auto keys = sizes.offsets.find(domain.of);
-  auto queries = argument.dims.empty()
-                     ? sizes.offsets.end()
-                     : sizes.offsets.find(argument.dims.front().name);
+  auto queries = sizes.offsets.find(argument.dims[tokens].name);
   if (keys == sizes.offsets.end() || queries == sizes.offsets.end())
-    return std::vector<int64_t>(first, count(sizes.sizes.lookup(domain.of)));
+    return std::vector<int64_t>(size, count(sizes.sizes.lookup(domain.of)));
   std::vector<int64_t> counts;
   for (size_t row = 1; row < queries->second.size(); ++row)
     counts.insert(counts.end(), queries->second[row] - queries->second[row - 1],
@@ -101,11 +99,17 @@ static std::vector<int64_t> makeSelection(const Argument &argument,
   std::vector<int64_t> values(elements);
   if (elements == 0)
     return values;
-  std::vector<int64_t> counts = countBlocks(argument, sizes, shape.front());
-  int64_t width = shape.back();
-  int64_t rowsPerFirst = elements / width / shape.front();
+  auto isRagged = [](const Dim &dim) { return dim.kind == Dim::Kind::Ragged; };
+  auto ragged = llvm::find_if(argument.dims, isRagged);
+  size_t tokens =
+      ragged == argument.dims.end() ? 0 : ragged - argument.dims.begin();
+  std::vector<int64_t> counts =
+      countBlocks(argument, tokens, sizes, shape[tokens]);
+  int64_t width = shape.back(), rowsPerToken = 1;
+  for (int64_t size : shape.drop_front(tokens + 1).drop_back())
+    rowsPerToken *= size;
   for (int64_t row = 0; row * width < elements; ++row)
-    drawBlocks(random, row * width, counts[row / rowsPerFirst],
+    drawBlocks(random, row * width, counts[row / rowsPerToken % shape[tokens]],
                llvm::MutableArrayRef(values).slice(row * width, width));
   return values;
 }

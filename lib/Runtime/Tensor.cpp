@@ -296,6 +296,23 @@ bool Tensor::isContiguous() const {
   });
 }
 
+Tensor Tensor::permute(llvm::ArrayRef<int64_t> order) const {
+  assert(order.size() == shape.size() && "an order of all dimensions");
+  Tensor view = *this;
+  for (auto [index, dim] : llvm::enumerate(order)) {
+    view.shape[index] = shape[dim];
+    view.strides[index] = strides[dim];
+  }
+  return view;
+}
+
+Tensor Tensor::permuteBack(llvm::ArrayRef<int64_t> order) const {
+  llvm::SmallVector<int64_t, 4> opposite(order.size());
+  for (auto [index, dim] : llvm::enumerate(order))
+    opposite[dim] = index;
+  return permute(opposite);
+}
+
 Tensor Tensor::toContiguous() const {
   if (isContiguous())
     return *this;

@@ -71,13 +71,15 @@ static DType convertElementType(Type type) {
   return DType::F32;
 }
 
-static Argument convertArgument(std::string name, Type type) {
+/// With the dimensions as callers order them.
+static Argument convertArgument(std::string name, Type type,
+                                ArrayRef<int64_t> order) {
   auto tensor = cast<nsa::NamedTensorType>(type);
   Argument argument;
   argument.name = std::move(name);
   argument.dtype = convertElementType(tensor.getElementType());
-  for (Attribute dim : tensor.getDims())
-    argument.dims.push_back(convertDim(dim));
+  for (int64_t dim : order)
+    argument.dims.push_back(convertDim(tensor.getDims()[dim]));
   return argument;
 }
 
@@ -172,12 +174,12 @@ Signature nsacc::getSignature(nsa::KernelOp kernel) {
   Signature signature;
   signature.kernel = kernel.getName().str();
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
-    signature.inputs.push_back(
-        convertArgument(kernel.getArgumentName(index), type));
+    signature.inputs.push_back(convertArgument(
+        kernel.getArgumentName(index), type, kernel.getArgumentOrder(index)));
   findDomains(kernel, signature.inputs);
   for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
-    signature.results.push_back(
-        convertArgument(kernel.getResultName(index), type));
+    signature.results.push_back(convertArgument(
+        kernel.getResultName(index), type, kernel.getResultOrder(index)));
   if (DictionaryAttr params = kernel.getParamsAttr())
     for (NamedAttribute param : params)
       signature.params.emplace_back(param.getName().str(),

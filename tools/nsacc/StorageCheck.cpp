@@ -30,7 +30,8 @@ static llvm::SmallVector<mlir::Value> addIndices(nsa::KernelOp kernel) {
   return indices;
 }
 
-/// A copy of `kernel` whose selections are results behind its own.
+/// A copy of `kernel` whose selections are results behind its own. All have
+/// their tokens first, to be told apart by query rows.
 static mlir::OwningOpRef<nsa::KernelOp> returnSelections(nsa::KernelOp kernel) {
   mlir::OwningOpRef<nsa::KernelOp> copy(kernel.clone());
   llvm::SmallVector<mlir::Value> indices = addIndices(*copy);
@@ -45,6 +46,10 @@ static mlir::OwningOpRef<nsa::KernelOp> returnSelections(nsa::KernelOp kernel) {
                mlir::DictionaryAttr::get(kernel.getContext()));
     copy->setResAttrsAttr(mlir::ArrayAttr::get(kernel.getContext(), all));
   }
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
+    copy->removeResultAttr(
+        result, mlir::StringAttr::get(kernel.getContext(),
+                                      nsa::NSADialect::getOrderAttrName()));
   return copy;
 }
 

@@ -28,6 +28,12 @@ def NSADialect : Dialect {
     static constexpr ::llvm::StringLiteral getNameAttrName() {
       return "nsa.name";
     }
+
+    /// Argument and result attribute holding the order in which callers give
+    /// the dimensions: their dimension i is the type's dimension order[i].
+    static constexpr ::llvm::StringLiteral getOrderAttrName() {
+      return "nsa.order";
+    }
   }];
 }
 

@@ -4,6 +4,7 @@
 #include "NSA/IR/NSAAssembly.h"
 #include "NSA/IR/NSANames.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace nsacc::nsa;
@@ -26,13 +27,45 @@ std::string KernelOp::getResultName(unsigned index) {
   return "out" + (getNumResults() == 1 ? "" : std::to_string(index));
 }
 
-std::string nsacc::nsa::describeTensor(Value tensor) {
+/// The kernel that the tensor is an argument of, if it is one.
+static KernelOp getKernelOfArgument(Value tensor) {
   auto argument = dyn_cast<BlockArgument>(tensor);
-  auto kernel = argument
-                    ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
-                    : KernelOp();
-  return kernel ? "'" + kernel.getArgumentName(argument.getArgNumber()) + "'"
+  return argument ? dyn_cast<KernelOp>(argument.getOwner()->getParentOp())
+                  : KernelOp();
+}
+
+std::string nsacc::nsa::describeTensor(Value tensor) {
+  KernelOp kernel = getKernelOfArgument(tensor);
+  return kernel ? "'" +
+                      kernel.getArgumentName(
+                          cast<BlockArgument>(tensor).getArgNumber()) +
+                      "'"
                 : "computed by the program";
+}
+
+static SmallVector<int64_t> getOrder(Type type, DenseI64ArrayAttr order) {
+  if (order)
+    return SmallVector<int64_t>(order.asArrayRef());
+  return llvm::to_vector(
+      llvm::seq<int64_t>(0, cast<NamedTensorType>(type).getRank()));
+}
+
+SmallVector<int64_t> nsacc::nsa::getDeclaredOrder(Value tensor) {
+  if (KernelOp kernel = getKernelOfArgument(tensor))
+    return kernel.getArgumentOrder(cast<BlockArgument>(tensor).getArgNumber());
+  return getOrder(tensor.getType(), {});
+}
+
+SmallVector<int64_t> KernelOp::getArgumentOrder(unsigned index) {
+  return getOrder(getArgumentTypes()[index],
+                  getArgAttrOfType<DenseI64ArrayAttr>(
+                      index, NSADialect::getOrderAttrName()));
+}
+
+SmallVector<int64_t> KernelOp::getResultOrder(unsigned index) {
+  return getOrder(getResultTypes()[index],
+                  getResultAttrOfType<DenseI64ArrayAttr>(
+                      index, NSADialect::getOrderAttrName()));
 }
 
 //===----------------------------------------------------------------------===//

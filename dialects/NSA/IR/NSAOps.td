@@ -38,7 +38,10 @@ def NSA_KernelOp : NSA_Op<"kernel", [
   let summary = "one attention program";
   let description = [{
     A kernel maps tensors to tensors. Arguments and results carry the names that
-    the program gave them (`nsa.name`). Each ragged dimension `T` has an argument
+    the program gave them (`nsa.name`). Types have tokens in front of heads;
+    where callers have the dimensions in another order, `nsa.order` says which
+    of the type's dimensions each of theirs is: a `!nsa.tensor<[B, T, H, D], bf16>`
+    with `nsa.order = array<i64: 0, 2, 1, 3>` is `[B, H, T, D]` in memory. Each ragged dimension `T` has an argument
     of type `!nsa.tensor<[offsets(T)], i32>` behind the others. `params` holds
     the values of the program's compile-time parameters.
 
@@ -81,6 +84,10 @@ def NSA_KernelOp : NSA_Op<"kernel", [
     /// The program's name of an argument or a result ("arg2", "out1" if none).
     std::string getArgumentName(unsigned index);
     std::string getResultName(unsigned index);
+
+    /// Which of the type's dimensions each dimension of callers is.
+    ::llvm::SmallVector<int64_t> getArgumentOrder(unsigned index);
+    ::llvm::SmallVector<int64_t> getResultOrder(unsigned index);
   }];
 }
 

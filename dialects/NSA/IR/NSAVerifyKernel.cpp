@@ -1,6 +1,8 @@
 //===- NSAVerifyKernel.cpp - Checks of whole kernels ----------------------===//
 
 #include "NSA/IR/NSAVerify.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -28,6 +30,30 @@ static LogicalResult verifyNames(KernelOp kernel, StringRef what,
       return kernel.emitOpError("expected each ")
              << what << " to have its own name, found '" << name
              << "' twice; rename one";
+  }
+  return success();
+}
+
+/// The caller's order has each of the type's dimensions once.
+static LogicalResult
+verifyOrders(KernelOp kernel, StringRef what, ArrayRef<Type> types,
+             function_ref<Attribute(unsigned)> getOrderAttr,
+             function_ref<std::string(unsigned)> getName) {
+  for (auto [index, type] : llvm::enumerate(types)) {
+    Attribute attribute = getOrderAttr(index);
+    if (!attribute)
+      continue;
+    auto order = dyn_cast<DenseI64ArrayAttr>(attribute);
+    SmallVector<int64_t> sorted;
+    if (order)
+      sorted.assign(order.asArrayRef().begin(), order.asArrayRef().end());
+    llvm::sort(sorted);
+    auto tensor = cast<NamedTensorType>(type);
+    if (!order || !llvm::equal(sorted, llvm::seq<int64_t>(0, tensor.getRank())))
+      return kernel.emitOpError("expected the order of ")
+             << what << " '" << getName(index)
+             << "' to be an array<i64: …> with each of its " << tensor.getRank()
+             << " dimensions once, found " << attribute;
   }
   return success();
 }
@@ -125,6 +151,17 @@ LogicalResult KernelOp::verifyRegions() {
                          argumentName)) ||
       failed(verifyNames(*this, "result", getResultTypes(), resultAttr,
                          resultName)))
+    return failure();
+  auto argumentOrder = [&](unsigned index) {
+    return getArgAttr(index, NSADialect::getOrderAttrName());
+  };
+  auto resultOrder = [&](unsigned index) {
+    return getResultAttr(index, NSADialect::getOrderAttrName());
+  };
+  if (failed(verifyOrders(*this, "argument", getArgumentTypes(), argumentOrder,
+                          argumentName)) ||
+      failed(verifyOrders(*this, "result", getResultTypes(), resultOrder,
+                          resultName)))
     return failure();
   llvm::StringMap<DimUse> uses;
   if (failed(collectDims(*this, "argument", getArgumentTypes(), argumentName,

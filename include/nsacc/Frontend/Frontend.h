@@ -28,7 +28,8 @@ struct Options {
 /// Parses and checks a program and generates its verified module. Every problem
 /// is an MLIR diagnostic whose location is a FileLineColLoc (or a range) of the
 /// buffer's identifier, with notes that say how to mend it; one call reports
-/// several. Warnings are diagnostics, too. Null on error. `context` gets the dialects that it needs.
+/// several. Warnings are diagnostics, too. Null on error. `context` gets the
+/// dialects that it needs.
 mlir::OwningOpRef<mlir::ModuleOp> compile(llvm::MemoryBufferRef source,
                                           const Options &options,
                                           mlir::MLIRContext &context);

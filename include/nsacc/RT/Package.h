@@ -32,9 +32,12 @@ struct Size {
 struct Parameter {
   std::string name;
   DType dtype;
+  /// As callers order the dimensions.
   std::vector<Size> sizes;
   /// In elements; those without a value are arguments of kernels.
   std::vector<std::optional<int64_t>> strides;
+  /// The dimension of the kernels' buffer that each of these is.
+  std::vector<uint32_t> order;
   bool isResult;
 };
 

@@ -53,6 +53,7 @@ struct Domain {
 struct Argument {
   std::string name;
   DType dtype = DType::BF16;
+  /// In the order that the program declares.
   std::vector<Dim> dims;
   /// Of integer inputs: known for a selection's indices and a topk's count.
   std::optional<Domain> domain;

@@ -46,6 +46,11 @@ public:
   int64_t getNumElements() const;
   void *getData() const { return data; }
   bool isContiguous() const;
+  /// The same memory with dimensions in another order: dimension i of the view
+  /// is this tensor's dimension order[i].
+  Tensor permute(llvm::ArrayRef<int64_t> order) const;
+  /// The opposite: dimension order[i] of the view is this tensor's dimension i.
+  Tensor permuteBack(llvm::ArrayRef<int64_t> order) const;
   /// The same bits in row-major order: this tensor, or a copy.
   Tensor toContiguous() const;
 

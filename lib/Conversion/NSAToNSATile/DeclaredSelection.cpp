@@ -55,8 +55,8 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
   };
   auto require = [&](Tile holds, const std::string &range) {
     std::string message =
-        "selection " + describeTensor(op.getIndices()) + " at [" +
-        (dense ? "{1}, {2}, {3}, {4}" : "{1}, {2}, {3}") + "] is " + place(0) +
+        "selection " + describeTensor(op.getIndices()) + " at " +
+        describeElement(op.getIndices(), /*first=*/1) + " is " + place(0) +
         "; expected -1" + range + ": " + type.getOf().str() + " has " +
         place(2) + " tokens in batch row " + place(3) + ", " + place(4) +
         " blocks of " + std::to_string(type.getBlock());

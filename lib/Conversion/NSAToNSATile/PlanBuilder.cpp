@@ -1,6 +1,7 @@
 //===- PlanBuilder.cpp - Launch plans and programs under way --------------===//
 
 #include "PlanBuilder.h"
+#include "NSA/IR/NSANames.h"
 #include "NSA/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,18 +27,19 @@ PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer)
     : kernel(kernel), builder(outer) {
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
-  auto addName = [&](StringRef name) {
-    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        NSADialect::getNameAttrName(), builder.getStringAttr(name))));
+  auto add = [&](Type type, StringRef name, ArrayRef<int64_t> order) {
+    types.push_back(getInputType(cast<NamedTensorType>(type), order));
+    SmallVector<NamedAttribute> all = {builder.getNamedAttr(
+        NSADialect::getNameAttrName(), builder.getStringAttr(name))};
+    if (!llvm::is_sorted(order))
+      all.push_back(builder.getNamedAttr(NSADialect::getOrderAttrName(),
+                                         builder.getDenseI64ArrayAttr(order)));
+    attributes.push_back(builder.getDictionaryAttr(all));
   };
-  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
-    types.push_back(getInputType(cast<NamedTensorType>(type)));
-    addName(kernel.getArgumentName(index));
-  }
-  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes())) {
-    types.push_back(getInputType(cast<NamedTensorType>(type)));
-    addName(kernel.getResultName(index));
-  }
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    add(type, kernel.getArgumentName(index), kernel.getArgumentOrder(index));
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes()))
+    add(type, kernel.getResultName(index), kernel.getResultOrder(index));
   builder.setInsertionPoint(kernel);
   OperationState state(getLoc(), nsatile::PlanOp::getOperationName());
   state.addAttribute(nsatile::PlanOp::getSymNameAttrName(state.name),
@@ -57,13 +59,21 @@ PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer)
     buffers[argument] = buffer;
 }
 
-MemRefType PlanBuilder::getInputType(NamedTensorType type) {
+std::string nsacc::describeElement(Value tensor, unsigned first) {
+  std::string text = "[";
+  for (int64_t dim : getDeclaredOrder(tensor))
+    text += (text == "[" ? "{" : ", {") + std::to_string(first + dim) + "}";
+  return text + "]";
+}
+
+MemRefType PlanBuilder::getInputType(NamedTensorType type,
+                                     ArrayRef<int64_t> order) {
   SmallVector<int64_t> shape;
   for (Attribute dim : type.getDims())
     shape.push_back(getStaticSize(dim).value_or(ShapedType::kDynamic));
   SmallVector<int64_t> strides(shape.size(), ShapedType::kDynamic);
   if (!strides.empty())
-    strides.back() = 1;
+    strides[order.back()] = 1;
   auto layout =
       StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
   return MemRefType::get(shape, getMemoryType(type.getElementType()), layout);

@@ -83,7 +83,9 @@ public:
                                    nsatile::ScheduleAttr schedule);
 
 private:
-  mlir::MemRefType getInputType(nsa::NamedTensorType type);
+  /// A buffer whose neighbours are those of the caller's last dimension.
+  mlir::MemRefType getInputType(nsa::NamedTensorType type,
+                                llvm::ArrayRef<int64_t> order);
   mlir::Value computeSize(mlir::Attribute dim);
   mlir::Value computePooledSize(nsa::PooledDimAttr pooled);
   mlir::Value computePooledOffsets(nsa::PooledDimAttr pooled);
@@ -136,6 +138,10 @@ private:
   mlir::OpBuilder builder;
   llvm::MapVector<mlir::Value, mlir::Value> arguments;
 };
+
+/// "[{1}, {3}, {2}]": an element of a tensor in a message whose values from
+/// `first` on are its indices, as the program declares the dimensions.
+std::string describeElement(mlir::Value tensor, unsigned first);
 
 } // namespace nsacc
 

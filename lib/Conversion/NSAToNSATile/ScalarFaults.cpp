@@ -217,14 +217,13 @@ void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
       math.compare(arith::CmpIPredicate::slt, index,
                    math.castInteger(size, width)));
 
-  std::string text =
-      "table " + describeTensor(read.getTable()) + " is read at [";
+  std::string text = "table " + describeTensor(read.getTable()) +
+                     " is read at " +
+                     describeElement(read.getTable(), /*first=*/0);
   SmallVector<Tile> values;
-  for (auto [position, operand] : llvm::enumerate(read.getIndices())) {
-    text += (position ? ", {" : "{") + std::to_string(position) + "}";
+  for (Value operand : read.getIndices())
     values.push_back(tiles.lookup(operand));
-  }
-  text += "], but dimension " + toString(dimAttr) + " has size {" +
+  text += ", but dimension " + toString(dimAttr) + " has size {" +
           std::to_string(values.size()) + "}";
   values.push_back(size);
   require(read, inside, text, values);
@@ -248,9 +247,12 @@ void FaultChecker::check(Operation *op) {
   if (!read)
     return;
   auto type = cast<NamedTensorType>(read.getTable().getType());
-  for (auto [index, dim] : llvm::enumerate(type.getDims()))
-    if (getIndexFault(read.getIndices()[index], dim, demand.places) !=
-        Fault::Never)
+  auto table = cast<BlockArgument>(read.getTable());
+  auto kernel = cast<KernelOp>(table.getOwner()->getParentOp());
+  // The first index in the program's order is the one that is told.
+  for (int64_t index : kernel.getArgumentOrder(table.getArgNumber()))
+    if (getIndexFault(read.getIndices()[index], type.getDims()[index],
+                      demand.places) != Fault::Never)
       checkIndex(read, index);
 }
 

@@ -191,10 +191,11 @@ void Selecting::requireCount(TileMath &entries, Tile count) {
   values.append(
       {token, speaker.head,
        entries.convert<arith::IndexCastOp>(count, builder.getIndexType())});
-  std::string message =
-      "count " + describeTensor(op.getCount()) + " at [" +
-      (tile.dims.batch ? "{1}, {2}, {3}] is {4}" : "{1}, {2}] is {3}") +
-      ", but must be 0 to " + std::to_string(op.getTop()) + " (top)";
+  std::string message = "count " + describeTensor(op.getCount()) + " at " +
+                        describeElement(op.getCount(), /*first=*/1) +
+                        (tile.dims.batch ? " is {4}" : " is {3}") +
+                        ", but must be 0 to " + std::to_string(op.getTop()) +
+                        " (top)";
   SmallVector<Value> operands;
   for (Tile value : values)
     operands.push_back(value.spread == Spread::Scalar ? value.value

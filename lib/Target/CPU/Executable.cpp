@@ -100,12 +100,14 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
     return error;
   SmallVector<Tensor> used(tensors);
   std::vector<Buffer> buffers;
-  for (auto [tensor, type] : zip_equal(used, plan.argumentTypes)) {
-    if (!fits(tensor, type)) {
-      Tensor copy = Tensor::zeros(tensor.getDType(), tensor.getShape());
-      copyElements(tensor, copy);
-      tensor = copy;
+  for (auto [given, argument, type] :
+       zip_equal(used, plan.arguments, plan.argumentTypes)) {
+    if (!fits(given.permuteBack(argument.order), type)) {
+      Tensor copy = Tensor::zeros(given.getDType(), given.getShape());
+      copyElements(given, copy);
+      given = copy;
     }
+    Tensor tensor = given.permuteBack(argument.order);
     buffers.push_back({static_cast<char *>(tensor.getData()),
                        to_vector<4>(tensor.getShape()),
                        to_vector<4>(tensor.getStrides())});

@@ -132,17 +132,27 @@ private:
              << " isn't supported by the CPU target; expected strided buffers";
     auto name = op.getArgAttrOfType<StringAttr>(
         number, nsa::NSADialect::getNameAttrName());
-    plan.arguments.push_back(
-        {name ? name.str() : "argument " + std::to_string(number), *dtype,
-         std::vector<int64_t>(), /*isWritten=*/false});
-    for (int64_t size : type.getShape())
-      plan.arguments.back().shape.push_back(ShapedType::isDynamic(size) ? -1
-                                                                        : size);
+    Argument &read = plan.arguments.emplace_back();
+    read.name = name ? name.str() : "argument " + std::to_string(number);
+    read.dtype = *dtype;
+    read.order = getOrder(number, type.getRank());
+    for (int64_t dim : read.order) {
+      int64_t size = type.getShape()[dim];
+      read.shape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+    }
     plan.argumentTypes.push_back({getSize(*dtype),
                                   llvm::to_vector<4>(type.getShape()),
                                   llvm::to_vector<4>(strides)});
     define(argument);
     return success();
+  }
+
+  std::vector<int64_t> getOrder(unsigned number, int64_t rank) {
+    auto declared = op.getArgAttrOfType<DenseI64ArrayAttr>(
+        number, nsa::NSADialect::getOrderAttrName());
+    auto identity = llvm::seq<int64_t>(0, rank);
+    return declared ? declared.asArrayRef().vec()
+                    : std::vector<int64_t>(identity.begin(), identity.end());
   }
 
   Operand define(Value value) {

@@ -54,7 +54,7 @@ FailureOr<rt::Package> PlanPacker::pack() {
     if (failed(readOp(&op)))
       return failure();
   if (options.signature)
-    code.checks = makeChecks(*options.signature, numbers);
+    code.checks = makeChecks(*options.signature, package.parameters, numbers);
   readRequirements();
   code.architecture = options.architecture;
   package.targets.push_back(std::move(code));

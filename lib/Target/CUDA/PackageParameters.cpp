@@ -70,6 +70,17 @@ static bool isWritten(Value buffer) {
   return false;
 }
 
+/// The buffer's dimension that each one of callers is.
+static std::vector<uint32_t> getOrder(PlanOp plan, unsigned index,
+                                      int64_t rank) {
+  auto declared = plan.getArgAttrOfType<DenseI64ArrayAttr>(
+      index, nsa::NSADialect::getOrderAttrName());
+  std::vector<uint32_t> order;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    order.push_back(declared ? declared[dim] : dim);
+  return order;
+}
+
 static FailureOr<rt::Parameter> readParameter(PlanOp plan, unsigned index,
                                               const nsacc::Argument *argument) {
   BlockArgument value = plan.getBody().getArgument(index);
@@ -91,14 +102,16 @@ static FailureOr<rt::Parameter> readParameter(PlanOp plan, unsigned index,
   parameter.name = name ? name.str() : "argument " + std::to_string(index);
   parameter.dtype = *dtype;
   parameter.isResult = isWritten(value);
+  parameter.order = getOrder(plan, index, type.getRank());
   bool hasDims =
       argument && static_cast<int64_t>(argument->dims.size()) == type.getRank();
-  for (auto [dim, size] : llvm::enumerate(type.getShape()))
-    parameter.sizes.push_back(
-        makeSize(size, hasDims ? &argument->dims[dim] : nullptr));
-  for (int64_t stride : strides)
-    parameter.strides.push_back(
-        ShapedType::isDynamic(stride) ? std::nullopt : std::optional(stride));
+  for (auto [given, dim] : llvm::enumerate(parameter.order)) {
+    parameter.sizes.push_back(makeSize(
+        type.getShape()[dim], hasDims ? &argument->dims[given] : nullptr));
+    parameter.strides.push_back(ShapedType::isDynamic(strides[dim])
+                                    ? std::nullopt
+                                    : std::optional(strides[dim]));
+  }
   return parameter;
 }
 
@@ -140,13 +153,14 @@ namespace {
 /// Sizes of dimensions as numbers of a plan.
 class SizeChecker {
 public:
-  SizeChecker(const Signature &signature, PlanNumbers &numbers)
-      : signature(signature), numbers(numbers) {
+  SizeChecker(const Signature &signature, ArrayRef<rt::Parameter> parameters,
+              PlanNumbers &numbers)
+      : signature(signature), parameters(parameters), numbers(numbers) {
     uint32_t index = 0;
     for (const auto *arguments : {&signature.inputs, &signature.results})
       for (const nsacc::Argument &argument : *arguments) {
         for (auto [dim, each] : llvm::enumerate(argument.dims))
-          note(each, numbers, index, dim);
+          note(each, index, dim);
         ++index;
       }
   }
@@ -158,7 +172,7 @@ public:
       for (const nsacc::Argument &argument : *arguments) {
         for (auto [dim, each] : llvm::enumerate(argument.dims))
           if (std::optional<uint32_t> expected = getExpected(each))
-            checks.push_back({numbers.dim(index, dim), *expected,
+            checks.push_back({getSize(index, dim), *expected,
                               describe(argument, dim, each)});
         ++index;
       }
@@ -166,11 +180,16 @@ public:
   }
 
 private:
-  void note(const Dim &dim, PlanNumbers &numbers, uint32_t index, size_t at) {
+  /// The size of dimension `dim` as callers count.
+  uint32_t getSize(uint32_t index, size_t dim) {
+    return numbers.dim(index, parameters[index].order[dim]);
+  }
+
+  void note(const Dim &dim, uint32_t index, size_t at) {
     if (dim.kind == Dim::Kind::Ragged)
       ragged.insert(dim.name);
     if (dim.kind == Dim::Kind::Named && !sizes.contains(dim.name))
-      sizes[dim.name] = numbers.dim(index, at);
+      sizes[dim.name] = getSize(index, at);
   }
 
   static std::string describe(const nsacc::Argument &argument, size_t dim,
@@ -220,6 +239,7 @@ private:
   }
 
   const Signature &signature;
+  ArrayRef<rt::Parameter> parameters;
   PlanNumbers &numbers;
   llvm::StringMap<uint32_t> sizes;
   llvm::StringSet<> ragged;
@@ -227,7 +247,9 @@ private:
 
 } // namespace
 
-std::vector<rt::Check> nsacc::cuda::makeChecks(const Signature &signature,
-                                               PlanNumbers &numbers) {
-  return SizeChecker(signature, numbers).run();
+std::vector<rt::Check>
+nsacc::cuda::makeChecks(const Signature &signature,
+                        ArrayRef<rt::Parameter> parameters,
+                        PlanNumbers &numbers) {
+  return SizeChecker(signature, parameters, numbers).run();
 }

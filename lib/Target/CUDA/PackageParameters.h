@@ -17,6 +17,7 @@ readParameters(nsatile::PlanOp plan, const Signature *signature);
 
 /// Sizes that follow from others, as the number of blocks of so many tokens.
 std::vector<rt::Check> makeChecks(const Signature &signature,
+                                  llvm::ArrayRef<rt::Parameter> parameters,
                                   PlanNumbers &numbers);
 
 } // namespace nsacc::cuda

@@ -180,3 +180,24 @@ nsa.kernel @read_type(%x: !nsa.tensor<[], f32>) {
   }
   nsa.return
 }
+
+// -----
+
+// expected-error @below {{expected the order of argument 'x' to be an array<i64: …> with each of its 2 dimensions once, found array<i64: 0, 0>}}
+nsa.kernel @order_twice(%x: !nsa.tensor<[B, T], f32> {nsa.name = "x", nsa.order = array<i64: 0, 0>}) {
+  nsa.return
+}
+
+// -----
+
+// expected-error @below {{expected the order of argument 'x' to be an array<i64: …> with each of its 2 dimensions once, found array<i64: 0>}}
+nsa.kernel @order_short(%x: !nsa.tensor<[B, T], f32> {nsa.name = "x", nsa.order = array<i64: 0>}) {
+  nsa.return
+}
+
+// -----
+
+// expected-error @below {{expected the order of result 'out' to be an array<i64: …> with each of its 2 dimensions once, found 3 : i64}}
+nsa.kernel @order_of_result(%x: !nsa.tensor<[B, T], f32>) -> (!nsa.tensor<[B, T], f32> {nsa.order = 3}) {
+  nsa.return %x : !nsa.tensor<[B, T], f32>
+}

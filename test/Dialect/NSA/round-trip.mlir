@@ -12,6 +12,15 @@
 !pb = !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
 !sel = !nsa.selection<[B, T, H], top = 19, block = 64, of = S>
 
+// Callers' orders are kept.
+// CHECK-LABEL: nsa.kernel @orders(
+// CHECK-NEXT:      %q: !nsa.tensor<[B, T, HQ, D], bf16> {nsa.name = "q", nsa.order = array<i64: 0, 2, 1, 3>})
+// CHECK-NEXT:      -> (!nsa.tensor<[B, T, HQ, D], bf16> {nsa.name = "out", nsa.order = array<i64: 2, 0, 1, 3>}) {
+nsa.kernel @orders(%q: !q {nsa.name = "q", nsa.order = array<i64: 0, 2, 1, 3>})
+    -> (!q {nsa.name = "out", nsa.order = array<i64: 2, 0, 1, 3>}) {
+  nsa.return %q : !q
+}
+
 // Arguments are called as in the program, one on each line.
 // CHECK-LABEL: nsa.kernel @everything(
 // CHECK-NEXT:      %q: !nsa.tensor<[B, T, HQ, D], bf16> {nsa.name = "q"},

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 import torch
 
+import nsacc
 from nsacc.errors import ArgumentError
-from programs import NAMES, Case, run_all, to_device
+from programs import DTYPES, NAMES, TARGET, Case, run_all, to_device
 from waiting import wait
 
 Layout = Callable[[torch.Tensor], torch.Tensor]
@@ -83,6 +85,74 @@ def test_each_input(case, layout):
             continue
         wait(f"{case} with {spec.name}, {layout}")
         assert all(map(torch.equal, results, expected)), spec.name
+
+
+_SHAPES = {"Q": "[B, T, HQ, D]", "K": "[B, S, H, D]", "V": "[B, S, H, DV]", "O": "[B, T, HQ, DV]",
+           "G": "[B, T, HQ]", "I": "[B, T, H, 3]", "RQ": "[ragged T, HQ, D]",
+           "RK": "[ragged S, H, D]", "RV": "[ragged S, H, DV]", "RO": "[ragged T, HQ, DV]",
+           "RG": "[ragged T, HQ]"}
+_DECLARED = {
+    "lse": "kernel f(q: {Q}, k: {K}, v: {V}) -> (o: {O}, l: f32{G}) "
+           "{{ a = attend(q, k, v) where j <= i; return a, lse(a); }}",
+    "gates": "kernel f(q: {Q}, k: {K}, v: {V}, g: f32{G}) -> {O} "
+             "{{ return sigmoid(g) * attend(q, k, v); }}",
+    "selection": "kernel f(q: {Q}, k: {K}, v: {V}, idx: i32{I}) -> {O} "
+                 "{{ return attend(q, k, v) in selection(idx, 16, of=S) where j <= i; }}",
+    "pooled": "kernel f(q: {Q}, k: {K}, v: {V}) -> (o: {O}, i: i32{I}) "
+              "{{ sel = topk(prob(attend(q, pool(k, 16))), 3) keep last 1; "
+              "return attend(q, k, v) in sel, indices(sel); }}",
+    "ragged": "kernel f(q: {RQ}, k: {RK}, v: {RV}) -> (o: {RO}, l: f32{RG}) "
+              "{{ a = attend(q, k, v) where j <= i; return a, lse(a); }}",
+}
+
+
+def _declare(name: str, heads_first: bool) -> str:
+    shapes = dict(_SHAPES)
+    if heads_first:
+        order = re.compile(r"((?:ragged )?[TS]), (HQ|H)\b")
+        shapes = {key: order.sub(r"heads \2, \1", text) for key, text in shapes.items()}
+    return _DECLARED[name].format(**shapes)
+
+
+def _heads_first(tensor: torch.Tensor, dims: tuple[str, ...]) -> torch.Tensor:
+    for at, pair in enumerate(zip(dims, dims[1:])):
+        if pair[0].removeprefix("ragged ") in "TS" and pair[1] in ("HQ", "H"):
+            return tensor.transpose(at, at + 1)
+    return tensor
+
+
+@pytest.mark.parametrize("target", [TARGET, "sm_80"])
+@pytest.mark.parametrize("heads,tokens", [((4, 2), 150), ((3, 1), 65), ((7, 7), 1)])
+@pytest.mark.parametrize("name", _DECLARED)
+def test_declared_heads_first(name, heads, tokens, target):
+    """A program that says `heads`, on contiguous [B, H, T, D], gives what [B, T, H, D] gives."""
+    first = nsacc.compile(_declare(name, False), target=target)
+    second = nsacc.compile(_declare(name, True), target=target)
+    sizes = {"B": 2, "T": tokens, "S": tokens, "HQ": heads[0], "H": heads[1], "D": 64, "DV": 64}
+    generator = torch.Generator("cuda").manual_seed(0)
+    inputs = []
+    for spec in first.signature.inputs:
+        shape = [sizes.get(dim.name, dim.size) for dim in spec.dims]
+        if spec.is_offsets:
+            value = torch.tensor([0, tokens // 3, tokens], dtype=torch.int32, device="cuda")
+        elif spec.dtype == "i32":
+            value = torch.randint(-1, -(-tokens // 16), shape, dtype=torch.int32, device="cuda",
+                                  generator=generator)
+        else:
+            value = torch.randn(shape, device="cuda", generator=generator).to(DTYPES[spec.dtype])
+        inputs.append(value)
+    dims = [tuple(map(str, spec.dims)) for spec in first.signature.inputs]
+    expected = run_all(first, inputs)
+    views = [_heads_first(value, each) for value, each in zip(inputs, dims)]
+    packed = [view.contiguous() for view in views]
+    # Neighbours are along the last dimension, which gates have no channels for.
+    mixed = [view if each[-1] in ("D", "DV", "3") else copy
+             for view, copy, each in zip(views, packed, dims)]
+    for results in (run_all(second, packed), run_all(second, mixed)):
+        wait(f"{name} with heads first")
+        for spec, found, wanted in zip(first.signature.results, results, expected):
+            assert found.is_contiguous()
+            assert torch.equal(found, _heads_first(wanted, tuple(map(str, spec.dims)))), spec.name
 
 
 @pytest.mark.parametrize("case", [Case("flash", heads=(2, 2)), Case("nsa", heads=(2, 2))], ids=str)

@@ -19,8 +19,8 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
   // CHECK-NEXT: "version": 3,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "parameters": [
-  // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"result":false},
-  // CHECK-NEXT: {"name":"o","dtype":"f32","sizes":[null,null,64],"strides":[null,null,1],"result":true}
+  // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"order":[0,1],"result":false},
+  // CHECK-NEXT: {"name":"o","dtype":"f32","sizes":[null,null,64],"strides":[null,null,1],"order":[0,1,2],"result":true}
   // CHECK: {"message":"table 'doc' is read at {0}","values":1}
   // CHECK: "architecture": "sm_90a",
   nsatile.plan @attend(%q: memref<?x?xbf16> {nsa.name = "q"},

@@ -45,6 +45,41 @@ TEST(Compile, ReportsTheFirstErrorAndAllOfThem) {
   EXPECT_THAT(nsacc_error_diagnostic(result.error.get(), 2), IsNull());
 }
 
+TEST(Compile, ProgramsKeepTheirWarnings) {
+  Compiled result = compile("kernel f(q: [B, H, T, D]) -> [B, H, T, D] {\n"
+                            "  return attend(q, q, q);\n"
+                            "}\n");
+  ASSERT_THAT(result.program, NotNull()) << result.message();
+  ASSERT_EQ(nsacc_program_num_diagnostics(result.program.get()), 1u);
+  const nsacc_diagnostic *warning =
+      nsacc_program_diagnostic(result.program.get(), 0);
+  EXPECT_EQ(nsacc_diagnostic_severity(warning), NSACC_SEVERITY_WARNING);
+  EXPECT_EQ(nsacc_diagnostic_line(warning), 1u);
+  EXPECT_EQ(nsacc_diagnostic_column(warning), 17u);
+  EXPECT_THAT(nsacc_diagnostic_text(warning),
+              AllOf(HasSubstr("test.nsa:1:17: warning: dimension 'H'"),
+                    HasSubstr("^"), HasSubstr("write 'heads H'")));
+  ASSERT_EQ(nsacc_diagnostic_num_notes(warning), 1u);
+  EXPECT_STREQ(nsacc_diagnostic_text(nsacc_diagnostic_note(warning, 0)), "");
+  EXPECT_THAT(nsacc_diagnostic_text(nullptr), IsNull());
+}
+
+// A program with errors has its warnings among them, in order of place.
+TEST(Compile, ErrorsComeWithWarnings) {
+  Compiled result = compile("kernel f(q: [B, H, T, D]) -> [B, H, T, D] {\n"
+                            "  x = attend(q, q, q);\n"
+                            "  return nothing;\n"
+                            "}\n");
+  ASSERT_THAT(result.error, NotNull());
+  EXPECT_THAT(result.message(), HasSubstr("nothing"));
+  ASSERT_EQ(nsacc_error_num_diagnostics(result.error.get()), 2u);
+  EXPECT_EQ(
+      nsacc_diagnostic_severity(nsacc_error_diagnostic(result.error.get(), 0)),
+      NSACC_SEVERITY_WARNING);
+  EXPECT_THAT(nsacc_error_text(result.error.get()),
+              AllOf(HasSubstr("warning: "), HasSubstr("error: ")));
+}
+
 TEST(Compile, ErrorTextPointsIntoTheSource) {
   Compiled result = compile("kernel f(q: [B, T, H, D]) -> [B, T, H, D] {\n"
                             "  return nothing;\n"

@@ -38,6 +38,34 @@ TEST(Run, ComputesAndWritesEveryElement) {
   EXPECT_THAT(data.out.data, ElementsAre(2, 3, 5));
 }
 
+// Shapes, strides and messages are of the dimensions as declared.
+TEST(Run, HeadsInFrontOfTokens) {
+  for (const char *target : {"oracle", "cpu"}) {
+    Compiled compiled =
+        compile("kernel f(q: [B, heads H, T, D], k: [B, T, H, D]) -> "
+                "(o: [B, H, T, D], l: f32[B, H, T]) { a = attend(q, q, k) "
+                "where i == j; return a, lse(a); }",
+                {}, nullptr, target);
+    ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+    EXPECT_STREQ(
+        nsacc_value_text(nsacc_program_input(compiled.program.get(), 0)),
+        "q: f32[B, H, T, D]");
+    Floats q({1, 2, 3, 1}, 0), v({1, 3, 2, 1}, 0), out({1, 2, 3, 1}, poison),
+        lse({1, 2, 3}, poison);
+    q.data = {0, 1, 2, 3, 4, 5};
+    v.data = {0, 1, 2, 3, 4, 5};
+    Outcome outcome =
+        run(compiled.program.get(), {q.get(), v.get()}, {out.get(), lse.get()});
+    EXPECT_EQ(outcome.status, NSACC_OK) << outcome.message();
+    EXPECT_THAT(out.data, ElementsAre(0, 2, 4, 1, 3, 5));
+    EXPECT_THAT(lse.data, ElementsAre(FloatEq(0), FloatEq(1), FloatEq(4),
+                                      FloatEq(9), FloatEq(16), FloatEq(25)));
+    outcome =
+        run(compiled.program.get(), {v.get(), v.get()}, {out.get(), lse.get()});
+    EXPECT_THAT(outcome.message(), HasSubstr("T is 2 in 'q' but 3 in 'k'"));
+  }
+}
+
 TEST(Run, OutputsMayBeInputs) {
   Compiled compiled = compile(causal);
   ASSERT_THAT(compiled.program, NotNull()) << compiled.message();

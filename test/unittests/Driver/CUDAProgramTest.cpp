@@ -358,6 +358,35 @@ TEST_F(CUDAProgramTest, WritesPackages) {
   nsacc_rt_unload(module);
 }
 
+// Packages take tensors as the program declares them.
+TEST_F(CUDAProgramTest, PackagesHaveTheDeclaredOrder) {
+  compile("kernel f(q: f32[B, heads HQ, T, D], k: f32[B, heads H, S, D], "
+          "v: f32[B, S, H, DV]) -> (o: f32[B, HQ, T, DV], l: f32[B, HQ, T]) { "
+          "a = attend(q, k, v); return a, lse(a); }",
+          Target::SM80);
+  DimSizes sizes = makeSizes();
+  auto bytes = program->package("f", sizes);
+  ASSERT_TRUE(static_cast<bool>(bytes)) << toString(bytes.takeError());
+  rt::Package package = rt::readPackage(bytes->data(), bytes->size());
+  using Order = std::vector<uint32_t>;
+  EXPECT_EQ(package.parameters[0].order, (Order{0, 2, 1, 3}));
+  EXPECT_EQ(package.parameters[2].order, (Order{0, 1, 2, 3}));
+  EXPECT_EQ(package.parameters[0].sizes[1].fixed, 4);
+  EXPECT_EQ(package.parameters[0].sizes[2].name, "T");
+  EXPECT_EQ(package.parameters[0].strides[3], 1);
+  // Neighbours of a result without channels are those of the caller.
+  EXPECT_EQ(package.parameters[4].order, (Order{0, 2, 1}));
+  EXPECT_EQ(package.parameters[4].strides[2], 1);
+  EXPECT_FALSE(package.parameters[4].strides[1].has_value());
+  std::vector<Tensor> inputs = makeInputs(sizes);
+  auto results = program->run("", inputs);
+  ASSERT_TRUE(static_cast<bool>(results)) << toString(results.takeError());
+  EXPECT_EQ((*results)[0].getShape().vec(),
+            (std::vector<int64_t>{2, 4, 40, 16}));
+  inputs[1] = Tensor::zeros(DType::F32, {2, 2, 71, 16});
+  EXPECT_THAT(fail(inputs), HasSubstr("S is 71 in 'k' but 70 in 'v'"));
+}
+
 TEST_F(CUDAProgramTest, TellsWhatTheDriverSays) {
   compile(kFlash, Target::SM90A);
   std::vector<Tensor> inputs = makeInputs(makeSizes());

@@ -58,8 +58,8 @@ Package nsacc::rt::makePackage() {
   package.kernel = "attend";
   std::vector<Size> sizes = {{{}, "B"}, {{}, ""}, {64, ""}};
   package.parameters = {
-      {"q", DType::BF16, sizes, {{}, {}, 1}, false},
-      {"o", DType::F32, sizes, {{}, {}, 1}, true},
+      {"q", DType::BF16, sizes, {{}, {}, 1}, {0, 1, 2}, false},
+      {"o", DType::F32, sizes, {{}, {}, 1}, {0, 1, 2}, true},
   };
   package.requirements = {{"no reason", 0},
                           {"table 'doc' is read at {1} in row {0}", 2}};

@@ -79,4 +79,16 @@ TEST(PackageTest, RefusesIndicesOfNothing) {
                 package.parameters[0].strides.pop_back();
               }),
               HasSubstr("'q' has not as many strides as sizes"));
+  EXPECT_THAT(fail([](Package &package, TargetCode &) {
+                package.parameters[0].order = {0, 2, 2};
+              }),
+              HasSubstr("'q' has dimension 2 twice"));
+  EXPECT_THAT(fail([](Package &package, TargetCode &) {
+                package.parameters[0].order = {1, 0};
+              }),
+              HasSubstr("'q' has not all dimensions in its order"));
+  EXPECT_THAT(fail([](Package &package, TargetCode &) {
+                package.parameters[0].order = {0, 1, 3};
+              }),
+              HasSubstr("there is no dimension 3"));
 }

@@ -33,6 +33,38 @@ TEST_F(TensorMapTest, DescribesTheBuffer) {
   EXPECT_EQ(map.swizzle, 3u); // 128 bytes
 }
 
+// Callers have [T, B, 64], kernels [B, T, 64].
+TEST_F(TensorMapTest, HasTheKernelsOrder) {
+  Package package = makePackage();
+  Parameter &result = package.parameters[1];
+  std::swap(result.sizes[0], result.sizes[1]);
+  result.order = {1, 0, 2};
+  Module module(package);
+  Tensors tensors(3, 100);
+  int64_t shape[] = {100, 3, 64};
+  tensors.tensors[1].shape = shape;
+  for (bool isStrided : {false, true}) {
+    // Without strides, rows lie behind each other as the caller counts.
+    int64_t strides[] = {256, 64, 1};
+    tensors.tensors[1].strides = isStrided ? strides : nullptr;
+    expectLaunch(module, tensors);
+    fakecuda::MapContent map = getMap(isStrided ? 2 : 0);
+    EXPECT_THAT(std::vector(map.sizes, map.sizes + 3),
+                ::testing::ElementsAre(64u, 100u, 3u));
+    EXPECT_THAT(std::vector(map.strides, map.strides + 2),
+                ::testing::ElementsAre(isStrided ? 1024u : 768u, 256u));
+  }
+  int64_t odd[] = {65, 6500, 1};
+  tensors.tensors[1].strides = odd;
+  EXPECT_THAT(failLaunch(module, tensors),
+              HasSubstr("result 'o': dimension 0 has a stride of 65"));
+  int64_t wrong[] = {3, 100, 64};
+  tensors.tensors[1].shape = wrong;
+  tensors.tensors[1].strides = nullptr;
+  EXPECT_EQ(failLaunch(module, tensors),
+            "result 'o': size 1 is 100; input 'q' has B = 3");
+}
+
 TEST_F(TensorMapTest, AreKept) {
   Module module(makePackage());
   Tensors tensors(3, 100);

@@ -57,6 +57,19 @@ TEST_F(SignatureTest, NamesTypesAndParametersComeFromTheProgram) {
   EXPECT_TRUE(signature.multiples.empty());
 }
 
+// Callers know the order that the program declares.
+TEST_F(SignatureTest, DimensionsStandAsDeclared) {
+  Signature signature = parse(R"(
+    nsa.kernel @copy(%x: !nsa.tensor<[B, T, H, 8], f16> {nsa.name = "x", nsa.order = array<i64: 2, 0, 1, 3>},
+                     %y: !nsa.tensor<[B, T], f32>)
+        -> (!nsa.tensor<[B, T, H, 8], f16> {nsa.order = array<i64: 0, 2, 1, 3>}) {
+      nsa.return %x : !nsa.tensor<[B, T, H, 8], f16>
+    })");
+  EXPECT_EQ(toString(signature.inputs[0]), "x: f16[H, B, T, 8]");
+  EXPECT_EQ(toString(signature.inputs[1]), "arg1: f32[B, T]");
+  EXPECT_EQ(toString(signature.results[0]), "out: f16[B, H, T, 8]");
+}
+
 TEST_F(SignatureTest, EveryKindOfDimension) {
   Signature signature = parse(R"(
     nsa.kernel @dims(%x: !nsa.tensor<[ragged T, H, D], bf16>,

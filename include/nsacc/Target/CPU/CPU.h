@@ -47,7 +47,9 @@ struct Argument {
   DType dtype;
   /// Sizes; -1 where any will do.
   std::vector<int64_t> shape;
-  bool isWritten;
+  /// The buffer's dimension that each dimension of the caller is.
+  std::vector<int64_t> order;
+  bool isWritten = false;
 };
 
 /// Processor time of one launch, of all threads of the process.
