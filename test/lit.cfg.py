@@ -9,7 +9,7 @@ import lit.util
 config.name = "nsacc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".nsa", ".test"]
-config.excludes = ["Inputs", "unittests", "fuzz", "Python", "Wheel"]
+config.excludes = ["Inputs", "programs", "unittests", "fuzz", "Python", "Wheel"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.nsacc_test_bin
 

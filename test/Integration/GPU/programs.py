@@ -20,7 +20,7 @@ EXAMPLES = Path(os.environ.get("EXAMPLES_FOLDER") or Path(__file__).parents[3] /
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.nsa"))
 TARGET = os.environ.get("GPU_TARGET", "cuda")
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
-          "i32": torch.int32, "i64": torch.int64}
+          "i32": torch.int32, "i64": torch.int64, "bool": torch.bool}
 
 _DENSE = "(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])"
 _RAGGED = "(q: [ragged T, HQ, D], k: [ragged S, H, D], v: [ragged S, H, DV])"
@@ -112,6 +112,8 @@ class Case:
         sizes = {"B": batch, "T": tokens, "S": tokens if keys is None else keys,
                  "HQ": self.heads[0], "H": self.heads[1],
                  "D": self.channels[0], "DV": self.channels[1]}
+        params = self.program().params
+        sizes |= {"P": -(-sizes["S"] // int(params.get("page", 1))), "U": sizes["T"]}
         if rows is None:
             # A third, none and the rest.
             rows = [(t, s) for t, s in zip(_split(sizes["T"]), _split(sizes["S"]))]
@@ -151,14 +153,23 @@ def _make_inputs(program: nsacc.Program, sizes: dict[str, int], rows: dict[str, 
             inputs.append(ends.to(dtype))
             continue
         shape = [dim.size if dim.kind == "constant" else sizes[dim.name] for dim in spec.dims]
-        if spec.dtype == "i32":
-            # Document numbers, or indices of blocks, of which -1 pads.
-            blocks = -(-sizes["S"] // int(program.params.get("block", 1)))
-            low, high = (-1, blocks) if spec.name == "idx" else (0, 3)
-            inputs.append(torch.randint(low, high, shape, generator=generator, dtype=dtype))
+        if not dtype.is_floating_point:
+            low, high = _integer_range(spec, program, sizes)
+            inputs.append(torch.randint(low, high, shape, generator=generator).to(dtype))
         else:
             inputs.append(torch.randn(shape, generator=generator).to(dtype))
     return inputs
+
+
+def _integer_range(spec: nsacc.TensorSpec, program: nsacc.Program,
+                   sizes: dict[str, int]) -> tuple[int, int]:
+    """Of indices of blocks, of which -1 pads, of tokens in a page, flags or document numbers."""
+    block = int(program.params.get("block", program.params.get("page", 1)))
+    if spec.name in ("idx", "table"):
+        return -1, -(-sizes["S"] // block)
+    if spec.name == "filled":
+        return 0, block + 1
+    return 0, 2 if spec.dtype == "bool" else 3
 
 
 def to_device(inputs: Sequence[torch.Tensor], device: str = "cuda:0") -> list[torch.Tensor]:
