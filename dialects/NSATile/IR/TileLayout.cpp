@@ -263,12 +263,11 @@ bool TileLayout::readReshape(ArrayRef<int64_t> as, Attribute of) {
     if (ShapedType::isDynamic(size) &&
         (dim == 0 || !ShapedType::isDynamic(shape[dim - 1])))
       ++gaps;
-  if (gaps > 1 || ShapedType::isDynamicShape(as) || !parent.read(of))
-    return false;
   int64_t known = 1;
   for (int64_t size : shape)
     known *= ShapedType::isDynamic(size) ? 1 : size;
-  if (ShapedType::getNumElements(as) % known != 0)
+  if (gaps > 1 || ShapedType::isDynamicShape(as) ||
+      known > ShapedType::getNumElements(as) || !parent.read(of))
     return false;
   sizes = parent.sizes;
   threads = parent.threads;

@@ -319,8 +319,11 @@ void LayoutFlow::tie(ArrayRef<Value> tiles) {
       found = getLayout(tile);
   if (!found)
     return;
+  // A layout of a few columns may be none of more.
   for (Value tile : tiles)
-    assign(tile, found);
+    if (isTile(tile.getType()) &&
+        TileLayout::get(getTile(tile).getShape(), found))
+      assign(tile, found);
 }
 
 /// Loops and branches carry partial sums, too.

@@ -48,7 +48,7 @@ def check(source: str, target: str, inputs, name: str | None = None) -> None:
 
 
 def to_torch(arrays) -> list[torch.Tensor]:
-    tensors = [torch.from_numpy(array) for array in arrays]
+    tensors = [torch.from_numpy(array).contiguous() for array in arrays]
     return [each.bfloat16() if index < 3 else each for index, each in enumerate(tensors)]
 
 

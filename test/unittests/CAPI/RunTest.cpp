@@ -305,7 +305,7 @@ TEST(Run, SchedulesAreOfCompiledTargets) {
 }
 
 TEST(Run, SchedulesAreCheckedWithThePrograms) {
-  for (const char *target : {"cpu", "cuda", "sm_90a", "sm_80"})
+  for (const char *target : {"cpu", "sm_90a", "sm_80"})
     for (const char *schedule :
          {"tokens=abc", "rows=4", "order=diagonal", "tokens=0", "keys=-1",
           "warps=33", "splits=2", "tokens", "tokens=4,tokens=8", "tokens=4>",

@@ -124,7 +124,7 @@ TEST_F(NonFiniteTest, SelectionsAndMerges) {
       "(out: f32[B, T, HQ, DV], l: f32[B, T, HQ]) {"
       "  kc, vc = pool(k, 8), pool(v, 8);"
       "  c = attend(q, kc, vc) where end(j) <= i;"
-      "  a = attend(q, k, v) in topk(blocks(prob(c), 16), 3) keep last 1"
+      "  a = attend(q, k, v) in (topk(blocks(prob(c), 16), 3) keep last 1)"
       "      where j <= i;"
       "  w = attend(q, k, v) where 0 <= i - j < 7;"
       "  m = merge(a, w, c); return m, lse(m); }";

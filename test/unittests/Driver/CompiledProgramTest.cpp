@@ -27,6 +27,14 @@ kernel twice(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
   return 2 * attend(q, k, k);
 })";
 
+/// Heads share by twos, which groups of three can't.
+const char *const shared = R"(
+kernel shared(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
+  gist = attend(q, pool(k, 2));
+  sel = topk(score(gist, heads=none), 1) share heads 2;
+  return attend(q, k, k) in sel;
+})";
+
 class CompiledProgramTest : public testing::Test {
 protected:
   CompiledProgramTest() : context(mlir::MLIRContext::Threading::DISABLED) {}
@@ -194,12 +202,13 @@ TEST_F(CompiledProgramTest, ErrorsNameWhatIsWrong) {
 }
 
 TEST_F(CompiledProgramTest, CompileErrorsHaveAPlace) {
-  CompileOptions options;
-  options.schedule = "order=sideways";
-  auto program = compile(flash, options);
+  auto program = compile(shared);
   ASSERT_TRUE(program);
+  llvm::StringMap<int64_t> sizes = getSizes(5);
+  sizes["HQ"] = 6;
+  sizes["H"] = 2;
   auto results =
-      program->run("twice", makeInputs(*program, "twice", getSizes(5)));
+      program->run("shared", makeInputs(*program, "shared", std::move(sizes)));
   ASSERT_FALSE(bool(results));
   bool isHandled = false;
   llvm::handleAllErrors(results.takeError(), [&](const CompileError &error) {
@@ -207,12 +216,14 @@ TEST_F(CompiledProgramTest, CompileErrorsHaveAPlace) {
     ASSERT_EQ(error.getDiagnostics().size(), 1u);
     const frontend::DiagnosticData &diagnostic = error.getDiagnostics()[0];
     EXPECT_EQ(diagnostic.file, "test.nsa");
-    EXPECT_EQ(diagnostic.line, 7u);
+    EXPECT_EQ(diagnostic.line, 4u);
     EXPECT_EQ(diagnostic.notes.back().message,
               "target 'oracle' runs every program, slowly");
   });
   EXPECT_TRUE(isHandled);
+  CompileOptions options;
   options.target = Target::Oracle;
+  options.schedule = "tokens=4";
   auto module =
       frontend::compile(llvm::MemoryBufferRef(flash, "test.nsa"), {}, context);
   auto oracle = CompiledProgram::create(*module, options);
