@@ -275,7 +275,8 @@ std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
                           ", found " + Twine(indices.size()) +
                           (indices.size() == 1 ? " index" : " indices"))
         .note(symbol.range,
-              quote(name) + " is declared as " + nsa::toString(symbol.getDeclaredDims()) +
+              quote(name) + " is declared as " +
+                  nsa::toString(symbol.getDeclaredDims()) +
                   (type.isRagged() && indices.size() == type.getRank() + 1
                        ? "; the index into a ragged dimension counts in the "
                          "batch row of the clause: leave out 'b'"
