@@ -208,7 +208,9 @@ def test_ir_by_phase(program):
     for phase in program.phases:
         assert "nsa.attend" in program.ir(phase)
     assert program.ir() == program.ir("nsa")
-    with pytest.raises(ArgumentError, match="unknown phase 'ptx'.*'frontend', 'nsa'"):
+    with pytest.raises(ArgumentError, match="unknown phase 'poem'.*'frontend', 'nsa'"):
+        program.ir("poem")
+    with pytest.raises(ArgumentError, match="phase 'ptx' is of the shell: .*--emit ptx"):
         program.ir("ptx")
 
 
