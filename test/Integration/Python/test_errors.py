@@ -212,7 +212,7 @@ def test_what_cannot_be_compiled_has_a_place():
     assert "target 'oracle'" in caught.value.notes[-1].message
 
 
-@pytest.mark.parametrize("target", ["cpu", "cuda", "sm_90a", "sm_80"])
+@pytest.mark.parametrize("target", ["cpu", "sm_90a", "sm_80"])
 @pytest.mark.parametrize("schedule", ["tokens=abc", "rows=4", "order=diagonal", "tokens=0",
                                       "splits=2", "warps=33", "tokens=70000"])
 def test_schedules_are_checked_with_the_program(target, schedule):

@@ -75,9 +75,6 @@ def block_mask(idx: np.ndarray, block: int, tokens: int) -> np.ndarray:
 
 
 def mla(q, k, v, mscale=1.0):
-    """arXiv:2405.04434 after the up-projections; `mscale` as in arXiv:2309.00071.
-
-    Constants of a program are f32, so the scale is too.
-    """
-    scale = float(np.float32(mscale ** 2 / np.sqrt(q.shape[-1])))
+    """arXiv:2405.04434 after the up-projections; `mscale` as in arXiv:2309.00071."""
+    scale = mscale ** 2 / np.sqrt(q.shape[-1])
     return attend(q, k, v, causal(k.shape[1], q.shape[1]), scale=scale)[0]
