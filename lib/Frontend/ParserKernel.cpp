@@ -37,7 +37,9 @@ Range Parser::getGap() const {
 }
 
 bool Parser::onNewLine() const {
-  return findLineEnd(source.getText(), lastEnd) < token.range.begin;
+  // Up to the token only: a line may be as long as the file.
+  StringRef between = source.getText().slice(lastEnd, token.range.begin);
+  return findLineEnd(between, 0) < between.size();
 }
 
 bool Parser::startsStatement() const {
