@@ -10,6 +10,7 @@
 #include "mlir/IR/Builders.h"
 #include "nsacc/Frontend/Frontend.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace nsacc::frontend {
 
@@ -223,6 +224,8 @@ private:
     Range range;
   };
   llvm::StringMap<Role> roles;
+  /// Only marks change the order of a type, not what uses tell of a name.
+  llvm::StringSet<> markedHeads;
   /// Token dimensions of inputs that are keys; found when first asked for.
   std::optional<llvm::SetVector<nsa::NamedDimAttr>> keyDims;
   /// Copies of clauses may not make a program much larger than its text.

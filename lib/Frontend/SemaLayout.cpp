@@ -42,10 +42,7 @@ static bool isMarked(const ast::Kernel &kernel, StringRef name) {
 }
 
 bool KernelGen::isHeads(const ast::Dim &dim) const {
-  if (dim.heads)
-    return true;
-  auto role = roles.find(dim.getName());
-  return role != roles.end() && role->second.heads;
+  return dim.heads || markedHeads.contains(dim.getName());
 }
 
 /// Without its heads, a tensor of four dimensions is [batch, tokens, features];
@@ -77,8 +74,10 @@ std::optional<size_t> KernelGen::findTokens(const ast::Type &type) const {
 void KernelGen::collectRoles() {
   forEachType(kernel, [&](const ast::Type &type) {
     for (const ast::Dim &dim : type.dims)
-      if (dim.heads && !dim.getName().empty())
+      if (dim.heads && !dim.getName().empty()) {
+        markedHeads.insert(dim.getName());
         roles.try_emplace(dim.getName(), Role{/*heads=*/true, dim.range});
+      }
   });
   forEachType(kernel, [&](const ast::Type &type) {
     std::optional<size_t> tokens = findTokensByPlace(type);
