@@ -58,6 +58,9 @@ static bool readsAsDivisor(StringRef comment) {
 
 void Parser::checkComment() {
   StringRef text = source.getText();
+  // A line may be as long as the file: its end is of interest behind // only.
+  if (!text.substr(lastEnd).ltrim(" \t").starts_with("//"))
+    return;
   StringRef line = text.slice(lastEnd, findLineEnd(text, lastEnd));
   if (!line.ltrim().starts_with("//") ||
       !readsAsDivisor(line.ltrim().drop_front(2)))
