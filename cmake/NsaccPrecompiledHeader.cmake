@@ -24,21 +24,17 @@ if(NSACC_PRECOMPILED_HEADER)
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -Xclang -include-pch -Xclang <PCH_FILE>)
   add_library(nsacc_precompiled OBJECT cmake/Precompiled/Precompiled.cpp)
   target_include_directories(nsacc_precompiled PRIVATE cmake/Precompiled)
-  target_precompile_headers(nsacc_precompiled PRIVATE
-    <Precompiled.h> $<$<BOOL:${NSACC_BUILD_TESTS}>:<gtest/gtest.h>>)
+  target_precompile_headers(nsacc_precompiled PRIVATE <Precompiled.h>)
+  if(NSACC_BUILD_TESTS)
+    target_precompile_headers(nsacc_precompiled PRIVATE <gtest/gtest.h>)
+  endif()
   nsacc_write_precompiled_key(nsacc_precompiled)
 endif()
 
-# For the functions of AddNsacc.cmake, with their arguments. Options of a target's own demand a header
-# of its own, for which two dialects do.
+# For the functions of AddNsacc.cmake, with their arguments. The header is compiled with the options
+# of all: a target with options of its own can't use it.
 function(nsacc_use_precompiled_header name)
-  if(NOT NSACC_PRECOMPILED_HEADER OR ARG_WITHOUT_MLIR)
-    return()
-  endif()
-  if(ARG_COMPILE_OPTIONS)
-    target_precompile_headers(${name} PRIVATE
-      "<mlir/Dialect/Arith/IR/Arith.h>" "<mlir/Dialect/Math/IR/Math.h>")
-  else()
+  if(NSACC_PRECOMPILED_HEADER AND NOT ARG_WITHOUT_MLIR AND NOT ARG_COMPILE_OPTIONS)
     target_precompile_headers(${name} REUSE_FROM nsacc_precompiled)
   endif()
 endfunction()

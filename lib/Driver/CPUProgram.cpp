@@ -8,14 +8,8 @@
 #include "nsacc/Target/CPU/CPU.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include <chrono>
 
 using namespace nsacc;
-
-static double getSecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
-}
 
 namespace {
 
@@ -105,10 +99,6 @@ CPUProgram::compile(size_t kernel, const CodeSizes &sizes) const {
 }
 
 //===-- Running -----------------------------------------------------------===//
-
-static bool hasNoElements(const Tensor &tensor) {
-  return tensor.getNumElements() == 0;
-}
 
 llvm::Error CPUProgram::runChecked(size_t kernel, const DimSizes &sizes,
                                    llvm::ArrayRef<Tensor> inputs,

@@ -6,14 +6,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringExtras.h"
-#include <chrono>
 
 using namespace nsacc;
-
-static double getSecondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
-}
 
 namespace {
 
@@ -238,10 +232,6 @@ llvm::Error CUDAProgram::runOnHost(nsacc_rt_module *module,
     if (llvm::Error error = tensors.download(inputs.size() + index, result))
       return error;
   return llvm::Error::success();
-}
-
-static bool hasNoElements(const Tensor &tensor) {
-  return tensor.getNumElements() == 0;
 }
 
 llvm::Error CUDAProgram::runChecked(size_t kernel, const DimSizes &sizes,

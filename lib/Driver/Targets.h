@@ -6,6 +6,7 @@
 #include "ModuleImage.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Target/CUDA/CUDA.h"
+#include <chrono>
 
 namespace nsacc {
 
@@ -26,6 +27,15 @@ llvm::Expected<std::unique_ptr<CompiledProgram>>
 createCUDAProgram(mlir::ModuleOp module, ModuleImage image,
                   std::vector<Signature> signatures,
                   const CompileOptions &options, PackageCompiler compiler = {});
+
+inline double getSecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+inline bool hasNoElements(const Tensor &tensor) {
+  return tensor.getNumElements() == 0;
+}
 
 } // namespace nsacc
 

@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 using namespace nsacc::rt;
-using Json = nlohmann::json;
 
 static constexpr size_t kMagicBytes = 16, kWordBytes = 8;
 static constexpr size_t kChecksumAt = kMagicBytes + 2 * kWordBytes;
@@ -81,7 +80,7 @@ namespace {
 
 /// Reads without keeping anything. The parser recurses only as deep as it is
 /// let, which is why this goes before reading into a tree.
-class NestingReader : public nlohmann::json_sax<Json> {
+class NestingReader : public nlohmann::json_sax<nlohmann::json> {
 public:
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -96,7 +95,7 @@ public:
   bool end_object() override { return --depth, true; }
   bool end_array() override { return --depth, true; }
   bool parse_error(size_t, const std::string &,
-                   const Json::exception &) override {
+                   const nlohmann::json::exception &) override {
     return false;
   }
 
@@ -108,6 +107,6 @@ private:
 
 bool nsacc::rt::isReadable(std::string_view body) {
   NestingReader reader;
-  return Json::sax_parse(body.begin(), body.end(), &reader,
-                         Json::input_format_t::msgpack, /*strict=*/true);
+  return nlohmann::json::sax_parse(body.begin(), body.end(), &reader,
+                         nlohmann::json::input_format_t::msgpack, /*strict=*/true);
 }

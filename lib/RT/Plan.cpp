@@ -7,7 +7,7 @@ using namespace nsacc::rt;
 using Kind = Step::Kind;
 
 /// Suits bulk copies and every vector load.
-static constexpr int64_t kAlignment = 256;
+static constexpr int64_t kBufferAlignment = 256;
 
 [[noreturn]] static void fail(const std::string &message) {
   throw Failure(NSACC_RT_INVALID, message);
@@ -123,7 +123,7 @@ static int64_t alignedBytes(int64_t bytes) {
   bytes = std::max<int64_t>(bytes, 1);
   if (bytes > INT64_MAX / 4)
     failTooLarge();
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
 }
 
 int64_t nsacc::rt::placeWorkspaces(const TargetCode &code,

@@ -10,7 +10,7 @@
 using namespace nsacc::rt;
 using Json = nlohmann::json;
 
-[[noreturn]] static void fail(const std::string &message) {
+[[noreturn]] static void refuse(const std::string &message) {
   throw std::runtime_error("damaged package: " + message);
 }
 
@@ -20,7 +20,7 @@ static size_t find(const char *const (&names)[N], const std::string &name) {
   for (size_t i = 0; i < N; ++i)
     if (name == names[i])
       return i;
-  fail("'" + name + "' isn't known");
+  refuse("'" + name + "' isn't known");
 }
 
 /// The beginning of it as text.
@@ -42,7 +42,7 @@ static std::optional<int64_t> getInteger(const Json &json) {
 static uint32_t getIndex(const Json &json, size_t count, const char *what) {
   std::optional<int64_t> index = getInteger(json);
   if (!index || *index < 0 || static_cast<uint64_t>(*index) >= count)
-    fail(std::string("there is no ") + what + " " + describe(json));
+    refuse(std::string("there is no ") + what + " " + describe(json));
   return static_cast<uint32_t>(*index);
 }
 
@@ -50,7 +50,7 @@ static int64_t getNumber(const Json &json, int64_t low, int64_t high,
                          const char *what) {
   std::optional<int64_t> number = getInteger(json);
   if (!number || *number < low || *number > high)
-    fail(std::string("expected ") + what + " from " + std::to_string(low) +
+    refuse(std::string("expected ") + what + " from " + std::to_string(low) +
          " to " + std::to_string(high) + ", found " + describe(json));
   return *number;
 }
@@ -67,9 +67,9 @@ static const Json &getArray(const Json &json, const char *field,
                             size_t most = kMaxElements) {
   const Json &array = json.at(field);
   if (!array.is_array())
-    fail(std::string("'") + field + "' is no list");
+    refuse(std::string("'") + field + "' is no list");
   if (array.size() > most)
-    fail(std::string("'") + field + "' has " + std::to_string(array.size()) +
+    refuse(std::string("'") + field + "' has " + std::to_string(array.size()) +
          " elements, more than " + std::to_string(most));
   return array;
 }
@@ -78,7 +78,7 @@ static const Json &getArray(const Json &json, const char *field,
 static std::string getString(const Json &json) {
   auto text = json.get<std::string>();
   if (text.find('\0') != std::string::npos)
-    fail("a text with a zero in it");
+    refuse("a text with a zero in it");
   return text;
 }
 
@@ -88,7 +88,7 @@ static DType getDType(const Json &json) {
 
 static void checkRank(size_t rank) {
   if (rank > kMaxRank)
-    fail("a buffer of " + std::to_string(rank) + " dimensions");
+    refuse("a buffer of " + std::to_string(rank) + " dimensions");
 }
 
 static Size readSize(const Json &json) {
@@ -113,12 +113,12 @@ static std::vector<uint32_t> readOrder(const Json &json,
   for (const Json &each : json) {
     uint32_t dim = getIndex(each, parameter.sizes.size(), "dimension");
     if (std::find(order.begin(), order.end(), dim) != order.end())
-      fail("'" + parameter.name + "' has dimension " + std::to_string(dim) +
+      refuse("'" + parameter.name + "' has dimension " + std::to_string(dim) +
            " twice");
     order.push_back(dim);
   }
   if (order.size() != parameter.sizes.size())
-    fail("'" + parameter.name + "' has not all dimensions in its order");
+    refuse("'" + parameter.name + "' has not all dimensions in its order");
   return order;
 }
 
@@ -133,7 +133,7 @@ static Parameter readParameter(const Json &json) {
   for (const Json &each : getArray(json, "strides"))
     parameter.strides.push_back(readStride(each));
   if (parameter.strides.size() != parameter.sizes.size())
-    fail("'" + parameter.name + "' has not as many strides as sizes");
+    refuse("'" + parameter.name + "' has not as many strides as sizes");
   parameter.order = readOrder(getArray(json, "order"), parameter);
   return parameter;
 }
@@ -157,7 +157,7 @@ public:
     const auto &cubin = json.at("cubin").get_binary();
     code.cubin.assign(cubin.begin(), cubin.end());
     if (!code.cubin.empty() && !isWholeELF(code.cubin))
-      fail("the machine code for " + code.architecture +
+      refuse("the machine code for " + code.architecture +
            " is no ELF file, or one cut short");
     for (const Json &each : getArray(json, "steps", kMaxSteps))
       readStep(each);
@@ -186,7 +186,7 @@ private:
     bool hasValue =
         step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim;
     if (each.size() != 1 + numOperands + hasValue)
-      fail("step " + describe(each) + " has other than " +
+      refuse("step " + describe(each) + " has other than " +
            std::to_string(numOperands + hasValue) + " operands");
     for (unsigned i = 0; i < numOperands; ++i)
       step.operands[i] =
@@ -212,7 +212,7 @@ private:
     workspace.first = getIndex(each.at("first"), numLaunches, "launch");
     workspace.last = getIndex(each.at("last"), numLaunches, "launch");
     if (workspace.last < workspace.first)
-      fail("a workspace from launch " + std::to_string(workspace.first) +
+      refuse("a workspace from launch " + std::to_string(workspace.first) +
            " to " + std::to_string(workspace.last));
     code.workspaces.push_back(std::move(workspace));
   }
@@ -233,7 +233,7 @@ private:
     for (const Json &extra : getArray(each, "extra"))
       launch.extra.push_back(readExtra(extra, launch));
     if (launch.cluster > 1 && isPersistent(launch))
-      fail("kernel '" + launch.kernel +
+      refuse("kernel '" + launch.kernel +
            "' counts the points of its grid in "
            "clusters");
     code.launches.push_back(std::move(launch));
@@ -245,7 +245,7 @@ private:
       return {true, readBuffer(*buffer)};
     uint32_t bytes = getCount(each.at("bytes"), 1, 8, "bytes of a number");
     if ((bytes & (bytes - 1)) != 0)
-      fail("a number of " + std::to_string(bytes) + " bytes");
+      refuse("a number of " + std::to_string(bytes) + " bytes");
     return {false, number(each.at("number")), bytes};
   }
 
@@ -259,7 +259,7 @@ private:
     const Workspace &workspace = code.workspaces[buffer - numParameters];
     size_t launch = code.launches.size();
     if (launch < workspace.first || workspace.last < launch)
-      fail("launch " + std::to_string(launch) + " uses buffer " +
+      refuse("launch " + std::to_string(launch) + " uses buffer " +
            std::to_string(buffer) + ", which lives from launch " +
            std::to_string(workspace.first) + " to " +
            std::to_string(workspace.last));
@@ -284,23 +284,23 @@ private:
         getIndex(each.at("argument"), launch.arguments.size(), "argument");
     const Argument &argument = launch.arguments[map.argument];
     if (!argument.isBuffer)
-      fail("a tensor map of a number");
+      refuse("a tensor map of a number");
     for (const Json &dim : getArray(each, "dims"))
       map.dims.push_back(getIndex(dim, getRank(argument.index), "dimension"));
     // A dimension that counts twice would reach behind the buffer.
     for (uint32_t dim : map.dims)
       if (std::count(map.dims.begin(), map.dims.end(), dim) > 1)
-        fail("a tensor map that has dimension " + std::to_string(dim) +
+        refuse("a tensor map that has dimension " + std::to_string(dim) +
              " twice");
     for (const Json &size : getArray(each, "box"))
       map.box.push_back(getCount(size, 1, 256, "sizes of a box"));
     if (map.dims.empty() || map.dims.size() > 5 ||
         map.box.size() != map.dims.size())
-      fail("a tensor map of " + std::to_string(map.dims.size()) +
+      refuse("a tensor map of " + std::to_string(map.dims.size()) +
            " dimensions with a box of " + std::to_string(map.box.size()));
     map.swizzle = getCount(each.at("swizzle"), 0, 128, "bytes of a swizzle");
     if (map.swizzle % 32 != 0 || map.swizzle == 96)
-      fail("a swizzle of " + std::to_string(map.swizzle) + " bytes");
+      refuse("a swizzle of " + std::to_string(map.swizzle) + " bytes");
     return extra;
   }
 
@@ -327,11 +327,11 @@ static Package read(const Json &json) {
 Package nsacc::rt::readPackage(const void *data, size_t size) {
   std::string_view body = openBody({static_cast<const char *>(data), size});
   if (!isReadable(body))
-    fail("what is behind its head isn't MessagePack, or is nested more than " +
+    refuse("what is behind its head isn't MessagePack, or is nested more than " +
          std::to_string(kMaxNesting) + " deep");
   try {
     return read(Json::from_msgpack(body.begin(), body.end()));
   } catch (const Json::exception &exception) {
-    fail(exception.what());
+    refuse(exception.what());
   }
 }

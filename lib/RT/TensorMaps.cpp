@@ -7,7 +7,7 @@ using namespace nsacc::rt;
 /// As many maps as a process keeps of one module, 100 KiB.
 static constexpr size_t kMaxMaps = 256;
 
-static constexpr int64_t kAlignment = 16;
+static constexpr int64_t kMapAlignment = 16;
 static constexpr int64_t kMaxStride = INT64_C(1) << 40;
 
 [[noreturn]] static void fail(NameGetter getName, const std::string &message) {
@@ -44,13 +44,13 @@ static uint64_t getStrideBytes(const Buffer &buffer, uint32_t dim,
   int64_t bytes;
   if (__builtin_mul_overflow(buffer.strides[dim], getBytes(buffer.dtype),
                              &bytes) ||
-      bytes < 0 || bytes >= kMaxStride || bytes % kAlignment != 0)
+      bytes < 0 || bytes >= kMaxStride || bytes % kMapAlignment != 0)
     fail(getName,
          "dimension " + std::to_string(buffer.given[dim]) +
              " has a stride of " + std::to_string(buffer.strides[dim]) +
              " elements of " + std::to_string(getBytes(buffer.dtype)) +
              " bytes; its kernels need strides that are multiples of " +
-             std::to_string(kAlignment) + " bytes: pass a contiguous tensor");
+             std::to_string(kMapAlignment) + " bytes: pass a contiguous tensor");
   return static_cast<uint64_t>(bytes);
 }
 
@@ -61,9 +61,9 @@ MapRequest nsacc::rt::makeRequest(const TensorMap &map, const Buffer &buffer,
   request.type = getType(buffer.dtype);
   request.rank = static_cast<uint32_t>(map.dims.size());
   request.swizzle = map.swizzle;
-  if (buffer.address % kAlignment != 0)
+  if (buffer.address % kMapAlignment != 0)
     fail(getName, "its address isn't a multiple of the " +
-                      std::to_string(kAlignment) +
+                      std::to_string(kMapAlignment) +
                       " bytes that its kernels need: pass a contiguous tensor "
                       "that owns its memory");
   uint32_t innermost = map.dims[0];
@@ -82,7 +82,7 @@ MapRequest nsacc::rt::makeRequest(const TensorMap &map, const Buffer &buffer,
       packed = request.strides[i] =
           getStrideBytes(buffer, dim, packed, getName);
     packed =
-        (packed * request.sizes[i] + kAlignment - 1) / kAlignment * kAlignment;
+        (packed * request.sizes[i] + kMapAlignment - 1) / kMapAlignment * kMapAlignment;
   }
   return request;
 }

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 using namespace nsacc::rt;
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 int64_t nsacc::rt::getBytes(DType dtype) {
   static constexpr int64_t bytes[] = {1, 4, 8, 2, 2, 4, 8};
@@ -40,25 +40,25 @@ bool nsacc::rt::isPersistent(const Launch &launch) {
 // Lists find the functions for their elements in the elements' namespace.
 namespace nsacc::rt {
 
-static Json toJson(const Size &size) {
+static OrderedJson toJson(const Size &size) {
   if (size.fixed)
     return *size.fixed;
-  return size.name.empty() ? Json() : Json(size.name);
+  return size.name.empty() ? OrderedJson() : OrderedJson(size.name);
 }
 
-static Json toJson(const Parameter &parameter) {
-  Json sizes = Json::array(), strides = Json::array();
+static OrderedJson toJson(const Parameter &parameter) {
+  OrderedJson sizes = OrderedJson::array(), strides = OrderedJson::array();
   for (const Size &size : parameter.sizes)
     sizes.push_back(toJson(size));
   for (const std::optional<int64_t> &stride : parameter.strides)
-    strides.push_back(stride ? Json(*stride) : Json());
+    strides.push_back(stride ? OrderedJson(*stride) : OrderedJson());
   return {{"name", parameter.name},   {"dtype", getName(parameter.dtype)},
           {"sizes", sizes},           {"strides", strides},
           {"order", parameter.order}, {"result", parameter.isResult}};
 }
 
-static Json toJson(const Step &step) {
-  Json json = Json::array({kStepNames[static_cast<size_t>(step.kind)]});
+static OrderedJson toJson(const Step &step) {
+  OrderedJson json = OrderedJson::array({kStepNames[static_cast<size_t>(step.kind)]});
   for (unsigned i = 0; i < getNumOperands(step.kind); ++i)
     json.push_back(step.operands[i]);
   if (step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim)
@@ -66,27 +66,27 @@ static Json toJson(const Step &step) {
   return json;
 }
 
-static Json toJson(const Check &check) {
+static OrderedJson toJson(const Check &check) {
   return {{"what", check.what},
           {"found", check.found},
           {"expected", check.expected}};
 }
 
-static Json toJson(const Workspace &workspace) {
+static OrderedJson toJson(const Workspace &workspace) {
   return {{"dtype", getName(workspace.dtype)},
           {"sizes", workspace.sizes},
           {"first", workspace.first},
           {"last", workspace.last}};
 }
 
-static Json toJson(const Argument &argument) {
+static OrderedJson toJson(const Argument &argument) {
   if (argument.isBuffer)
     return {{"buffer", argument.index}};
   return {{"number", argument.index}, {"bytes", argument.bytes}};
 }
 
-static Json toJson(const ExtraParameter &extra) {
-  Json json = {{"kind", kExtraNames[static_cast<size_t>(extra.kind)]}};
+static OrderedJson toJson(const ExtraParameter &extra) {
+  OrderedJson json = {{"kind", kExtraNames[static_cast<size_t>(extra.kind)]}};
   if (extra.kind != ExtraParameter::Kind::TensorMap)
     return json;
   json["argument"] = extra.map.argument;
@@ -97,14 +97,14 @@ static Json toJson(const ExtraParameter &extra) {
 }
 
 template <typename Element>
-static Json toJson(const std::vector<Element> &elements) {
-  Json json = Json::array();
+static OrderedJson toJson(const std::vector<Element> &elements) {
+  OrderedJson json = OrderedJson::array();
   for (const Element &element : elements)
     json.push_back(toJson(element));
   return json;
 }
 
-static Json toJson(const Launch &launch) {
+static OrderedJson toJson(const Launch &launch) {
   return {{"kernel", launch.kernel},
           {"grid", launch.grid},
           {"threads", launch.threads},
@@ -115,7 +115,7 @@ static Json toJson(const Launch &launch) {
           {"extra", toJson(launch.extra)}};
 }
 
-static Json toJson(const TargetCode &code) {
+static OrderedJson toJson(const TargetCode &code) {
   return {{"architecture", code.architecture},
           {"steps", toJson(code.steps)},
           {"checks", toJson(code.checks)},
@@ -123,11 +123,11 @@ static Json toJson(const TargetCode &code) {
           {"launches", toJson(code.launches)}};
 }
 
-static Json toJson(const Requirement &requirement) {
+static OrderedJson toJson(const Requirement &requirement) {
   return {{"message", requirement.message}, {"values", requirement.numValues}};
 }
 
-static Json toJson(const Package &package) {
+static OrderedJson toJson(const Package &package) {
   return {{"compiler", package.compiler},
           {"kernel", package.kernel},
           {"parameters", toJson(package.parameters)},
@@ -138,23 +138,23 @@ static Json toJson(const Package &package) {
 } // namespace nsacc::rt
 
 std::string nsacc::rt::writePackage(const Package &package) {
-  Json json = toJson(package);
+  OrderedJson json = toJson(package);
   for (size_t i = 0; i < package.targets.size(); ++i) {
     const TargetCode &code = package.targets[i];
     json["targets"][i]["ptx"] = code.ptx;
-    json["targets"][i]["cubin"] = Json::binary(
+    json["targets"][i]["cubin"] = OrderedJson::binary(
         std::vector<uint8_t>(code.cubin.begin(), code.cubin.end()));
   }
   std::string body;
-  Json::to_msgpack(json, nlohmann::detail::output_adapter<char>(body));
+  OrderedJson::to_msgpack(json, nlohmann::detail::output_adapter<char>(body));
   return sealBody(body);
 }
 
 /// What fits into a line stands on one.
-static void print(const Json &json, const std::string &indent,
+static void print(const OrderedJson &json, const std::string &indent,
                   std::string &text) {
   constexpr size_t lineLength = 120;
-  std::string line = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string line = json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   if (!json.is_structured() || indent.size() + line.size() <= lineLength) {
     text += line;
     return;
@@ -166,14 +166,14 @@ static void print(const Json &json, const std::string &indent,
     text += separator + inner;
     separator = ",\n";
     if (json.is_object())
-      text += Json(each.key()).dump() + ": ";
+      text += OrderedJson(each.key()).dump() + ": ";
     print(*each, inner, text);
   }
   text += "\n" + indent + (json.is_array() ? "]" : "}");
 }
 
 std::string nsacc::rt::describePackage(const Package &package) {
-  Json json = {{"format", kFormat}, {"version", kFormatVersion}};
+  OrderedJson json = {{"format", kFormat}, {"version", kFormatVersion}};
   json.update(toJson(package));
   for (size_t i = 0; i < package.targets.size(); ++i) {
     json["targets"][i]["ptx_bytes"] = package.targets[i].ptx.size();

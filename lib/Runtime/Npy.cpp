@@ -1,6 +1,7 @@
 //===- Npy.cpp - Tensors as NumPy .npy files ------------------------------===//
 
 #include "nsacc/Runtime/Npy.h"
+#include "Errors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -8,19 +9,12 @@
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc;
 
 static constexpr llvm::StringLiteral magic("\x93NUMPY");
-
-template <typename... Args>
-static llvm::Error makeError(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str());
-}
 
 //===-- Header ------------------------------------------------------------===//
 

@@ -1,19 +1,13 @@
 //===- Signature.cpp - Inputs, results and dimensions of a kernel ---------===//
 
 #include "nsacc/Runtime/Signature.h"
+#include "Errors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace nsacc;
-
-template <typename... Args>
-static llvm::Error makeError(const char *format, Args &&...args) {
-  return llvm::createStringError(
-      llvm::formatv(format, std::forward<Args>(args)...).str());
-}
 
 //===-- Spelling ----------------------------------------------------------===//
 

@@ -22,16 +22,16 @@ struct Recovery {
 
 } // namespace
 
-static thread_local Recovery *current = nullptr;
+static thread_local Recovery *innermost = nullptr;
 
 /// Outside of catchFatalErrors this returns, and LLVM ends the process.
 static void handleFatalError(void *, const char *reason, bool) {
-  if (!current) {
+  if (!innermost) {
     reportInternalError(reason);
     return;
   }
-  current->message = reason;
-  std::longjmp(current->place, 1);
+  innermost->message = reason;
+  std::longjmp(innermost->place, 1);
 }
 
 llvm::Error nsacc::catchFatalErrors(llvm::function_ref<llvm::Error()> body) {
@@ -39,13 +39,13 @@ llvm::Error nsacc::catchFatalErrors(llvm::function_ref<llvm::Error()> body) {
   std::call_once(once,
                  [] { llvm::install_fatal_error_handler(handleFatalError); });
   Recovery recovery;
-  recovery.outer = current;
+  recovery.outer = innermost;
   if (setjmp(recovery.place) != 0) {
-    current = recovery.outer;
+    innermost = recovery.outer;
     return llvm::make_error<FatalError>(recovery.message);
   }
-  current = &recovery;
+  innermost = &recovery;
   llvm::Error error = body();
-  current = recovery.outer;
+  innermost = recovery.outer;
   return error;
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -65,10 +66,20 @@ def read_sources(database: Path, match: str = "") -> list[Source]:
     sources = []
     for entry in json.loads(database.read_text()):
         words = shlex.split(entry["command"])
-        file = Path(entry["file"])
-        if "-include-pch" in words and match in str(file):
-            sources.append(Source(file, Path(entry["directory"]), words[0], plain_flags(words[1:])))
+        if "-include-pch" not in words:
+            continue
+        flags = plain_flags(words[1:])
+        for file in read_parts(Path(entry["file"])):
+            if match in str(file):
+                sources.append(Source(file, Path(entry["directory"]), words[0], flags))
     return sources
+
+
+def read_parts(file: Path) -> list[Path]:
+    """The sources that are compiled together in `file`, or itself."""
+    if file.parent.name != "Unity":
+        return [file]
+    return [Path(path) for path in re.findall(r'^#include "(.+)"$', file.read_text(), re.MULTILINE)]
 
 
 def plain_flags(words: list[str]) -> list[str]:

@@ -78,15 +78,15 @@ part_fuzz() {
   configure asan
   build asan nsacc-fuzzers
   local status=0
-  run_fuzzer frontend-fuzzer "$FUZZ_RUNS" || status=1
-  run_fuzzer package-fuzzer "$PACKAGE_FUZZ_RUNS" || status=1
+  run_fuzzer fuzz frontend-fuzzer "$FUZZ_RUNS" || status=1
+  run_fuzzer fuzz package-fuzzer "$PACKAGE_FUZZ_RUNS" || status=1
   return $status
 }
 
-# run_fuzzer TARGET RUNS
+# run_fuzzer PART TARGET RUNS
 run_fuzzer() {
-  "$PYTHON" "$ROOT/scripts/lib/fuzz_smoke.py" --root "$ROOT" --target "$1" \
-    --runs "$2" --seconds "$FUZZ_SECONDS" --jobs "$JOBS" --junit "$RESULTS/fuzz-$1.xml"
+  "$PYTHON" "$ROOT/scripts/lib/fuzz_smoke.py" --root "$ROOT" --target "$2" \
+    --runs "$3" --seconds "$FUZZ_SECONDS" --jobs "$JOBS" --junit "$RESULTS/$1-$2.xml"
 }
 
 part_wheel() {

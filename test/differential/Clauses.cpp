@@ -4,10 +4,6 @@
 
 using namespace nsacc::differential;
 
-using Text = std::string;
-
-static Text number(int64_t value) { return std::to_string(value); }
-
 static Text pickWidth(Choices &c) {
   return number(c.pick<int64_t>({1, 3, 16, 33, 64, 500}));
 }

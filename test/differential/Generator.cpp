@@ -7,10 +7,6 @@
 using namespace nsacc;
 using namespace nsacc::differential;
 
-using Text = std::string;
-
-static Text number(int64_t value) { return std::to_string(value); }
-
 namespace {
 
 struct Attention {

@@ -8,6 +8,10 @@
 
 namespace nsacc::differential {
 
+using Text = std::string;
+
+inline Text number(int64_t value) { return std::to_string(value); }
+
 /// Names of dimensions and what has been written so far.
 struct ProgramText {
   explicit ProgramText(Choices &choices) : choices(choices) {}

@@ -4,10 +4,6 @@
 
 using namespace nsacc::differential;
 
-using Text = std::string;
-
-static Text number(int64_t value) { return std::to_string(value); }
-
 Text nsacc::differential::makeInteger(ProgramText &program, const KeyText &keys,
                                       int depth) {
   Choices &c = program.choices;

@@ -1,6 +1,7 @@
 //===- NarrowKeyLoops.cpp - Keys that a warpgroup's own rows see ----------===//
 
 #include "AsyncProducts.h"
+#include "LayoutFlow.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,8 +23,6 @@ using namespace nsacc::nsatile;
 
 /// Positions of a warpgroup: fewer see nearly the same keys as all.
 static constexpr int64_t kLeastShare = 16;
-
-static bool isTile(Type type) { return isa<RankedTensorType>(type); }
 
 //===----------------------------------------------------------------------===//
 // What warpgroups can do alone

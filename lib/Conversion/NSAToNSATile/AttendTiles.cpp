@@ -2,13 +2,11 @@
 
 #include "Attention.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Attention::Attention(ProgramBuilder &program, const QueryTile &tile,
                      AttendOp op, nsatile::ScheduleAttr schedule, bool onlyLse)

@@ -7,14 +7,12 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
-#include <limits>
 #include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-static constexpr double kAbsent = -std::numeric_limits<double>::infinity();
 
 //===----------------------------------------------------------------------===//
 // Reductions over what is present

@@ -9,6 +9,9 @@
 
 namespace nsacc {
 
+/// The importance of a block that a row can't select.
+inline constexpr double kAbsent = -kInfinity;
+
 /// Entries first, first + step, … of an importance's last dimension.
 struct Columns {
   mlir::Value first;

@@ -5,8 +5,11 @@
 
 #include "NSA/Analysis/Faults.h"
 #include "PlanBuilder.h"
+#include <limits>
 
 namespace nsacc {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Over what a value of a tile varies: rows are queries, columns keys or
 /// channels.

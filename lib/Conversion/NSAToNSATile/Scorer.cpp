@@ -4,13 +4,11 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The sequence dimension of a tensor of keys or values.
 static Attribute getSequenceDim(Value keys) {

@@ -3,13 +3,11 @@
 #include "Selecting.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-static constexpr double kAbsent = -std::numeric_limits<double>::infinity();
 
 FailureOr<Sharing> nsacc::getSharing(PlanBuilder &plan, const QueryShape &shape,
                                      TopKOp op,

@@ -4,19 +4,17 @@
 #include "Selecting.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-static constexpr double kAbsent = -std::numeric_limits<double>::infinity();
 
 /// A sort key orders blocks totally: its class, then the score, then the lower
 /// index, from the highest bits down.
-static constexpr int64_t kIndexBits = 29;
-static constexpr int64_t kIndexMask = (int64_t{1} << kIndexBits) - 1;
-static constexpr int64_t kClassShift = kIndexBits + 32;
+static constexpr int64_t kKeyIndexBits = 29;
+static constexpr int64_t kKeyIndexMask = (int64_t{1} << kKeyIndexBits) - 1;
+static constexpr int64_t kClassShift = kKeyIndexBits + 32;
 enum SortClass : int64_t {
   kAbsentClass = 0,
   kNaN = 1,
@@ -96,7 +94,7 @@ Tile Selecting::getKeys(const Columns &columns) {
   Tile isAbsent = math.compare(arith::CmpFPredicate::OEQ, score, real(kAbsent));
 
   auto makeKey = [&](int64_t sortClass, Tile value) {
-    Tile shifted = math.apply<arith::ShLIOp>(value, i64(kIndexBits));
+    Tile shifted = math.apply<arith::ShLIOp>(value, i64(kKeyIndexBits));
     return math.apply<arith::OrIOp>(shifted, i64(sortClass << kClassShift));
   };
   Tile key = makeKey(kNumber, ordered);
@@ -127,7 +125,7 @@ Tile Selecting::getKeys(const Columns &columns) {
         i64(0x7fffffff), math.convert<arith::IndexCastOp>(back, i64Type));
     key = math.select(isLast, makeKey(kForced, rank), key);
   }
-  Tile tie = math.apply<arith::SubIOp>(i64(kIndexMask), blockWide);
+  Tile tie = math.apply<arith::SubIOp>(i64(kKeyIndexMask), blockWide);
   key = math.apply<arith::OrIOp>(key, tie);
   return math.select(exists, key, i64(kAbsentClass));
 }
@@ -237,10 +235,10 @@ Tile Selecting::trim(Value list) {
       entries.compare(arith::CmpIPredicate::sge, keys,
                       i64(kNaN << kClassShift)));
   Tile block = entries.apply<arith::SubIOp>(
-      i64(kIndexMask), entries.apply<arith::AndIOp>(keys, i64(kIndexMask)));
+      i64(kKeyIndexMask), entries.apply<arith::AndIOp>(keys, i64(kKeyIndexMask)));
   // Indices have fewer bits than sort keys, which halves what a sort holds.
   Type i32 = builder.getI32Type();
-  Tile padding = math.integer(i32, kIndexMask + 1);
+  Tile padding = math.integer(i32, kKeyIndexMask + 1);
   Tile indices = entries.select(
       kept, entries.convert<arith::TruncIOp>(block, i32), padding);
   indices.value =

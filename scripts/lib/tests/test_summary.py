@@ -50,7 +50,7 @@ def test_parts_write_the_results_that_are_counted() -> None:
     assert len(bodies) > 5
     for part, body in bodies:
         files = re.findall(r"\$RESULTS/(\S+\.xml)", body)
-        files += [f"{name}-x.xml" for name in re.findall(r"run_(?:pytest|lit) (\S+)", body)]
+        files += [f"{name}-x.xml" for name in re.findall(r"run_(?:pytest|lit|fuzzer) (\S+)", body)]
         assert part == "build" or files
         assert all(name.startswith(f"{part}-") for name in files), part
 

@@ -14,7 +14,7 @@ using namespace nsacc;
 namespace {
 
 constexpr int64_t kCount = 64;
-const Sizes kSizes = {{"B", 1}, {"T", kCount}, {"S", 1}, {"HQ", 1},
+const Sizes kScalarSizes = {{"B", 1}, {"T", kCount}, {"S", 1}, {"HQ", 1},
                       {"H", 1}, {"D", 1},      {"DV", 1}};
 
 /// x is a real, y too; m and n are integers.
@@ -99,7 +99,7 @@ std::vector<Tensor> getInputs() {
 void check(const std::vector<std::string> &expressions, double ulps,
            double absolute = 0) {
   SCOPED_TRACE(llvm::join(expressions, "; "));
-  Program program(apply(expressions), kSizes, "f32",
+  Program program(apply(expressions), kScalarSizes, "f32",
                   "#nsatile.schedule<tokens = 64, keys = 16>");
   ASSERT_TRUE(program.isValid());
   std::vector<Tensor> inputs = getInputs();

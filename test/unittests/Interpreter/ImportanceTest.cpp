@@ -6,8 +6,6 @@
 using namespace nsacc;
 using namespace nsacc::interpreter;
 
-static constexpr double absent = -infinity;
-
 //===----------------------------------------------------------------------===//
 // nsa.importance: four query heads over two key heads, three keys
 //===----------------------------------------------------------------------===//

@@ -5,8 +5,6 @@
 using namespace nsacc;
 using namespace nsacc::interpreter;
 
-static constexpr double absent = -infinity;
-
 /// topk of scores handed in, over blocks of two tokens. `x` tells the number of
 /// tokens.
 static std::string makeTopK(const std::string &clauses, int width,

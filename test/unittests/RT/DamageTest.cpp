@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 
 using DamageTest = RTTest;
 
-static std::string failLoad(const std::string &bytes) {
+static std::string failDamaged(const std::string &bytes) {
   nsacc_rt_module *module = nullptr;
   EXPECT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &module),
             NSACC_RT_PACKAGE);
@@ -28,7 +28,7 @@ static std::string failChanged(void (*change)(Json &)) {
   change(json);
   std::string bytes;
   Json::to_msgpack(json, nlohmann::detail::output_adapter<char>(bytes));
-  return failLoad(sealBody(bytes));
+  return failDamaged(sealBody(bytes));
 }
 
 TEST_F(DamageTest, NoByteMayDiffer) {
@@ -37,15 +37,15 @@ TEST_F(DamageTest, NoByteMayDiffer) {
     for (int bit : {0, 7}) {
       std::string damaged = bytes;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << bit));
-      failLoad(damaged);
+      failDamaged(damaged);
     }
 }
 
 TEST_F(DamageTest, NoByteMayMiss) {
   std::string bytes = writePackage(makePackage());
   for (size_t size = 0; size < bytes.size(); ++size)
-    failLoad(bytes.substr(0, size));
-  EXPECT_THAT(failLoad(bytes + "x"), HasSubstr("expected"));
+    failDamaged(bytes.substr(0, size));
+  EXPECT_THAT(failDamaged(bytes + "x"), HasSubstr("expected"));
 }
 
 // A parser that calls itself for each of them would leave the stack.
@@ -57,8 +57,8 @@ TEST_F(DamageTest, NestingIsBounded) {
     for (size_t i = 0; i < depth; ++i)
       mixed += i % 2 ? "\xdd\xff\xff\xff\xff" : "\xdf\xff\xff\xff\xff\xa1x";
     for (const std::string &bomb : {lists, maps, mixed})
-      EXPECT_THAT(failLoad(sealBody(bomb)), HasSubstr("nested more than 16"));
-    EXPECT_THAT(failLoad(sealBody(lists + '\xc0')),
+      EXPECT_THAT(failDamaged(sealBody(bomb)), HasSubstr("nested more than 16"));
+    EXPECT_THAT(failDamaged(sealBody(lists + '\xc0')),
                 HasSubstr("nested more than 16"));
   }
 }
@@ -114,7 +114,7 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
 static std::string failPackage(void (*change)(TargetCode &)) {
   Package package = makePackage();
   change(package.targets[0]);
-  return failLoad(writePackage(package));
+  return failDamaged(writePackage(package));
 }
 
 TEST_F(DamageTest, WorkspacesLiveWhereTheyAreUsed) {
@@ -172,9 +172,9 @@ static std::string failPassing(void (*change)(TargetCode &)) {
   Package package = makePackage();
   TargetCode &code = package.targets[0];
   change(code);
-  std::string asPTX = failLoad(writePackage(package));
+  std::string asPTX = failDamaged(writePackage(package));
   code.cubin = fakecuda::makeMachineCode(code.ptx);
-  EXPECT_EQ(failLoad(writePackage(package)), asPTX);
+  EXPECT_EQ(failDamaged(writePackage(package)), asPTX);
   return asPTX;
 }
 

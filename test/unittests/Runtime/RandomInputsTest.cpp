@@ -4,14 +4,14 @@
 
 using namespace nsacc;
 
-static Dim named(const char *name, Dim::Kind kind = Dim::Kind::Named) {
+static Dim makeDim(const char *name, Dim::Kind kind = Dim::Kind::Named) {
   Dim dim;
   dim.kind = kind;
   dim.name = name;
   return dim;
 }
 
-static Argument argument(DType dtype, std::vector<Dim> dims) {
+static Argument makeInput(DType dtype, std::vector<Dim> dims) {
   Argument result;
   result.name = "x";
   result.dtype = dtype;
@@ -38,7 +38,7 @@ TEST(RandomInputs, RealsAreStandardNormal) {
   sizes.sizes["N"] = 100000;
   double sum = 0, squares = 0, fourth = 0;
   for (double value :
-       make(argument(DType::F32, {named("N")}), sizes).toReals()) {
+       make(makeInput(DType::F32, {makeDim("N")}), sizes).toReals()) {
     sum += value;
     squares += value * value;
     fourth += value * value * value * value;
@@ -53,7 +53,7 @@ TEST(RandomInputs, RealsAreStandardNormal) {
 TEST(RandomInputs, DependOnSeedAndNameAlone) {
   DimSizes sizes;
   sizes.sizes["N"] = 16;
-  Argument x = argument(DType::BF16, {named("N")});
+  Argument x = makeInput(DType::BF16, {makeDim("N")});
   Argument y = x;
   y.name = "y";
   EXPECT_EQ(make(x, sizes, 3).toReals(), make(x, sizes, 3).toReals());
@@ -61,7 +61,7 @@ TEST(RandomInputs, DependOnSeedAndNameAlone) {
   EXPECT_NE(make(x, sizes, 3).toReals(), make(y, sizes, 3).toReals());
   // A type rounds the same numbers.
   std::vector<double> wide =
-      make(argument(DType::F64, {named("N")}), sizes, 3).toReals();
+      make(makeInput(DType::F64, {makeDim("N")}), sizes, 3).toReals();
   std::vector<double> narrow = make(x, sizes, 3).toReals();
   for (size_t i = 0; i < wide.size(); ++i)
     EXPECT_EQ(roundTo(DType::BF16, wide[i]), narrow[i]);
@@ -72,7 +72,7 @@ TEST(RandomInputs, SelectionsAreSetsOfBlocks) {
   width.kind = Dim::Kind::Constant;
   width.size = 4;
   Argument idx =
-      argument(DType::I32, {named("B"), named("T"), named("H"), width});
+      makeInput(DType::I32, {makeDim("B"), makeDim("T"), makeDim("H"), width});
   idx.domain = Domain{Domain::Kind::Blocks, 0, 0, "S", 64};
   DimSizes sizes;
   sizes.sizes["B"] = 2;
@@ -103,7 +103,7 @@ TEST(RandomInputs, SelectionsOfRaggedRowsStayInTheirRow) {
   width.kind = Dim::Kind::Constant;
   width.size = 2;
   Argument idx =
-      argument(DType::I32, {named("T", Dim::Kind::Ragged), named("H"), width});
+      makeInput(DType::I32, {makeDim("T", Dim::Kind::Ragged), makeDim("H"), width});
   idx.domain = Domain{Domain::Kind::Blocks, 0, 0, "S", 32};
   DimSizes sizes;
   sizes.sizes["T"] = 3;
@@ -120,7 +120,7 @@ TEST(RandomInputs, IntegersNeedADomain) {
   sizes.sizes["N"] = 1000;
   sizes.offsets["T"] = {0, 3, 5};
   sizes.batchRows = 2;
-  Argument table = argument(DType::I32, {named("N")});
+  Argument table = makeInput(DType::I32, {makeDim("N")});
   llvm::Expected<Tensor> tensor = makeRandomInput(table, sizes, 0);
   ASSERT_FALSE(bool(tensor));
   EXPECT_EQ(llvm::toString(tensor.takeError()),
@@ -131,7 +131,7 @@ TEST(RandomInputs, IntegersNeedADomain) {
     ++seen.at(value + 2);
   for (int count : seen)
     EXPECT_GT(count, 100);
-  EXPECT_EQ(make(argument(DType::I32, {named("T", Dim::Kind::Offsets)}), sizes)
+  EXPECT_EQ(make(makeInput(DType::I32, {makeDim("T", Dim::Kind::Offsets)}), sizes)
                 .toIntegers(),
             (std::vector<int64_t>{0, 3, 5}));
 }

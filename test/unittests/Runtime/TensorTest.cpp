@@ -5,7 +5,7 @@
 
 using namespace nsacc;
 
-static constexpr double inf = std::numeric_limits<double>::infinity();
+static constexpr double infinity = std::numeric_limits<double>::infinity();
 static constexpr double quietNaN = std::numeric_limits<double>::quiet_NaN();
 
 TEST(RoundTo, BFloatTiesToEven) {
@@ -27,18 +27,18 @@ TEST(RoundTo, SubnormalsAndOverflow) {
   EXPECT_EQ(roundTo(DType::F16, 0x1p-25), 0.0);
   EXPECT_EQ(roundTo(DType::F16, 0x1.8p-24), 0x1p-23);
   EXPECT_EQ(roundTo(DType::F16, 65519.0), 65504.0);
-  EXPECT_EQ(roundTo(DType::F16, 65520.0), inf);
+  EXPECT_EQ(roundTo(DType::F16, 65520.0), infinity);
   EXPECT_EQ(roundTo(DType::BF16, 0x1p-133), 0x1p-133);
-  EXPECT_EQ(roundTo(DType::BF16, 0x1.FFp+127), inf);
-  EXPECT_EQ(roundTo(DType::BF16, -1e300), -inf);
+  EXPECT_EQ(roundTo(DType::BF16, 0x1.FFp+127), infinity);
+  EXPECT_EQ(roundTo(DType::BF16, -1e300), -infinity);
   EXPECT_TRUE(std::signbit(roundTo(DType::BF16, -1e-300)));
 }
 
 TEST(RoundTo, NonFiniteStays) {
   for (DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64}) {
     EXPECT_TRUE(std::isnan(roundTo(dtype, quietNaN)));
-    EXPECT_EQ(roundTo(dtype, inf), inf);
-    EXPECT_EQ(roundTo(dtype, -inf), -inf);
+    EXPECT_EQ(roundTo(dtype, infinity), infinity);
+    EXPECT_EQ(roundTo(dtype, -infinity), -infinity);
   }
 }
 

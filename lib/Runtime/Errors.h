@@ -1,0 +1,20 @@
+//===- Errors.h - Errors with formatted messages ----------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RUNTIME_ERRORS_H
+#define NSACC_LIB_RUNTIME_ERRORS_H
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace nsacc {
+
+/// An error whose message is that of llvm::formatv.
+template <typename... Args>
+llvm::Error makeError(const char *format, Args &&...args) {
+  return llvm::createStringError(
+      llvm::formatv(format, std::forward<Args>(args)...).str());
+}
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_RUNTIME_ERRORS_H
