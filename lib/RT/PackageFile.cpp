@@ -108,5 +108,6 @@ private:
 bool nsacc::rt::isReadable(std::string_view body) {
   NestingReader reader;
   return nlohmann::json::sax_parse(body.begin(), body.end(), &reader,
-                         nlohmann::json::input_format_t::msgpack, /*strict=*/true);
+                                   nlohmann::json::input_format_t::msgpack,
+                                   /*strict=*/true);
 }

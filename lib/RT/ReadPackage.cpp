@@ -51,7 +51,7 @@ static int64_t getNumber(const Json &json, int64_t low, int64_t high,
   std::optional<int64_t> number = getInteger(json);
   if (!number || *number < low || *number > high)
     refuse(std::string("expected ") + what + " from " + std::to_string(low) +
-         " to " + std::to_string(high) + ", found " + describe(json));
+           " to " + std::to_string(high) + ", found " + describe(json));
   return *number;
 }
 
@@ -70,7 +70,7 @@ static const Json &getArray(const Json &json, const char *field,
     refuse(std::string("'") + field + "' is no list");
   if (array.size() > most)
     refuse(std::string("'") + field + "' has " + std::to_string(array.size()) +
-         " elements, more than " + std::to_string(most));
+           " elements, more than " + std::to_string(most));
   return array;
 }
 
@@ -114,7 +114,7 @@ static std::vector<uint32_t> readOrder(const Json &json,
     uint32_t dim = getIndex(each, parameter.sizes.size(), "dimension");
     if (std::find(order.begin(), order.end(), dim) != order.end())
       refuse("'" + parameter.name + "' has dimension " + std::to_string(dim) +
-           " twice");
+             " twice");
     order.push_back(dim);
   }
   if (order.size() != parameter.sizes.size())
@@ -158,7 +158,7 @@ public:
     code.cubin.assign(cubin.begin(), cubin.end());
     if (!code.cubin.empty() && !isWholeELF(code.cubin))
       refuse("the machine code for " + code.architecture +
-           " is no ELF file, or one cut short");
+             " is no ELF file, or one cut short");
     for (const Json &each : getArray(json, "steps", kMaxSteps))
       readStep(each);
     for (const Json &each : getArray(json, "checks"))
@@ -187,7 +187,7 @@ private:
         step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim;
     if (each.size() != 1 + numOperands + hasValue)
       refuse("step " + describe(each) + " has other than " +
-           std::to_string(numOperands + hasValue) + " operands");
+             std::to_string(numOperands + hasValue) + " operands");
     for (unsigned i = 0; i < numOperands; ++i)
       step.operands[i] =
           step.kind == Step::Kind::Dim
@@ -213,7 +213,7 @@ private:
     workspace.last = getIndex(each.at("last"), numLaunches, "launch");
     if (workspace.last < workspace.first)
       refuse("a workspace from launch " + std::to_string(workspace.first) +
-           " to " + std::to_string(workspace.last));
+             " to " + std::to_string(workspace.last));
     code.workspaces.push_back(std::move(workspace));
   }
 
@@ -234,8 +234,8 @@ private:
       launch.extra.push_back(readExtra(extra, launch));
     if (launch.cluster > 1 && isPersistent(launch))
       refuse("kernel '" + launch.kernel +
-           "' counts the points of its grid in "
-           "clusters");
+             "' counts the points of its grid in "
+             "clusters");
     code.launches.push_back(std::move(launch));
   }
 
@@ -260,9 +260,9 @@ private:
     size_t launch = code.launches.size();
     if (launch < workspace.first || workspace.last < launch)
       refuse("launch " + std::to_string(launch) + " uses buffer " +
-           std::to_string(buffer) + ", which lives from launch " +
-           std::to_string(workspace.first) + " to " +
-           std::to_string(workspace.last));
+             std::to_string(buffer) + ", which lives from launch " +
+             std::to_string(workspace.first) + " to " +
+             std::to_string(workspace.last));
     return buffer;
   }
 
@@ -291,13 +291,13 @@ private:
     for (uint32_t dim : map.dims)
       if (std::count(map.dims.begin(), map.dims.end(), dim) > 1)
         refuse("a tensor map that has dimension " + std::to_string(dim) +
-             " twice");
+               " twice");
     for (const Json &size : getArray(each, "box"))
       map.box.push_back(getCount(size, 1, 256, "sizes of a box"));
     if (map.dims.empty() || map.dims.size() > 5 ||
         map.box.size() != map.dims.size())
       refuse("a tensor map of " + std::to_string(map.dims.size()) +
-           " dimensions with a box of " + std::to_string(map.box.size()));
+             " dimensions with a box of " + std::to_string(map.box.size()));
     map.swizzle = getCount(each.at("swizzle"), 0, 128, "bytes of a swizzle");
     if (map.swizzle % 32 != 0 || map.swizzle == 96)
       refuse("a swizzle of " + std::to_string(map.swizzle) + " bytes");
@@ -327,8 +327,9 @@ static Package read(const Json &json) {
 Package nsacc::rt::readPackage(const void *data, size_t size) {
   std::string_view body = openBody({static_cast<const char *>(data), size});
   if (!isReadable(body))
-    refuse("what is behind its head isn't MessagePack, or is nested more than " +
-         std::to_string(kMaxNesting) + " deep");
+    refuse(
+        "what is behind its head isn't MessagePack, or is nested more than " +
+        std::to_string(kMaxNesting) + " deep");
   try {
     return read(Json::from_msgpack(body.begin(), body.end()));
   } catch (const Json::exception &exception) {

@@ -50,7 +50,8 @@ static uint64_t getStrideBytes(const Buffer &buffer, uint32_t dim,
              " has a stride of " + std::to_string(buffer.strides[dim]) +
              " elements of " + std::to_string(getBytes(buffer.dtype)) +
              " bytes; its kernels need strides that are multiples of " +
-             std::to_string(kMapAlignment) + " bytes: pass a contiguous tensor");
+             std::to_string(kMapAlignment) +
+             " bytes: pass a contiguous tensor");
   return static_cast<uint64_t>(bytes);
 }
 
@@ -81,8 +82,8 @@ MapRequest nsacc::rt::makeRequest(const TensorMap &map, const Buffer &buffer,
     if (i > 0)
       packed = request.strides[i] =
           getStrideBytes(buffer, dim, packed, getName);
-    packed =
-        (packed * request.sizes[i] + kMapAlignment - 1) / kMapAlignment * kMapAlignment;
+    packed = (packed * request.sizes[i] + kMapAlignment - 1) / kMapAlignment *
+             kMapAlignment;
   }
   return request;
 }

@@ -58,7 +58,8 @@ static OrderedJson toJson(const Parameter &parameter) {
 }
 
 static OrderedJson toJson(const Step &step) {
-  OrderedJson json = OrderedJson::array({kStepNames[static_cast<size_t>(step.kind)]});
+  OrderedJson json =
+      OrderedJson::array({kStepNames[static_cast<size_t>(step.kind)]});
   for (unsigned i = 0; i < getNumOperands(step.kind); ++i)
     json.push_back(step.operands[i]);
   if (step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim)
@@ -154,7 +155,8 @@ std::string nsacc::rt::writePackage(const Package &package) {
 static void print(const OrderedJson &json, const std::string &indent,
                   std::string &text) {
   constexpr size_t lineLength = 120;
-  std::string line = json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  std::string line =
+      json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   if (!json.is_structured() || indent.size() + line.size() <= lineLength) {
     text += line;
     return;

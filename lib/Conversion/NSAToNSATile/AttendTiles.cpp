@@ -7,7 +7,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-
 Attention::Attention(ProgramBuilder &program, const QueryTile &tile,
                      AttendOp op, nsatile::ScheduleAttr schedule, bool onlyLse)
     : program(program), builder(program.getBuilder()), loc(program.getLoc()),

@@ -13,7 +13,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-
 //===----------------------------------------------------------------------===//
 // Reductions over what is present
 //===----------------------------------------------------------------------===//

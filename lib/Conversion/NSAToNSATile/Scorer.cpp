@@ -9,7 +9,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-
 /// The sequence dimension of a tensor of keys or values.
 static Attribute getSequenceDim(Value keys) {
   auto type = cast<NamedTensorType>(keys.getType());

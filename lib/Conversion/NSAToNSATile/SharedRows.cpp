@@ -8,7 +8,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-
 FailureOr<Sharing> nsacc::getSharing(PlanBuilder &plan, const QueryShape &shape,
                                      TopKOp op,
                                      nsatile::ScheduleAttr schedule) {

@@ -9,7 +9,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-
 /// A sort key orders blocks totally: its class, then the score, then the lower
 /// index, from the highest bits down.
 static constexpr int64_t kKeyIndexBits = 29;
@@ -235,7 +234,8 @@ Tile Selecting::trim(Value list) {
       entries.compare(arith::CmpIPredicate::sge, keys,
                       i64(kNaN << kClassShift)));
   Tile block = entries.apply<arith::SubIOp>(
-      i64(kKeyIndexMask), entries.apply<arith::AndIOp>(keys, i64(kKeyIndexMask)));
+      i64(kKeyIndexMask),
+      entries.apply<arith::AndIOp>(keys, i64(kKeyIndexMask)));
   // Indices have fewer bits than sort keys, which halves what a sort holds.
   Type i32 = builder.getI32Type();
   Tile padding = math.integer(i32, kKeyIndexMask + 1);

@@ -7,7 +7,7 @@ using namespace nsacc;
 namespace {
 
 const Sizes kFaultSizes = {{"B", 2}, {"T", 21}, {"S", 50}, {"HQ", 4},
-                      {"H", 2}, {"D", 8},  {"DV", 8}, {"N", 50}};
+                           {"H", 2}, {"D", 8},  {"DV", 8}, {"N", 50}};
 /// The sizes without that of the tables.
 Sizes withoutTables() {
   Sizes sizes = kFaultSizes;
@@ -85,7 +85,8 @@ TEST_F(FaultTest, ScoresWeightsAndRows) {
   expectError("where j <= i score s + few[i - j + 5]", kFaultSizes, "'score'");
   expectError("score s + few[j + 1]", kFaultSizes, "[50]");
   expectError("where j < 5 score s * few[h * 17]", kFaultSizes, "[51]");
-  expectError("where j <= i weight s * few[i - j + 5]", kFaultSizes, "'weight'");
+  expectError("where j <= i weight s * few[i - j + 5]", kFaultSizes,
+              "'weight'");
   expectError("where j <= i weight s normalize few[visible]", kFaultSizes,
               "'normalize'");
   expectError("sink few[i + 1]", kFaultSizes, "'sink'");
@@ -107,8 +108,8 @@ TEST_F(FaultTest, Divisions) {
 
 TEST_F(FaultTest, TheLeastOfManyWhateverTheThreads) {
   for (unsigned threads : {1u, 2u, 5u}) {
-    Program program(attendFaulty("where j <= i score s + few[j - 20]"), kFaultSizes, "f32",
-                    kFaultOrders[0]);
+    Program program(attendFaulty("where j <= i score s + few[j - 20]"),
+                    kFaultSizes, "f32", kFaultOrders[0]);
     cpu::RunOptions options;
     options.threads = threads;
     EXPECT_NE(program.expectSameError(program.makeInputs(), options)
@@ -176,7 +177,8 @@ TEST_F(FaultTest, CountsAndSelectedBlocks) {
                   "at [1, 20, 1] is 4, but must be 0 to 3 (top)"),
               std::string::npos);
   }
-  Program program(source + "z[j * 10] == 0; return attendFaulty(q, k, v) in x; }",
+  Program program(source +
+                      "z[j * 10] == 0; return attendFaulty(q, k, v) in x; }",
                   kFaultSizes, "f32", kFaultOrders[0]);
   EXPECT_NE(program.expectSameError(program.makeInputs()).find("j = 5"),
             std::string::npos);

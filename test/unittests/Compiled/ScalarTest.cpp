@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kCount = 64;
 const Sizes kScalarSizes = {{"B", 1}, {"T", kCount}, {"S", 1}, {"HQ", 1},
-                      {"H", 1}, {"D", 1},      {"DV", 1}};
+                            {"H", 1}, {"D", 1},      {"DV", 1}};
 
 /// x is a real, y too; m and n are integers.
 std::string apply(llvm::ArrayRef<std::string> expressions) {

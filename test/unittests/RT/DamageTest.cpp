@@ -57,7 +57,8 @@ TEST_F(DamageTest, NestingIsBounded) {
     for (size_t i = 0; i < depth; ++i)
       mixed += i % 2 ? "\xdd\xff\xff\xff\xff" : "\xdf\xff\xff\xff\xff\xa1x";
     for (const std::string &bomb : {lists, maps, mixed})
-      EXPECT_THAT(failDamaged(sealBody(bomb)), HasSubstr("nested more than 16"));
+      EXPECT_THAT(failDamaged(sealBody(bomb)),
+                  HasSubstr("nested more than 16"));
     EXPECT_THAT(failDamaged(sealBody(lists + '\xc0')),
                 HasSubstr("nested more than 16"));
   }

@@ -102,8 +102,8 @@ TEST(RandomInputs, SelectionsOfRaggedRowsStayInTheirRow) {
   Dim width;
   width.kind = Dim::Kind::Constant;
   width.size = 2;
-  Argument idx =
-      makeInput(DType::I32, {makeDim("T", Dim::Kind::Ragged), makeDim("H"), width});
+  Argument idx = makeInput(
+      DType::I32, {makeDim("T", Dim::Kind::Ragged), makeDim("H"), width});
   idx.domain = Domain{Domain::Kind::Blocks, 0, 0, "S", 32};
   DimSizes sizes;
   sizes.sizes["T"] = 3;
@@ -131,7 +131,8 @@ TEST(RandomInputs, IntegersNeedADomain) {
     ++seen.at(value + 2);
   for (int count : seen)
     EXPECT_GT(count, 100);
-  EXPECT_EQ(make(makeInput(DType::I32, {makeDim("T", Dim::Kind::Offsets)}), sizes)
-                .toIntegers(),
-            (std::vector<int64_t>{0, 3, 5}));
+  EXPECT_EQ(
+      make(makeInput(DType::I32, {makeDim("T", Dim::Kind::Offsets)}), sizes)
+          .toIntegers(),
+      (std::vector<int64_t>{0, 3, 5}));
 }
