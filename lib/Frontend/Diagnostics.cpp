@@ -73,6 +73,7 @@ DiagnosticPrinter::DiagnosticPrinter(SourceMgr &sources,
     : handler(&context, [this, &sources, &os](mlir::Diagnostic &diagnostic) {
         DiagnosticData data = toData(diagnostic);
         errors += data.severity == Severity::Error;
+        warnings += data.severity == Severity::Warning;
         print(data, sources, os);
       }) {}
 

@@ -86,6 +86,16 @@ private:
   /// Warns of names that suggest that heads stand in front of tokens.
   void checkNames(const Sequence &sequence);
 
+  // SemaWarnings.cpp
+  void checkUnused();
+  /// Of queries, keys and values, or the first of them.
+  void checkElementTypes(llvm::ArrayRef<mlir::Value> operands,
+                         llvm::ArrayRef<const ast::Expr *> exprs);
+  /// Warns of branches of a merge whose masks let through the same pairs; a
+  /// branch that is no attention by itself is null.
+  void checkOverlap(llvm::ArrayRef<nsa::AttendOp> branches,
+                    llvm::ArrayRef<const ast::Expr *> exprs);
+
   // MLIRGenKernel.cpp
   void generateBody();
   void generateAssignment(const ast::Statement &statement);

@@ -107,6 +107,8 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
   if (!query || !key || !value || !checkQueryKey(*query, *key) ||
       !checkKeyValue(*key, *value))
     return {};
+  checkElementTypes(
+      valueExpr ? ArrayRef<Value>{q, k, v} : ArrayRef<Value>{q, k}, *arguments);
   Value selection;
   if (call->find(ast::Clause::Kind::In)) {
     selection = generateSelectionOperand(call, *query, *key);
@@ -260,8 +262,9 @@ Bound KernelGen::generateLse(const ast::CallExpr *call) {
 
 Bound KernelGen::generateMerge(const ast::CallExpr *call) {
   SmallVector<Value> outputs, lses;
+  SmallVector<nsa::AttendOp> branches;
+  SmallVector<const ast::Expr *> exprs;
   bool valid = true;
-  const ast::Expr *first = nullptr;
   for (const ast::Argument &argument : call->arguments) {
     if (argument.label)
       problems.error(argument.label->range, "'merge' has no named arguments")
@@ -287,7 +290,7 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
           .error(argument.value->range,
                  "branches of a merge must have the same dimensions, found " +
                      nsa::toString(bound.getTensorType().getDims()))
-          .note(first->range,
+          .note(exprs.front()->range,
                 "the first has " +
                     nsa::toString(llvm::cast<nsa::NamedTensorType>(
                                       outputs.front().getType())
@@ -295,8 +298,8 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
       valid = false;
       continue;
     }
-    if (outputs.empty())
-      first = argument.value;
+    exprs.push_back(argument.value);
+    branches.push_back(bound.attend);
     outputs.push_back(bound.value);
     lses.push_back(bound.lse);
   }
@@ -307,6 +310,7 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
   }
   if (!valid)
     return {};
+  checkOverlap(branches, exprs);
   auto merge = nsa::MergeOp::create(builder, getLoc(call->range),
                                     outputs.front().getType(),
                                     lses.front().getType(), outputs, lses);

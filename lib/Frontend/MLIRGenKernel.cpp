@@ -101,6 +101,7 @@ void KernelGen::generateReturn(const ast::Statement &statement) {
   if (!llvm::is_contained(values, Value()) && !problems.hasErrors()) {
     nsa::ReturnOp::create(builder, getLoc(statement.range), values);
     finish(values);
+    checkUnused();
   }
 }
 

@@ -53,6 +53,7 @@ std::optional<Scalar> ScalarGen::generateName(const ast::NameExpr *expr) {
     return std::nullopt;
   }
   const Symbol &symbol = found->second;
+  symbol.isUsed = true;
   if (symbol.kind == Symbol::Kind::Dim)
     return generateDim(symbol, expr->range);
   if (symbol.bound.isUnknown())
@@ -220,6 +221,7 @@ std::optional<Scalar> ScalarGen::generateIndex(const ast::IndexExpr *expr) {
     return std::nullopt;
   }
   const Symbol &symbol = found->second;
+  symbol.isUsed = true;
   if (symbol.kind == Symbol::Kind::Value && symbol.bound.isUnknown())
     return std::nullopt;
   if (symbol.kind != Symbol::Kind::Input || !scope.tables) {

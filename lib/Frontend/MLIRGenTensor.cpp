@@ -27,8 +27,10 @@ Bound KernelGen::generate(const ast::Expr *expr) {
 
 Bound KernelGen::generateName(const ast::NameExpr *expr) {
   auto found = symbols.find(expr->name);
-  if (found != symbols.end() && found->second.kind != Symbol::Kind::Dim)
+  if (found != symbols.end() && found->second.kind != Symbol::Kind::Dim) {
+    found->second.isUsed = true;
     return found->second.bound;
+  }
   if (found != symbols.end()) {
     problems
         .error(expr->range,

@@ -58,6 +58,8 @@ struct Symbol {
   nsa::NamedDimAttr dim = {};
   /// Of an input: which dimension of its type each declared one is.
   llvm::SmallVector<int64_t, 4> order = {};
+  /// Something asks for its value.
+  mutable bool isUsed = false;
 
   /// Of an input: its dimensions as declared, for messages.
   llvm::SmallVector<mlir::Attribute, 4> getDeclaredDims() const {

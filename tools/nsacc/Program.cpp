@@ -92,6 +92,11 @@ ExitCode Program::parseProgram(const ProgramOptions &options) {
   module = frontend::compile(
       sources.getMemoryBuffer(sources.getMainFileID())->getMemBufferRef(),
       frontendOptions, context);
+  bool isRefused =
+      options.warningsAsErrors && diagnostics->getNumWarnings() > 0;
+  if (module && isRefused)
+    return reportError(
+        makeError("there are warnings, which --warnings-as-errors refuses"));
   if (module)
     return ExitCode::Success;
   if (diagnostics->getNumErrors() > 0)

@@ -22,6 +22,7 @@ struct ProgramOptions {
   std::vector<std::string> settings; ///< "name=value", or several with commas
   std::string dtype;                 ///< empty: bf16
   std::string kernel;                ///< empty: all, or the only one
+  bool warningsAsErrors = false;
 };
 
 /// A program in memory. While it lives, internal errors write its text as

@@ -47,4 +47,8 @@ void nsacc::addProgramFlags(CLI::App &command, ProgramOptions &options) {
                   "type of tensors that name none (bf16)")
       ->check(CLI::IsMember({"bf16", "f16", "f32"}))
       ->group("Program");
+  command
+      .add_flag("--warnings-as-errors", options.warningsAsErrors,
+                "what the program most likely doesn't mean is an error")
+      ->group("Program");
 }

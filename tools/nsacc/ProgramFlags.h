@@ -12,7 +12,7 @@ class Option;
 
 namespace nsacc {
 
-/// FILE, --kernel, --set and --dtype.
+/// FILE, --kernel, --set, --dtype and --warnings-as-errors.
 void addProgramFlags(CLI::App &command, ProgramOptions &options);
 
 /// --schedule.

@@ -60,9 +60,10 @@ public:
                     llvm::raw_ostream &os);
 
   unsigned getNumErrors() const { return errors; }
+  unsigned getNumWarnings() const { return warnings; }
 
 private:
-  unsigned errors = 0;
+  unsigned errors = 0, warnings = 0;
   mlir::ScopedDiagnosticHandler handler;
 };
 

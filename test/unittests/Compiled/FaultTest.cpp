@@ -122,7 +122,7 @@ TEST_F(FaultTest, SelectionsHandedIn) {
   std::string source =
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " idx: i32[B, T, H, 3]) -> f32[B, T, HQ, DV]"
-      " { return attendFaulty(q, k, v) in selection(idx, 8) where j <= i; }";
+      " { return attend(q, k, v) in selection(idx, 8) where j <= i; }";
   Program program(source, withoutTables(), "f32", kFaultOrders[0]);
   std::vector<Tensor> inputs = program.makeInputs();
   program.expectAgreement(inputs, 2e-5);
@@ -139,7 +139,7 @@ TEST_F(FaultTest, SelectionsHandedInRagged) {
       "kernel f(q: [ragged T, HQ, D], k: [ragged T, H, D],"
       " v: [ragged T, H, DV], idx: i64[ragged T, H, 3], doc: i32[ragged T])"
       " -> f32[ragged T, HQ, DV]"
-      " { return attendFaulty(q, k, v) in selection(idx, 4)"
+      " { return attend(q, k, v) in selection(idx, 4)"
       "     where j <= i and doc[j + 1] == 0; }";
   Sizes sizes = {{"HQ", 2}, {"H", 1}, {"D", 8}, {"DV", 8}};
   Program program(source, sizes, "f32", kFaultOrders[0]);
@@ -165,10 +165,10 @@ TEST_F(FaultTest, CountsAndSelectedBlocks) {
   std::string source =
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " c: i32[B, T, H], z: i32[N]) -> f32[B, T, HQ, DV] {"
-      " p = attendFaulty(q, pool(k, 8), pool(v, 8)) where end(j) <= i;"
+      " p = attend(q, pool(k, 8), pool(v, 8)) where end(j) <= i;"
       " x = topk(prob(p), 3) count c where ";
   {
-    Program program(source + "z[j] == 0; return attendFaulty(q, k, v) in x; }",
+    Program program(source + "z[j] == 0; return attend(q, k, v) in x; }",
                     kFaultSizes, "f32", kFaultOrders[0]);
     std::vector<Tensor> inputs = program.makeInputs();
     program.expectAgreement(inputs, 2e-5);
@@ -177,8 +177,7 @@ TEST_F(FaultTest, CountsAndSelectedBlocks) {
                   "at [1, 20, 1] is 4, but must be 0 to 3 (top)"),
               std::string::npos);
   }
-  Program program(source +
-                      "z[j * 10] == 0; return attendFaulty(q, k, v) in x; }",
+  Program program(source + "z[j * 10] == 0; return attend(q, k, v) in x; }",
                   kFaultSizes, "f32", kFaultOrders[0]);
   EXPECT_NE(program.expectSameError(program.makeInputs()).find("j = 5"),
             std::string::npos);
@@ -188,7 +187,7 @@ TEST_F(FaultTest, Elementwise) {
   std::string source =
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " x: i32[B, T, HQ]) -> f32[B, T, HQ, DV] {"
-      " return attendFaulty(q, k, v) * float(5 floordiv x); }";
+      " return attend(q, k, v) * float(5 floordiv x); }";
   Program program(source, withoutTables(), "f32", kFaultOrders[0]);
   std::vector<Tensor> inputs = program.makeInputs();
   Tensor &divisors = program.find(inputs, "x");

@@ -1,6 +1,7 @@
 //===- ImportanceTest.cpp - nsa.importance and nsa.blocks -----------------===//
 
 #include "InterpreterTestUtil.h"
+#include "Values.h"
 #include <cmath>
 
 using namespace nsacc;

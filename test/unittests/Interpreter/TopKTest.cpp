@@ -1,6 +1,7 @@
 //===- TopKTest.cpp - nsa.topk and nsa.indices ----------------------------===//
 
 #include "InterpreterTestUtil.h"
+#include "Values.h"
 
 using namespace nsacc;
 using namespace nsacc::interpreter;

@@ -1,0 +1,174 @@
+//===- SemaWarnings.cpp - What is allowed, and most likely a mistake ------===//
+
+#include "Sequence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+
+//===----------------------------------------------------------------------===//
+// Names that nothing uses
+//===----------------------------------------------------------------------===//
+
+static StringRef describeNamed(Symbol::Kind kind) {
+  switch (kind) {
+  case Symbol::Kind::Param:
+    return "parameter";
+  case Symbol::Kind::Input:
+    return "input";
+  default:
+    return "value";
+  }
+}
+
+void KernelGen::checkUnused() {
+  for (const auto &[name, symbol] : symbols) {
+    if (symbol.isUsed || symbol.kind == Symbol::Kind::Dim ||
+        name.starts_with("_"))
+      continue;
+    problems
+        .warning(symbol.range,
+                 describeNamed(symbol.kind) + " " + quote(name) + " isn't used")
+        .note("remove it, or write '_" + name + "' if that is meant");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Types of queries, keys and values
+//===----------------------------------------------------------------------===//
+
+void KernelGen::checkElementTypes(ArrayRef<Value> operands,
+                                  ArrayRef<const ast::Expr *> exprs) {
+  // What is computed has the type that its formula gives it.
+  auto isInput = [](Value value) { return isa<BlockArgument>(value); };
+  for (size_t i = 1; i < operands.size(); ++i) {
+    Type first =
+             cast<nsa::NamedTensorType>(operands[0].getType()).getElementType(),
+         type =
+             cast<nsa::NamedTensorType>(operands[i].getType()).getElementType();
+    if (first == type || !isInput(operands[0]) || !isInput(operands[i]))
+      continue;
+    auto print = [](Type type) {
+      std::string text;
+      llvm::raw_string_ostream(text) << type;
+      return text;
+    };
+    problems
+        .warning(exprs[i]->range, quote(source.getText(exprs[i]->range)) +
+                                      " has elements of " + print(type) +
+                                      " but " +
+                                      quote(source.getText(exprs[0]->range)) +
+                                      " of " + print(first))
+        .note("products are rounded to the narrower type's precision at best; "
+              "declare both alike");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Masks of branches
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Evaluates a mask at pairs of a query and a key, in the first row and head.
+class MaskAt {
+public:
+  explicit MaskAt(Region &mask) : mask(mask) {}
+
+  /// Whether the pair is surely visible; a table's element may be anything.
+  bool isVisible(int64_t query, int64_t key);
+
+private:
+  Attribute evaluate(Operation &op, ArrayRef<Attribute> operands);
+
+  Region &mask;
+  llvm::DenseMap<Value, Attribute> values;
+};
+} // namespace
+
+Attribute MaskAt::evaluate(Operation &op, ArrayRef<Attribute> operands) {
+  if (op.getNumResults() != 1 || op.getNumRegions() != 0)
+    return {};
+  SmallVector<OpFoldResult> results;
+  if (failed(op.fold(operands, results)) || results.size() != 1)
+    return {};
+  if (auto value = dyn_cast<Value>(results.front()))
+    return values.lookup(value);
+  return cast<Attribute>(results.front());
+}
+
+bool MaskAt::isVisible(int64_t query, int64_t key) {
+  if (mask.empty())
+    return true;
+  values.clear();
+  Block &body = mask.front();
+  auto index = IndexType::get(mask.getContext());
+  for (auto [argument, value] : llvm::zip_equal(
+           body.getArguments(), ArrayRef<int64_t>{0, 0, query, query, key}))
+    values[argument] = IntegerAttr::get(index, value);
+  for (Operation &op : body.without_terminator()) {
+    auto operands = llvm::map_to_vector(
+        op.getOperands(), [&](Value value) { return values.lookup(value); });
+    if (Attribute result = evaluate(op, operands))
+      values[op.getResult(0)] = result;
+  }
+  Value result = body.getTerminator()->getOperand(0);
+  auto visible = dyn_cast_or_null<IntegerAttr>(values.lookup(result));
+  return visible && !visible.getValue().isZero();
+}
+
+/// Positions at which masks are tried: small ones, powers of two, and the
+/// constants of a mask, at which its edges are.
+static void addPositions(Region &mask, llvm::SetVector<int64_t> &positions) {
+  constexpr size_t most = 32;
+  mask.walk([&](arith::ConstantOp op) {
+    auto value = dyn_cast<IntegerAttr>(op.getValue());
+    if (value && value.getValue().isSignedIntN(24) &&
+        !value.getValue().isNegative() && positions.size() < most)
+      positions.insert(value.getInt());
+  });
+}
+
+static std::optional<std::pair<int64_t, int64_t>>
+findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
+  llvm::SetVector<int64_t> positions;
+  for (int64_t position : {0, 1, 2, 3, 7, 8, 16, 63, 64, 128, 256, 512, 1024})
+    positions.insert(position);
+  addPositions(first.getMask(), positions);
+  addPositions(second.getMask(), positions);
+  MaskAt one(first.getMask()), other(second.getMask());
+  for (int64_t query : positions)
+    for (int64_t key : positions)
+      if (one.isVisible(query, key) && other.isVisible(query, key))
+        return std::pair(query, key);
+  return std::nullopt;
+}
+
+void KernelGen::checkOverlap(ArrayRef<nsa::AttendOp> branches,
+                             ArrayRef<const ast::Expr *> exprs) {
+  // Each pair of branches costs some thousand evaluations: a few tell enough.
+  constexpr size_t most = 4;
+  for (size_t i = 0; i < std::min(branches.size(), most); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      nsa::AttendOp one = branches[j], other = branches[i];
+      if (!one || !other || one.getKey() != other.getKey() ||
+          one.getValue() != other.getValue() ||
+          one.getSelection() != other.getSelection())
+        continue;
+      auto pair = findSharedPair(one, other);
+      if (!pair)
+        continue;
+      problems
+          .warning(
+              exprs[i]->range,
+              "two branches of this merge see the same keys, such as key " +
+                  Twine(pair->second) + " from query " + Twine(pair->first) +
+                  ": they count twice")
+          .note(exprs[j]->range, "the other branch is here; let the masks "
+                                 "exclude each other, or join them with 'or' "
+                                 "in one attend");
+    }
+}
