@@ -5,6 +5,9 @@
 #include "llvm/Support/ErrorHandling.h"
 #include <csetjmp>
 #include <mutex>
+#if LLVM_ADDRESS_SANITIZER_BUILD
+#include <sanitizer/lsan_interface.h>
+#endif
 
 using namespace nsacc;
 
@@ -31,6 +34,10 @@ static void handleFatalError(void *, const char *reason, bool) {
     return;
   }
   innermost->message = reason;
+#if LLVM_ADDRESS_SANITIZER_BUILD
+  // The jump passes by the destructor of LLVM's string.
+  __lsan_ignore_object(reason);
+#endif
   std::longjmp(innermost->place, 1);
 }
 

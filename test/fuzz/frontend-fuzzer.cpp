@@ -12,6 +12,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/Frontend/Frontend.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
@@ -40,13 +41,16 @@ static mlir::MLIRContext &getContext() {
 static void
 checkDiagnostics(const std::vector<frontend::DiagnosticData> &diagnostics,
                  bool compiled, llvm::SourceMgr &sources) {
-  if (compiled != diagnostics.empty())
+  bool hasErrors = llvm::any_of(diagnostics, [](const auto &diagnostic) {
+    return diagnostic.severity == frontend::DiagnosticData::Severity::Error;
+  });
+  if (compiled == hasErrors)
     fail(compiled ? "errors in a program that compiles"
                   : "a program doesn't compile but has no errors");
   for (const frontend::DiagnosticData &diagnostic : diagnostics) {
     frontend::print(diagnostic, sources, llvm::nulls());
     if (diagnostic.notes.empty() || !diagnostic.hasPlace())
-      fail("an error without a note or a place: " + diagnostic.message);
+      fail("a problem without a note or a place: " + diagnostic.message);
   }
 }
 
