@@ -63,7 +63,7 @@ void KernelGen::checkElementTypes(ArrayRef<Value> operands,
                                       " but " +
                                       quote(source.getText(exprs[0]->range)) +
                                       " of " + print(first))
-        .note("products are rounded to the narrower type's precision at best; "
+        .note("each is rounded to its own type before they are multiplied; "
               "declare both alike");
   }
 }
