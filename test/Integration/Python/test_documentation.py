@@ -1,10 +1,13 @@
-"""Every program that the documentation shows compiles, and the Python page runs."""
+"""Every example and every program that the documentation shows compiles, whole ones without a
+warning, and the Python page runs."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 
+import nsacc
 import pytest
 
 from harness import program
@@ -32,10 +35,18 @@ def frame(page: Path) -> str:
 
 @pytest.mark.parametrize("page, text", shown())
 def test_shown_program_compiles(page, text):
-    if "kernel" not in text:
+    if "kernel" in text and not text.startswith("kernel tour"):
+        warnings.simplefilter("error", nsacc.CompileWarning)
+    elif "kernel" not in text:
         head, brace, tail = frame(page).partition("{\n")
         text = head + brace + text + tail
     assert program(text).ir("nsa")
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.nsa")), ids=lambda it: it.stem)
+def test_examples_have_no_warnings(example):
+    warnings.simplefilter("error", nsacc.CompileWarning)
+    assert nsacc.compile(example.read_text(), target="oracle").ir("nsa")
 
 
 def test_there_are_programs_to_compile():
