@@ -7,9 +7,9 @@ import re
 import warnings
 from pathlib import Path
 
-import nsacc
 import pytest
 
+import nsacc
 from harness import program
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +43,8 @@ def test_shown_program_compiles(page, text):
     assert program(text).ir("nsa")
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.nsa")), ids=lambda it: it.stem)
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.nsa")),
+                         ids=lambda file: file.stem)
 def test_examples_have_no_warnings(example):
     warnings.simplefilter("error", nsacc.CompileWarning)
     assert nsacc.compile(example.read_text(), target="oracle").ir("nsa")
