@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -17,6 +18,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import junit
@@ -113,14 +115,40 @@ def check(sources: list[Source], folder: Path, jobs: int) -> dict[str, str]:
 
 def choose_tier(source: Source) -> tuple[str, ...]:
     """The headers of the last tier that the source includes all of, itself or through others."""
-    command = [source.compiler, *source.flags, "-M", str(source.file)]
-    result = subprocess.run(command, cwd=source.folder, capture_output=True, text=True)
-    seen = set(result.stdout.replace("\\\n", " ").split())
-    chosen: tuple[str, ...] = ()
-    for tier in TIERS:
-        if all(any(path.endswith("/include/" + header) for path in seen) for header in tier):
-            chosen = tier
-    return chosen
+    names = find_included(source.file, tuple(include_folders(source.flags)))
+    return next((tier for tier in reversed(TIERS) if names.issuperset(tier)), ())
+
+
+def include_folders(flags: list[str]) -> list[str]:
+    joined = [flag[2:] for flag in flags if flag.startswith("-I")]
+    return joined + [folder for flag, folder in zip(flags, flags[1:]) if flag == "-isystem"]
+
+
+def find_included(file: Path, folders: tuple[str, ...]) -> set[str]:
+    """The names under which headers are included, conditions aside: a preprocessor's answer would
+    take as long as the compilation."""
+    names, left, seen = set(), [str(file)], {str(file)}
+    while left:
+        path = left.pop()
+        for name in read_includes(path):
+            names.add(name)
+            found = resolve(name, os.path.dirname(path), folders)
+            if found and found not in seen:
+                seen.add(found)
+                left.append(found)
+    return names
+
+
+@cache
+def read_includes(path: str) -> list[str]:
+    text = Path(path).read_text(errors="replace")
+    return re.findall(r'^\s*#\s*include\s*["<](.+?)[">]', text, re.MULTILINE)
+
+
+@cache
+def resolve(name: str, here: str, folders: tuple[str, ...]) -> str | None:
+    return next((path for folder in (here, *folders)
+                 if os.path.isfile(path := os.path.join(folder, name))), None)
 
 
 def precompile(tier: tuple[str, ...], like: Source, folder: Path) -> Path:
