@@ -106,8 +106,9 @@ bool MaskAt::isVisible(int64_t query, int64_t key) {
   values.clear();
   Block &body = mask.front();
   auto index = IndexType::get(mask.getContext());
-  for (auto [argument, value] : llvm::zip_equal(
-           body.getArguments(), ArrayRef<int64_t>{0, 0, query, query, key}))
+  // Batch row, head, row of the query, its position, key.
+  const int64_t place[] = {0, 0, query, query, key};
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), place))
     values[argument] = IntegerAttr::get(index, value);
   for (Operation &op : body.without_terminator()) {
     auto operands = llvm::map_to_vector(
