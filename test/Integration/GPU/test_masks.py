@@ -11,10 +11,11 @@ import torch
 
 import nsacc
 from oracle import find_wrong_rows
-from programs import TARGET, to_device
+from programs import DTYPES, TARGET, to_device
 from waiting import wait
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "programs"))
+import buckets  # noqa: E402
 import masks  # noqa: E402
 
 HEAD = "q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], n: i64[S], m: i32[S]"
@@ -85,3 +86,16 @@ def test_integers_have_64_bits(clauses, target):
         spread = torch.arange(tokens) % 5 - 2
         inputs += [spread * 2**32 + 1, (spread * 2**30).clamp(max=2**31 - 1).int()]
         check(source, target, inputs)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_t5_buckets_are_the_published_ones(bidirectional, dtype):
+    """Each stands next to a jump of floor(log(…)): an ulp elsewhere and it is another bucket."""
+    tokens = 200
+    program = nsacc.compile(buckets.t5_program(bidirectional), target=TARGET, dtype=dtype)
+    values = torch.eye(tokens)[None, :, None]
+    qk = torch.zeros(1, tokens, 1, 16)
+    found = program(*to_device([each.to(DTYPES[dtype]) for each in (qk, qk, values)]))
+    wait("buckets")
+    assert torch.equal(found[0, :, 0].cpu().long(), buckets.t5_table(tokens, bidirectional))

@@ -1,10 +1,15 @@
 """Numbers at the ends of their types: large scores, integers, and constants in formulas."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
-import torch
 
 from harness import program
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "programs"))
+import buckets  # noqa: E402
 
 TARGETS = ("oracle", "cpu")
 SCORES = (1e3, 1e6, 1e9, 1e12, 1e15, 1e17, 1e20, 1e25, 1e30, -1e9, -1e17, -1e30)
@@ -63,41 +68,14 @@ def test_probabilities_of_large_scores_on_the_oracle():
 
 # -- Constants of formulas -------------------------------------------------------------------------
 
-def t5_buckets(relative: torch.Tensor, bidirectional: bool, buckets=32, most=128) -> torch.Tensor:
-    """_relative_position_bucket of the published T5, in PyTorch's f32."""
-    result = torch.zeros_like(relative)
-    if bidirectional:
-        buckets //= 2
-        result += (relative > 0).long() * buckets
-        relative = relative.abs()
-    else:
-        relative = -torch.min(relative, torch.zeros_like(relative))
-    exact = buckets // 2
-    large = exact + (torch.log(relative.float() / exact) / np.log(most / exact)
-                     * (buckets - exact)).to(torch.long)
-    large = torch.min(large, torch.full_like(large, buckets - 1))
-    return result + torch.where(relative < exact, relative, large)
-
-
-# Distances, and the buckets of formulas that divide by log(16) and log(8).
-T5 = {
-    True: "select(j > i, 16, 0) + select(abs(j - i) < 8, abs(j - i),"
-          " min(8 + int(log(abs(j - i) / 8) / log(16) * 8), 15))",
-    False: "select(max(i - j, 0) < 16, max(i - j, 0),"
-           " min(16 + int(log(max(i - j, 0) / 16) / log(8) * 16), 31))",
-}
-
-
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_t5_buckets_are_the_published_ones(target, bidirectional):
     tokens = 200
-    source = f"""kernel f(q: [B, T, H, D], k: [B, S, H, D], v: f32[B, S, H, DV])
-        -> f32[B, T, H, DV] {{ return attend(q, k, v) weight float({T5[bidirectional]}); }}"""
     qk = np.zeros((1, tokens, 1, 8), np.float32)
-    found = program(source, target=target)(qk, qk, np.eye(tokens, dtype=np.float32)[None, :, None])
-    position = torch.arange(tokens)
-    expected = t5_buckets(position[None, :] - position[:, None], bidirectional)
+    found = program(buckets.t5_program(bidirectional), target=target)(
+        qk, qk, np.eye(tokens, dtype=np.float32)[None, :, None])
+    expected = buckets.t5_table(tokens, bidirectional)
     np.testing.assert_array_equal(found[0, :, 0], expected.numpy())
 
 
