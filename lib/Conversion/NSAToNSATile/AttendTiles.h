@@ -94,6 +94,13 @@ public:
   State foldBlock(llvm::ArrayRef<KeyBounds> bounds, mlir::Value block,
                   int64_t blockSize, mlir::Value selecting,
                   mlir::ValueRange initial, Step step);
+  /// Into how many parts a loop over blocks cuts each: 1, or its tiles where
+  /// they are many.
+  int64_t getParts(int64_t blockSize);
+  /// The same over one part.
+  State foldPart(llvm::ArrayRef<KeyBounds> bounds, mlir::Value block,
+                 int64_t blockSize, mlir::Value part, mlir::Value selecting,
+                 mlir::ValueRange initial, Step step);
   /// The step over one tile, which isn't masked where it needn't be.
   State foldTile(llvm::ArrayRef<KeyBounds> bounds, KeyTile tile,
                  mlir::ValueRange initial, Step step);

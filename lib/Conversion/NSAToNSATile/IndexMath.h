@@ -38,7 +38,9 @@ public:
     return mlir::arith::MaxSIOp::create(builder, loc, lhs, rhs);
   }
   mlir::Value floorDiv(mlir::Value lhs, int64_t rhs) const {
-    return mlir::arith::FloorDivSIOp::create(builder, loc, lhs, constant(rhs));
+    return rhs == 1 ? lhs
+                    : mlir::arith::FloorDivSIOp::create(builder, loc, lhs,
+                                                        constant(rhs));
   }
   mlir::Value ceilDiv(mlir::Value lhs, int64_t rhs) const {
     return mlir::arith::CeilDivSIOp::create(builder, loc, lhs, constant(rhs));

@@ -11,6 +11,8 @@ using namespace nsacc::nsa;
 
 /// Tiles at the end of a block are a multiple of this wide.
 static constexpr int64_t kKeyGranularity = 16;
+/// Code for more tiles than these takes long to compile and is no faster.
+static constexpr int64_t kUnrolledTiles = 4;
 
 //===----------------------------------------------------------------------===//
 // Bounds
@@ -300,22 +302,49 @@ Scorer::State Scorer::foldBlock(ArrayRef<KeyBounds> bounds, Value block,
   return state;
 }
 
+int64_t Scorer::getParts(int64_t blockSize) {
+  int64_t tiles = llvm::divideCeil(blockSize, getTileKeys());
+  return tiles <= kUnrolledTiles ? 1 : tiles;
+}
+
+Scorer::State Scorer::foldPart(ArrayRef<KeyBounds> bounds, Value block,
+                               int64_t blockSize, Value part, Value selecting,
+                               ValueRange initial, Step step) {
+  if (getParts(blockSize) == 1)
+    return foldBlock(bounds, block, blockSize, selecting, initial, step);
+  IndexMath m = program.math();
+  int64_t keys = getTileKeys();
+  Value firstKey = m.mul(block, blockSize);
+  KeyTile tile = {.first = m.add(firstKey, m.mul(part, keys)), .count = keys};
+  if (blockSize % keys != 0)
+    tile.end = m.add(firstKey, blockSize);
+  tile.rows = selecting;
+  return choose(
+      isSeen(bounds, tile.first, m.add(tile.first, tile.count)),
+      [&] { return foldTile(bounds, tile, initial, step); },
+      [&] { return State(initial); });
+}
+
 Scorer::State Scorer::foldBlocks(const QueryRows &rows, const BlockList &list,
                                  ValueRange initial, Step step) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
   SmallVector<KeyBounds> bounds = getBounds(rows);
+  int64_t parts = getParts(list.blockSize);
   auto loop = scf::ForOp::create(
-      builder, loc, m.constant(0), m.constant(list.width), m.constant(1),
-      initial, [&](OpBuilder &, Location, Value entry, ValueRange carried) {
+      builder, loc, m.constant(0), m.constant(list.width * parts),
+      m.constant(1), initial,
+      [&](OpBuilder &, Location, Value index, ValueRange carried) {
+        Value entry = m.floorDiv(index, parts);
+        Value part = m.sub(index, m.mul(entry, parts));
         Value block = list.getBlock(entry);
         Value isBlock =
             m.compare(arith::CmpIPredicate::sge, block, m.constant(0));
         auto fold = [&] {
           Value selecting = list.getRows ? list.getRows(block) : Value();
-          return foldBlock(bounds, block, list.blockSize, selecting, carried,
-                           step);
+          return foldPart(bounds, block, list.blockSize, part, selecting,
+                          carried, step);
         };
         scf::YieldOp::create(builder, loc, choose(isBlock, fold, [&] {
                                return State(carried);

@@ -97,7 +97,9 @@ SmallVector<Value> Attention::foldSelectedTogether(const QueryRows &rows,
   int64_t count = getUnitRows();
   Value selection = loadSelection(program, tile, op.getSelection());
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
-  auto foldBlock = [&](Value block, Value selecting, ValueRange state) {
+  int64_t parts = scorer.getParts(type.getBlock());
+  auto foldPart = [&](Value block, Value part, Value selecting,
+                      ValueRange state) {
     auto foldUnits = [&](const KeyTile &tile, ValueRange state) {
       KeyTile keys = tile;
       keys.keys = scorer.loadKeys(op.getKey(), tile);
@@ -118,19 +120,21 @@ SmallVector<Value> Attention::foldSelectedTogether(const QueryRows &rows,
                              [&] { return SmallVector<Value>(carried); });
       });
     };
-    return scorer.foldBlock(bounds, block, type.getBlock(), Value(), state,
-                            foldUnits);
+    return scorer.foldPart(bounds, block, type.getBlock(), part, Value(), state,
+                           foldUnits);
   };
-  Value end = m.ceilDiv(scorer.getLastKey(rows), type.getBlock());
+  Value end = m.mul(m.ceilDiv(scorer.getLastKey(rows), type.getBlock()), parts);
   auto loop = scf::ForOp::create(
       builder, loc, m.constant(0), end, m.constant(1), initial,
-      [&](OpBuilder &, Location, Value block, ValueRange carried) {
+      [&](OpBuilder &, Location, Value index, ValueRange carried) {
+        Value block = m.floorDiv(index, parts);
+        Value part = m.sub(index, m.mul(block, parts));
         Value selecting = getSelectingUnits(selection, block);
         scf::YieldOp::create(
             builder, loc,
             scorer.choose(
                 isAny(selecting),
-                [&] { return foldBlock(block, selecting, carried); },
+                [&] { return foldPart(block, part, selecting, carried); },
                 [&] { return SmallVector<Value>(carried); }));
       });
   return SmallVector<Value>(loop.getResults());

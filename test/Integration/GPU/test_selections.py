@@ -1,4 +1,4 @@
-"""Lists up to the longest that a GPU sorts, and channels that need smaller tiles."""
+"""Lists up to the longest that a GPU sorts, long blocks, and channels that need smaller tiles."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ LONG = [Case(name, params=(("block", 16), ("top", top)), target=target)
 
 @pytest.mark.parametrize("case", LONG, ids=str)
 def test_long_lists(case):
+    inputs = case.inputs(tokens=70, keys=2100)
+    results = run_all(case.program(), to_device(inputs))
+    wait(case)
+    check(case, results, inputs)
+
+
+BLOCKS = [Case("block_sparse", dtype, params=(("block", block), ("top", 3)), schedule=schedule,
+               target=target)
+          for block, dtype in ((320, "bf16"), (333, "f16"), (512, "bf16"), (1024, "f32"))
+          for schedule in ("", "order=union") for target in ("cuda", "sm_80")]
+
+
+@pytest.mark.parametrize("case", BLOCKS, ids=str)
+def test_blocks_of_many_tiles(case):
     inputs = case.inputs(tokens=70, keys=2100)
     results = run_all(case.program(), to_device(inputs))
     wait(case)

@@ -283,3 +283,20 @@ kernel f({HEAD}) -> f32[B, T, H, N] {{
     visible = causal(TOKENS, QUERIES)
     p = over_group(masked(softmax(scores(q, k), visible)[0], visible), 2, "sum")
     close(compiled(*args), p.filled(0.0).transpose(0, 2, 1, 3))
+
+
+@pytest.mark.parametrize("block, schedule", [
+    (80, "keys=16"), (81, "keys=17"), (97, "order=key_major,splits=3,keys=16"), (1024, ""),
+    (250, "order=union,tokens=5,keys=48"), (1024, "order=union"), (330, "order=union,keys=17")])
+def test_blocks_of_many_tiles(block, schedule):
+    """Tiles beyond the last key, beyond the causal bound, and at the end of a block."""
+    source = (f"kernel f({HEAD}, idx: i32[B, T, H, 2]) -> [B, T, HQ, DV] "
+              f"{{ return attend(q, k, v) in selection(idx, {block}) where j <= i; }}")
+    rng = np.random.default_rng(0)
+    queries, tokens = 11, 331
+    args = qkv(rng, queries, tokens, GROUP)
+    order = rng.permuted(np.tile(np.arange(-1, -(-tokens // block)), (2, queries, 2, 1)), axis=-1)
+    idx = order[..., :2].astype(np.int32)
+    expected = program(source)(*args, idx)
+    found = program(source, target="cpu", schedule=schedule)(*args, idx)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
