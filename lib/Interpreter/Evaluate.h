@@ -32,10 +32,6 @@ llvm::Expected<SelectionValue>
 evaluateDeclareSelection(nsa::DeclareSelectionOp op, const Context &context);
 TensorValue evaluateIndices(nsa::IndicesOp op, const Context &context);
 
-/// Fails where the declared dimension doesn't have the size of its input.
-llvm::Error checkDeclaredBlocks(nsa::DeclareBlocksOp op,
-                                const Context &context);
-
 } // namespace nsacc::interpreter
 
 #endif // NSACC_LIB_INTERPRETER_EVALUATE_H

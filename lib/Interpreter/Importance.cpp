@@ -211,18 +211,3 @@ nsacc::interpreter::evaluateBlocks(nsa::BlocksOp op, const Context &context) {
     return std::move(error);
   return result;
 }
-
-llvm::Error nsacc::interpreter::checkDeclaredBlocks(nsa::DeclareBlocksOp op,
-                                                    const Context &context) {
-  auto type = cast<nsa::NamedTensorType>(op.getResult().getType());
-  auto blocks = cast<nsa::BlocksDimAttr>(type.getDims().back());
-  int64_t found = context.getTensor(op.getInput()).shape.back();
-  int64_t expected = context.environment.getSize(blocks);
-  if (found == expected)
-    return llvm::Error::success();
-  return makeError("the last dimension of scores " +
-                   nsa::describeTensor(op.getInput()) + " has size " +
-                   llvm::Twine(found) + ", but " + blocks.getBase() + " has " +
-                   llvm::Twine(expected) + " blocks of " +
-                   llvm::Twine(blocks.getBlock()) + " tokens");
-}

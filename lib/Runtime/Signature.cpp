@@ -180,6 +180,7 @@ private:
   llvm::Error checkOffsets(const Argument &argument);
   llvm::Error checkShape(const Argument &argument, const Tensor &input) const;
   llvm::Error checkMultiple(const Multiple &multiple) const;
+  llvm::Error checkBlockScores(const BlockScores &scores) const;
 
   const Signature &signature;
   llvm::ArrayRef<const Tensor *> inputs;
@@ -316,6 +317,17 @@ llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
                    describe(multiple.of, *of));
 }
 
+llvm::Error Binder::checkBlockScores(const BlockScores &scores) const {
+  std::optional<int64_t> entries = getDimSize(scores.entries, result);
+  std::optional<int64_t> blocks = getDimSize(scores.blocks, result);
+  if (!entries || !blocks || *entries == *blocks)
+    return llvm::Error::success();
+  return makeError("the last dimension of scores {0} has size {1}, but {2} has "
+                   "{3} blocks of {4} tokens",
+                   scores.tensor, *entries, scores.blocks.name, *blocks,
+                   scores.blocks.block);
+}
+
 std::string Binder::getBinder(llvm::StringRef dim) const {
   auto found = boundBy.find(dim);
   return found == boundBy.end() ? "as given" : found->second;
@@ -342,6 +354,9 @@ llvm::Expected<DimSizes> Binder::bind() {
   }
   for (const Multiple &multiple : signature.multiples)
     if (llvm::Error error = checkMultiple(multiple))
+      return error;
+  for (const BlockScores &scores : signature.blockScores)
+    if (llvm::Error error = checkBlockScores(scores))
       return error;
   return std::move(result);
 }

@@ -1,6 +1,7 @@
 //===- Signature.cpp - The signature of a kernel op -----------------------===//
 
 #include "nsacc/Signature/Signature.h"
+#include "NSA/IR/NSANames.h"
 #include "NSA/IR/NSAOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -148,6 +149,19 @@ static std::vector<Multiple> getMultiples(nsa::KernelOp kernel) {
   return multiples;
 }
 
+static std::vector<BlockScores> getBlockScores(nsa::KernelOp kernel) {
+  std::vector<BlockScores> scores;
+  kernel.walk([&](nsa::DeclareBlocksOp op) {
+    auto getLast = [](Value tensor) {
+      return convertDim(
+          cast<nsa::NamedTensorType>(tensor.getType()).getDims().back());
+    };
+    scores.push_back({nsa::describeTensor(op.getInput()),
+                      getLast(op.getInput()), getLast(op.getResult())});
+  });
+  return scores;
+}
+
 /// What the selections and counts that are handed in may hold.
 static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
   auto setDomain = [&](Value value, const Domain &domain) {
@@ -185,5 +199,6 @@ Signature nsacc::getSignature(nsa::KernelOp kernel) {
       signature.params.emplace_back(param.getName().str(),
                                     printParameter(param.getValue()));
   signature.multiples = getMultiples(kernel);
+  signature.blockScores = getBlockScores(kernel);
   return signature;
 }

@@ -2,8 +2,8 @@
 
 A build's precompiled header shows every source the declarations of some fifty headers, so that a
 forgotten include goes unnoticed. Here a source sees a precompiled header only if it includes all
-that stands in it: the headers of TIERS are compiled once for each tier, and a source takes the last
-tier that it covers.
+that stands in it. Which of HEAVY a source includes is its set: a set that several sources have is
+compiled once, and a source takes the largest such set within its own.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from pathlib import Path
 
 import junit
 
-ADT = ("llvm/ADT/STLExtras.h", "llvm/Support/raw_ostream.h")
-CORE = (*ADT, "mlir/IR/Builders.h", "mlir/IR/BuiltinOps.h", "mlir/IR/OpImplementation.h",
-        "mlir/Interfaces/FunctionInterfaces.h", "mlir/Interfaces/SideEffectInterfaces.h")
-ARITH = (*CORE, "mlir/Dialect/Arith/IR/Arith.h")
-LOOPS = (*ARITH, "mlir/Dialect/SCF/IR/SCF.h", "mlir/IR/IRMapping.h", "mlir/IR/Matchers.h")
-TILES = (*LOOPS, "mlir/Dialect/Tensor/IR/Tensor.h")
-TIERS = (ADT, CORE, ARITH, LOOPS, TILES, (*TILES, "mlir/Dialect/MemRef/IR/MemRef.h"),
-         (*TILES, "mlir/Dialect/LLVMIR/LLVMDialect.h"))
+# Headers that take long, those that others include first.
+HEAVY = ("llvm/ADT/STLExtras.h", "llvm/Support/raw_ostream.h", "mlir/IR/MLIRContext.h",
+         "mlir/IR/BuiltinTypes.h", "mlir/IR/Builders.h", "mlir/IR/BuiltinOps.h",
+         "mlir/IR/OpImplementation.h", "mlir/Interfaces/FunctionInterfaces.h",
+         "mlir/Interfaces/SideEffectInterfaces.h", "mlir/Pass/PassManager.h",
+         "mlir/Dialect/Arith/IR/Arith.h", "mlir/Dialect/SCF/IR/SCF.h", "mlir/IR/Matchers.h",
+         "mlir/Dialect/Tensor/IR/Tensor.h", "mlir/Dialect/MemRef/IR/MemRef.h",
+         "mlir/Dialect/LLVMIR/LLVMDialect.h", "NSA/IR/NSAOps.h", "NSATile/IR/NSATileOps.h",
+         "gtest/gtest.h")
+SHARED = 3
+"""Sources for which a set is worth compiling."""
 
 
 @dataclass
@@ -103,20 +106,29 @@ def check(sources: list[Source], folder: Path, jobs: int) -> dict[str, str]:
     """What is wrong with each source; an empty text where nothing is."""
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(jobs) as executor:
-        tiers = list(executor.map(choose_tier, sources))
-        # Headers for the most sources first: they take longest.
-        needed = sorted({tier for tier in tiers if tier}, key=tiers.count, reverse=True)
-        headers = dict(zip(needed, executor.map(
-            lambda tier: precompile(tier, sources[tiers.index(tier)], folder), needed)))
+        own = list(executor.map(find_heavy, sources))
+        likes = {names: source for names, source in zip(own, sources)
+                 if names and own.count(names) >= SHARED}
+        # The largest first: they take longest.
+        sets = sorted(likes, key=len, reverse=True)
+        headers = dict(zip(sets, executor.map(
+            lambda names: precompile(names, likes[names], folder / f"set{sets.index(names)}"),
+            sets)))
         results = executor.map(
-            lambda source, tier: compile_source(source, headers.get(tier)), sources, tiers)
+            lambda source, names: compile_source(source, choose_header(headers, names)),
+            sources, own)
         return {str(source.file): result for source, result in zip(sources, results)}
 
 
-def choose_tier(source: Source) -> tuple[str, ...]:
-    """The headers of the last tier that the source includes all of, itself or through others."""
+def choose_header(headers: dict[frozenset[str], Path], names: frozenset[str]) -> Path | None:
+    """That with the most of `names`, and nothing else."""
+    return headers.get(max(filter(names.issuperset, headers), key=len, default=None))
+
+
+def find_heavy(source: Source) -> frozenset[str]:
+    """The heavy headers that a source includes, itself or through others."""
     names = find_included(source.file, tuple(include_folders(source.flags)))
-    return next((tier for tier in reversed(TIERS) if names.issuperset(tier)), ())
+    return frozenset(names.intersection(HEAVY))
 
 
 def include_folders(flags: list[str]) -> list[str]:
@@ -151,10 +163,9 @@ def resolve(name: str, here: str, folders: tuple[str, ...]) -> str | None:
                  if os.path.isfile(path := os.path.join(folder, name))), None)
 
 
-def precompile(tier: tuple[str, ...], like: Source, folder: Path) -> Path:
-    name = folder / f"tier{TIERS.index(tier)}"
-    header, output = name.with_suffix(".h"), name.with_suffix(".pch")
-    header.write_text("".join(f'#include "{path}"\n' for path in tier))
+def precompile(names: frozenset[str], like: Source, path: Path) -> Path:
+    header, output = path.with_suffix(".h"), path.with_suffix(".pch")
+    header.write_text("".join(f'#include "{name}"\n' for name in sorted(names, key=HEAVY.index)))
     subprocess.run([like.compiler, *like.flags, "-fPIC", "-fpch-instantiate-templates",
                     "-x", "c++-header", str(header), "-o", str(output)],
                    cwd=like.folder, check=True)

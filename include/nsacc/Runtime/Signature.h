@@ -76,6 +76,13 @@ struct Multiple {
   Reason reason = Reason::Groups;
 };
 
+/// Scores that were handed in have an entry for each block: dimension `entries`
+/// is as long as `blocks`.
+struct BlockScores {
+  std::string tensor; ///< as messages name it
+  Dim entries, blocks;
+};
+
 /// What a caller must know of a kernel. Plain data, so that packages and the
 /// runtime can hold it without MLIR.
 struct Signature {
@@ -84,6 +91,7 @@ struct Signature {
   std::vector<Argument> results;
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<Multiple> multiples;
+  std::vector<BlockScores> blockScores;
 };
 
 /// Sizes of named dimensions. For a ragged dimension: its packed size; the
@@ -95,7 +103,7 @@ struct DimSizes {
 };
 
 /// Binds every named dimension from the inputs and checks ranks, dtypes, equal
-/// names, multiples and offsets. Messages name inputs and dimensions as the
+/// names, multiples, block scores and offsets. Messages name inputs and dimensions as the
 /// program does.
 llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
                                         llvm::ArrayRef<Tensor> inputs);

@@ -33,19 +33,24 @@ def test_flags_of_a_build_without_its_precompiled_header() -> None:
 def test_a_forgotten_include_is_found(tmp_path: Path) -> None:
     good = '#include "llvm/ADT/SetVector.h"\nllvm::SetVector<int> values;\n'
     bad = '#include "llvm/ADT/StringRef.h"\nllvm::SetVector<int> values;\n'
-    # What a tier's headers declare is hidden from a source that doesn't include all of them.
-    tier = '#include "llvm/ADT/STLExtras.h"\nbool f() { llvm::outs(); return true; }\n'
-    sources = [make_source(tmp_path, f"{name}.cpp", text)
-               for name, text in (("good", good), ("bad", bad), ("tier", tier))]
+    # What shared headers declare is hidden from a source that doesn't include all of them.
+    one = '#include "llvm/ADT/STLExtras.h"\n'
+    both = one + '#include "llvm/Support/raw_ostream.h"\n'
+    use = "bool f() { llvm::outs(); return true; }\n"
+    texts = {"good": good, "bad": bad, "one": one + use,
+             **{f"both{number}": both + use for number in range(includes.SHARED)}}
+    sources = [make_source(tmp_path, f"{name}.cpp", text) for name, text in texts.items()]
     results = {Path(file).stem: result
                for file, result in includes.check(sources, tmp_path / "out", jobs=2).items()}
     assert not results["good"]
     assert "SetVector" in results["bad"]
-    assert "outs" in results["tier"]
+    assert "outs" in results["one"]
+    assert not any(results[f"both{number}"] for number in range(includes.SHARED))
+    assert [path.stem for path in (tmp_path / "out").glob("*.pch")] == ["set0"]
 
 
-@pytest.mark.skipif(not shutil.which(COMPILER), reason=f"there is no {COMPILER}")
-def test_a_source_takes_the_last_tier_that_it_covers(tmp_path: Path) -> None:
-    text = "".join(f'#include "{header}"\n' for header in includes.ADT)
-    assert includes.choose_tier(make_source(tmp_path, "adt.cpp", text)) == includes.ADT
-    assert includes.choose_tier(make_source(tmp_path, "none.cpp", "int x;\n")) == ()
+def test_a_source_takes_the_most_headers_that_it_includes() -> None:
+    names = [frozenset(includes.HEAVY[:count]) for count in (1, 2, 4)]
+    headers = {each: Path(f"{len(each)}.pch") for each in names}
+    assert includes.choose_header(headers, frozenset(includes.HEAVY[:3])) == Path("2.pch")
+    assert includes.choose_header(headers, frozenset(includes.HEAVY[1:])) is None

@@ -31,6 +31,15 @@ def test_crash_is_no_refusal(target):
         check(wrong, outcome)
 
 
+def test_spills_and_serialized_products_are_found():
+    case = cases.Case("", "new", "", "", "sm_90a")
+    spilled = "'f' has more values than registers: 8 bytes of each thread's are stored and 4 loaded"
+    with pytest.raises(AssertionError, match="spills 12 bytes, known are 0"):
+        check(case, Outcome(1.0, 0, spilled))
+    with pytest.raises(AssertionError, match="C7510"):
+        check(case, Outcome(1.0, 0, "Potential Performance Loss: wgmma serialized (C7510)"))
+
+
 def test_table_tells_compiled_from_refused():
     first, second = (cases.dense(64, "bf16", target) for target in cases.TARGETS)
     spilled = "'f' has more values than registers: 8 bytes of each thread's are stored and 4 loaded"

@@ -14,9 +14,11 @@ RNG = np.random.default_rng(0)
 
 
 def rejects(message, source, *args):
-    with pytest.raises(ArgumentError) as error:
-        program(source)(*args)
-    assert message in str(error.value)
+    """Compiled and on the oracle; the latter's words are returned."""
+    for target in ("cpu", "oracle"):
+        with pytest.raises(ArgumentError) as error:
+            program(source, target=target)(*args)
+        assert message in str(error.value)
     return str(error.value)
 
 
@@ -101,8 +103,17 @@ def test_scores_handed_in_have_one_entry_for_each_block():
     source = f"""kernel f({HEAD}, x: f32[B, T, H, N]) -> [B, T, HQ, DV] {{
   return attend(q, k, v) in topk(blocks(x, 4, map=identity), 1);
 }}"""
-    rejects("the last dimension of scores 'x' has size 3", source, *qkv(RNG, 5, 7),
-            normal(RNG, 2, 5, 2, 3))
+    for entries in (0, 1, 3, 10):
+        rejects(f"the last dimension of scores 'x' has size {entries}, but S has 2 blocks of 4",
+                source, *qkv(RNG, 5, 7), normal(RNG, 2, 5, 2, entries))
+    # Without queries, too; and of ragged rows, as many as the longest has.
+    rejects("has size 3", source, *qkv(RNG, 0, 7), normal(RNG, 2, 0, 2, 3))
+    source = f"""kernel f({PACKED}, x: f32[ragged T, H, N]) -> [ragged T, H, D] {{
+  return attend(q, k, v) in topk(blocks(x, 2, map=identity), 1);
+}}"""
+    offsets = np.array([0, 1, 6], dtype=np.int32)
+    rejects("has size 2, but S has 3 blocks", source, *(normal(RNG, 6, 2, 4) for _ in range(3)),
+            normal(RNG, 6, 2, 2), offsets, offsets)
 
 
 def test_tables_are_read_within_bounds():

@@ -1,4 +1,4 @@
-"""Compiles the whole sweep and writes its table."""
+"""Compiles the whole sweep and writes its table and what is known to spill."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import cases, compiling, table
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m sweep", description=__doc__)
     parser.add_argument("--jobs", type=int, default=2, help="compilations side by side")
-    parser.add_argument("--only", default="", help="cases whose name contains this; no table")
+    parser.add_argument("--only", default="", help="cases whose name contains this; writes nothing")
     arguments = parser.parse_args()
     chosen = [case for case in cases.full() if arguments.only in str(case)]
     rows = []
@@ -22,6 +22,7 @@ def main() -> int:
               flush=True)
     if not arguments.only:
         table.PATH.write_text(table.format_table(rows))
+        compiling.write_spills(rows)
     wrong = 0
     for case, outcome in rows:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import re
 import resource
 import shutil
@@ -17,6 +19,10 @@ from .cases import Case
 
 SECONDS = 60
 """What a compilation may take of a processor."""
+SPILLS = Path(__file__).with_name("spills.json")
+"""Bytes that a thread of the named cases is known to spill; of all others, none."""
+GROWTH = 1.25
+"""What another version of ptxas may spill beyond what is known."""
 
 
 @dataclass
@@ -110,11 +116,24 @@ def _read_registers(cubin: bytes) -> list[int]:
     return registers
 
 
+@functools.cache
+def known_spills() -> dict[str, int]:
+    return json.loads(SPILLS.read_text())
+
+
+def write_spills(rows: list[tuple[Case, Outcome]]) -> None:
+    spills = {str(case): outcome.spills for case, outcome in rows if outcome.spills}
+    SPILLS.write_text(json.dumps(spills, indent=1) + "\n")
+
+
 def check(case: Case, outcome: Outcome) -> None:
-    """Compiled in time, or refused with a reason in the program's words: never anything else."""
+    """Compiled in time into registers, or refused with a reason in the program's words."""
     assert outcome.status in (0, 1), f"{case}: ends with {outcome.status}: {outcome.message}"
     assert outcome.seconds <= SECONDS, f"{case}: takes {outcome.seconds:.0f} s"
     assert not outcome.is_serialized, f"{case}: {outcome.message}"
+    known = known_spills().get(str(case), 0)
+    assert outcome.spills <= GROWTH * known, (
+        f"{case}: spills {outcome.spills} bytes, known are {known}: {outcome.message}")
     if outcome.is_refused:
         assert re.search(r"\.nsa:\d+:\d+: error: ", outcome.message), f"{case}: {outcome.message}"
         assert "internal error" not in outcome.message, f"{case}: {outcome.message}"
