@@ -400,12 +400,14 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
     past = m.min(past, m.max(m.constant(lowest),
                              m.sub(getNumColumns(pooled),
                                    m.add(entry, pooled.getMemory()))));
+  // From one column there is no step to the next.
+  int64_t step = columns.count == 1 ? 1 : columns.step * block / stride;
   auto loop = scf::ForOp::create(
       builder, loc, m.constant(lowest), past, m.constant(1),
       EntryReduction(math, kind).getCarried(),
       [&](OpBuilder &, Location, Value d, ValueRange carried) {
         Columns entries = {m.add(m.add(entry, d), pooled.getMemory()),
-                           columns.count, columns.step * block / stride};
+                           columns.count, step};
         Tile value = evaluate(op.getImportance(), entries);
         if (pooled.getMemory() > 0)
           value = hideMemoryTokens(math, value, entries, pooled.getMemory());

@@ -98,6 +98,17 @@ static void optimize(Module &module, TargetMachine &machine) {
   passes.run(module, modules);
 }
 
+/// Whether code has no branch for so long that allocating its registers well
+/// would take minutes: that grows with the square of a block's length. A
+/// thousand statements of arithmetic are such code; attention never is.
+static bool hasLongBlock(const Module &module) {
+  constexpr size_t most = 15000;
+  return llvm::any_of(module, [](const Function &function) {
+    return llvm::any_of(
+        function, [](const BasicBlock &block) { return block.size() > most; });
+  });
+}
+
 /// LLVM's name for it is __truncsfbf2. A bf16 returns in the same register as a
 /// float, whose lowest bits this fills.
 static float truncateToBF16(float value) {
@@ -203,6 +214,8 @@ Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
   mlir::TimingScope optimizing = timing.nest("optimize LLVM IR");
   optimize(*module, **machine);
   optimizing.stop();
+  if (hasLongBlock(*module))
+    target.setCodeGenOptLevel(CodeGenOptLevel::None);
 
   mlir::TimingScope generating = timing.nest("generate machine code");
   auto created = orc::LLJITBuilder()

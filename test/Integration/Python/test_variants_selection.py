@@ -300,3 +300,15 @@ def test_blocks_of_many_tiles(block, schedule):
     expected = program(source)(*args, idx)
     found = program(source, target="cpu", schedule=schedule)(*args, idx)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("heads, axis", [("sum", "H"), ("none", "HQ")])
+@pytest.mark.parametrize("length, stride, block", [(16, 16, 8), (8, 4, 3), (9, 9, 5), (16, 16, 1)])
+def test_an_importance_of_blocks_shorter_than_the_stride(length, stride, block, heads, axis):
+    source = (f"kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> f32[B, T, {axis}, N] {{ return "
+              f"blocks(prob(attend(q, pool(k, {length}, {stride})) where end(j) <= i,"
+              f" heads={heads}), {block}); }}")
+    q, k, _ = arguments()
+    expected = program(source)(q, k)
+    assert expected.shape[-1] == -(-TOKENS // block)
+    np.testing.assert_allclose(program(source, target="cpu")(q, k), expected, rtol=1e-4, atol=1e-6)
