@@ -32,7 +32,7 @@ HEAVY = ("llvm/ADT/STLExtras.h", "llvm/Support/raw_ostream.h", "mlir/IR/MLIRCont
          "mlir/Dialect/Tensor/IR/Tensor.h", "mlir/Dialect/MemRef/IR/MemRef.h",
          "mlir/Dialect/LLVMIR/LLVMDialect.h", "NSA/IR/NSAOps.h", "NSATile/IR/NSATileOps.h",
          "gtest/gtest.h")
-SHARED = 3
+SHARED = 8
 """Sources for which a set is worth compiling."""
 
 

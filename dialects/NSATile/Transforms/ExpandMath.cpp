@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 namespace nsacc::nsatile {
@@ -151,8 +153,32 @@ struct ExpandPower : OpRewritePattern<math::PowFOp> {
   }
 };
 
+/// log x -> log(2^24 x) - log 2^24 where x is subnormal: the approximation
+/// reads an exponent from the bits of x.
+template <typename OpTy> void scaleSubnormals(OpTy op, double unit) {
+  Type type = op.getType();
+  if (!getElementTypeOrSelf(type).isF32() || isa<TensorType>(type))
+    return;
+  OpBuilder builder(op);
+  FloatMath m(builder, op.getLoc(), type);
+  Value x = op.getOperand();
+  Value isSubnormal = m.compare(arith::CmpFPredicate::OLT, x, m.real(0x1p-126));
+  Value scaled = m.make<arith::MulFOp>(x, m.real(0x1p24));
+  op->setOperand(0, m.select(isSubnormal, scaled, x));
+  builder.setInsertionPointAfter(op);
+  Value shift = m.select(isSubnormal, m.real(-24 * unit), m.real(0));
+  Value shifted = m.make<arith::AddFOp>(op.getResult(), shift);
+  op.getResult().replaceAllUsesExcept(shifted, shifted.getDefiningOp());
+}
+
 struct ExpandMath : nsacc::nsatile::impl::NSATileExpandMathBase<ExpandMath> {
   void runOnOperation() override {
+    getOperation()->walk([](Operation *op) {
+      llvm::TypeSwitch<Operation *>(op)
+          .Case(
+              [](math::LogOp log) { scaleSubnormals(log, llvm::numbers::ln2); })
+          .Case([](math::Log2Op log) { scaleSubnormals(log, 1); });
+    });
     RewritePatternSet patterns(&getContext());
     patterns
         .add<Expand<math::ExpOp, expandExp>, Expand<math::Exp2Op, expandExp2>,

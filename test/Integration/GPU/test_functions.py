@@ -104,3 +104,13 @@ def test_clauses(function, place, dtype):
     right = error <= bound * exact.abs().amax(-1).clamp(min=1e-3)
     # A rounding may turn a comparison round.
     assert right.double().mean() >= (0.98 if place == "where" else 1.0)
+
+
+@pytest.mark.parametrize("function", ["log", "log2"])
+def test_logarithms_of_subnormal_numbers(function):
+    source = f"kernel f(x: f32[N]) -> f32[N] {{ return {function}(x); }}"
+    x = torch.tensor([1e-45, 1e-44, 1e-40, -1e-40, 1.1754942e-38, 1.1754944e-38, 0, -0.0, math.inf])
+    found = _compile(source)(*to_device([x]))
+    wait(function)
+    expected = _compile(source, "oracle")(x)
+    torch.testing.assert_close(found.cpu(), expected, rtol=2.0**-22, atol=0, equal_nan=True)

@@ -153,3 +153,12 @@ def test_an_integer_meets_a_real_exactly(constant):
     compiled = program(source, target="cpu")(x, n)
     np.testing.assert_array_equal(compiled[0], x * np.float32(constant))
     np.testing.assert_array_equal(compiled[1], compiled[0])
+
+
+@pytest.mark.parametrize("function", ["log", "log2"])
+def test_logarithms_of_subnormal_numbers(function):
+    source = f"kernel f(x: f32[N]) -> f32[N] {{ return {function}(x); }}"
+    x = np.array([1e-45, 1e-44, 1e-40, -1e-40, 1.1754942e-38, 1.1754944e-38, 0, -0.0, np.inf,
+                  np.nan, *np.logspace(-45, 38, 500)], np.float32)
+    expected = program(source)(x)
+    np.testing.assert_allclose(program(source, target="cpu")(x), expected, rtol=2.0**-23)

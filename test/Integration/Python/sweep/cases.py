@@ -126,4 +126,13 @@ def pairwise() -> list[Case]:
 
 
 def short() -> list[Case]:
-    return pairwise()
+    """Each value of each axis at least once, where `pairwise` would take too long."""
+    return [make(*values) for make, axes in AXES.items() if make not in (example, mask)
+            for values in zip(*_repeat(axes))]
+
+
+def _repeat(axes: tuple) -> list[list]:
+    """All axes as long as the longest; each step ahead of the last round in the next one."""
+    length = max(map(len, axes))
+    rows = [list(axis) for axis in axes]
+    return [[row[(i + i // len(row)) % len(row)] for i in range(length)] for row in rows]
