@@ -65,8 +65,10 @@ def compile_case(case: Case) -> Outcome:
         name = case.kernel or r"\w+"
         signature = re.search(rf"kernel {name}\b.*?->", case.text, re.DOTALL).group()
         dims = {"HQ": 8, "H": 2, "D": case.width, "DV": case.width}
-        arguments = ["--dims", ",".join(f"{name}={size}" for name, size in dims.items()
-                                        if re.search(rf"\b{name}\b", signature))]
+        parameters, _, tensors = signature.rpartition(">(")
+        used = [each for each in dims if re.search(rf"\b{each}\b", tensors)
+                and not re.search(rf"\b{each}\b", parameters)]
+        arguments = ["--dims", ",".join(f"{each}={dims[each]}" for each in used)]
         arguments += ["--kernel", case.kernel] if case.kernel else []
         for name in ("top", "block"):
             if value := getattr(case, name):

@@ -56,7 +56,8 @@ def _format_group(group: str, rows: list[tuple[Case, Outcome]]) -> list[str]:
     for row in dict.fromkeys(case.row for case, _ in rows):
         values = [_format_cell(cells.get((row, column), []), reasons) for column in columns]
         lines.append(f"| `{row}` | {' | '.join(values)} |")
-    return [*lines, "", *reasons.lines()]
+    said = reasons.lines()
+    return [*lines, "", *said] if said else lines
 
 
 def format_table(rows: list[tuple[Case, Outcome]]) -> str:
