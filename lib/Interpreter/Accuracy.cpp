@@ -238,13 +238,16 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
   int64_t size = found.size();
   bool isOfRows =
       eager.findSelectingRow(eager.getType(index), 0, size).has_value();
+  // Whether element `i` belongs to another selection that may stand there.
+  auto mayDiffer = [&](int64_t i) {
+    if (!topk || !isUndecided(index, i, size))
+      return false;
+    int64_t width = shape.back(), line = i / width;
+    return mayBeSelected(topk, line,
+                         ArrayRef(found).slice(line * width, width));
+  };
   for (int64_t i = 0; i < size; ++i) {
-    int64_t line = i / shape.back();
-    if (found[i] == wanted[i] ||
-        (topk && isUndecided(index, i, size) &&
-         mayBeSelected(
-             topk, line,
-             ArrayRef(found).slice(line * shape.back(), shape.back()))))
+    if (found[i] == wanted[i] || mayDiffer(i))
       continue;
     noteFailure(index, i, size);
     if (!accuracy.isWithin)
@@ -256,7 +259,8 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
         std::to_string(found[i]) + ", the oracle says " +
         std::to_string(wanted[i]);
     if (topk && isOfRows)
-      accuracy.message += describeScores(topk, line, found[i], wanted[i]);
+      accuracy.message +=
+          describeScores(topk, i / shape.back(), found[i], wanted[i]);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "Case.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 #include <iterator>
 
@@ -10,7 +11,8 @@ using namespace nsacc;
 using namespace nsacc::differential;
 
 static constexpr llvm::StringLiteral valueNames[] = {
-    "normal", "equal", "few", "large", "nan", "infinite", "mixed"};
+    "normal",   "equal", "few",  "large", "nan",
+    "infinite", "mixed", "ones", "ties"};
 static constexpr llvm::StringLiteral layoutNames[] = {
     "plain", "padded", "misaligned", "transposed", "spread", "reversed"};
 
@@ -54,6 +56,8 @@ std::string nsacc::differential::print(const Case &testCase) {
       os << " " << name << "=" << range.first << ".." << range.second;
     os << "\n";
   }
+  if (!testCase.averages.empty())
+    os << "// AVERAGES: " << llvm::join(testCase.averages, " ") << "\n";
   for (const Run &run : testCase.runs)
     ::print(os, run);
   os << testCase.program;
@@ -141,6 +145,10 @@ llvm::Error Parser::parseWord(llvm::StringRef key, llvm::StringRef name,
     result.params[name.str()] = value.str();
     return llvm::Error::success();
   }
+  if (key == "AVERAGES") {
+    result.averages.push_back(name.str());
+    return llvm::Error::success();
+  }
   if (key == "SCHEDULE")
     return parseSchedule(name, value);
   if (key == "RANGE") {
@@ -165,7 +173,7 @@ llvm::Error Parser::parse(llvm::StringRef line) {
     result.runs.emplace_back();
   else if (key == "SCHEDULE")
     result.schedule.emplace();
-  else if (key != "CASE" && key != "RANGE" && key != "SET")
+  else if (key != "CASE" && key != "RANGE" && key != "SET" && key != "AVERAGES")
     return llvm::Error::success();
   llvm::SmallVector<llvm::StringRef> words;
   rest.split(words, ' ', -1, /*KeepEmpty=*/false);

@@ -20,7 +20,9 @@ enum class Values {
   Large,    ///< 30 times standard normal
   NaN,      ///< some NaN
   Infinite, ///< some infinities
-  Mixed     ///< some NaN, infinities and zeros of both signs
+  Mixed,    ///< some NaN, infinities and zeros of both signs
+  Ones,     ///< values of attentions are 1, scores anything to 1e30
+  Ties      ///< the same, and all scores are equal
 };
 
 /// How tensors lie in memory.
@@ -59,6 +61,8 @@ struct Case {
   std::map<std::string, std::string> params;
   /// Lowest and highest element of integer inputs.
   std::map<std::string, std::pair<int64_t, int64_t>> ranges;
+  /// Results that are 1 where values are, and 0 in rows that see nothing.
+  std::vector<std::string> averages;
   std::vector<Run> runs;
 };
 
@@ -68,6 +72,7 @@ struct Case {
 ///   // SET: block=16
 ///   // SCHEDULE: order=union tokens=4 keys=16 splits=1
 ///   // RANGE: doc=0..3
+///   // AVERAGES: r0
 ///   // AT: B=1 S=7 T=5 seed=3 values=nan layout=padded
 ///   // AT: T=[0,3,1] seed=4 values=normal layout=plain
 std::string print(const Case &testCase);

@@ -24,9 +24,10 @@ static Text getDocument(ProgramText &program, const Text &position) {
 static Text makePredicate(ProgramText &program, const KeyText &keys) {
   Choices &c = program.choices;
   // A table can be read at a position of the query only where there is one.
-  Text last = keys.pooled ? "end(j)" : "j";
+  // The index of a pooled key is a number like any other, of another scale.
+  Text last = keys.pooled ? c.pick({"end(j)", "end(j)", "j"}) : Text("j");
   Text causal = last + " <= i";
-  switch (c.below(16)) {
+  switch (c.below(18)) {
   case 0:
   case 1:
     return causal;
@@ -70,6 +71,10 @@ static Text makePredicate(ProgramText &program, const KeyText &keys) {
     return "j < " + program.keyTokens + " - " + number(c.below(20));
   case 14:
     return "b < 1 and " + causal;
+  case 15:
+    return makeWrappingMask(program, keys);
+  case 16:
+    return c.pick({"i == ", "t == ", "i floordiv 4 == "}) + last;
   default:
     return makeBool(program, keys, 2);
   }

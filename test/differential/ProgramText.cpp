@@ -1,6 +1,7 @@
 //===- ProgramText.cpp - A random program under way -----------------------===//
 
 #include "ProgramText.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc::differential;
@@ -25,6 +26,17 @@ std::string ProgramText::bind(const std::string &expression) {
   std::string name = "x" + std::to_string(statements.size());
   statements.push_back(name + " = " + expression + ";");
   return name;
+}
+
+std::string
+ProgramText::maybeCompute(const std::string &value, uint32_t percent,
+                          std::initializer_list<const char *> forms) {
+  Choices::Together together(choices);
+  if (!choices.chance(percent))
+    return value;
+  llvm::SmallVector<llvm::StringRef> parts;
+  llvm::StringRef(choices.pick(forms)).split(parts, '_');
+  return bind(llvm::join(parts, value));
 }
 
 void ProgramText::addResult(const std::string &value, const std::string &type) {

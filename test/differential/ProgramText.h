@@ -23,6 +23,12 @@ struct ProgramText {
   /// The names of the token dimensions.
   std::string queryTokens = "T", keyTokens = "S";
   std::string queryHeads = "HQ", keyHeads = "H";
+  /// Whether keys and values are computed: then no input of keys tells what
+  /// blocks are of.
+  bool computesKeys = false;
+  std::string getOf() const {
+    return computesKeys ? ", of=" + keyTokens : std::string();
+  }
   std::map<std::string, std::pair<int64_t, int64_t>> ranges;
 
   /// Declares an input unless it is declared; returns `name`.
@@ -33,11 +39,17 @@ struct ProgramText {
   /// Binds a new name to a value.
   std::string bind(const std::string &expression);
   void addResult(const std::string &value, const std::string &type);
+  /// `value`, or something computed of it where only an input stood: each of
+  /// `forms` has '_' for it.
+  std::string maybeCompute(const std::string &value, uint32_t percent,
+                           std::initializer_list<const char *> forms);
 
   std::string getText() const;
 
   std::vector<std::pair<std::string, std::string>> inputs, results;
   std::vector<std::string> statements;
+  /// The results that are averages of values alone: of ones, 1.
+  std::vector<std::string> averages;
 };
 
 /// What an attention is to, for its clauses.
@@ -46,6 +58,8 @@ struct KeyText {
   bool pooled = false;
   /// Handed in: they can't be blocks.
   bool declared = false;
+  /// Whether values are averages of inputs.
+  bool averages = true;
   int64_t len = 1, stride = 1;
 };
 
@@ -57,12 +71,23 @@ std::string makeScale(ProgramText &program);
 std::string makeSink(ProgramText &program);
 std::string makeWeight(ProgramText &program, const KeyText &keys);
 
+/// A constant from 2^31 to 2^63.
+std::string makeGreatInteger(Choices &choices);
+/// A mask whose integers leave 64 bits (Wrapping.cpp).
+std::string makeWrappingMask(ProgramText &program, const KeyText &keys);
+
 /// Scalar expressions over positions (Scalars.cpp).
 std::string makeBool(ProgramText &program, const KeyText &keys, int depth);
 std::string makeInteger(ProgramText &program, const KeyText &keys, int depth);
 /// Over `score`, too.
 std::string makeReal(ProgramText &program, const KeyText &keys, int depth,
                      const std::string &score);
+
+/// Results of arithmetic on tensors apart from attention (Maps.cpp).
+void addMaps(ProgramText &program);
+
+/// Moves heads in front of tokens, in a part of the programs (HeadsFirst.cpp).
+void putHeadsFirst(ProgramText &program);
 
 } // namespace nsacc::differential
 

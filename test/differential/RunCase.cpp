@@ -8,6 +8,9 @@
 #include "nsacc/Interpreter/Accuracy.h"
 #include "nsacc/Interpreter/Interpreter.h"
 #include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace nsacc;
 using namespace nsacc::differential;
@@ -53,6 +56,33 @@ static Verdict judgeError(llvm::Error error) {
   return fail("the compiler", message);
 }
 
+/// The weights of a softmax add up to 1: averages of ones are 1, and 0 in rows
+/// that see nothing. The bound of a formula whose scores are large is wide;
+/// this one isn't. Probabilities are rounded to the type of the values.
+static Verdict judgeAverages(const Case &testCase, const Signature &signature,
+                             llvm::ArrayRef<Tensor> expected,
+                             llvm::ArrayRef<Tensor> results) {
+  for (size_t n = 0; n < signature.results.size(); ++n) {
+    const std::string &name = signature.results[n].name;
+    if (!llvm::is_contained(testCase.averages, name))
+      continue;
+    for (double x : expected[n].toReals()) // in fp64
+      if (!(x == 0 || std::fabs(x - 1) <= 1e-12))
+        return fail("the oracle's average of ones",
+                    llvm::formatv("'{0}' has {1}", name, x).str());
+    bool isWide = llvm::all_of(signature.inputs, [](const Argument &input) {
+      return !isReal(input.dtype) || input.dtype == DType::F32;
+    });
+    double bound =
+        isWide && results[n].getDType() == DType::F32 ? 1e-5 : 0x1p-7;
+    for (double x : results[n].toReals())
+      if (!(x == 0 || std::fabs(x - 1) <= bound))
+        return fail("an average of ones",
+                    llvm::formatv("'{0}' has {1}", name, x).str());
+  }
+  return {};
+}
+
 static Verdict judge(nsa::KernelOp kernel, const Case &testCase, const Run &run,
                      const CompiledProgram &program) {
   Signature signature = getSignature(kernel);
@@ -85,6 +115,8 @@ static Verdict judge(nsa::KernelOp kernel, const Case &testCase, const Run &run,
   for (const interpreter::Accuracy &accuracy : checker->check(results))
     if (!accuracy.isWithin)
       return fail("wrong results", accuracy.message);
+  if (run.values == Values::Ones || run.values == Values::Ties)
+    return judgeAverages(testCase, signature, checker->getExpected(), results);
   return {};
 }
 

@@ -27,6 +27,8 @@ private:
   llvm::ArrayRef<DerivedSize> derived;
   /// Products for each pair of a query and a key token.
   int64_t pairCost;
+  /// Whether a result is known where values are 1.
+  bool averages;
 };
 
 } // namespace
@@ -41,6 +43,7 @@ RunMaker::RunMaker(Choices &choices, const std::string &keyTokens,
   auto heads = testCase.sizes.find("HQ");
   if (heads == testCase.sizes.end())
     heads = testCase.sizes.find("H");
+  averages = !testCase.averages.empty();
   pairCost = heads->second * (testCase.sizes.at("D") + testCase.sizes.at("DV"));
 }
 
@@ -68,6 +71,8 @@ void RunMaker::chooseValues(Run &run) {
   if (c.chance(35))
     run.values = c.pick({Values::Few, Values::Equal, Values::Large, Values::NaN,
                          Values::Infinite, Values::Mixed});
+  if (averages && c.chance(15))
+    run.values = c.pick({Values::Ones, Values::Ties});
   if (c.chance(40))
     run.layout = c.pick({Layout::Padded, Layout::Misaligned, Layout::Transposed,
                          Layout::Spread, Layout::Reversed});

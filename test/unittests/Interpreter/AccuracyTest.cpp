@@ -134,3 +134,20 @@ TEST(AccuracyBoundTest, AWideBoundIsToldFromAGoodResult) {
   EXPECT_TRUE(off.isWithin) << off.message;
   EXPECT_TRUE(off.isIllConditioned());
 }
+
+TEST(AccuracyBoundTest, IntegersOfNoDimensionAreCompared) {
+  Kernel kernel(R"(
+!n = !nsa.tensor<[], i64>
+nsa.kernel @f(%n: !n {nsa.name = "n"}) -> (!n {nsa.name = "out"}) {
+  nsa.return %n : !n
+})");
+  auto makeInteger = [](int64_t value) {
+    Tensor tensor = Tensor::zeros(DType::I64, {});
+    tensor.setIntegers({value});
+    return tensor;
+  };
+  auto checker = AccuracyChecker::create(kernel.get(), {makeInteger(7)});
+  ASSERT_TRUE(bool(checker)) << llvm::toString(checker.takeError());
+  EXPECT_TRUE(checker->check({makeInteger(7)}).front().isWithin);
+  EXPECT_FALSE(checker->check({makeInteger(8)}).front().isWithin);
+}

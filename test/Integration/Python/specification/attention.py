@@ -33,6 +33,9 @@ class Attention:
     clauses: dict[str, Any]
     output: Tensor | None = None
     lse: Tensor | None = None
+    # By batch row, [T, HQ]: the largest score, and what Σ exp(s' - most) divides by.
+    most: list[np.ndarray] = field(default_factory=list)
+    total: list[np.ndarray] = field(default_factory=list)
     close: list[np.ndarray] = field(default_factory=list)
 
 
@@ -125,33 +128,38 @@ def is_softmax(attention: Attention) -> bool:
     return weight is None or (weight.kind == "name" and weight.parts[0] == "softmax")
 
 
-def log_sum_exp(values: np.ndarray) -> float:
-    most = np.max(values, initial=-np.inf)
-    return most if not np.isfinite(most) else most + np.log(np.sum(np.exp(values - most)))
+def add_up(most: np.ndarray, total: np.ndarray) -> tuple[float, float]:
+    """Σ total_n exp(most_n), as one such pair: spec 3.3 means a quotient by exp(s' - lse)."""
+    largest = np.max(most, initial=-np.inf)
+    if not np.isfinite(largest):
+        return largest, 1.0
+    return largest, np.sum(total * np.exp(most - largest))
 
 
-def share(values: np.ndarray, lse: float, everything: np.ndarray) -> np.ndarray:
-    """exp(values - lse), where lse is that of everything; a quotient, as spec 3.3 means it."""
-    if not np.isfinite(lse):
-        return np.exp(values - lse)
-    most = np.max(everything)
-    return np.exp(values - most) / np.sum(np.exp(everything - most))
+def log_of(most: np.ndarray, total: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(most), most + np.log(total), most)
 
 
 def attend(attention: Attention, batch: Batch, tables, constants) -> None:
     query, value = attention.query, attention.value
     outputs, lses = [], []
+    attention.most, attention.total = [], []
     for place in positions_of(attention, batch, tables, constants):
         q = query.rows[place.row]
         k = attention.key.rows[place.row]
         v = value.rows[place.row] if value else np.zeros((*k.shape[:2], 0))
-        output, lse = np.zeros((*q.shape[:2], v.shape[2])), np.full(q.shape[:2], -np.inf)
+        output = np.zeros((*q.shape[:2], v.shape[2]))
+        most, total = np.full(q.shape[:2], -np.inf), np.ones(q.shape[:2])
         for h in range(q.shape[1]):
             v_head = v[:, h // (q.shape[1] // v.shape[1])]
-            run = softmax_rows if is_softmax(attention) else weighted_rows
-            run(attention, place, h, v_head, output[:, h], lse[:, h])
+            if is_softmax(attention):
+                softmax_rows(attention, place, h, v_head, output[:, h], (most, total))
+            else:
+                weighted_rows(attention, place, h, v_head, output[:, h])
         outputs.append(output)
-        lses.append(lse)
+        attention.most.append(most)
+        attention.total.append(total)
+        lses.append(log_of(most, total))
     width = value.dims[2] if value else Dim(size=0)
     attention.output = Tensor(outputs, [*query.dims[:2], width], query.batch)
     attention.lse = Tensor(lses, query.dims[:2], query.batch)
@@ -159,7 +167,7 @@ def attend(attention: Attention, batch: Batch, tables, constants) -> None:
     attention.close = selection.close if selection else [np.zeros(len(q), bool) for q in query.rows]
 
 
-def softmax_rows(attention, place, h, v, output, lse) -> None:
+def softmax_rows(attention, place, h, v, output, sums) -> None:
     scores, _, part = score(attention, place, h)
     sink = np.full(len(scores), -np.inf)
     if clause := attention.clauses.get("sink"):
@@ -167,12 +175,13 @@ def softmax_rows(attention, place, h, v, output, lse) -> None:
     for t in range(len(scores)):
         seen = scores[t, part[t]]
         everything = np.append(seen, sink[t])
-        lse[t] = log_sum_exp(everything)
+        most, total = add_up(everything, np.ones(len(everything)))
+        sums[0][t, h], sums[1][t, h] = most, total
         if len(seen):
-            output[t] = share(seen, lse[t], everything) @ v[part[t]]
+            output[t] = np.exp(seen - most) / total @ v[part[t]]
 
 
-def weighted_rows(attention, place, h, v, output, lse) -> None:
+def weighted_rows(attention, place, h, v, output) -> None:
     scores, visible, part = score(attention, place, h)
     weights = weigh(attention, place, scores, part)
     for t in range(len(scores)):
@@ -208,9 +217,11 @@ def importance(attention: Attention, kind: str, heads: str, batch: Batch, tables
         part = np.zeros(value.shape, bool)
         for h in range(q.shape[1]):
             scores, _, part[h] = score(attention, place, h)
-            lse = attention.lse.rows[place.row][:, h, None] if kind == "prob" else None
-            value[h] = (np.exp(scores - lse) if kind == "prob" else scores if kind == "score"
-                        else weigh(attention, place, scores, part[h]))
+            if kind == "prob":
+                most, total = (x[place.row][:, h, None] for x in (attention.most, attention.total))
+                value[h] = np.exp(scores - most) / total
+            else:
+                value[h] = scores if kind == "score" else weigh(attention, place, scores, part[h])
         if heads != "none":
             group = (k.shape[1], q.shape[1] // k.shape[1], len(q), len(k))
             value, part = reduce_present(value.reshape(group), part.reshape(group), heads, axis=1)
@@ -240,22 +251,25 @@ def blocks(p: Tensor, block: int, how: str, tokens: Callable[[int], int]) -> Ten
 
 
 def merge(branches: list[Attention]) -> Attention:
-    outputs, lses = [], []
+    outputs, mosts, totals = [], [], []
     for row in range(len(branches[0].output.rows)):
-        lse = np.stack([branch.lse.rows[row] for branch in branches])
+        most, total = (np.stack([getattr(branch, name)[row] for branch in branches])
+                       for name in ("most", "total"))
         out = np.stack([branch.output.rows[row] for branch in branches])
-        merged, total = np.zeros(out.shape[1:]), np.full(lse.shape[1:], -np.inf)
-        for place in np.ndindex(lse.shape[1:]):
-            mine = lse[(slice(None), *place)]
-            counts = mine != -np.inf
-            total[place] = log_sum_exp(mine)
+        merged, sums = np.zeros(out.shape[1:]), np.zeros((2, *most.shape[1:]))
+        for place in np.ndindex(most.shape[1:]):
+            here = (slice(None), *place)
+            sums[here] = largest, whole = add_up(most[here], total[here])
+            counts = most[here] != -np.inf
             if counts.any():
-                weights = share(mine[counts], total[place], mine)
-                merged[place] = weights @ out[(slice(None), *place)][counts]
+                weights = total[here] * np.exp(most[here] - largest) / whole
+                merged[place] = weights[counts] @ out[here][counts]
         outputs.append(merged)
-        lses.append(total)
+        mosts.append(sums[0])
+        totals.append(sums[1])
+    lses = [log_of(most, total) for most, total in zip(mosts, totals)]
     first = branches[0]
     close = [np.any(rows, axis=0) for rows in zip(*(branch.close for branch in branches))]
     return Attention(first.query, first.key, first.value, {"merged": True},
                      Tensor(outputs, first.output.dims, first.output.batch),
-                     Tensor(lses, first.lse.dims, first.lse.batch), close)
+                     Tensor(lses, first.lse.dims, first.lse.batch), mosts, totals, close)

@@ -10,11 +10,15 @@ from .attention import Attention, Selection, attend, blocks, importance, is_soft
 from .scalars import ProgramError, Scalars, Value, constant, settle, to_real
 from .selection import TopK, handed_in, list_indices, select
 from .syntax import DTYPES, Kernel, Node, Parser
-from .tensors import Batch, Dim, Tensor, align, by_name, pool
+from .tensors import Batch, Dim, Roles, Tensor, align, by_name, pool
 
 
 class Reader:
-    """A program of one kernel; `run` gives results in fp64, as integers or as booleans."""
+    """A program of one kernel; `run` gives results in fp64, as integers or as booleans.
+
+    Results have tokens in front of heads, however they are declared. So have tables, since no
+    program of the tests reads one that is declared otherwise.
+    """
 
     def __init__(self, text: str, **params: Any):
         self.kernel: Kernel = Parser(text).kernel()
@@ -25,6 +29,12 @@ class Reader:
                 self.constants[name] = constant(np.asarray(value)[()], isinstance(value, float))
             elif default is not None and default.parts[0] not in DTYPES:
                 self.constants[name] = self.scalar(default)
+        self.inputs = [(name, self.dims_of(dims)) for name, _, dims in self.kernel.inputs]
+        self.results = [self.dims_of(dims) for _, _, dims in self.kernel.results]
+        self.roles = Roles([*(dims for _, dims in self.inputs), *self.results])
+
+    def tokens_first(self, data: np.ndarray, dims: list[Dim]) -> np.ndarray:
+        return data.transpose(self.roles.order(dims))
 
     def scalar(self, node: Node) -> Value:
         return Scalars(lambda name: self.constants[name]).evaluate(node)
@@ -38,9 +48,9 @@ class Reader:
             if kind == "ragged":
                 made.append(Dim(name=dim, ragged=True))
             elif dim.kind == "name" and dim.parts[0] not in self.constants:
-                made.append(Dim(name=dim.parts[0]))
+                made.append(Dim(name=dim.parts[0], heads=kind == "heads"))
             else:
-                made.append(Dim(size=self.number(dim)))
+                made.append(Dim(size=self.number(dim), heads=kind == "heads"))
         return made
 
     def run(self, *inputs: np.ndarray) -> list[np.ndarray]:
@@ -58,7 +68,10 @@ class Run:
         self.reader, self.kernel = reader, reader.kernel
         self.constants = dict(reader.constants)
         self.values: dict[str, Any] = {}
-        declared = [(name, reader.dims_of(dims)) for name, _, dims in self.kernel.inputs]
+        names = [name for name, _ in reader.inputs]
+        inputs = [reader.tokens_first(np.asarray(data), dims)
+                  for (_, dims), data in zip(reader.inputs, inputs)] + list(inputs[len(names):])
+        declared = [(name, reader.roles.tokens_first(dims)) for name, dims in reader.inputs]
         self.batch = self.bind(declared, inputs)
         self.tables: dict[str, Tensor] = {}
         for (name, dims), data in zip(declared, inputs):
@@ -189,12 +202,14 @@ class Run:
         p, block = self.tensor(node.parts[1][0]), self.number(node.parts[1][1])
         how = node.named["map"].parts[0] if "map" in node.named else "overlap"
         if how == "identity":
-            base = self.values["k"].dims[0].name
+            base = self.blocks_of(node)
             dim = Dim(kind="blocks", base=base, length=block)
             return Tensor(p.rows, [*p.dims[:-1], dim], p.batch,
                           [row != -np.inf for row in p.rows])
         base = p.dims[-1].base
-        return blocks(p, block, how, lambda row: self.batch.length(base, row))
+        made = blocks(p, block, how, lambda row: self.batch.length(base, row))
+        made.is_score = getattr(p, "is_score", False)
+        return made
 
     def topk(self, node: Node) -> Selection:
         p, top = self.tensor(node.parts[0]), self.number(node.parts[1])
@@ -211,8 +226,11 @@ class Run:
 
     def call_selection(self, node: Node) -> Selection:
         indices = self.tensor(node.parts[1][0])
-        block, base = self.number(node.parts[1][1]), self.values["k"].dims[0].name
-        return handed_in(indices, block, base, self.batch)
+        return handed_in(indices, self.number(node.parts[1][1]), self.blocks_of(node), self.batch)
+
+    def blocks_of(self, node: Node) -> str:
+        """The tokens that indices or scores handed in are of: those of the programs' keys."""
+        return node.named["of"].parts[0] if "of" in node.named else self.values["k"].dims[0].name
 
     def call_indices(self, node: Node) -> Tensor:
         selection = self.evaluate(node.parts[1][0])

@@ -55,9 +55,14 @@ def _floordiv(a, b):
     return np.floor_divide(a, b)
 
 
+def _mod(a, b):
+    return a - b * _floordiv(a, b)
+
+
 ARITHMETIC: dict[str, Callable] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "floordiv": _floordiv,
-    "ceildiv": lambda a, b: -_floordiv(-a, b), "mod": lambda a, b: a - b * _floordiv(a, b)}
+    # Not by -(-a floordiv b): the least integer has no counterpart.
+    "ceildiv": lambda a, b: _floordiv(a, b) + (_mod(a, b) != 0), "mod": _mod}
 COMPARE = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
            "==": np.equal, "!=": np.not_equal}
 erf = np.vectorize(math.erf, otypes=[np.float64])

@@ -117,7 +117,7 @@ class Parser:
     def dim(self):
         if self.accept("ragged"):
             return "ragged", self.take()
-        return "size", self.binary(LEVELS.index(("+", "-")))
+        return "heads" if self.accept("heads") else "size", self.binary(LEVELS.index(("+", "-")))
 
     def result(self):
         name = ""

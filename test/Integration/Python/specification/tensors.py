@@ -21,6 +21,7 @@ class Dim:
     tail: str = ""
     offset: int = 0
     memory: int = 0
+    heads: bool = field(default=False, compare=False)
 
     def count(self, tokens: int) -> int:
         """Windows or blocks of that many tokens."""
@@ -96,6 +97,40 @@ class Batch:
         if dims and dims[0].name and dims[0].name == self.batch_name:
             return Tensor(list(data), dims[1:], batch=dims[0])
         return Tensor([data], dims)
+
+
+class Roles:
+    """Which dimensions are heads and which tokens, by the declarations of a kernel: 1.4."""
+
+    def __init__(self, tensors: list[list[Dim]]):
+        self.heads = {dim.name for dims in tensors for dim in dims if dim.heads and dim.name}
+        self.tokens = {dims[at].name for dims in tensors
+                       if (at := self.tokens_by_place(dims)) is not None}
+
+    def is_heads(self, dim: Dim) -> bool:
+        return dim.heads or dim.name in self.heads
+
+    def tokens_by_place(self, dims: list[Dim]) -> int | None:
+        ragged = [at for at, dim in enumerate(dims) if dim.ragged]
+        heads = [at for at, dim in enumerate(dims) if self.is_heads(dim)]
+        if ragged or len(dims) != 4 or len(heads) != 1:
+            return ragged[0] if ragged else None
+        return [at for at in range(4) if at != heads[0]][1]
+
+    def order(self, dims: list[Dim]) -> list[int]:
+        """Where each dimension stands once heads are behind tokens."""
+        tokens = self.tokens_by_place(dims)
+        if tokens is None:
+            named = [at for at, dim in enumerate(dims) if dim.name and dim.name in self.tokens]
+            tokens = named[0] if named else -1
+        heads = next((at for at, dim in enumerate(dims) if self.is_heads(dim)), len(dims))
+        order = list(range(len(dims)))
+        if heads < tokens:
+            order.insert(tokens, order.pop(heads))
+        return order
+
+    def tokens_first(self, dims: list[Dim]) -> list[Dim]:
+        return [dims[at] for at in self.order(dims)]
 
 
 def by_name(dims: list[Dim]) -> list[Any]:

@@ -1,0 +1,122 @@
+//===- Selections.cpp - Random selections of blocks -----------------------===//
+
+#include "RandomProgram.h"
+
+using namespace nsacc::differential;
+
+Selection RandomProgram::makeHandedIn() {
+  Choices::Together together(c);
+  Selection selection;
+  selection.heads = c.chance(30) ? program.queryHeads : program.keyHeads;
+  selection.width = c.pick<int64_t>({1, 2, 3, 5, 16});
+  int64_t block = c.pick<int64_t>({16, 8, 4, 32, 64, 5});
+  Text index = "idx" + number(selections.size());
+  Text type = c.pick({"i32", "i64"}) + Text("[") + program.queryRows + ", " +
+              selection.heads + ", " + number(selection.width) + "]";
+  // Only of indices that are used as they are is it known what they may be.
+  if (c.chance(10)) {
+    program.addIntegers(index, type, -1, 3);
+    index = program.bind("min(" + index + ", 0)");
+  } else {
+    program.addInput(index, type);
+  }
+  selection.name = program.bind("selection(" + index + ", " + number(block) +
+                                program.getOf() + ")");
+  return selection;
+}
+
+Attention RandomProgram::getGist() {
+  if (!gists.empty() && c.chance(60))
+    return gists[c.below(gists.size())];
+  gists.push_back(makeAttention(makePooled(), "", c.chance(30)));
+  return gists.back();
+}
+
+/// Importance of blocks; chooses their size.
+Text RandomProgram::makeBlocks(const Attention &gist, const Text &heads,
+                               int64_t &block) {
+  Text kind = gist.softmax ? c.pick({"prob", "score"})
+                           : c.pick({"activation", "score"});
+  Text importance = kind + "(" + gist.name + heads + ")";
+  if (c.chance(5))
+    importance =
+        "0.5 * " + importance + " + " + kind + "(" + gist.name + heads + ")";
+  const KeyText &keys = gist.keys;
+  block = keys.stride * c.pick<int64_t>({1, 2, 4, 3});
+  if (c.chance(5))
+    block += 1;
+  bool areBlocks = keys.len == keys.stride && !keys.declared;
+  if (areBlocks && c.chance(50)) {
+    block = keys.len;
+    return importance;
+  }
+  Text map = c.pick({"", ", map=sum", ", map=mean", ", map=max"});
+  return "blocks(" + importance + ", " + number(block) + map + ")";
+}
+
+Text RandomProgram::makeTopKClauses(Selection &selection, int64_t top) {
+  Text text;
+  selection.width = top;
+  if (c.chance(40)) {
+    bool plus = c.chance(40);
+    int64_t first = c.below(3), last = c.below(3);
+    if (!plus && first + last > top)
+      first = 0, last = 1;
+    Text separator = plus ? " plus " : " keep ";
+    if (first)
+      text += separator + "first " + number(first), separator = ", ";
+    if (last)
+      text += separator + "last " + number(last);
+    if (plus)
+      selection.width += first + last;
+  }
+  if (c.chance(10)) {
+    Text count = "count" + number(selections.size());
+    Text type = "i32[" + program.queryRows + ", " + selection.heads + "]";
+    text += " count ";
+    if (c.chance(30))
+      text += "min(" + program.addIntegers(count, type, 0, top + 3) + ", " +
+              number(top) + ")";
+    else
+      text += program.addInput(count, type);
+  }
+  if (c.chance(15))
+    text += c.pick({" where i - end(j) < 40", " where j mod 2 == 0",
+                    " where end(j) <= i", " where h == 0 or j < 2"});
+  Text by = c.pick({"", " by mean", " by max", " by first", " by last"});
+  if (c.chance(8))
+    text += " share tokens " + number(1 + c.below(5)) + by;
+  if (getNumHeads(selection.heads) % 2 == 0 && c.chance(8))
+    text += " share heads 2" + by;
+  return text;
+}
+
+Selection RandomProgram::makeSelection() {
+  Choices::Together together(c);
+  Selection selection;
+  int64_t block = 0, top = c.pick<int64_t>({2, 1, 3, 5, 16});
+  Text importance;
+  if (c.chance(6)) {
+    selection.heads = program.keyHeads;
+    block = c.pick<int64_t>({16, 8, 5});
+    Text count = "N" + number(derived.size());
+    derived.push_back({count, /*packed=*/false,
+                       [=](int64_t n) { return (n + block - 1) / block; }});
+    Text scores = program.addInput(
+        "scores_" + count, "f32[" + program.queryRows + ", H, " + count + "]");
+    scores = program.maybeCompute(scores, 20, {"_ * 0.5", "_ + _"});
+    importance = "blocks(" + scores + ", " + number(block) + ", map=identity" +
+                 program.getOf() + ")";
+  } else {
+    Attention gist = getGist();
+    Text heads =
+        c.pick({"", "", ", heads=none", ", heads=mean", ", heads=max"});
+    bool perHead = heads == ", heads=none";
+    selection.heads = perHead ? program.queryHeads : program.keyHeads;
+    importance = makeBlocks(gist, heads, block);
+  }
+  Text clauses = makeTopKClauses(selection, top);
+  selection.name =
+      program.bind("topk(" + importance + ", " + number(top) + ")" + clauses);
+  return selection;
+}
