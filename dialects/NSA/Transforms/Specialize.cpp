@@ -4,6 +4,7 @@
 #include "NSA/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace nsacc::nsa {
@@ -25,18 +26,33 @@ static SmallVector<Value> getSequences(Operation *op) {
   return {};
 }
 
-/// Names of dimensions that count tokens: those of queries, keys and what else
-/// has tokens, and those behind pooled keys.
-static llvm::StringSet<> getTokenDims(KernelOp kernel) {
+namespace {
+/// Dimensions that count tokens: those of queries, keys and what else has
+/// tokens, and those behind pooled keys.
+struct TokenDims {
+  explicit TokenDims(KernelOp kernel) {
+    kernel.walk([&](Operation *op) {
+      for (Value tensor : getSequences(op)) {
+        auto type = cast<NamedTensorType>(tensor.getType());
+        Attribute dim = type.getDims()[type.isRagged() ? 0 : 1];
+        if (isa<IntegerAttr>(dim))
+          constants.insert(dim);
+        else
+          names.insert(getTokenDim(dim));
+      }
+    });
+  }
+
+  bool contains(Attribute dim) const {
+    if (auto named = dyn_cast<NamedDimAttr>(dim))
+      return names.contains(named.getName());
+    return isa<PooledDimAttr>(dim) || constants.contains(dim);
+  }
+
   llvm::StringSet<> names;
-  kernel.walk([&](Operation *op) {
-    for (Value tensor : getSequences(op)) {
-      auto type = cast<NamedTensorType>(tensor.getType());
-      names.insert(getTokenDim(type.getDims()[type.isRagged() ? 0 : 1]));
-    }
-  });
-  return names;
-}
+  llvm::SmallPtrSet<Attribute, 2> constants;
+};
+} // namespace
 
 /// Names of plain dimensions of the kernel's arguments and results.
 static llvm::StringSet<> getPlainDims(KernelOp kernel) {
@@ -52,16 +68,13 @@ static llvm::StringSet<> getPlainDims(KernelOp kernel) {
 }
 
 /// The dimensions of a tensor behind its rows' tokens or pooled keys.
-static ArrayRef<Attribute>
-getDimsBehindTokens(NamedTensorType type, const llvm::StringSet<> &tokens) {
+static ArrayRef<Attribute> getDimsBehindTokens(NamedTensorType type,
+                                               const TokenDims &tokens) {
   ArrayRef<Attribute> dims = type.getDims();
   size_t position = type.isRagged() ? 0 : 1;
-  if (dims.size() <= position)
+  if (dims.size() <= position || !tokens.contains(dims[position]))
     return {};
-  auto named = dyn_cast<NamedDimAttr>(dims[position]);
-  bool counts = isa<PooledDimAttr>(dims[position]) ||
-                (named && tokens.contains(named.getName()));
-  return counts ? dims.drop_front(position + 1) : ArrayRef<Attribute>();
+  return dims.drop_front(position + 1);
 }
 
 /// An argument that clauses read element by element, and nothing else: no
@@ -74,7 +87,7 @@ static bool isTable(KernelOp kernel, BlockArgument argument) {
 }
 
 SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
-  llvm::StringSet<> tokens = getTokenDims(kernel);
+  TokenDims tokens(kernel);
   llvm::SetVector<StringRef> names;
   auto add = [&](Value each) {
     auto type = dyn_cast<NamedTensorType>(each.getType());
@@ -86,7 +99,7 @@ SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
       dims = dims.drop_back();
     for (Attribute dim : dims)
       if (auto named = dyn_cast<NamedDimAttr>(dim);
-          named && !named.getRagged() && !tokens.contains(named.getName()))
+          named && !named.getRagged() && !tokens.contains(named))
         names.insert(named.getName());
   };
   for (BlockArgument argument : kernel.getBody().getArguments())
@@ -138,7 +151,7 @@ struct Specialize : nsacc::nsa::impl::NSASpecializeBase<Specialize> {
   static LogicalResult specialize(KernelOp kernel,
                                   ArrayRef<std::pair<StringRef, int64_t>> sizes,
                                   llvm::StringSet<> &found) {
-    llvm::StringSet<> tokenDims = getTokenDims(kernel);
+    llvm::StringSet<> tokenDims = TokenDims(kernel).names;
     llvm::StringSet<> plainDims = getPlainDims(kernel);
     Builder builder(kernel.getContext());
     NamedAttrList attributes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness import program
+from harness import normal, program, qkv
 
 SOURCE = """
 kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D], seen: bool[B, T, U], bias: f32[B, T, HQ, R])
@@ -42,3 +42,17 @@ def test_tiles_need_all_others(missing):
     del sizes[missing]
     with pytest.raises(ValueError, match=f"'{missing}'"):
         program(SOURCE, target="cpu").ir("tile", **sizes)
+
+
+@pytest.mark.parametrize("queries, keys", [("1", "S"), ("T", "60"), ("17", "60")])
+def test_constant_numbers_of_tokens(queries, keys):
+    """The heads behind them have names, whose sizes the tensors tell."""
+    source = (f"kernel f(q: [B, {queries}, HQ, D], k: [B, {keys}, H, D], v: [B, {keys}, H, DV],"
+              f" g: f32[B, {queries}, HQ]) -> [B, {queries}, HQ, DV]"
+              " { return g * attend(q, k, v) where j <= i; }")
+    tokens = 1 if queries == "1" else 17
+    q, k, v = qkv(np.random.default_rng(0), tokens, 60, 3)
+    gates = normal(np.random.default_rng(1), *q.shape[:3])
+    expected = program(source)(q, k, v, gates)
+    found = program(source, target="cpu")(q, k, v, gates)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
