@@ -197,6 +197,7 @@ bool KernelGen::generateClause(nsa::Clause clause, const ast::Clause *syntax,
   scope.softmax = clause == nsa::Clause::Weight;
   scope.queryHeads = given.queryHeads;
   scope.keyHeads = given.keyHeads;
+  scope.counted = given.counted;
   builder.setInsertionPointToStart(body);
   ScalarGen scalars(source, problems, symbols, scope, builder);
   ScalarType type =
@@ -223,6 +224,9 @@ bool KernelGen::generateClauses(const ast::CallExpr *call, nsa::AttendOp attend,
   scope.keys = getKeyExtent(key.tokens);
   scope.queryHeads = query.heads;
   scope.keyHeads = key.heads;
+  scope.counted = {{"t", query.tokens}, {"h", query.heads}, {"j", key.tokens}};
+  if (query.batch)
+    scope.counted["b"] = query.batch;
   bool valid = true;
   auto generate = [&](nsa::Clause clause, Kind kind, Region &region) {
     valid &= generateClause(clause, call->find(kind), region, scope);

@@ -94,6 +94,7 @@ private:
   /// Reports a comment behind an operand that is meant as a division of
   /// integers, and reads on as if it were one.
   void checkComment();
+  bool isParam(llvm::StringRef comment) const;
   /// Where something is missing: in front of the token, or behind the line
   /// before it.
   Range getGap() const;

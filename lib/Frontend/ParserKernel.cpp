@@ -56,14 +56,26 @@ static bool readsAsDivisor(StringRef comment) {
   return divisor.match(comment);
 }
 
+/// A comment of nothing but a parameter's name is a divisor, too.
+bool Parser::isParam(StringRef comment) const {
+  return !file.kernels.empty() &&
+         llvm::is_contained(llvm::map_range(file.kernels.back().params,
+                                            [](const Param &param) {
+                                              return param.name.text;
+                                            }),
+                            comment.trim());
+}
+
 void Parser::checkComment() {
   StringRef text = source.getText();
   // A line may be as long as the file: its end is of interest behind // only.
   if (!text.substr(lastEnd).ltrim(" \t").starts_with("//"))
     return;
   StringRef line = text.slice(lastEnd, findLineEnd(text, lastEnd));
-  if (!line.ltrim().starts_with("//") ||
-      !readsAsDivisor(line.ltrim().drop_front(2)))
+  if (!line.ltrim().starts_with("//"))
+    return;
+  StringRef comment = line.ltrim().drop_front(2);
+  if (!readsAsDivisor(comment) && !isParam(comment))
     return;
   uint32_t begin = lastEnd + line.find("//");
   problems.error({begin, begin + 2}, "'//' starts a comment")

@@ -51,6 +51,8 @@ struct ScalarScope {
   bool softmax = false;
   /// The heads of queries and keys, where `G` has a meaning.
   mlir::Attribute queryHeads, keyHeads;
+  /// What b, t, h and j count: dimensions of the queries and keys.
+  llvm::StringMap<mlir::Attribute> counted;
   /// Sub-expressions whose value is given: the operands of elementwise code.
   llvm::DenseMap<const ast::Expr *, Scalar> leaves;
 };
@@ -86,6 +88,8 @@ private:
   Result generateLogic(const ast::BinaryExpr *expr, const Scalar &lhs,
                        const Scalar &rhs);
   Result generateComparison(const ast::ComparisonExpr *expr);
+  /// Warns where a pooled key's number is compared with a token's.
+  void checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
   Result compare(ast::Operator op, Range opRange, Scalar lhs, Scalar rhs,
                  Range range);
   bool expectNumber(const Scalar &scalar, Range range, llvm::StringRef op);
@@ -102,6 +106,9 @@ private:
   Result generateDim(const Symbol &symbol, Range range);
   Result generateTable(const Symbol &symbol, llvm::StringRef name,
                        llvm::ArrayRef<ast::Expr *> indices, Range range);
+  /// Warns of a table's dimension that counts something else than its index.
+  void checkIndex(const Symbol &table, llvm::StringRef name,
+                  const ast::Expr *index, mlir::Attribute dim);
   Result generateIndex(const ast::IndexExpr *expr);
   Result generateExtent(const ast::CallExpr *expr);
   /// "available in 'score': b, end(j), …"
