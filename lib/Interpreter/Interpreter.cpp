@@ -122,8 +122,7 @@ llvm::Error Interpreter::set(Value output, Value lse,
   set(output, std::move(result->output));
   if (lse)
     set(lse, std::move(result->lse));
-  // A compiled program stores log-sum-exps in f32.
-  if (lse && !options.roundStorage)
+  if (lse)
     context.normalizers[lse] = std::make_shared<std::vector<Normalizer>>(
         std::move(result->normalizers));
   return llvm::Error::success();

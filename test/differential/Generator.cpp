@@ -47,6 +47,9 @@ void RandomProgram::chooseSchedule() {
   int64_t group = result.sizes[program.queryHeads] / result.sizes["H"];
   schedule.tokens =
       std::max<int64_t>(1, std::min<int64_t>(schedule.tokens, 96 / group));
+  // Compiling takes most of the time, and tiles of many pairs most of that.
+  while (schedule.tokens * schedule.keys > 1024)
+    schedule.tokens /= 2;
   if (schedule.order == "key_major")
     schedule.splits = c.pick<int64_t>({1, 2, 3});
   result.schedule = schedule;
@@ -73,7 +76,7 @@ Case RandomProgram::run() {
   chooseSizes();
   declareInputs();
   branches.push_back(makeBranch());
-  while (branches.size() < 3 && c.chance(30))
+  while (branches.size() < 3 && c.chance(18))
     branches.push_back(makeBranch());
   combine();
   addMoreResults();

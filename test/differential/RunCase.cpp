@@ -21,7 +21,8 @@ static Verdict fail(llvm::StringRef what, llvm::StringRef message) {
 
 /// What isn't built yet says so.
 static bool isRefusal(llvm::StringRef message) {
-  return message.contains("yet") || message.contains("use smaller tiles");
+  return message.contains("yet") || message.contains("isn't compiled for") ||
+         message.contains("use smaller tiles");
 }
 
 static std::vector<Tensor> allocateResults(const Signature &signature,

@@ -34,7 +34,7 @@ private:
 } // namespace
 
 /// Products of all heads in one run, so that the oracle takes milliseconds.
-static constexpr int64_t mostProducts = 3'000'000;
+static constexpr int64_t mostProducts = 2'000'000;
 
 RunMaker::RunMaker(Choices &choices, const std::string &keyTokens,
                    llvm::ArrayRef<int64_t> borders,
@@ -140,5 +140,5 @@ void nsacc::differential::makeRuns(Choices &choices, bool ragged,
   RunMaker maker(choices, keyTokens, borders, derived, result);
   do
     result.runs.push_back(ragged ? maker.makeRagged() : maker.makeDense());
-  while (result.runs.size() < 5 && choices.chance(75));
+  while (result.runs.size() < 5 && choices.chance(70));
 }

@@ -70,11 +70,11 @@ Text RandomProgram::makeTopKClauses(Selection &selection, int64_t top) {
     if (plus)
       selection.width += first + last;
   }
-  if (c.chance(10)) {
+  if (c.chance(14)) {
     Text count = "count" + number(selections.size());
     Text type = "i32[" + program.queryRows + ", " + selection.heads + "]";
     text += " count ";
-    if (c.chance(30))
+    if (c.chance(50))
       text += "min(" + program.addIntegers(count, type, 0, top + 3) + ", " +
               number(top) + ")";
     else
@@ -96,7 +96,7 @@ Selection RandomProgram::makeSelection() {
   Selection selection;
   int64_t block = 0, top = c.pick<int64_t>({2, 1, 3, 5, 16});
   Text importance;
-  if (c.chance(6)) {
+  if (c.chance(8)) {
     selection.heads = program.keyHeads;
     block = c.pick<int64_t>({16, 8, 5});
     Text count = "N" + number(derived.size());
@@ -104,7 +104,7 @@ Selection RandomProgram::makeSelection() {
                        [=](int64_t n) { return (n + block - 1) / block; }});
     Text scores = program.addInput(
         "scores_" + count, "f32[" + program.queryRows + ", H, " + count + "]");
-    scores = program.maybeCompute(scores, 20, {"_ * 0.5", "_ + _"});
+    scores = program.maybeCompute(scores, 50, {"_ * 0.5", "_ + _"});
     importance = "blocks(" + scores + ", " + number(block) + ", map=identity" +
                  program.getOf() + ")";
   } else {

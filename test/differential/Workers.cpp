@@ -181,8 +181,9 @@ void nsacc::differential::runAll(
     uint64_t first, uint64_t count, unsigned processes, unsigned seconds,
     std::function<Case(uint64_t)> make,
     std::function<void(uint64_t, const Verdict &)> report) {
-  // Batches are short, so that what a process leaks doesn't pile up.
-  constexpr uint64_t batch = 25;
+  // Batches are short, so that what a process leaks doesn't pile up and none
+  // is left alone with the last one for long.
+  constexpr uint64_t batch = 10;
   uint64_t next = first, end = first + count;
   std::vector<std::optional<Worker>> workers(processes);
   while (true) {

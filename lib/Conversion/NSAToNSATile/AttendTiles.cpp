@@ -215,7 +215,7 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
                                                 max.value.getType(), max.value,
                                                 sum.value, acc);
   if (onlyLse)
-    return {Value(), end.getLse()};
+    return {Value(), end.getLse(), max.value, sum.value};
   Tile output = {end.getOutput(), Spread::Matrix};
   if (!op.getSink().empty()) {
     // Whatever the sink is, a row that saw nothing has no output.
@@ -224,7 +224,7 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
         math.compare(arith::CmpFPredicate::OEQ, {state[1], Spread::Row}, zero);
     output = math.select(sawNothing, zero, output);
   }
-  return {output.value, end.getLse()};
+  return {output.value, end.getLse(), max.value, sum.value};
 }
 
 Value Attention::finishWeights(const QueryRows &rows, ValueRange state) {

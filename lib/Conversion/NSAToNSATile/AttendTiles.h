@@ -171,9 +171,11 @@ ProgramBuilder::Row getKeyRow(ProgramBuilder &program, mlir::Value keys,
                               mlir::Value batchRow);
 
 /// Output and log-sum-exp of an attention for the rows of a tile. The output is
-/// null where only the log-sum-exp is wanted.
+/// null where only the log-sum-exp is wanted. Of a softmax, what the
+/// log-sum-exp was made of: the largest score and the sum of exponentials
+/// behind it.
 struct AttendTiles {
-  mlir::Value output, lse;
+  mlir::Value output, lse, max = {}, sum = {};
 };
 AttendTiles attendTile(ProgramBuilder &program, const QueryTile &tile,
                        nsa::AttendOp op, nsatile::ScheduleAttr schedule,

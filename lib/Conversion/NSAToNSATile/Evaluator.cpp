@@ -1,7 +1,6 @@
 //===- Evaluator.cpp - Values of one query tile, on demand ----------------===//
 
 #include "Evaluator.h"
-#include "AttendTiles.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 
@@ -44,11 +43,7 @@ FailureOr<Tile> Evaluator::compute(Value tensor) {
   }
   if (auto attend = dyn_cast<AttendOp>(op)) {
     bool onlyLse = tensor == attend.getLse() && attend.getOutput().use_empty();
-    AttendTiles both = attendTile(program, tile, attend, schedule, onlyLse);
-    if (both.output)
-      tiles[attend.getOutput()] = {both.output, Spread::Matrix};
-    if (both.lse)
-      tiles[attend.getLse()] = {both.lse, Spread::Row};
+    setTiles(attend, attendTile(program, tile, attend, schedule, onlyLse));
     return tiles.lookup(tensor);
   }
   InFlightDiagnostic error =
@@ -56,6 +51,15 @@ FailureOr<Tile> Evaluator::compute(Value tensor) {
                       "operand of arithmetic");
   error.attachNote() << "run the program with --target oracle";
   return error;
+}
+
+void Evaluator::setTiles(AttendOp op, const AttendTiles &computed) {
+  if (computed.output)
+    tiles[op.getOutput()] = {computed.output, Spread::Matrix};
+  if (!computed.lse)
+    return;
+  tiles[op.getLse()] = {computed.lse, Spread::Row};
+  states[op.getLse()] = computed;
 }
 
 FailureOr<Tile> Evaluator::computeMap(MapOp op) {
@@ -111,45 +115,100 @@ FailureOr<Tile> Evaluator::evaluateLse(Value lse) {
   if (!program.getPlan().isMaterialized(lse)) {
     Operation *op = lse.getDefiningOp();
     if (auto attend = dyn_cast<AttendOp>(op)) {
-      AttendTiles both =
-          attendTile(program, tile, attend, schedule, /*onlyLse=*/true);
-      tiles[lse] = {both.lse, Spread::Row};
+      setTiles(attend, attendTile(program, tile, attend, schedule,
+                                  /*onlyLse=*/true));
       return tiles.lookup(lse);
     }
     if (auto merge = dyn_cast<MergeOp>(op)) {
-      SmallVector<Tile> lses;
-      for (Value branch : merge.getLses()) {
-        FailureOr<Tile> tile = evaluateLse(branch);
-        if (failed(tile))
-          return failure();
-        lses.push_back(*tile);
-      }
+      FailureOr<SmallVector<Normalizer>> branches = evaluateBranches(merge);
+      if (failed(branches))
+        return failure();
       TileMath math = getMath(cast<NamedTensorType>(lse.getType()));
-      tiles[lse] = computeShares(math, lses).lse;
+      setNormalizer(lse, computeShares(math, *branches).all);
       return tiles.lookup(lse);
     }
   }
   return evaluate(lse);
 }
 
+//===----------------------------------------------------------------------===//
+// Merging
+//===----------------------------------------------------------------------===//
+
+void Evaluator::setNormalizer(Value lse, const Normalizer &normalizer) {
+  tiles[lse] = normalizer.lse;
+  rests[lse] = normalizer.rest;
+}
+
+static Tile realRow(TileMath &math, double value) {
+  return {math.constant(Spread::Row, value), Spread::Row};
+}
+
+/// (most - lse) + logarithm, whose difference is exact; 0 where the log-sum-exp
+/// is no number.
+Tile Evaluator::computeRest(TileMath &math, Tile lse, Tile most,
+                            Tile logarithm) {
+  Tile rest = math.apply<arith::AddFOp>(math.apply<arith::SubFOp>(most, lse),
+                                        logarithm);
+  Tile size = {math::AbsFOp::create(builder, loc, lse.value), lse.spread};
+  Tile isFinite =
+      math.compare(arith::CmpFPredicate::OLT, size,
+                   realRow(math, std::numeric_limits<double>::infinity()));
+  return math.select(isFinite, rest, realRow(math, 0.0));
+}
+
+FailureOr<Normalizer> Evaluator::evaluateNormalizer(Value lse) {
+  FailureOr<Tile> found = evaluateLse(lse);
+  if (failed(found))
+    return failure();
+  auto known = rests.find(lse);
+  if (known != rests.end())
+    return Normalizer{*found, known->second};
+  auto type = cast<NamedTensorType>(lse.getType());
+  TileMath math = getMath(type);
+  Tile rest = realRow(math, 0.0);
+  auto state = states.find(lse);
+  if (state != states.end()) {
+    Tile logarithm = {math::LogOp::create(builder, loc, state->second.sum),
+                      Spread::Row};
+    rest =
+        computeRest(math, *found, {state->second.max, Spread::Row}, logarithm);
+  } else if (Value buffer = program.getPlan().getRest(lse)) {
+    rest = loadQueryTile(program, tile, type, program.import(buffer), math);
+  }
+  rests[lse] = rest;
+  return Normalizer{*found, rest};
+}
+
+FailureOr<SmallVector<Normalizer>> Evaluator::evaluateBranches(MergeOp op) {
+  SmallVector<Normalizer> branches;
+  for (Value lse : op.getLses()) {
+    FailureOr<Normalizer> branch = evaluateNormalizer(lse);
+    if (failed(branch))
+      return failure();
+    branches.push_back(*branch);
+  }
+  return branches;
+}
+
 /// With m the greatest log-sum-exp: shares exp(lse_n - m), their sum, and
 /// lse = m + log Σ exp(lse_n - m).
 Evaluator::Shares Evaluator::computeShares(TileMath &math,
-                                           ArrayRef<Tile> lses) {
-  Tile greatest = lses.front();
-  for (Tile lse : lses.drop_front())
-    greatest = math.apply<arith::MaximumFOp>(greatest, lse);
+                                           ArrayRef<Normalizer> branches) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Tile greatest = branches.front().lse;
+  for (const Normalizer &branch : branches.drop_front())
+    greatest = math.apply<arith::MaximumFOp>(greatest, branch.lse);
   // A row that sees nothing anywhere: exp(-inf - 0) = 0 for each branch.
-  Tile hidden = {
-      math.constant(Spread::Row, -std::numeric_limits<double>::infinity()),
-      Spread::Row};
-  Tile zero = {math.constant(Spread::Row, 0.0), Spread::Row};
-  Tile isHidden = math.compare(arith::CmpFPredicate::OEQ, greatest, hidden);
+  Tile zero = realRow(math, 0.0);
+  Tile isHidden = math.compare(arith::CmpFPredicate::OEQ, greatest,
+                               realRow(math, -infinity));
   Tile base = math.select(isHidden, zero, greatest);
   Shares shares;
   shares.total = zero;
-  for (Tile lse : lses) {
-    Tile distance = math.apply<arith::SubFOp>(lse, base);
+  for (const Normalizer &branch : branches) {
+    Tile distance = math.apply<arith::AddFOp>(
+        math.apply<arith::SubFOp>(branch.lse, base), branch.rest);
     shares.shares.push_back(
         {math::ExpOp::create(builder, loc, distance.value), Spread::Row});
     shares.total =
@@ -158,30 +217,29 @@ Evaluator::Shares Evaluator::computeShares(TileMath &math,
   Tile logarithm = {math::LogOp::create(builder, loc, shares.total.value),
                     Spread::Row};
   // inf - inf has made the rest NaN.
-  Tile infinite = {
-      math.constant(Spread::Row, std::numeric_limits<double>::infinity()),
-      Spread::Row};
-  shares.lse =
-      math.select(math.compare(arith::CmpFPredicate::OEQ, greatest, infinite),
-                  greatest, math.apply<arith::AddFOp>(base, logarithm));
+  Tile isInfinite = math.compare(arith::CmpFPredicate::OEQ, greatest,
+                                 realRow(math, infinity));
+  shares.all.lse = math.select(isInfinite, greatest,
+                               math.apply<arith::AddFOp>(base, logarithm));
+  shares.all.rest = computeRest(math, shares.all.lse, base, logarithm);
   return shares;
 }
 
 /// o = Σ exp(lse_n - m) o_n / Σ exp(lse_n - m).
 LogicalResult Evaluator::computeMerge(MergeOp op) {
-  SmallVector<Tile> outputs, lses;
-  for (auto [output, lse] : llvm::zip_equal(op.getOutputs(), op.getLses())) {
+  SmallVector<Tile> outputs;
+  for (Value output : op.getOutputs()) {
     FailureOr<Tile> outputTile = evaluate(output);
-    FailureOr<Tile> lseTile = evaluate(lse);
-    if (failed(outputTile) || failed(lseTile))
+    if (failed(outputTile))
       return failure();
     outputs.push_back(*outputTile);
-    lses.push_back(*lseTile);
   }
+  FailureOr<SmallVector<Normalizer>> branches = evaluateBranches(op);
+  if (failed(branches))
+    return failure();
   TileMath math = getMath(cast<NamedTensorType>(op.getOutput().getType()));
-  Shares shares = computeShares(math, lses);
-  Tile zero = {math.constant(Spread::Row, 0.0), Spread::Row};
-  Tile one = {math.constant(Spread::Row, 1.0), Spread::Row};
+  Shares shares = computeShares(math, *branches);
+  Tile zero = realRow(math, 0.0), one = realRow(math, 1.0);
   Tile sum = {math.constant(Spread::Matrix, 0.0), Spread::Matrix};
   for (auto [output, share] : llvm::zip_equal(outputs, shares.shares))
     sum = math.apply<arith::AddFOp>(sum,
@@ -189,6 +247,6 @@ LogicalResult Evaluator::computeMerge(MergeOp op) {
   Tile isEmpty = math.compare(arith::CmpFPredicate::OEQ, shares.total, zero);
   Tile divisor = math.select(isEmpty, one, shares.total);
   tiles[op.getOutput()] = math.apply<arith::DivFOp>(sum, divisor);
-  tiles[op.getLse()] = shares.lse;
+  setNormalizer(op.getLse(), shares.all);
   return success();
 }

@@ -3,9 +3,17 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_EVALUATOR_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_EVALUATOR_H
 
+#include "AttendTiles.h"
 #include "QueryTile.h"
 
 namespace nsacc {
+
+/// A log-sum-exp, and what f32 has no digits for where the scores are large:
+/// lse + rest is the logarithm to f32's precision of the sum behind the largest
+/// score. exp(s - lse - rest) adds up to 1 at any score.
+struct Normalizer {
+  Tile lse, rest;
+};
 
 /// Asks for the tiles of values from the results backwards.
 class Evaluator {
@@ -19,6 +27,7 @@ public:
   mlir::FailureOr<Tile> evaluate(mlir::Value tensor);
   /// The log-sum-exp of an attention or of a merge, without their outputs.
   mlir::FailureOr<Tile> evaluateLse(mlir::Value lse);
+  mlir::FailureOr<Normalizer> evaluateNormalizer(mlir::Value lse);
   TileMath getMath(nsa::NamedTensorType type) {
     return TileMath(builder, loc, tile.getRows(), getChannels(type));
   }
@@ -33,9 +42,16 @@ private:
   /// What each branch of a merge adds, up to a factor, and the log-sum-exp.
   struct Shares {
     llvm::SmallVector<Tile> shares;
-    Tile total, lse;
+    Tile total;
+    Normalizer all;
   };
-  Shares computeShares(TileMath &math, llvm::ArrayRef<Tile> lses);
+  Shares computeShares(TileMath &math, llvm::ArrayRef<Normalizer> branches);
+  mlir::FailureOr<llvm::SmallVector<Normalizer>>
+  evaluateBranches(nsa::MergeOp op);
+  void setNormalizer(mlir::Value lse, const Normalizer &normalizer);
+  /// Notes the tiles of an attention's results.
+  void setTiles(nsa::AttendOp op, const AttendTiles &computed);
+  Tile computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm);
 
   ProgramBuilder &program;
   mlir::OpBuilder &builder;
@@ -43,6 +59,9 @@ private:
   const QueryTile &tile;
   nsatile::ScheduleAttr schedule;
   llvm::DenseMap<mlir::Value, Tile> tiles;
+  /// Of log-sum-exps: the rest, or the largest score and the sum to make it of.
+  llvm::DenseMap<mlir::Value, Tile> rests;
+  llvm::DenseMap<mlir::Value, AttendTiles> states;
 };
 
 } // namespace nsacc

@@ -156,10 +156,11 @@ LogicalResult ImportanceTiles::prepare(Value tensor) {
   source = std::make_unique<Source>(program, tile, importance, schedule);
   if (!importance.getLse())
     return success();
-  FailureOr<Tile> lse = evaluator.evaluateLse(importance.getLse());
-  if (succeeded(lse))
-    source->lse = *lse;
-  return lse;
+  FailureOr<Normalizer> normalizer =
+      evaluator.evaluateNormalizer(importance.getLse());
+  if (succeeded(normalizer))
+    source->normalizer = *normalizer;
+  return normalizer;
 }
 
 LogicalResult ImportanceTiles::prepareMap(MapOp op) {
@@ -343,7 +344,9 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
   Tile scores = {scored.scores, Spread::Matrix};
   Tile value = scores;
   if (op.getKind() == ImportanceKind::Prob) {
-    Tile distance = pairs.apply<arith::SubFOp>(scores, source.lse);
+    Tile distance = pairs.apply<arith::SubFOp>(
+        pairs.apply<arith::SubFOp>(scores, source.normalizer.lse),
+        source.normalizer.rest);
     value.value = math::ExpOp::create(builder, loc, distance.value);
   } else if (op.getKind() == ImportanceKind::Activation) {
     Tile seen = pairs.select({scored.visible, Spread::Matrix}, scores,

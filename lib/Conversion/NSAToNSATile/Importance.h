@@ -54,7 +54,7 @@ private:
           rows(scorer.getAllRows()) {}
     Scorer scorer;
     QueryRows rows;
-    Tile lse;
+    Normalizer normalizer;
   };
 
   mlir::LogicalResult prepareMap(nsa::MapOp op);

@@ -208,6 +208,15 @@ LogicalResult KernelConverter::materializeTensor(Value tensor) {
     return success();
   // What it is computed from is looked up before it stands in memory itself.
   Value buffer = plan.createBuffer(tensor);
+  // Of all tensors a program reads, importances and merges take log-sum-exps.
+  auto dividesBy = [&](Operation *user) {
+    auto merge = dyn_cast<MergeOp>(user);
+    auto importance = dyn_cast<ImportanceOp>(user);
+    return (merge && llvm::is_contained(merge.getLses(), tensor)) ||
+           (importance && importance.getLse() == tensor);
+  };
+  if (llvm::any_of(tensor.getUsers(), dividesBy))
+    plan.addRest(tensor);
   if (failed(compute(Target{tensor, buffer})))
     return failure();
   plan.bind(tensor, buffer);

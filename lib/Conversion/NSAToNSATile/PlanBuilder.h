@@ -52,6 +52,10 @@ public:
   mlir::Value createBuffer(mlir::Value tensor);
   /// The same, and binds the tensor to it.
   mlir::Value allocate(mlir::Value tensor);
+  /// A second number for each log-sum-exp: see Normalizer (Evaluator.h).
+  void addRest(mlir::Value lse) { rests[lse] = createBuffer(lse); }
+  /// Null where there is none.
+  mlir::Value getRest(mlir::Value lse) { return rests.lookup(lse); }
   /// Workspace of the given type, whose dynamic sizes stand in `sizes`.
   mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);
 
@@ -94,6 +98,7 @@ private:
   mlir::OpBuilder builder;
   nsatile::PlanOp plan;
   llvm::MapVector<mlir::Value, mlir::Value> buffers;
+  llvm::DenseMap<mlir::Value, mlir::Value> rests;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
   unsigned programs = 0;

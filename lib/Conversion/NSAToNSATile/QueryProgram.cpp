@@ -163,6 +163,22 @@ void nsacc::launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
   program.launch(x, y, z);
 }
 
+/// Where other programs need more of a log-sum-exp than f32 holds.
+static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
+                               const QueryTile &tile, Value tensor) {
+  Value buffer = program.getPlan().getRest(tensor);
+  if (!buffer)
+    return success();
+  FailureOr<Normalizer> normalizer = evaluator.evaluateNormalizer(tensor);
+  if (failed(normalizer))
+    return failure();
+  auto type = cast<NamedTensorType>(tensor.getType());
+  TileMath math = evaluator.getMath(type);
+  storeQueryTile(program, tile, normalizer->rest, type, program.import(buffer),
+                 math);
+  return success();
+}
+
 FailureOr<nsatile::ProgramOp>
 nsacc::buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
                          ArrayRef<Target> targets,
@@ -178,6 +194,8 @@ nsacc::buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
     auto type = cast<NamedTensorType>(tensor.getType());
     TileMath math = evaluator.getMath(type);
     storeQueryTile(program, tile, *value, type, program.import(buffer), math);
+    if (failed(storeRest(evaluator, program, tile, tensor)))
+      return failure();
   }
   launchQueryProgram(program, shape, schedule.getTokens());
   return program.getProgram();
@@ -194,6 +212,9 @@ LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,
     return failure();
   auto type = cast<NamedTensorType>(lse.getType());
   TileMath math = evaluator.getMath(type);
+  plan.addRest(lse);
+  if (failed(storeRest(evaluator, program, tile, lse)))
+    return failure();
   Value buffer = plan.allocate(lse);
   storeQueryTile(program, tile, *rows, type, program.import(buffer), math);
   launchQueryProgram(program, shape, schedule.getTokens());

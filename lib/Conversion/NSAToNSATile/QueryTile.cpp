@@ -167,11 +167,16 @@ static Value load(ProgramBuilder &program, const Access &access, Value buffer) {
 
 Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
                           Value tensor, TileMath &math) {
+  return loadQueryTile(program, tile, cast<NamedTensorType>(tensor.getType()),
+                       program.getBuffer(tensor), math);
+}
+
+Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
+                          NamedTensorType type, Value buffer, TileMath &math) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  auto type = cast<NamedTensorType>(tensor.getType());
   Access access = getAccess(program, tile, type.getDims(), math.getColumns());
-  Value value = load(program, access, program.getBuffer(tensor));
+  Value value = load(program, access, buffer);
   value = widen(builder, loc, value, type);
   if (access.shape.empty())
     return {tensor::ExtractOp::create(builder, loc, value, ValueRange()),

@@ -67,6 +67,10 @@ mlir::Value repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
 /// index or i1). Dimensions beyond batch, token and head become columns.
 Tile loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
                    mlir::Value tensor, TileMath &math);
+/// The same from another buffer of the tensor's type, in the program.
+Tile loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
+                   nsa::NamedTensorType type, mlir::Value buffer,
+                   TileMath &math);
 /// The same as stored, for tensors with batch, token, head and channels.
 mlir::Value loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
                             mlir::Value tensor, int64_t channels);

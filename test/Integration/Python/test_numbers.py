@@ -53,17 +53,48 @@ def test_a_sink_of_the_scores_size_is_one_more_key(target):
         np.testing.assert_allclose(program(source, target=target)(*inputs), 0.8, rtol=1e-6)
 
 
-def test_probabilities_of_large_scores_on_the_oracle():
-    """Compiled programs have prob from a log-sum-exp of f32: docs/Numerics.md bounds that."""
+SCHEDULES = ("", "order=union", "order=key_major,tokens=2,keys=16,splits=3")
+
+
+@pytest.mark.parametrize("options", [{"target": "oracle"}, *(
+    {"target": "cpu", "schedule": schedule} for schedule in SCHEDULES)], ids=str)
+def test_probabilities_of_large_scores_add_up_to_one(options):
     source = """kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> f32[B, T, HQ, N] {
       return prob(attend(q, pool(k, 1)) scale 1, heads=none); }"""
+    run = program(source, **options)
+    for score in (*SCORES, 1.0, 100.0, -100.0):
+        np.testing.assert_allclose(run(*score_inputs(score, 5)[:2]), 0.2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"target": "oracle"}, *(
+    {"target": "cpu", "schedule": schedule} for schedule in SCHEDULES)], ids=str)
+@pytest.mark.parametrize("result", [
+    "merge(a, c)", "0.0 * select(lse(c) < 0.0, 1.0, 0.0) + merge(a, c)"])
+def test_merged_branches_weigh_what_their_keys_do(result, options):
+    """Five keys of value 1 and two of value 8, all of one score."""
+    source = f"""kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV]) -> [B, T, HQ, DV] {{
+      a = attend(q, k, v) where j < 5 scale 1;
+      c = attend(q, k, v) where j >= 5 scale 1;
+      return {result}; }}"""
+    run = program(source, **options)
     for score in SCORES:
-        result = program(source)(*score_inputs(score, 5)[:2])
-        np.testing.assert_allclose(result, 0.2, rtol=1e-6)
-    compiled = program(source, target="cpu")
-    for score in (1.0, 100.0, -100.0, 1000.0):
-        result = compiled(*score_inputs(score, 5)[:2])
-        np.testing.assert_allclose(result, 0.2, rtol=max(abs(score), 1) * 2.0**-23)
+        q, k, v = score_inputs(score, 7)
+        v[:, 5:] = 8
+        np.testing.assert_allclose(run(q, k, v), 3, rtol=1e-6)
+
+
+@pytest.mark.parametrize("clauses", ["", " share heads 2"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_blocks_are_chosen_by_probabilities_of_large_scores(target, clauses):
+    """Even heads see two keys of block 0 and two of block 2, odd heads one of block 1."""
+    source = f"""kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> i32[B, T, H, 1] {{
+      a = attend(q, pool(k, 1)) scale 1
+          where h mod 2 == 0 and j mod 8 < 2 or h mod 2 == 1 and j == 5;
+      return indices(topk(blocks(prob(a), 4), 1){clauses}); }}"""
+    run = program(source, target=target)
+    for score in SCORES:
+        q = np.full((1, 3, 4, 1), score, np.float32)
+        np.testing.assert_array_equal(run(q, np.ones((1, 12, 2, 1), np.float32)), 1)
 
 
 # -- Constants of formulas -------------------------------------------------------------------------

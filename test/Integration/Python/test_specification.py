@@ -22,6 +22,7 @@ from specification.scalars import ProgramError
 # Both compute in fp64, and add in other orders; functions amplify that.
 TOLERANCE = 1e-9
 SEEDS = [(first, 10) for first in range(1, 81, 10)]
+IMPORTANCE_SEEDS = range(3001, 3321, 40)
 
 
 def load(path: Path) -> np.ndarray:
@@ -98,11 +99,42 @@ def check_case(folder: Path) -> list[str]:
     return problems
 
 
-@pytest.mark.parametrize(("first", "count"), SEEDS)
-def test_random_programs_mean_what_the_specification_says(first, count, tmp_path):
+def emit(folder: Path, first: int, count: int) -> list[Path]:
+    flags = ["--emit", folder, "--seed", str(first), "--cases", str(count)]
+    subprocess.run([find_tool(), *flags], check=True)
+    return sorted(folder.iterdir())
+
+
+def find_tool() -> str:
     tool = shutil.which("nsacc-differential")
     assert tool, "nsacc-differential isn't on PATH: build it, and add build/dev/bin"
-    flags = ["--emit", tmp_path, "--seed", str(first), "--cases", str(count)]
-    subprocess.run([tool, *flags], check=True)
-    problems = [problem for folder in sorted(tmp_path.iterdir()) for problem in check_case(folder)]
+    return tool
+
+
+@pytest.mark.parametrize(("first", "count"), SEEDS)
+def test_random_programs_mean_what_the_specification_says(first, count, tmp_path):
+    problems = [problem for folder in emit(tmp_path, first, count)
+                for problem in check_case(folder)]
+    assert not problems, "\n".join(problems)
+
+
+def is_about_importance(text: str) -> bool:
+    """Whether it returns an importance (the generator calls its last dimension P and a number), or
+    the blocks that one selects."""
+    head, _, body = text.partition("{")
+    has_importance = re.search(r"\b(prob|score|activation)\(x", body)
+    return bool(re.search(r"P\d+\]", head) or has_importance and "indices(" in body)
+
+
+@pytest.mark.parametrize("first", IMPORTANCE_SEEDS)
+def test_random_importances_mean_what_the_specification_says(first, tmp_path):
+    """Attention is in every program; importance, blocks and topk are in a third."""
+    flags = ["--print", "--seed", str(first), "--cases", str(IMPORTANCE_SEEDS.step)]
+    printed = subprocess.run([find_tool(), *flags], check=True, capture_output=True, text=True)
+    programs = printed.stdout.split("// CASE:")[1:]
+    assert len(programs) == IMPORTANCE_SEEDS.step
+    seeds = [first + n for n, text in enumerate(programs) if is_about_importance(text)]
+    assert len(seeds) >= 5
+    problems = [problem for seed in seeds for folder in emit(tmp_path / str(seed), seed, 1)
+                for problem in check_case(folder)]
     assert not problems, "\n".join(problems)
