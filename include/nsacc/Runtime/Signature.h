@@ -103,8 +103,8 @@ struct DimSizes {
 };
 
 /// Binds every named dimension from the inputs and checks ranks, dtypes, equal
-/// names, multiples, block scores and offsets. Messages name inputs and dimensions as the
-/// program does.
+/// names, multiples, block scores and offsets. Messages name inputs and
+/// dimensions as the program does.
 llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
                                         llvm::ArrayRef<Tensor> inputs);
 

@@ -25,7 +25,7 @@ class _Reasons:
         return self._numbers.setdefault(reason, len(self._numbers) + 1)
 
     def lines(self) -> list[str]:
-        return [f"[{number}] {reason}  " for reason, number in self._numbers.items()]
+        return [f"- [{number}] {reason}" for reason, number in self._numbers.items()]
 
 
 def _format_cell(rows: list[tuple[Case, Outcome]], reasons: _Reasons) -> str:
