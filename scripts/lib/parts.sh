@@ -60,7 +60,8 @@ part_sanitize() {
 }
 
 part_python() {
-  run_pytest python -n "$JOBS" --dist worksteal "$ROOT/test/Integration/Python" "$ROOT/test/Integration/GPU"
+  run_pytest python -n "$JOBS" --dist worksteal \
+    "$ROOT/test/Integration/Python" "$ROOT/test/Integration/GPU"
 }
 
 part_checks() {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from oracle import check
-from programs import Case, run_all, to_device
-from waiting import wait
+from oracle import agrees
+from programs import Case
 
 LONG = [Case(name, params=(("block", 16), ("top", top)), target=target)
         for name in ("block_sparse", "moba") for top in (33, 100, 129, 256)
@@ -15,10 +14,7 @@ LONG = [Case(name, params=(("block", 16), ("top", top)), target=target)
 
 @pytest.mark.parametrize("case", LONG, ids=str)
 def test_long_lists(case):
-    inputs = case.inputs(tokens=70, keys=2100)
-    results = run_all(case.program(), to_device(inputs))
-    wait(case)
-    check(case, results, inputs)
+    agrees(case, tokens=70, keys=2100)
 
 
 BLOCKS = [Case("block_sparse", dtype, params=(("block", block), ("top", 3)), schedule=schedule,
@@ -29,10 +25,7 @@ BLOCKS = [Case("block_sparse", dtype, params=(("block", block), ("top", 3)), sch
 
 @pytest.mark.parametrize("case", BLOCKS, ids=str)
 def test_blocks_of_many_tiles(case):
-    inputs = case.inputs(tokens=70, keys=2100)
-    results = run_all(case.program(), to_device(inputs))
-    wait(case)
-    check(case, results, inputs)
+    agrees(case, tokens=70, keys=2100)
 
 
 # Tiles of the usual size take more shared memory than there is.
@@ -43,7 +36,4 @@ WIDE = [Case("full", dtype, channels=(width, width), target=target)
 
 @pytest.mark.parametrize("case", WIDE, ids=str)
 def test_wide_channels(case):
-    inputs = case.inputs(tokens=65, keys=140)
-    results = run_all(case.program(), to_device(inputs))
-    wait(case)
-    check(case, results, inputs)
+    agrees(case, tokens=65, keys=140)
