@@ -79,10 +79,14 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
                                           isForGPU && !hasWarpgroups,
                                           options.hasManyQueries}));
   }
-  // Registers hold lists on a GPU, the stack does on the CPU.
-  constexpr int64_t mostOnGPU = 256, mostOnCPU = 2048;
-  manager.addPass(
-      createConvertNSAToNSATile({isForGPU, isForGPU ? mostOnGPU : mostOnCPU}));
+  ConvertNSAToNSATileOptions convert;
+  if (isForGPU) {
+    convert.exactPrograms = true;
+    // Registers and shared memory hold what the CPU has on its stack.
+    convert.mostSelected = 256;
+    convert.mostShared = 256;
+  }
+  manager.addPass(createConvertNSAToNSATile(convert));
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

@@ -139,6 +139,8 @@ public:
 
 private:
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
+  State foldIntervals(llvm::ArrayRef<KeyBounds> bounds,
+                      mlir::ValueRange initial, Step step);
   mlir::Value getOrigin(const QueryRows &rows);
   /// Behind the tile's last token that exists.
   mlir::Value getEndToken();

@@ -87,7 +87,7 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
     return op.emitError("a selection of ")
            << width << " indices for each row isn't compiled: rows have at "
            << "most " << most << "; take larger blocks";
-  ProgramBuilder program(plan, "order", nsatile::ScheduleAttr());
+  ProgramBuilder program(plan, op.getLoc(), "order");
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();

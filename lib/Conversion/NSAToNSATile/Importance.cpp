@@ -484,7 +484,7 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
                                             nsatile::ScheduleAttr schedule) {
   auto type = cast<NamedTensorType>(tensor.getType());
   Value width = plan.getBufferSize(buffer, type.getRank() - 1);
-  ProgramBuilder program(plan, "importance", schedule);
+  ProgramBuilder program(plan, tensor.getLoc(), "importance", schedule);
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),

@@ -13,6 +13,9 @@ using namespace nsacc::nsa;
 static constexpr int64_t kKeyGranularity = 16;
 /// Code for more tiles than these takes long to compile and is no faster.
 static constexpr int64_t kUnrolledTiles = 4;
+/// Each interval has up to three loops of its own, and each loop the code of a
+/// tile. More intervals than these share a loop.
+static constexpr size_t kIntervalsWithLoops = 3;
 
 //===----------------------------------------------------------------------===//
 // Bounds
@@ -191,11 +194,65 @@ Value Scorer::getOrigin(const QueryRows &rows) {
   return origin;
 }
 
+/// One loop over the tiles of all intervals, one interval after another. A tile
+/// of several intervals counts in the first of them.
+Scorer::State Scorer::foldIntervals(ArrayRef<KeyBounds> bounds,
+                                    ValueRange initial, Step step) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  int64_t keys = getTileKeys();
+  struct Tiles {
+    Value first, last; ///< of the interval
+    Value before;      ///< how many those of earlier intervals are
+  };
+  SmallVector<Tiles> intervals;
+  Value count = m.constant(0);
+  for (const KeyBounds &interval : bounds) {
+    Value first = m.floorDiv(interval.low, keys);
+    Value last = m.max(m.ceilDiv(interval.high, keys), first);
+    intervals.push_back({first, last, count});
+    count = m.add(count, m.sub(last, first));
+  }
+  auto loop = scf::ForOp::create(
+      builder, loc, m.constant(0), count, m.constant(1), initial,
+      [&](OpBuilder &, Location, Value index, ValueRange carried) {
+        Value number = m.add(intervals.front().first, index);
+        for (const Tiles &tiles : ArrayRef(intervals).drop_front())
+          number = m.select(m.less(index, tiles.before), number,
+                            m.add(tiles.first, m.sub(index, tiles.before)));
+        Value known =
+            arith::ConstantOp::create(builder, loc, builder.getBoolAttr(false));
+        for (auto [tiles, next] :
+             llvm::zip(intervals, ArrayRef(intervals).drop_front())) {
+          Value later =
+              m.compare(arith::CmpIPredicate::sge, index, next.before);
+          Value within = arith::AndIOp::create(
+              builder, loc,
+              m.compare(arith::CmpIPredicate::sge, number, tiles.first),
+              m.less(number, tiles.last));
+          known = arith::OrIOp::create(
+              builder, loc, known,
+              arith::AndIOp::create(builder, loc, later, within));
+        }
+        KeyTile tile = {.first = m.mul(number, keys), .count = keys};
+        scf::YieldOp::create(
+            builder, loc,
+            choose(
+                known, [&] { return State(carried); },
+                [&] { return foldTile(bounds, tile, carried, step); }));
+      });
+  return State(loop.getResults());
+}
+
 Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
                                    Step step) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
+  SmallVector<KeyBounds> allBounds = getBounds(rows);
+  if (allBounds.size() > kIntervalsWithLoops)
+    return foldIntervals(allBounds, initial, step);
   int64_t keys = getTileKeys();
   Value origin = getOrigin(rows);
   State state(initial);
@@ -227,8 +284,7 @@ Scorer::State Scorer::foldKeyTiles(const QueryRows &rows, ValueRange initial,
     state.assign(loop.getResults().begin(), loop.getResults().end());
   };
 
-  for (auto [interval, bounds] :
-       llvm::zip_equal(mask.intervals, getBounds(rows))) {
+  for (auto [interval, bounds] : llvm::zip_equal(mask.intervals, allBounds)) {
     auto floor = [&](Value key) {
       return m.floorDiv(m.sub(key, origin), keys);
     };

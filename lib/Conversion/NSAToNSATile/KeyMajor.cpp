@@ -131,7 +131,7 @@ static PartialStates allocatePartialStates(PlanBuilder &plan, AttendOp op,
 void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
                                  AttendOp op, nsatile::ScheduleAttr schedule) {
   bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
-  ProgramBuilder program(plan, "partial", schedule);
+  ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();

@@ -206,7 +206,7 @@ LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
   SmallVector<Value> sizes;
   for (size_t dim = 0; dim < type.getRank(); ++dim)
     sizes.push_back(plan.getBufferSize(buffer, dim));
-  ProgramBuilder program(plan, "map", nsatile::ScheduleAttr());
+  ProgramBuilder program(plan, tensor.getLoc(), "map");
   Mapping mapping(program, type);
   mapping.setPlace(sizes);
   FailureOr<Tile> value = mapping.evaluate(tensor);

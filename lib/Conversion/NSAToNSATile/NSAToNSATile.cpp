@@ -314,9 +314,17 @@ struct ConvertNSAToNSATile
         return signalPassFailure();
   }
 
-  /// A row's list is held as a whole where it is sorted.
+  /// A row's list is held as a whole where it is sorted, and so are the rows
+  /// that share one.
   LogicalResult checkSelections(KernelOp kernel) {
     WalkResult result = kernel.walk([&](Operation *op) {
+      auto topk = dyn_cast<TopKOp>(op);
+      if (topk && topk.getShareTokens() > static_cast<uint64_t>(mostShared)) {
+        op->emitError("at most ")
+            << mostShared.getValue() << " tokens share a selection on this "
+            << "target, found " << topk.getShareTokens();
+        return WalkResult::interrupt();
+      }
       for (Value value : op->getResults()) {
         auto type = dyn_cast<SelectionType>(value.getType());
         if (!type || type.getTop() <= mostSelected)

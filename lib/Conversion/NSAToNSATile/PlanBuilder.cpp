@@ -234,7 +234,7 @@ Value PlanBuilder::computePooledOffsets(PooledDimAttr pooled) {
   Value buffer = allocate(
       MemRefType::get({ShapedType::kDynamic}, type),
       getSize(OffsetsDimAttr::get(kernel.getContext(), pooled.getBase())));
-  ProgramBuilder program(*this, "offsets", nsatile::ScheduleAttr());
+  ProgramBuilder program(*this, getLoc(), "offsets");
   OpBuilder &inner = program.getBuilder();
   IndexMath m = program.math();
   Value argument = program.import(buffer);
@@ -262,11 +262,11 @@ std::string PlanBuilder::nameProgram(StringRef what) {
   return (kernel.getSymName() + "_" + what + "_" + Twine(programs++)).str();
 }
 
-nsatile::ProgramOp PlanBuilder::createProgram(StringRef what,
+nsatile::ProgramOp PlanBuilder::createProgram(Location loc, StringRef what,
                                               nsatile::ScheduleAttr schedule) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(plan);
-  OperationState state(getLoc(), nsatile::ProgramOp::getOperationName());
+  OperationState state(loc, nsatile::ProgramOp::getOperationName());
   state.addAttribute(nsatile::ProgramOp::getSymNameAttrName(state.name),
                      builder.getStringAttr(nameProgram(what)));
   state.addAttribute(
@@ -285,9 +285,9 @@ void PlanBuilder::finish() { nsatile::ReturnOp::create(builder, getLoc()); }
 // ProgramBuilder
 //===----------------------------------------------------------------------===//
 
-ProgramBuilder::ProgramBuilder(PlanBuilder &plan, StringRef what,
+ProgramBuilder::ProgramBuilder(PlanBuilder &plan, Location loc, StringRef what,
                                nsatile::ScheduleAttr schedule)
-    : plan(plan), program(plan.createProgram(what, schedule)),
+    : plan(plan), program(plan.createProgram(loc, what, schedule)),
       builder(program.getBody()) {}
 
 Value ProgramBuilder::import(Value planValue) {

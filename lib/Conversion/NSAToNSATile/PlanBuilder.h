@@ -83,7 +83,7 @@ public:
   /// A name for the next program: "nsa_pool_0".
   std::string nameProgram(llvm::StringRef what);
   /// Programs stand in front of the plan.
-  nsatile::ProgramOp createProgram(llvm::StringRef what,
+  nsatile::ProgramOp createProgram(mlir::Location loc, llvm::StringRef what,
                                    nsatile::ScheduleAttr schedule);
 
 private:
@@ -107,13 +107,14 @@ private:
 /// One program while it is written. Arguments appear as they are asked for.
 class ProgramBuilder {
 public:
-  ProgramBuilder(PlanBuilder &plan, llvm::StringRef what,
-                 nsatile::ScheduleAttr schedule);
+  /// A program that computes what `loc` says in the kernel's text.
+  ProgramBuilder(PlanBuilder &plan, mlir::Location loc, llvm::StringRef what,
+                 nsatile::ScheduleAttr schedule = {});
 
   PlanBuilder &getPlan() { return plan; }
   nsatile::ProgramOp getProgram() { return program; }
   mlir::OpBuilder &getBuilder() { return builder; }
-  mlir::Location getLoc() { return plan.getLoc(); }
+  mlir::Location getLoc() { return program.getLoc(); }
 
   /// The program's argument for a value of the plan.
   mlir::Value import(mlir::Value planValue);

@@ -213,7 +213,7 @@ LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {
   if (!channels)
     return op.emitOpError("needs the size of dimension '")
            << toString(type.getDims().back()) << "' to be compiled";
-  ProgramBuilder program(plan, "pool", nsatile::ScheduleAttr());
+  ProgramBuilder program(plan, op.getLoc(), "pool");
   Pooling(program, op, *channels).build();
 
   IndexMath m = plan.math();

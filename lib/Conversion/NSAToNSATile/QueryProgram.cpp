@@ -183,7 +183,8 @@ FailureOr<nsatile::ProgramOp>
 nsacc::buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
                          ArrayRef<Target> targets,
                          nsatile::ScheduleAttr schedule) {
-  ProgramBuilder program(plan, "attend", schedule);
+  ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
+                         schedule);
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
                                    shape.group, getProgramPlace(program));
   Evaluator evaluator(program, tile, schedule);
@@ -203,7 +204,7 @@ nsacc::buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
 
 LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,
                                     Value lse, nsatile::ScheduleAttr schedule) {
-  ProgramBuilder program(plan, "lse", schedule);
+  ProgramBuilder program(plan, lse.getLoc(), "lse", schedule);
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
                                    shape.group, getProgramPlace(program));
   Evaluator evaluator(program, tile, schedule);

@@ -351,7 +351,7 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
       failed(
           materializeLses(plan, shape, op.getImportance(), schedule, visited)))
     return failure();
-  ProgramBuilder program(plan, "select", schedule);
+  ProgramBuilder program(plan, op.getLoc(), "select", schedule);
   if (failed(Selecting(program, shape, op, schedule, *sharing).build()))
     return failure();
   IndexMath m = plan.math();

@@ -28,7 +28,9 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
            "give programs with products that look at who sees what a second one with "
            "small tiles that computes the same, for nsatile-assume-finite">,
     Option<"mostSelected", "most-selected", "int64_t", "2048",
-           "the most blocks that a selection may have for a row">
+           "the most blocks that a selection may have for a row">,
+    Option<"mostShared", "most-shared", "int64_t", "2147483647",
+           "the most tokens that may share a selection">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"
