@@ -27,8 +27,11 @@ static Failure rejectTarget(const std::string &target) {
   std::string known;
   for (const nsacc::TargetInfo &info : nsacc::getTargets())
     known += (known.empty() ? "'" : ", '") + info.name.str() + "'";
+  auto suggested = nsacc::suggestTarget(target);
   return fail(NSACC_ERROR_KIND_TARGET,
-              nsacc::explainMissingTarget(target) + "; there is " + known);
+              nsacc::explainMissingTarget(target) +
+                  (suggested ? "; use '" + suggested->str() + "'" : "") +
+                  "; there is " + known);
 }
 
 Failure nsacc::capi::checkTarget(const std::string &target) {

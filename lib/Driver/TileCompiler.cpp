@@ -164,7 +164,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     return llvm::Error::success();
   }
   return addNote(std::move(error),
-                 "smaller tiles don't fit either: tried down to " +
+                 "no smaller tiles fit: tried down to " +
                      llvm::Twine(std::end(kSmallerTiles)[-1]));
 }
 

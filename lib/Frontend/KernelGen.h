@@ -91,6 +91,8 @@ private:
   /// Of queries, keys and values, or the first of them.
   void checkElementTypes(llvm::ArrayRef<mlir::Value> operands,
                          llvm::ArrayRef<const ast::Expr *> exprs);
+  /// Warns of a mask that hides every key.
+  void checkVisible(nsa::AttendOp attend, const ast::Clause *where);
   /// Warns of branches of a merge whose masks let through the same pairs; a
   /// branch that is no attention by itself is null.
   void checkOverlap(llvm::ArrayRef<nsa::AttendOp> branches,

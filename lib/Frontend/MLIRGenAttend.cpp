@@ -130,6 +130,7 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
     attend.erase();
     return {};
   }
+  checkVisible(attend, call->find(ast::Clause::Kind::Where));
   Bound bound;
   bound.kind = Bound::Kind::Attention;
   bound.value = attend.getOutput();

@@ -69,7 +69,7 @@ void KernelGen::checkElementTypes(ArrayRef<Value> operands,
 }
 
 //===----------------------------------------------------------------------===//
-// Masks of branches
+// Masks
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -78,11 +78,15 @@ class MaskAt {
 public:
   explicit MaskAt(Region &mask) : mask(mask) {}
 
-  /// Whether the pair is surely visible; a table's element may be anything.
+  /// Whether the pair is surely visible, or surely hidden; a table's element
+  /// may be anything.
   bool isVisible(int64_t query, int64_t key);
+  bool isHidden(int64_t query, int64_t key);
 
 private:
   Attribute evaluate(Operation &op, ArrayRef<Attribute> operands);
+  /// Null where it isn't known.
+  IntegerAttr evaluate(int64_t query, int64_t key);
 
   Region &mask;
   llvm::DenseMap<Value, Attribute> values;
@@ -100,9 +104,7 @@ Attribute MaskAt::evaluate(Operation &op, ArrayRef<Attribute> operands) {
   return cast<Attribute>(results.front());
 }
 
-bool MaskAt::isVisible(int64_t query, int64_t key) {
-  if (mask.empty())
-    return true;
+IntegerAttr MaskAt::evaluate(int64_t query, int64_t key) {
   values.clear();
   Block &body = mask.front();
   auto index = IndexType::get(mask.getContext());
@@ -117,8 +119,21 @@ bool MaskAt::isVisible(int64_t query, int64_t key) {
       values[op.getResult(0)] = result;
   }
   Value result = body.getTerminator()->getOperand(0);
-  auto visible = dyn_cast_or_null<IntegerAttr>(values.lookup(result));
+  return dyn_cast_or_null<IntegerAttr>(values.lookup(result));
+}
+
+bool MaskAt::isVisible(int64_t query, int64_t key) {
+  if (mask.empty())
+    return true;
+  IntegerAttr visible = evaluate(query, key);
   return visible && !visible.getValue().isZero();
+}
+
+bool MaskAt::isHidden(int64_t query, int64_t key) {
+  if (mask.empty())
+    return false;
+  IntegerAttr visible = evaluate(query, key);
+  return visible && visible.getValue().isZero();
 }
 
 /// Positions at which masks are tried: small ones, powers of two, and the
@@ -146,6 +161,33 @@ findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
       if (one.isVisible(query, key) && other.isVisible(query, key))
         return std::pair(query, key);
   return std::nullopt;
+}
+
+void KernelGen::checkVisible(nsa::AttendOp attend, const ast::Clause *where) {
+  if (!where)
+    return;
+  // Every constant's neighbours, and multiples of the usual blocks.
+  llvm::SetVector<int64_t> constants, positions;
+  addPositions(attend.getMask(), constants);
+  for (int64_t position = 0; position < 16; ++position)
+    positions.insert(position);
+  for (int64_t value : constants)
+    for (int64_t near : {value - 1, value, value + 1, 2 * value})
+      positions.insert(std::max<int64_t>(0, near));
+  for (int64_t position = 32; position <= 4096; position += 32)
+    positions.insert(position);
+  for (int64_t position = 1 << 13; position <= 1 << 20; position *= 2)
+    positions.insert(position);
+  MaskAt mask(attend.getMask());
+  for (int64_t query : positions)
+    for (int64_t key : positions)
+      if (!mask.isHidden(query, key))
+        return;
+  problems
+      .warning(where->value->range,
+               "this mask hides every key from every query that was tried")
+      .note("a query that sees no key gets 0; are two comparisons, or a "
+            "parameter's value, the wrong way round?");
 }
 
 void KernelGen::checkOverlap(ArrayRef<nsa::AttendOp> branches,

@@ -41,3 +41,12 @@ std::string nsacc::explainMissingTarget(llvm::StringRef name) {
   return "target '" + name.str() +
          (isPlanned ? "' isn't built yet" : "' isn't known");
 }
+
+std::optional<llvm::StringRef> nsacc::suggestTarget(llvm::StringRef name) {
+  if (name == "sm_90")
+    return "sm_90a";
+  // Code for 8.0 runs on every GPU of its generation.
+  if (name.starts_with("sm_8"))
+    return "sm_80";
+  return std::nullopt;
+}

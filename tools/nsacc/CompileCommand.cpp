@@ -75,8 +75,9 @@ static llvm::Expected<Target> chooseTarget(const CompileFlags &flags) {
       names.push_back(info.name.str());
   if (!target && !flags.target.empty())
     return makeError(explainMissingTarget(flags.target),
-                     "use --target " + names[1] + "; of GPUs there is " +
-                         quoteList(names));
+                     "use --target " +
+                         suggestTarget(flags.target).value_or(names[1]).str() +
+                         "; of GPUs there is " + quoteList(names));
   return makeError(
       "--emit " + flags.emit + " is of GPUs, found " +
           (flags.target.empty() ? "no --target" : "--target " + flags.target),
@@ -157,8 +158,9 @@ static ExitCode compile(const CompileFlags &flags,
     target = *chosen;
   } else if (!flags.target.empty()) {
     return reportError(
-        makeError("phase '" + flags.emit + "' is the same for every target",
-                  "drop --target"),
+        makeError(
+            "phase '" + flags.emit + "' is the same for every target",
+            "drop --target, or add --emit package for what runs on a GPU"),
         ExitCode::Usage);
   }
   Instruments instruments(flags.instruments);

@@ -85,18 +85,21 @@ namespace {
 using RealRanges = std::map<std::string, std::pair<double, double>>;
 } // namespace
 
-static llvm::Error rejectRange(llvm::StringRef name, llvm::StringRef value) {
-  return makeError("'--range " + name + "=" + value +
-                   "' isn't of the form NAME=LOW..HIGH");
+static llvm::Error rejectRange(llvm::StringRef name, llvm::StringRef value,
+                               bool isReversed) {
+  return makeError("'--range " + name + "=" + value + "' " +
+                   (isReversed ? "ends below its start"
+                               : "isn't of the form NAME=LOW..HIGH"));
 }
 
 static llvm::Expected<Domain> parseIntegers(const Argument &argument,
                                             llvm::StringRef value) {
   auto [low, high] = value.split("..");
   Domain domain;
-  if (low.getAsInteger(10, domain.low) || high.getAsInteger(10, domain.high) ||
-      domain.low > domain.high)
-    return rejectRange(argument.name, value);
+  bool isWrong =
+      low.getAsInteger(10, domain.low) || high.getAsInteger(10, domain.high);
+  if (isWrong || domain.low > domain.high)
+    return rejectRange(argument.name, value, /*isReversed=*/!isWrong);
   if (argument.dtype == DType::I32 && (domain.low != int32_t(domain.low) ||
                                        domain.high != int32_t(domain.high)))
     return makeError("--range: '" + argument.name + "' holds i32, which '" +
@@ -108,9 +111,10 @@ static llvm::Expected<std::pair<double, double>>
 parseReals(const Argument &argument, llvm::StringRef value) {
   auto [first, second] = value.split("..");
   double low, high;
-  if (first.getAsDouble(low) || second.getAsDouble(high) ||
-      !std::isfinite(low) || !std::isfinite(high) || low > high)
-    return rejectRange(argument.name, value);
+  bool isWrong = first.getAsDouble(low) || second.getAsDouble(high) ||
+                 !std::isfinite(low) || !std::isfinite(high);
+  if (isWrong || low > high)
+    return rejectRange(argument.name, value, /*isReversed=*/!isWrong);
   for (double end : {low, high})
     if (!std::isfinite(roundTo(argument.dtype, end)))
       return makeError("--range: '" + argument.name + "' holds " +

@@ -50,9 +50,10 @@ static llvm::Error rejectTarget(llvm::StringRef name) {
   std::vector<std::string> names;
   for (const TargetInfo &info : getTargets())
     names.push_back(info.name.str());
-  return makeError(explainMissingTarget(name), "use --target " + names.front() +
-                                                   "; this nsacc has " +
-                                                   quoteList(names));
+  return makeError(explainMissingTarget(name),
+                   "use --target " +
+                       suggestTarget(name).value_or(names.front()).str() +
+                       "; this nsacc has " + quoteList(names));
 }
 
 static llvm::Expected<RunPlan> makePlan(const RunFlags &options) {

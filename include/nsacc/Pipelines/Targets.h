@@ -32,6 +32,8 @@ std::optional<Target> parseTarget(llvm::StringRef name);
 
 /// Why `name` isn't one of them: "target 'sm_100' isn't built yet".
 std::string explainMissingTarget(llvm::StringRef name);
+/// The target that a GPU of an architecture without one of its own needs.
+std::optional<llvm::StringRef> suggestTarget(llvm::StringRef name);
 
 } // namespace nsacc
 

@@ -184,6 +184,8 @@ KernelEmitter::CopyState KernelEmitter::getCopyState() {
       distances.push_back(numCopyGroups - group);
     if (ring.mustMeet)
       state.mustMeet.insert(value);
+    if (ring.isRead)
+      state.isRead.insert(value);
   }
   return state;
 }
@@ -208,13 +210,14 @@ KernelEmitter::CopyState KernelEmitter::enterCopyLoop() {
   return state;
 }
 
-/// A step leaves as many tiles in rings as it finds, and none nearer to the
-/// last group.
+/// A step leaves as many tiles in rings as it finds, acquired or not, and none
+/// nearer to the last group.
 LogicalResult KernelEmitter::leaveCopyLoop(Operation *op,
                                            const CopyState &before) {
   for (auto &[value, ring] : copyRings) {
     auto entered = before.distances.lookup(value);
-    bool isSame = ring.groups.size() == entered.size() && !ring.isRead;
+    bool isSame = ring.groups.size() == entered.size() &&
+                  ring.isRead == before.isRead.contains(value);
     for (size_t i = 0; isSame && i < entered.size(); ++i)
       isSame = numCopyGroups - ring.groups[i] >= entered[i];
     if (!isSame)

@@ -383,7 +383,7 @@ private:
   /// For each ring, how many groups before the next one its tiles are in.
   struct CopyState {
     llvm::MapVector<mlir::Value, llvm::SmallVector<int64_t, 4>> distances;
-    llvm::SmallDenseSet<mlir::Value, 4> mustMeet;
+    llvm::SmallDenseSet<mlir::Value, 4> mustMeet, isRead;
   };
   mlir::Value createPlace();
   mlir::Value getCopyPlace(const CopyRing &ring, mlir::Value variable);

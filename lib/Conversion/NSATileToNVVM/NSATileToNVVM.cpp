@@ -229,8 +229,7 @@ struct ConvertNSATileToNVVM
     if (shared > sharedBytes)
       return program.emitError("the program takes ")
              << shared << " bytes of shared memory, and a block of the target "
-             << "has " << sharedBytes.getValue()
-             << "; use a schedule with smaller tiles";
+             << "has " << sharedBytes.getValue();
     program.erase();
     return success();
   }

@@ -22,9 +22,10 @@ namespace {
 /// into one program over query tiles.
 class KernelConverter {
 public:
-  KernelConverter(KernelOp kernel, bool exactPrograms)
+  KernelConverter(KernelOp kernel, bool exactPrograms,
+                  const ShapeLimits &limits)
       : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext())),
-        exactPrograms(exactPrograms) {}
+        exactPrograms(exactPrograms), limits(limits) {}
 
   LogicalResult run();
 
@@ -49,6 +50,7 @@ private:
   KernelOp kernel;
   PlanBuilder plan;
   bool exactPrograms;
+  ShapeLimits limits;
 };
 
 } // namespace
@@ -287,7 +289,7 @@ LogicalResult KernelConverter::materialize(Operation *op) {
 }
 
 LogicalResult KernelConverter::run() {
-  if (failed(checkQueryShapes(plan)))
+  if (failed(checkQueryShapes(plan, limits)))
     return failure();
   SmallVector<Target> computed = bindResults();
   for (Operation &op : kernel.getBody().front())
@@ -310,7 +312,9 @@ struct ConvertNSAToNSATile
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (failed(checkSelections(kernel)) ||
-          failed(KernelConverter(kernel, exactPrograms).run()))
+          failed(
+              KernelConverter(kernel, exactPrograms, {mostChannels, mostGroup})
+                  .run()))
         return signalPassFailure();
   }
 

@@ -52,7 +52,8 @@ static LogicalResult checkSelection(ScoringOpInterface op) {
          << "; select several smaller ones";
 }
 
-static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op) {
+static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
+                                const ShapeLimits &limits) {
   if (failed(checkSelection(op)))
     return failure();
   auto query = cast<NamedTensorType>(op.getQuery().getType());
@@ -64,22 +65,32 @@ static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op) {
   SmallVector<Value> tensors = {op.getQuery(), op.getKey()};
   if (auto attend = dyn_cast<AttendOp>(op.getOperation()))
     tensors.push_back(attend.getValue());
-  for (Value tensor : tensors)
-    if (failed(requireSize(
-            plan, op,
-            cast<NamedTensorType>(tensor.getType()).getDims().back())))
+  for (Value tensor : tensors) {
+    Attribute dim = cast<NamedTensorType>(tensor.getType()).getDims().back();
+    FailureOr<int64_t> channels = requireSize(plan, op, dim);
+    if (failed(channels))
       return failure();
+    if (*channels > limits.channels)
+      return op.emitError("heads are at most ")
+             << limits.channels << " wide on this target, found "
+             << toString(dim) << " = " << *channels;
+  }
   if (*keyHeads == 0 ? *queryHeads != 0 : *queryHeads % *keyHeads != 0)
     return op.emitError("expected a number of query heads that is a multiple "
                         "of the number of key heads, found ")
            << *queryHeads << " and " << *keyHeads;
+  if (*keyHeads != 0 && *queryHeads / *keyHeads > limits.group)
+    return op.emitError("at most ")
+           << limits.group << " query heads share a key head on this target, "
+           << "found " << *queryHeads << " and " << *keyHeads;
   return success();
 }
 
-LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan) {
+LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan,
+                                      const ShapeLimits &limits) {
   WalkResult result = plan.getKernel().walk([&](ScoringOpInterface op) {
-    return failed(checkShape(plan, op)) ? WalkResult::interrupt()
-                                        : WalkResult::advance();
+    return failed(checkShape(plan, op, limits)) ? WalkResult::interrupt()
+                                                : WalkResult::advance();
   });
   return failure(result.wasInterrupted());
 }

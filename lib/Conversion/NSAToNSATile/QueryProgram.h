@@ -17,9 +17,15 @@ struct QueryShape {
   bool operator==(const QueryShape &other) const = default;
 };
 
+/// The most that a target compiles.
+struct ShapeLimits {
+  int64_t channels; ///< of a head
+  int64_t group;    ///< query heads of a key head
+};
 /// Checks the shapes of all attentions of the kernel; an error where sizes are
-/// missing or don't go together.
-llvm::LogicalResult checkQueryShapes(PlanBuilder &plan);
+/// missing, don't go together, or are beyond what the target compiles.
+llvm::LogicalResult checkQueryShapes(PlanBuilder &plan,
+                                     const ShapeLimits &limits);
 /// The shape of one of them.
 QueryShape getQueryShape(PlanBuilder &plan, nsa::ScoringOpInterface op);
 /// The shape of the attentions that a tensor is computed from, as far as they

@@ -18,7 +18,7 @@ nsatile.program @p(%n: index) {
 
 // -----
 
-// expected-error @below {{of shared memory, and a block of the target has 4096; use a schedule with smaller tiles}}
+// expected-error @below {{of shared memory, and a block of the target has 4096}}
 nsatile.program @p(%x: memref<?x64xf32>, %n: index) {
   %c64 = arith.constant 64 : index
   %0 = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> tensor<64x64xf32, #nsatile.shared<>>

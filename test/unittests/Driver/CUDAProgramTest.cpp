@@ -227,7 +227,7 @@ TEST_F(CUDAProgramTest, WhereNoTilesHaveRoomIsSaid) {
   compile(kFlash, Target::SM90A, refuse(times));
   std::string message = fail(makeInputs(makeSizes()));
   EXPECT_THAT(message, AllOf(HasSubstr("tiles take too much"),
-                             HasSubstr("smaller tiles don't fit either")));
+                             HasSubstr("no smaller tiles fit")));
 }
 
 TEST_F(CUDAProgramTest, CompilesOnceMoreForManyQueries) {

@@ -30,7 +30,11 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     Option<"mostSelected", "most-selected", "int64_t", "2048",
            "the most blocks that a selection may have for a row">,
     Option<"mostShared", "most-shared", "int64_t", "2147483647",
-           "the most tokens that may share a selection">
+           "the most tokens that may share a selection">,
+    Option<"mostChannels", "most-channels", "int64_t", "2147483647",
+           "the widest head dimension of queries, keys and values">,
+    Option<"mostGroup", "most-group", "int64_t", "2147483647",
+           "the most query heads of a key head">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"
