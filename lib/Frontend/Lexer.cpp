@@ -107,7 +107,7 @@ Token Lexer::lexNumber() {
   uint32_t begin = at;
   auto skipDigits = [&] {
     uint32_t first = at;
-    while (isDigit(peek()) || (peek() == '_' && at > first))
+    while (isDigit(peek()) || (peek() == '_' && at > first && isDigit(peek(1))))
       ++at;
     return at > first;
   };

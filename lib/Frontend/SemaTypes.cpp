@@ -107,6 +107,7 @@ Type KernelGen::resolveDType(const std::optional<ast::Name> &name) {
     return known;
   auto param = symbols.find(name->text);
   if (param != symbols.end() && param->second.kind == Symbol::Kind::Param) {
+    param->second.isUsed = true;
     const Bound &bound = param->second.bound;
     if (bound.isUnknown())
       return {};

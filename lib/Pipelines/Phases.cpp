@@ -85,6 +85,7 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
     // Registers and shared memory hold what the CPU has on its stack.
     convert.mostSelected = 256;
     convert.mostShared = 256;
+    convert.longestWindow = (1 << 27) - 1;
     convert.mostChannels = 2048;
     convert.mostGroup = 1024;
   }

@@ -311,7 +311,7 @@ struct ConvertNSAToNSATile
   void runOnOperation() override {
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (failed(checkSelections(kernel)) ||
+      if (failed(checkLimits(kernel)) ||
           failed(
               KernelConverter(kernel, exactPrograms, {mostChannels, mostGroup})
                   .run()))
@@ -320,8 +320,15 @@ struct ConvertNSAToNSATile
 
   /// A row's list is held as a whole where it is sorted, and so are the rows
   /// that share one.
-  LogicalResult checkSelections(KernelOp kernel) {
+  LogicalResult checkLimits(KernelOp kernel) {
     WalkResult result = kernel.walk([&](Operation *op) {
+      auto pool = dyn_cast<PoolOp>(op);
+      if (pool && pool.getLen() > static_cast<uint64_t>(longestWindow)) {
+        op->emitError("windows have at most ")
+            << longestWindow.getValue() << " tokens on this target, found "
+            << pool.getLen();
+        return WalkResult::interrupt();
+      }
       auto topk = dyn_cast<TopKOp>(op);
       if (topk && topk.getShareTokens() > static_cast<uint64_t>(mostShared)) {
         op->emitError("at most ")

@@ -19,6 +19,9 @@ BODIES = {
                "return attend(q, k, v) in selection(indices(chosen), 16) where j <= i;",
     "query": "return attend(q * 2, k + 0, v * 0.5) where j <= i;",
     "weights": "return attend(q, pool(k, 16, by=w * 2), pool(v, 16)) where end(j) <= i;",
+    "heads": "gist = attend(q, pool(k, 4, 2), pool(v, 4, 2)) where end(j) <= i; "
+             "sel = topk(blocks(prob(gist), 16), 2) share heads 2; "
+             "return attend(q, k, v) in sel where j <= i;",
     "shared": CHAIN + "return x41;",
 }
 

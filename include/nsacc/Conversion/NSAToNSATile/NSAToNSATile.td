@@ -31,6 +31,8 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
            "the most blocks that a selection may have for a row">,
     Option<"mostShared", "most-shared", "int64_t", "2147483647",
            "the most tokens that may share a selection">,
+    Option<"longestWindow", "longest-window", "int64_t", "2147483647",
+           "the most tokens that are pooled">,
     Option<"mostChannels", "most-channels", "int64_t", "2147483647",
            "the widest head dimension of queries, keys and values">,
     Option<"mostGroup", "most-group", "int64_t", "2147483647",
