@@ -84,7 +84,7 @@ public:
   bool isHidden(int64_t query, int64_t key);
 
 private:
-  Attribute evaluate(Operation &op, ArrayRef<Attribute> operands);
+  Attribute evaluate(Operation &op);
   /// Null where it isn't known.
   IntegerAttr evaluate(int64_t query, int64_t key);
 
@@ -93,11 +93,21 @@ private:
 };
 } // namespace
 
-Attribute MaskAt::evaluate(Operation &op, ArrayRef<Attribute> operands) {
+Attribute MaskAt::evaluate(Operation &op) {
   if (op.getNumResults() != 1 || op.getNumRegions() != 0)
     return {};
+  // Folding may change an op in place: swap its operands, say, of which the
+  // second of an 'and' may have no value. The mask itself stays as it is.
+  OwningOpRef<Operation *> copy = op.clone();
   SmallVector<OpFoldResult> results;
-  if (failed(op.fold(operands, results)) || results.size() != 1)
+  constexpr int most = 3; // changes in place
+  for (int i = 0; i < most && results.empty(); ++i) {
+    auto operands = llvm::map_to_vector(
+        copy->getOperands(), [&](Value value) { return values.lookup(value); });
+    if (failed(copy->fold(operands, results)))
+      return {};
+  }
+  if (results.size() != 1)
     return {};
   if (auto value = dyn_cast<Value>(results.front()))
     return values.lookup(value);
@@ -112,12 +122,9 @@ IntegerAttr MaskAt::evaluate(int64_t query, int64_t key) {
   const int64_t place[] = {0, 0, query, query, key};
   for (auto [argument, value] : llvm::zip_equal(body.getArguments(), place))
     values[argument] = IntegerAttr::get(index, value);
-  for (Operation &op : body.without_terminator()) {
-    auto operands = llvm::map_to_vector(
-        op.getOperands(), [&](Value value) { return values.lookup(value); });
-    if (Attribute result = evaluate(op, operands))
+  for (Operation &op : body.without_terminator())
+    if (Attribute result = evaluate(op))
       values[op.getResult(0)] = result;
-  }
   Value result = body.getTerminator()->getOperand(0);
   return dyn_cast_or_null<IntegerAttr>(values.lookup(result));
 }
