@@ -6,15 +6,16 @@
 |*   word 0   lock, in its low 32 bits: 0 free, 1 taken                       *|
 |*   word 1   0: nothing failed; else 1 + the number of values                *|
 |*   word 2   the number of the requirement, counted over the module          *|
-|*   word 4…  the values, signed                                              *|
+|*   word 4…  the values, signed; then -2^63, if there is room                *|
 |*                                                                            *|
 |* A record keeps the least failure: values compare lexicographically, where  *|
 |* a list comes before all that it begins; then requirements compare. A       *|
 |* thread that has a failure to tell does this:                               *|
 |*                                                                            *|
-|*   while (atom.acquire.gpu.cas.b32 [record], 0, 1) is 1: wait               *|
+|*   if word 1 isn't 0, and the values are more than those that stand: done   *|
+|*   while (atom.acquire.gpu.cas.b32 [record], 0, 1) is 1: begin again        *|
 |*   if word 1 is 0, or the new failure is less than the one that stands:     *|
-|*     store values and requirement, then word 1      (volatile)              *|
+|*     store the values, the last one first, the requirement, then word 1     *|
 |*   fence.acq_rel.sys                                                        *|
 |*   st.release.gpu.b32 [record], 0                                           *|
 |*                                                                            *|

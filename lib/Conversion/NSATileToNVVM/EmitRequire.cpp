@@ -5,6 +5,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "nsacc-rt/failures.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
+#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
@@ -41,8 +42,8 @@ public:
     found = e.make<arith::OrIOp>(found, isFailure);
   }
 
-  /// Waits for the record and writes the failure into it, if it is less than
-  /// what is there.
+  /// Waits for the record and writes the failure into it, unless what is there
+  /// is less.
   void write() {
     e.when(found, [&] {
       Type flag = e.builder.getI1Type();
@@ -55,7 +56,16 @@ public:
       scf::ConditionOp::create(e.builder, e.loc, negate(before->getArgument(0)),
                                before->getArguments());
       e.builder.createBlock(&loop.getAfter(), {}, {flag}, {e.loc});
-      scf::YieldOp::create(e.builder, e.loc, tryToWrite());
+      auto done = scf::IfOp::create(
+          e.builder, e.loc, isBehindRecord(),
+          [&](OpBuilder &, Location) {
+            Value yes = e.make<arith::ConstantOp>(e.builder.getBoolAttr(true));
+            scf::YieldOp::create(e.builder, e.loc, yes);
+          },
+          [&](OpBuilder &, Location) {
+            scf::YieldOp::create(e.builder, e.loc, tryToWrite());
+          });
+      scf::YieldOp::create(e.builder, e.loc, done.getResult(0));
     });
   }
 
@@ -72,12 +82,33 @@ private:
                                ArrayRef<LLVM::GEPArg>{int32_t(index)});
   }
   Value read(int64_t index) {
-    return e.make<LLVM::LoadOp>(e.builder.getI64Type(), getWord(index),
-                                /*alignment=*/8, /*isVolatile=*/true);
+    return e.make<LLVM::LoadOp>(
+        e.builder.getI64Type(), getWord(index), /*alignment=*/8,
+        /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/false,
+        /*isInvariantGroup=*/false, LLVM::AtomicOrdering::acquire, "device");
   }
   void write(int64_t index, Value value) {
     LLVM::StoreOp::create(e.builder, e.loc, value, getWord(index),
-                          /*alignment=*/8, /*isVolatile=*/true);
+                          /*alignment=*/8, /*isVolatile=*/false,
+                          /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
+                          LLVM::AtomicOrdering::release, "device");
+  }
+
+  /// Whether the record holds a lesser failure, without the lock: nearly all
+  /// threads of a run that fails are done with that. Others may be writing. The
+  /// last value is written first, so each value read here is of the same record
+  /// as the one before or of a later one; and records only become less.
+  Value isBehindRecord() {
+    Value isBehind = e.make<arith::ConstantOp>(e.builder.getBoolAttr(false));
+    Value isSame = compare(arith::CmpIPredicate::ne,
+                           read(NSACC_RT_FAILURE_COUNT), e.i64(0));
+    for (auto [index, value] : llvm::enumerate(least)) {
+      Value old = read(NSACC_RT_FAILURE_VALUES + index);
+      Value isLess = compare(arith::CmpIPredicate::slt, old, value);
+      isBehind = e.make<arith::OrIOp>(isBehind, e.both(isSame, isLess));
+      isSame = e.both(isSame, compare(arith::CmpIPredicate::eq, old, value));
+    }
+    return isBehind;
   }
 
   /// One try for the lock; whether it was had.
@@ -89,8 +120,12 @@ private:
     Value isMine = e.make<LLVM::ExtractValueOp>(pair, 1);
     e.when(isMine, [&] {
       e.when(isLessThanRecord(), [&] {
-        for (auto [index, value] : llvm::enumerate(least))
-          write(NSACC_RT_FAILURE_VALUES + index, value);
+        // A list comes before all that it begins: it ends with what is least.
+        if (least.size() < NSACC_RT_FAILURE_MAX_VALUES)
+          write(NSACC_RT_FAILURE_VALUES + least.size(),
+                e.i64(std::numeric_limits<int64_t>::min()));
+        for (size_t index = least.size(); index-- > 0;)
+          write(NSACC_RT_FAILURE_VALUES + index, least[index]);
         write(NSACC_RT_FAILURE_REQUIREMENT, e.i64(requirement));
         write(NSACC_RT_FAILURE_COUNT, e.i64(1 + least.size()));
       });

@@ -1,6 +1,7 @@
 """Streams, graphs, threads, devices, and tensors that aren't as usual."""
 
 import threading
+import time
 
 import pytest
 import torch
@@ -122,6 +123,22 @@ def test_numbers_go_to_the_device():
     result = scale.run((x, 3.0), stream=side)
     side.synchronize()
     assert torch.equal(result, 3 * x)
+
+
+@pytest.mark.parametrize("target", ["cuda", "sm_80"])
+def test_many_failures_at_once(target):
+    """Every query in front of the first key reads outside; the first of them is told, soon."""
+    program = nsacc.compile(
+        "kernel f(q: f32[B, T, H, D], k: f32[B, S, H, D], doc: i32[B, S]) -> f32[B, T, H, D] "
+        "{ return attend(q, k, k) where doc[b, i] == doc[b, j] and j <= i; }", target=target)
+    q = torch.randn(2, 1000, 4, 64, device="cuda:0")
+    k = torch.randn(2, 127, 4, 64, device="cuda:0")
+    doc = torch.zeros(2, 127, dtype=torch.int32, device="cuda:0")
+    start = time.monotonic()
+    with pytest.raises(ArgumentError, match=r"'doc' is read at \[0, -873\].* t = 0, i = -873, j = 0"):
+        run(program, [q, k, doc])
+        torch.cuda.synchronize()
+    assert time.monotonic() - start < 30
 
 
 def test_runs_that_fail_are_told():
