@@ -12,7 +12,7 @@
 |* a list comes before all that it begins; then requirements compare. A       *|
 |* thread that has a failure to tell does this:                               *|
 |*                                                                            *|
-|*   if word 1 isn't 0, and the values are more than those that stand: done   *|
+|*   if word 1 isn't 0, and the first values are more than those there: done  *|
 |*   while (atom.acquire.gpu.cas.b32 [record], 0, 1) is 1: begin again        *|
 |*   if word 1 is 0, or the new failure is less than the one that stands:     *|
 |*     store the values, the last one first, the requirement, then word 1     *|

@@ -82,6 +82,11 @@ private:
                                ArrayRef<LLVM::GEPArg>{int32_t(index)});
   }
   Value read(int64_t index) {
+    return e.make<LLVM::LoadOp>(e.builder.getI64Type(), getWord(index),
+                                /*alignment=*/8, /*isVolatile=*/true);
+  }
+  /// Before what is read later.
+  Value readFirst(int64_t index) {
     return e.make<LLVM::LoadOp>(
         e.builder.getI64Type(), getWord(index), /*alignment=*/8,
         /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/false,
@@ -99,11 +104,15 @@ private:
   /// last value is written first, so each value read here is of the same record
   /// as the one before or of a later one; and records only become less.
   Value isBehindRecord() {
+    // The clause, the batch row, the token and the head tell most failures
+    // apart; more values would cost registers.
+    constexpr size_t looked = 4;
     Value isBehind = e.make<arith::ConstantOp>(e.builder.getBoolAttr(false));
     Value isSame = compare(arith::CmpIPredicate::ne,
-                           read(NSACC_RT_FAILURE_COUNT), e.i64(0));
-    for (auto [index, value] : llvm::enumerate(least)) {
-      Value old = read(NSACC_RT_FAILURE_VALUES + index);
+                           readFirst(NSACC_RT_FAILURE_COUNT), e.i64(0));
+    for (auto [index, value] : llvm::enumerate(
+             ArrayRef(least).take_front(std::min(looked, least.size())))) {
+      Value old = readFirst(NSACC_RT_FAILURE_VALUES + index);
       Value isLess = compare(arith::CmpIPredicate::slt, old, value);
       isBehind = e.make<arith::OrIOp>(isBehind, e.both(isSame, isLess));
       isSame = e.both(isSame, compare(arith::CmpIPredicate::eq, old, value));
