@@ -171,7 +171,9 @@ findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
 }
 
 void KernelGen::checkVisible(nsa::AttendOp attend, const ast::Clause *where) {
-  if (!where)
+  // Tens of thousands of pairs are tried before a mask is said to hide all.
+  constexpr size_t most = 48;
+  if (!where || llvm::range_size(attend.getMask().front()) > most)
     return;
   // Every constant's neighbours, and multiples of the usual blocks.
   llvm::SetVector<int64_t> constants, positions;

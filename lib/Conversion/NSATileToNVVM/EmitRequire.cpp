@@ -5,6 +5,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "nsacc-rt/failures.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
+#include <algorithm>
 #include <limits>
 
 using namespace mlir;
