@@ -78,17 +78,17 @@ class MaskAt {
 public:
   explicit MaskAt(Region &mask) : mask(mask) {}
 
-  /// Whether the pair is surely visible, or surely hidden; a table's element
-  /// may be anything.
-  bool isVisible(int64_t query, int64_t key);
-  bool isHidden(int64_t query, int64_t key);
+  /// Whether the pair is visible, where that is sure; a table's element may be
+  /// anything.
+  std::optional<bool> isVisible(int64_t query, int64_t key);
 
 private:
   Attribute evaluate(Operation &op);
-  /// Null where it isn't known.
-  IntegerAttr evaluate(int64_t query, int64_t key);
 
   Region &mask;
+  /// Folding may change an op in place: swap its operands, say, of which the
+  /// second of an 'and' may have no value. The mask itself stays as it is.
+  llvm::DenseMap<Operation *, OwningOpRef<Operation *>> copies;
   llvm::DenseMap<Value, Attribute> values;
 };
 } // namespace
@@ -96,17 +96,22 @@ private:
 Attribute MaskAt::evaluate(Operation &op) {
   if (op.getNumResults() != 1 || op.getNumRegions() != 0)
     return {};
-  // Folding may change an op in place: swap its operands, say, of which the
-  // second of an 'and' may have no value. The mask itself stays as it is.
-  OwningOpRef<Operation *> copy = op.clone();
+  OwningOpRef<Operation *> &copy = copies[&op];
+  if (!copy)
+    copy = op.clone();
   SmallVector<OpFoldResult> results;
+  bool isChanged = false;
   constexpr int most = 3; // changes in place
   for (int i = 0; i < most && results.empty(); ++i) {
     auto operands = llvm::map_to_vector(
         copy->getOperands(), [&](Value value) { return values.lookup(value); });
     if (failed(copy->fold(operands, results)))
-      return {};
+      break;
+    isChanged |= results.empty();
   }
+  // What holds for one pair says nothing of the next.
+  if (isChanged)
+    copy = {};
   if (results.size() != 1)
     return {};
   if (auto value = dyn_cast<Value>(results.front()))
@@ -114,7 +119,9 @@ Attribute MaskAt::evaluate(Operation &op) {
   return cast<Attribute>(results.front());
 }
 
-IntegerAttr MaskAt::evaluate(int64_t query, int64_t key) {
+std::optional<bool> MaskAt::isVisible(int64_t query, int64_t key) {
+  if (mask.empty())
+    return true;
   values.clear();
   Block &body = mask.front();
   auto index = IndexType::get(mask.getContext());
@@ -126,21 +133,10 @@ IntegerAttr MaskAt::evaluate(int64_t query, int64_t key) {
     if (Attribute result = evaluate(op))
       values[op.getResult(0)] = result;
   Value result = body.getTerminator()->getOperand(0);
-  return dyn_cast_or_null<IntegerAttr>(values.lookup(result));
-}
-
-bool MaskAt::isVisible(int64_t query, int64_t key) {
-  if (mask.empty())
-    return true;
-  IntegerAttr visible = evaluate(query, key);
-  return visible && !visible.getValue().isZero();
-}
-
-bool MaskAt::isHidden(int64_t query, int64_t key) {
-  if (mask.empty())
-    return false;
-  IntegerAttr visible = evaluate(query, key);
-  return visible && visible.getValue().isZero();
+  auto visible = dyn_cast_or_null<IntegerAttr>(values.lookup(result));
+  if (!visible)
+    return std::nullopt;
+  return !visible.getValue().isZero();
 }
 
 /// Positions at which masks are tried: small ones, powers of two, and the
@@ -165,7 +161,8 @@ findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
   MaskAt one(first.getMask()), other(second.getMask());
   for (int64_t query : positions)
     for (int64_t key : positions)
-      if (one.isVisible(query, key) && other.isVisible(query, key))
+      if (one.isVisible(query, key) == true &&
+          other.isVisible(query, key) == true)
         return std::pair(query, key);
   return std::nullopt;
 }
@@ -190,7 +187,7 @@ void KernelGen::checkVisible(nsa::AttendOp attend, const ast::Clause *where) {
   MaskAt mask(attend.getMask());
   for (int64_t query : positions)
     for (int64_t key : positions)
-      if (!mask.isHidden(query, key))
+      if (mask.isVisible(query, key) != false)
         return;
   problems
       .warning(where->value->range,

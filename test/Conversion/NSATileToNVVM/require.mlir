@@ -11,7 +11,7 @@ nsatile.program @check(%n: index) {
   %ok = arith.cmpi slt, %i, %bound : tensor<32xindex, #nsatile.spread<threads = 32>>
   // CHECK: scf.if
   // CHECK: scf.while
-  // CHECK: %[[OLD:.*]] = llvm.load %{{.*}} atomic syncscope("device") acquire
+  // CHECK: llvm.load %{{.*}} atomic syncscope("device") acquire
   // CHECK: %[[BEHIND:.*]] = arith.ori
   // CHECK: scf.if %[[BEHIND]]
   // CHECK: } else {

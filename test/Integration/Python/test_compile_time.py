@@ -40,23 +40,13 @@ def attentions(count: int) -> str:
             f"{{ a = attend(q, k, v) where j <= i; return {values}; }}\n")
 
 
-def bands(count: int) -> str:
-    """A mask of several intervals, each of which takes several divisions."""
-    terms = " or ".join(f"abs(j floordiv 64 - (i floordiv 64 + {n}) mod (S floordiv 64)) <= 1"
-                        for n in range(count))
-    return (f"kernel bands(q, k, v: [B, S, H, D]) -> [B, S, H, D] "
-            f"{{ return attend(q, k, v) where {terms}; }}\n")
-
-
 def measure(folder, text: str) -> float:
     """Seconds of the processor for compiling and a run on next to nothing."""
     command = shutil.which("nsacc")
     assert command, "nsacc isn't on PATH: build it, and add build/dev/bin"
     path = folder / "program.nsa"
     path.write_text(text)
-    sizes = "B=1,T=2,H=1,D=8" if "T" in text else "B=1,S=128,H=1,D=8"
-    if "attend(" not in text:
-        sizes = "B=1,T=2"
+    sizes = "B=1,T=2,H=1,D=8" if "attend(" in text else "B=1,T=2"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([command, "run", path, "--dims", sizes, "--dtype", "f32"], check=True,
                    stdout=subprocess.DEVNULL, timeout=LIMIT)
@@ -65,9 +55,8 @@ def measure(folder, text: str) -> float:
 
 
 @pytest.mark.parametrize("make, sizes", [(chain, (10, 100, 1000)), (waves, (5, 50)),
-                                         (results, (1, 10, 100)), (attentions, (1, 10, 100)),
-                                         (bands, (1, 2, 4, 7))],
-                         ids=["chain", "waves", "results", "attentions", "bands"])
+                                         (results, (1, 10, 100)), (attentions, (1, 10, 100))],
+                         ids=["chain", "waves", "results", "attentions"])
 def test_time_is_linear(tmp_path, make, sizes):
     seconds = [measure(tmp_path, make(size)) for size in sizes]
     for small, large, less, more in zip(sizes, sizes[1:], seconds, seconds[1:]):
