@@ -88,6 +88,8 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
     convert.longestWindow = (1 << 27) - 1;
     convert.mostChannels = 2048;
     convert.mostGroup = 1024;
+    // They compile within a minute.
+    convert.mostInstructions = 150'000;
   }
   manager.addPass(createConvertNSAToNSATile(convert));
   manager.addPass(createCanonicalizerPass());

@@ -4,6 +4,7 @@
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
+#include "ScalarCost.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -316,6 +317,23 @@ struct ConvertNSAToNSATile
               KernelConverter(kernel, exactPrograms, {mostChannels, mostGroup})
                   .run()))
         return signalPassFailure();
+    for (auto program : getOperation().getOps<nsatile::ProgramOp>())
+      if (failed(checkLength(program)))
+        return signalPassFailure();
+  }
+
+  LogicalResult checkLength(nsatile::ProgramOp program) {
+    int64_t count = countInstructions(program);
+    if (count <= mostInstructions)
+      return success();
+    InFlightDiagnostic error =
+        program.emitError("the formulas of this program take about ");
+    error << count << " instructions of a thread, and at most "
+          << mostInstructions.getValue() << " are compiled for this target";
+    error.attachNote()
+        << "each element of a tile has its own; sin, cos and pow "
+           "are the longest functions";
+    return error;
   }
 
   /// A row's list is held as a whole where it is sorted, and so are the rows

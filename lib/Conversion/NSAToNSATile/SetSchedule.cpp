@@ -4,6 +4,7 @@
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "ScalarCost.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
@@ -235,6 +236,23 @@ static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
   return Tiling{/*rows=*/64, /*keys=*/32};
 }
 
+/// Fewer keys at a time where a pair's scalar code is long. A GPU's code is
+/// written out for each pair of a thread: its registers would spill, and its
+/// compiler take minutes.
+static Tiling shorten(Tiling tiling, KernelOp kernel) {
+  constexpr int64_t warpSize = 32, usualWarps = 4, leastKeys = 16,
+                    most = 16 << 10; // instructions for a tile
+  int64_t count = 0;
+  kernel.walk([&](ScoringOpInterface op) {
+    count = std::max(count, countPairInstructions(op));
+  });
+  int64_t threads = warpSize * (tiling.warps ? tiling.warps : usualWarps);
+  while (tiling.keys > leastKeys &&
+         count * tiling.rows * tiling.keys > most * threads)
+    tiling.keys = llvm::alignTo(tiling.keys / 2, leastKeys);
+  return tiling;
+}
+
 /// Settings of "order=union, tokens=16".
 static SmallVector<StringRef> split(StringRef schedule) {
   SmallVector<StringRef> settings;
@@ -316,7 +334,8 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
       chosen = tileForWarps(kernel);
     if (!chosen && (warpgroups || warps))
       chosen = tileForSeveral(kernel);
-    return chosen.value_or(Tiling());
+    Tiling tiling = chosen.value_or(Tiling());
+    return warpgroups || warps ? shorten(tiling, kernel) : tiling;
   }
 
   LogicalResult setSchedule(KernelOp kernel) {

@@ -19,7 +19,7 @@ LIMIT = 120
 def chain(length: int) -> str:
     """Statements each of which needs the one before."""
     steps = "".join(f"  x{i + 1} = x{i} * 0.5 + y;\n" for i in range(length))
-    return (f"kernel chain(x0, y: f32[B, T]) -> f32[B, T] {{\n{steps}  return x{length};\n}}\n")
+    return f"kernel chain(x0, y: f32[B, T]) -> f32[B, T] {{\n{steps}  return x{length};\n}}\n"
 
 
 def waves(length: int) -> str:
@@ -36,8 +36,10 @@ def results(count: int) -> str:
 def attentions(count: int) -> str:
     types = ", ".join(f"r{i}: [B, T, H, D]" for i in range(count))
     values = ", ".join(f"{i + 1}.0 * a" for i in range(count))
-    return (f"kernel attentions(q, k, v: [B, T, H, D]) -> ({types}) "
-            f"{{ a = attend(q, k, v) where j <= i; return {values}; }}\n")
+    return (
+        f"kernel attentions(q, k, v: [B, T, H, D]) -> ({types}) "
+        f"{{ a = attend(q, k, v) where j <= i; return {values}; }}\n"
+    )
 
 
 def measure(folder, text: str) -> float:
@@ -48,17 +50,92 @@ def measure(folder, text: str) -> float:
     path.write_text(text)
     sizes = "B=1,T=2,H=1,D=8" if "attend(" in text else "B=1,T=2"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([command, "run", path, "--dims", sizes, "--dtype", "f32"], check=True,
-                   stdout=subprocess.DEVNULL, timeout=LIMIT)
+    subprocess.run(
+        [command, "run", path, "--dims", sizes, "--dtype", "f32"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=LIMIT,
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-@pytest.mark.parametrize("make, sizes", [(chain, (10, 100, 1000)), (waves, (5, 50)),
-                                         (results, (1, 10, 100)), (attentions, (1, 10, 100))],
-                         ids=["chain", "waves", "results", "attentions"])
+@pytest.mark.parametrize(
+    "make, sizes",
+    [
+        (chain, (10, 100, 1000)),
+        (waves, (5, 50)),
+        (results, (1, 10, 100)),
+        (attentions, (1, 10, 100)),
+    ],
+    ids=["chain", "waves", "results", "attentions"],
+)
 def test_time_is_linear(tmp_path, make, sizes):
     seconds = [measure(tmp_path, make(size)) for size in sizes]
     for small, large, less, more in zip(sizes, sizes[1:], seconds, seconds[1:]):
         bound = FACTOR * large / small * max(less, START / 10) + START
         assert more <= bound, f"{small} take {less:.2f} s, {large} take {more:.2f} s"
+
+
+def scored(formula: str) -> str:
+    return (
+        "kernel scored(q: [B, T, 8, 64], k, v: [B, S, 2, 64]) -> [B, T, 8, 64] {\n"
+        f"  return attend(q, k, v) where j <= i score {formula};\n}}\n"
+    )
+
+
+def nest(count: int) -> str:
+    formula = "s"
+    for _ in range(count):
+        formula = f"sin({formula})"
+    return formula
+
+
+def compile_for_gpu(folder, text: str, target: str) -> subprocess.CompletedProcess:
+    path = folder / "program.nsa"
+    path.write_text(text)
+    return subprocess.run(
+        [
+            shutil.which("nsacc"),
+            "compile",
+            path,
+            "--target",
+            target,
+            "--emit",
+            "ptx",
+            "-o",
+            folder / "program.ptx",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        waves(50),
+        scored(nest(10)),
+        scored(
+            " + ".join(f"gelu(s * {n}.5) * pow(abs(s), 0.{n}) * erf(s + {n})" for n in (1, 2, 3))
+        ),
+    ],
+    ids=["map", "sines", "sum"],
+)
+def test_long_formulas_on_gpus(tmp_path, text, target):
+    """They are written out for each element of a thread: with the usual tiles, minutes of ptxas."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = compile_for_gpu(tmp_path, text, target)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert result.returncode == 0, result.stderr
+    assert after.ru_utime - before.ru_utime < 30
+
+
+@pytest.mark.parametrize("text", [waves(400), scored(nest(200))], ids=["map", "score"])
+def test_formulas_beyond_a_gpu(tmp_path, text):
+    result = compile_for_gpu(tmp_path, text, "sm_90a")
+    assert result.returncode == 1
+    assert "and at most 150000 are compiled for this target" in result.stderr

@@ -36,7 +36,10 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     Option<"mostChannels", "most-channels", "int64_t", "2147483647",
            "the widest head dimension of queries, keys and values">,
     Option<"mostGroup", "most-group", "int64_t", "2147483647",
-           "the most query heads of a key head">
+           "the most query heads of a key head">,
+    Option<"mostInstructions", "most-instructions", "int64_t", "9223372036854775807",
+           "the most instructions that scalar code may take of a thread, written out for "
+           "each of its elements">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"

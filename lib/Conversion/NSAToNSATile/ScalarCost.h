@@ -1,0 +1,22 @@
+//===- ScalarCost.h - How long scalar code is -------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCALARCOST_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_SCALARCOST_H
+
+#include "NSA/IR/NSAOps.h"
+#include "NSATile/IR/NSATileOps.h"
+
+namespace nsacc {
+
+/// A pair's instructions in the scalar code of an attention or an importance,
+/// roughly as PTX has them. What depends on the query or on the key alone
+/// doesn't count: it's computed once for a tile.
+int64_t countPairInstructions(nsa::ScoringOpInterface op);
+
+/// A thread's instructions in the scalar code of a program on a GPU, which
+/// writes it out for each of a thread's elements.
+int64_t countInstructions(nsatile::ProgramOp program);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_SCALARCOST_H
