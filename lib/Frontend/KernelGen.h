@@ -93,6 +93,11 @@ private:
                          llvm::ArrayRef<const ast::Expr *> exprs);
   /// Warns of a mask that hides every key.
   void checkVisible(nsa::AttendOp attend, const ast::Clause *where);
+  /// Warns of a mask that shows the keys after a query, but few before it.
+  void checkFuture(nsa::AttendOp attend, const Sequence &key,
+                   const ast::Clause *where);
+  /// Warns of a constant scale that isn't positive.
+  void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
   /// Warns of branches of a merge whose masks let through the same pairs; a
   /// branch that is no attention by itself is null.
   void checkOverlap(llvm::ArrayRef<nsa::AttendOp> branches,

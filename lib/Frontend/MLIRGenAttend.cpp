@@ -130,7 +130,12 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
     attend.erase();
     return {};
   }
-  checkVisible(attend, call->find(ast::Clause::Kind::Where));
+  // What stands for a formula with an error isn't what was meant.
+  if (!problems.hasErrors()) {
+    checkVisible(attend, call->find(ast::Clause::Kind::Where));
+    checkFuture(attend, *key, call->find(ast::Clause::Kind::Where));
+    checkScale(attend, call->find(ast::Clause::Kind::Scale));
+  }
   Bound bound;
   bound.kind = Bound::Kind::Attention;
   bound.value = attend.getOutput();

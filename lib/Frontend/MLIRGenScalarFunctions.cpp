@@ -119,6 +119,14 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
     return reportFolded(std::string("division by zero"),
                         expr->arguments[1].value->range);
 
+  if (name == "softcap" && arguments[0].constant) {
+    auto getText = [&](unsigned index) {
+      return source.getText(expr->arguments[index].value->range);
+    };
+    problems.warning(expr->range, "the cap comes second: this caps a constant")
+        .note("write 'softcap(" + getText(1) + ", " + getText(0) + ")'");
+  }
+
   SmallVector<Value> values;
   for (auto [index, scalar] : llvm::enumerate(arguments))
     values.push_back(materialize(scalar, expr->arguments[index].value->range));

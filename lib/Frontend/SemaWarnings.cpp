@@ -2,6 +2,7 @@
 
 #include "Sequence.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/raw_ostream.h"
@@ -194,6 +195,53 @@ void KernelGen::checkVisible(nsa::AttendOp attend, const ast::Clause *where) {
                "this mask hides every key from every query that was tried")
       .note("a query that sees no key gets 0; are two comparisons, or a "
             "parameter's value, the wrong way round?");
+}
+
+void KernelGen::checkFuture(nsa::AttendOp attend, const Sequence &key,
+                            const ast::Clause *where) {
+  // Numbers of windows say little of tokens.
+  if (!where || isa<nsa::PooledDimAttr>(key.tokens))
+    return;
+  // A mask that names a bound of the keys is meant to reach there.
+  bool namesSize = attend.getMask()
+                       .walk([](nsa::DimOp) { return WalkResult::interrupt(); })
+                       .wasInterrupted();
+  if (namesSize)
+    return;
+  constexpr int64_t queries[] = {3 << 14, 100'003}, near = 1, far = 1 << 20,
+                    before = -(1 << 14), count = 32;
+  MaskAt mask(attend.getMask());
+  for (int64_t query : queries)
+    for (int64_t distance : {near, far, before})
+      for (int64_t key = query + distance; key < query + distance + count;
+           ++key)
+        if (mask.isVisible(query, key) != (distance > 0))
+          return;
+  std::string size = nsa::toString(key.tokens);
+  problems
+      .warning(where->value->range,
+               "this mask shows a query every key after it, and of those "
+               "before it only the last ones, if any")
+      .note("a causal mask is 'j <= i', a causal window '0 <= i - j < N'; if "
+            "later keys are meant, add 'and j < " +
+            size + "'");
+}
+
+void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
+  llvm::APFloat value(0.0f);
+  if (!scale ||
+      !matchPattern(attend.getScale().front().getTerminator()->getOperand(0),
+                    m_ConstantFloat(&value)))
+    return;
+  if (value.isZero())
+    problems.warning(scale->value->range, "scale 0 makes all scores equal")
+        .note(
+            "leave out 'scale' for D^-0.5; scores as they are have 'scale 1'");
+  else if (value.isNegative())
+    problems
+        .warning(scale->value->range, "with a negative scale, the keys that "
+                                      "match a query least weigh most")
+        .note("a scale multiplies q · k, and is D^-0.5 without the clause");
 }
 
 void KernelGen::checkOverlap(ArrayRef<nsa::AttendOp> branches,
