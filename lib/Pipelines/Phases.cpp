@@ -89,7 +89,7 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
     convert.mostChannels = 2048;
     convert.mostGroup = 1024;
     // They compile within a minute.
-    convert.mostInstructions = 150'000;
+    convert.mostInstructions = 80'000;
   }
   manager.addPass(createConvertNSAToNSATile(convert));
   manager.addPass(createCanonicalizerPass());

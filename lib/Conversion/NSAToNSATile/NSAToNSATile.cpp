@@ -326,13 +326,13 @@ struct ConvertNSAToNSATile
     int64_t count = countInstructions(program);
     if (count <= mostInstructions)
       return success();
-    InFlightDiagnostic error =
-        program.emitError("the formulas of this program take about ");
-    error << count << " instructions of a thread, and at most "
+    InFlightDiagnostic error = program.emitError("this takes about ");
+    error << count << " instructions of a thread in one program, and at most "
           << mostInstructions.getValue() << " are compiled for this target";
     error.attachNote()
-        << "each element of a tile has its own; sin, cos and pow "
-           "are the longest functions";
+        << "formulas are written out for each of a thread's elements, and "
+           "attentions that are added or merged share a program; sin, cos and "
+           "pow are the longest functions";
     return error;
   }
 

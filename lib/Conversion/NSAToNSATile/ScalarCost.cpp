@@ -75,19 +75,39 @@ int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
 // Programs over tiles
 //===----------------------------------------------------------------------===//
 
+/// Of all warps, each of which multiplies 16 rows by 8 columns over 16
+/// products.
+static int64_t countProducts(nsatile::DotOp dot) {
+  constexpr int64_t rows = 16, columns = 8, depth = 16;
+  auto result = cast<RankedTensorType>(dot.getResult().getType());
+  auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
+  return llvm::divideCeil(result.getDimSize(0), rows) *
+         llvm::divideCeil(result.getDimSize(1), columns) *
+         llvm::divideCeil(lhs.getDimSize(1), depth);
+}
+
 int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
-  constexpr int64_t warpSize = 32, usualWarps = 4;
+  constexpr int64_t warpSize = 32, usualWarps = 4, softmax = 20;
   std::optional<nsatile::ScheduleAttr> schedule = program.getSchedule();
   int64_t warps =
       schedule && schedule->getWarps() ? schedule->getWarps() : usualWarps;
+  auto countElements = [&](Value tile) -> int64_t {
+    auto type = dyn_cast<RankedTensorType>(tile.getType());
+    return type ? llvm::divideCeil(type.getNumElements(), warps * warpSize) : 0;
+  };
   int64_t count = 0;
   program.walk([&](Operation *op) {
-    if (op->getNumResults() != 1 || !op->hasTrait<OpTrait::Elementwise>())
-      return;
-    auto tile = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    if (tile)
-      count += ::countInstructions(*op) *
-               llvm::divideCeil(tile.getNumElements(), warps * warpSize);
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](nsatile::DotOp dot) {
+          count += llvm::divideCeil(countProducts(dot), warps);
+        })
+        .Case([&](nsatile::SoftmaxUpdateOp update) {
+          count += softmax * countElements(update.getScores());
+        })
+        .Default([&](Operation *op) {
+          if (op->getNumResults() == 1 && op->hasTrait<OpTrait::Elementwise>())
+            count += ::countInstructions(*op) * countElements(op->getResult(0));
+        });
   });
   return count;
 }

@@ -13,8 +13,8 @@ namespace nsacc {
 /// doesn't count: it's computed once for a tile.
 int64_t countPairInstructions(nsa::ScoringOpInterface op);
 
-/// A thread's instructions in the scalar code of a program on a GPU, which
-/// writes it out for each of a thread's elements.
+/// A thread's instructions in a program on a GPU, whose scalar code is written
+/// out for each of the thread's elements.
 int64_t countInstructions(nsatile::ProgramOp program);
 
 } // namespace nsacc

@@ -138,4 +138,4 @@ def test_long_formulas_on_gpus(tmp_path, text, target):
 def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")
     assert result.returncode == 1
-    assert "and at most 150000 are compiled for this target" in result.stderr
+    assert "and at most 80000 are compiled for this target" in result.stderr

@@ -38,7 +38,7 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     Option<"mostGroup", "most-group", "int64_t", "2147483647",
            "the most query heads of a key head">,
     Option<"mostInstructions", "most-instructions", "int64_t", "9223372036854775807",
-           "the most instructions that scalar code may take of a thread, written out for "
+           "the most instructions of a thread in a program, whose scalar code is written out for "
            "each of its elements">
   ];
   let dependentDialects = [
