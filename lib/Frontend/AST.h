@@ -168,10 +168,6 @@ struct Clause {
 /// As programs write it: "share tokens".
 llvm::StringRef getSpelling(Clause::Kind kind);
 
-/// How programs say what other tools call `word`: "a causal mask is written
-/// 'where j <= i'". Empty for words that nobody uses.
-llvm::StringRef explainClause(llvm::StringRef word);
-
 struct CallExpr : Expr {
   CallExpr(Name callee, llvm::ArrayRef<Argument> arguments, Range range,
            llvm::ArrayRef<Clause> clauses)

@@ -193,6 +193,7 @@ private:
 
   // MLIRGenSelection.cpp
   Bound generateTopK(const ast::CallExpr *call);
+  std::string spellShort(const ast::Expr *expr) const;
   std::optional<nsa::BlocksDimAttr> getBlocks(const Bound &scores,
                                               const ast::Expr *expr);
   struct Forced {

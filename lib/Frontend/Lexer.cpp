@@ -210,6 +210,11 @@ bool Lexer::lexUnknown(Token &token) {
                                       (length > 1 ? "'" + character.str() + "'"
                                                   : quote(character)));
   StringRef plain = getPlainSpelling(character);
+  if (character == "#") {
+    problem.note("a comment starts with '//'");
+    at = findLineEnd(text, at);
+    return false;
+  }
   if (plain.empty()) {
     problem.note("programs are made of names, numbers, operators and brackets; "
                  "everything else belongs in a comment ('//')");

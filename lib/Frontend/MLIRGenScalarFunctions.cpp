@@ -1,6 +1,7 @@
 //===- MLIRGenScalarFunctions.cpp - Functions of scalars ------------------===//
 
 #include "ScalarGen.h"
+#include "Spellings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/STLExtras.h"
@@ -78,6 +79,11 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
       known.append({"start", "end"});
     if (name == "softmax" && scope.softmax)
       problem.note("write 'weight softmax', or leave 'weight' out");
+    else if (isTensorFunction(name))
+      problem.note(quote(name) + " computes a tensor: give it a statement of "
+                                 "its own");
+    else if (StringRef spelling = explainFunction(name); !spelling.empty())
+      problem.note(spelling);
     else
       problem.suggest(name, known);
     if (problem.notes.empty())

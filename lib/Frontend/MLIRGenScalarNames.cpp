@@ -2,6 +2,7 @@
 
 #include "NSA/IR/NSATypes.h"
 #include "ScalarGen.h"
+#include "Spellings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -126,7 +127,11 @@ void ScalarGen::reportUnknownName(const ast::NameExpr *expr) {
   SmallVector<StringRef> fixed(scope.names.keys());
   llvm::sort(fixed);
   known.append(fixed);
-  problem.suggest(expr->name, known);
+  StringRef spelling = explainName(expr->name);
+  if (!spelling.empty())
+    problem.note(spelling);
+  else
+    problem.suggest(expr->name, known);
   if (!problem.notes.empty())
     return;
   if (isScalarFunction(expr->name))

@@ -12,6 +12,16 @@ using llvm::Twine;
 // topk
 //===----------------------------------------------------------------------===//
 
+/// The expression as it stands, or the function alone where that is long.
+std::string KernelGen::spellShort(const ast::Expr *expr) const {
+  constexpr size_t longest = 40;
+  StringRef text = source.getText(expr->range);
+  if (text.size() <= longest && !text.contains('\n'))
+    return text.str();
+  const auto *call = llvm::dyn_cast<ast::CallExpr>(expr);
+  return call ? (call->callee.text + "(…)").str() : "…";
+}
+
 /// The blocks that the scores are about: as they stand, or windows that are
 /// blocks themselves.
 std::optional<nsa::BlocksDimAttr> KernelGen::getBlocks(const Bound &scores,
@@ -38,8 +48,8 @@ std::optional<nsa::BlocksDimAttr> KernelGen::getBlocks(const Bound &scores,
       .error(expr->range, "pooled keys " + nsa::toString(keys) +
                               " are not blocks: a selection needs windows "
                               "that neither overlap nor leave gaps")
-      .note("map them to blocks first: topk(blocks(" +
-            source.getText(expr->range).take_front(40) + ", 64), …)");
+      .note("map them to blocks first: topk(blocks(" + spellShort(expr) +
+            ", 64), …)");
   return std::nullopt;
 }
 
@@ -144,10 +154,18 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
   auto arguments = bindArguments(call, {{"p"}, {"top"}});
   if (!arguments)
     return {};
-  const ast::Expr *expr = (*arguments)[0];
+  const ast::Expr *expr = (*arguments)[0], *number = (*arguments)[1];
+  if (llvm::isa<ast::IntegerExpr>(expr) && llvm::isa<ast::CallExpr>(number)) {
+    problems
+        .error(expr->range, "'topk' takes an importance first and a number of "
+                            "blocks second")
+        .note("write topk(" + spellShort(number) + ", " +
+              source.getText(expr->range) + ")");
+    return {};
+  }
   Bound scores = generate(expr);
   std::optional<int64_t> top =
-      evaluateInt((*arguments)[1], "the number of blocks to select", 1);
+      evaluateInt(number, "the number of blocks to select", 1);
   auto tokens = evaluateSharing(call->find(ast::Clause::Kind::ShareTokens));
   auto heads = evaluateSharing(call->find(ast::Clause::Kind::ShareHeads));
   if (scores.isUnknown() || !top)

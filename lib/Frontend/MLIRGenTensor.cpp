@@ -1,6 +1,7 @@
 //===- MLIRGenTensor.cpp - Expressions over tensors -----------------------===//
 
 #include "KernelGen.h"
+#include "Spellings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,6 +15,10 @@ using llvm::Twine;
 static constexpr StringRef tensorFunctions[] = {
     "activation", "attend", "blocks", "indices", "lse",       "merge",
     "pool",       "pooled", "prob",   "score",   "selection", "topk"};
+
+bool nsacc::frontend::isTensorFunction(StringRef name) {
+  return llvm::is_contained(tensorFunctions, name);
+}
 
 Bound KernelGen::generate(const ast::Expr *expr) {
   if (!expr)
@@ -42,12 +47,16 @@ Bound KernelGen::generateName(const ast::NameExpr *expr) {
   Problem &problem =
       problems.error(expr->range, "unknown name " + quote(expr->name));
   SmallVector<StringRef> known(llvm::make_first_range(symbols));
-  problem.suggest(expr->name, known);
+  StringRef spelling = explainName(expr->name);
+  if (!spelling.empty())
+    problem.note(spelling);
+  else
+    problem.suggest(expr->name, known);
   if (!problem.notes.empty())
     return {};
   if (isFixedName(expr->name))
     problem.note("it has a meaning in clauses of attend and topk only");
-  else if (llvm::is_contained(tensorFunctions, expr->name))
+  else if (isTensorFunction(expr->name))
     problem.note("it is a function: call it with arguments");
   else
     problem.note("declare it as an input, or define it in a statement above");
@@ -78,7 +87,11 @@ Bound KernelGen::generateCall(const ast::CallExpr *expr) {
   SmallVector<StringRef> known(std::begin(tensorFunctions),
                                std::end(tensorFunctions));
   known.append(getScalarFunctions().begin(), getScalarFunctions().end());
-  problem.suggest(name, known);
+  StringRef spelling = explainFunction(name);
+  if (!spelling.empty())
+    problem.note(spelling);
+  else
+    problem.suggest(name, known);
   if (problem.notes.empty())
     problem.note("functions of tensors are " +
                  llvm::join(ArrayRef(tensorFunctions), ", "));

@@ -29,6 +29,8 @@ private:
   // ParserKernel.cpp
   void parseKernel();
   bool parseHeader(ast::Kernel &kernel);
+  /// Reports what other languages write behind the type of an input.
+  bool checkInputEnd(const ast::Kernel &kernel);
   bool parseParams(ast::Kernel &kernel);
   bool parseParam(ast::Kernel &kernel);
   bool parseInputs(ast::Kernel &kernel);
@@ -48,6 +50,9 @@ private:
   /// Without comparisons: within `<…>` these would end the list.
   ast::Expr *parseSum();
   ast::Expr *parseBinary(unsigned minPrecedence);
+  /// Takes an operator; one of another language is an error that says what to
+  /// write instead.
+  Token takeOperator(llvm::StringRef instead);
   ast::Expr *parseComparison(ast::Expr *first, unsigned precedence);
   ast::Expr *parseUnary();
   ast::Expr *parsePostfix();

@@ -1,6 +1,7 @@
 //===- ParserCall.cpp - Calls and their clauses ---------------------------===//
 
 #include "Parser.h"
+#include "Spellings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -276,6 +277,14 @@ bool Parser::parseShare(Clause &clause) {
   clause.kind = at(Kind::kw_tokens) ? Clause::Kind::ShareTokens
                                     : Clause::Kind::ShareHeads;
   take();
+  if (token.isAny(Kind::Semicolon, Kind::RParen, Kind::Comma)) {
+    problems
+        .error(token.range,
+               "expected how many share a selection, found " + describeFound())
+        .note("write, for example, " +
+              quote((getSpelling(clause.kind) + " 4").str()));
+    return false;
+  }
   clause.value = parseExpr();
   if (!clause.value)
     return false;

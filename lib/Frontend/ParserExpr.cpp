@@ -1,6 +1,7 @@
 //===- ParserExpr.cpp - Expressions ---------------------------------------===//
 
 #include "Parser.h"
+#include "Spellings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
@@ -50,6 +51,10 @@ static BinaryOperator getBinaryOperator(Token::Kind kind) {
     return {Operator::Greater, PrecedenceComparison};
   case Kind::GreaterEqual:
     return {Operator::GreaterEqual, PrecedenceComparison};
+  case Kind::EqualLess:
+    return {Operator::LessEqual, PrecedenceComparison, "<="};
+  case Kind::EqualGreater:
+    return {Operator::GreaterEqual, PrecedenceComparison, ">="};
   case Kind::EqualEqual:
     return {Operator::Equal, PrecedenceComparison};
   case Kind::NotEqual:
@@ -75,6 +80,14 @@ static BinaryOperator getBinaryOperator(Token::Kind kind) {
   }
 }
 
+Token Parser::takeOperator(StringRef instead) {
+  if (!instead.empty())
+    problems
+        .error(token.range, "expected an operator, found " + describeFound())
+        .note("write " + quote(instead));
+  return take();
+}
+
 Expr *Parser::parseSum() { return parseBinary(PrecedenceSum); }
 
 Expr *Parser::parseBinary(unsigned minPrecedence) {
@@ -88,12 +101,7 @@ Expr *Parser::parseBinary(unsigned minPrecedence) {
       lhs = parseComparison(lhs, found.precedence);
       continue;
     }
-    Token op = take();
-    if (!found.instead.empty())
-      problems
-          .error(op.range, "expected an operator, found " +
-                               quote(source.getText(op.range)))
-          .note("write " + quote(found.instead));
+    Token op = takeOperator(found.instead);
     Expr *rhs = parseBinary(found.precedence + 1);
     if (!rhs)
       return nullptr;
@@ -108,8 +116,9 @@ Expr *Parser::parseComparison(Expr *first, unsigned precedence) {
   SmallVector<Range> opRanges;
   SmallVector<Expr *> operands = {first};
   while (getBinaryOperator(token.kind).precedence == precedence) {
-    ops.push_back(getBinaryOperator(token.kind).op);
-    opRanges.push_back(take().range);
+    BinaryOperator found = getBinaryOperator(token.kind);
+    ops.push_back(found.op);
+    opRanges.push_back(takeOperator(found.instead).range);
     Expr *operand = parseBinary(precedence + 1);
     if (!operand)
       return nullptr;
@@ -131,12 +140,14 @@ Expr *Parser::parseUnary() {
   ++depth;
   llvm::scope_exit leave([&] { --depth; });
 
-  bool wrongNot = at(Kind::Bang);
+  bool wrongNot = token.isAny(Kind::Bang, Kind::Tilde);
   if (at(Kind::kw_not) || wrongNot) {
-    Token op = take();
     if (wrongNot)
-      problems.error(op.range, "expected an expression, found '!'")
+      problems
+          .error(token.range,
+                 "expected an expression, found " + describeFound())
           .note("write 'not'");
+    Token op = take();
     Expr *operand = parseBinary(PrecedenceNot);
     return operand
                ? nest(file.create<UnaryExpr>(Operator::Not, op.range, operand),
@@ -160,14 +171,10 @@ Expr *Parser::parsePostfix() {
     expr = parseIndex(expr);
   if (!expr)
     return nullptr;
-  if (at(Kind::StarStar)) {
-    problems.error(token.range, "expected an operator, found '**'")
-        .note("write pow(a, b)");
-    return nullptr;
-  }
-  if (at(Kind::Question)) {
-    problems.error(token.range, "expected an operator, found '?'")
-        .note("write select(condition, a, b)");
+  if (StringRef known = explainOperator(token.kind); !known.empty()) {
+    problems
+        .error(token.range, "expected an operator, found " + describeFound())
+        .note(known);
     return nullptr;
   }
   bool isIf = at(Kind::Identifier) && source.getText(token.range) == "if";
@@ -184,8 +191,12 @@ Expr *Parser::parseIndex(Expr *base) {
   take();
   SmallVector<Expr *> indices;
   do {
-    Expr *index = parseExpr();
-    if (!index)
+    Expr *index = at(Kind::Colon) ? nullptr : parseExpr();
+    if (at(Kind::Colon))
+      problems.error(token.range, "expected an index, found ':'")
+          .note("there are no slices: an index reads one element, and a mask "
+                "says which keys are seen");
+    if (!index || at(Kind::Colon))
       return nullptr;
     indices.push_back(index);
   } while (takeIf(Kind::Comma));
@@ -282,6 +293,11 @@ Expr *Parser::parseParenthesized() {
   SaveAndRestore inBrackets(openCalls, {});
   uint32_t begin = take().range.begin;
   Expr *expr = parseExpr();
+  if (expr && at(Kind::Comma)) {
+    problems.error(token.range, "expected ')' to close the '(', found ','")
+        .note("several values stand without brackets, as in 'return a, b;'");
+    return nullptr;
+  }
   if (!expr || !expect(Kind::RParen, "to close the '('"))
     return nullptr;
   expr->range = {begin, lastEnd};

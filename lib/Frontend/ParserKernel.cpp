@@ -1,6 +1,7 @@
 //===- ParserKernel.cpp - Kernels, their headers and statements -----------===//
 
 #include "Parser.h"
+#include "Spellings.h"
 #include "llvm/Support/Regex.h"
 
 using namespace llvm;
@@ -127,7 +128,9 @@ bool Parser::expect(Kind kind, const Twine &where) {
   Problem &problem =
       problems.error(getGap(), "expected " + describe(kind) + " " + where +
                                    ", found " + describeFound());
-  if (at(Kind::Equal))
+  if (kind == Kind::Arrow && at(Kind::EqualGreater))
+    problem.note("write '->'");
+  else if (at(Kind::Equal))
     problem.note("equality is written '=='");
   else if (kind == Kind::RParen || kind == Kind::RBracket)
     problem.note({lastEnd, lastEnd},
@@ -142,8 +145,6 @@ bool Parser::expectName(Name &name, const Twine &what) {
     name = getName(take());
     return true;
   }
-  if (reportReserved())
-    return false;
   Problem &problem = problems.error(
       token.range, "expected " + what + ", found " + describeFound());
   if (isWord(token.kind))
@@ -193,8 +194,16 @@ bool Parser::parseHeader(Kernel &kernel) {
     return false;
   if (at(Kind::Less) && !parseParams(kernel))
     return false;
+  if (at(Kind::LBracket)) {
+    problems
+        .error(token.range,
+               "expected '(' before the kernel's inputs, found '['")
+        .note("parameters stand in angle brackets: kernel " + kernel.name.text +
+              "<w = 4>(…)");
+    return false;
+  }
   if (!expect(Kind::LParen, "before the kernel's inputs") ||
-      !parseInputs(kernel) ||
+      !parseInputs(kernel) || !checkInputEnd(kernel) ||
       !expect(Kind::RParen, "after the kernel's inputs") ||
       !expect(Kind::Arrow, "before the kernel's results") ||
       !parseResults(kernel))
@@ -202,6 +211,22 @@ bool Parser::parseHeader(Kernel &kernel) {
   if (at(Kind::LBrace))
     return true;
   return expect(Kind::LBrace, "before the kernel's statements");
+}
+
+bool Parser::checkInputEnd(const Kernel &kernel) {
+  if (!token.isAny(Kind::Equal, Kind::Colon))
+    return true;
+  Problem &problem =
+      problems.error(token.range, "expected ')' after the kernel's inputs, "
+                                  "found " +
+                                      describeFound());
+  if (at(Kind::Equal))
+    problem.note("inputs have no defaults; parameters have: kernel " +
+                 kernel.name.text + "<w = 4>(…)");
+  else
+    problem.note("the type of elements stands in front of the dimensions, as "
+                 "in f32[B, T]");
+  return false;
 }
 
 bool Parser::parseParams(Kernel &kernel) {
@@ -418,14 +443,33 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
   if (takeIf(Kind::Equal))
     return true;
   Name target = names.front();
+  Problem &problem =
+      problems.error(token.range, "expected '=' after " + quote(target.text) +
+                                      ", found " + describeFound());
+  StringRef known = explainStatement(target.text);
+  if (!known.empty()) {
+    problem.note(target.range, known);
+    names.clear();
+    // Behind a word too many, what was meant is read as it stands.
+    return at(Kind::Identifier) && ahead.is(Kind::Equal) && parseTargets(names);
+  }
+  if (at(Kind::Colon)) {
+    problem.note("values have no declared types: leave out what stands between "
+                 "the name and '='");
+    ast::Type ignored{};
+    take();
+    return parseType(ignored) && takeIf(Kind::Equal);
+  }
+  if (token.isAny(Kind::PlusEqual, Kind::MinusEqual, Kind::StarEqual,
+                  Kind::SlashEqual))
+    problem.note("a name keeps its value: give the new one a name of its own, "
+                 "as in 'b = " +
+                 target.text + " " + source.getText(token.range).drop_back() +
+                 " …;'");
+  else
+    problem.note(target.range, "a statement is 'name = expression;' or 'return "
+                               "expression;'");
   names.clear();
-  if (reportReserved())
-    return false;
-  problems
-      .error(token.range, "expected '=' after " + quote(target.text) +
-                              ", found " + describeFound())
-      .note(target.range, "a statement is 'name = expression;' or 'return "
-                          "expression;'");
   return false;
 }
 

@@ -61,6 +61,8 @@ struct ScalarScope {
 bool isFixedName(llvm::StringRef name);
 /// Whether `name` is a function of scalars.
 bool isScalarFunction(llvm::StringRef name);
+/// attend, pool and the like.
+bool isTensorFunction(llvm::StringRef name);
 llvm::ArrayRef<llvm::StringRef> getScalarFunctions();
 
 /// Evaluates scalar expressions: folds what is known, emits the rest. Null

@@ -1,6 +1,7 @@
 //===- SemaCalls.cpp - Arguments of tensor functions ----------------------===//
 
 #include "KernelGen.h"
+#include "Spellings.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -13,7 +14,7 @@ static std::string explainArgument(const ast::CallExpr &call,
                                    StringRef argument,
                                    const std::string &usage) {
   StringRef clause =
-      call.callee.text == "attend" ? ast::explainClause(argument) : "";
+      call.callee.text == "attend" ? explainClause(argument) : "";
   if (!clause.empty())
     return "write " + usage + "; " + clause.str();
   bool isClause = llvm::is_contained({"in", "where", "score", "scale", "weight",

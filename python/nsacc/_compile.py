@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -80,6 +81,7 @@ def _read(source: str | os.PathLike[str] | None,
         raise ArgumentError("nsacc.compile takes either a program's text or its path")
     if path is None:
         if isinstance(source, str) and not _is_path(source):
+            _check_text(source)
             return source.encode("utf-8", "surrogatepass"), "<source>"
         if not isinstance(source, (str, os.PathLike)):
             raise ArgumentError(f"the program is a {type(source).__qualname__}, expected a "
@@ -89,6 +91,13 @@ def _read(source: str | os.PathLike[str] | None,
         raise ArgumentError(f"path is a {type(path).__qualname__}, expected a string or a path")
     with open(path, "rb") as file:
         return file.read(), os.fsdecode(path)
+
+
+def _check_text(source: str) -> None:
+    """A word or a path without the ending of programs is no program."""
+    if re.fullmatch(r"[\w./\\~-]+", source) and source != "kernel":
+        raise ArgumentError(f"{source!r} is neither a program's text, which has a 'kernel', nor "
+                            f"its file, which ends in '.nsa'; other files are path=…")
 
 
 def _is_path(source: str) -> bool:

@@ -136,6 +136,10 @@ class Program:
         if sizes:
             raise ArgumentError(f"phase {phase!r} doesn't depend on sizes, found "
                                 + ", ".join(sizes))
+        if phase not in self.phases:
+            known = self.phases if self.target == "oracle" else (*self.phases, "tile")
+            raise ArgumentError(f"unknown phase {phase!r}: target {self.target!r} has "
+                                f"{', '.join(map(repr, known))}")
         return self._program.ir(phase)
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
@@ -147,9 +151,12 @@ class Program:
         """
         return self._run(self._bind(inputs, named_inputs))[0]
 
-    def run(self, inputs: Sequence[Any] | Mapping[str, Any], **options: Any) -> Any:
+    def run(self, inputs: Sequence[Any] | Mapping[str, Any], *,
+            threads: int | None = None, round_storage: bool = False,
+            f64_results: bool = False, stream: Any = None) -> Any:
         """Runs the program like a call, with the options of `run_timed`."""
-        return self.run_timed(inputs, **options)[0]
+        return self.run_timed(inputs, threads=threads, round_storage=round_storage,
+                              f64_results=f64_results, stream=stream)[0]
 
     def run_timed(self, inputs: Sequence[Any] | Mapping[str, Any], *,
                   threads: int | None = None, round_storage: bool = False,

@@ -42,7 +42,9 @@ std::string nsacc::quoteList(llvm::ArrayRef<std::string> names) {
 std::string nsacc::suggest(llvm::StringRef name,
                            llvm::ArrayRef<std::string> names,
                            const llvm::Twine &otherwise) {
-  unsigned least = std::max<size_t>(name.size() / 3, 1) + 1;
+  // Any other letter is near to a single one, and says nothing.
+  unsigned least =
+      name.size() < 2 ? 1 : std::max<size_t>(name.size() / 3, 1) + 1;
   llvm::StringRef nearest;
   for (llvm::StringRef candidate : names) {
     unsigned distance = name.edit_distance_insensitive(candidate);

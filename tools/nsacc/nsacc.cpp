@@ -33,6 +33,21 @@ static std::string suggestCommand(const CLI::App &app, int argc, char **argv) {
   return suggest(argv[1], names, otherwise);
 }
 
+/// The option that an unknown one may have been meant to be.
+static std::string suggestOption(const CLI::App &command, int argc,
+                                 char **argv) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  for (llvm::StringRef argument : llvm::ArrayRef(argv, argc)) {
+    llvm::StringRef name = argument.split('=').first;
+    if (name.starts_with("--") && !command.get_option_no_throw(name.str()))
+      return suggest(name, names, "");
+  }
+  return "";
+}
+
 static int runCommand(CLI::App &app, Invocation &invocation, int argc,
                       char **argv) {
   try {
@@ -41,8 +56,12 @@ static int runCommand(CLI::App &app, Invocation &invocation, int argc,
     return app.exit(request);
   } catch (const CLI::ParseError &error) {
     app.exit(error);
-    if (app.get_subcommands().empty())
-      std::cerr << "note: " << suggestCommand(app, argc, argv) << '\n';
+    auto commands = app.get_subcommands();
+    std::string note = commands.empty()
+                           ? suggestCommand(app, argc, argv)
+                           : suggestOption(*commands.front(), argc, argv);
+    if (!note.empty())
+      std::cerr << "note: " << note << '\n';
     return int(ExitCode::Usage);
   } catch (const std::bad_alloc &) {
     std::cerr << "nsacc: error: not enough memory\n";

@@ -264,3 +264,21 @@ kernel given(q, k, v: [B, T, H, D], idx: i32[B, T, H, 1]) -> [B, T, H, D] {
     idx[0, 3, 1, 0] = 55
     with pytest.raises(ArgumentError, match=r"idx(.|\n)*55"):
         program(q, q, q, idx)
+
+
+@pytest.mark.parametrize("text", ["flash", "/programs/flash", "examples/flash.mlir"])
+def test_text_that_is_no_program(text):
+    with pytest.raises(ArgumentError, match="neither a program's text.*nor its file"):
+        nsacc.compile(text)
+
+
+def test_unknown_phase_names_all():
+    program = nsacc.compile("kernel f(x: f32[A]) -> f32[A] { return x; }")
+    with pytest.raises(ArgumentError, match="has 'frontend', 'nsa', 'tile'$"):
+        program.ir("poem")
+
+
+def test_unknown_option_of_run():
+    program = nsacc.compile("kernel f(x: f32[A]) -> f32[A] { return x; }")
+    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'thread'"):
+        program.run([], thread=1)
