@@ -24,10 +24,18 @@ DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
 
 _DENSE = "(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])"
 _RAGGED = "(q: [ragged T, HQ, D], k: [ragged S, H, D], v: [ragged S, H, DV])"
+# Scores of which a thread's code is too long for the usual number of keys at a time.
+_LONG = " + ".join(f"tanh(s * {n}.5) * pow(abs(s) + 1.0, 0.{n}) * erf(s + {n})"
+                   for n in range(1, 7))
 SOURCES = {
     "full": f"kernel full{_DENSE} -> [B, T, HQ, DV] {{ return attend(q, k, v); }}",
     "band": f"kernel band<window = 33>{_DENSE} -> [B, T, HQ, DV] "
             "{ return attend(q, k, v) where 0 <= i - j < window; }",
+    "long_score": f"kernel long_score{_DENSE} -> [B, T, HQ, DV] "
+                  f"{{ return attend(q, k, v) where j <= i score {_LONG}; }}",
+    "long_mask": f"kernel long_mask{_DENSE} -> [B, T, HQ, DV] {{ return attend(q, k, v) "
+                 "where cos(float(i * j)) + sin(float(i - 3 * j)) * cos(float(2 * i - j)) "
+                 "+ sin(float(i * 5 + j)) * tanh(float(i - j) / 16.0) < 0.3; }",
     "ragged_flash": f"kernel ragged_flash{_RAGGED} -> (out: [ragged T, HQ, DV], "
                     "lse: f32[ragged T, HQ]) "
                     "{ a = attend(q, k, v) where j <= i; return a, lse(a); }",

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 import nsacc
-from programs import TARGET, to_device
+from oracle import check
+from programs import TARGET, Case, run_all, to_device
 from waiting import wait
 
 REALS = ["exp(x)", "exp2(x)", "log(x)", "log2(x)", "sqrt(x)", "tanh(x)", "sin(x)", "cos(x)",
@@ -114,3 +115,19 @@ def test_logarithms_of_subnormal_numbers(function):
     wait(function)
     expected = _compile(source, "oracle")(x)
     torch.testing.assert_close(found.cpu(), expected, rtol=2.0**-22, atol=0, equal_nan=True)
+
+
+LONG = [Case(name, dtype=dtype, channels=channels, heads=heads, target=target)
+        for name in ("long_score", "long_mask") for target in (TARGET, "sm_80")
+        for dtype, channels, heads in [("bf16", (64, 64), (4, 2)), ("f16", (128, 128), (5, 1)),
+                                       ("f32", (64, 32), (7, 7)), ("bf16", (192, 128), (6, 2))]]
+
+
+@pytest.mark.parametrize("case", LONG, ids=str)
+def test_long_formulas(case):
+    """Fewer keys at a time, as their code is long: the tiles of no other program."""
+    for tokens, keys in [(200, 200), (65, 140), (1, 17), (129, 15)]:
+        inputs = case.inputs(tokens=tokens, keys=keys)
+        results = run_all(case.program(), to_device(inputs))
+        wait(f"{case} of {tokens} queries and {keys} keys")
+        check(case, results, inputs)
