@@ -7,6 +7,7 @@
 #include "ScalarOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -79,6 +80,19 @@ static int64_t toInteger(double value, double lowest, double highest) {
   if (value >= highest)
     return highest >= 0x1p63 ? INT64_MAX : static_cast<int64_t>(highest);
   return static_cast<int64_t>(std::max(value, lowest));
+}
+
+/// Beyond 2^53, the odd one of the two neighbours: rounded to f32 or less
+/// later, it gives what the integer itself would.
+static double toReal(int64_t value) {
+  double real = static_cast<double>(value);
+  if (real < 0x1p63 && static_cast<int64_t>(real) == value)
+    return real;
+  bool isBeyond =
+      real >= 0x1p63 || (real > 0) == (static_cast<int64_t>(real) > value);
+  if (isBeyond)
+    real = std::nextafter(real, 0.0);
+  return llvm::bit_cast<double>(llvm::bit_cast<uint64_t>(real) | 1);
 }
 
 template <typename F> StepFunction ArithSteps::integer(F f) {
@@ -276,8 +290,7 @@ StepFunction ArithSteps::makeConversion() {
         return make<I(I)>([=](I x) { return wrap(asUnsigned(x, from), to); });
       })
       .Case([&](arith::SIToFPOp) {
-        return make<double(I)>(
-            [=](I x) -> double { return asSigned(x, from); });
+        return make<double(I)>([=](I x) { return toReal(asSigned(x, from)); });
       })
       .Case([&](arith::UIToFPOp) {
         return make<double(I)>(

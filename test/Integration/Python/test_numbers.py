@@ -193,3 +193,13 @@ def test_logarithms_of_subnormal_numbers(function):
                   np.nan, *np.logspace(-45, 38, 500)], np.float32)
     expected = program(source)(x)
     np.testing.assert_allclose(program(source, target="cpu")(x), expected, rtol=2.0**-23)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integers_round_once_to_reals(target):
+    """Not to fp64 first: near the middle of two numbers of f32, that gives the other one."""
+    middles = (np.arange(1, 400, 2, np.int64) << 38) + (np.int64(1) << 62)
+    numbers = np.concatenate([middles - 1, middles, middles + 1, -middles - 1, -middles + 1,
+                              [2**53 + 1, 2**53 - 1, -2**53 - 1, 2**63 - 1, -2**63, 0]])
+    run = program("kernel f(x: i64[N]) -> f32[N] { return x; }", target=target)
+    assert np.array_equal(run(numbers), numbers.astype(np.float32))
