@@ -111,7 +111,9 @@ void EagerErrors::add(nsa::TopKOp topk, const Context &found,
       undecided[row] = true;
     for (int64_t i = line * width; i < (line + 1) * width; ++i) {
       double moved = std::fabs(scores.reals[i] - exactScores.reals[i]);
-      if (std::isfinite(moved))
+      // Absent entries are infinite in both; one that overflows is as far off
+      // as can be.
+      if (std::isfinite(exactScores.reals[i]) && !std::isnan(moved))
         errors[line] = std::max(errors[line], moved);
     }
   }
