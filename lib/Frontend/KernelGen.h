@@ -91,13 +91,18 @@ private:
   /// Of queries, keys and values, or the first of them.
   void checkElementTypes(llvm::ArrayRef<mlir::Value> operands,
                          llvm::ArrayRef<const ast::Expr *> exprs);
-  /// Warns of a mask that hides every key.
-  void checkVisible(nsa::AttendOp attend, const ast::Clause *where);
+  /// Warns of a constant scale that isn't positive, or one that grows.
+  void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
+  /// Warns of clauses whose constants leave nothing.
+  void checkConstants(nsa::AttendOp attend, const ast::CallExpr *call);
+
+  // SemaMasks.cpp
+  /// Warns of a mask that hides every key, or whatever `keys` are.
+  void checkVisible(mlir::Region &mask, const ast::Clause *where,
+                    llvm::StringRef keys);
   /// Warns of a mask that shows the keys after a query, but few before it.
   void checkFuture(nsa::AttendOp attend, const Sequence &key,
                    const ast::Clause *where);
-  /// Warns of a constant scale that isn't positive.
-  void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
   /// Warns of branches of a merge whose masks let through the same pairs; a
   /// branch that is no attention by itself is null.
   void checkOverlap(llvm::ArrayRef<nsa::AttendOp> branches,

@@ -132,9 +132,11 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
   }
   // What stands for a formula with an error isn't what was meant.
   if (!problems.hasErrors()) {
-    checkVisible(attend, call->find(ast::Clause::Kind::Where));
-    checkFuture(attend, *key, call->find(ast::Clause::Kind::Where));
+    const ast::Clause *where = call->find(ast::Clause::Kind::Where);
+    checkVisible(attend.getMask(), where, "key");
+    checkFuture(attend, *key, where);
     checkScale(attend, call->find(ast::Clause::Kind::Scale));
+    checkConstants(attend, call);
   }
   Bound bound;
   bound.kind = Bound::Kind::Attention;

@@ -316,34 +316,6 @@ Value ScalarGen::emitArithmetic(Operator op, bool real, Value lhs, Value rhs,
 // Comparisons
 //===----------------------------------------------------------------------===//
 
-/// Whether `name` is `expr`, or a term of it when it is a sum.
-static bool hasTerm(const ast::Expr *expr, StringRef name) {
-  if (auto *leaf = llvm::dyn_cast<ast::NameExpr>(expr))
-    return leaf->name == name;
-  if (auto *unary = llvm::dyn_cast<ast::UnaryExpr>(expr))
-    return hasTerm(unary->operand, name);
-  auto *binary = llvm::dyn_cast<ast::BinaryExpr>(expr);
-  return binary &&
-         (binary->op == Operator::Add || binary->op == Operator::Subtract) &&
-         (hasTerm(binary->lhs, name) || hasTerm(binary->rhs, name));
-}
-
-void ScalarGen::checkWindows(const ast::Expr *lhs, const ast::Expr *rhs) {
-  if (!scope.keys || scope.keys->stride <= 1)
-    return;
-  auto has = [&](StringRef name) {
-    return hasTerm(lhs, name) || hasTerm(rhs, name);
-  };
-  if (!has("j") || !(has("i") || has("t")))
-    return;
-  problems
-      .warning(join(lhs->range, rhs->range),
-               "'j' counts windows of " + Twine(scope.keys->len) +
-                   " tokens here, and is compared with a token")
-      .note("a window's tokens are start(j) to end(j) - 1: 'end(j) <= i' for "
-            "those that lie behind; '1 * j' if its number is meant");
-}
-
 std::optional<Scalar>
 ScalarGen::generateComparison(const ast::ComparisonExpr *expr) {
   SmallVector<Scalar> operands;
@@ -354,10 +326,12 @@ ScalarGen::generateComparison(const ast::ComparisonExpr *expr) {
     return std::nullopt;
 
   Result all;
+  bool isWarned = false;
   for (auto [index, op] : llvm::enumerate(expr->ops)) {
-    Range range =
-        join(expr->operands[index]->range, expr->operands[index + 1]->range);
-    checkWindows(expr->operands[index], expr->operands[index + 1]);
+    const ast::Expr *lhs = expr->operands[index],
+                    *rhs = expr->operands[index + 1];
+    Range range = join(lhs->range, rhs->range);
+    isWarned = isWarned || checkWindows(lhs, rhs) || checkRows(lhs, rhs);
     Result one = compare(op, expr->opRanges[index], operands[index],
                          operands[index + 1], range);
     if (!one)

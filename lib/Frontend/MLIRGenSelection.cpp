@@ -203,11 +203,13 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
                                   heads->size, tokens->by, heads->by);
   ScalarScope scope;
   scope.keys = KeyExtent{blocks->getBlock(), blocks->getBlock(), 0, 0};
-  if (!generateClause(nsa::Clause::Mask, call->find(ast::Clause::Kind::Where),
-                      topk.getMask(), scope)) {
+  const ast::Clause *where = call->find(ast::Clause::Kind::Where);
+  if (!generateClause(nsa::Clause::Mask, where, topk.getMask(), scope)) {
     topk.erase();
     return {};
   }
+  if (!problems.hasErrors())
+    checkVisible(topk.getMask(), where, "block");
   Bound bound;
   bound.kind = Bound::Kind::Selection;
   bound.value = topk.getResult();

@@ -91,7 +91,9 @@ private:
                        const Scalar &rhs);
   Result generateComparison(const ast::ComparisonExpr *expr);
   /// Warns where a pooled key's number is compared with a token's.
-  void checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
+  bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
+  /// Warns where a query's row is compared with a key's position.
+  bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
   Result compare(ast::Operator op, Range opRange, Scalar lhs, Scalar rhs,
                  Range range);
   bool expectNumber(const Scalar &scalar, Range range, llvm::StringRef op);

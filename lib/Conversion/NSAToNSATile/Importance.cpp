@@ -210,11 +210,12 @@ int64_t ImportanceTiles::getPeriod(Value tensor) {
   return ::getPeriod(tensor, known);
 }
 
+bool ImportanceTiles::isRagged(StringRef dim) {
+  return static_cast<bool>(program.getPlan().getOffsetsInput(dim));
+}
+
 Value ImportanceTiles::getNumColumns(Attribute dim) {
   MLIRContext *context = dim.getContext();
-  auto isRagged = [&](StringRef base) {
-    return static_cast<bool>(program.getPlan().getOffsetsInput(base));
-  };
   // An importance has room for the longest row of a ragged batch.
   if (auto pooled = dyn_cast<PooledDimAttr>(dim)) {
     auto ofRow = PooledDimAttr::get(
@@ -412,8 +413,10 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
         Columns entries = {m.add(m.add(entry, d), pooled.getMemory()),
                            columns.count, step};
         Tile value = evaluate(op.getImportance(), entries);
+        // Memory tokens belong to no block.
         if (pooled.getMemory() > 0)
-          value = hideMemoryTokens(math, value, entries, pooled.getMemory());
+          value = keep(arith::CmpIPredicate::sge,
+                       m.constant(pooled.getMemory()), math, value, entries);
         Value begin = m.sub(m.add(m.mul(d, stride), start), rest);
         Value shared = m.sub(m.min(m.add(begin, len), m.constant(block)),
                              m.max(begin, m.constant(0)));
@@ -428,25 +431,30 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
           reduction.add(value);
         scf::YieldOp::create(builder, loc, reduction.getCarried());
       });
-  return EntryReduction(math, kind, loop.getResults()).get();
+  Tile value = EntryReduction(math, kind, loop.getResults()).get();
+  // The last window of a row may reach behind its last block.
+  Attribute dim = getColumnDim(op.getResult());
+  if (!isRagged(cast<BlocksDimAttr>(dim).getBase()))
+    return value;
+  return keep(arith::CmpIPredicate::slt, getNumColumns(dim), math, value,
+              columns);
 }
 
-/// Memory tokens belong to no block.
-Tile ImportanceTiles::hideMemoryTokens(TileMath &math, Tile value,
-                                       const Columns &entries, int64_t memory) {
+/// The values of columns below `start`, or from `start` on; others are absent.
+Tile ImportanceTiles::keep(arith::CmpIPredicate side, Value start,
+                           TileMath &math, Tile value, const Columns &columns) {
   IndexMath m = program.math();
   Tile indices = {
       nsatile::IotaOp::create(
           builder, loc,
-          RankedTensorType::get({entries.count}, builder.getIndexType()),
+          RankedTensorType::get({columns.count}, builder.getIndexType()),
           m.constant(0)),
       Spread::Column};
   indices = math.apply<arith::MulIOp>(
-      indices, {m.constant(entries.step), Spread::Scalar});
-  indices = math.apply<arith::AddIOp>(indices, {entries.first, Spread::Scalar});
-  Tile isToken = math.compare(arith::CmpIPredicate::sge, indices,
-                              {m.constant(memory), Spread::Scalar});
-  return math.select(isToken, value, real(math, kAbsent));
+      indices, {m.constant(columns.step), Spread::Scalar});
+  indices = math.apply<arith::AddIOp>(indices, {columns.first, Spread::Scalar});
+  Tile isKept = math.compare(side, indices, {start, Spread::Scalar});
+  return math.select(isKept, value, real(math, kAbsent));
 }
 
 /// Tokens over the stride.

@@ -60,8 +60,9 @@ private:
   mlir::LogicalResult prepareMap(nsa::MapOp op);
   Tile evaluateImportance(nsa::ImportanceOp op, const Columns &columns);
   Tile evaluateBlocks(nsa::BlocksOp op, const Columns &columns);
-  Tile hideMemoryTokens(TileMath &math, Tile value, const Columns &entries,
-                        int64_t memory);
+  bool isRagged(mlir::StringRef dim);
+  Tile keep(mlir::arith::CmpIPredicate side, mlir::Value start, TileMath &math,
+            Tile value, const Columns &columns);
   Tile getShare(TileMath &math, mlir::Value tokens, int64_t stride);
   Tile evaluateMap(nsa::MapOp op, const Columns &columns,
                    llvm::DenseMap<mlir::Value, Tile> &known);

@@ -48,10 +48,8 @@ static bool mentionsHead(AffineExpr expr, const MaskInfo &mask) {
   return false;
 }
 
-/// Programs for warps have indices of 32 bits, and sizes below 2^29.
+/// Programs of GPUs have indices of 32 bits, and sizes below 2^29.
 bool Scorer::mayLeaveIndex(AffineExpr bound) {
-  if (schedule.getWarps() == 0)
-    return false;
   std::optional<int64_t> most = getMagnitude(bound, /*sizeBits=*/29);
   return !most || *most >= std::numeric_limits<int32_t>::max();
 }

@@ -245,10 +245,13 @@ private:
     if (areIndices && (isEquality || ranges.differenceFits(
                                          op.getLhs(), op.getRhs(), kIndexBits)))
       return math.compare(predicate, lhs, rhs);
+    Type index = builder.getIndexType();
     if (isOncePerRow(rhs) && ranges.isWithin(op.getLhs(), kSizeLimit))
-      return math.compare(predicate, lhs, cutAtSizes(rhs));
+      return math.compare(predicate, math.castInteger(lhs, index),
+                          cutAtSizes(rhs));
     if (isOncePerRow(lhs) && ranges.isWithin(op.getRhs(), kSizeLimit))
-      return math.compare(predicate, cutAtSizes(lhs), rhs);
+      return math.compare(predicate, cutAtSizes(lhs),
+                          math.castInteger(rhs, index));
     Type type = areIndices ? builder.getI32Type() : builder.getI64Type();
     return math.compare(predicate, math.castInteger(lhs, type),
                         math.castInteger(rhs, type));

@@ -43,13 +43,14 @@ private:
   Tile reduceTokens(const QueryTile &from, Tile scores, int64_t count);
   Tile keepHead(Tile scores, int64_t head, int64_t count);
   Tile getBlocks(const Columns &columns);
-  Tile isAllowed(const Columns &columns, Tile exists, Tile block,
+  Tile isAllowed(const Columns &columns, Tile inSequence, Tile block,
                  Tile position);
-  Tile isSpeaking();
-  void requireCount(TileMath &entries, Tile count);
+  /// Whether tokens of the tile are ones of the batch row.
+  Tile exists(TileMath &rows, Tile token);
   Tile getKeys(const Columns &columns);
   mlir::Value getLastBlock();
-  Tile loadCount(TileMath &entries);
+  Tile loadCounts(TileMath &rows, Speaker at);
+  void requireCounts();
   Tile trim(mlir::Value list);
   void store(mlir::Value indices);
   void storeShared(mlir::Value indices);

@@ -39,7 +39,7 @@ Tile Selecting::getBlocks(const Columns &columns) {
 }
 
 /// `where`, asked of blocks that exist.
-Tile Selecting::isAllowed(const Columns &columns, Tile exists, Tile block,
+Tile Selecting::isAllowed(const Columns &columns, Tile inSequence, Tile block,
                           Tile position) {
   SmallVector<Tile> arguments = {index(tile.batchRow), speaker.head,
                                  speaker.token, position, block};
@@ -49,7 +49,8 @@ Tile Selecting::isAllowed(const Columns &columns, Tile exists, Tile block,
     return tileRegion(op.getMask(), arguments, math, {program, tile.batchRow});
   demand.clause = "where";
   demand.op = getOpNumber(op);
-  demand.active = math.apply<arith::AndIOp>(exists, isSpeaking());
+  demand.active =
+      math.apply<arith::AndIOp>(inSequence, exists(math, speaker.token));
   demand.positions.assign(arguments.begin(), arguments.end() - 1);
   demand.key = block;
   demand.firstKey = columns.first;
@@ -57,13 +58,11 @@ Tile Selecting::isAllowed(const Columns &columns, Tile exists, Tile block,
                     {program, tile.batchRow, &demand});
 }
 
-/// Units whose speaker is a row that exists.
-Tile Selecting::isSpeaking() {
-  return math.apply<arith::AndIOp>(
-      math.compare(arith::CmpIPredicate::sge, speaker.token,
+Tile Selecting::exists(TileMath &rows, Tile token) {
+  return rows.apply<arith::AndIOp>(
+      rows.compare(arith::CmpIPredicate::sge, token,
                    index(program.math().constant(0))),
-      math.compare(arith::CmpIPredicate::slt, speaker.token,
-                   index(tile.numTokens)));
+      rows.compare(arith::CmpIPredicate::slt, token, index(tile.numTokens)));
 }
 
 Tile Selecting::getKeys(const Columns &columns) {
@@ -152,53 +151,66 @@ Value Selecting::getLastBlock() {
   return m.max(m.min(end, numBlocks), m.constant(0));
 }
 
-/// The count of each unit's speaker.
-Tile Selecting::loadCount(TileMath &entries) {
+/// The counts of rows, each 0 to `top` where the row exists.
+Tile Selecting::loadCounts(TileMath &rows, Speaker at) {
   Value buffer = program.getBuffer(op.getCount());
+  Tile token = rows.apply<arith::AddIOp>(at.token, index(tile.rowStart));
   SmallVector<Value> indices;
   if (tile.dims.batch)
-    indices.push_back(entries.toRow(index(tile.batchRow)));
-  indices.push_back(entries.toRow(
-      entries.apply<arith::AddIOp>(speaker.token, index(tile.rowStart))));
-  indices.push_back(entries.toRow(speaker.head));
+    indices.push_back(rows.toRow(index(tile.batchRow)));
+  indices.append({rows.toRow(token), rows.toRow(at.head)});
   Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
-  Tile count = {nsatile::GatherOp::create(
-                    builder, loc, entries.getType(Spread::Row, elementType),
-                    buffer, indices),
-                Spread::Row};
+  Tile counts = {nsatile::GatherOp::create(
+                     builder, loc, rows.getType(Spread::Row, elementType),
+                     buffer, indices),
+                 Spread::Row};
   if (!elementType.isInteger(64))
-    count = entries.convert<arith::ExtSIOp>(count, builder.getI64Type());
-  requireCount(entries, count);
-  return count;
-}
+    counts = rows.convert<arith::ExtSIOp>(counts, builder.getI64Type());
 
-/// 0 to `top`, for rows that exist.
-void Selecting::requireCount(TileMath &entries, Tile count) {
-  Tile inside = entries.apply<arith::AndIOp>(
-      entries.compare(arith::CmpIPredicate::sge, count, i64(0)),
-      entries.compare(arith::CmpIPredicate::sle, count, i64(op.getTop())));
-  Tile absent = entries.apply<arith::XOrIOp>(
-      isSpeaking(), math.integer(builder.getI1Type(), 1));
-  inside = entries.apply<arith::OrIOp>(inside, absent);
-  Tile token =
-      entries.apply<arith::AddIOp>(speaker.token, index(tile.rowStart));
-  SmallVector<Tile> values = {index(program.math().constant(getOpNumber(op)))};
+  Tile inside = rows.apply<arith::AndIOp>(
+      rows.compare(arith::CmpIPredicate::sge, counts, i64(0)),
+      rows.compare(arith::CmpIPredicate::sle, counts, i64(op.getTop())));
+  Tile isAbsent = rows.apply<arith::XOrIOp>(
+      exists(rows, at.token), math.integer(builder.getI1Type(), 1));
+  inside = rows.apply<arith::OrIOp>(inside, isAbsent);
+  SmallVector<Value> operands = {program.math().constant(getOpNumber(op))};
+  operands.append(indices);
   if (tile.dims.batch)
-    values.push_back(index(tile.batchRow));
-  values.append(
-      {token, speaker.head,
-       entries.convert<arith::IndexCastOp>(count, builder.getIndexType())});
+    operands[1] = tile.batchRow;
+  operands.push_back(rows.toRow(
+      rows.convert<arith::IndexCastOp>(counts, builder.getIndexType())));
   std::string message = "count " + describeTensor(op.getCount()) + " at " +
                         describeElement(op.getCount(), /*first=*/1) +
                         (tile.dims.batch ? " is {4}" : " is {3}") +
                         ", but must be 0 to " + std::to_string(op.getTop()) +
                         " (top)";
-  SmallVector<Value> operands;
-  for (Tile value : values)
-    operands.push_back(value.spread == Spread::Scalar ? value.value
-                                                      : entries.toRow(value));
-  nsatile::RequireOp::create(builder, op.getLoc(), entries.toRow(inside),
+  nsatile::RequireOp::create(builder, op.getLoc(), rows.toRow(inside),
                              builder.getStringAttr(message), operands);
+  return counts;
+}
+
+/// A count that is out of range is an error also where another row speaks.
+void Selecting::requireCounts() {
+  IndexMath m = program.math();
+  int64_t count = sharing.tokens * sharing.heads;
+  TileMath rows(builder, loc, count, /*columns=*/1);
+  Tile row = {nsatile::IotaOp::create(
+                  builder, loc,
+                  RankedTensorType::get({count}, builder.getIndexType()),
+                  m.constant(0)),
+              Spread::Row};
+  Tile heads = index(m.constant(sharing.heads));
+  Tile token = rows.apply<arith::AddIOp>(rows.apply<arith::DivUIOp>(row, heads),
+                                         index(tile.firstToken));
+  Tile head = rows.apply<arith::RemUIOp>(row, heads);
+  scf::ForOp::create(
+      builder, loc, m.constant(0), m.constant(sharing.keyHeads), m.constant(1),
+      ValueRange(), [&](OpBuilder &, Location, Value member, ValueRange) {
+        Value first = m.mul(m.add(firstKeyHead, member), sharing.heads);
+        loadCounts(rows,
+                   {token, rows.apply<arith::AddIOp>(head, index(first))});
+        scf::YieldOp::create(builder, loc);
+      });
 }
 
 /// Block indices of the list: as many as asked for, ascending, padded with -1.
@@ -208,8 +220,12 @@ Tile Selecting::trim(Value list) {
   TileMath entries(builder, loc, sharing.getUnits(), width);
   Tile keys = {list, Spread::Matrix};
   Tile allowed = i64(op.getTop());
-  if (op.getCount())
-    allowed = entries.apply<arith::MinSIOp>(allowed, loadCount(entries));
+  if (op.getCount()) {
+    if (sharing.isShared())
+      requireCounts();
+    allowed =
+        entries.apply<arith::MinSIOp>(allowed, loadCounts(entries, speaker));
+  }
   if (op.getPlus()) {
     Tile forced = entries.compare(arith::CmpIPredicate::sge, keys,
                                   i64(kForced << kClassShift));

@@ -1,0 +1,54 @@
+//===- ScalarTrial.cpp - Scalar code at values that are tried -------------===//
+
+#include "ScalarTrial.h"
+#include "NSA/IR/NSAOps.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+
+Attribute ScalarTrial::evaluate(Operation &op, std::optional<int64_t> size) {
+  if (isa<nsa::DimOp>(op) && size)
+    return IntegerAttr::get(IndexType::get(op.getContext()), *size);
+  if (op.getNumResults() != 1 || op.getNumRegions() != 0)
+    return {};
+  OwningOpRef<Operation *> &copy = copies[&op];
+  if (!copy)
+    copy = op.clone();
+  SmallVector<OpFoldResult> results;
+  bool isChanged = false;
+  constexpr int most = 3; // changes in place
+  for (int i = 0; i < most && results.empty(); ++i) {
+    auto operands = llvm::map_to_vector(
+        copy->getOperands(), [&](Value value) { return values.lookup(value); });
+    if (failed(copy->fold(operands, results)))
+      break;
+    isChanged |= results.empty();
+  }
+  // What holds for these values says nothing of the next.
+  if (isChanged)
+    copy = {};
+  if (results.size() != 1)
+    return {};
+  if (auto value = dyn_cast<Value>(results.front()))
+    return values.lookup(value);
+  return cast<Attribute>(results.front());
+}
+
+Attribute ScalarTrial::evaluate(ArrayRef<Attribute> arguments,
+                                std::optional<int64_t> size) {
+  values.clear();
+  Block &body = region.front();
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
+    values[argument] = value;
+  for (Operation &op : body.without_terminator())
+    if (Attribute result = evaluate(op, size))
+      values[op.getResult(0)] = result;
+  return values.lookup(body.getTerminator()->getOperand(0));
+}
+
+Attribute ScalarTrial::evaluate(std::optional<int64_t> size) {
+  SmallVector<Attribute> unknown(region.getNumArguments());
+  return evaluate(unknown, size);
+}

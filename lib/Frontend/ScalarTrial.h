@@ -1,0 +1,40 @@
+//===- ScalarTrial.h - Scalar code at values that are tried -----*- C++ -*-===//
+
+#ifndef NSACC_LIB_FRONTEND_SCALARTRIAL_H
+#define NSACC_LIB_FRONTEND_SCALARTRIAL_H
+
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/Region.h"
+#include "llvm/ADT/DenseMap.h"
+#include <optional>
+
+namespace nsacc::frontend {
+
+/// Evaluates a clause's code by folding it, for warnings. The code stays as it
+/// is.
+class ScalarTrial {
+public:
+  explicit ScalarTrial(mlir::Region &region) : region(region) {}
+
+  /// What the code yields where `arguments` have these values: null where
+  /// that isn't sure. A null argument may be anything, as may a table's
+  /// element and, unless given, the size of a dimension.
+  mlir::Attribute evaluate(llvm::ArrayRef<mlir::Attribute> arguments,
+                           std::optional<int64_t> size = std::nullopt);
+  /// With arguments that may be anything.
+  mlir::Attribute evaluate(std::optional<int64_t> size = std::nullopt);
+
+private:
+  mlir::Attribute evaluate(mlir::Operation &op, std::optional<int64_t> size);
+
+  mlir::Region &region;
+  /// Folding may change an op in place: swap its operands, say, of which the
+  /// second of an 'and' may have no value.
+  llvm::DenseMap<mlir::Operation *, mlir::OwningOpRef<mlir::Operation *>>
+      copies;
+  llvm::DenseMap<mlir::Value, mlir::Attribute> values;
+};
+
+} // namespace nsacc::frontend
+
+#endif // NSACC_LIB_FRONTEND_SCALARTRIAL_H

@@ -1,0 +1,227 @@
+//===- SemaMasks.cpp - Masks that are most likely a mistake ---------------===//
+
+#include "ScalarGen.h"
+#include "ScalarTrial.h"
+#include "Sequence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+using ast::Operator;
+
+//===----------------------------------------------------------------------===//
+// Comparisons of what counts different things
+//===----------------------------------------------------------------------===//
+
+/// Whether `expr`, or a term of it when it is a sum, is such a name, or such a
+/// call with a name alone.
+static bool hasTerm(const ast::Expr *expr,
+                    llvm::function_ref<bool(StringRef)> isMeant) {
+  if (auto *leaf = llvm::dyn_cast<ast::NameExpr>(expr))
+    return isMeant(leaf->name);
+  if (auto *call = llvm::dyn_cast<ast::CallExpr>(expr))
+    return isMeant((call->callee.text + "()").str());
+  if (auto *unary = llvm::dyn_cast<ast::UnaryExpr>(expr))
+    return hasTerm(unary->operand, isMeant);
+  auto *binary = llvm::dyn_cast<ast::BinaryExpr>(expr);
+  return binary &&
+         (binary->op == Operator::Add || binary->op == Operator::Subtract) &&
+         (hasTerm(binary->lhs, isMeant) || hasTerm(binary->rhs, isMeant));
+}
+
+static bool hasTerm(const ast::Expr *lhs, const ast::Expr *rhs,
+                    ArrayRef<StringRef> names) {
+  auto isMeant = [&](StringRef name) {
+    return llvm::is_contained(names, name);
+  };
+  return hasTerm(lhs, isMeant) || hasTerm(rhs, isMeant);
+}
+
+bool ScalarGen::checkWindows(const ast::Expr *lhs, const ast::Expr *rhs) {
+  if (!scope.keys || scope.keys->stride <= 1 || !hasTerm(lhs, rhs, {"j"}) ||
+      !hasTerm(lhs, rhs, {"i", "t"}))
+    return false;
+  problems
+      .warning(join(lhs->range, rhs->range),
+               "'j' counts windows of " + Twine(scope.keys->len) +
+                   " tokens here, and is compared with a token")
+      .note("a window's tokens are start(j) to end(j) - 1: 'end(j) <= i' for "
+            "those that lie behind; '1 * j' if its number is meant");
+  return true;
+}
+
+bool ScalarGen::checkRows(const ast::Expr *lhs, const ast::Expr *rhs) {
+  auto rows = scope.counted.find("t"), keys = scope.counted.find("j");
+  if (rows == scope.counted.end() || keys == scope.counted.end())
+    return false;
+  StringRef queries = nsa::getTokenDim(rows->second),
+            tokens = nsa::getTokenDim(keys->second);
+  // A sum with a size says itself how rows stand to keys.
+  if (queries == tokens || !hasTerm(lhs, rhs, {"t"}) ||
+      !hasTerm(lhs, rhs, {"j", "start()", "end()"}) ||
+      hasTerm(lhs, rhs, {"i", queries, tokens}))
+    return false;
+  problems
+      .warning(join(lhs->range, rhs->range),
+               "'t' is the query's row of " + Twine(queries) +
+                   ", and is compared with a position in " + tokens)
+      .note("'i' is the query's position among the keys, t + " + tokens +
+            " - " + queries + "; '1 * t' if its row is meant");
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Masks at pairs that are tried
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A mask at pairs of a query and a key.
+class MaskTrial {
+public:
+  /// In the batch row and head `place`, or in any.
+  MaskTrial(Region &mask, std::optional<int64_t> place)
+      : mask(mask), code(mask), place(place) {}
+
+  /// Whether the pair is visible, where that is sure.
+  std::optional<bool> isVisible(int64_t query, int64_t key) {
+    if (mask.empty())
+      return true;
+    auto index = IndexType::get(mask.getContext());
+    auto at = [&](std::optional<int64_t> value) {
+      return value ? Attribute(IntegerAttr::get(index, *value)) : Attribute();
+    };
+    // Batch row, head, row of the query, its position, key.
+    auto visible = dyn_cast_or_null<IntegerAttr>(
+        code.evaluate({at(place), at(place), at(query), at(query), at(key)}));
+    return visible ? std::optional(!visible.getValue().isZero()) : std::nullopt;
+  }
+
+private:
+  Region &mask;
+  ScalarTrial code;
+  std::optional<int64_t> place;
+};
+} // namespace
+
+/// Positions at which masks are tried: small ones, powers of two, and the
+/// constants of a mask, at which its edges are.
+static void addPositions(Region &mask, llvm::SetVector<int64_t> &positions) {
+  constexpr size_t most = 32;
+  mask.walk([&](arith::ConstantOp op) {
+    auto value = dyn_cast<IntegerAttr>(op.getValue());
+    if (value && value.getValue().isSignedIntN(24) &&
+        !value.getValue().isNegative() && positions.size() < most)
+      positions.insert(value.getInt());
+  });
+}
+
+static std::optional<std::pair<int64_t, int64_t>>
+findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
+  llvm::SetVector<int64_t> positions;
+  for (int64_t position : {0, 1, 2, 3, 7, 8, 16, 63, 64, 128, 256, 512, 1024})
+    positions.insert(position);
+  addPositions(first.getMask(), positions);
+  addPositions(second.getMask(), positions);
+  // Where there is anything, there is the first head of the first row.
+  MaskTrial one(first.getMask(), 0), other(second.getMask(), 0);
+  for (int64_t query : positions)
+    for (int64_t key : positions)
+      if (one.isVisible(query, key) == true &&
+          other.isVisible(query, key) == true)
+        return std::pair(query, key);
+  return std::nullopt;
+}
+
+void KernelGen::checkVisible(Region &region, const ast::Clause *where,
+                             StringRef keys) {
+  // Tens of thousands of pairs are tried before a mask is said to hide all.
+  constexpr size_t most = 48;
+  if (!where || llvm::range_size(region.front()) > most)
+    return;
+  // Every constant's neighbours, and multiples of the usual blocks.
+  llvm::SetVector<int64_t> constants, positions;
+  addPositions(region, constants);
+  for (int64_t position = 0; position < 16; ++position)
+    positions.insert(position);
+  for (int64_t value : constants)
+    for (int64_t near : {value - 1, value, value + 1, 2 * value})
+      positions.insert(std::max<int64_t>(0, near));
+  for (int64_t position = 32; position <= 4096; position += 32)
+    positions.insert(position);
+  for (int64_t position = 1 << 13; position <= 1 << 20; position *= 2)
+    positions.insert(position);
+  MaskTrial mask(region, /*place=*/std::nullopt);
+  for (int64_t query : positions)
+    for (int64_t key : positions)
+      if (mask.isVisible(query, key) != false)
+        return;
+  problems
+      .warning(where->value->range, "this mask hides every " + Twine(keys) +
+                                        " from every query that was tried")
+      .note((keys == "key" ? "a query that sees no key gets 0; " : "") +
+            Twine("are two comparisons, or a "
+                  "parameter's value, the wrong way round?"));
+}
+
+void KernelGen::checkFuture(nsa::AttendOp attend, const Sequence &key,
+                            const ast::Clause *where) {
+  if (!where)
+    return;
+  // A mask that names a bound of the keys is meant to reach there.
+  bool namesSize = attend.getMask()
+                       .walk([](nsa::DimOp) { return WalkResult::interrupt(); })
+                       .wasInterrupted();
+  if (namesSize)
+    return;
+  constexpr int64_t queries[] = {3 << 14, 100'003}, near = 1, far = 1 << 20,
+                    before = -(1 << 14), count = 32;
+  MaskTrial mask(attend.getMask(), /*place=*/std::nullopt);
+  // Windows lie behind a query where they begin behind it.
+  auto pooled = dyn_cast<nsa::PooledDimAttr>(key.tokens);
+  int64_t stride = pooled ? pooled.getStride() : 1;
+  int64_t len = pooled ? pooled.getLen() + pooled.getMemory() * stride : 0;
+  for (int64_t query : queries)
+    for (int64_t distance : {near, far, before})
+      for (int64_t key = 0; key < count; ++key) {
+        int64_t token = query + distance + (distance > 0 ? len : -len);
+        if (mask.isVisible(query, token / stride + key) != (distance > 0))
+          return;
+      }
+  std::string size = nsa::toString(key.tokens);
+  problems
+      .warning(where->value->range,
+               "this mask shows a query every key after it, and of those "
+               "before it only the last ones, if any")
+      .note("a causal mask is 'j <= i', a causal window '0 <= i - j < N'; if "
+            "later keys are meant, add 'and j < " +
+            size + "'");
+}
+
+void KernelGen::checkOverlap(ArrayRef<nsa::AttendOp> branches,
+                             ArrayRef<const ast::Expr *> exprs) {
+  // Each pair of branches costs some thousand evaluations: a few tell enough.
+  constexpr size_t most = 4;
+  for (size_t i = 0; i < std::min(branches.size(), most); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      nsa::AttendOp one = branches[j], other = branches[i];
+      if (!one || !other || one.getKey() != other.getKey() ||
+          one.getValue() != other.getValue() ||
+          one.getSelection() != other.getSelection())
+        continue;
+      auto pair = findSharedPair(one, other);
+      if (!pair)
+        continue;
+      problems
+          .warning(
+              exprs[i]->range,
+              "two branches of this merge see the same keys, such as key " +
+                  Twine(pair->second) + " from query " + Twine(pair->first) +
+                  ": they count twice")
+          .note(exprs[j]->range, "the other branch is here; let the masks "
+                                 "exclude each other, or join them with 'or' "
+                                 "in one attend");
+    }
+}
