@@ -45,6 +45,14 @@ MASKS = {
     "blocks": ["j floordiv 8 <= i floordiv 8", "j - j mod 8 <= i", "8 * (j floordiv 8) <= i"],
     "two parts": ["j < 3 or j > i - 4", "not (j >= 3 and j <= i - 4)", "j <= 2 or i - j < 4"],
     "rows": ["j <= t", "j <= i - S + T", "not (t < j)"],
+    "bounds that no size reaches": [
+        "j <= i", "j <= i and j < 2147483648", "j <= i and not (j >= 3000000000)",
+        "j <= i and not (1099511627776 > i + j and j < 0)", "j <= i and i + 1099511627776 > j",
+        "j <= i and i - j < 5000000000", "j <= i and i - 3000000000 <= j"],
+    "sums of a row": [
+        "j <= i", "j <= i and t + T < 16777216", "j <= i and i + S <= 100000000",
+        "j <= i and t * 2 < 33554432", "j <= i and b * 3 + t < 100000000",
+        "j <= i and not (h + T >= 536870911)"],
 }
 
 

@@ -139,3 +139,25 @@ kernel f(q: [ragged T, H, D], k: [ragged S, H, D], v: [ragged S, H, DV], doc: i3
         expected, _ = attend(q1, k1, v1, same_doc & causal(tokens, queries),
                              bias=lambda s, bias=bias: s + bias)
         close(out[at], expected[0])
+
+
+@pytest.mark.parametrize("tail", ("average", "zeros_right", "drop"))
+@pytest.mark.parametrize("how", ("overlap", "sum", "mean", "max"))
+@pytest.mark.parametrize("length, stride, block", [(4, 4, 3), (4, 2, 3), (16, 16, 4), (64, 64, 16)])
+def test_blocks_end_with_the_row(tail, how, length, stride, block):
+    """The last window of a row reaches behind its last block; another row has blocks there."""
+    head = "kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> f32[B, T, H, N]"
+    body = f"""{{
+  return blocks(prob(attend(q, pool(k, {length}, {stride}, tail={tail}))), {block}, map={how}) + 1.0;
+}}"""
+    lengths = [(2, 37), (0, 9), (3, 78), (1, 1), (2, 70), (2, 0)]
+    _, q, k, _, offsets = inputs(lengths)
+    shown = np.asarray(program(head.replace("B, ", "ragged ") + body)(q, k, *offsets))
+    alone = program(head + body)
+    for at, q1, k1 in rows(lengths, (q,), (k,)):
+        if not q1.size:
+            continue
+        expected = np.zeros((1, *shown[at].shape))
+        one = np.asarray(alone(q1.astype(np.float32), k1.astype(np.float32)))
+        expected[..., :one.shape[-1]] = one
+        close(shown[at], expected[0])

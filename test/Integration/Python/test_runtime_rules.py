@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,23 @@ def test_counts_are_within_top(count):
     counts[1, 0, 1] = count
     message = rejects(", but must be 0 to ", source, *qkv(RNG, 5, 7), counts)
     assert all(part in message for part in ("'n'", "[1, 0, 1]", str(count)))
+
+
+@pytest.mark.parametrize("share, importance, heads", [
+    ("share tokens 4", "prob(p)", 2), ("share heads 2", "prob(p)", 2),
+    ("share tokens 4 by first share heads 2 by last", "prob(p)", 2),
+    ("share tokens 3 share heads 2", "prob(p, heads=none)", 4)])
+def test_counts_of_all_who_share_are_within_top(share, importance, heads):
+    """One row speaks for all, but every row's count is looked at."""
+    source = f"""kernel f({HEAD}, n: i32[B, T, {"H" if heads == 2 else "HQ"}]) -> [B, T, HQ, DV] {{
+  p = attend(q, pool(k, 4));
+  return attend(q, k, v) in topk({importance}, 2) count n {share};
+}}"""
+    for place in itertools.product((0, 1), range(5), range(heads)):
+        counts = np.ones((2, 5, heads), dtype=np.int32)
+        counts[place] = 3
+        message = rejects(", but must be 0 to ", source, *qkv(RNG, 5, 7, group=2), counts)
+        assert all(part in message for part in ("'n'", str(list(place))))
 
 
 def test_scores_handed_in_have_one_entry_for_each_block():
