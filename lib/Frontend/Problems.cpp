@@ -42,6 +42,13 @@ Problem &Problems::ignore() {
   return ignored;
 }
 
+const Problem *Problems::getFirstError() const {
+  auto error = llvm::find_if(problems, [](const Problem &problem) {
+    return problem.severity == Problem::Error;
+  });
+  return error == problems.end() ? nullptr : &*error;
+}
+
 Problem &Problems::add(Problem::Severity severity, Range range,
                        std::string message) {
   if (counts[severity] == limit) {

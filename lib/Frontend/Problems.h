@@ -56,6 +56,8 @@ public:
 
   bool hasErrors() const { return getNumErrors() > 0; }
   size_t getNumErrors() const { return counts[Problem::Error]; }
+  /// The one found first; null without errors.
+  const Problem *getFirstError() const;
   /// No more errors will be kept: time to stop looking.
   bool full() const { return dropped[Problem::Error]; }
 

@@ -103,10 +103,12 @@ std::optional<Constant> KernelGen::parseGiven(const ast::Param &param,
   }
   if (value)
     return value;
+  const Problem *reason = ignored.getFirstError();
   problems
-      .error(param.name.range, "parameter " + quote(param.name.text) +
-                                   " was given " + quote(text) +
-                                   ", which is no value")
+      .error(param.name.range,
+             "parameter " + quote(param.name.text) + " was given " +
+                 quote(text) + ", which is no value" +
+                 (reason ? ": " + reason->message : std::string()))
       .note("values look like 64, 0.5, true or bf16");
   return std::nullopt;
 }

@@ -101,6 +101,9 @@ def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsa
             _fail(spec, f"requires gradients, which nsacc can't compute yet: call under "
                         f"torch.no_grad(), or pass {spec.name}.detach().")
         tensor = tensor.detach()
+    if tensor.is_quantized:
+        _fail(spec, f"is quantized, {tensor.dtype}: pass {spec.name}.dequantize()"
+                    f".to(torch.{_dtypes.TORCH[spec.dtype]}).")
     known = str(tensor.dtype).removeprefix("torch.") in _dtypes.TORCH.values()
     _check_known(spec, tensor.dtype, known or tensor.is_complex(), is_torch=True)
     try:
@@ -145,15 +148,21 @@ def _from_number(spec: TensorSpec, value: bool | int | float | np.generic) -> _n
     if not isinstance(value, allowed) or isinstance(value, bool) != (spec.dtype == "bool"):
         _fail(spec, f"is {value!r}, expected {spec.dtype}: the program declares {spec}.")
     try:
+        is_real = spec.dtype in ("bf16", "f16", "f32")
         with np.errstate(over="ignore"):
             if spec.dtype == "bf16":
-                return _nsacc.HostTensor.from_buffer(round_to_bf16(float(value)), "bf16")
-            array = np.asarray(value).astype(_dtypes.NUMPY[spec.dtype])
-        if spec.dtype in ("i32", "i64") and array != value:
+                array = round_to_bf16(float(value))
+                is_infinite = (int(array) & 0x7FFF) == 0x7F80
+            else:
+                # Integers beyond 64 bits are objects to NumPy.
+                array = np.asarray(float(value) if is_real else value)
+                array = array.astype(_dtypes.NUMPY[spec.dtype])
+                is_infinite = is_real and bool(np.isinf(array))
+        if is_infinite and np.isfinite(float(value)) or not is_real and array != value:
             raise OverflowError
     except OverflowError as cause:
         _fail(spec, f"is {value!r}, which {spec.dtype} can't hold.", cause)
-    return _nsacc.HostTensor.from_buffer(array)
+    return _nsacc.HostTensor.from_buffer(array, *(["bf16"] if spec.dtype == "bf16" else []))
 
 
 def round_to_bf16(value: float) -> np.ndarray:

@@ -116,7 +116,7 @@ class Program:
         ``program.ir("tile", HQ=16, H=4, D=64, DV=64)``. For a GPU, sizes of batch and
         query tokens choose among tiles, too; without them, those are for short rows.
 
-        Raises `ArgumentError` for an unknown phase and where sizes are missing.
+        Raises `ArgumentError` for an unknown phase or dimension, and where sizes are missing.
         """
         if not isinstance(phase, str):
             raise ArgumentError(f"the phase is a {type(phase).__qualname__}, expected a string")
@@ -127,6 +127,10 @@ class Program:
             if not isinstance(size, Integral) or not 0 <= size < 2**63:
                 raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
         if phase == "tile":
+            unknown = [name for name in sizes if name not in self.signature.dims]
+            if unknown:
+                raise ArgumentError(f"kernel '{self.kernel}' has no dimension '{unknown[0]}': it "
+                                    f"has {', '.join(self.signature.dims)}")
             return self._program.tile_ir(sizes)
         if phase in ("ptx", "cubin", "package"):
             raise ArgumentError(f"phase {phase!r} is code of a GPU for given sizes, which the "
@@ -289,6 +293,8 @@ def _view_or_shape(spec: TensorSpec, value: Any, on_gpu: bool) -> _nsacc.HostTen
     if spec.is_offsets:
         raise ArgumentError(f"'{spec.name}' is a shape, expected an array: the results' shapes "
                             f"depend on the offsets of the rows")
+    if not all(0 <= size < 2**63 for size in value):
+        raise ArgumentError(f"'{spec.name}' has shape {value}, expected sizes from 0 to 2^63 - 1")
     return _nsacc.HostTensor.from_shape(spec.dtype, value)
 
 

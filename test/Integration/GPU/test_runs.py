@@ -154,3 +154,20 @@ def test_runs_that_fail_are_told():
     with pytest.raises(ArgumentError, match="'at' is read at .* t = 11, i = 11, j = 11"):
         program.check()
     program.check()
+
+
+@pytest.mark.parametrize("place", [(0, 0, 0), (1, 8, 1), (1, 9, 0), (0, 5, 1)])
+def test_counts_of_all_who_share_are_looked_at(place):
+    program = nsacc.compile(
+        "kernel f(q: f32[B, T, HQ, D], k: f32[B, S, H, D], n: i32[B, T, H]) -> f32[B, T, HQ, D] "
+        "{ return attend(q, k, k) in (topk(prob(attend(q, pool(k, 16))), 4) "
+        "count n share tokens 4 share heads 2); }", target="cuda")
+    q = torch.randn(2, 10, 4, 64, device="cuda:0")
+    k = torch.randn(2, 127, 2, 64, device="cuda:0")
+    counts = torch.full((2, 10, 2), 3, dtype=torch.int32, device="cuda:0")
+    run(program, [q, k, counts])
+    counts[place] = 7
+    run(program, [q, k, counts])
+    torch.cuda.synchronize()
+    with pytest.raises(ArgumentError, match=rf"'n' at \[{', '.join(map(str, place))}\] is 7"):
+        program.check()

@@ -201,6 +201,9 @@ def test_result_shapes(program):
     assert huge == {"out": (1, 1 << 20, 4, 3)}
     with pytest.raises(ArgumentError, match="HQ = 5"):
         program.result_shapes((2, 6, 5, 8), (2, 9, 2, 8), (2, 9, 2, 3))
+    for size in (-1, 2**63, 2**70):
+        with pytest.raises(ArgumentError, match="'q' has shape .*expected sizes from 0"):
+            program.result_shapes((2, size, 4, 8), (2, 9, 2, 8), (2, 9, 2, 3))
 
 
 def test_ir_by_phase(program):
@@ -219,6 +222,8 @@ def test_ir_of_tiles():
     assert "nsatile.softmax_update" in text
     with pytest.raises(ArgumentError, match="expected those of 'D', 'DV'"):
         program.ir("tile", HQ=4, H=2)
+    with pytest.raises(ArgumentError, match="no dimension 'HD': it has B, T, HQ, D, S, H, DV"):
+        program.ir("tile", HQ=4, H=2, D=8, DV=3, HD=8)
     with pytest.raises(ArgumentError, match="doesn't depend on sizes, found HQ"):
         program.ir("nsa", HQ=4)
     oracle = nsacc.compile(CAUSAL, dtype="f32", target="oracle")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import subprocess
 import sys
+import warnings
 
 import ml_dtypes
 import numpy as np
@@ -128,6 +129,20 @@ kernel f(n: i32, r: f32, c: bf16, x: f32[N]) -> f32[N] { return n * x + r + c; }
     wide = program(np.int64(3), np.float64(0.5), ml_dtypes.bfloat16(1 / 3), x)
     assert torch.equal(wide, out)
     assert type(program(torch.tensor(3, dtype=torch.int32), 0.5, 1 / 3, x.numpy())) is np.ndarray
+
+
+@pytest.mark.parametrize("dtype, largest", [("f32", 2.0**128 - 2.0**104), ("f16", 65504.0),
+                                            ("bf16", 2.0**128 - 2.0**120)])
+def test_numbers_beyond_their_type_are_refused(dtype, largest):
+    """A number is no infinity; one that rounds to the largest of the type fits."""
+    program = nsacc.compile(f"kernel f(r: {dtype}, x: f32[N]) -> f32[N] {{ return x * r; }}",
+                            target="oracle")
+    x = np.ones(1, np.float32)
+    for fits in (largest, -largest, largest * (1 + 1e-6 / 2**10), float("inf"), float("nan")):
+        program(fits, x)
+    for beyond in (largest * 1.01, -largest * 1.01, 1e300, 10**400, -2**1000):
+        with pytest.raises(ArgumentError, match=f"'r' is .*, which {dtype} can't hold"):
+            program(beyond, x)
 
 
 def test_bf16_numbers_round_like_ml_dtypes():
@@ -262,6 +277,11 @@ def test_layouts_and_dtypes_of_torch(twice_f32, values):
         twice_f32(torch.from_numpy(values).to_sparse())
     with pytest.raises(ArgumentError, match=r"'x' holds f64.*\n.*x\.to\(torch\.float32\)"):
         twice_f32(torch.from_numpy(values).double())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quantized = torch.quantize_per_tensor(torch.from_numpy(values), 0.1, 0, torch.qint8)
+    with pytest.raises(ArgumentError, match=r"'x' is quantized.*x\.dequantize\(\)"):
+        twice_f32(quantized)
     for dtype in (torch.int8, torch.complex64, torch.uint8):
         with pytest.raises(ArgumentError, match="'x'"):
             twice_f32(torch.zeros(3, 4, dtype=dtype))
