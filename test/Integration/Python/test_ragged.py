@@ -148,7 +148,8 @@ def test_blocks_end_with_the_row(tail, how, length, stride, block):
     """The last window of a row reaches behind its last block; another row has blocks there."""
     head = "kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> f32[B, T, H, N]"
     body = f"""{{
-  return blocks(prob(attend(q, pool(k, {length}, {stride}, tail={tail}))), {block}, map={how}) + 1.0;
+  p = prob(attend(q, pool(k, {length}, {stride}, tail={tail})));
+  return blocks(p, {block}, map={how}) + 1.0;
 }}"""
     lengths = [(2, 37), (0, 9), (3, 78), (1, 1), (2, 70), (2, 0)]
     _, q, k, _, offsets = inputs(lengths)
