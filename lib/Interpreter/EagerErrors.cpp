@@ -94,6 +94,19 @@ void EagerErrors::add(unsigned index, const Tensor &result,
   }
 }
 
+/// Whether a score that is chosen and one that isn't are no further apart.
+/// Padding, and blocks that are forced, may have no score.
+static bool areNear(ArrayRef<int64_t> chosen, ArrayRef<double> scores,
+                    double distance) {
+  int64_t size = scores.size();
+  for (int64_t in : chosen)
+    for (int64_t out = 0; in >= 0 && in < size && out < size; ++out)
+      if (std::fabs(scores[in] - scores[out]) <= distance &&
+          !llvm::is_contained(chosen, out))
+        return true;
+  return false;
+}
+
 void EagerErrors::add(nsa::TopKOp topk, const Context &found,
                       const std::vector<bool> *onlyRows) {
   const SelectionValue &wanted = exact.context.getSelection(topk.getResult());
@@ -102,19 +115,33 @@ void EagerErrors::add(nsa::TopKOp topk, const Context &found,
       exact.context.getTensor(topk.getImportance());
   const TensorValue &scores = found.getTensor(topk.getImportance());
   int64_t width = scores.shape.back();
-  std::vector<double> &errors = scoreErrors[topk];
+  std::vector<ScoreErrors> &errors = scoreErrors[topk];
   for (int64_t line = 0, e = errors.size(); line < e; ++line) {
     int64_t row = line / wanted.heads, head = line % wanted.heads;
     if (onlyRows && !(*onlyRows)[row])
       continue;
     if (wanted.get(row, head) != selected.get(row, head))
       undecided[row] = true;
+    ScoreErrors &error = errors[line];
+    double least = INFINITY, most = -INFINITY;
     for (int64_t i = line * width; i < (line + 1) * width; ++i) {
-      double moved = std::fabs(scores.reals[i] - exactScores.reals[i]);
+      double moved = scores.reals[i] - exactScores.reals[i];
       // Absent entries are infinite in both; one that overflows is as far off
       // as can be.
-      if (std::isfinite(exactScores.reals[i]) && !std::isnan(moved))
-        errors[line] = std::max(errors[line], moved);
+      if (!std::isfinite(exactScores.reals[i]) || std::isnan(moved))
+        continue;
+      least = std::min(least, moved);
+      most = std::max(most, moved);
+      error.most = std::max(error.most, std::fabs(moved));
     }
+    if (least < most)
+      error.apart = std::max(error.apart, most - least);
+    // A compiled program may move scores twice as far as the formula in low
+    // precision does, and so break ties that no evaluation breaks.
+    if (onlyRows && error.apart > 0 &&
+        areNear(wanted.get(row, head),
+                ArrayRef(exactScores.reals).slice(line * width, width),
+                2 * error.apart))
+      undecided[row] = true;
   }
 }

@@ -58,7 +58,7 @@ public:
                                           int64_t numElements) const;
   /// The largest error of a row and head's scores.
   double getScoreError(nsa::TopKOp topk, int64_t line) const {
-    return scoreErrors.lookup(topk)[line];
+    return scoreErrors.find(topk)->second[line].most;
   }
 
 private:
@@ -70,6 +70,12 @@ private:
     /// By element: a bit for each kind that was met.
     std::vector<uint8_t> kinds;
     int64_t inLine = 1;
+  };
+
+  /// Of the scores of one row and head: the largest error, and by how much at
+  /// most two of them moved apart.
+  struct ScoreErrors {
+    double most = 0, apart = 0;
   };
 
   void add(unsigned index, const Tensor &result,
@@ -86,7 +92,7 @@ private:
   std::vector<ResultErrors> results;
   llvm::SmallVector<mlir::Attribute> selectingDims;
   std::vector<bool> undecided;
-  llvm::DenseMap<mlir::Operation *, std::vector<double>> scoreErrors;
+  llvm::DenseMap<mlir::Operation *, std::vector<ScoreErrors>> scoreErrors;
 };
 
 } // namespace nsacc::interpreter
