@@ -118,6 +118,21 @@ def test_counts_of_all_who_share_are_within_top(share, importance, heads):
         assert all(part in message for part in ("'n'", str(list(place))))
 
 
+@pytest.mark.parametrize("clause, declared", [
+    ("in selection(n, 4)", "i32[B, T, H, K]"), ("where n[j, t, h, i] > 0", "i32[U, V, W, X]")])
+def test_results_of_size_zero_need_nothing(clause, declared):
+    source = f"""kernel f<K = 3>({HEAD}, n: {declared}) -> [B, T, HQ, DV] {{
+  return attend(q, k, v) {clause};
+}}"""
+    q, k, v = qkv(RNG, 5, 7)
+    n = np.full((2, 5, 2, 3), 99, dtype=np.int32)
+    for target in ("cpu", "oracle"):
+        run = program(source, target=target)
+        assert run(q, k, v[..., :0], n).shape == (*q.shape[:3], 0)
+        with pytest.raises(ArgumentError, match="'n'"):
+            run(q, k, v, n)
+
+
 def test_scores_handed_in_have_one_entry_for_each_block():
     source = f"""kernel f({HEAD}, x: f32[B, T, H, N]) -> [B, T, HQ, DV] {{
   return attend(q, k, v) in topk(blocks(x, 4, map=identity), 1);
