@@ -14,105 +14,6 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 //===----------------------------------------------------------------------===//
-// Reductions over what is present
-//===----------------------------------------------------------------------===//
-
-static Tile real(TileMath &math, double value) {
-  return {math.constant(Spread::Scalar, value), Spread::Scalar};
-}
-
-static double getStart(EntryReduction::Kind kind) {
-  return kind == EntryReduction::Kind::Max ? kAbsent : 0.0;
-}
-
-EntryReduction::EntryReduction(TileMath &math, Kind kind)
-    : math(math), kind(kind),
-      value{math.constant(Spread::Matrix, getStart(kind)), Spread::Matrix},
-      count{math.constant(Spread::Matrix, 0.0), Spread::Matrix} {}
-
-void EntryReduction::add(Tile entry, std::optional<Tile> factor) {
-  Tile present =
-      math.compare(arith::CmpFPredicate::UNE, entry, real(math, kAbsent));
-  count = math.apply<arith::AddFOp>(
-      count, math.select(present, real(math, 1.0), real(math, 0.0)));
-  Tile term = math.select(present, entry, real(math, getStart(kind)));
-  if (factor)
-    term = math.apply<arith::MulFOp>(term, *factor);
-  value = kind == Kind::Max ? math.apply<arith::MaximumFOp>(value, term)
-                            : math.apply<arith::AddFOp>(value, term);
-}
-
-Tile EntryReduction::get() {
-  Tile any = math.compare(arith::CmpFPredicate::OGT, count, real(math, 0.0));
-  Tile result = value;
-  if (kind == Kind::Mean)
-    result = math.apply<arith::DivFOp>(
-        result, math.apply<arith::MaximumFOp>(count, real(math, 1.0)));
-  return math.select(any, result, real(math, kAbsent));
-}
-
-/// tensor<R x C> as tensor<outer x count x R·C/(outer·count)>.
-static Value toThree(OpBuilder &builder, Location loc, Value matrix,
-                     int64_t outer, int64_t count) {
-  auto type = cast<RankedTensorType>(matrix.getType());
-  int64_t inner = type.getNumElements() / (outer * count);
-  SmallVector<ReassociationIndices> both = {{0, 1}}, all = {{0, 1, 2}};
-  Value flat = tensor::CollapseShapeOp::create(builder, loc, matrix, both);
-  return tensor::ExpandShapeOp::create(
-      builder, loc,
-      RankedTensorType::get({outer, count, inner}, type.getElementType()), flat,
-      all);
-}
-
-void EntryReduction::addWithin(Tile entries, int64_t outer, int64_t n) {
-  OpBuilder &builder = math.getBuilder();
-  Location loc = math.getLoc();
-  auto type = cast<RankedTensorType>(entries.value.getType());
-  TileMath wide(builder, loc, type.getDimSize(0), type.getDimSize(1));
-  auto reduce = [&](Tile from, nsatile::ReduceKind how) -> Tile {
-    Value three = toThree(builder, loc, wide.toMatrix(from), outer, n);
-    auto threeType = cast<RankedTensorType>(three.getType());
-    Value reduced = nsatile::ReduceOp::create(
-        builder, loc,
-        RankedTensorType::get({outer, threeType.getDimSize(2)},
-                              builder.getF32Type()),
-        how, three, /*dim=*/1);
-    SmallVector<ReassociationIndices> both = {{0, 1}};
-    auto result = cast<RankedTensorType>(
-        math.getType(Spread::Matrix, builder.getF32Type()));
-    if (result != reduced.getType())
-      reduced = tensor::ExpandShapeOp::create(
-          builder, loc, result,
-          tensor::CollapseShapeOp::create(builder, loc, reduced, both), both);
-    return {reduced, Spread::Matrix};
-  };
-  Tile present =
-      wide.compare(arith::CmpFPredicate::UNE, entries, real(wide, kAbsent));
-  Tile terms = wide.select(present, entries, real(wide, getStart(kind)));
-  Tile ones = wide.select(present, real(wide, 1.0), real(wide, 0.0));
-  count =
-      math.apply<arith::AddFOp>(count, reduce(ones, nsatile::ReduceKind::Sum));
-  if (kind == Kind::Max)
-    value = math.apply<arith::MaximumFOp>(
-        value, reduce(terms, nsatile::ReduceKind::Max));
-  else
-    value = math.apply<arith::AddFOp>(value,
-                                      reduce(terms, nsatile::ReduceKind::Sum));
-}
-
-Tile nsacc::reduceWithin(OpBuilder &builder, Location loc, Tile entries,
-                         EntryReduction::Kind kind, int64_t outer,
-                         int64_t count) {
-  if (count == 1)
-    return entries;
-  auto type = cast<RankedTensorType>(entries.value.getType());
-  TileMath math(builder, loc, type.getDimSize(0) / count, type.getDimSize(1));
-  EntryReduction reduction(math, kind);
-  reduction.addWithin(entries, outer, count);
-  return reduction.get();
-}
-
-//===----------------------------------------------------------------------===//
 // What columns need
 //===----------------------------------------------------------------------===//
 
@@ -351,14 +252,15 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
     value.value = math::ExpOp::create(builder, loc, distance.value);
   } else if (op.getKind() == ImportanceKind::Activation) {
     Tile seen = pairs.select({scored.visible, Spread::Matrix}, scores,
-                             real(pairs, kAbsent));
+                             getReal(pairs, kAbsent));
     value.value = source.scorer.weigh(source.rows, pairs.toMatrix(seen), keys);
   }
   // A score of -inf is absent whatever the weight makes of it.
   Tile present = pairs.apply<arith::AndIOp>(
       {scored.visible, Spread::Matrix},
-      pairs.compare(arith::CmpFPredicate::UNE, scores, real(pairs, kAbsent)));
-  value = pairs.select(present, value, real(pairs, kAbsent));
+      pairs.compare(arith::CmpFPredicate::UNE, scores,
+                    getReal(pairs, kAbsent)));
+  value = pairs.select(present, value, getReal(pairs, kAbsent));
   if (isPerQueryHead(op.getResult()))
     return value;
   return reduceWithin(builder, loc, value, getKind(op.getHeads()), tile.tokens,
@@ -422,7 +324,7 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
                              m.max(begin, m.constant(0)));
         if (!divides) {
           Tile meets = {m.less(m.constant(0), shared), Spread::Scalar};
-          value = math.select(meets, value, real(math, kAbsent));
+          value = math.select(meets, value, getReal(math, kAbsent));
         }
         EntryReduction reduction(math, kind, carried);
         if (op.getMap() == BlockMap::Overlap)
@@ -454,7 +356,7 @@ Tile ImportanceTiles::keep(arith::CmpIPredicate side, Value start,
       indices, {m.constant(columns.step), Spread::Scalar});
   indices = math.apply<arith::AddIOp>(indices, {columns.first, Spread::Scalar});
   Tile isKept = math.compare(side, indices, {start, Spread::Scalar});
-  return math.select(isKept, value, real(math, kAbsent));
+  return math.select(isKept, value, getReal(math, kAbsent));
 }
 
 /// Tokens over the stride.
@@ -464,7 +366,7 @@ Tile ImportanceTiles::getShare(TileMath &math, Value tokens, int64_t stride) {
   Value number =
       arith::SIToFPOp::create(builder, loc, builder.getF32Type(), integer);
   return math.apply<arith::DivFOp>({number, Spread::Scalar},
-                                   real(math, stride));
+                                   getReal(math, stride));
 }
 
 Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns,

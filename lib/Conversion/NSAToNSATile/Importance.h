@@ -4,13 +4,11 @@
 #define NSACC_LIB_CONVERSION_NSATONSATILE_IMPORTANCE_H
 
 #include "AttendTiles.h"
+#include "EntryReduction.h"
 #include "Evaluator.h"
 #include <memory>
 
 namespace nsacc {
-
-/// The importance of a block that a row can't select.
-inline constexpr double kAbsent = -kInfinity;
 
 /// Entries first, first + step, … of an importance's last dimension.
 struct Columns {
@@ -84,36 +82,6 @@ private:
   llvm::DenseSet<mlir::Value> prepared;
   llvm::DenseMap<mlir::Value, Tile> rowOperands;
 };
-
-/// Reduces entries while they come. Absent ones (-inf) don't count; the result
-/// is absent where all were.
-class EntryReduction {
-public:
-  enum class Kind { Sum, Mean, Max };
-  EntryReduction(TileMath &math, Kind kind);
-  /// Goes on from values that a loop carries.
-  EntryReduction(TileMath &math, Kind kind, mlir::ValueRange carried)
-      : math(math), kind(kind), value{carried[0], Spread::Matrix},
-        count{carried[1], Spread::Matrix} {}
-
-  /// `factor`, if given, scales entries that are present.
-  void add(Tile entry, std::optional<Tile> factor = std::nullopt);
-  /// The same for tensor<A·N·B>, whose N are reduced: see reduceWithin.
-  void addWithin(Tile entries, int64_t outer, int64_t count);
-  llvm::SmallVector<mlir::Value> getCarried() {
-    return {math.toMatrix(value), math.toMatrix(count)};
-  }
-  Tile get();
-
-private:
-  TileMath &math;
-  Kind kind;
-  Tile value, count;
-};
-
-/// Of rows a · N · b the N between a (`outer` of them) and b reduced to one.
-Tile reduceWithin(mlir::OpBuilder &builder, mlir::Location loc, Tile entries,
-                  EntryReduction::Kind kind, int64_t outer, int64_t count);
 
 } // namespace nsacc
 
