@@ -5,6 +5,7 @@
 #include "Targets.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include <chrono>
 #include <new>
@@ -189,12 +190,30 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
                     statistics ? *statistics : unwanted);
 }
 
+/// The names of sizes are those of the inputs' dimensions.
+static llvm::Error checkNames(const Signature &signature,
+                              const llvm::StringMap<int64_t> &sizes) {
+  llvm::SetVector<llvm::StringRef> known;
+  for (const Argument &input : signature.inputs)
+    for (const Dim &dim : input.dims)
+      if (dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged)
+        known.insert(dim.name);
+  for (llvm::StringRef name : sizes.keys())
+    if (!known.contains(name))
+      return llvm::createStringError("kernel '" + signature.kernel +
+                                     "' has no dimension '" + name +
+                                     "': it has " + llvm::join(known, ", "));
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::string>
 CompiledProgram::printTiles(llvm::StringRef kernel,
                             const llvm::StringMap<int64_t> &sizes) const {
   llvm::Expected<size_t> index = findKernel(signatures, kernel);
   if (!index)
     return index.takeError();
+  if (llvm::Error error = checkNames(signatures[*index], sizes))
+    return std::move(error);
   return printTilesOf(*index, sizes);
 }
 

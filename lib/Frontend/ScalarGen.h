@@ -90,10 +90,6 @@ private:
   Result generateLogic(const ast::BinaryExpr *expr, const Scalar &lhs,
                        const Scalar &rhs);
   Result generateComparison(const ast::ComparisonExpr *expr);
-  /// Warns where a pooled key's number is compared with a token's.
-  bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
-  /// Warns where a query's row is compared with a key's position.
-  bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
   Result compare(ast::Operator op, Range opRange, Scalar lhs, Scalar rhs,
                  Range range);
   bool expectNumber(const Scalar &scalar, Range range, llvm::StringRef op);
@@ -101,6 +97,12 @@ private:
   mlir::Value emitMod(mlir::Value lhs, mlir::Value rhs, mlir::Location loc);
   mlir::Value emitArithmetic(ast::Operator op, bool real, mlir::Value lhs,
                              mlir::Value rhs, mlir::Location loc);
+
+  // SemaMasks.cpp: whether they warned.
+  /// Of a pooled key's number that is compared with a token's.
+  bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
+  /// Of a query's row that is compared with a key's position.
+  bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
 
   // MLIRGenScalarNames.cpp
   Result generateName(const ast::NameExpr *expr);

@@ -90,22 +90,24 @@ void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
     return;
   double value = small.getValueAsDouble(), grown = large.getValueAsDouble();
   Range range = scale->value->range;
+  StringRef leaveOut =
+      "leave out 'scale' for D^-0.5; scores as they are have 'scale 1'";
+  StringRef meaning =
+      "a scale multiplies q · k, and is D^-0.5 without the clause";
   if (!std::isfinite(value) || !std::isfinite(grown))
     problems.warning(range, "this scale isn't finite, nor are the scores")
-        .note("leave out 'scale' for D^-0.5; scores as they are have 'scale "
-              "1'");
+        .note(leaveOut);
   else if (value == 0)
     problems.warning(range, "scale 0 leaves nothing of q · k in the scores")
-        .note(
-            "leave out 'scale' for D^-0.5; scores as they are have 'scale 1'");
+        .note(leaveOut);
   else if (value < 0)
     problems
         .warning(range, "with a negative scale, the keys that match a query "
                         "least weigh most")
-        .note("a scale multiplies q · k, and is D^-0.5 without the clause");
+        .note(meaning);
   else if (grown > value && value > 1)
     problems.warning(range, "this scale grows with a dimension's size")
-        .note("a scale multiplies q · k, and is D^-0.5 without the clause");
+        .note(meaning);
 }
 
 void KernelGen::checkConstants(nsa::AttendOp attend,

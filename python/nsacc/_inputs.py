@@ -148,21 +148,27 @@ def _from_number(spec: TensorSpec, value: bool | int | float | np.generic) -> _n
     if not isinstance(value, allowed) or isinstance(value, bool) != (spec.dtype == "bool"):
         _fail(spec, f"is {value!r}, expected {spec.dtype}: the program declares {spec}.")
     try:
-        is_real = spec.dtype in ("bf16", "f16", "f32")
         with np.errstate(over="ignore"):
             if spec.dtype == "bf16":
-                array = round_to_bf16(float(value))
-                is_infinite = (int(array) & 0x7FFF) == 0x7F80
+                bits = round_to_bf16(float(value))
+                _check_overflow((int(bits) & 0x7FFF) == 0x7F80, value)
+                return _nsacc.HostTensor.from_buffer(bits, "bf16")
+            if spec.dtype in ("f16", "f32"):
+                array = np.asarray(float(value)).astype(_dtypes.NUMPY[spec.dtype])
+                _check_overflow(bool(np.isinf(array)), value)
             else:
-                # Integers beyond 64 bits are objects to NumPy.
-                array = np.asarray(float(value) if is_real else value)
-                array = array.astype(_dtypes.NUMPY[spec.dtype])
-                is_infinite = is_real and bool(np.isinf(array))
-        if is_infinite and np.isfinite(float(value)) or not is_real and array != value:
-            raise OverflowError
+                array = np.asarray(value).astype(_dtypes.NUMPY[spec.dtype])
+                if array != value:
+                    raise OverflowError
     except OverflowError as cause:
         _fail(spec, f"is {value!r}, which {spec.dtype} can't hold.", cause)
-    return _nsacc.HostTensor.from_buffer(array, *(["bf16"] if spec.dtype == "bf16" else []))
+    return _nsacc.HostTensor.from_buffer(array)
+
+
+def _check_overflow(is_infinite: bool, value: float) -> None:
+    """A finite number may not become infinite."""
+    if is_infinite and not np.isinf(float(value)):
+        raise OverflowError
 
 
 def round_to_bf16(value: float) -> np.ndarray:

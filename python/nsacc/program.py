@@ -127,10 +127,6 @@ class Program:
             if not isinstance(size, Integral) or not 0 <= size < 2**63:
                 raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
         if phase == "tile":
-            unknown = [name for name in sizes if name not in self.signature.dims]
-            if unknown:
-                raise ArgumentError(f"kernel '{self.kernel}' has no dimension '{unknown[0]}': it "
-                                    f"has {', '.join(self.signature.dims)}")
             return self._program.tile_ir(sizes)
         if phase in ("ptx", "cubin", "package"):
             raise ArgumentError(f"phase {phase!r} is code of a GPU for given sizes, which the "

@@ -20,9 +20,7 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
   Location loc = program.getLoc();
   IndexMath m = program.math();
   auto type = op.getResult().getType();
-  bool ragged =
-      static_cast<bool>(program.getPlan().getOffsetsInput(type.getOf()));
-  auto keys = NamedDimAttr::get(op.getContext(), type.getOf(), ragged);
+  NamedDimAttr keys = program.getPlan().getNamedDim(type.getOf());
   Value tokens = program.getRow(keys, batchRow).size;
   Value blocks = m.ceilDiv(tokens, type.getBlock());
   auto scalar = [](Value value) -> Tile { return {value, Spread::Scalar}; };

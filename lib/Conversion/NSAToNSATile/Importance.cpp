@@ -111,23 +111,18 @@ int64_t ImportanceTiles::getPeriod(Value tensor) {
   return ::getPeriod(tensor, known);
 }
 
-bool ImportanceTiles::isRagged(StringRef dim) {
-  return static_cast<bool>(program.getPlan().getOffsetsInput(dim));
-}
-
 Value ImportanceTiles::getNumColumns(Attribute dim) {
-  MLIRContext *context = dim.getContext();
+  PlanBuilder &plan = program.getPlan();
   // An importance has room for the longest row of a ragged batch.
   if (auto pooled = dyn_cast<PooledDimAttr>(dim)) {
     auto ofRow = PooledDimAttr::get(
-        context, pooled.getBase(), pooled.getLen(), pooled.getStride(),
-        pooled.getTail(), isRagged(pooled.getBase()), pooled.getCount(),
+        dim.getContext(), pooled.getBase(), pooled.getLen(), pooled.getStride(),
+        pooled.getTail(), plan.isRagged(pooled.getBase()), pooled.getCount(),
         pooled.getOffset(), pooled.getMemory());
     return program.getRow(ofRow, tile.batchRow).size;
   }
   if (auto blocks = dyn_cast<BlocksDimAttr>(dim)) {
-    auto tokens = NamedDimAttr::get(context, blocks.getBase(),
-                                    isRagged(blocks.getBase()));
+    NamedDimAttr tokens = plan.getNamedDim(blocks.getBase());
     return program.math().ceilDiv(program.getRow(tokens, tile.batchRow).size,
                                   blocks.getBlock());
   }
@@ -156,6 +151,21 @@ Value ImportanceTiles::getEnd(Value tensor) {
 //===----------------------------------------------------------------------===//
 // Columns
 //===----------------------------------------------------------------------===//
+
+Tile nsacc::getIndices(TileMath &math, const Columns &columns) {
+  OpBuilder &builder = math.getBuilder();
+  Location loc = math.getLoc();
+  IndexMath m(builder, loc);
+  auto type = RankedTensorType::get({columns.count}, builder.getIndexType());
+  if (columns.step == 1)
+    return {nsatile::IotaOp::create(builder, loc, type, columns.first),
+            Spread::Column};
+  Tile number = {nsatile::IotaOp::create(builder, loc, type, m.constant(0)),
+                 Spread::Column};
+  Tile step = {m.constant(columns.step), Spread::Scalar};
+  return math.apply<arith::AddIOp>(math.apply<arith::MulIOp>(number, step),
+                                   {columns.first, Spread::Scalar});
+}
 
 Tile ImportanceTiles::evaluate(Value tensor, const Columns &columns) {
   llvm::DenseMap<Value, Tile> known;
@@ -336,7 +346,7 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
   Tile value = EntryReduction(math, kind, loop.getResults()).get();
   // The last window of a row may reach behind its last block.
   Attribute dim = getColumnDim(op.getResult());
-  if (!isRagged(cast<BlocksDimAttr>(dim).getBase()))
+  if (!program.getPlan().isRagged(cast<BlocksDimAttr>(dim).getBase()))
     return value;
   return keep(arith::CmpIPredicate::slt, getNumColumns(dim), math, value,
               columns);
@@ -345,16 +355,7 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
 /// The values of columns below `start`, or from `start` on; others are absent.
 Tile ImportanceTiles::keep(arith::CmpIPredicate side, Value start,
                            TileMath &math, Tile value, const Columns &columns) {
-  IndexMath m = program.math();
-  Tile indices = {
-      nsatile::IotaOp::create(
-          builder, loc,
-          RankedTensorType::get({columns.count}, builder.getIndexType()),
-          m.constant(0)),
-      Spread::Column};
-  indices = math.apply<arith::MulIOp>(
-      indices, {m.constant(columns.step), Spread::Scalar});
-  indices = math.apply<arith::AddIOp>(indices, {columns.first, Spread::Scalar});
+  Tile indices = getIndices(math, columns);
   Tile isKept = math.compare(side, indices, {start, Spread::Scalar});
   return math.select(isKept, value, getReal(math, kAbsent));
 }

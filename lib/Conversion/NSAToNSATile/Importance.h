@@ -17,6 +17,9 @@ struct Columns {
   int64_t step = 1;
 };
 
+/// The numbers of these columns.
+Tile getIndices(TileMath &math, const Columns &columns);
+
 /// Tiles of importances over pooled keys or blocks: a row for each token, or
 /// for each token and query head, whichever the tensor has. -inf where absent.
 class ImportanceTiles {
@@ -58,7 +61,6 @@ private:
   mlir::LogicalResult prepareMap(nsa::MapOp op);
   Tile evaluateImportance(nsa::ImportanceOp op, const Columns &columns);
   Tile evaluateBlocks(nsa::BlocksOp op, const Columns &columns);
-  bool isRagged(mlir::StringRef dim);
   Tile keep(mlir::arith::CmpIPredicate side, mlir::Value start, TileMath &math,
             Tile value, const Columns &columns);
   Tile getShare(TileMath &math, mlir::Value tokens, int64_t stride);

@@ -27,14 +27,10 @@ Value Scorer::getSymbol(const MaskSymbol &symbol) {
     return tile.batchRow;
   case MaskSymbol::Kind::Head:
     llvm_unreachable("bounds that depend on the head are dropped");
-  case MaskSymbol::Kind::Dim: {
-    MLIRContext *context = op->getContext();
-    bool ragged =
-        static_cast<bool>(program.getPlan().getOffsetsInput(symbol.dim));
+  case MaskSymbol::Kind::Dim:
     return program
-        .getRow(NamedDimAttr::get(context, symbol.dim, ragged), tile.batchRow)
+        .getRow(program.getPlan().getNamedDim(symbol.dim), tile.batchRow)
         .size;
-  }
   }
   llvm_unreachable("unknown symbol");
 }
@@ -48,7 +44,8 @@ static bool mentionsHead(AffineExpr expr, const MaskInfo &mask) {
   return false;
 }
 
-/// Programs of GPUs have indices of 32 bits, and sizes below 2^29.
+/// Indices have 32 bits on GPUs, and sizes are below 2^29. A bound beyond is no
+/// bound on any target.
 bool Scorer::mayLeaveIndex(AffineExpr bound) {
   std::optional<int64_t> most = getMagnitude(bound, /*sizeBits=*/29);
   return !most || *most >= std::numeric_limits<int32_t>::max();

@@ -136,9 +136,8 @@ FailureOr<Tile> Mapping::compute(Value tensor) {
 FailureOr<Tile> Mapping::computeMap(MapOp map) {
   PlanBuilder &plan = program.getPlan();
   bool needsRow = false;
-  map.getBody().walk([&](DimOp dim) {
-    needsRow |= static_cast<bool>(plan.getOffsetsInput(dim.getDim()));
-  });
+  map.getBody().walk(
+      [&](DimOp dim) { needsRow |= plan.isRagged(dim.getDim()); });
   if (needsRow) {
     InFlightDiagnostic error = map.emitError(
         "arithmetic with the length of a ragged row isn't compiled yet apart "

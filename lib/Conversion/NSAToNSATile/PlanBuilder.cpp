@@ -210,6 +210,10 @@ Value PlanBuilder::getOffsetsInput(StringRef dim) {
   return {};
 }
 
+NamedDimAttr PlanBuilder::getNamedDim(StringRef name) {
+  return NamedDimAttr::get(kernel.getContext(), name, isRagged(name));
+}
+
 Value PlanBuilder::getNumRows(StringRef dim) {
   Value offsets = getSize(OffsetsDimAttr::get(kernel.getContext(), dim));
   return math().add(offsets, -1);

@@ -70,6 +70,9 @@ public:
 
   /// The offsets input of a ragged dimension; null for others.
   mlir::Value getOffsetsInput(llvm::StringRef dim);
+  bool isRagged(llvm::StringRef dim) { return bool(getOffsetsInput(dim)); }
+  /// The dimension of that name, ragged where the kernel's is.
+  nsa::NamedDimAttr getNamedDim(llvm::StringRef name);
   /// Offsets of the batch rows in a ragged dimension, also of pooled keys.
   mlir::Value getOffsets(mlir::Attribute raggedDim);
   /// Number of batch rows of a ragged dimension of tokens.

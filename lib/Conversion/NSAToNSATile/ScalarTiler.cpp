@@ -322,12 +322,9 @@ private:
 
   /// The length of the batch row for a ragged dimension.
   Value visitDim(DimOp op) {
-    MLIRContext *ctx = op.getContext();
-    auto ragged = NamedDimAttr::get(ctx, op.getDim(), /*ragged=*/true);
-    if (context.program.getPlan().getOffsetsInput(op.getDim()))
-      return context.program.getRow(ragged, context.batchRow).size;
-    return context.program.getSize(
-        NamedDimAttr::get(ctx, op.getDim(), /*ragged=*/false));
+    NamedDimAttr dim = context.program.getPlan().getNamedDim(op.getDim());
+    return dim.getRagged() ? context.program.getRow(dim, context.batchRow).size
+                           : context.program.getSize(dim);
   }
 
   Tile visitRead(TableReadOp op) {

@@ -42,7 +42,6 @@ private:
   /// The same for the rows of one key head's tile.
   Tile reduceTokens(const QueryTile &from, Tile scores, int64_t count);
   Tile keepHead(Tile scores, int64_t head, int64_t count);
-  Tile getBlocks(const Columns &columns);
   Tile isAllowed(const Columns &columns, Tile inSequence, Tile block,
                  Tile position);
   /// Whether tokens of the tile are ones of the batch row.
@@ -55,9 +54,7 @@ private:
   void store(mlir::Value indices);
   void storeShared(mlir::Value indices);
 
-  Tile real(double value) {
-    return {math.constant(Spread::Scalar, value), Spread::Scalar};
-  }
+  Tile real(double value) { return getReal(math, value); }
   Tile i64(int64_t value) { return math.integer(builder.getI64Type(), value); }
   Tile index(mlir::Value value) { return {value, Spread::Scalar}; }
   mlir::Value importance() { return op.getImportance(); }

@@ -37,10 +37,10 @@ FailureOr<Sharing> nsacc::getSharing(PlanBuilder &plan, const QueryShape &shape,
 // Units
 //===----------------------------------------------------------------------===//
 
-static NamedDimAttr getTokenDim(ProgramBuilder &program, SelectionType type) {
-  bool ragged =
-      static_cast<bool>(program.getPlan().getOffsetsInput(type.getOf()));
-  return NamedDimAttr::get(type.getContext(), type.getOf(), ragged);
+static Value getNumTokens(ProgramBuilder &program, SelectionType type,
+                          Value batchRow) {
+  NamedDimAttr dim = program.getPlan().getNamedDim(type.getOf());
+  return program.getRow(dim, batchRow).size;
 }
 
 /// Positions of a batch row's tokens count from `shift`, and rows that share
@@ -52,9 +52,8 @@ static QueryPlace getAlignedPlace(ProgramBuilder &program,
   QueryPlace place = getProgramPlace(program);
   if (shareTokens == 1)
     return place;
-  Value shift =
-      m.sub(program.getRow(getTokenDim(program, type), place.batchRow).size,
-            program.getRow(shape.dims.token, place.batchRow).size);
+  Value shift = m.sub(getNumTokens(program, type, place.batchRow),
+                      program.getRow(shape.dims.token, place.batchRow).size);
   place.origin =
       m.sub(m.mul(m.floorDiv(shift, shareTokens), shareTokens), shift);
   return place;
@@ -71,7 +70,7 @@ Selecting::Selecting(ProgramBuilder &program, const QueryShape &shape,
       tiles(program, tile, shape.keyHead, schedule), chunk(schedule.getKeys()),
       math(builder, loc, sharing.getUnits(), chunk) {
   IndexMath m = program.math();
-  Value tokens = program.getRow(getTokenDim(program, type), tile.batchRow).size;
+  Value tokens = getNumTokens(program, type, tile.batchRow);
   shift = m.sub(tokens, tile.numTokens);
   numBlocks = m.ceilDiv(tokens, type.getBlock());
   speaker = getSpeaker();

@@ -25,19 +25,6 @@ enum SortClass : int64_t {
 // Sort keys
 //===----------------------------------------------------------------------===//
 
-Tile Selecting::getBlocks(const Columns &columns) {
-  IndexMath m = program.math();
-  auto type = RankedTensorType::get({columns.count}, builder.getIndexType());
-  if (columns.step == 1)
-    return {nsatile::IotaOp::create(builder, loc, type, columns.first),
-            Spread::Column};
-  Tile count = {nsatile::IotaOp::create(builder, loc, type, m.constant(0)),
-                Spread::Column};
-  return math.apply<arith::AddIOp>(
-      math.apply<arith::MulIOp>(count, index(m.constant(columns.step))),
-      index(columns.first));
-}
-
 /// `where`, asked of blocks that exist.
 Tile Selecting::isAllowed(const Columns &columns, Tile inSequence, Tile block,
                           Tile position) {
@@ -69,7 +56,7 @@ Tile Selecting::getKeys(const Columns &columns) {
   Type i32 = builder.getI32Type(), i64Type = builder.getI64Type();
   Type indexType = builder.getIndexType();
   Tile score = getScores(columns);
-  Tile block = getBlocks(columns);
+  Tile block = getIndices(math, columns);
   Tile blockWide = math.convert<arith::IndexCastOp>(block, i64Type);
   Tile position = math.apply<arith::AddIOp>(speaker.token, index(shift));
   Tile exists =
