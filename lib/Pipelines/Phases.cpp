@@ -2,6 +2,7 @@
 
 #include "nsacc/Pipelines/Phases.h"
 #include "NSA/Transforms/Passes.h"
+#include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -92,6 +93,7 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
     convert.mostInstructions = 80'000;
   }
   manager.addPass(createConvertNSAToNSATile(convert));
+  manager.addPass(nsatile::createNSATileOnlineSoftmax());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
 }

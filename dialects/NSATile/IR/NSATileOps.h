@@ -6,11 +6,13 @@
 #include "NSATile/IR/NSATileDialect.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OpAsmSupport.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -22,6 +24,30 @@
 
 #define GET_TYPEDEF_CLASSES
 #include "NSATile/IR/NSATileTypes.h.inc"
+
+namespace nsacc::nsatile {
+
+/// Tiles [first, end), of which [fullFirst, fullEnd) are full.
+struct TileRange {
+  mlir::Value first, end, fullFirst, fullEnd;
+
+  /// Whether any tile may be full.
+  bool hasFull() const { return fullFirst != fullEnd; }
+};
+
+/// The tiles that a fold goes over, as `nsatile.fold` describes them: those of
+/// `ranges`, or one tile (`at`), or the entries of a row of a list.
+struct FoldDomain {
+  llvm::SmallVector<TileRange> ranges;
+  mlir::Value at = {}, list = {}, count = {};
+  llvm::SmallVector<mlir::Value> indices = {};
+  /// Tiles of an entry of a list, or of `at`.
+  int64_t parts = 1;
+
+  bool isRanges() const { return !at && !list; }
+};
+
+} // namespace nsacc::nsatile
 
 #define GET_OP_CLASSES
 #include "NSATile/IR/NSATileOps.h.inc"

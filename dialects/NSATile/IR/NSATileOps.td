@@ -8,6 +8,7 @@ include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class NSATile_Op<string mnemonic, list<Trait> traits = []>
@@ -453,6 +454,7 @@ def NSATile_ExchangeOp : NSATile_Op<"exchange", [
   let hasVerifier = 1;
 }
 
+include "NSATile/IR/NSATileFoldOps.td"
 include "NSATile/IR/NSATileAsyncOps.td"
 
 #endif // NSATILE_IR_NSATILEOPS_TD

@@ -52,7 +52,7 @@ def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
   ];
 }
 
-def NSATileExpandOrder : Pass<"nsatile-expand-order"> {
+def NSATileBitonicTopK : Pass<"nsatile-bitonic-topk"> {
   let summary = "Write sorts and running lists as bitonic networks";
   let description = [{
     `nsatile.sort` becomes Batcher's bitonic network, log2(n) (log2(n) + 1) / 2
@@ -78,28 +78,63 @@ def NSATileExpandOrder : Pass<"nsatile-expand-order"> {
   ];
 }
 
-def NSATileFuseKeyLoops : Pass<"nsatile-fuse-key-loops"> {
-  let summary = "Make one loop of those over full and partial tiles";
+def NSATileOnlineSoftmax : Pass<"nsatile-online-softmax"> {
+  let summary = "Form the online softmax: a running maximum, sum and accumulator";
   let description = [{
-    Loops of which each goes on where the one before ends become one, when the body of
-    one (full tiles) is that of the others (partial tiles) without code that
-    changes an operand here and there, as a mask changes scores. That code
-    becomes a branch. Nothing happens where the bodies differ in another way, or
-    the bounds aren't provably in order.
+    A `nsatile.softmax_fold`, a softmax over all tiles of keys, becomes a `nsatile.fold` that goes over them
+    once and carries what it needs to know of the tiles before (Milakov and Gimelshein, arXiv:1805.02867; Dao et al.,
+    arXiv:2205.14135): each step raises the maximum, scales sum and accumulator
+    by exp(old maximum - new maximum), and adds the tile's exponentials and their product with its values.
 
     Before and after:
 
     ```mlir
-    %a = scf.for %j = %lo to %mid step %c1 iter_args(%x = %x0) { … %s … }
-    %b = scf.for %j = %mid to %hi step %c1 iter_args(%x = %a) { … select %seen, %s, %hidden … }
+    %m, %l, %o = nsatile.softmax_fold over %first to %end : … {
+    ^bb0(%tile: index, %partial: i1):
+      … nsatile.yield_scores %s scale %c values %v
+    }
 
-    %b = scf.for %j = %lo to %hi step %c1 iter_args(%x = %x0) {
-      %partial = arith.cmpi sge, %j, %mid : index
-      … scf.if %partial { select %seen, %s, %hidden } else { %s } …
+    %r:3 = nsatile.fold over %first to %end state(%minus_inf, %zero, %zeros : …) {
+    ^bb0(%tile: index, %partial: i1, %m: …, %l: …, %o: …):
+      …
+      %m1, %l1, %p, %decay = nsatile.softmax_update %m, %l, %s scale %c
+      %o1 = nsatile.dot %p, %v acc (%o · %decay) where (%s != -inf)
+      nsatile.yield %m1, %l1, %o1
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
+  let summary = "Write folds over tiles as loops";
+  let description = [{
+    With `peel`, the full tiles of a range get a loop of their own, between those of the partial ones, and
+    what is masked in the others vanishes there. Without, there is one loop, whose steps compare the number
+    of their tile with the bounds of the full part: a pipeline then needn't drain between loops
+    (`nsatile-split-key-loops` takes it apart later).
+
+    More than three ranges share a loop, which counts their tiles.
+
+    Before and after, without `peel`:
+
+    ```mlir
+    %r = nsatile.fold over %first to %end full %first to %b state(%x0) {
+    ^bb0(%tile: index, %partial: i1, %x: …):
+      … scf.if %partial { … } …
+    }
+
+    %r = scf.for %tile = %first to %end step %c1 iter_args(%x = %x0) {
+      %partial = arith.cmpi sge, %tile, %b : index
+      … scf.if %partial { … } …
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"peel", "peel", "bool", "false", "full tiles of a range have a loop of their own">
+  ];
 }
 
 def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::ProgramOp"> {

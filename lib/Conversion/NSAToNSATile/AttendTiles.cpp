@@ -31,6 +31,14 @@ SmallVector<Value> Attention::getInitialState(int64_t rows) {
   return state;
 }
 
+SmallVector<Type> Attention::getStateTypes(int64_t rows) {
+  auto row = RankedTensorType::get({rows}, builder.getF32Type());
+  SmallVector<Type> types = {row, row};
+  if (!onlyLse)
+    types.push_back(row.clone({rows, channels}));
+  return types;
+}
+
 /// The pairs whose score isn't -inf: a key with that score isn't seen.
 Value Attention::takesPart(Value scores) {
   auto type = cast<RankedTensorType>(scores.getType());
@@ -39,121 +47,125 @@ Value Attention::takesPart(Value scores) {
                                math.constant(Spread::Matrix, -kInfinity));
 }
 
-Value Attention::accumulate(Value probs, Value scores, const KeyTile &keys,
+/// acc + weights · values, for the keys whose score isn't -inf.
+Value Attention::accumulate(Value weights, Value scores, const KeyTile &keys,
                             Value acc) {
-  Value values =
-      keys.values ? keys.values : scorer.loadKeys(op.getValue(), keys);
+  Value values = loadValues(keys);
   Type elementType = getElementTypeOrSelf(values.getType());
   if (!elementType.isF32())
-    probs = arith::TruncFOp::create(
+    weights = arith::TruncFOp::create(
         builder, loc,
-        cast<RankedTensorType>(probs.getType()).clone(elementType), probs);
-  return nsatile::DotOp::create(builder, loc, acc.getType(), probs, values, acc,
-                                takesPart(scores), /*transpose_rhs=*/false);
+        cast<RankedTensorType>(weights.getType()).clone(elementType), weights);
+  return nsatile::DotOp::create(builder, loc, acc.getType(), weights, values,
+                                acc, takesPart(scores),
+                                /*transpose_rhs=*/false);
 }
 
-SmallVector<Value> Attention::stepSoftmax(const QueryRows &rows,
-                                          const KeyTile &keys,
-                                          ValueRange state) {
-  // A scale of the program's own may be negative, which -inf doesn't survive.
+Value Attention::loadValues(const KeyTile &keys) {
+  return keys.values ? keys.values : scorer.loadKeys(op.getValue(), keys);
+}
+
+/// A scale of the program's own may be negative, which -inf doesn't survive.
+void Attention::yieldScores(const QueryRows &rows, const KeyTile &keys) {
   bool rawScale = op.getScale().empty() && op.getScore().empty();
-  ScoreTile tile = scorer.score(rows, keys, rawScale);
+  Value scores =
+      scorer.scoreVisible(rows, keys, rawScale, /*counts=*/false).scores;
   TileMath math(builder, loc, rows.count, keys.count);
-  if (tile.visible) {
-    Tile hidden = {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar};
-    tile.scores = math.select({tile.visible, Spread::Matrix},
-                              {tile.scores, Spread::Matrix}, hidden)
-                      .value;
-  }
   Value scale =
       rawScale ? scorer.getScale() : math.constant(Spread::Scalar, 1.0);
-  auto update = nsatile::SoftmaxUpdateOp::create(
-      builder, loc, state[0].getType(), state[1].getType(),
-      tile.scores.getType(), state[0].getType(), state[0], state[1],
-      tile.scores, scale);
-  SmallVector<Value> next = {update.getNewMax(), update.getNewSum()};
-  if (!onlyLse) {
-    TileMath output(builder, loc, rows.count, channels);
-    Tile decayed = output.apply<arith::MulFOp>(
-        {state[2], Spread::Matrix}, {update.getDecay(), Spread::Row});
-    next.push_back(
-        accumulate(update.getProbs(), tile.scores, keys, decayed.value));
-  }
-  return next;
+  nsatile::YieldScoresOp::create(builder, loc, scores, scale,
+                                 onlyLse ? Value() : loadValues(keys));
 }
 
 SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
                                           const KeyTile &keys,
                                           ValueRange state) {
-  ScoreTile tile = scorer.score(rows, keys, /*rawScale=*/false);
+  VisibleScores tile = scorer.scoreVisible(rows, keys, /*rawScale=*/false,
+                                           /*counts=*/isNormalized());
   TileMath math(builder, loc, rows.count, keys.count);
   Tile scores = {tile.scores, Spread::Matrix};
   Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
   Tile one = {math.constant(Spread::Scalar, 1.0), Spread::Scalar};
   // A score of -inf weighs nothing, whatever the weight makes of it.
-  if (tile.visible) {
-    Tile hidden = {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar};
-    scores = math.select({tile.visible, Spread::Matrix}, scores, hidden);
-  }
   Tile weights = {scorer.weigh(rows, scores.value, keys), Spread::Matrix};
   weights =
       math.select({takesPart(scores.value), Spread::Matrix}, weights, zero);
   SmallVector<Value> next = {
       accumulate(weights.value, scores.value, keys, state[0])};
   if (isNormalized()) {
-    auto addRows = [&](Value matrix, Value rowsSoFar) {
-      Value sums = nsatile::ReduceOp::create(builder, loc, rowsSoFar.getType(),
-                                             nsatile::ReduceKind::Sum, matrix,
-                                             /*dim=*/1);
-      return arith::AddFOp::create(builder, loc, rowsSoFar, sums);
+    auto add = [&](Value sum, Value more) {
+      return arith::AddFOp::create(builder, loc, sum, more);
     };
-    Tile counted = one;
-    if (tile.visible)
-      counted = math.select({tile.visible, Spread::Matrix}, one, zero);
-    next.push_back(addRows(weights.value, state[1]));
-    next.push_back(addRows(math.toMatrix(counted), state[2]));
+    auto addRows = [&](Value matrix) -> Value {
+      return nsatile::ReduceOp::create(builder, loc, state[1].getType(),
+                                       nsatile::ReduceKind::Sum, matrix,
+                                       /*dim=*/1);
+    };
+    next.push_back(add(state[1], addRows(weights.value)));
+    next.push_back(add(state[2], tile.counts));
     Tile present =
         math.select({takesPart(scores.value), Spread::Matrix}, one, zero);
-    next.push_back(addRows(math.toMatrix(present), state[3]));
+    next.push_back(add(state[3], addRows(math.toMatrix(present))));
   }
   return next;
 }
 
-SmallVector<Value> Attention::step(const QueryRows &rows, const KeyTile &keys,
-                                   ValueRange state) {
-  return op.isSoftmax() ? stepSoftmax(rows, keys, state)
-                        : stepWeights(rows, keys, state);
+SmallVector<Value> Attention::foldTiles(const QueryRows &rows,
+                                        const nsatile::FoldDomain &domain,
+                                        ValueRange initial, GetKeys getKeys) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto getStep = [&](auto fold) {
+    builder.setInsertionPointToEnd(&fold.getBody().front());
+    KeyTile keys = getKeys(fold.getTile());
+    keys.partial = fold.getPartial();
+    return keys;
+  };
+  if (op.isSoftmax()) {
+    auto fold = nsatile::SoftmaxFoldOp::create(
+        builder, loc, domain, getStateTypes(rows.count), initial);
+    yieldScores(rows, getStep(fold));
+    return SmallVector<Value>(fold.getResults());
+  }
+  SmallVector<Value> inits(initial);
+  if (inits.empty())
+    inits = getInitialState(rows.count);
+  auto fold = nsatile::FoldOp::create(builder, loc, domain,
+                                      ValueRange(inits).getTypes(), inits);
+  KeyTile keys = getStep(fold);
+  nsatile::YieldOp::create(builder, loc,
+                           stepWeights(rows, keys, fold.getState()));
+  return SmallVector<Value>(fold.getResults());
 }
 
-SmallVector<Value> Attention::fold(const QueryRows &rows, ValueRange initial) {
+SmallVector<Value> Attention::fold(const QueryRows &rows) {
   if (!op.getSelection())
-    return foldParts(rows, initial);
+    return foldParts(rows);
   if (schedule.getOrder() == nsatile::LoopOrder::Union)
-    return foldUnion(rows, initial);
-  return rows.count > getUnitRows() ? foldSelectedTogether(rows, initial)
-                                    : foldSelected(rows, initial);
+    return foldUnion(rows);
+  return rows.count > getUnitRows()
+             ? foldSelectedTogether(rows, getInitialState(rows.count))
+             : foldSelected(rows, getInitialState(rows.count));
 }
 
-SmallVector<Value> Attention::foldKeys(const QueryRows &rows,
-                                       ValueRange initial) {
-  return scorer.foldKeyTiles(rows, initial,
-                             [&](const KeyTile &keys, ValueRange state) {
-                               return step(rows, keys, state);
-                             });
+SmallVector<Value> Attention::foldKeys(const QueryRows &rows) {
+  SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
+  KeyTiling tiling = scorer.getTiling(rows);
+  return foldTiles(
+      rows, {.ranges = scorer.getRanges(bounds, tiling)}, {},
+      [&](Value number) { return tiling.getTile(program.math(), number); });
 }
 
 /// A tile that is wide for the sake of its selections walks all other keys in
 /// parts, whose bounds are tighter.
-SmallVector<Value> Attention::foldParts(const QueryRows &rows,
-                                        ValueRange initial) {
+SmallVector<Value> Attention::foldParts(const QueryRows &rows) {
   IndexMath m = program.math();
   int64_t tokens = getPartTokens(schedule, tile.tokens, tile.group);
   if (tokens == tile.tokens)
-    return foldKeys(rows, initial);
+    return foldKeys(rows);
   int64_t count = tokens * tile.group;
   auto loop = scf::ForOp::create(
       builder, loc, m.constant(0), m.ceilDiv(getExistingTokens(), tokens),
-      m.constant(1), initial,
+      m.constant(1), getInitialState(rows.count),
       [&](OpBuilder &, Location, Value part, ValueRange carried) {
         Value firstRow = m.mul(part, count);
         Value first = m.add(tile.firstToken, m.mul(part, tokens));
@@ -161,8 +173,7 @@ SmallVector<Value> Attention::foldParts(const QueryRows &rows,
         QueryRows few =
             scorer.slice(rows, firstRow, count, first, m.add(end, -1));
         scf::YieldOp::create(builder, loc,
-                             insertState(foldKeys(few, getInitialState(count)),
-                                         carried, firstRow));
+                             insertState(foldKeys(few), carried, firstRow));
       });
   return SmallVector<Value>(loop.getResults());
 }
@@ -266,7 +277,7 @@ AttendTiles Attention::finish(const QueryRows &rows, ValueRange state) {
 
 AttendTiles Attention::run() {
   QueryRows rows = scorer.getAllRows();
-  return finish(rows, fold(rows, getInitialState(rows.count)));
+  return finish(rows, fold(rows));
 }
 
 AttendTiles nsacc::attendTile(ProgramBuilder &program, const QueryTile &tile,

@@ -14,8 +14,9 @@ struct KeyTile {
   mlir::Value first;
   int64_t count;
   int64_t step = 1;
-  /// Whether the mask or the end of the sequence may hide a pair.
-  bool masked = true;
+  /// Whether the mask or the end of the sequence may hide a pair, i1; null
+  /// where they may.
+  mlir::Value partial = {};
   /// Whether keys before 0 are among them, which nobody sees.
   bool mayBeNegative = false;
   /// Keys from here on aren't part of the tile; null where all are.
@@ -31,6 +32,27 @@ struct KeyTile {
 struct KeyBounds {
   mlir::Value low, high, fullLow, fullHigh;
   bool exact;
+};
+
+/// Which keys the tiles of a fold have.
+struct KeyTiling {
+  /// Keys of a tile.
+  int64_t width = 0;
+  /// The first key of tile 0.
+  mlir::Value origin = {};
+  /// Keys of a block, each of which begins with a new tile; 0: no blocks.
+  int64_t block = 0;
+  /// Tiles of a block.
+  int64_t parts = 1;
+
+  /// Blocks in tiles of about `keys` keys.
+  static KeyTiling ofBlocks(int64_t block, int64_t keys);
+
+  KeyTile getTile(IndexMath m, mlir::Value number) const;
+  /// The number of tiles that end at or before a key.
+  mlir::Value getTileBefore(IndexMath m, mlir::Value key) const;
+  /// The first tile that begins at or behind a key.
+  mlir::Value getTileBehind(IndexMath m, mlir::Value key) const;
 };
 
 /// Rows of a query tile that see the same key tiles.
@@ -49,7 +71,13 @@ struct ScoreTile {
   mlir::Value visible;
 };
 
-/// Scores, masks and key loops of one op that scores pairs.
+/// Scores of which those of hidden pairs are -inf. `counts` says how many keys
+/// each row sees, tensor<R x f32>; null where nobody asks.
+struct VisibleScores {
+  mlir::Value scores, counts;
+};
+
+/// Scores, masks and tiles of keys of one op that scores pairs.
 class Scorer {
 public:
   Scorer(ProgramBuilder &program, const QueryTile &tile,
@@ -66,7 +94,6 @@ public:
   mlir::Value getLastKey(const QueryRows &rows);
   /// Position of a query minus its token index.
   mlir::Value getShift() { return shift; }
-  int64_t getTileKeys() { return schedule.getKeys(); }
 
   /// The intervals of keys that any of the rows may see.
   llvm::SmallVector<KeyBounds> getBounds(const QueryRows &rows);
@@ -74,36 +101,12 @@ public:
   mlir::Value isSeen(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
                      mlir::Value end);
 
-  using State = llvm::SmallVector<mlir::Value>;
-  using Step =
-      llvm::function_ref<State(const KeyTile &tile, mlir::ValueRange state)>;
-  /// Folds `step` over the tiles of keys that any of the rows may see. Tiles
-  /// are masked unless every pair in them is visible.
-  State foldKeyTiles(const QueryRows &rows, mlir::ValueRange initial,
-                     Step step);
-  /// The same over a list of blocks, of which negative ones are skipped.
-  struct BlockList {
-    int64_t width, blockSize;
-    llvm::function_ref<mlir::Value(mlir::Value entry)> getBlock;
-    /// Which rows selected the block, tensor<R x i1>; null: all.
-    llvm::function_ref<mlir::Value(mlir::Value block)> getRows = {};
-  };
-  State foldBlocks(const QueryRows &rows, const BlockList &list,
-                   mlir::ValueRange initial, Step step);
-  /// The same over the tiles of one block.
-  State foldBlock(llvm::ArrayRef<KeyBounds> bounds, mlir::Value block,
-                  int64_t blockSize, mlir::Value selecting,
-                  mlir::ValueRange initial, Step step);
-  /// Into how many parts a loop over blocks cuts each: 1, or its tiles where
-  /// they are many.
-  int64_t getParts(int64_t blockSize);
-  /// The same over one part.
-  State foldPart(llvm::ArrayRef<KeyBounds> bounds, mlir::Value block,
-                 int64_t blockSize, mlir::Value part, mlir::Value selecting,
-                 mlir::ValueRange initial, Step step);
-  /// The step over one tile, which isn't masked where it needn't be.
-  State foldTile(llvm::ArrayRef<KeyBounds> bounds, KeyTile tile,
-                 mlir::ValueRange initial, Step step);
+  /// Tiles over the sequence of keys that the rows look at.
+  KeyTiling getTiling(const QueryRows &rows);
+  /// The intervals as ranges of tiles; those of an exact interval that all rows
+  /// see as a whole are full.
+  llvm::SmallVector<nsatile::TileRange>
+  getRanges(llvm::ArrayRef<KeyBounds> bounds, const KeyTiling &tiling);
 
   /// The tokens of a tile of keys, from a key-like tensor.
   mlir::Value loadKeys(mlir::Value tensor, const KeyTile &keys);
@@ -112,6 +115,9 @@ public:
 
   /// Scores against a tile of keys. `rawScale` leaves the scale to the caller.
   ScoreTile score(const QueryRows &rows, const KeyTile &tile, bool rawScale);
+  /// The same, with -inf for pairs that aren't visible.
+  VisibleScores scoreVisible(const QueryRows &rows, const KeyTile &tile,
+                             bool rawScale, bool counts);
   /// The value of the op's weight region for scores.
   mlir::Value weigh(const QueryRows &rows, mlir::Value scores,
                     const KeyTile &tile);
@@ -134,22 +140,25 @@ public:
   /// Whether queries and keys are stored as different types.
   bool hasMixedTypes();
 
-  using Branch = llvm::function_ref<State()>;
-  State choose(mlir::Value condition, Branch yes, Branch no);
-
 private:
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
-  State foldIntervals(llvm::ArrayRef<KeyBounds> bounds,
-                      mlir::ValueRange initial, Step step);
   mlir::Value getOrigin(const QueryRows &rows);
   /// Behind the tile's last token that exists.
   mlir::Value getEndToken();
-  mlir::Value isFull(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
-                     mlir::Value end);
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,
                        bool greatest);
   bool mayLeaveIndex(mlir::AffineExpr bound);
   mlir::Value getSymbol(const nsa::MaskSymbol &symbol);
+  /// Query rows times keys.
+  Tile multiply(const QueryRows &rows, const KeyTile &tile, bool rawScale);
+  /// What the op's score region makes of scores. It has to have a value for
+  /// `active` pairs.
+  Tile changeScores(const QueryRows &rows, const KeyTile &tile, Tile scores,
+                    Tile active);
+  /// The pairs that are visible; none where all are. In a full tile neither the
+  /// mask nor the end of the sequence hides any.
+  std::optional<Tile> getVisible(const QueryRows &rows, const KeyTile &tile,
+                                 bool isFull);
   /// The pairs that the mask shows; `active` ones have to have a value.
   Tile evaluateMask(const QueryRows &rows, const KeyTile &tile,
                     llvm::ArrayRef<Tile> arguments, TileMath &math,

@@ -14,7 +14,7 @@ namespace nsacc {
 /// the number of those whose score isn't -inf).
 class Attention {
 public:
-  using State = Scorer::State;
+  using State = llvm::SmallVector<mlir::Value>;
 
   Attention(ProgramBuilder &program, const QueryTile &tile, nsa::AttendOp op,
             nsatile::ScheduleAttr schedule, bool onlyLse);
@@ -32,16 +32,17 @@ public:
   State getInitialState(int64_t rows);
 
 private:
-  State fold(const QueryRows &rows, mlir::ValueRange initial);
-  State foldKeys(const QueryRows &rows, mlir::ValueRange initial);
-  State foldParts(const QueryRows &rows, mlir::ValueRange initial);
+  State fold(const QueryRows &rows);
+  State foldKeys(const QueryRows &rows);
+  State foldParts(const QueryRows &rows);
   State foldSelected(const QueryRows &rows, mlir::ValueRange initial);
   State foldSelectedTogether(const QueryRows &rows, mlir::ValueRange initial);
-  State foldUnion(const QueryRows &rows, mlir::ValueRange initial);
-  State step(const QueryRows &rows, const KeyTile &keys,
-             mlir::ValueRange state);
-  State stepSoftmax(const QueryRows &rows, const KeyTile &keys,
-                    mlir::ValueRange state);
+  State foldUnion(const QueryRows &rows);
+  /// A fold over the tiles of a domain, from `initial` on; empty: from no key.
+  using GetKeys = llvm::function_ref<KeyTile(mlir::Value number)>;
+  State foldTiles(const QueryRows &rows, const nsatile::FoldDomain &domain,
+                  mlir::ValueRange initial, GetKeys getKeys);
+  void yieldScores(const QueryRows &rows, const KeyTile &keys);
   State stepWeights(const QueryRows &rows, const KeyTile &keys,
                     mlir::ValueRange state);
   AttendTiles finish(const QueryRows &rows, mlir::ValueRange state);
@@ -63,6 +64,11 @@ private:
   State
   forEachUnit(mlir::ValueRange initial,
               llvm::function_ref<State(mlir::Value, mlir::ValueRange)> body);
+  /// What `then` makes of the state, if the condition holds.
+  State when(mlir::Value condition, mlir::ValueRange state,
+             llvm::function_ref<State()> then);
+  /// The tiles of selected blocks.
+  KeyTiling getBlockTiling();
   State insertState(mlir::ValueRange part, mlir::ValueRange whole,
                     mlir::Value firstRow);
   /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.
@@ -75,9 +81,11 @@ private:
   /// The blocks that any row selected, ascending, with negative ones between.
   mlir::Value getUnion(mlir::Value selection);
 
-  /// acc + probs · v, for the keys whose score isn't -inf.
-  mlir::Value accumulate(mlir::Value probs, mlir::Value scores,
+  /// Of a softmax's rows: maximum, sum, accumulator.
+  llvm::SmallVector<mlir::Type> getStateTypes(int64_t rows);
+  mlir::Value accumulate(mlir::Value weights, mlir::Value scores,
                          const KeyTile &keys, mlir::Value acc);
+  mlir::Value loadValues(const KeyTile &keys);
   mlir::Value takesPart(mlir::Value scores);
   bool isNormalized() { return !op.getNormalize().empty(); }
 

@@ -31,34 +31,36 @@ void Attention::updatePartial(const PartialStates &partial, Value split,
   IndexMath m = program.math();
   QueryRows rows = scorer.getAllRows();
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
-  int64_t size =
-      op.getSelection() ? getSelectionType().getBlock() : scorer.getTileKeys();
-  Value first = m.mul(unit, size);
-  auto update = [&](Scorer::Step step, Value selecting) {
-    SmallVector<Value> state = loadState(partial, split);
-    if (op.getSelection())
-      state = scorer.foldBlock(bounds, unit, size, selecting, state, step);
-    else
-      state =
-          scorer.foldTile(bounds, {.first = first, .count = size}, state, step);
-    storeState(partial, split, state);
+  KeyTiling tiling = {.width = schedule.getKeys(), .origin = m.constant(0)};
+  if (op.getSelection())
+    tiling = getBlockTiling();
+  auto update = [&](Value selecting) {
+    nsatile::FoldDomain domain = {.ranges = scorer.getRanges(bounds, tiling),
+                                  .at = unit,
+                                  .parts = tiling.parts};
+    auto getKeys = [&](Value number) {
+      KeyTile keys = tiling.getTile(program.math(), number);
+      keys.rows = selecting;
+      return keys;
+    };
+    storeState(partial, split,
+               foldTiles(rows, domain, loadState(partial, split), getKeys));
   };
-  auto stepRows = [&](const KeyTile &keys, ValueRange state) {
-    return step(rows, keys, state);
-  };
-  auto when = [&](Value condition, llvm::function_ref<void()> then) {
+  auto onlyIf = [&](Value condition, llvm::function_ref<void()> then) {
     auto branch = scf::IfOp::create(builder, loc, condition,
                                     /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(branch.thenYield());
     then();
   };
-  when(scorer.isSeen(bounds, first, m.add(first, size)), [&] {
+  int64_t size = op.getSelection() ? tiling.block : tiling.width;
+  Value first = m.mul(unit, size);
+  onlyIf(scorer.isSeen(bounds, first, m.add(first, size)), [&] {
     if (!op.getSelection())
-      return update(stepRows, Value());
+      return update(Value());
     Value selection = loadSelection(program, tile, op.getSelection());
     Value selecting = getSelecting(selection, unit);
-    when(isAny(selecting), [&] { update(stepRows, isSet(selecting)); });
+    onlyIf(isAny(selecting), [&] { update(isSet(selecting)); });
   });
 }
 

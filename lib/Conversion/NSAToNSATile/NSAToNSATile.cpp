@@ -165,6 +165,19 @@ static nsatile::ScheduleAttr getExactSchedule(nsatile::ScheduleAttr schedule,
       /*warps=*/0, schedule.getStages());
 }
 
+/// Whether products ask which pairs are visible, as those of a softmax will.
+static bool looksAtPairs(nsatile::ProgramOp program) {
+  return program
+      ->walk([](Operation *op) {
+        auto dot = dyn_cast<nsatile::DotOp>(op);
+        auto yield = dyn_cast<nsatile::YieldScoresOp>(op);
+        return (dot && dot.getVisible()) || (yield && yield.getValues())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult KernelConverter::computeTogether(const QueryShape &shape,
                                                ArrayRef<Target> targets) {
   nsatile::ScheduleAttr schedule = getSchedule(shape);
@@ -172,13 +185,7 @@ LogicalResult KernelConverter::computeTogether(const QueryShape &shape,
       buildQueryProgram(plan, shape, targets, schedule);
   if (failed(program))
     return failure();
-  bool looksAtPairs = program
-                          ->walk([](nsatile::DotOp dot) {
-                            return dot.getVisible() ? WalkResult::interrupt()
-                                                    : WalkResult::advance();
-                          })
-                          .wasInterrupted();
-  if (!exactPrograms || !looksAtPairs)
+  if (!exactPrograms || !looksAtPairs(*program))
     return success();
   FailureOr<nsatile::ProgramOp> exact = buildQueryProgram(
       plan, shape, targets, getExactSchedule(schedule, shape.group));

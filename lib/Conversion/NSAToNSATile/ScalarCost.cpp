@@ -77,13 +77,33 @@ int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
 
 /// Of all warps, each of which multiplies 16 rows by 8 columns over 16
 /// products.
-static int64_t countProducts(nsatile::DotOp dot) {
-  constexpr int64_t rows = 16, columns = 8, depth = 16;
-  auto result = cast<RankedTensorType>(dot.getResult().getType());
-  auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
-  return llvm::divideCeil(result.getDimSize(0), rows) *
-         llvm::divideCeil(result.getDimSize(1), columns) *
-         llvm::divideCeil(lhs.getDimSize(1), depth);
+static int64_t countProducts(int64_t rows, int64_t columns, int64_t depth) {
+  return llvm::divideCeil(rows, 16) * llvm::divideCeil(columns, 8) *
+         llvm::divideCeil(depth, 16);
+}
+
+/// Copies of the bodies around `op` that are written: full and partial tiles of
+/// a range have loops of their own.
+static int64_t countCopies(Operation *op) {
+  int64_t copies = 1;
+  auto multiply = [&](const nsatile::FoldDomain &domain) {
+    if (!domain.isRanges())
+      return;
+    int64_t loops = 0;
+    for (const nsatile::TileRange &range : domain.ranges)
+      loops += !range.hasFull() ? 1
+                                : 1 + (range.first != range.fullFirst) +
+                                      (range.fullEnd != range.end);
+    copies *= loops;
+  };
+  for (Operation *parent = op->getParentOp(); parent;
+       parent = parent->getParentOp()) {
+    if (auto fold = dyn_cast<nsatile::FoldOp>(parent))
+      multiply(fold.getDomain());
+    if (auto fold = dyn_cast<nsatile::SoftmaxFoldOp>(parent))
+      multiply(fold.getDomain());
+  }
+  return copies;
 }
 
 int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
@@ -96,18 +116,36 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
     return type ? llvm::divideCeil(type.getNumElements(), warps * warpSize) : 0;
   };
   int64_t count = 0;
+  auto getSize = [](Value tile, int64_t dim) {
+    return cast<RankedTensorType>(tile.getType()).getDimSize(dim);
+  };
   program.walk([&](Operation *op) {
-    llvm::TypeSwitch<Operation *>(op)
-        .Case([&](nsatile::DotOp dot) {
-          count += llvm::divideCeil(countProducts(dot), warps);
-        })
-        .Case([&](nsatile::SoftmaxUpdateOp update) {
-          count += softmax * countElements(update.getScores());
-        })
-        .Default([&](Operation *op) {
-          if (op->getNumResults() == 1 && op->hasTrait<OpTrait::Elementwise>())
-            count += ::countInstructions(*op) * countElements(op->getResult(0));
-        });
+    int64_t own =
+        llvm::TypeSwitch<Operation *, int64_t>(op)
+            .Case([&](nsatile::DotOp dot) {
+              return llvm::divideCeil(countProducts(getSize(dot.getResult(), 0),
+                                                    getSize(dot.getResult(), 1),
+                                                    getSize(dot.getLhs(), 1)),
+                                      warps);
+            })
+            .Case([&](nsatile::YieldScoresOp yield) {
+              Value scores = yield.getScores(), values = yield.getValues();
+              int64_t products =
+                  values ? countProducts(getSize(scores, 0), getSize(values, 1),
+                                         getSize(scores, 1))
+                         : 0;
+              return softmax * countElements(scores) +
+                     static_cast<int64_t>(llvm::divideCeil(products, warps));
+            })
+            .Default([&](Operation *op) -> int64_t {
+              return op->getNumResults() == 1 &&
+                             op->hasTrait<OpTrait::Elementwise>()
+                         ? ::countInstructions(*op) *
+                               countElements(op->getResult(0))
+                         : 0;
+            });
+    if (own > 0)
+      count += own * countCopies(op);
   });
   return count;
 }

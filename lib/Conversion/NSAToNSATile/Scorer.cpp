@@ -205,57 +205,124 @@ bool Scorer::hidesKeysBeyondEnd() {
          });
 }
 
-ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
-                        bool rawScale) {
+Tile Scorer::multiply(const QueryRows &rows, const KeyTile &tile,
+                      bool rawScale) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   TileMath math(builder, loc, rows.count, tile.count);
-  Tile keys = getKeyIndices(math, tile);
-  Value keyTile = tile.keys ? tile.keys : loadKeys(op.getKey(), tile);
+  Value keys = tile.keys ? tile.keys : loadKeys(op.getKey(), tile);
   if (hasMixedTypes())
-    keyTile = widen(builder, loc, keyTile,
-                    cast<NamedTensorType>(op.getKey().getType()));
+    keys =
+        widen(builder, loc, keys, cast<NamedTensorType>(op.getKey().getType()));
   auto type = cast<RankedTensorType>(
       math.getType(Spread::Matrix, builder.getF32Type()));
-  Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keyTile,
+  Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keys,
                                         Value(), Value(),
                                         /*transpose_rhs=*/true),
                  Spread::Matrix};
-  if (!rawScale)
-    scores = math.apply<arith::MulFOp>(scores, {scale, Spread::Scalar});
-  SmallVector<Tile> arguments = getPairArguments(rows, keys);
+  return rawScale ? scores
+                  : math.apply<arith::MulFOp>(scores, {scale, Spread::Scalar});
+}
 
+Tile Scorer::changeScores(const QueryRows &rows, const KeyTile &tile,
+                          Tile scores, Tile active) {
+  if (op.getScore().empty())
+    return scores;
+  TileMath math(program.getBuilder(), program.getLoc(), rows.count, tile.count);
+  SmallVector<Tile> arguments = {scores};
+  arguments.append(getPairArguments(rows, getKeyIndices(math, tile)));
+  std::optional<Demand> demand = getDemand(Clause::Score, &rows, active, &tile);
+  return tileRegion(op.getScore(), arguments, math, getContext(demand));
+}
+
+std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
+                                       const KeyTile &tile, bool isFull) {
+  TileMath math(program.getBuilder(), program.getLoc(), rows.count, tile.count);
+  IndexMath m = program.math();
+  Tile keys = getKeyIndices(math, tile);
   std::optional<Tile> visible;
   auto require = [&](Tile condition) {
     visible =
         visible ? math.apply<arith::AndIOp>(*visible, condition) : condition;
   };
-  IndexMath m(builder, loc);
   if (tile.rows)
     require({tile.rows, Spread::Row});
   if (tile.end)
     require(math.compare(arith::CmpIPredicate::slt, keys,
                          {tile.end, Spread::Scalar}));
-  if (tile.masked) {
-    // Keys outside of the sequence were loaded as zeros.
-    if (!hidesKeysBeyondEnd())
-      require(math.compare(arith::CmpIPredicate::slt, keys,
-                           {keyRow.size, Spread::Scalar}));
-    if (tile.mayBeNegative)
-      require(math.compare(arith::CmpIPredicate::sge, keys,
-                           {m.constant(0), Spread::Scalar}));
-    if (!op.getMask().empty())
-      require(
-          evaluateMask(rows, tile, arguments, math, visible.value_or(Tile())));
-  }
-  if (!op.getScore().empty()) {
-    SmallVector<Tile> all = {scores};
-    all.append(arguments);
-    std::optional<Demand> demand =
-        getDemand(Clause::Score, &rows, visible.value_or(Tile()), &tile);
-    scores = tileRegion(op.getScore(), all, math, getContext(demand));
-  }
+  if (isFull)
+    return visible;
+  // Keys outside of the sequence were loaded as zeros.
+  if (!hidesKeysBeyondEnd())
+    require(math.compare(arith::CmpIPredicate::slt, keys,
+                         {keyRow.size, Spread::Scalar}));
+  if (tile.mayBeNegative)
+    require(math.compare(arith::CmpIPredicate::sge, keys,
+                         {m.constant(0), Spread::Scalar}));
+  if (!op.getMask().empty())
+    require(evaluateMask(rows, tile, getPairArguments(rows, keys), math,
+                         visible.value_or(Tile())));
+  return visible;
+}
+
+ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
+                        bool rawScale) {
+  TileMath math(program.getBuilder(), program.getLoc(), rows.count, tile.count);
+  Tile scores = multiply(rows, tile, rawScale);
+  std::optional<Tile> visible = getVisible(rows, tile, /*isFull=*/false);
+  scores = changeScores(rows, tile, scores, visible.value_or(Tile()));
   return {math.toMatrix(scores), visible ? math.toMatrix(*visible) : Value()};
+}
+
+VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
+                                   bool rawScale, bool counts) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  TileMath math(builder, loc, rows.count, tile.count);
+  Tile products = multiply(rows, tile, rawScale), scores = products;
+  // Code that may have no value asks which pairs need one.
+  bool asksVisible = !op.getScore().empty() &&
+                     mayFault(op.getScore(), getPlaces(Clause::Score));
+  if (!asksVisible)
+    scores = changeScores(rows, tile, products, Tile());
+
+  auto hide = [&](bool isFull) -> SmallVector<Value> {
+    std::optional<Tile> visible = getVisible(rows, tile, isFull);
+    Tile result = asksVisible ? changeScores(rows, tile, products,
+                                             visible.value_or(Tile()))
+                              : scores;
+    if (visible)
+      result = math.select(
+          *visible, result,
+          {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar});
+    SmallVector<Value> values = {math.toMatrix(result)};
+    if (!counts)
+      return values;
+    Tile counted = {math.constant(Spread::Scalar, 1.0), Spread::Scalar};
+    if (visible)
+      counted =
+          math.select(*visible, counted,
+                      {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+    values.push_back(nsatile::ReduceOp::create(
+        builder, loc, math.getType(Spread::Row, builder.getF32Type()),
+        nsatile::ReduceKind::Sum, math.toMatrix(counted), /*dim=*/1));
+    return values;
+  };
+  SmallVector<Value> values;
+  if (tile.partial) {
+    auto branch = scf::IfOp::create(
+        builder, loc, tile.partial,
+        [&](OpBuilder &, Location) {
+          scf::YieldOp::create(builder, loc, hide(/*isFull=*/false));
+        },
+        [&](OpBuilder &, Location) {
+          scf::YieldOp::create(builder, loc, hide(/*isFull=*/true));
+        });
+    values.assign(branch.result_begin(), branch.result_end());
+  } else {
+    values = hide(/*isFull=*/false);
+  }
+  return {values[0], counts ? values[1] : Value()};
 }
 
 Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,

@@ -45,12 +45,16 @@ SmallVector<Value> Attention::forEachUnit(
   return SmallVector<Value>(loop.getResults());
 }
 
+KeyTiling Attention::getBlockTiling() {
+  return KeyTiling::ofBlocks(getSelectionType().getBlock(), schedule.getKeys());
+}
+
 /// Unit by unit: each walks its blocks.
 SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
                                            ValueRange initial) {
   IndexMath m = program.math();
-  SelectionType type = getSelectionType();
   int64_t count = getUnitRows();
+  KeyTiling tiling = getBlockTiling();
   Value list = program.getBuffer(op.getSelection());
   return forEachUnit(initial, [&](Value unit, ValueRange carried) {
     Value firstRow = m.mul(unit, count);
@@ -58,31 +62,22 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
     // Tokens behind the batch row's end have no list.
     Value listed = m.min(token, m.add(tile.numTokens, -1));
     QueryRows few = scorer.slice(rows, firstRow, count, token, token);
-    SmallVector<Value> prefix;
+    nsatile::FoldDomain domain = {
+        .ranges = scorer.getRanges(scorer.getBounds(few), tiling),
+        .list = list,
+        .parts = tiling.parts};
     if (tile.dims.batch)
-      prefix.push_back(tile.batchRow);
-    prefix.push_back(m.add(tile.rowStart, listed));
+      domain.indices.push_back(tile.batchRow);
+    domain.indices.push_back(m.add(tile.rowStart, listed));
     Value head = tile.keyHead;
     if (selectsPerQueryHead())
       head =
           m.add(m.mul(tile.keyHead, tile.group),
                 m.sub(unit, m.mul(m.floorDiv(unit, tile.group), tile.group)));
-    prefix.push_back(head);
-    auto getBlock = [&](Value entry) -> Value {
-      SmallVector<Value> indices(prefix);
-      indices.push_back(entry);
-      Value stored = memref::LoadOp::create(builder, loc, list, indices);
-      return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                        stored);
-    };
-    SmallVector<Value> state = scorer.foldBlocks(
-        few,
-        {.width = type.getTop(),
-         .blockSize = type.getBlock(),
-         .getBlock = getBlock},
-        getInitialState(count), [&](const KeyTile &keys, ValueRange inner) {
-          return step(few, keys, inner);
-        });
+    domain.indices.push_back(head);
+    SmallVector<Value> state = foldTiles(few, domain, {}, [&](Value number) {
+      return tiling.getTile(program.math(), number);
+    });
     return insertState(state, carried, firstRow);
   });
 }
@@ -93,51 +88,61 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
 SmallVector<Value> Attention::foldSelectedTogether(const QueryRows &rows,
                                                    ValueRange initial) {
   IndexMath m = program.math();
-  SelectionType type = getSelectionType();
   int64_t count = getUnitRows();
+  KeyTiling tiling = getBlockTiling();
   Value selection = loadSelection(program, tile, op.getSelection());
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
-  int64_t parts = scorer.getParts(type.getBlock());
-  auto foldPart = [&](Value block, Value part, Value selecting,
-                      ValueRange state) {
-    auto foldUnits = [&](const KeyTile &tile, ValueRange state) {
-      KeyTile keys = tile;
-      keys.keys = scorer.loadKeys(op.getKey(), tile);
-      if (!onlyLse)
-        keys.values = scorer.loadKeys(op.getValue(), tile);
-      return forEachUnit(state, [&](Value unit, ValueRange carried) {
-        auto fold = [&] {
-          Value firstRow = m.mul(unit, count), token = getToken(unit);
-          QueryRows few = scorer.slice(rows, firstRow, count, token, token);
-          SmallVector<Value> part;
-          for (Value whole : carried)
-            part.push_back(extractRows(builder, loc, whole, firstRow, count));
-          return insertState(step(few, keys, part), carried, firstRow);
-        };
-        Value selects =
-            tensor::ExtractOp::create(builder, loc, selecting, unit);
-        return scorer.choose(isSet(selects), fold,
-                             [&] { return SmallVector<Value>(carried); });
+  SmallVector<nsatile::TileRange> ranges = scorer.getRanges(bounds, tiling);
+  auto foldUnits = [&](Value number, Value selecting, ValueRange state) {
+    KeyTile shared = tiling.getTile(m, number);
+    shared.keys = scorer.loadKeys(op.getKey(), shared);
+    if (!onlyLse)
+      shared.values = scorer.loadKeys(op.getValue(), shared);
+    return forEachUnit(state, [&](Value unit, ValueRange carried) {
+      Value selects = tensor::ExtractOp::create(builder, loc, selecting, unit);
+      return when(isSet(selects), carried, [&] {
+        Value firstRow = m.mul(unit, count), token = getToken(unit);
+        QueryRows few = scorer.slice(rows, firstRow, count, token, token);
+        SmallVector<Value> part;
+        for (Value whole : carried)
+          part.push_back(extractRows(builder, loc, whole, firstRow, count));
+        return insertState(foldTiles(few, {.ranges = ranges, .at = number},
+                                     part, [&](Value) { return shared; }),
+                           carried, firstRow);
       });
-    };
-    return scorer.foldPart(bounds, block, type.getBlock(), part, Value(), state,
-                           foldUnits);
+    });
   };
-  Value end = m.mul(m.ceilDiv(scorer.getLastKey(rows), type.getBlock()), parts);
+  Value end =
+      m.mul(m.ceilDiv(scorer.getLastKey(rows), tiling.block), tiling.parts);
   auto loop = scf::ForOp::create(
       builder, loc, m.constant(0), end, m.constant(1), initial,
-      [&](OpBuilder &, Location, Value index, ValueRange carried) {
-        Value block = m.floorDiv(index, parts);
-        Value part = m.sub(index, m.mul(block, parts));
-        Value selecting = getSelectingUnits(selection, block);
-        scf::YieldOp::create(
-            builder, loc,
-            scorer.choose(
-                isAny(selecting),
-                [&] { return foldPart(block, part, selecting, carried); },
-                [&] { return SmallVector<Value>(carried); }));
+      [&](OpBuilder &, Location, Value number, ValueRange carried) {
+        KeyTile keys = tiling.getTile(m, number);
+        Value seen =
+            scorer.isSeen(bounds, keys.first, m.add(keys.first, keys.count));
+        Value selecting =
+            getSelectingUnits(selection, m.floorDiv(number, tiling.parts));
+        Value wanted =
+            arith::AndIOp::create(builder, loc, seen, isAny(selecting));
+        scf::YieldOp::create(builder, loc, when(wanted, carried, [&] {
+                               return foldUnits(number, selecting, carried);
+                             }));
       });
   return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value>
+Attention::when(Value condition, ValueRange state,
+                llvm::function_ref<SmallVector<Value>()> then) {
+  auto branch = scf::IfOp::create(
+      builder, loc, condition,
+      [&](OpBuilder &, Location) {
+        scf::YieldOp::create(builder, loc, then());
+      },
+      [&](OpBuilder &, Location) {
+        scf::YieldOp::create(builder, loc, state);
+      });
+  return SmallVector<Value>(branch.getResults());
 }
 
 Value Attention::getSelectingUnits(Value selection, Value block) {
@@ -208,27 +213,20 @@ Value Attention::getUnion(Value selection) {
 }
 
 /// All rows of the tile walk every block that one of them selected.
-SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
-                                        ValueRange initial) {
+SmallVector<Value> Attention::foldUnion(const QueryRows &rows) {
+  IndexMath m = program.math();
   Value selection = loadSelection(program, tile, op.getSelection());
-  Value blocks = getUnion(selection);
-  auto getBlock = [&](Value entry) -> Value {
-    Value zero = program.math().constant(0);
-    Value block = tensor::ExtractOp::create(builder, loc, blocks,
-                                            ValueRange{zero, entry});
-    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      block);
-  };
-  auto getRows = [&](Value block) {
-    return isSet(getSelecting(selection, block));
-  };
-  return scorer.foldBlocks(
-      rows,
-      {.width = cast<RankedTensorType>(blocks.getType()).getDimSize(1),
-       .blockSize = getSelectionType().getBlock(),
-       .getBlock = getBlock,
-       .getRows = getRows},
-      initial, [&](const KeyTile &keys, ValueRange state) {
-        return step(rows, keys, state);
-      });
+  KeyTiling tiling = getBlockTiling();
+  nsatile::FoldDomain domain = {
+      .ranges = scorer.getRanges(scorer.getBounds(rows), tiling),
+      .list = getUnion(selection),
+      .indices = {m.constant(0)},
+      .parts = tiling.parts};
+  return foldTiles(rows, domain, {}, [&](Value number) {
+    IndexMath m = program.math();
+    KeyTile keys = tiling.getTile(m, number);
+    keys.rows =
+        isSet(getSelecting(selection, m.floorDiv(number, tiling.parts)));
+    return keys;
+  });
 }

@@ -40,6 +40,9 @@ void cpu::registerLowering(DialectRegistry &registry) {
 void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
   ConvertNSATileToVectorOptions vectors;
   vectors.vectorBits = vectorBits;
+  passes.addPass(nsatile::createNSATileLowerFolds({/*peel=*/true}));
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
   passes.addPass(nsatile::createNSATileExpandSoftmax());
   passes.addPass(createConvertNSATileToVector(vectors));
   OpPassManager &function = passes.nest<func::FuncOp>();

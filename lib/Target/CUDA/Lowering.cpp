@@ -32,11 +32,13 @@ void cuda::buildTilePipeline(OpPassManager &passes,
                              const Architecture &architecture) {
   bool isSpecialized =
       architecture.hasBulkCopies && architecture.hasWarpgroupProducts;
-  passes.addPass(nsatile::createNSATileFuseKeyLoops());
+  passes.addPass(nsatile::createNSATileLowerFolds());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
   passes.addNestedPass<nsatile::ProgramOp>(
       nsatile::createNSATileCombineEarly());
   passes.addPass(nsatile::createNSATileAssumeFinite());
-  passes.addPass(nsatile::createNSATileExpandOrder());
+  passes.addPass(nsatile::createNSATileBitonicTopK());
   passes.addPass(nsatile::createNSATileExpandSoftmax());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

@@ -78,7 +78,7 @@ TEST_F(OrderTest, AnyNumberOfKeys) {
 }
 
 TEST_F(OrderTest, NetworksDoTheSame) {
-  makePass = [] { return nsatile::createNSATileExpandOrder(); };
+  makePass = [] { return nsatile::createNSATileBitonicTopK(); };
   for (auto [k, n] : {std::pair(3, 1),
                       {16, 2},
                       {1, 3},
@@ -93,7 +93,7 @@ TEST_F(OrderTest, NetworksDoTheSame) {
 }
 
 TEST_F(OrderTest, NetworksOfNarrowVectors) {
-  makePass = [] { return nsatile::createNSATileExpandOrder(); };
+  makePass = [] { return nsatile::createNSATileBitonicTopK(); };
   Options narrow;
   narrow.features = getVectorFeatures().back();
   check(16, 64, /*ascending=*/true, narrow);

@@ -1,5 +1,5 @@
 // Sorts and running lists become bitonic networks.
-// RUN: nsacc-opt %s --nsatile-expand-order --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-bitonic-topk --split-input-file | FileCheck %s
 
 // Two columns: one compare-exchange, less to the left.
 // CHECK-LABEL: nsatile.program @pair

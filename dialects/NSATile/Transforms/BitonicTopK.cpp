@@ -1,4 +1,4 @@
-//===- ExpandOrder.cpp - Sorts and running lists as bitonic networks ------===//
+//===- BitonicTopK.cpp - Sorts and running lists as bitonic networks ------===//
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
@@ -8,7 +8,7 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace nsacc::nsatile {
-#define GEN_PASS_DEF_NSATILEEXPANDORDER
+#define GEN_PASS_DEF_NSATILEBITONICTOPK
 #include "NSATile/Transforms/Passes.h.inc"
 } // namespace nsacc::nsatile
 
@@ -148,7 +148,7 @@ struct ExpandTop : OpRewritePattern<TopOp> {
   }
 };
 
-struct ExpandOrder : nsacc::nsatile::impl::NSATileExpandOrderBase<ExpandOrder> {
+struct BitonicTopK : nsacc::nsatile::impl::NSATileBitonicTopKBase<BitonicTopK> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandSort, ExpandTop>(&getContext());

@@ -1,0 +1,332 @@
+//===- NSATileFoldOps.cpp - Loops over tiles ------------------------------===//
+
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+using Operands = SmallVectorImpl<OpAsmParser::UnresolvedOperand>;
+using OptionalOperand = std::optional<OpAsmParser::UnresolvedOperand>;
+
+/// A range's operands: first, end, fullFirst, fullEnd.
+static constexpr unsigned kRangeOperands = 4;
+
+//===----------------------------------------------------------------------===//
+// Assembly
+//===----------------------------------------------------------------------===//
+
+/// `%first to %end full %a to %b`
+static ParseResult parseRange(OpAsmParser &parser, Operands &ranges) {
+  auto parseBounds = [&] {
+    return failure(parser.parseOperand(ranges.emplace_back()) ||
+                   parser.parseKeyword("to") ||
+                   parser.parseOperand(ranges.emplace_back()));
+  };
+  if (failed(parseBounds()))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("full")))
+    return parseBounds();
+  OpAsmParser::UnresolvedOperand first = ranges[ranges.size() - 2];
+  ranges.append(2, first);
+  return success();
+}
+
+static ParseResult parseList(OpAsmParser &parser, OptionalOperand &list,
+                             Type &type, Operands &indices,
+                             OptionalOperand &count) {
+  if (parser.parseOperand(list.emplace()) ||
+      parser.parseOperandList(indices, OpAsmParser::Delimiter::Square) ||
+      parser.parseColonType(type))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("count")))
+    return parser.parseOperand(count.emplace());
+  return success();
+}
+
+static ParseResult parseFoldDomain(OpAsmParser &parser, Operands &ranges,
+                                   OptionalOperand &at, OptionalOperand &list,
+                                   Type &listType, Operands &indices,
+                                   OptionalOperand &count, IntegerAttr &parts) {
+  if (succeeded(parser.parseOptionalKeyword("at"))) {
+    if (parser.parseOperand(at.emplace()))
+      return failure();
+  } else if (succeeded(parser.parseOptionalKeyword("in"))) {
+    if (parseList(parser, list, listType, indices, count))
+      return failure();
+  }
+  parts = parser.getBuilder().getI64IntegerAttr(1);
+  if (succeeded(parser.parseOptionalKeyword("parts")) &&
+      parser.parseAttribute(parts, parser.getBuilder().getI64Type()))
+    return failure();
+  if (failed(parser.parseOptionalKeyword("over")))
+    return success();
+  return parser.parseCommaSeparatedList(
+      [&] { return parseRange(parser, ranges); });
+}
+
+static void printFoldDomain(OpAsmPrinter &printer, Operation *,
+                            OperandRange ranges, Value at, Value list,
+                            Type listType, OperandRange indices, Value count,
+                            IntegerAttr parts) {
+  bool isFirst = true;
+  auto separate = [&] {
+    if (!std::exchange(isFirst, false))
+      printer << " ";
+  };
+  if (at) {
+    separate();
+    printer << "at " << at;
+  }
+  if (list) {
+    separate();
+    printer << "in " << list << "[" << indices << "] : " << listType;
+    if (count)
+      printer << " count " << count;
+  }
+  if (parts.getInt() != 1) {
+    separate();
+    printer << "parts " << parts.getInt();
+  }
+  for (size_t i = 0; i + kRangeOperands <= ranges.size(); i += kRangeOperands) {
+    if (i == 0) {
+      separate();
+      printer << "over ";
+    } else {
+      printer << ", ";
+    }
+    printer << ranges[i] << " to " << ranges[i + 1];
+    if (ranges[i + 2] != ranges[i] || ranges[i + 3] != ranges[i])
+      printer << " full " << ranges[i + 2] << " to " << ranges[i + 3];
+  }
+}
+
+/// `state(%a, %b : T, U)`; results have the types of the state.
+static ParseResult parseFoldState(OpAsmParser &parser, Operands &inits,
+                                  SmallVectorImpl<Type> &initTypes,
+                                  SmallVectorImpl<Type> &resultTypes) {
+  if (failed(parser.parseOptionalKeyword("state")))
+    return success();
+  if (parser.parseLParen() || parser.parseOperandList(inits) ||
+      parser.parseColonTypeList(initTypes) || parser.parseRParen())
+    return failure();
+  resultTypes.assign(initTypes.begin(), initTypes.end());
+  return success();
+}
+
+static void printFoldState(OpAsmPrinter &printer, Operation *,
+                           OperandRange inits, TypeRange initTypes, TypeRange) {
+  if (!inits.empty())
+    printer << "state(" << inits << " : " << initTypes << ")";
+}
+
+/// `from(%m, %l, %o) : T, U, V`
+static ParseResult parseSoftmaxState(OpAsmParser &parser, Operands &inits,
+                                     SmallVectorImpl<Type> &initTypes,
+                                     SmallVectorImpl<Type> &resultTypes) {
+  bool hasInits = succeeded(parser.parseOptionalKeyword("from"));
+  if (hasInits && parser.parseOperandList(inits, OpAsmParser::Delimiter::Paren))
+    return failure();
+  if (parser.parseColonTypeList(resultTypes))
+    return failure();
+  if (hasInits)
+    initTypes.assign(resultTypes.begin(), resultTypes.end());
+  return success();
+}
+
+static void printSoftmaxState(OpAsmPrinter &printer, Operation *,
+                              OperandRange inits, TypeRange,
+                              TypeRange resultTypes) {
+  if (!inits.empty())
+    printer << "from(" << inits << ") ";
+  printer << ": " << resultTypes;
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+template <typename FoldLike>
+static void build(OpBuilder &builder, OperationState &state,
+                  const FoldDomain &domain, TypeRange results, ValueRange inits,
+                  bool bindsState) {
+  auto addOptional = [&](Value value) {
+    if (value)
+      state.addOperands(value);
+    return value ? 1 : 0;
+  };
+  for (const TileRange &range : domain.ranges)
+    state.addOperands({range.first, range.end, range.fullFirst, range.fullEnd});
+  SmallVector<int32_t> segments = {
+      static_cast<int32_t>(kRangeOperands * domain.ranges.size())};
+  segments.push_back(addOptional(domain.at));
+  segments.push_back(addOptional(domain.list));
+  state.addOperands(domain.indices);
+  segments.push_back(domain.indices.size());
+  segments.push_back(addOptional(domain.count));
+  state.addOperands(inits);
+  segments.push_back(inits.size());
+  auto &properties = state.getOrAddProperties<typename FoldLike::Properties>();
+  llvm::copy(segments, properties.operandSegmentSizes.begin());
+  properties.parts = builder.getI64IntegerAttr(domain.parts);
+  state.addTypes(results);
+
+  OpBuilder::InsertionGuard guard(builder);
+  Region *region = state.addRegion();
+  SmallVector<Type> arguments = {builder.getIndexType(), builder.getI1Type()};
+  if (bindsState)
+    llvm::append_range(arguments, inits.getTypes());
+  SmallVector<Location> locations(arguments.size(), state.location);
+  builder.createBlock(region, {}, arguments, locations);
+}
+
+void FoldOp::build(OpBuilder &builder, OperationState &state,
+                   const FoldDomain &domain, TypeRange results,
+                   ValueRange inits) {
+  ::build<FoldOp>(builder, state, domain, results, inits, /*bindsState=*/true);
+}
+
+void SoftmaxFoldOp::build(OpBuilder &builder, OperationState &state,
+                          const FoldDomain &domain, TypeRange results,
+                          ValueRange inits) {
+  ::build<SoftmaxFoldOp>(builder, state, domain, results, inits,
+                         /*bindsState=*/false);
+}
+
+template <typename FoldLike> static FoldDomain getDomain(FoldLike fold) {
+  FoldDomain domain;
+  OperandRange ranges = fold.getRanges();
+  for (size_t i = 0; i < ranges.size(); i += kRangeOperands)
+    domain.ranges.push_back(
+        {ranges[i], ranges[i + 1], ranges[i + 2], ranges[i + 3]});
+  domain.at = fold.getAt();
+  domain.list = fold.getList();
+  domain.indices = llvm::to_vector(fold.getIndices());
+  domain.count = fold.getCount();
+  domain.parts = fold.getParts();
+  return domain;
+}
+
+FoldDomain FoldOp::getDomain() { return ::getDomain(*this); }
+FoldDomain SoftmaxFoldOp::getDomain() { return ::getDomain(*this); }
+
+YieldScoresOp SoftmaxFoldOp::getScores() {
+  return cast<YieldScoresOp>(getBody().front().getTerminator());
+}
+
+//===----------------------------------------------------------------------===//
+// Names of arguments
+//===----------------------------------------------------------------------===//
+
+static void nameTile(Region &region, OpAsmSetValueNameFn setName) {
+  if (region.getNumArguments() < 2)
+    return;
+  setName(region.getArgument(0), "tile");
+  setName(region.getArgument(1), "partial");
+}
+
+void FoldOp::getAsmBlockArgumentNames(Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  nameTile(region, setName);
+}
+
+void SoftmaxFoldOp::getAsmBlockArgumentNames(Region &region,
+                                             OpAsmSetValueNameFn setName) {
+  nameTile(region, setName);
+}
+
+//===----------------------------------------------------------------------===//
+// Verification
+//===----------------------------------------------------------------------===//
+
+template <typename FoldLike> static LogicalResult verifyList(FoldLike fold) {
+  auto list = cast<ShapedType>(fold.getList().getType());
+  if (!list.getElementType().isIntOrIndex())
+    return fold.emitOpError("expected a list of integers, found ") << list;
+  if (list.getRank() != static_cast<int64_t>(fold.getIndices().size()) + 1)
+    return fold.emitOpError("expected an index for each dimension of the list "
+                            "but the last, found ")
+           << fold.getIndices().size() << " for " << list;
+  if (!fold.getCount() && list.isDynamicDim(list.getRank() - 1))
+    return fold.emitOpError("expected a count, as rows of the list have no "
+                            "fixed size");
+  return success();
+}
+
+template <typename FoldLike> static LogicalResult verifyDomain(FoldLike fold) {
+  if (fold.getRanges().size() % kRangeOperands != 0)
+    return fold.emitOpError("expected four bounds for each range, found ")
+           << fold.getRanges().size() << " in all";
+  if (fold.getAt() && fold.getList())
+    return fold.emitOpError("expected a tile or a list, found both");
+  if (!fold.getAt() && !fold.getList()) {
+    if (fold.getRanges().empty())
+      return fold.emitOpError("expected ranges, a list or a tile to go over");
+    if (fold.getParts() != 1)
+      return fold.emitOpError("expected parts of a tile or of a list's "
+                              "entries, found them with ranges alone");
+  }
+  if (fold.getList())
+    return verifyList(fold);
+  if (fold.getCount() || !fold.getIndices().empty())
+    return fold.emitOpError("expected a count and indices with a list only");
+  return success();
+}
+
+static LogicalResult verifyArguments(Operation *op, TypeRange state) {
+  Builder builder(op->getContext());
+  SmallVector<Type> expected = {builder.getIndexType(), builder.getI1Type()};
+  llvm::append_range(expected, state);
+  TypeRange found = op->getRegion(0).getArgumentTypes();
+  if (found == TypeRange(expected))
+    return success();
+  return op->emitOpError("expected a body of arguments (")
+         << TypeRange(expected) << "), found (" << found << ")";
+}
+
+LogicalResult FoldOp::verify() {
+  if (failed(verifyDomain(*this)))
+    return failure();
+  if (getResultTypes() != getInits().getTypes())
+    return emitOpError("expected results of the state's types (")
+           << getInits().getTypes() << "), found (" << getResultTypes() << ")";
+  if (failed(verifyArguments(*this, getInits().getTypes())))
+    return failure();
+  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  if (!yield)
+    return emitOpError("expected a body that ends with nsatile.yield");
+  if (yield.getOperandTypes() != getInits().getTypes())
+    return yield.emitOpError("expected values of the state's types (")
+           << getInits().getTypes() << "), found (" << yield.getOperandTypes()
+           << ")";
+  return success();
+}
+
+LogicalResult SoftmaxFoldOp::verify() {
+  if (failed(verifyDomain(*this)) || failed(verifyArguments(*this, {})))
+    return failure();
+  auto yield = dyn_cast<YieldScoresOp>(getBody().front().getTerminator());
+  if (!yield)
+    return emitOpError("expected a body that ends with nsatile.yield_scores");
+  auto scores = cast<RankedTensorType>(yield.getScores().getType());
+  auto rows =
+      RankedTensorType::get({scores.getDimSize(0)}, scores.getElementType());
+  SmallVector<Type> expected = {rows, rows};
+  if (yield.getValues()) {
+    auto values = cast<RankedTensorType>(yield.getValues().getType());
+    if (values.getDimSize(0) != scores.getDimSize(1))
+      return yield.emitOpError("expected values of ")
+             << scores.getDimSize(1) << " keys, as many as scores, found "
+             << values.getDimSize(0);
+    expected.push_back(
+        scores.clone({scores.getDimSize(0), values.getDimSize(1)}));
+  }
+  if (getResultTypes() != TypeRange(expected))
+    return emitOpError("expected results of types (")
+           << TypeRange(expected) << "), found (" << getResultTypes() << ")";
+  if (!getInits().empty() && getInits().getTypes() != TypeRange(expected))
+    return emitOpError("expected a state of types (")
+           << TypeRange(expected) << "), found (" << getInits().getTypes()
+           << ")";
+  return success();
+}

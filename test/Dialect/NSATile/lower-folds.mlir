@@ -1,0 +1,147 @@
+// Folds become loops: one that compares, or one for full tiles and one for each side of them.
+// RUN: nsacc-opt %s --nsatile-lower-folds --canonicalize --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-lower-folds=peel=true --canonicalize --split-input-file | FileCheck %s --check-prefix=PEEL
+
+// CHECK-LABEL: nsatile.program @band
+// CHECK-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
+// CHECK: scf.for %[[T:.*]] = %[[A]] to %[[D]] step
+// CHECK: %[[BEFORE:.*]] = arith.cmpi slt, %[[T]], %[[B]]
+// CHECK: %[[BEHIND:.*]] = arith.cmpi sge, %[[T]], %[[C]]
+// CHECK: %[[PARTIAL:.*]] = arith.ori %[[BEFORE]], %[[BEHIND]]
+// CHECK: scf.if %[[PARTIAL]]
+// CHECK-NOT: scf.for
+
+// PEEL-LABEL: nsatile.program @band
+// PEEL-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
+// PEEL: %[[X:.*]] = scf.for %{{.*}} = %[[A]] to %[[B]]
+// PEEL: arith.mulf
+// PEEL: %[[Y:.*]] = scf.for %{{.*}} = %[[B]] to %[[C]] {{.*}} iter_args(%{{.*}} = %[[X]])
+// PEEL-NOT: arith.mulf
+// PEEL: scf.for %{{.*}} = %[[C]] to %[[D]] {{.*}} iter_args(%{{.*}} = %[[Y]])
+// PEEL: arith.mulf
+// PEEL-NOT: scf.if
+nsatile.program @band(%a: index, %b: index, %c: index, %d: index, %x: f32, %out: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.fold over %a to %d full %b to %c state(%x : f32) {
+  ^bb0(%tile: index, %partial: i1, %y: f32):
+    %z = arith.addf %y, %x : f32
+    %m = scf.if %partial -> f32 {
+      %w = arith.mulf %z, %x : f32
+      scf.yield %w : f32
+    } else {
+      scf.yield %z : f32
+    }
+    nsatile.yield %m : f32
+  }
+  memref.store %r, %out[%c0] : memref<1xf32>
+  nsatile.return
+}
+
+// -----
+
+// Without full tiles nothing is asked; a second range leaves out the tiles of the first.
+
+// CHECK-LABEL: nsatile.program @two
+// CHECK: scf.for
+// CHECK-NOT: arith.cmpi
+// CHECK: scf.for %[[T:[a-z0-9]+]] =
+// CHECK: %[[BELOW:.*]] = arith.cmpi slt, %[[T]]
+// CHECK: %[[BEYOND:.*]] = arith.cmpi sge, %[[T]]
+// CHECK: %[[FRESH:.*]] = arith.ori %[[BELOW]], %[[BEYOND]]
+// CHECK: scf.if %[[FRESH]]
+// PEEL-LABEL: nsatile.program @two
+// PEEL-COUNT-2: scf.for
+nsatile.program @two(%a: index, %b: index, %c: index, %d: index, %x: f32, %out: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.fold over %a to %b, %c to %d state(%x : f32) {
+  ^bb0(%tile: index, %partial: i1, %y: f32):
+    %z = arith.uitofp %partial : i1 to f32
+    %w = arith.addf %y, %z : f32
+    nsatile.yield %w : f32
+  }
+  memref.store %r, %out[%c0] : memref<1xf32>
+  nsatile.return
+}
+
+// -----
+
+// More than three ranges share a loop over the number of their tiles.
+
+// CHECK-LABEL: nsatile.program @many
+// CHECK: scf.for
+// CHECK: arith.select
+// CHECK-NOT: scf.for
+// PEEL-LABEL: nsatile.program @many
+// PEEL: scf.for
+// PEEL-NOT: scf.for
+nsatile.program @many(%a: index, %b: index, %c: index, %d: index, %e: index, %x: f32, %out: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.fold over %a to %b, %b to %c full %b to %c, %c to %d, %d to %e state(%x : f32) {
+  ^bb0(%tile: index, %partial: i1, %y: f32):
+    %z = arith.uitofp %partial : i1 to f32
+    %w = arith.addf %y, %z : f32
+    nsatile.yield %w : f32
+  }
+  memref.store %r, %out[%c0] : memref<1xf32>
+  nsatile.return
+}
+
+// -----
+
+// What is counted is there; otherwise negative entries are left out.
+
+// CHECK-LABEL: nsatile.program @lists
+// CHECK-SAME: %[[N:[a-z0-9]+]]: index
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[N]]
+// CHECK: memref.load %{{.*}}[%[[I]]]
+// CHECK-NOT: scf.if
+// CHECK: scf.for
+// CHECK: tensor.extract
+// CHECK: arith.cmpi sge
+// CHECK: scf.if
+// PEEL-LABEL: nsatile.program @lists
+nsatile.program @lists(%n: index, %list: memref<16xi32>, %row: tensor<8xindex>, %x: f32, %out: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.fold in %list[] : memref<16xi32> count %n state(%x : f32) {
+  ^bb0(%tile: index, %partial: i1, %y: f32):
+    %i = arith.index_cast %tile : index to i32
+    %z = arith.sitofp %i : i32 to f32
+    %w = arith.addf %y, %z : f32
+    nsatile.yield %w : f32
+  }
+  %s = nsatile.fold in %row[] : tensor<8xindex> state(%r : f32) {
+  ^bb0(%tile: index, %partial: i1, %y: f32):
+    %i = arith.index_cast %tile : index to i32
+    %z = arith.sitofp %i : i32 to f32
+    %w = arith.addf %y, %z : f32
+    nsatile.yield %w : f32
+  }
+  memref.store %s, %out[%c0] : memref<1xf32>
+  nsatile.return
+}
+
+// -----
+
+// Entries in parts: ranges say which of their tiles are seen, and which are full.
+
+// CHECK-LABEL: nsatile.program @parts
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
+// CHECK: %[[ENTRY:.*]] = arith.floordivsi %[[I]]
+// CHECK: memref.load %{{.*}}[%[[ENTRY]]]
+// CHECK: scf.if
+// CHECK: arith.uitofp
+// PEEL-LABEL: nsatile.program @parts
+// PEEL: scf.for
+// PEEL: scf.if
+// PEEL: scf.if
+nsatile.program @parts(%a: index, %b: index, %c: index, %d: index, %list: memref<16xi32>, %x: f32, %out: memref<1xf32>) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.fold in %list[] : memref<16xi32> parts 4 over %a to %d full %b to %c state(%x : f32) {
+  ^bb0(%tile: index, %partial: i1, %y: f32):
+    %z = arith.uitofp %partial : i1 to f32
+    %w = arith.addf %y, %z : f32
+    nsatile.yield %w : f32
+  }
+  memref.store %r, %out[%c0] : memref<1xf32>
+  nsatile.return
+}
