@@ -8,7 +8,8 @@ include "mlir/IR/EnumAttr.td"
 def NSATile_LoopOrder : I32EnumAttr<"LoopOrder", "which loops are outside", [
   I32EnumAttrCase<"QueryMajor", 0, "query_major">,
   I32EnumAttrCase<"Union", 1, "union">,
-  I32EnumAttrCase<"KeyMajor", 2, "key_major">]> {
+  I32EnumAttrCase<"KeyMajor", 2, "key_major">,
+  I32EnumAttrCase<"BlockMajor", 3, "block_major">]> {
   let cppNamespace = "::nsacc::nsatile";
   let genSpecializedAttr = 0;
 }
@@ -40,10 +41,10 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how a kernel is tiled: the whole tuning point";
   let description = [{
-    - `order`: `query_major` walks the keys of each query tile, a selection's
-      blocks one after the other, each for the tokens that selected it; `union`
-      walks the blocks that any of a query tile's tokens selected, with all of its
-      rows; `key_major` holds a tile of keys (of a selection: a block) and walks the queries that see it, keeps their states in memory, and
+    - `order`: `query_major` walks the keys of each query tile, of a selection each token's
+      blocks; `union` walks the blocks that any of a query tile's tokens selected, with all of its
+      rows, along a list that a program of its own makes; `block_major` walks all blocks up to the last visible key, each with the
+      tokens of the query tile that selected it; `key_major` holds a tile of keys (of a selection: a block) and walks the queries that see it, keeps their states in memory, and
       merges these where the attention is used, in a fixed order.
     - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
     - `keys`: keys of a tile.

@@ -268,6 +268,12 @@ void LayoutFlow::propagate(Operation *op) {
                  slice(getTile(reduce.getSource()), layout,
                        static_cast<int64_t>(reduce.getDim()),
                        getTile(reduce.getResult())));
+        // Rows of a product are reduced where they are.
+        auto rows =
+            dyn_cast_if_present<SliceLayoutAttr>(getLayout(reduce.getResult()));
+        if (rows && static_cast<int64_t>(reduce.getDim()) == rows.getDim() &&
+            isa<MmaLayoutAttr>(rows.getOf()))
+          assign(reduce.getSource(), rows.getOf());
       })
       .Case([&](ReshapeOp reshape) {
         Value source = reshape.getSource(), result = reshape.getResult();

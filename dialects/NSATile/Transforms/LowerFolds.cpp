@@ -292,7 +292,9 @@ State FoldLowering::lowerList(State state) {
       Value tile = entry;
       if (part)
         tile = make<arith::AddIOp>(make<arith::MulIOp>(entry, parts), part);
-      return runChecked(tile, carried, /*mayBeUnseen=*/domain.parts > 1);
+      // Steps of a pipeline have no branch: tiles that nobody sees are masked.
+      bool skips = domain.parts > 1 && (peels || !domain.count);
+      return runChecked(tile, carried, /*mayBeUnseen=*/skips);
     };
     // What is counted is there.
     if (domain.count)

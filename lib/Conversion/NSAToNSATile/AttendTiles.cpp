@@ -140,11 +140,12 @@ SmallVector<Value> Attention::foldTiles(const QueryRows &rows,
 SmallVector<Value> Attention::fold(const QueryRows &rows) {
   if (!op.getSelection())
     return foldParts(rows);
-  if (schedule.getOrder() == nsatile::LoopOrder::Union)
-    return foldUnion(rows);
-  return rows.count > getUnitRows()
-             ? foldSelectedTogether(rows, getInitialState(rows.count))
-             : foldSelected(rows, getInitialState(rows.count));
+  if (const UnionLists *lists =
+          program.getPlan().getUnionLists(op.getSelection(), tile.tokens))
+    return foldUnion(rows, *lists);
+  return schedule.getOrder() == nsatile::LoopOrder::BlockMajor
+             ? foldBlocks(rows)
+             : foldSelected(rows);
 }
 
 SmallVector<Value> Attention::foldKeys(const QueryRows &rows) {

@@ -35,9 +35,9 @@ private:
   State fold(const QueryRows &rows);
   State foldKeys(const QueryRows &rows);
   State foldParts(const QueryRows &rows);
-  State foldSelected(const QueryRows &rows, mlir::ValueRange initial);
-  State foldSelectedTogether(const QueryRows &rows, mlir::ValueRange initial);
-  State foldUnion(const QueryRows &rows);
+  State foldSelected(const QueryRows &rows);
+  State foldBlocks(const QueryRows &rows);
+  State foldUnion(const QueryRows &rows, const UnionLists &lists);
   /// A fold over the tiles of a domain, from `initial` on; empty: from no key.
   using GetKeys = llvm::function_ref<KeyTile(mlir::Value number)>;
   State foldTiles(const QueryRows &rows, const nsatile::FoldDomain &domain,
@@ -78,8 +78,7 @@ private:
   /// Whether any of what getSelecting gave is 1, and which are, tensor<R x i1>.
   mlir::Value isAny(mlir::Value selecting);
   mlir::Value isSet(mlir::Value selecting);
-  /// The blocks that any row selected, ascending, with negative ones between.
-  mlir::Value getUnion(mlir::Value selection);
+  mlir::Value loadRowSelections();
 
   /// Of a softmax's rows: maximum, sum, accumulator.
   llvm::SmallVector<mlir::Type> getStateTypes(int64_t rows);

@@ -1,9 +1,7 @@
 //===- DeclaredSelection.cpp - Programs that order handed-in selections ---===//
 
 #include "NSA/IR/NSANames.h"
-#include "QueryProgram.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <limits>
+#include "SelectionLists.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -119,34 +117,8 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   if (stored.isInteger(64))
     indices = math.convert<arith::TruncIOp>(indices, i32);
 
-  // Padding behind all blocks; sorted; repetitions into padding; sorted again.
-  Tile padding = math.integer(i32, std::numeric_limits<int32_t>::max());
-  auto sort = [&](Tile tile) -> Tile {
-    return {nsatile::SortOp::create(builder, loc, tile.value.getType(),
-                                    nsatile::Order::Ascending, tile.value),
-            Spread::Matrix};
-  };
-  Tile negative =
-      math.compare(arith::CmpIPredicate::slt, indices, math.integer(i32, 0));
-  indices = sort(math.select(negative, padding, indices));
-  if (width > 1) {
-    auto attr = [&](int64_t value) -> OpFoldResult {
-      return builder.getIndexAttr(value);
-    };
-    SmallVector<OpFoldResult> sizes = {attr(kLists), attr(width - 1)};
-    SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
-    Value left = tensor::ExtractSliceOp::create(
-        builder, loc, indices.value,
-        SmallVector<OpFoldResult>{attr(0), attr(0)}, sizes, ones);
-    Value none = math.toMatrix(math.integer(i32, -1));
-    Tile before = {tensor::InsertSliceOp::create(
-                       builder, loc, left, none,
-                       SmallVector<OpFoldResult>{attr(0), attr(1)}, sizes,
-                       ones),
-                   Spread::Matrix};
-    Tile again = math.compare(arith::CmpIPredicate::eq, indices, before);
-    indices = sort(math.select(again, padding, indices));
-  }
+  indices = sortDistinct(math, indices);
+  Tile padding = math.integer(i32, kListPadding);
   Tile isPadding = math.compare(arith::CmpIPredicate::eq, indices, padding);
   indices = math.select(isPadding, math.integer(i32, -1), indices);
   nsatile::StoreOp::create(builder, loc, indices.value,

@@ -5,6 +5,7 @@
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
 #include "ScalarCost.h"
+#include "SelectionLists.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -31,6 +32,8 @@ public:
   LogicalResult run();
 
 private:
+  /// Whether any attention goes over selected blocks.
+  bool selects();
   int64_t getDefaultRows();
   nsatile::ScheduleAttr getSchedule(const QueryShape &shape);
   /// Results that are shared values themselves are written in place; the
@@ -56,21 +59,28 @@ private:
 
 } // namespace
 
+bool KernelConverter::selects() {
+  return kernel
+      .walk([](AttendOp op) {
+        return op.getSelection() ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// A wide tile lets tokens share the blocks that they selected, as long as the
 /// accumulators stay near.
 int64_t KernelConverter::getDefaultRows() {
   constexpr int64_t accumulatorElements = 32 << 10;
-  bool selects = false;
   int64_t channels = 1;
   kernel.walk([&](AttendOp op) {
-    selects |= static_cast<bool>(op.getSelection());
     for (Value tensor : {op.getKey(), op.getValue()}) {
       auto type = cast<NamedTensorType>(tensor.getType());
       channels = std::max(
           channels, plan.getStaticSize(type.getDims().back()).value_or(1));
     }
   });
-  int64_t rows = selects ? accumulatorElements / channels : kPartRows;
+  int64_t rows = selects() ? accumulatorElements / channels : kPartRows;
   return std::max<int64_t>(rows / kPartRows, 1) * kPartRows;
 }
 
@@ -83,8 +93,10 @@ nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
   int64_t part = std::max<int64_t>(1, kPartRows / shape.group);
   int64_t tokens = std::max<int64_t>(1, rows / shape.group / part) * part;
   return nsatile::ScheduleAttr::get(kernel.getContext(),
-                                    nsatile::LoopOrder::QueryMajor, tokens,
-                                    /*keys=*/64, /*splits=*/1, /*warps=*/0,
+                                    selects() ? nsatile::LoopOrder::BlockMajor
+                                              : nsatile::LoopOrder::QueryMajor,
+                                    tokens, /*keys=*/64, /*splits=*/1,
+                                    /*warps=*/0,
                                     /*stages=*/2);
 }
 
@@ -111,13 +123,13 @@ SmallVector<Target> KernelConverter::bindResults() {
   return computed;
 }
 
-/// Selecting gains nothing from a wide tile.
+/// Selecting gains nothing from a wide tile. Its warps follow from its rows.
 static nsatile::ScheduleAttr getPartSchedule(nsatile::ScheduleAttr schedule,
                                              int64_t group) {
   return nsatile::ScheduleAttr::get(
       schedule.getContext(), schedule.getOrder(),
       getPartTokens(schedule, schedule.getTokens(), group), schedule.getKeys(),
-      schedule.getSplits(), schedule.getWarps(), schedule.getStages());
+      schedule.getSplits(), /*warps=*/0, schedule.getStages());
 }
 
 LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
@@ -159,10 +171,14 @@ static nsatile::ScheduleAttr getExactSchedule(nsatile::ScheduleAttr schedule,
       std::clamp<int64_t>(kPartRows / group, 1, schedule.getTokens());
   while (schedule.getTokens() % tokens != 0)
     --tokens;
-  return nsatile::ScheduleAttr::get(
-      schedule.getContext(), schedule.getOrder(), tokens,
-      std::min(schedule.getKeys(), mostKeys), schedule.getSplits(),
-      /*warps=*/0, schedule.getStages());
+  // It is rarely run: lists of its own tiles aren't worth a program.
+  nsatile::LoopOrder order = schedule.getOrder();
+  if (order == nsatile::LoopOrder::Union)
+    order = nsatile::LoopOrder::QueryMajor;
+  return nsatile::ScheduleAttr::get(schedule.getContext(), order, tokens,
+                                    std::min(schedule.getKeys(), mostKeys),
+                                    schedule.getSplits(),
+                                    /*warps=*/0, schedule.getStages());
 }
 
 /// Whether products ask which pairs are visible, as those of a softmax will.
@@ -280,13 +296,17 @@ LogicalResult KernelConverter::materialize(Operation *op) {
             plan, *shape, topk,
             getPartSchedule(getSchedule(*shape), shape->group));
       })
-      .Case([&](AttendOp attend) {
+      .Case([&](AttendOp attend) -> LogicalResult {
         QueryShape shape = getQueryShape(
             plan, cast<ScoringOpInterface>(attend.getOperation()));
         nsatile::ScheduleAttr schedule = getSchedule(shape);
-        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor &&
-            !attend->use_empty())
+        if (attend->use_empty())
+          return success();
+        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor)
           buildKeyMajorProgram(plan, shape, attend, schedule);
+        if (schedule.getOrder() == nsatile::LoopOrder::Union &&
+            attend.getSelection())
+          return buildUnionLists(plan, shape, attend, schedule.getTokens());
         return success();
       })
       .Case([&](DeclareSelectionOp declare) {

@@ -23,6 +23,13 @@ struct PartialStates {
   int64_t splits = 1;
 };
 
+/// For each batch row, query tile and key head, the blocks that the tile's
+/// tokens selected, ascending, and their number. In the plan.
+struct UnionLists {
+  mlir::Value blocks; ///< [rows, tiles, heads, width], i32
+  mlir::Value counts; ///< [rows, tiles, heads, 1], i32
+};
+
 /// The launch plan of one kernel while programs are added to it. Buffers stand
 /// for tensors of the kernel: inputs, results, and what was materialized.
 class PlanBuilder {
@@ -68,6 +75,15 @@ public:
     partialStates[op] = std::move(states);
   }
 
+  /// The lists of query tiles of `tokens` tokens; null where there are none.
+  const UnionLists *getUnionLists(mlir::Value selection, int64_t tokens) {
+    auto *found = unionLists.find({selection, tokens});
+    return found == unionLists.end() ? nullptr : &found->second;
+  }
+  void setUnionLists(mlir::Value selection, int64_t tokens, UnionLists lists) {
+    unionLists[{selection, tokens}] = lists;
+  }
+
   /// The offsets input of a ragged dimension; null for others.
   mlir::Value getOffsetsInput(llvm::StringRef dim);
   bool isRagged(llvm::StringRef dim) { return bool(getOffsetsInput(dim)); }
@@ -104,6 +120,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> rests;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
+  llvm::MapVector<std::pair<mlir::Value, int64_t>, UnionLists> unionLists;
   unsigned programs = 0;
 };
 

@@ -77,6 +77,7 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.group = group;
   tile.keyHead = place.keyHead;
   tile.batchRow = place.batchRow;
+  tile.number = place.tokenTile;
   tile.firstToken = m.mul(place.tokenTile, tokens);
   if (place.origin)
     tile.firstToken = m.add(tile.firstToken, place.origin);

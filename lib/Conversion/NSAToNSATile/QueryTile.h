@@ -22,6 +22,8 @@ struct QueryTile {
   QueryDims dims;
   int64_t tokens = 1, group = 1;
   mlir::Value batchRow, keyHead;
+  /// The tile's number among those of its batch row.
+  mlir::Value number;
   /// Index of the first token in its batch row, and the row's length.
   mlir::Value firstToken, numTokens;
   /// Where the batch row starts in packed tensors; 0 for dense ones.

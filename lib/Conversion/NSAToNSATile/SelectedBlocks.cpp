@@ -50,13 +50,13 @@ KeyTiling Attention::getBlockTiling() {
 }
 
 /// Unit by unit: each walks its blocks.
-SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
-                                           ValueRange initial) {
+SmallVector<Value> Attention::foldSelected(const QueryRows &rows) {
   IndexMath m = program.math();
   int64_t count = getUnitRows();
   KeyTiling tiling = getBlockTiling();
   Value list = program.getBuffer(op.getSelection());
-  return forEachUnit(initial, [&](Value unit, ValueRange carried) {
+  return forEachUnit(getInitialState(rows.count), [&](Value unit,
+                                                      ValueRange carried) {
     Value firstRow = m.mul(unit, count);
     Value token = getToken(unit);
     // Tokens behind the batch row's end have no list.
@@ -85,8 +85,7 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows,
 /// Block by block: the units that selected it share its keys and values, which
 /// come from far away otherwise, once for each of them. Each unit meets its
 /// blocks in the same order as when it walks them alone.
-SmallVector<Value> Attention::foldSelectedTogether(const QueryRows &rows,
-                                                   ValueRange initial) {
+SmallVector<Value> Attention::foldBlocks(const QueryRows &rows) {
   IndexMath m = program.math();
   int64_t count = getUnitRows();
   KeyTiling tiling = getBlockTiling();
@@ -115,7 +114,8 @@ SmallVector<Value> Attention::foldSelectedTogether(const QueryRows &rows,
   Value end =
       m.mul(m.ceilDiv(scorer.getLastKey(rows), tiling.block), tiling.parts);
   auto loop = scf::ForOp::create(
-      builder, loc, m.constant(0), end, m.constant(1), initial,
+      builder, loc, m.constant(0), end, m.constant(1),
+      getInitialState(rows.count),
       [&](OpBuilder &, Location, Value number, ValueRange carried) {
         KeyTile keys = tiling.getTile(m, number);
         Value seen =
@@ -183,50 +183,55 @@ Value Attention::isSet(Value selecting) {
                                selecting, zero);
 }
 
-Value Attention::getUnion(Value selection) {
-  Value flat = toOneRow(builder, loc, selection);
-  int64_t width = cast<RankedTensorType>(flat.getType()).getDimSize(1);
-  TileMath math(builder, loc, 1, width);
-  Type i64 = builder.getI64Type();
-  Tile blocks = math.convert<arith::ExtSIOp>({flat, Spread::Matrix}, i64);
-  blocks.value =
-      nsatile::SortOp::create(builder, loc, blocks.value.getType(),
-                              nsatile::Order::Ascending, blocks.value);
-  if (width == 1)
-    return blocks.value;
-  // What stands behind its like is left out.
-  auto attr = [&](int64_t value) -> OpFoldResult {
-    return builder.getIndexAttr(value);
-  };
-  SmallVector<OpFoldResult> sizes = {attr(1), attr(width - 1)};
-  SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
-  Value left = tensor::ExtractSliceOp::create(
-      builder, loc, blocks.value, SmallVector<OpFoldResult>{attr(0), attr(0)},
-      sizes, ones);
-  Tile none = math.integer(i64, -1);
-  Value before = tensor::InsertSliceOp::create(
-      builder, loc, left, math.toMatrix(none),
-      SmallVector<OpFoldResult>{attr(0), attr(1)}, sizes, ones);
-  Tile again =
-      math.compare(arith::CmpIPredicate::eq, blocks, {before, Spread::Matrix});
-  return math.select(again, none, blocks).value;
+/// Each row's selected blocks, tensor<R x top x i32>. Rows that don't exist
+/// have those of others.
+Value Attention::loadRowSelections() {
+  int64_t width = getSelectionType().getTop();
+  TileMath math(builder, loc, tile.getRows(), width);
+  IndexMath m = program.math();
+  auto scalar = [](Value value) { return Tile{value, Spread::Scalar}; };
+  Tile token = math.apply<arith::AddIOp>({tile.tokenOfRow, Spread::Row},
+                                         scalar(tile.rowStart));
+  Tile head = selectsPerQueryHead() ? Tile{tile.headOfRow, Spread::Row}
+                                    : scalar(tile.keyHead);
+  Tile entry = {nsatile::IotaOp::create(
+                    builder, loc,
+                    math.getType(Spread::Column, builder.getIndexType()),
+                    m.constant(0)),
+                Spread::Column};
+  SmallVector<Value> indices;
+  if (tile.dims.batch)
+    indices.push_back(math.toMatrix(scalar(tile.batchRow)));
+  for (Tile index : {token, head, entry})
+    indices.push_back(math.toMatrix(index));
+  return nsatile::GatherOp::create(
+      builder, loc, math.getType(Spread::Matrix, builder.getI32Type()),
+      program.getBuffer(op.getSelection()), indices);
 }
 
-/// All rows of the tile walk every block that one of them selected.
-SmallVector<Value> Attention::foldUnion(const QueryRows &rows) {
+/// All rows of the tile walk every block that one of them selected. A row that
+/// didn't select it sees none of its keys.
+SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
+                                        const UnionLists &lists) {
   IndexMath m = program.math();
-  Value selection = loadSelection(program, tile, op.getSelection());
   KeyTiling tiling = getBlockTiling();
+  Value selections = loadRowSelections();
+  SmallVector<Value> place = {tile.batchRow, tile.number, tile.keyHead};
+  SmallVector<Value> first(place);
+  first.push_back(m.constant(0));
+  Value count =
+      memref::LoadOp::create(builder, loc, program.import(lists.counts), first);
   nsatile::FoldDomain domain = {
       .ranges = scorer.getRanges(scorer.getBounds(rows), tiling),
-      .list = getUnion(selection),
-      .indices = {m.constant(0)},
+      .list = program.import(lists.blocks),
+      .count = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                          count),
+      .indices = place,
       .parts = tiling.parts};
   return foldTiles(rows, domain, {}, [&](Value number) {
-    IndexMath m = program.math();
     KeyTile keys = tiling.getTile(m, number);
     keys.rows =
-        isSet(getSelecting(selection, m.floorDiv(number, tiling.parts)));
+        isSet(getSelectingUnits(selections, m.floorDiv(number, tiling.parts)));
     return keys;
   });
 }

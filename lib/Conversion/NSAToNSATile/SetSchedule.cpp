@@ -5,6 +5,7 @@
 #include "NSA/Transforms/Passes.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "ScalarCost.h"
+#include "SelectionLists.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
@@ -64,6 +65,16 @@ static bool isBand(const MaskInfo &mask) {
   return llvm::all_of(mask.intervals, [&](const KeyInterval &interval) {
     return llvm::any_of(interval.lower, moves);
   });
+}
+
+/// The attention that goes over selected blocks; null if there is none.
+static AttendOp findSelecting(KernelOp kernel) {
+  AttendOp found;
+  kernel.walk([&](AttendOp op) {
+    if (!found && op.getSelection())
+      found = op;
+  });
+  return found;
 }
 
 namespace {
@@ -221,6 +232,45 @@ static std::optional<Tiling> tileForWarpgroups(KernelOp kernel,
   return std::nullopt;
 }
 
+/// Tiles of tokens that walk the union of their blocks. Rows fill two
+/// warpgroups' products, unless so many tokens would select more blocks than a
+/// list has.
+static std::optional<Tiling> tileForSelections(KernelOp kernel,
+                                               bool warpgroups) {
+  AttendOp attend = findSelecting(kernel);
+  if (!attend)
+    return std::nullopt;
+  int64_t count = 0, channels = 0;
+  bool hasHalves = true;
+  kernel.walk([&](AttendOp op) {
+    ++count;
+    for (Value tensor : {op.getKey(), op.getValue()}) {
+      auto type = cast<NamedTensorType>(tensor.getType());
+      channels = std::max(channels,
+                          getSize(kernel, type.getDims().back()).value_or(0));
+      hasHalves &= type.getElementType().getIntOrFloatBitWidth() == 16;
+    }
+  });
+  auto type = cast<SelectionType>(attend.getSelection().getType());
+  int64_t group = getGroup(kernel);
+  auto query = cast<NamedTensorType>(attend.getQuery().getType());
+  bool perQueryHead =
+      type.getDims().back() == query.getDims()[query.isRagged() ? 1 : 2];
+  int64_t listed =
+      static_cast<int64_t>(type.getTop()) * (perQueryHead ? group : 1);
+  // Several attentions of wide heads have no registers for so many rows.
+  bool isWide = channels > 128 || (channels > 64 && !warpgroups);
+  int64_t rows = warpgroups && hasHalves && !isWide ? 128 : 64;
+  int64_t tokens = std::clamp<int64_t>(
+      std::min(rows / group, kMostListed / listed), 1, rows);
+  Tiling tiling;
+  tiling.rows = tokens * group;
+  tiling.keys = count > 1 && isWide ? 32 : 64;
+  if (rows == 128 && tiling.rows > 64)
+    tiling.warps = 8;
+  return tiling;
+}
+
 /// Three attentions of one program have no registers for the scores of 64 keys
 /// beside the sum of what the others gave. nsa fits with 32.
 static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
@@ -274,8 +324,13 @@ static std::optional<StringRef> getSetting(ArrayRef<StringRef> settings,
 /// The settings as the attribute spells them, and those of the tiling that they
 /// leave open.
 static std::string spell(ArrayRef<StringRef> settings, Tiling tiling,
-                         int64_t group) {
+                         nsatile::LoopOrder order, int64_t group) {
   std::string text = llvm::join(settings, ", ");
+  if (!getSetting(settings, "order")) {
+    text += text.empty() ? "" : ", ";
+    text += "order = ";
+    text += nsatile::stringifyLoopOrder(order);
+  }
   auto add = [&](StringRef name, int64_t value) {
     if (getSetting(settings, name))
       return;
@@ -307,8 +362,8 @@ static std::string explain(StringRef schedule, StringRef problem) {
 }
 
 static constexpr char kExpected[] =
-    "expected order=query_major, union or key_major, tokens=N, keys=N, "
-    "splits=N, warps=N, stages=N, separated by commas";
+    "expected order=query_major, union, block_major or key_major, tokens=N, "
+    "keys=N, splits=N, warps=N, stages=N, separated by commas";
 
 namespace {
 
@@ -321,14 +376,27 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
         return signalPassFailure();
   }
 
+  /// Selected blocks are walked by all rows of a tile on GPUs, whose products
+  /// have many rows, and by the rows that selected them on CPUs.
+  nsatile::LoopOrder chooseOrder(KernelOp kernel) {
+    if (std::optional<StringRef> given = getSetting(split(schedule), "order"))
+      return nsatile::symbolizeLoopOrder(*given).value_or(
+          nsatile::LoopOrder::QueryMajor);
+    if (!findSelecting(kernel))
+      return nsatile::LoopOrder::QueryMajor;
+    return warpgroups || warps ? nsatile::LoopOrder::Union
+                               : nsatile::LoopOrder::BlockMajor;
+  }
+
   Tiling choose(KernelOp kernel) {
-    // Tiles of another order than that of query tiles are not theirs.
-    std::optional<StringRef> order = getSetting(split(schedule), "order");
-    if (order &&
-        *order != nsatile::stringifyLoopOrder(nsatile::LoopOrder::QueryMajor))
-      return Tiling();
+    // Tiles of another order are not theirs.
+    nsatile::LoopOrder order = chooseOrder(kernel);
     std::optional<Tiling> chosen;
-    if (warpgroups)
+    if (order == nsatile::LoopOrder::Union && (warpgroups || warps))
+      chosen = tileForSelections(kernel, warpgroups);
+    else if (order != nsatile::LoopOrder::QueryMajor)
+      return Tiling();
+    else if (warpgroups)
       chosen = tileForWarpgroups(kernel, hasManyQueries);
     else if (warps)
       chosen = tileForWarps(kernel);
@@ -341,7 +409,8 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
   LogicalResult setSchedule(KernelOp kernel) {
     std::string problem;
     nsatile::ScheduleAttr parsed =
-        parse(spell(split(schedule), choose(kernel), getGroup(kernel)),
+        parse(spell(split(schedule), choose(kernel), chooseOrder(kernel),
+                    getGroup(kernel)),
               &getContext(), problem);
     if (parsed) {
       kernel->setAttr(nsatile::NSATileDialect::getScheduleAttrName(), parsed);
@@ -359,7 +428,9 @@ llvm::Error nsacc::checkSchedule(StringRef schedule) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<nsatile::NSATileDialect>();
   std::string problem;
-  if (parse(spell(split(schedule), Tiling(), /*group=*/1), &context, problem))
+  if (parse(spell(split(schedule), Tiling(), nsatile::LoopOrder::QueryMajor,
+                  /*group=*/1),
+            &context, problem))
     return llvm::Error::success();
   return llvm::createStringError(explain(schedule, problem) + "\n" + kExpected);
 }

@@ -1,0 +1,127 @@
+//===- SelectionLists.cpp - Lists of selected blocks in memory ------------===//
+
+#include "SelectionLists.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+static Tile sort(TileMath &math, Tile rows) {
+  return {nsatile::SortOp::create(math.getBuilder(), math.getLoc(),
+                                  rows.value.getType(),
+                                  nsatile::Order::Ascending, rows.value),
+          Spread::Matrix};
+}
+
+/// Each row moved by one column, with -1 in front.
+static Tile getColumnsBefore(TileMath &math, Tile rows) {
+  OpBuilder &builder = math.getBuilder();
+  Location loc = math.getLoc();
+  auto attr = [&](int64_t value) -> OpFoldResult {
+    return builder.getIndexAttr(value);
+  };
+  SmallVector<OpFoldResult> sizes = {attr(math.getRows()),
+                                     attr(math.getColumns() - 1)};
+  SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
+  Value left = tensor::ExtractSliceOp::create(
+      builder, loc, rows.value, SmallVector<OpFoldResult>{attr(0), attr(0)},
+      sizes, ones);
+  Value none = math.toMatrix(math.integer(builder.getI32Type(), -1));
+  return {tensor::InsertSliceOp::create(
+              builder, loc, left, none,
+              SmallVector<OpFoldResult>{attr(0), attr(1)}, sizes, ones),
+          Spread::Matrix};
+}
+
+Tile nsacc::sortDistinct(TileMath &math, Tile indices) {
+  Type i32 = math.getBuilder().getI32Type();
+  Tile padding = math.integer(i32, kListPadding);
+  Tile negative =
+      math.compare(arith::CmpIPredicate::slt, indices, math.integer(i32, 0));
+  indices = sort(math, math.select(negative, padding, indices));
+  if (math.getColumns() == 1)
+    return indices;
+  // Repetitions become padding, which a second sort takes behind the others.
+  Tile again = math.compare(arith::CmpIPredicate::eq, indices,
+                            getColumnsBefore(math, indices));
+  return sort(math, math.select(again, padding, indices));
+}
+
+/// tensor<A x B> as tensor<1 x AB>, tensor<1 x C> as tensor<C>.
+static Value reshapeRow(OpBuilder &builder, Location loc, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<ReassociationIndices> both = {{0, 1}};
+  Value flat = tensor::CollapseShapeOp::create(builder, loc, value, both);
+  if (type.getDimSize(0) == 1)
+    return flat;
+  auto row =
+      RankedTensorType::get({1, type.getNumElements()}, type.getElementType());
+  return tensor::ExpandShapeOp::create(builder, loc, row, flat, both);
+}
+
+LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
+                                     AttendOp op, int64_t tokens) {
+  Value selection = op.getSelection();
+  if (plan.getUnionLists(selection, tokens))
+    return success();
+  auto type = cast<SelectionType>(selection.getType());
+  bool perQueryHead = type.getDims().back() == shape.dims.head;
+  int64_t units = tokens * (perQueryHead ? shape.group : 1);
+  int64_t width = units * static_cast<int64_t>(type.getTop());
+  if (width > kMostListed)
+    return op.emitError("a query tile of ")
+           << tokens << " tokens may select " << width
+           << " blocks, and order=union lists at most " << kMostListed
+           << "; set tokens="
+           << std::max<int64_t>(1, tokens * kMostListed / width);
+
+  OpBuilder &outside = plan.getBuilder();
+  Type i32 = outside.getI32Type();
+  IndexMath outer = plan.math();
+  SmallVector<Value> sizes = {
+      shape.dims.batch
+          ? plan.getSize(shape.dims.batch)
+          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName()),
+      outer.ceilDiv(plan.getSize(shape.dims.token), tokens),
+      plan.getSize(shape.keyHead)};
+  auto allocate = [&](int64_t columns) {
+    constexpr int64_t open = ShapedType::kDynamic;
+    return plan.allocate(MemRefType::get({open, open, open, columns}, i32),
+                         sizes);
+  };
+  UnionLists lists = {allocate(width), allocate(1)};
+
+  ProgramBuilder program(plan, op.getLoc(), "union");
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  QueryTile tile = createQueryTile(program, shape.dims, tokens, shape.group,
+                                   getProgramPlace(program));
+  TileMath math(builder, loc, /*rows=*/1, width);
+  Value selected = loadSelection(program, tile, selection);
+  if (cast<RankedTensorType>(selected.getType()).getDimSize(0) != 1)
+    selected = reshapeRow(builder, loc, selected);
+  Tile blocks = sortDistinct(math, {selected, Spread::Matrix});
+  Tile isBlock = math.compare(arith::CmpIPredicate::slt, blocks,
+                              math.integer(i32, kListPadding));
+  Tile ones =
+      math.select(isBlock, {math.constant(Spread::Scalar, 1.0), Spread::Scalar},
+                  {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+  Value count = nsatile::ReduceOp::create(
+      builder, loc, math.getType(Spread::Row, builder.getF32Type()),
+      nsatile::ReduceKind::Sum, math.toMatrix(ones), /*dim=*/1);
+  count = arith::FPToSIOp::create(builder, loc, math.getType(Spread::Row, i32),
+                                  count);
+  auto store = [&](Value row, Value buffer, int64_t columns) {
+    SmallVector<Value> offsets = {tile.batchRow, tile.number, tile.keyHead,
+                                  m.constant(0)};
+    nsatile::StoreOp::create(builder, loc, row, program.import(buffer), offsets,
+                             m.constant(columns), ArrayRef<int64_t>{3});
+  };
+  store(reshapeRow(builder, loc, blocks.value), lists.blocks, width);
+  store(count, lists.counts, 1);
+  launchQueryProgram(program, shape, tokens);
+  plan.setUnionLists(selection, tokens, lists);
+  return success();
+}

@@ -1,0 +1,26 @@
+//===- SelectionLists.h - Lists of selected blocks in memory ----*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SELECTIONLISTS_H
+#define NSACC_LIB_CONVERSION_NSATONSATILE_SELECTIONLISTS_H
+
+#include "QueryProgram.h"
+
+namespace nsacc {
+
+/// Indices of a union's list, at most: a block of threads sorts them at once.
+inline constexpr int64_t kMostListed = 4096;
+
+/// Each row of i32 in ascending order, each index once, in front of padding
+/// (`kListPadding`). Negative indices are left out.
+inline constexpr int64_t kListPadding = std::numeric_limits<int32_t>::max();
+Tile sortDistinct(TileMath &math, Tile indices);
+
+/// Adds the program that lists, for each query tile of `tokens` tokens, the
+/// blocks that any of its tokens selected, and how many they are. Does nothing
+/// where the plan has these lists.
+llvm::LogicalResult buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
+                                    nsa::AttendOp op, int64_t tokens);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATONSATILE_SELECTIONLISTS_H
