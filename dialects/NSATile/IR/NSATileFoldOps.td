@@ -8,7 +8,7 @@ class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
         DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let arguments = (ins
     Variadic<Index>:$ranges, Optional<Index>:$at,
-    Optional<AnyTypeOf<[NSATile_Buffer, NSATile_Tile]>>:$list,
+    Optional<NSATile_Buffer>:$list,
     Variadic<Index>:$indices, Optional<Index>:$count,
     Variadic<AnyType>:$inits,
     DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$parts);
@@ -40,8 +40,7 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold"> {
       other. A tile that several ranges have counts in the first of them. `%first <= %a <= %b <= %end`;
       without `full` no tile is full.
     - `in %list[%i, …] count %n`: the first `%n` entries of a row of a list, none of which is negative.
-      Without `count`, all entries of the row, of which negative ones are left out. The list is a buffer or a tile;
-      its last dimension has the entries.
+      Without `count`, all entries of the row, of which negative ones are left out. The list's last dimension has the entries.
     - `at %tile`: one tile.
 
     With `parts`, each entry is a block of as many tiles: block e has the tiles from `parts` times e on. A

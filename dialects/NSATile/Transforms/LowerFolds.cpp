@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace nsacc::nsatile {
@@ -251,12 +250,7 @@ State FoldLowering::lowerManyRanges(State state) {
 Value FoldLowering::readEntry(Value index) {
   SmallVector<Value> indices(domain.indices);
   indices.push_back(index);
-  Value entry =
-      isa<MemRefType>(domain.list.getType())
-          ? memref::LoadOp::create(builder, loc, domain.list, indices)
-                .getResult()
-          : tensor::ExtractOp::create(builder, loc, domain.list, indices)
-                .getResult();
+  Value entry = memref::LoadOp::create(builder, loc, domain.list, indices);
   Type type = builder.getIndexType();
   return entry.getType() == type
              ? entry

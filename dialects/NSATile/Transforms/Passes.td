@@ -131,7 +131,7 @@ def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+                           "::mlir::scf::SCFDialect"];
   let options = [
     Option<"peel", "peel", "bool", "false", "full tiles of a range have a loop of their own">
   ];
@@ -275,23 +275,51 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
-def NSATilePipelineDots : Pass<"nsatile-pipeline-dots"> {
-  let summary = "Run a step's second product along with the next step's first";
+def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
+  let summary = "Decide which products of a loop overlap";
   let description = [{
-    Products of warpgroups with a right operand in shared memory are started and waited for
-    apart. In a loop whose second product reads what becomes of the first one's
-    result and adds to a loop-carried tile, the second one moves into the next step:
-    it is in flight while the code between the two runs. The first step's head and the last
-    step's second product stand outside of the loop.
+    In a loop of consumers whose step has products that depend on each other, the tensor cores wait for the code between
+    them. A product whose sum is only handed to the next step can run there: it gets stage 1, along with what acquires and
+    releases its right operand. Products that wait for no other one of the step get stage 0. Code on the handed sum, and
+    code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1.
+
+    The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark says of each loop with
+    products what was found.
+
+    Before and after:
+
+    ```mlir
+    scf.for … iter_args(%acc = %o0) {
+      %s = nsatile.dot %q, transpose %k
+      … %p and %scaled from %s and %acc …
+      %o = nsatile.dot %p, %v acc %scaled
+    }
+
+    scf.for … iter_args(%acc = %o0) {
+      %s = nsatile.dot %q, transpose %k {nsatile.stage = 0}
+      … %scaled = arith.mulf %acc, … {nsatile.late} …
+      %o = nsatile.dot %p, %v acc %scaled {nsatile.stage = 1}
+    } {nsatile.stages = 2}
+    ```
+  }];
+}
+
+def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
+  let summary = "Write loops whose steps overlap";
+  let description = [{
+    Products of warpgroups with a right operand in shared memory are started and waited for apart. In a loop with
+    `nsatile.stages`, a step starts its own products of stage 0, then those of stage 1 of the step before,
+    and waits for its own: the others are in flight while the code behind these runs. The first step's head and the last
+    step's products of stage 1 stand outside of the loop. Any number of products may have either stage.
 
     Before and after:
 
     ```mlir
     %o = scf.for %j = %lo to %hi step %c1 iter_args(%acc = %o0) {
-      %s = nsatile.dot %q, transpose %k
+      %s = nsatile.dot %q, transpose %k {nsatile.stage = 0}
       … %p and %acc1 from %s and %acc …
-      %o1 = nsatile.dot %p, %v acc %acc1
-    }
+      %o1 = nsatile.dot %p, %v acc %acc1 {nsatile.stage = 1}
+    } {nsatile.stages = 2}
 
     … the first %p and %acc1 …
     %r:2 = scf.for %j = … iter_args(%acc1 = …, %p = …) {

@@ -48,7 +48,8 @@ void cuda::buildTilePipeline(OpPassManager &passes,
   if (isSpecialized) {
     passes.addPass(nsatile::createNSATileSpecializeWarps());
     passes.addPass(nsatile::createNSATileNarrowKeyLoops());
-    passes.addPass(nsatile::createNSATilePipelineDots());
+    passes.addPass(nsatile::createNSATileSchedulePipeline());
+    passes.addPass(nsatile::createNSATileExpandPipeline());
   } else {
     passes.addNestedPass<nsatile::ProgramOp>(
         nsatile::createNSATilePipelineLoads({architecture.sharedBytes}));

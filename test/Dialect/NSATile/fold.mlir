@@ -2,7 +2,7 @@
 // RUN: nsacc-opt %s --verify-roundtrip | FileCheck %s
 
 // CHECK-LABEL: nsatile.program @folds
-nsatile.program @folds(%list: memref<?x?x16xi32>, %row: tensor<1x32xi64>, %k: memref<?x64xbf16>, %a: index, %b: index, %c: index, %d: index, %n: index) {
+nsatile.program @folds(%list: memref<?x?x16xi32>, %row: memref<1x32xindex>, %k: memref<?x64xbf16>, %a: index, %b: index, %c: index, %d: index, %n: index) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<64xf32>
   %one = arith.constant 1.0 : f32
@@ -19,8 +19,8 @@ nsatile.program @folds(%list: memref<?x?x16xi32>, %row: tensor<1x32xi64>, %k: me
   ^bb0(%tile: index, %partial: i1, %x: tensor<64xf32>):
     nsatile.yield %x : tensor<64xf32>
   }
-  // CHECK: nsatile.fold in %{{.*}}[%{{.*}}] : tensor<1x32xi64> state
-  %t = nsatile.fold in %row[%c0] : tensor<1x32xi64> state(%s : tensor<64xf32>) {
+  // CHECK: nsatile.fold in %{{.*}}[%{{.*}}] : memref<1x32xindex> state
+  %t = nsatile.fold in %row[%c0] : memref<1x32xindex> state(%s : tensor<64xf32>) {
   ^bb0(%tile: index, %partial: i1, %x: tensor<64xf32>):
     nsatile.yield %x : tensor<64xf32>
   }

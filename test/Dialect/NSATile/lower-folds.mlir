@@ -96,11 +96,11 @@ nsatile.program @many(%a: index, %b: index, %c: index, %d: index, %e: index, %x:
 // CHECK: memref.load %{{.*}}[%[[I]]]
 // CHECK-NOT: scf.if
 // CHECK: scf.for
-// CHECK: tensor.extract
+// CHECK: memref.load
 // CHECK: arith.cmpi sge
 // CHECK: scf.if
 // PEEL-LABEL: nsatile.program @lists
-nsatile.program @lists(%n: index, %list: memref<16xi32>, %row: tensor<8xindex>, %x: f32, %out: memref<1xf32>) {
+nsatile.program @lists(%n: index, %list: memref<16xi32>, %row: memref<8xindex>, %x: f32, %out: memref<1xf32>) {
   %c0 = arith.constant 0 : index
   %r = nsatile.fold in %list[] : memref<16xi32> count %n state(%x : f32) {
   ^bb0(%tile: index, %partial: i1, %y: f32):
@@ -109,7 +109,7 @@ nsatile.program @lists(%n: index, %list: memref<16xi32>, %row: tensor<8xindex>, 
     %w = arith.addf %y, %z : f32
     nsatile.yield %w : f32
   }
-  %s = nsatile.fold in %row[] : tensor<8xindex> state(%r : f32) {
+  %s = nsatile.fold in %row[] : memref<8xindex> state(%r : f32) {
   ^bb0(%tile: index, %partial: i1, %y: f32):
     %i = arith.index_cast %tile : index to i32
     %z = arith.sitofp %i : i32 to f32

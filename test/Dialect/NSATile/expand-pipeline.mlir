@@ -1,5 +1,5 @@
-// A step's second product runs along with the next step's first one.
-// RUN: nsacc-opt %s --nsatile-pipeline-dots --split-input-file | FileCheck %s
+// Products of stage 1 run along with the next step's products of stage 0.
+// RUN: nsacc-opt %s --nsatile-schedule-pipeline --nsatile-expand-pipeline --split-input-file | FileCheck %s
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>

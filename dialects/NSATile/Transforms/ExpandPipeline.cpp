@@ -1,0 +1,396 @@
+//===- ExpandPipeline.cpp - Loops whose steps overlap ---------------------===//
+
+#include "AsyncProducts.h"
+#include "NSATile/IR/NSATileHints.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILEEXPANDPIPELINE
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+static DotAsyncOp start(OpBuilder &builder, DotOp dot, Value lhs, Value rhs,
+                        Value acc, Value adds = Value()) {
+  auto type = PendingType::get(
+      dot.getContext(), cast<RankedTensorType>(dot.getResult().getType()));
+  return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, /*head=*/Value(),
+                            rhs, acc, adds, dot.getTransposeRhs());
+}
+
+static std::optional<int64_t> getStage(Operation *op) {
+  auto stage = op->getAttrOfType<IntegerAttr>(kStageAttrName);
+  return stage ? std::optional(stage.getInt()) : std::nullopt;
+}
+
+static bool isLate(Operation *op) { return op->hasAttr(kLateAttrName); }
+
+//===----------------------------------------------------------------------===//
+// One loop
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// A product of stage 1, which runs in the step behind its own.
+struct Deferred {
+  DotOp dot;
+  /// The carried tile that it adds to.
+  unsigned accIndex = 0;
+  /// Late code on that tile.
+  llvm::SetVector<Operation *> sumCode;
+  /// The way to its right operand, and the operand's end.
+  SmallVector<Operation *> tail;
+  ReleaseOp release;
+  /// Zeros that are scaled stay zeros, which the first product needn't add to,
+  /// and whose registers the first scores can have.
+  bool startsAtZero = false;
+};
+
+/// Writes a loop whose steps overlap as its annotations say.
+class Expansion {
+public:
+  explicit Expansion(scf::ForOp loop) : loop(loop) {}
+
+  /// Fails with an error where annotations make no pipeline.
+  LogicalResult collect();
+  void apply();
+
+private:
+  /// What one step leaves for the next.
+  struct Step {
+    SmallVector<Value> carried;
+    /// Of each deferred product.
+    SmallVector<Value> accs, lhs;
+    /// False for a first step whose sums are nothing yet.
+    Value adds;
+  };
+  LogicalResult collectDeferred(DotOp dot);
+  Step cloneStep(OpBuilder &builder, Value index, const Step &previous,
+                 bool isFirst);
+  SmallVector<DotAsyncOp> startDeferred(OpBuilder &builder,
+                                        const Step &previous);
+  SmallVector<Value> finishDeferred(OpBuilder &builder,
+                                    ArrayRef<DotAsyncOp> pending);
+  /// Clones what `dot` is computed from, as far as it isn't there.
+  void cloneSources(OpBuilder &builder, DotOp dot, IRMapping &mapping,
+                    llvm::SmallPtrSetImpl<Operation *> &cloned);
+  Value isBehindFirst(OpBuilder &builder, Value index, Value second);
+
+  scf::ForOp loop;
+  SmallVector<DotOp> leading;
+  SmallVector<Deferred> deferred;
+};
+
+} // namespace
+
+LogicalResult Expansion::collectDeferred(DotOp dot) {
+  Deferred product;
+  product.dot = dot;
+  Operation *yield = loop.getBody()->getTerminator();
+  auto yielded = llvm::find(yield->getOperands(), dot.getResult());
+  if (yielded == yield->operand_end() || !dot.getAcc())
+    return dot.emitOpError("of stage 1 has to add to a tile that the loop "
+                           "carries");
+  product.accIndex = std::distance(yield->operand_begin(), yielded);
+  SmallVector<Value> open = {loop.getRegionIterArg(product.accIndex)};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers())
+      if (isLate(user) && product.sumCode.insert(user))
+        open.push_back(user->getResult(0));
+  Value rhs = dot.getRhs();
+  while (Operation *op = rhs.getDefiningOp()) {
+    if (op->getBlock() != loop.getBody() || getStage(op) != 1)
+      break;
+    product.tail.insert(product.tail.begin(), op);
+    if (isa<AcquireOp>(op))
+      break;
+    rhs = op->getOperand(0);
+  }
+  if (product.tail.empty() || !isa<AcquireOp>(product.tail.front()))
+    return dot.emitOpError("of stage 1 needs a right operand that is acquired "
+                           "in stage 1");
+  Value ring = cast<AcquireOp>(product.tail.front()).getRing();
+  for (auto release : loop.getBody()->getOps<ReleaseOp>())
+    if (release.getRing() == ring && getStage(release) == 1 &&
+        dot->isBeforeInBlock(release) && !product.release)
+      product.release = release;
+  if (!product.release)
+    return dot.emitOpError("of stage 1 needs a right operand that is released "
+                           "in stage 1");
+  product.startsAtZero =
+      matchPattern(loop.getInitArgs()[product.accIndex], m_AnyZeroFloat()) &&
+      llvm::all_of(product.sumCode, llvm::IsaPred<arith::MulFOp>);
+  deferred.push_back(std::move(product));
+  return success();
+}
+
+LogicalResult Expansion::collect() {
+  for (auto dot : loop.getBody()->getOps<DotOp>()) {
+    std::optional<int64_t> stage = getStage(dot);
+    if (!stage)
+      continue;
+    if (*stage != 0 && *stage != 1)
+      return dot.emitOpError("expected stage 0 or 1, found ") << *stage;
+    if (!canBeAsync(dot))
+      return dot.emitOpError("with a stage has to be one that can be in "
+                             "flight");
+    if (*stage == 0)
+      leading.push_back(dot);
+    else if (failed(collectDeferred(dot)))
+      return failure();
+  }
+  if (leading.empty() || deferred.empty())
+    return loop.emitOpError("of several stages needs products of stage 0 and "
+                            "of stage 1");
+  return success();
+}
+
+SmallVector<DotAsyncOp> Expansion::startDeferred(OpBuilder &builder,
+                                                 const Step &previous) {
+  SmallVector<DotAsyncOp> pending;
+  for (auto [product, lhs, acc] :
+       llvm::zip_equal(deferred, previous.lhs, previous.accs)) {
+    IRMapping mapping;
+    for (Operation *op : product.tail)
+      builder.clone(*op, mapping)->removeAttr(kStageAttrName);
+    pending.push_back(start(builder, product.dot, lhs,
+                            mapping.lookup(product.dot.getRhs()), acc,
+                            product.startsAtZero ? previous.adds : Value()));
+  }
+  return pending;
+}
+
+SmallVector<Value> Expansion::finishDeferred(OpBuilder &builder,
+                                             ArrayRef<DotAsyncOp> pending) {
+  SmallVector<Value> tiles;
+  int64_t later = pending.size();
+  for (auto [product, dot] : llvm::zip_equal(deferred, pending)) {
+    tiles.push_back(DotWaitOp::create(builder, product.dot.getLoc(),
+                                      DotAsyncOp(dot).getResult(), --later));
+    ReleaseOp::create(builder, product.release.getLoc(),
+                      product.release.getRing());
+  }
+  return tiles;
+}
+
+/// Creates an op for steps that all warpgroups run; `condition` is null if they
+/// run all.
+static void whereInStep(OpBuilder &builder, Value condition,
+                        llvm::function_ref<void(OpBuilder &)> create) {
+  if (!condition)
+    return create(builder);
+  scf::IfOp::create(builder, condition.getLoc(), condition,
+                    [&](OpBuilder &nested, Location loc) {
+                      create(nested);
+                      scf::YieldOp::create(nested, loc);
+                    });
+}
+
+void Expansion::cloneSources(OpBuilder &builder, DotOp dot, IRMapping &mapping,
+                             llvm::SmallPtrSetImpl<Operation *> &cloned) {
+  llvm::SmallPtrSet<Operation *, 16> wanted;
+  SmallVector<Value> open(dot->getOperands());
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != loop.getBody() || cloned.contains(op) ||
+        !wanted.insert(op).second)
+      continue;
+    op->walk([&](Operation *nested) {
+      llvm::append_range(open, nested->getOperands());
+    });
+  }
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (wanted.contains(&op)) {
+      builder.clone(op, mapping);
+      cloned.insert(&op);
+    }
+}
+
+/// A step without its own deferred products, and with those of the one before.
+/// All products that can start at once do, the step's own ones first.
+Expansion::Step Expansion::cloneStep(OpBuilder &builder, Value index,
+                                     const Step &previous, bool isFirst) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), index);
+  mapping.map(loop.getRegionIterArgs(), previous.carried);
+  SmallVector<DotAsyncOp> own, pending;
+  llvm::SmallPtrSet<Operation *, 16> cloned;
+  Value inStep;
+  bool takesTurns = loop->hasAttr(kPingPongAttrName);
+  auto startAll = [&] {
+    Location loc = leading.front().getLoc();
+    if (takesTurns)
+      whereInStep(builder, inStep,
+                  [&](OpBuilder &nested) { TakeTurnOp::create(nested, loc); });
+    for (DotOp dot : leading) {
+      cloneSources(builder, dot, mapping, cloned);
+      own.push_back(start(builder, dot, mapping.lookupOrDefault(dot.getLhs()),
+                          mapping.lookupOrDefault(dot.getRhs()), Value()));
+    }
+    if (!isFirst)
+      pending = startDeferred(builder, previous);
+    if (takesTurns)
+      whereInStep(builder, inStep,
+                  [&](OpBuilder &nested) { PassTurnOp::create(nested, loc); });
+  };
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (getStage(&op) == 1 || isLate(&op) || cloned.contains(&op))
+      continue;
+    auto *first = llvm::find(leading, dyn_cast<DotOp>(op));
+    if (auto step = dyn_cast<InStepOp>(op)) {
+      inStep = mapping.lookupOrDefault(step.getCondition());
+    } else if (isa<DotOp>(op) && first != leading.end()) {
+      if (own.empty())
+        startAll();
+      size_t number = first - leading.begin();
+      int64_t later = own.size() - 1 - number + pending.size();
+      mapping.map(op.getResult(0),
+                  DotWaitOp::create(builder, op.getLoc(), own[number], later)
+                      .getTile());
+    } else {
+      builder.clone(op, mapping);
+      cloned.insert(&op);
+    }
+  }
+  if (!pending.empty())
+    for (auto [product, tile] :
+         llvm::zip_equal(deferred, finishDeferred(builder, pending)))
+      mapping.map(loop.getRegionIterArg(product.accIndex), tile);
+  auto isNothing = [&](const Deferred &product) {
+    return isFirst && product.startsAtZero;
+  };
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (isLate(&op) && llvm::none_of(deferred, [&](const Deferred &product) {
+          return isNothing(product) && product.sumCode.contains(&op);
+        }))
+      builder.clone(op, mapping)->removeAttr(kLateAttrName);
+
+  Step step;
+  for (Value value : loop.getBody()->getTerminator()->getOperands())
+    step.carried.push_back(mapping.lookupOrDefault(value));
+  for (const Deferred &product : deferred) {
+    DotOp dot = product.dot;
+    auto type = cast<RankedTensorType>(dot.getAcc().getType());
+    Value acc =
+        isNothing(product)
+            ? tensor::EmptyOp::create(builder, loop.getLoc(), type.getShape(),
+                                      type.getElementType(), type.getEncoding())
+                  .getResult()
+            : mapping.lookupOrDefault(dot.getAcc());
+    step.accs.push_back(acc);
+    step.lhs.push_back(mapping.lookupOrDefault(dot.getLhs()));
+    // The sum isn't there yet: the tile that it adds to has its place.
+    step.carried[product.accIndex] = acc;
+  }
+  return step;
+}
+
+/// Whether a step ahead of step `index` isn't the first; null where no product
+/// asks.
+Value Expansion::isBehindFirst(OpBuilder &builder, Value index, Value second) {
+  if (llvm::none_of(deferred,
+                    [](const Deferred &each) { return each.startsAtZero; }))
+    return {};
+  return arith::CmpIOp::create(builder, loop.getLoc(),
+                               arith::CmpIPredicate::sgt, index, second);
+}
+
+/// Before:   for i: A(i) B(i), where B is of stage 1
+/// After:    if there is a step: A(first); for i from the second on: A(i) with
+///           B(i - 1); B(last)
+void Expansion::apply() {
+  Location loc = loop.getLoc();
+  size_t numCarried = loop.getNumRegionIterArgs();
+  auto getStep = [&](ValueRange values, Value adds) {
+    Step step = {
+        SmallVector<Value>(values.take_front(numCarried)), {}, {}, adds};
+    step.lhs.assign(values.begin() + numCarried, values.end());
+    for (const Deferred &product : deferred)
+      step.accs.push_back(values[product.accIndex]);
+    return step;
+  };
+  auto flatten = [](const Step &step) {
+    SmallVector<Value> values(step.carried);
+    llvm::append_range(values, step.lhs);
+    return values;
+  };
+  auto rotate = [&](OpBuilder &builder, Location loc) {
+    Step init;
+    init.carried = SmallVector<Value>(loop.getInitArgs());
+    Step head = cloneStep(builder, loop.getLowerBound(), init, true);
+    Value second = arith::AddIOp::create(builder, loc, loop.getLowerBound(),
+                                         loop.getStep());
+    auto steady = scf::ForOp::create(
+        builder, loc, second, loop.getUpperBound(), loop.getStep(),
+        flatten(head),
+        [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
+          Value adds = isBehindFirst(nested, index, second);
+          Step step = cloneStep(nested, index, getStep(carried, adds), false);
+          scf::YieldOp::create(nested, loc, flatten(step));
+        });
+    Step last = getStep(steady.getResults(),
+                        isBehindFirst(builder, loop.getUpperBound(), second));
+    SmallVector<Value> tiles =
+        finishDeferred(builder, startDeferred(builder, last));
+    for (auto [product, tile] : llvm::zip_equal(deferred, tiles))
+      last.carried[product.accIndex] = tile;
+    scf::YieldOp::create(builder, loc, last.carried);
+  };
+  OpBuilder builder(loop);
+  Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                    loop.getLowerBound(), loop.getUpperBound());
+  auto guarded = scf::IfOp::create(
+      builder, loc, any, rotate, [&](OpBuilder &nested, Location loc) {
+        scf::YieldOp::create(nested, loc, loop.getInitArgs());
+      });
+  loop.replaceAllUsesWith(guarded);
+  loop.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// All loops
+//===----------------------------------------------------------------------===//
+
+/// Starts a product and waits for it at once.
+static void runInPlace(DotOp dot) {
+  OpBuilder builder(dot);
+  DotAsyncOp pending =
+      start(builder, dot, dot.getLhs(), dot.getRhs(), dot.getAcc());
+  dot.getResult().replaceAllUsesWith(
+      DotWaitOp::create(builder, dot.getLoc(), pending, 0).getTile());
+  dot.erase();
+}
+
+namespace {
+
+struct ExpandPipeline
+    : nsacc::nsatile::impl::NSATileExpandPipelineBase<ExpandPipeline> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation()->walk([&](scf::ForOp loop) {
+      if (loop->hasAttr(kStagesAttrName))
+        loops.push_back(loop);
+    });
+    for (scf::ForOp loop : loops) {
+      Expansion expansion(loop);
+      if (failed(expansion.collect()))
+        return signalPassFailure();
+      expansion.apply();
+    }
+    getOperation()->walk([](InStepOp step) { step.erase(); });
+    getOperation()->walk([](DotOp dot) {
+      if (canBeAsync(dot))
+        runInPlace(dot);
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,249 @@
+//===- SchedulePipeline.cpp - Which products run in the next step ---------===//
+
+#include "AsyncProducts.h"
+#include "NSATile/IR/NSATileHints.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace nsacc::nsatile {
+#define GEN_PASS_DEF_NSATILESCHEDULEPIPELINE
+#include "NSATile/Transforms/Passes.h.inc"
+} // namespace nsacc::nsatile
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+namespace {
+
+/// A product that nothing in its step reads: its sum is handed to the next
+/// step, so it can be in flight while that one begins.
+struct Candidate {
+  DotOp dot;
+  /// Its way to the right operand, and the operand's end.
+  SmallVector<Operation *> tail;
+  ReleaseOp release;
+  /// What has to wait for the product: code on its sum, and code that writes
+  /// registers that it reads.
+  llvm::SetVector<Operation *> late;
+};
+
+/// Looks for the products of one loop that can overlap.
+class StepScheduler {
+public:
+  explicit StepScheduler(scf::ForOp loop) : loop(loop), body(loop.getBody()) {}
+
+  /// Leaves attributes for `nsatile-expand-pipeline`, or says why not.
+  void run();
+
+private:
+  std::optional<Candidate> findDeferred(unsigned index);
+  bool findSumCode(unsigned index, Candidate &product);
+  bool findTail(Candidate &product);
+  void findRoundings(Candidate &product);
+  /// The products of the step that `value` comes from.
+  llvm::SetVector<DotOp> findSources(Value value);
+  bool takesTurns(ArrayRef<DotOp> leading);
+  void annotate(ArrayRef<DotOp> leading, ArrayRef<Candidate> deferred);
+
+  scf::ForOp loop;
+  Block *body;
+  StringRef reason = "no product's sum is handed from step to step";
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Products of the next step
+//===----------------------------------------------------------------------===//
+
+/// Code between the carried sum and the product that adds to it.
+bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
+  SmallVector<Value> open = {loop.getRegionIterArg(index)};
+  while (!open.empty()) {
+    for (OpOperand &use : open.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      if (user == product.dot && use.get() == product.dot.getAcc())
+        continue;
+      if (user->getBlock() != body || user->getNumResults() != 1 ||
+          !isMemoryEffectFree(user))
+        return false;
+      if (product.late.insert(user))
+        open.push_back(user->getResult(0));
+    }
+  }
+  return true;
+}
+
+/// The right operand must be acquired and released for this product alone.
+bool StepScheduler::findTail(Candidate &product) {
+  Value rhs = product.dot.getRhs();
+  while (Operation *op = rhs.getDefiningOp()) {
+    if (!op->hasOneUse() || op->getBlock() != body)
+      return false;
+    product.tail.push_back(op);
+    if (isa<AcquireOp>(op))
+      break;
+    if (!isa<ReshapeOp>(op))
+      return false;
+    rhs = op->getOperand(0);
+  }
+  auto acquire = product.tail.empty()
+                     ? AcquireOp()
+                     : dyn_cast<AcquireOp>(product.tail.back());
+  if (!acquire)
+    return false;
+  std::reverse(product.tail.begin(), product.tail.end());
+  for (Operation *op = product.dot->getNextNode(); op; op = op->getNextNode())
+    if (auto release = dyn_cast<ReleaseOp>(op))
+      if (release.getRing() == acquire.getRing()) {
+        product.release = release;
+        return true;
+      }
+  return false;
+}
+
+/// What a product in flight reads must not be written.
+void StepScheduler::findRoundings(Candidate &product) {
+  for (auto rounding = product.dot.getLhs().getDefiningOp<arith::TruncFOp>();
+       rounding && rounding->hasOneUse() && rounding->getBlock() == body;
+       rounding = rounding.getIn().getDefiningOp<arith::TruncFOp>())
+    product.late.insert(rounding);
+}
+
+llvm::SetVector<DotOp> StepScheduler::findSources(Value value) {
+  llvm::SetVector<DotOp> sources;
+  llvm::SmallPtrSet<Operation *, 32> seen;
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || !loop->isProperAncestor(op) || !seen.insert(op).second)
+      continue;
+    if (auto dot = dyn_cast<DotOp>(op)) {
+      sources.insert(dot);
+      continue;
+    }
+    op->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        open.push_back(operand);
+    });
+  }
+  return sources;
+}
+
+std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
+  auto dot = body->getTerminator()->getOperand(index).getDefiningOp<DotOp>();
+  if (!dot || dot->getBlock() != body || !dot->hasOneUse() || !dot.getAcc() ||
+      !canBeAsync(dot))
+    return std::nullopt;
+  Candidate product;
+  product.dot = dot;
+  if (findSources(dot.getLhs()).empty()) {
+    reason = "the product whose sum is carried waits for no other product";
+    return std::nullopt;
+  }
+  if (!findSumCode(index, product)) {
+    reason = "the carried sum is read by more than the product that adds to it";
+    return std::nullopt;
+  }
+  if (!findTail(product)) {
+    reason = "the right operand of the product whose sum is carried isn't "
+             "acquired for it alone";
+    return std::nullopt;
+  }
+  findRoundings(product);
+  return product;
+}
+
+//===----------------------------------------------------------------------===//
+// The schedule of a step
+//===----------------------------------------------------------------------===//
+
+/// Warpgroups that start a step's products one after the other compute
+/// softmaxes while others multiply. Two whose products take as long as their
+/// softmaxes come to that by themselves, and lose 2 % by waiting (D 128, H200).
+bool StepScheduler::takesTurns(ArrayRef<DotOp> leading) {
+  constexpr int64_t twoGroups = 8, shortInner = 64;
+  int64_t warps = loop->getParentOfType<RolesOp>().getWarps();
+  auto isShort = [&](DotOp dot) {
+    return cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1) <=
+           shortInner;
+  };
+  return warps > twoGroups ||
+         (warps == twoGroups && llvm::all_of(leading, isShort));
+}
+
+void StepScheduler::annotate(ArrayRef<DotOp> leading,
+                             ArrayRef<Candidate> deferred) {
+  Builder builder(loop.getContext());
+  auto set = [&](Operation *op, int64_t stage) {
+    op->setAttr(kStageAttrName, builder.getI64IntegerAttr(stage));
+  };
+  for (DotOp dot : leading)
+    set(dot, 0);
+  for (const Candidate &product : deferred) {
+    set(product.dot, 1);
+    set(product.release, 1);
+    for (Operation *op : product.tail)
+      set(op, 1);
+    for (Operation *op : product.late)
+      op->setAttr(kLateAttrName, builder.getUnitAttr());
+  }
+  loop->setAttr(kStagesAttrName, builder.getI64IntegerAttr(2));
+  if (takesTurns(leading))
+    loop->setAttr(kPingPongAttrName, builder.getUnitAttr());
+}
+
+void StepScheduler::run() {
+  auto dots = llvm::to_vector(body->getOps<DotOp>());
+  if (dots.empty())
+    return;
+  SmallVector<Candidate> deferred;
+  for (unsigned index = 0; index < loop.getNumResults(); ++index)
+    if (std::optional<Candidate> product = findDeferred(index))
+      deferred.push_back(std::move(*product));
+  auto isDeferred = [&](DotOp dot) {
+    return llvm::any_of(
+        deferred, [&](const Candidate &product) { return product.dot == dot; });
+  };
+  // Products that wait for none of the same step can start it.
+  SmallVector<DotOp> leading;
+  for (DotOp dot : dots)
+    if (!isDeferred(dot) && canBeAsync(dot) && !dot.getAcc() &&
+        findSources(dot.getLhs()).empty() && findSources(dot.getRhs()).empty())
+      leading.push_back(dot);
+  if (!deferred.empty() && leading.empty())
+    reason = "no product can start a step: each waits for another one of it";
+  if (deferred.empty() || leading.empty()) {
+    remark::missed(loop.getLoc(), remark::RemarkOpts::name("PipelinedProducts")
+                                      .category("nsatile-schedule-pipeline"))
+        << reason;
+    return;
+  }
+  annotate(leading, deferred);
+  remark::passed(loop.getLoc(), remark::RemarkOpts::name("PipelinedProducts")
+                                    .category("nsatile-schedule-pipeline"))
+      << (std::to_string(deferred.size()) + " of " +
+          std::to_string(dots.size()) +
+          " products run while the next step's first ones do");
+}
+
+namespace {
+
+struct SchedulePipeline
+    : nsacc::nsatile::impl::NSATileSchedulePipelineBase<SchedulePipeline> {
+  void runOnOperation() override {
+    SmallVector<scf::ForOp> loops;
+    getOperation()->walk([&](RolesOp roles) {
+      roles.getConsumers().walk(
+          [&](scf::ForOp loop) { loops.push_back(loop); });
+    });
+    for (scf::ForOp loop : loops)
+      StepScheduler(loop).run();
+  }
+};
+
+} // namespace

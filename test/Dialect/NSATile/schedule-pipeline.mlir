@@ -1,0 +1,115 @@
+// Which products of a loop overlap, and why others don't.
+// RUN: nsacc-opt %s --nsatile-schedule-pipeline --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// A backward step: two products start it, and three add to sums, of which one has no operand of its own to wait for.
+
+// CHECK-LABEL: nsatile.program @two_sums
+// CHECK: nsatile.dot %{{.*}}, transpose %{{.*}} {nsatile.stage = 0 : i64}
+// CHECK: nsatile.dot %{{.*}}, transpose %{{.*}} {nsatile.stage = 0 : i64}
+// CHECK: nsatile.acquire %{{.*}} {nsatile.stage = 1 : i64}
+// CHECK: arith.truncf %{{.*}} {nsatile.late}
+// CHECK: nsatile.dot {{.*}} {nsatile.stage = 1 : i64}
+// CHECK: nsatile.release %{{.*}} {nsatile.stage = 1 : i64}
+// CHECK: nsatile.dot {{.*}} {nsatile.stage = 1 : i64}
+// CHECK: } {nsatile.stages = 2 : i64}
+// REMARK: remark: {{.*}}2 of 4 products run while the next step's first ones do
+nsatile.program @two_sums(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ra = nsatile.ring : !R
+  %rb = nsatile.ring : !R
+  %rc = nsatile.ring : !R
+  %rd = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero, %y = %zero) -> (tensor<64x64xf32, #s>, tensor<64x64xf32, #s>) {
+      %a = nsatile.acquire %ra : !R
+      %s = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      %b = nsatile.acquire %rb : !R
+      %t = nsatile.dot %g, transpose %b : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rb : !R
+      %e = math.exp %s : tensor<64x64xf32, #s>
+      %c = nsatile.acquire %rc : !R
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %x1 = nsatile.dot %p, %c acc %x : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rc : !R
+      %u = arith.mulf %e, %t : tensor<64x64xf32, #s>
+      %d = nsatile.acquire %rd : !R
+      %w = arith.truncf %u : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %y1 = nsatile.dot %w, %d acc %y : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rd : !R
+      scf.yield %x1, %y1 : tensor<64x64xf32, #s>, tensor<64x64xf32, #s>
+    }
+    nsatile.store %r#0, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+    nsatile.store %r#1, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// The operand of the sum's product starts the step, too: it can't be kept for the next one.
+
+// CHECK-LABEL: nsatile.program @shared_operand
+// CHECK-NOT: nsatile.stage
+// REMARK: remark: {{.*}}the right operand of the product whose sum is carried isn't acquired for it alone
+nsatile.program @shared_operand(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %rk = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %o = nsatile.dot %p, %k acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      scf.yield %o : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @alone
+// CHECK-NOT: nsatile.stage
+// REMARK: remark: {{.*}}the product whose sum is carried waits for no other product
+nsatile.program @alone(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %rk = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+      %k = nsatile.acquire %rk : !R
+      %o = nsatile.dot %q, %k acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      scf.yield %o : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
