@@ -97,7 +97,7 @@ static void printText(const Facts &facts) {
     llvm::outs() << "warning: nothing reads " << name << '\n';
 }
 
-static void printJSON(llvm::json::OStream &json, const MachineGPU &found) {
+static void writeGPU(llvm::json::OStream &json, const MachineGPU &found) {
   json.object([&] {
     if (!found.device) {
       json.attribute("problem", toUTF8(found.problem));
@@ -128,7 +128,7 @@ static void printJSON(const Facts &facts) {
     json.attribute("cuda_problem", orNull(facts.problem));
     json.attributeArray("gpus", [&] {
       for (const MachineGPU &found : facts.gpus)
-        printJSON(json, found);
+        writeGPU(json, found);
     });
     json.attributeObject("environment", [&] {
       for (const EnvironmentVariableInfo &info : getEnvironmentVariables())

@@ -11,13 +11,13 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 static llvm::json::Object makeObject() {
-  return {{"name", "NVIDIA H200"},
-          {"compute_capability", "9.0"},
-          {"shared_bytes_per_block", 232448},
-          {"shared_bytes_per_multiprocessor", 233472},
-          {"registers_per_multiprocessor", 65536},
-          {"multiprocessors", 132},
-          {"l2_bytes", 62914560}};
+  return llvm::json::Object{{"name", "NVIDIA H200"},
+                            {"compute_capability", "9.0"},
+                            {"shared_bytes_per_block", 232448},
+                            {"shared_bytes_per_multiprocessor", 233472},
+                            {"registers_per_multiprocessor", 65536},
+                            {"multiprocessors", 132},
+                            {"l2_bytes", 62914560}};
 }
 
 static std::string spell(llvm::json::Object object) {
@@ -64,15 +64,15 @@ TEST(DeviceFileTest, NamesFileAndKeyOfWhatIsWrong) {
   for (const auto &[key, value] : makeObject()) {
     llvm::json::Object object = makeObject();
     object.erase(key);
-    EXPECT_THAT(fail(spell(std::move(object))),
-                HasSubstr("'x.json': key '" + key.str().str() +
-                          "' is missing: expected "));
+    EXPECT_THAT(
+        fail(spell(std::move(object))),
+        HasSubstr("'x.json': key '" + key.str() + "' is missing: expected "));
     for (llvm::json::Value wrong :
          {llvm::json::Value(nullptr), llvm::json::Value(""),
           llvm::json::Value(-1), llvm::json::Value(1.5),
           llvm::json::Value(llvm::json::Array())})
       EXPECT_THAT(failWith(key, wrong),
-                  HasSubstr("'x.json': key '" + key.str().str() + "' is "));
+                  HasSubstr("'x.json': key '" + key.str() + "' is "));
   }
   EXPECT_THAT(failWith("multiprocessors", "many"),
               HasSubstr("key 'multiprocessors' is \"many\", expected an "

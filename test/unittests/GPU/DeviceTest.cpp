@@ -113,8 +113,7 @@ TEST_F(DeviceOptionTest, HasLimitsOfItsOwn) {
   Device device = *findDevice("sm_86");
   device.limits.sharedBytesOfBlock = 64 << 10;
   device.name = "a {fast} \"one\"";
-  llvm::StringRef text = print(DeviceOption(device));
-  std::string kept = text.str();
+  std::string kept = print(DeviceOption(device));
   EXPECT_THAT(kept, HasSubstr("\"a _fast_ _one_\""));
   for (llvm::StringRef each :
        {llvm::StringRef(kept),
