@@ -96,11 +96,13 @@ protected:
     return parser.parse(option, "device", text, device);
   }
 
-  llvm::cl::opt<DeviceOption> option{"test-device"};
+  static llvm::cl::opt<DeviceOption> option;
   llvm::cl::parser<DeviceOption> parser{option};
 };
 
 } // namespace
+
+llvm::cl::opt<DeviceOption> DeviceOptionTest::option{"test-device"};
 
 TEST_F(DeviceOptionTest, IsANameWhereThatSaysAll) {
   EXPECT_EQ(print(DeviceOption(*findDevice("sm_86"))), "sm_86");
