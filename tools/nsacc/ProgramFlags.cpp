@@ -15,8 +15,7 @@ CLI::Option *nsacc::addRepeatedFlag(CLI::App &command, const std::string &name,
       ->take_all();
 }
 
-void nsacc::addDeviceFlag(CLI::App &command,
-                          std::optional<std::string> &device,
+void nsacc::addDeviceFlag(CLI::App &command, std::optional<std::string> &device,
                           const std::string &group) {
   command
       .add_option("--device", device,

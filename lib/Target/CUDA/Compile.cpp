@@ -23,8 +23,8 @@ static Error assembleInto(rt::TargetCode &code, const Options &options) {
   // The driver compiles PTX, too, though later and each time.
   if (!options.assemble || !ptxas)
     return Error::success();
-  Expected<std::optional<MachineCode>> machineCode = assemble(
-      *ptxas, code.ptx, options.device.getMachineArchitecture());
+  Expected<std::optional<MachineCode>> machineCode =
+      assemble(*ptxas, code.ptx, options.device.getMachineArchitecture());
   if (!machineCode)
     return machineCode.takeError();
   if (!*machineCode)

@@ -45,8 +45,8 @@ createMachine(const gpu::Code &code) {
   if (!target)
     return createStringError(problem);
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
-      triple, code.architecture, code.ptxFeatures, TargetOptions(),
-      Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+      triple, code.architecture, code.ptxFeatures, TargetOptions(), Reloc::PIC_,
+      std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
 /// A short list: what is invariant in loops stays where it is, because ptxas,
@@ -114,8 +114,7 @@ static bool exceedsSharedMemory(mlir::ModuleOp kernels,
                 [&](mlir::Operation *kernel) {
                   auto facts = kernel->getAttrOfType<nsatile::KernelAttr>(
                       nsatile::NSATileDialect::getKernelAttrName());
-                  return facts &&
-                         facts.getShared() > limits.sharedBytesOfBlock;
+                  return facts && facts.getShared() > limits.sharedBytesOfBlock;
                 });
 }
 
