@@ -138,9 +138,16 @@ NSACC_API nsacc_status nsacc_options_set_dtype(nsacc_options *options,
 /** Which kernel of the source; needed where there are several. */
 NSACC_API nsacc_status nsacc_options_set_kernel(nsacc_options *options,
                                                 const char *kernel);
-/** One of nsacc_target_name; default nsacc_target_name(0). */
+/** One of nsacc_target_name; default nsacc_target_name(0). "cuda" is the first
+ * GPU of this machine that nsacc compiles for, and a run on another one gets
+ * code for that; "sm_86" is a GPU of that architecture. Programs for a GPU that
+ * isn't there, or is too old, are NSACC_ERROR_KIND_TARGET when compiled. */
 NSACC_API nsacc_status nsacc_options_set_target(nsacc_options *options,
                                                 const char *target);
+/** Target "cuda": compiles for the GPU that a JSON file describes, instead of
+ * one of this machine. `nsacc env --json` writes such descriptions. */
+NSACC_API nsacc_status nsacc_options_set_device(nsacc_options *options,
+                                                const char *path);
 /** How every op is tiled, "order=union,tokens=16,keys=64"; what isn't named is
  * the compiler's choice. Not of the oracle. */
 NSACC_API nsacc_status nsacc_options_set_schedule(nsacc_options *options,

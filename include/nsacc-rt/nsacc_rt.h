@@ -62,6 +62,11 @@ typedef struct nsacc_rt_device_info {
   int multiprocessors;
   /** Bytes of shared memory that one block can have. */
   int64_t shared_bytes;
+  /** Of all blocks of a multiprocessor: bytes of shared memory, and 32-bit
+   * registers. */
+  int64_t shared_bytes_of_multiprocessor, registers_of_multiprocessor;
+  /** Bytes of the cache of the second level. */
+  int64_t l2_bytes;
   /** What the driver supports: 13000 for CUDA 13.0. */
   int driver_version;
 } nsacc_rt_device_info;

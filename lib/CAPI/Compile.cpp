@@ -39,6 +39,7 @@ private:
 
   llvm::MemoryBufferRef source;
   const nsacc_options &options;
+  CompileOptions compileOptions;
   std::unique_ptr<nsacc_program> program;
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -46,7 +47,7 @@ private:
 } // namespace
 
 Failure Compilation::run() {
-  if (Failure failure = checkTarget(options.target))
+  if (Failure failure = resolveTarget(options, compileOptions))
     return failure;
   frontend::DiagnosticCollector collector(context);
   if (Failure failure = runFrontend(collector))
@@ -108,8 +109,6 @@ Failure Compilation::runPhase(Phase phase,
 }
 
 Failure Compilation::compileForTarget() {
-  CompileOptions compileOptions;
-  compileOptions.target = *parseTarget(options.target);
   compileOptions.schedule = options.schedule;
   compileOptions.ptxas = options.ptxas;
   auto compiled = CompiledProgram::create(*module, compileOptions);

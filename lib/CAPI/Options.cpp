@@ -53,6 +53,13 @@ nsacc_status nsacc_options_set_target(nsacc_options *options,
   });
 }
 
+nsacc_status nsacc_options_set_device(nsacc_options *options,
+                                      const char *path) {
+  return set(options, path, [](nsacc_options &options, const char *path) {
+    options.deviceFile = path;
+  });
+}
+
 nsacc_status nsacc_options_set_schedule(nsacc_options *options,
                                         const char *schedule) {
   return set(options, schedule,

@@ -9,7 +9,8 @@
 
 struct nsacc_options {
   nsacc::frontend::Options frontend;
-  std::string target = nsacc::getTargets().front().name.str();
+  std::string target = nsacc::getTargets().front().name;
+  std::optional<std::string> deviceFile;
   std::string schedule;
   std::vector<std::string> ptxas;
 };

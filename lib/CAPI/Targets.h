@@ -4,10 +4,12 @@
 #define NSACC_LIB_CAPI_TARGETS_H
 
 #include "Error.h"
+#include "Options.h"
 
 namespace nsacc::capi {
 
-Failure checkTarget(const std::string &target);
+/// Finds what the options' target stands for.
+Failure resolveTarget(const nsacc_options &options, CompileOptions &resolved);
 
 } // namespace nsacc::capi
 

@@ -22,6 +22,7 @@ public:
   }
 
   Target getTarget() const override { return Target::CPU; }
+  std::string getTargetName() const override { return "cpu"; }
 
 protected:
   llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
@@ -32,7 +33,8 @@ protected:
   llvm::Expected<std::string>
   printTilesOf(size_t kernel,
                const llvm::StringMap<int64_t> &sizes) const override {
-    return compiler.print(kernel, signatures[kernel], sizes);
+    return compiler.print(kernel, signatures[kernel], sizes,
+                          /*device=*/std::nullopt);
   }
 
   llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
@@ -46,7 +48,7 @@ private:
   getExecutable(size_t kernel, const DimSizes &sizes,
                 RunStatistics &statistics) const;
   llvm::Expected<std::unique_ptr<cpu::Executable>>
-  compile(size_t kernel, const CodeSizes &sizes) const;
+  compile(size_t kernel, const Specialization &code) const;
 
   TileCompiler compiler;
   CompileOptions options;
@@ -60,7 +62,8 @@ private:
 llvm::Expected<const cpu::Executable &>
 CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
                           RunStatistics &statistics) const {
-  auto code = compiler.getCodeSizes(kernel, signatures[kernel], sizes);
+  auto code = compiler.specialize(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
   if (!code)
     return code.takeError();
   std::string key = std::to_string(kernel) + ":" + code->spell();
@@ -73,7 +76,7 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
 }
 
 llvm::Expected<std::unique_ptr<cpu::Executable>>
-CPUProgram::compile(size_t kernel, const CodeSizes &sizes) const {
+CPUProgram::compile(size_t kernel, const Specialization &code) const {
   std::unique_ptr<cpu::Executable> result;
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
@@ -93,7 +96,7 @@ CPUProgram::compile(size_t kernel, const CodeSizes &sizes) const {
     result = std::move(*executable);
     return llvm::Error::success();
   };
-  if (llvm::Error error = compiler.compile(signatures[kernel], sizes, finish))
+  if (llvm::Error error = compiler.compile(signatures[kernel], code, finish))
     return std::move(error);
   return result;
 }

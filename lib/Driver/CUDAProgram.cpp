@@ -5,6 +5,7 @@
 #include "TileCompiler.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "nsacc/Driver/Devices.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
@@ -43,13 +44,16 @@ public:
     this->signatures = std::move(signatures);
   }
 
-  Target getTarget() const override { return options.target; }
+  Target getTarget() const override { return Target::GPU; }
+  std::string getTargetName() const override {
+    return options.ordinal ? "cuda" : options.device->name;
+  }
   llvm::Error check(const DeviceStream &where) const override;
 
 protected:
   llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
                              RunStatistics &statistics) const override {
-    return getModule(kernel, sizes, /*device=*/0, statistics).takeError();
+    return getModule(kernel, sizes, getOrdinal({}), statistics).takeError();
   }
 
   llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
@@ -61,22 +65,26 @@ protected:
   llvm::Expected<std::string>
   printTilesOf(size_t kernel,
                const llvm::StringMap<int64_t> &sizes) const override {
-    return compiler.print(kernel, signatures[kernel], sizes);
+    return compiler.print(kernel, signatures[kernel], sizes, options.device);
   }
 
   llvm::Expected<std::string>
   packageChecked(size_t kernel, const DimSizes &sizes) const override;
 
 private:
-  llvm::Expected<std::string> getArchitecture(int device) const;
+  /// The device of this machine that runs with these options.
+  int getOrdinal(const RunOptions &run) const {
+    return run.device ? run.device->device : options.ordinal.value_or(0);
+  }
+  llvm::Expected<gpu::Device> getDevice(int ordinal) const;
   llvm::Expected<const std::string &>
-  getPackage(size_t kernel, const CodeSizes &sizes,
-             llvm::StringRef architecture, RunStatistics &statistics) const;
+  getPackage(size_t kernel, const Specialization &code,
+             RunStatistics &statistics) const;
   llvm::Expected<std::unique_ptr<std::string>>
-  compile(size_t kernel, const CodeSizes &sizes,
-          llvm::StringRef architecture) const;
+  compile(size_t kernel, const Specialization &code) const;
   llvm::Expected<nsacc_rt_module *> getModule(size_t kernel,
-                                              const DimSizes &sizes, int device,
+                                              const DimSizes &sizes,
+                                              int ordinal,
                                               RunStatistics &statistics) const;
   llvm::Error runOnHost(nsacc_rt_module *module, llvm::ArrayRef<Tensor> inputs,
                         llvm::ArrayRef<Tensor> results,
@@ -93,54 +101,40 @@ private:
 
 //===-- Compiling ---------------------------------------------------------===//
 
-/// The architecture to compile for, on this device where the target leaves it
-/// open.
-llvm::Expected<std::string> CUDAProgram::getArchitecture(int device) const {
-  if (options.target != Target::CUDA)
-    return getName(options.target).str();
-  nsacc_rt_device_info info;
-  if (llvm::Error error = toError(nsacc_rt_device(device, &info)))
-    return std::move(error);
-  if (info.major == 9 && info.minor == 0)
-    return "sm_90a";
-  if (info.major >= 8)
-    return "sm_80";
-  return llvm::createStringError(
-      "device " + llvm::Twine(device) + ", " + info.name +
-      ", has compute capability " + llvm::Twine(info.major) + "." +
-      llvm::Twine(info.minor) + "; nsacc compiles for 8.0 and later");
+/// What code is made for that runs on a device of this machine.
+llvm::Expected<gpu::Device> CUDAProgram::getDevice(int ordinal) const {
+  // Whether code for a named device runs on this one, its package tells.
+  if (!options.ordinal || options.ordinal == ordinal)
+    return *options.device;
+  return queryDevice(ordinal);
 }
 
 llvm::Expected<const std::string &>
-CUDAProgram::getPackage(size_t kernel, const CodeSizes &sizes,
-                        llvm::StringRef architecture,
+CUDAProgram::getPackage(size_t kernel, const Specialization &code,
                         RunStatistics &statistics) const {
-  std::string key =
-      std::to_string(kernel) + ":" + architecture.str() + ":" + sizes.spell();
+  std::string key = std::to_string(kernel) + ":" + code.spell();
   return packages.get(key, [&] {
     auto start = std::chrono::steady_clock::now();
-    auto compiled = compile(kernel, sizes, architecture);
+    auto compiled = compile(kernel, code);
     statistics.compileSeconds = getSecondsSince(start);
     return compiled;
   });
 }
 
 llvm::Expected<std::unique_ptr<std::string>>
-CUDAProgram::compile(size_t kernel, const CodeSizes &sizes,
-                     llvm::StringRef architecture) const {
+CUDAProgram::compile(size_t kernel, const Specialization &code) const {
   auto bytes = std::make_unique<std::string>();
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
     mlir::TimingScope scope = timing.nest("target gpu");
-    cuda::Options target;
-    target.architecture = architecture.str();
+    cuda::Options target(*code.device);
     target.signature = &signatures[kernel];
     target.ptxas = options.ptxas;
     target.timing = &scope;
     if (options.preparePasses)
       target.preparePasses = [&](mlir::PassManager &manager,
                                  mlir::ModuleOp module) {
-        options.preparePasses(manager, module, architecture);
+        options.preparePasses(manager, module, code.device->code.architecture);
       };
     cuda::AssemblerReport report;
     target.report = &report;
@@ -153,42 +147,43 @@ CUDAProgram::compile(size_t kernel, const CodeSizes &sizes,
     *bytes = rt::writePackage(*package);
     return llvm::Error::success();
   };
-  if (llvm::Error error = compiler.compile(signatures[kernel], sizes, finish))
+  if (llvm::Error error = compiler.compile(signatures[kernel], code, finish))
     return std::move(error);
   return bytes;
 }
 
 llvm::Expected<std::string>
 CUDAProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
-  auto code = compiler.getCodeSizes(kernel, signatures[kernel], sizes);
+  auto code =
+      compiler.specialize(kernel, signatures[kernel], sizes, options.device);
   if (!code)
     return code.takeError();
-  auto architecture = getArchitecture(/*device=*/0);
-  if (!architecture)
-    return architecture.takeError();
   RunStatistics unwanted;
-  auto package = getPackage(kernel, *code, *architecture, unwanted);
+  auto package = getPackage(kernel, *code, unwanted);
   if (!package)
     return package.takeError();
   return *package;
 }
 
 llvm::Expected<nsacc_rt_module *>
-CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int device,
+CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
                        RunStatistics &statistics) const {
-  auto code = compiler.getCodeSizes(kernel, signatures[kernel], sizes);
+  auto code = compiler.specialize(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
   if (!code)
     return code.takeError();
-  std::string key = std::to_string(device) + ":" + std::to_string(kernel) +
+  // Calls come by here often; the number says which device it is.
+  std::string key = std::to_string(ordinal) + ":" + std::to_string(kernel) +
                     ":" + code->spell();
   auto load = [&]() -> llvm::Expected<std::unique_ptr<LoadedPackage>> {
-    auto architecture = getArchitecture(device);
-    if (!architecture)
-      return architecture.takeError();
-    auto package = getPackage(kernel, *code, *architecture, statistics);
+    auto device = getDevice(ordinal);
+    if (!device)
+      return device.takeError();
+    code->device = std::move(*device);
+    auto package = getPackage(kernel, *code, statistics);
     if (!package)
       return package.takeError();
-    return LoadedPackage::load(*package, device);
+    return LoadedPackage::load(*package, ordinal);
   };
   auto loaded = modules.get(key, load);
   if (!loaded)
@@ -241,13 +236,12 @@ llvm::Error CUDAProgram::runChecked(size_t kernel, const DimSizes &sizes,
                                     RunStatistics &statistics) const {
   if (options.keepF64 || options.roundStorage)
     return llvm::createStringError(
-        "target '" + getName(getTarget()) +
+        "target '" + getTargetName() +
         "' has no results in f64 and no choice of rounding: both are of "
         "target 'oracle'");
   if (llvm::all_of(results, hasNoElements))
     return llvm::Error::success();
-  int device = options.device ? options.device->device : 0;
-  auto module = getModule(kernel, sizes, device, statistics);
+  auto module = getModule(kernel, sizes, getOrdinal(options), statistics);
   if (!module)
     return module.takeError();
   if (options.device) {

@@ -14,6 +14,9 @@ using namespace nsacc;
 
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
+  if (options.target == Target::GPU && !options.device)
+    return llvm::createStringError(
+        "a GPU's program needs the device to compile for");
   // The oracle says that it has none.
   if (options.target != Target::Oracle)
     if (llvm::Error error = checkSchedule(options.schedule))
@@ -30,9 +33,7 @@ CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
                             options);
   case Target::Oracle:
     return createOracleProgram(*image, std::move(signatures), options);
-  case Target::CUDA:
-  case Target::SM90A:
-  case Target::SM80:
+  case Target::GPU:
     return createCUDAProgram(module, std::move(*image), std::move(signatures),
                              options);
   }
@@ -147,10 +148,11 @@ CompiledProgram::run(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
   return results;
 }
 
-static llvm::Error checkPlace(Target target, const RunOptions &options) {
-  if (!options.device || isGPU(target))
+static llvm::Error checkPlace(const CompiledProgram &program,
+                              const RunOptions &options) {
+  if (!options.device || program.getTarget() == Target::GPU)
     return llvm::Error::success();
-  return llvm::createStringError("target '" + getName(target) +
+  return llvm::createStringError("target '" + program.getTargetName() +
                                  "' runs on the host, not on a device");
 }
 
@@ -162,7 +164,7 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
   llvm::Expected<const Signature &> signature = getSignature(kernel);
   if (!signature)
     return signature.takeError();
-  if (llvm::Error error = checkPlace(getTarget(), options))
+  if (llvm::Error error = checkPlace(*this, options))
     return error;
   llvm::Expected<DimSizes> sizes =
       bindRunDimensions(*signature, inputs, options);
@@ -180,7 +182,7 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
   llvm::Expected<size_t> index = findKernel(signatures, kernel);
   if (!index)
     return index.takeError();
-  if (llvm::Error error = checkPlace(getTarget(), options))
+  if (llvm::Error error = checkPlace(*this, options))
     return error;
   if (llvm::Error error =
           checkResults(signatures[*index], sizes, results, options))
@@ -240,6 +242,6 @@ CompiledProgram::package(llvm::StringRef kernel, const DimSizes &sizes) const {
 
 llvm::Expected<std::string>
 CompiledProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
-  return llvm::createStringError("target '" + getName(getTarget()) +
+  return llvm::createStringError("target '" + getTargetName() +
                                  "' has no packages: they are of GPU targets");
 }

@@ -29,6 +29,7 @@ public:
   }
 
   Target getTarget() const override { return Target::Oracle; }
+  std::string getTargetName() const override { return "oracle"; }
 
 protected:
   llvm::Error prepareChecked(size_t, const DimSizes &,

@@ -20,19 +20,22 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
     auto &names = dims.emplace_back();
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
       names.push_back(name.str());
-    queries.push_back(isGPU(options.target) ? QueryCount::get(kernel)
-                                            : std::nullopt);
+    queries.push_back(options.target == Target::GPU ? QueryCount::get(kernel)
+                                                    : std::nullopt);
   }
 }
 
-std::string CodeSizes::spell() const {
-  return llvm::join(sizes, ",") + (hasManyQueries ? ":many" : "");
+std::string Specialization::spell() const {
+  return llvm::join(sizes, ",") + (hasManyQueries ? ":many" : "") +
+         (device ? ":" + device->getKey() : "");
 }
 
-llvm::Expected<CodeSizes>
-TileCompiler::getCodeSizes(size_t kernel, const Signature &signature,
-                           const DimSizes &sizes) const {
-  CodeSizes code;
+llvm::Expected<Specialization>
+TileCompiler::specialize(size_t kernel, const Signature &signature,
+                         const DimSizes &sizes,
+                         std::optional<gpu::Device> device) const {
+  Specialization code;
+  code.device = std::move(device);
   code.hasManyQueries = hasManyQueries(kernel, sizes.sizes);
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.sizes.find(name);
@@ -82,7 +85,7 @@ static llvm::Error addNote(llvm::Error error, const llvm::Twine &message) {
 }
 
 llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
-                                       const CodeSizes &sizes,
+                                       const Specialization &code,
                                        llvm::StringRef schedule,
                                        mlir::TimingScope &timing) const {
   mlir::TimingScope scope = timing.nest("phase tile");
@@ -92,10 +95,8 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
     if (options.preparePasses)
       options.preparePasses(manager, module, getName(phase));
   };
-  PhaseOptions phaseOptions = {sizes.sizes, schedule.str(),
-                               /*architecture=*/{}, sizes.hasManyQueries};
-  if (isGPU(options.target))
-    phaseOptions.architecture = getName(options.target);
+  PhaseOptions phaseOptions = {code.sizes, schedule.str(), code.device,
+                               code.hasManyQueries};
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))
     return llvm::createStringError("the tile phase failed");
   return llvm::Error::success();
@@ -103,7 +104,7 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
 
 llvm::Error TileCompiler::compileWith(llvm::StringRef schedule,
                                       const Signature &signature,
-                                      const CodeSizes &sizes, Finish finish,
+                                      const Specialization &code, Finish finish,
                                       bool &hasNoRoom) const {
   mlir::TimingScope none;
   mlir::TimingScope &timing = options.timing ? *options.timing : none;
@@ -113,7 +114,7 @@ llvm::Error TileCompiler::compileWith(llvm::StringRef schedule,
   auto module = image.read(context, signature.kernel);
   if (!module)
     return llvm::createStringError("the module can't be read back");
-  llvm::Error error = lowerToTiles(*module, sizes, schedule, timing);
+  llvm::Error error = lowerToTiles(*module, code, schedule, timing);
   if (!error)
     error = catchFatalErrors([&] { return finish(*module, timing); });
   hasNoRoom = error.isA<NoRoomError>();
@@ -146,7 +147,7 @@ static std::string replaceSettings(llvm::StringRef schedule,
 /// names stay: then those that fit are what the error advises.
 llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                                       const Signature &signature,
-                                      const CodeSizes &sizes,
+                                      const Specialization &code,
                                       Finish finish) const {
   llvm::StringRef given = options.schedule;
   bool isGiven = given.contains("tokens") || given.contains("keys");
@@ -154,7 +155,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
   for (llvm::StringRef tiles : kSmallerTiles) {
     std::string schedule = replaceSettings(given, tiles);
     if (llvm::Error again =
-            compileWith(schedule, signature, sizes, finish, hasNoRoom)) {
+            compileWith(schedule, signature, code, finish, hasNoRoom)) {
       llvm::consumeError(std::move(again));
       continue;
     }
@@ -163,23 +164,24 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     llvm::consumeError(std::move(error));
     return llvm::Error::success();
   }
-  return addNote(std::move(error),
-                 "no smaller tiles fit: tried down to " +
-                     llvm::Twine(std::end(kSmallerTiles)[-1]));
+  std::string where = code.device ? " '" + code.device->name + "'" : "";
+  return addNote(std::move(error), "no smaller tiles fit" + where +
+                                       ": tried down to " +
+                                       std::end(kSmallerTiles)[-1]);
 }
 
 /// Says whose fault it is, and writes what shows it.
 llvm::Error TileCompiler::explainFatal(llvm::Error error,
                                        const Signature &signature,
-                                       const CodeSizes &sizes) const {
+                                       const Specialization &code) const {
   std::string reason = llvm::toString(std::move(error)), text;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   llvm::raw_string_ostream os(text);
   if (auto module = image.read(context, signature.kernel))
     module->print(os);
   std::vector<std::string> settings = {
-      "target " + getName(options.target).str(), "sizes " + sizes.spell(),
-      "schedule " + options.schedule};
+      "target " + (code.device ? code.device->name : "cpu"),
+      "code for " + code.spell(), "schedule " + options.schedule};
   auto path = writeReproducer(signature.kernel + ".mlir", text, settings);
   return llvm::make_error<FatalError>(
       "internal error: LLVM can't compile kernel '" + signature.kernel +
@@ -191,22 +193,25 @@ llvm::Error TileCompiler::explainFatal(llvm::Error error,
 }
 
 llvm::Error TileCompiler::compile(const Signature &signature,
-                                  const CodeSizes &sizes, Finish finish) const {
+                                  const Specialization &code,
+                                  Finish finish) const {
   bool hasNoRoom = false;
   llvm::Error error =
-      compileWith(options.schedule, signature, sizes, finish, hasNoRoom);
+      compileWith(options.schedule, signature, code, finish, hasNoRoom);
   if (error.isA<FatalError>())
-    return explainFatal(std::move(error), signature, sizes);
+    return explainFatal(std::move(error), signature, code);
   if (hasNoRoom)
-    error = makeSmaller(std::move(error), signature, sizes, finish);
+    error = makeSmaller(std::move(error), signature, code, finish);
   return addNote(std::move(error),
                  "target 'oracle' runs every program, slowly");
 }
 
 llvm::Expected<std::string>
 TileCompiler::print(size_t kernel, const Signature &signature,
-                    const llvm::StringMap<int64_t> &sizes) const {
-  CodeSizes code;
+                    const llvm::StringMap<int64_t> &sizes,
+                    std::optional<gpu::Device> device) const {
+  Specialization code;
+  code.device = std::move(device);
   code.hasManyQueries = hasManyQueries(kernel, sizes);
   std::vector<std::string> missing;
   for (const std::string &name : dims[kernel]) {

@@ -17,11 +17,13 @@ class TimingScope;
 namespace nsacc {
 
 /// What a kernel's code is made for.
-struct CodeSizes {
+struct Specialization {
   /// Sizes of heads and channels, "HQ=8".
   std::vector<std::string> sizes;
   /// See PhaseOptions.
   bool hasManyQueries = false;
+  /// The GPU that runs it; none: the CPU.
+  std::optional<gpu::Device> device;
 
   /// As a key of caches.
   std::string spell() const;
@@ -34,9 +36,10 @@ public:
   TileCompiler(mlir::ModuleOp module, ModuleImage image,
                const CompileOptions &options);
 
-  llvm::Expected<CodeSizes> getCodeSizes(size_t kernel,
-                                         const Signature &signature,
-                                         const DimSizes &sizes) const;
+  /// What the code of a kernel depends on, of inputs with these sizes.
+  llvm::Expected<Specialization>
+  specialize(size_t kernel, const Signature &signature, const DimSizes &sizes,
+             std::optional<gpu::Device> device) const;
 
   using Finish =
       llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>;
@@ -44,29 +47,29 @@ public:
   /// Calls `finish` with a module of one plan. Diagnostics, also those of
   /// `finish`, are a CompileError. Where `finish` says NoRoomError, it is
   /// called again with smaller tiles, unless the schedule names theirs.
-  llvm::Error compile(const Signature &signature, const CodeSizes &sizes,
+  llvm::Error compile(const Signature &signature, const Specialization &code,
                       Finish finish) const;
 
   /// The module of `compile` as text. Fails where a size is missing.
-  llvm::Expected<std::string>
-  print(size_t kernel, const Signature &signature,
-        const llvm::StringMap<int64_t> &sizes) const;
+  llvm::Expected<std::string> print(size_t kernel, const Signature &signature,
+                                    const llvm::StringMap<int64_t> &sizes,
+                                    std::optional<gpu::Device> device) const;
 
 private:
   bool hasManyQueries(size_t kernel,
                       const llvm::StringMap<int64_t> &sizes) const {
     return queries[kernel] && queries[kernel]->isLarge(sizes);
   }
-  llvm::Error lowerToTiles(mlir::ModuleOp module, const CodeSizes &sizes,
+  llvm::Error lowerToTiles(mlir::ModuleOp module, const Specialization &code,
                            llvm::StringRef schedule,
                            mlir::TimingScope &timing) const;
   llvm::Error compileWith(llvm::StringRef schedule, const Signature &signature,
-                          const CodeSizes &sizes, Finish finish,
+                          const Specialization &code, Finish finish,
                           bool &hasNoRoom) const;
   llvm::Error makeSmaller(llvm::Error error, const Signature &signature,
-                          const CodeSizes &sizes, Finish finish) const;
+                          const Specialization &code, Finish finish) const;
   llvm::Error explainFatal(llvm::Error error, const Signature &signature,
-                           const CodeSizes &sizes) const;
+                           const Specialization &code) const;
 
   ModuleImage image;
   CompileOptions options;

@@ -10,6 +10,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "nsacc/GPU/DeviceOption.h"
 #include "nsacc/Target/CUDA/Lowering.h"
 
 using namespace mlir;
@@ -62,26 +63,16 @@ StringRef nsacc::getDescription(Phase phase) {
   llvm_unreachable("unknown phase");
 }
 
-static const cuda::Architecture &getArchitecture(StringRef name) {
-  const cuda::Architecture *known = cuda::findArchitecture(name);
-  return known ? *known : cuda::getArchitectureTable().front();
-}
-
 static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   nsa::NSASpecializeOptions specialize;
   specialize.dims.assign(options.sizes.begin(), options.sizes.end());
   manager.addPass(nsa::createNSASpecialize(specialize));
   // A GPU's tiles fit its registers.
-  bool isForGPU = !options.architecture.empty();
-  if (!options.schedule.empty() || isForGPU) {
-    bool hasWarpgroups =
-        isForGPU && getArchitecture(options.architecture).hasWarpgroupProducts;
-    manager.addPass(createNSASetSchedule({options.schedule, hasWarpgroups,
-                                          isForGPU && !hasWarpgroups,
-                                          options.hasManyQueries}));
-  }
+  if (!options.schedule.empty() || options.device)
+    manager.addPass(createNSASetSchedule(
+        {options.schedule, options.device, options.hasManyQueries}));
   ConvertNSAToNSATileOptions convert;
-  if (isForGPU) {
+  if (options.device) {
     convert.exactPrograms = true;
     // Registers and shared memory hold what the CPU has on its stack.
     convert.mostSelected = 256;
@@ -98,32 +89,38 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   manager.addPass(createCSEPass());
 }
 
-void nsacc::addPhase(OpPassManager &manager, Phase phase,
-                     const PhaseOptions &options) {
+llvm::Error nsacc::addPhase(OpPassManager &manager, Phase phase,
+                            const PhaseOptions &options) {
+  if (phase > Phase::Tile && !options.device)
+    return llvm::createStringError("phase '" + getName(phase) +
+                                   "' is of GPUs: expected a device, as "
+                                   "device=sm_90a");
   switch (phase) {
   case Phase::Frontend:
-    return;
+    break;
   case Phase::NSA:
     manager.addPass(createCanonicalizerPass());
     manager.addPass(createCSEPass());
-    return;
+    break;
   case Phase::Tile:
     addTilePhase(manager, options);
-    return;
+    break;
   case Phase::TileOpt:
-    cuda::buildTilePipeline(manager, getArchitecture(options.architecture));
-    return;
+    cuda::buildTilePipeline(manager, *options.device);
+    break;
   case Phase::NVVM:
-    cuda::buildKernelPipeline(manager, getArchitecture(options.architecture));
-    return;
+    cuda::buildKernelPipeline(manager, *options.device);
+    break;
   }
+  return llvm::Error::success();
 }
 
 LogicalResult nsacc::runPhase(ModuleOp module, Phase phase,
                               const PhaseOptions &options,
                               PreparePasses prepare) {
   PassManager manager(module.getContext(), module->getName().getStringRef());
-  addPhase(manager, phase, options);
+  if (llvm::Error error = addPhase(manager, phase, options))
+    return module.emitError(llvm::toString(std::move(error)));
   if (prepare)
     prepare(manager, module, phase);
   return manager.run(module);
@@ -150,49 +147,54 @@ struct TilePhaseOptions : PassPipelineOptions<TilePhaseOptions> {
   Option<std::string> schedule{
       *this, "schedule",
       llvm::cl::desc("parameters of #nsatile.schedule as NAME=VALUE, …")};
-  Option<std::string> architecture{
-      *this, "architecture", llvm::cl::desc("GPU that tiles are chosen for")};
+  Option<gpu::DeviceOption> device{
+      *this, "device", llvm::cl::desc("GPU to compile for, as sm_90a")};
   Option<bool> hasManyQueries{
       *this, "many-queries",
       llvm::cl::desc("tiles are chosen for many queries")};
+
+  operator PhaseOptions() const {
+    return {{dims.begin(), dims.end()}, schedule, device, hasManyQueries};
+  }
 };
 
 struct GPUPhaseOptions : PassPipelineOptions<GPUPhaseOptions> {
-  Option<std::string> architecture{
-      *this, "architecture", llvm::cl::desc("GPU to compile for, as sm_90a")};
+  Option<gpu::DeviceOption> device{
+      *this, "device", llvm::cl::desc("GPU to compile for, as sm_90a")};
+
+  operator PhaseOptions() const { return {{}, {}, device}; }
+};
+
+struct NoPhaseOptions : PassPipelineOptions<NoPhaseOptions> {
+  operator PhaseOptions() const { return {}; }
 };
 
 } // namespace
 
-static std::string describePipeline(Phase phase) {
-  return "Phase: " + getDescription(phase).str();
-}
-
-static std::string namePipeline(Phase phase) {
-  return "nsacc-" + getName(phase).str() + "-phase";
+/// Registers the phase as a pipeline with options that become PhaseOptions.
+template <typename Options> static void registerPhase(Phase phase) {
+  using ErrorHandler = function_ref<LogicalResult(const Twine &)>;
+  auto build = [phase](OpPassManager &manager, StringRef text,
+                       ErrorHandler fail) -> LogicalResult {
+    Options options;
+    if (failed(options.parseFromString(text)))
+      return failure();
+    if (llvm::Error error = addPhase(manager, phase, options))
+      return fail(llvm::toString(std::move(error)));
+    return success();
+  };
+  registerPassPipeline(
+      "nsacc-" + getName(phase).str() + "-phase",
+      "Phase: " + getDescription(phase).str(), build,
+      [](function_ref<void(const detail::PassOptions &)> show) {
+        show(Options());
+      });
 }
 
 void nsacc::registerPhasePipelines() {
-  for (Phase phase : {Phase::Frontend, Phase::NSA})
-    PassPipelineRegistration<>(
-        namePipeline(phase), describePipeline(phase),
-        [phase](OpPassManager &manager) { addPhase(manager, phase); });
-  PassPipelineRegistration<TilePhaseOptions>(
-      namePipeline(Phase::Tile), describePipeline(Phase::Tile),
-      [](OpPassManager &manager, const TilePhaseOptions &given) {
-        PhaseOptions options;
-        options.sizes.assign(given.dims.begin(), given.dims.end());
-        options.schedule = given.schedule;
-        options.architecture = given.architecture;
-        options.hasManyQueries = given.hasManyQueries;
-        addPhase(manager, Phase::Tile, options);
-      });
-  for (Phase phase : {Phase::TileOpt, Phase::NVVM})
-    PassPipelineRegistration<GPUPhaseOptions>(
-        namePipeline(phase), describePipeline(phase),
-        [phase](OpPassManager &manager, const GPUPhaseOptions &given) {
-          PhaseOptions options;
-          options.architecture = given.architecture;
-          addPhase(manager, phase, options);
-        });
+  registerPhase<NoPhaseOptions>(Phase::Frontend);
+  registerPhase<NoPhaseOptions>(Phase::NSA);
+  registerPhase<TilePhaseOptions>(Phase::Tile);
+  registerPhase<GPUPhaseOptions>(Phase::TileOpt);
+  registerPhase<GPUPhaseOptions>(Phase::NVVM);
 }

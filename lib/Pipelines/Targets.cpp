@@ -1,52 +1,57 @@
 //===- Targets.cpp - What programs can run on -----------------------------===//
 
 #include "nsacc/Pipelines/Targets.h"
-#include "llvm/Support/ErrorHandling.h"
+#include "nsacc/GPU/Device.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace nsacc;
 
-llvm::ArrayRef<TargetInfo> nsacc::getTargets() {
-  static constexpr TargetInfo targets[] = {
+static std::vector<TargetInfo> listTargets() {
+  std::vector<TargetInfo> targets = {
       {Target::CPU, "cpu", "this machine's processor, compiled"},
       {Target::Oracle, "oracle",
        "interpreter in fp64: slow, defines the meaning"},
-      {Target::CUDA, "cuda", "an NVIDIA GPU, with code for the one there is"},
-      {Target::SM90A, "sm_90a", "an NVIDIA GPU of compute capability 9.0"},
-      {Target::SM80, "sm_80",
-       "an NVIDIA GPU of compute capability 8.0 or more"},
+      {Target::GPU, "cuda", "the machine's NVIDIA GPU, or that of --device"},
   };
+  for (const auto &[product, device] : gpu::getNamedDevices())
+    targets.push_back({Target::GPU, device.name,
+                       "compute capability " + toString(device.capability) +
+                           " (" + product.str() + "): " + device.explainCode(),
+                       &device});
   return targets;
 }
 
-llvm::StringRef nsacc::getName(Target target) {
-  for (const TargetInfo &info : getTargets())
-    if (info.target == target)
-      return info.name;
-  llvm_unreachable("every target is in the list");
+llvm::ArrayRef<TargetInfo> nsacc::getTargets() {
+  static const std::vector<TargetInfo> targets = listTargets();
+  return targets;
 }
 
-bool nsacc::isGPU(Target target) {
-  return target != Target::CPU && target != Target::Oracle;
-}
-
-std::optional<Target> nsacc::parseTarget(llvm::StringRef name) {
-  for (const TargetInfo &info : getTargets())
-    if (info.name == name)
-      return info.target;
-  return std::nullopt;
+const TargetInfo *nsacc::findTarget(llvm::StringRef name) {
+  llvm::ArrayRef<TargetInfo> targets = getTargets();
+  const TargetInfo *found = llvm::find_if(
+      targets, [&](const TargetInfo &info) { return info.name == name; });
+  return found == targets.end() ? nullptr : found;
 }
 
 std::string nsacc::explainMissingTarget(llvm::StringRef name) {
-  bool isPlanned = name.starts_with("sm_");
-  return "target '" + name.str() +
-         (isPlanned ? "' isn't built yet" : "' isn't known");
+  std::string quoted = "target '" + name.str() + "'";
+  std::optional<gpu::Capability> capability = gpu::parseArchitecture(name);
+  if (!capability)
+    return quoted + " isn't known";
+  auto device = gpu::makeDevice(name.str(), *capability, {});
+  if (!device)
+    return "target " + llvm::toString(device.takeError());
+  if (gpu::findDevice(*capability))
+    return quoted + " isn't known";
+  return quoted + " has no limits here: describe the device in a file, for "
+                  "target 'cuda'";
 }
 
-std::optional<llvm::StringRef> nsacc::suggestTarget(llvm::StringRef name) {
-  if (name == "sm_90")
-    return "sm_90a";
-  // Code for 8.0 runs on every GPU of its generation.
-  if (name.starts_with("sm_8"))
-    return "sm_80";
-  return std::nullopt;
+std::optional<std::string> nsacc::suggestTarget(llvm::StringRef name) {
+  std::optional<gpu::Capability> capability = gpu::parseArchitecture(name);
+  const gpu::Device *device =
+      capability ? gpu::findDevice(*capability) : nullptr;
+  if (!device)
+    return std::nullopt;
+  return device->name;
 }

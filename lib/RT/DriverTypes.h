@@ -29,7 +29,8 @@ constexpr Result success = 0, invalidValue = 1, outOfMemory = 2,
 } // namespace results
 
 namespace deviceAttributes {
-constexpr int multiprocessors = 16, major = 75, minor = 76,
+constexpr int multiprocessors = 16, l2Bytes = 38, major = 75, minor = 76,
+              sharedBytesOfMultiprocessor = 81, registersOfMultiprocessor = 82,
               sharedBytesOptIn = 97;
 } // namespace deviceAttributes
 

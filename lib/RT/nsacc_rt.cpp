@@ -71,6 +71,11 @@ nsacc_rt_status nsacc_rt_device(int device, nsacc_rt_device_info *info) {
     info->minor = getAttribute(handle, attributes::minor);
     info->multiprocessors = getAttribute(handle, attributes::multiprocessors);
     info->shared_bytes = getAttribute(handle, attributes::sharedBytesOptIn);
+    info->shared_bytes_of_multiprocessor =
+        getAttribute(handle, attributes::sharedBytesOfMultiprocessor);
+    info->registers_of_multiprocessor =
+        getAttribute(handle, attributes::registersOfMultiprocessor);
+    info->l2_bytes = getAttribute(handle, attributes::l2Bytes);
     info->driver_version = driver.version;
   });
 }

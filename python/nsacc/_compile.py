@@ -17,7 +17,7 @@ from .program import Program
 
 def compile(source: str | os.PathLike[str] | None = None, *,
             path: str | os.PathLike[str] | None = None, target: str = "cpu",
-            schedule: str = "",
+            device: str | os.PathLike[str] | None = None, schedule: str = "",
             dtype: Any = "bf16", kernel: str | None = None,
             params: Mapping[str, Any] | None = None, **more_params: Any) -> Program:
     """Compiles an attention program.
@@ -26,9 +26,11 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         source: the program's text; or its file, as a path object or a string that ends in
             ``.nsa``.
         path: the program's file, instead of `source`.
-        target: what to compile for: "cpu"; "cuda", the GPU of the inputs, or one generation of
-            GPUs, "sm_90a" or "sm_80"; or "oracle", which interprets in float64, slowly, and runs
-            every program.
+        target: what to compile for: "cpu"; "cuda", the GPU of the inputs, or a GPU of one
+            architecture, as "sm_90a" or "sm_86" (``nsacc.env()["targets"]``); or "oracle", which
+            interprets in float64, slowly, and runs every program.
+        device: a JSON file that describes the GPU to compile for, with ``target="cuda"``; as
+            ``nsacc env --json`` writes them.
         schedule: how every op is tiled, as "order=union,tokens=16,keys=64"; what isn't named is
             the compiler's choice. Not of the oracle.
         dtype: element type of the tensors that name none: "bf16", "f16" or "f32", or such a
@@ -45,11 +47,15 @@ def compile(source: str | os.PathLike[str] | None = None, *,
     Raises:
         CompileError: the program is wrong; has file, line, column and diagnostics with notes.
         ArgumentError: an argument has no meaning, such as an unknown dtype.
-        TargetError: the target isn't there.
+        TargetError: the target isn't there, or no GPU of this machine is one that programs can be
+            compiled for.
         OSError: the file can't be read.
     """
     text, file = _read(source, path)
     _check_string("target", target)
+    if device is not None and not isinstance(device, (str, os.PathLike)):
+        raise ArgumentError(f"device is a {type(device).__qualname__}, expected the path of a JSON "
+                            f"file")
     _check_string("schedule", schedule)
     if kernel is not None:
         _check_string("kernel", kernel)
@@ -61,8 +67,9 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         if name in values:
             raise ArgumentError(f"parameter '{name}' is given twice")
         values[name] = value
-    program = Program(text, file, target=target, schedule=schedule, dtype=_spell_dtype(dtype),
-                      kernel=kernel,
+    program = Program(text, file, target=target,
+                      device=None if device is None else os.fsdecode(device),
+                      schedule=schedule, dtype=_spell_dtype(dtype), kernel=kernel,
                       params={name: _spell(name, value) for name, value in values.items()})
     for diagnostic in program.diagnostics:
         if diagnostic.severity == "warning":

@@ -15,7 +15,12 @@ from ._inputs import Input, lend_torch
 from .errors import ArgumentError
 from .signature import TensorSpec
 
-GPU_TARGETS = ("cuda", "sm_90a", "sm_80")
+_HOST_TARGETS = ("cpu", "oracle")
+
+
+def is_gpu(target: str) -> bool:
+    """Whether programs for the target run on a GPU."""
+    return target not in _HOST_TARGETS
 
 
 def find_ptxas() -> list[str]:

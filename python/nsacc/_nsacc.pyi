@@ -28,8 +28,8 @@ class HostTensor:
     def readonly(self) -> bool: ...
 
 class Program:
-    def __init__(self, source: bytes, file: str, target: str, schedule: str, dtype: str,
-                 kernel: str | None, params: dict[str, str],
+    def __init__(self, source: bytes, file: str, target: str, device: str | None, schedule: str,
+                 dtype: str, kernel: str | None, params: dict[str, str],
                  ptxas: list[str] = ...) -> None: ...
     @property
     def kernel(self) -> str: ...

@@ -51,13 +51,13 @@ class Program:
     torch there, and the run is put on torch's current stream and not waited for.
 
     Programs don't change; threads may share them. A call releases the GIL while it computes.
-    Pickles hold the source, and loading one compiles it again.
+    Pickles hold the source and the path of the device's file, and loading one compiles again.
     """
 
-    def __init__(self, source: bytes, file: str, *, target: str, schedule: str, dtype: str,
-                 kernel: str | None, params: Mapping[str, str]) -> None:
-        self._arguments = (source, file, target, schedule, dtype, kernel, dict(params))
-        self._on_gpu = target in _device.GPU_TARGETS
+    def __init__(self, source: bytes, file: str, *, target: str, device: str | None, schedule: str,
+                 dtype: str, kernel: str | None, params: Mapping[str, str]) -> None:
+        self._arguments = (source, file, target, device, schedule, dtype, kernel, dict(params))
+        self._on_gpu = _device.is_gpu(target)
         ptxas = _device.find_ptxas() if self._on_gpu else []
         self._program = _nsacc.Program(*self._arguments, ptxas=ptxas)
         self.__signature__ = Signature(self._program.inputs, self._program.results)
@@ -74,12 +74,12 @@ class Program:
     @property
     def schedule(self) -> str:
         """What was asked for; what isn't named is the compiler's choice."""
-        return self._arguments[3]
+        return self._arguments[4]
 
     @property
     def dtype(self) -> str:
         """The element type of tensors that the program gave none."""
-        return self._arguments[4]
+        return self._arguments[5]
 
     @property
     def source(self) -> str:
@@ -265,10 +265,10 @@ class Program:
         return _results.make_tuple(names, results), timing
 
 
-def _rebuild(source: bytes, file: str, target: str, schedule: str, dtype: str,
+def _rebuild(source: bytes, file: str, target: str, device: str | None, schedule: str, dtype: str,
              kernel: str | None, params: dict[str, str]) -> Program:
-    return Program(source, file, target=target, schedule=schedule, dtype=dtype, kernel=kernel,
-                   params=params)
+    return Program(source, file, target=target, device=device, schedule=schedule, dtype=dtype,
+                   kernel=kernel, params=params)
 
 
 def _pick_library(inputs: Sequence[_inputs.Input]) -> Any:

@@ -31,8 +31,9 @@ template <typename T> using Handle = std::unique_ptr<T, Deleter>;
 class Program {
 public:
   Program(const std::string &source, const std::string &file,
-          const std::string &target, const std::string &schedule,
-          const std::string &dtype, const std::optional<std::string> &kernel,
+          const std::string &target, const std::optional<std::string> &device,
+          const std::string &schedule, const std::string &dtype,
+          const std::optional<std::string> &kernel,
           const std::map<std::string, std::string> &params,
           const std::vector<std::string> &ptxas);
 
@@ -74,13 +75,16 @@ template <typename Body> static void callUnlocked(Body body) {
 }
 
 Program::Program(const std::string &source, const std::string &file,
-                 const std::string &target, const std::string &schedule,
-                 const std::string &dtype,
+                 const std::string &target,
+                 const std::optional<std::string> &device,
+                 const std::string &schedule, const std::string &dtype,
                  const std::optional<std::string> &kernel,
                  const std::map<std::string, std::string> &params,
                  const std::vector<std::string> &ptxas) {
   Handle<nsacc_options> options = checkMemory(nsacc_options_create());
   check(nsacc_options_set_target(options.get(), target.c_str()), nullptr);
+  if (device)
+    check(nsacc_options_set_device(options.get(), device->c_str()), nullptr);
   check(nsacc_options_set_schedule(options.get(), schedule.c_str()), nullptr);
   check(nsacc_options_set_dtype(options.get(), dtype.c_str()), nullptr);
   if (kernel)
@@ -267,13 +271,15 @@ static py::dict getParams(const Program &program) {
 void nsacc::python::bindProgram(py::module_ &module) {
   py::class_<Program>(module, "Program", "A compiled kernel.")
       .def(py::init<const std::string &, const std::string &,
-                    const std::string &, const std::string &,
                     const std::string &, const std::optional<std::string> &,
+                    const std::string &, const std::string &,
+                    const std::optional<std::string> &,
                     const std::map<std::string, std::string> &,
                     const std::vector<std::string> &>(),
            py::arg("source"), py::arg("file"), py::arg("target"),
-           py::arg("schedule"), py::arg("dtype"), py::arg("kernel"),
-           py::arg("params"), py::arg("ptxas") = std::vector<std::string>())
+           py::arg("device"), py::arg("schedule"), py::arg("dtype"),
+           py::arg("kernel"), py::arg("params"),
+           py::arg("ptxas") = std::vector<std::string>())
       .def_property_readonly("kernel",
                              [](const Program &program) {
                                return nsacc_program_kernel(program.get());

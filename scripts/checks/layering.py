@@ -7,7 +7,7 @@ from pathlib import Path
 
 from checks.tree import Problem, files, line_of, name, read
 
-_BASE = {"Support", "Runtime"}
+_BASE = {"Support", "Runtime", "GPU"}
 _MIDDLE = _BASE | {"dialects"}
 _BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter", "Conversion", "Target"}
 _FRONT = _BACK | {"Pipelines", "Driver", "RT"}
@@ -17,6 +17,7 @@ ALLOWED: dict[str, set[str]] = {
     "Support": set(),
     "Runtime": set(),
     "RT": set(),
+    "GPU": set(),
     "dialects": _BASE,
     "Signature": _MIDDLE,
     "Frontend": _MIDDLE | {"Signature"},
@@ -132,6 +133,8 @@ def _dialect_order(relative: str, included: str) -> str | None:
 def _without_mlir(layer: str | None, used: str) -> str | None:
     if layer == "Runtime" and used.lower().startswith("mlir"):
         return f"Runtime must not use {used}: it is linked by programs that have no compiler"
+    if layer == "GPU" and used.lower().startswith("mlir"):
+        return f"GPU must not use {used}: a device is plain data, and no IR"
     if layer == "RT" and used.lower().startswith(("mlir", "llvm")):
         return f"RT must not use {used}: machines that run packages have no LLVM"
     return None

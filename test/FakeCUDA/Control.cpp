@@ -75,8 +75,12 @@ int &fakecuda::getThreadMode() {
 }
 
 driver::Stream fakecuda::resolve(State &state, driver::Stream stream) {
-  static StreamImpl defaults[kNumDevices] = {{&state.contexts[0], 1},
-                                             {&state.contexts[1], 2}};
+  static std::vector<StreamImpl> defaults = [&] {
+    std::vector<StreamImpl> made;
+    for (driver::ContextImpl &context : state.contexts)
+      made.push_back({&context, uint64_t(made.size() + 1)});
+    return made;
+  }();
   if (stream)
     return stream;
   return getCurrent() ? &defaults[getCurrent()->device] : nullptr;
@@ -143,10 +147,20 @@ void fakecuda::setLargestAllocation(size_t bytes) {
 unsigned fakecuda::getRetained() {
   State &state = State::get();
   std::lock_guard<std::mutex> lock(state.mutex);
-  return state.contexts[0].retained + state.contexts[1].retained;
+  unsigned retained = 0;
+  for (const driver::ContextImpl &context : state.contexts)
+    retained += context.retained;
+  return retained;
 }
 
 void fakecuda::setVersion(int version) { State::get().version = version; }
+
+void fakecuda::setDevices(const std::string &capabilities) {
+  State &state = State::get();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.devices =
+      capabilities.empty() ? getInitialDevices() : makeDevices(capabilities);
+}
 
 bool fakecuda::isDeviceAddress(uint64_t address) {
   State &state = State::get();

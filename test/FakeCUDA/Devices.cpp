@@ -2,11 +2,49 @@
 
 #include "State.h"
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <sstream>
 
 using namespace fakecuda;
 using namespace nsacc::rt::driver;
+
+// As drivers tell of one product for each compute capability.
+static constexpr FakeDevice kKnown[] = {
+    {"Fake T4", 7, 5, 65536, 65536, 40, 4 << 20},
+    {"Fake A100", 8, 0, 166912, 167936, 108, 40 << 20},
+    {"Fake A40", 8, 6, 101376, 102400, 84, 6 << 20},
+    {"Fake L40S", 8, 9, 101376, 102400, 142, 96 << 20},
+    {"Fake H200", 9, 0, 232448, 233472, 132, 60 << 20},
+    {"Fake B200", 10, 0, 232448, 233472, 148, 126 << 20},
+    {"Fake RTX 5090", 12, 0, 101376, 102400, 170, 96 << 20},
+};
+
+std::vector<FakeDevice> fakecuda::makeDevices(const std::string &capabilities) {
+  std::vector<FakeDevice> devices;
+  std::istringstream list(capabilities);
+  for (std::string each; std::getline(list, each, ',');) {
+    auto found = std::find_if(std::begin(kKnown), std::end(kKnown),
+                              [&](const FakeDevice &known) {
+                                return std::to_string(known.major) + "." +
+                                           std::to_string(known.minor) ==
+                                       each;
+                              });
+    if (found == std::end(kKnown) || devices.size() == kMostDevices) {
+      std::fprintf(stderr, "the fake driver can't play '%s'\n",
+                   capabilities.c_str());
+      std::abort();
+    }
+    devices.push_back(*found);
+  }
+  return devices;
+}
+
+std::vector<FakeDevice> fakecuda::getInitialDevices() {
+  const char *given = std::getenv("FAKE_CUDA_DEVICES");
+  return makeDevices(given ? given : "9.0,8.0");
+}
 
 FAKE_EXPORT Result cuInit(unsigned flags) {
   FAKE_ENTER(cuInit);
@@ -38,13 +76,13 @@ FAKE_EXPORT Result cuGetErrorString(Result error, const char **text) {
 
 FAKE_EXPORT Result cuDeviceGetCount(int *count) {
   FAKE_ENTER(cuDeviceGetCount);
-  *count = kNumDevices;
+  *count = static_cast<int>(state.devices.size());
   return results::success;
 }
 
 FAKE_EXPORT Result cuDeviceGet(Device *device, int ordinal) {
   FAKE_ENTER(cuDeviceGet);
-  if (ordinal < 0 || ordinal >= kNumDevices)
+  if (ordinal < 0 || ordinal >= static_cast<int>(state.devices.size()))
     return state.misused("cuDeviceGet of no device");
   *device = ordinal;
   return results::success;
@@ -52,26 +90,35 @@ FAKE_EXPORT Result cuDeviceGet(Device *device, int ordinal) {
 
 FAKE_EXPORT Result cuDeviceGetName(char *name, int size, Device device) {
   FAKE_ENTER(cuDeviceGetName);
-  std::strncpy(name, device == 0 ? "Fake H200" : "Fake A100", size);
+  std::strncpy(name, state.devices[device].name, size);
   return results::success;
 }
 
 FAKE_EXPORT Result cuDeviceGetAttribute(int *value, int attribute,
                                         Device device) {
   FAKE_ENTER(cuDeviceGetAttribute);
+  const FakeDevice &known = state.devices[device];
   switch (attribute) {
   case deviceAttributes::multiprocessors:
-    *value = device == 0 ? 132 : 108;
+    *value = known.multiprocessors;
+    return results::success;
+  case deviceAttributes::l2Bytes:
+    *value = known.l2Bytes;
     return results::success;
   case deviceAttributes::major:
-    // In the environment, FAKE_CUDA_SM80=1 makes both an sm_80.
-    *value = device == 0 && !std::getenv("FAKE_CUDA_SM80") ? 9 : 8;
+    *value = known.major;
     return results::success;
   case deviceAttributes::minor:
-    *value = 0;
+    *value = known.minor;
+    return results::success;
+  case deviceAttributes::sharedBytesOfMultiprocessor:
+    *value = known.sharedBytesOfMultiprocessor;
+    return results::success;
+  case deviceAttributes::registersOfMultiprocessor:
+    *value = 65536;
     return results::success;
   case deviceAttributes::sharedBytesOptIn:
-    *value = device == 0 ? 232448 : 166912;
+    *value = known.sharedBytes;
     return results::success;
   default:
     return state.misused("cuDeviceGetAttribute of an unknown attribute");

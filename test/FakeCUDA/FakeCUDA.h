@@ -2,7 +2,8 @@
 //
 // libcuda.so.1 for tests: it checks how it is called, keeps device memory on
 // the host, records launches instead of running them, and fails where it is
-// told to. Two devices: 0 is sm_90, 1 is sm_80.
+// told to. It plays devices of the compute capabilities that FAKE_CUDA_DEVICES
+// lists, "9.0,8.0" unless that is set.
 //
 // With FAKE_CUDA_LOG in the environment, launches are also written to
 // that file.
@@ -64,9 +65,12 @@ std::string getMisuse();
 size_t getAllocatedBytes();
 /// What one allocation may take at most; 2^40 bytes unless it is set.
 void setLargestAllocation(size_t bytes);
-/// Retained primary contexts of both devices.
+/// Retained primary contexts of all devices.
 unsigned getRetained();
 void setVersion(int version);
+/// Plays other devices, "8.6,7.5", instead of those that it began with; "":
+/// those. Call while no context, memory or stream is in use.
+void setDevices(const std::string &capabilities);
 /// The handle of a function as the driver would find it.
 bool isDeviceAddress(uint64_t address);
 

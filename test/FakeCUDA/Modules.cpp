@@ -64,6 +64,16 @@ static Result fail(Result result, const char *text, unsigned numOptions,
   return result;
 }
 
+/// PTX is for devices from its target on, or for that alone ("sm_90a").
+static bool canRun(const std::string &text, const FakeDevice &device) {
+  static const std::regex target(R"(\.target\s+sm_(\d+)(a?))");
+  std::smatch found;
+  if (!std::regex_search(text, found, target))
+    return true;
+  int made = std::stoi(found[1]), own = device.major * 10 + device.minor;
+  return found[2].length() ? made == own : made <= own;
+}
+
 FAKE_EXPORT Result cuModuleLoadDataEx(Module *module, const void *image,
                                       unsigned numOptions, int *options,
                                       void **values) {
@@ -79,8 +89,7 @@ FAKE_EXPORT Result cuModuleLoadDataEx(Module *module, const void *image,
     if (!std::strstr(text, ".version"))
       return fail(results::invalidPTX, "ptxas fatal: no version", numOptions,
                   options, values);
-    bool isHopper = std::strstr(text, ".target sm_90a") != nullptr;
-    if (isHopper && getCurrent()->device != 0)
+    if (!canRun(text, state.devices[getCurrent()->device]))
       return results::noBinaryForDevice;
     parseEntries(text, getCurrent(), loaded->functions);
   }
@@ -113,6 +122,9 @@ FAKE_EXPORT Result cuFuncSetAttribute(Function function, int attribute,
   FAKE_ENTER(cuFuncSetAttribute);
   if (attribute != kMaxDynamicSharedBytes)
     return state.misused("cuFuncSetAttribute of an unknown attribute");
+  if (value > state.devices[function->context->device].sharedBytes)
+    return state.misused("cuFuncSetAttribute of more shared memory than a "
+                         "block can have");
   function->maxSharedBytes = static_cast<unsigned>(value);
   return results::success;
 }

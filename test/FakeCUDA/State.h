@@ -50,7 +50,22 @@ using driver::Result;
 constexpr Result kInvalidValue = driver::results::invalidValue,
                  kNotInitialized = 3, kInvalidContext = 201,
                  kInvalidHandle = 400, kNotFound = 500, kNotSupported = 801;
-constexpr int kNumDevices = 2;
+/// Devices that can be played at once.
+constexpr int kMostDevices = 8;
+
+/// A device as the driver tells of it.
+struct FakeDevice {
+  const char *name;
+  int major, minor;
+  /// Bytes of shared memory: of a block, and of a multiprocessor.
+  int sharedBytes, sharedBytesOfMultiprocessor;
+  int multiprocessors, l2Bytes;
+};
+
+/// The devices of a list of compute capabilities.
+std::vector<FakeDevice> makeDevices(const std::string &capabilities);
+/// Those of FAKE_CUDA_DEVICES.
+std::vector<FakeDevice> getInitialDevices();
 
 struct Injected {
   Result result;
@@ -61,7 +76,9 @@ struct State {
   std::mutex mutex;
   bool isInitialized = false;
   int version = 13000;
-  driver::ContextImpl contexts[kNumDevices] = {{0}, {1}};
+  std::vector<FakeDevice> devices = getInitialDevices();
+  driver::ContextImpl contexts[kMostDevices] = {{0}, {1}, {2}, {3},
+                                                {4}, {5}, {6}, {7}};
   std::map<uint64_t, size_t> deviceMemory, hostMemory;
   size_t allocatedBytes = 0, largestAllocation = size_t(1) << 40;
   std::vector<driver::Stream> streams;

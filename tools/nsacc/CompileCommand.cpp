@@ -5,7 +5,7 @@
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "TileSizes.h"
-#include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Driver/Devices.h"
 #include "nsacc/RT/Package.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,10 +21,23 @@ struct CompileFlags {
   InstrumentOptions instruments;
   std::vector<std::string> dims;
   std::string schedule, target, emit, output;
+  std::optional<std::string> device;
+};
+
+/// What --emit asks for.
+struct Goal {
+  /// Where passes of phases end.
+  Phase phase = Phase::NSA;
+  /// A part of a package, or the whole.
+  bool isPart = false;
+
+  bool isForGPU() const { return isPart || phase > Phase::Tile; }
+  /// Whether targets differ.
+  bool needsTarget() const { return isPart || phase > Phase::NSA; }
 };
 } // namespace
 
-/// What `--emit` takes beside phases: parts of a GPU's package, and the whole.
+/// What `--emit` takes beside phases.
 static constexpr llvm::StringLiteral packageParts[] = {"ptx", "cubin",
                                                        "package"};
 
@@ -63,26 +76,43 @@ static std::string print(mlir::ModuleOp module) {
   return text + "\n";
 }
 
-//===-- Packages ----------------------------------------------------------===//
+//===-- Targets -----------------------------------------------------------===//
 
-static llvm::Expected<Target> chooseTarget(const CompileFlags &flags) {
-  std::optional<Target> target = parseTarget(flags.target);
-  if (target && isGPU(*target))
-    return *target;
+static llvm::Expected<const TargetInfo *>
+chooseTarget(const CompileFlags &flags, const Goal &goal) {
+  if (!goal.needsTarget() && flags.target.empty() && !flags.device)
+    return &getTargets().front();
+  if (!goal.needsTarget())
+    return makeError("phase '" + flags.emit + "' is the same for every target",
+                     "drop --target and --device, or add --emit tile for how "
+                     "a target is tiled, or --emit package for what runs on a "
+                     "GPU");
+  const TargetInfo *target = flags.target.empty() && !goal.isForGPU()
+                                 ? &getTargets().front()
+                                 : findTarget(flags.target);
+  if (target && (target->target == Target::GPU ||
+                 (target->target == Target::CPU && !goal.isForGPU())))
+    return target;
   std::vector<std::string> names;
   for (const TargetInfo &info : getTargets())
-    if (isGPU(info.target))
-      names.push_back(info.name.str());
-  if (!target && !flags.target.empty())
+    if (info.target == Target::GPU)
+      names.push_back(info.name);
+  if (!target && !flags.target.empty()) {
+    auto suggested = suggestTarget(flags.target);
     return makeError(explainMissingTarget(flags.target),
-                     "use --target " +
-                         suggestTarget(flags.target).value_or(names[1]).str() +
-                         "; of GPUs there is " + quoteList(names));
+                     (suggested ? "use --target " + *suggested + "; " : "") +
+                         "of GPUs there is " + quoteList(names));
+  }
+  if (!goal.isForGPU())
+    return makeError("target 'oracle' interprets phase 'nsa' and has no tiles",
+                     "use --target cpu, or of GPUs " + quoteList(names));
   return makeError(
       "--emit " + flags.emit + " is of GPUs, found " +
           (flags.target.empty() ? "no --target" : "--target " + flags.target),
-      "add --target " + names[1] + "; there is " + quoteList(names));
+      "add --target NAME: there is " + quoteList(names));
 }
+
+//===-- Packages ----------------------------------------------------------===//
 
 /// The named part of a package; the driver's compiler does without machine
 /// code.
@@ -95,13 +125,15 @@ static llvm::Expected<std::string> getPart(llvm::StringRef bytes,
   if (part == "ptx")
     return code.ptx;
   if (code.cubin.empty())
-    return makeError("ptxas, which makes machine code, wasn't found",
-                     "put it on the PATH, or use --emit ptx");
+    return makeError("there is no machine code for " + code.architecture +
+                         ": ptxas, which makes it, wasn't found, or is older",
+                     "put a newer one on the PATH, or use --emit ptx");
   return code.cubin;
 }
 
-static llvm::Expected<std::string>
-compilePackage(Program &program, const CompileFlags &flags, Target target) {
+static llvm::Expected<std::string> compilePackage(Program &program,
+                                                  const CompileFlags &flags,
+                                                  CompileOptions options) {
   auto kernel = program.getKernel(flags.program.kernel);
   if (!kernel)
     return kernel.takeError();
@@ -114,8 +146,6 @@ compilePackage(Program &program, const CompileFlags &flags, Target target) {
   if (auto sizes = findTileSizes(program.getModule(), *dims); !sizes)
     return sizes.takeError();
   Instruments &instruments = program.getInstruments();
-  CompileOptions options;
-  options.target = target;
   options.schedule = flags.schedule;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
@@ -146,36 +176,28 @@ static ExitCode finish(Instruments &instruments, llvm::StringRef bytes,
 static ExitCode compile(const CompileFlags &flags,
                         llvm::ArrayRef<std::string> commandLine) {
   std::optional<Phase> phase = parsePhase(flags.emit);
-  bool isPart = llvm::is_contained(packageParts, flags.emit);
-  if (!phase && !isPart)
+  Goal goal = {phase.value_or(Phase::NSA),
+               llvm::is_contained(packageParts, flags.emit)};
+  if (!phase && !goal.isPart)
     return reportError(rejectPhase(flags.emit), ExitCode::Usage);
-  Target target = Target::CUDA;
-  bool isForGPU = isPart || *phase > Phase::Tile;
-  if (isForGPU) {
-    auto chosen = chooseTarget(flags);
-    if (!chosen)
-      return reportError(chosen.takeError(), ExitCode::Usage);
-    target = *chosen;
-  } else if (!flags.target.empty()) {
-    return reportError(
-        makeError(
-            "phase '" + flags.emit + "' is the same for every target",
-            "drop --target, or add --emit package for what runs on a GPU"),
-        ExitCode::Usage);
-  }
+  auto target = chooseTarget(flags, goal);
+  if (!target)
+    return reportError(target.takeError(), ExitCode::Usage);
+  CompileOptions options;
+  if (llvm::Error error = resolveTarget(**target, flags.device, options))
+    return reportError(std::move(error));
   Instruments instruments(flags.instruments);
   ExitCode status;
   auto program = Program::load(flags.program, commandLine, instruments, status);
   if (!program)
     return status;
-  status = compilePhases(*program, flags.dims, flags.schedule,
-                         phase.value_or(Phase::NSA),
-                         isForGPU ? getName(target) : llvm::StringRef());
+  status = compilePhases(*program, flags.dims, flags.schedule, goal.phase,
+                         options.device);
   if (status != ExitCode::Success)
     return status;
-  if (!isPart)
+  if (!goal.isPart)
     return finish(instruments, print(program->getModule()), flags);
-  auto bytes = compilePackage(*program, flags, target);
+  auto bytes = compilePackage(*program, flags, std::move(options));
   if (!bytes)
     return program->report(bytes.takeError());
   return finish(instruments, *bytes, flags);
@@ -190,9 +212,11 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   addScheduleFlag(*command, options->schedule);
   command
       ->add_option("--target", options->target,
-                   "ptx, cubin, package: for which GPU, sm_90a or sm_80")
+                   "what phases behind nsa are for; nsacc env lists targets "
+                   "(tile: cpu)")
       ->type_name("NAME")
       ->group("Compiler");
+  addDeviceFlag(*command, options->device, "Compiler");
   addInstrumentFlags(*command, options->instruments);
   std::string phases;
   for (Phase phase : getPhases())

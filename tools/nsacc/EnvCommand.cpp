@@ -2,7 +2,9 @@
 
 #include "Commands.h"
 #include "Messages.h"
-#include "nsacc/Pipelines/Targets.h"
+#include "nsacc-rt/nsacc_rt.h"
+#include "nsacc/Driver/Devices.h"
+#include "nsacc/GPU/DeviceFile.h"
 #include "nsacc/Support/Environment.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
@@ -12,27 +14,39 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include <CLI/CLI.hpp>
-#include <dlfcn.h>
 
 using namespace nsacc;
 
 namespace {
+/// A GPU of this machine: what runs on it, or why nothing does.
+struct MachineGPU {
+  std::optional<gpu::Device> device;
+  std::string problem;
+};
+
 /// What bears on how nsacc behaves here.
 struct Facts {
   unsigned threads;
-  std::string host, ptxas, driver;
+  std::string host, ptxas;
+  std::vector<MachineGPU> gpus;
+  /// Of the CUDA driver: why there are no GPUs.
+  std::string problem;
   std::vector<std::string> unknown;
 };
 } // namespace
 
-/// Whether the CUDA driver can be opened; nothing of it is started.
-static std::string findDriver() {
-  const char *name = "libcuda.so.1";
-  void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-  if (!library)
-    return "";
-  dlclose(library);
-  return name;
+static void findGPUs(Facts &facts) {
+  int count = 0;
+  if (nsacc_rt_device_count(&count) != NSACC_RT_OK)
+    facts.problem = nsacc_rt_message();
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    MachineGPU &found = facts.gpus.emplace_back();
+    llvm::Expected<gpu::Device> device = queryDevice(ordinal);
+    if (device)
+      found.device = std::move(*device);
+    else
+      found.problem = llvm::toString(device.takeError());
+  }
 }
 
 static Facts collectFacts() {
@@ -41,9 +55,19 @@ static Facts collectFacts() {
   facts.host = llvm::sys::getDefaultTargetTriple();
   if (auto path = llvm::sys::findProgramByName("ptxas"))
     facts.ptxas = *path;
-  facts.driver = findDriver();
+  findGPUs(facts);
   facts.unknown = findUnknownEnvironmentVariables();
   return facts;
+}
+
+static std::string describe(const MachineGPU &found) {
+  if (!found.device)
+    return found.problem;
+  const gpu::Device &device = *found.device;
+  return device.name + ", compute capability " + toString(device.capability) +
+         ": " + device.explainCode() + ", tiles for " +
+         std::to_string(device.limits.sharedBytesOfBlock >> 10) +
+         " KiB of shared memory";
 }
 
 static void printText(const Facts &facts) {
@@ -58,9 +82,12 @@ static void printText(const Facts &facts) {
   line("host", facts.host);
   line("threads", std::to_string(facts.threads));
   for (const TargetInfo &info : getTargets())
-    line("target " + info.name.str(), info.description);
+    line("target " + info.name, info.description);
   line("ptxas", orNotFound(facts.ptxas));
-  line("CUDA driver", orNotFound(facts.driver));
+  if (!facts.problem.empty())
+    line("GPU", facts.problem);
+  for (const auto &[ordinal, found] : llvm::enumerate(facts.gpus))
+    line("GPU " + std::to_string(ordinal), describe(found));
   for (const EnvironmentVariableInfo &info : getEnvironmentVariables()) {
     std::optional<std::string> value = lookup(info.variable);
     line(info.name, value ? *value : "not set: " + info.fallback.str());
@@ -68,6 +95,19 @@ static void printText(const Facts &facts) {
   }
   for (llvm::StringRef name : facts.unknown)
     llvm::outs() << "warning: nothing reads " << name << '\n';
+}
+
+static void writeGPU(llvm::json::OStream &json, const MachineGPU &found) {
+  json.object([&] {
+    if (!found.device) {
+      json.attribute("problem", toUTF8(found.problem));
+      return;
+    }
+    json.attributeBegin("device");
+    writeDevice(json, *found.device);
+    json.attributeEnd();
+    json.attribute("code", found.device->code.architecture);
+  });
 }
 
 static void printJSON(const Facts &facts) {
@@ -85,7 +125,11 @@ static void printJSON(const Facts &facts) {
       return text.empty() ? llvm::json::Value(nullptr) : toUTF8(text);
     };
     json.attribute("ptxas", orNull(facts.ptxas));
-    json.attribute("cuda_driver", orNull(facts.driver));
+    json.attribute("cuda_problem", orNull(facts.problem));
+    json.attributeArray("gpus", [&] {
+      for (const MachineGPU &found : facts.gpus)
+        writeGPU(json, found);
+    });
     json.attributeObject("environment", [&] {
       for (const EnvironmentVariableInfo &info : getEnvironmentVariables())
         json.attribute(info.name, orNull(lookup(info.variable).value_or("")));

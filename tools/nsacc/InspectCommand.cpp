@@ -93,7 +93,8 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
 /// What the host does for each kernel: buffers, launches and their grids.
 static ExitCode printPlans(Program &program, const InspectOptions &options) {
   ExitCode status =
-      compilePhases(program, options.dims, options.schedule, Phase::Tile);
+      compilePhases(program, options.dims, options.schedule, Phase::Tile,
+                    /*device=*/std::nullopt);
   if (status != ExitCode::Success)
     return status;
   for (auto plan : program.getModule().getOps<nsatile::PlanOp>()) {

@@ -15,6 +15,16 @@ CLI::Option *nsacc::addRepeatedFlag(CLI::App &command, const std::string &name,
       ->take_all();
 }
 
+void nsacc::addDeviceFlag(CLI::App &command, std::optional<std::string> &device,
+                          const std::string &group) {
+  command
+      .add_option("--device", device,
+                  "with --target cuda: compile for the GPU that a JSON file "
+                  "describes, as nsacc env --json writes them")
+      ->type_name("FILE.json")
+      ->group(group);
+}
+
 void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {
   command
       .add_option("--schedule", schedule,

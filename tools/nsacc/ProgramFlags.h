@@ -15,6 +15,10 @@ namespace nsacc {
 /// FILE, --kernel, --set, --dtype and --warnings-as-errors.
 void addProgramFlags(CLI::App &command, ProgramOptions &options);
 
+/// --device.
+void addDeviceFlag(CLI::App &command, std::optional<std::string> &device,
+                   const std::string &group);
+
 /// --schedule.
 void addScheduleFlag(CLI::App &command, std::string &schedule);
 

@@ -82,7 +82,7 @@ void nsacc::printText(const RunReport &report, llvm::raw_ostream &os) {
   if (!params.empty())
     os << "<" << llvm::join(params, ", ") << ">";
   os << " of " << report.file << "\n";
-  os << "target  " << getName(report.target) << ", " << report.threads
+  os << "target  " << report.target << ", " << report.threads
      << (report.threads == 1 ? " thread" : " threads");
   if (!report.schedule.empty())
     os << ", schedule " << report.schedule;
@@ -185,7 +185,7 @@ void nsacc::printJSON(const RunReport &report, llvm::raw_ostream &os) {
     json.attribute("nsacc", getVersion());
     json.attribute("file", toUTF8(report.file));
     json.attribute("kernel", toUTF8(report.signature.kernel));
-    json.attribute("target", getName(report.target));
+    json.attribute("target", report.target);
     json.attribute("threads", report.threads);
     if (!report.schedule.empty())
       json.attribute("schedule", toUTF8(report.schedule));

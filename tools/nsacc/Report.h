@@ -5,7 +5,6 @@
 
 #include "Check.h"
 #include "Inputs.h"
-#include "nsacc/Pipelines/Targets.h"
 
 namespace llvm {
 class raw_ostream;
@@ -16,7 +15,7 @@ namespace nsacc {
 struct RunReport {
   std::string file;
   Signature signature;
-  Target target = Target::Oracle;
+  std::string target;   ///< its name
   std::string schedule; ///< empty: the compiler's choice
   unsigned threads = 1;
   Inputs inputs;

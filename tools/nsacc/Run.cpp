@@ -4,6 +4,7 @@
 #include "CompareCheck.h"
 #include "Outputs.h"
 #include "Report.h"
+#include "nsacc/Driver/Devices.h"
 #include "nsacc/Signature/Signature.h"
 #include "nsacc/Support/Environment.h"
 #include "llvm/Support/Threading.h"
@@ -14,7 +15,7 @@ using namespace nsacc;
 namespace {
 /// The command line, parsed as far as it can be without the program.
 struct RunPlan {
-  Target target = Target::Oracle;
+  const TargetInfo *target = nullptr;
   unsigned threads = 1;
   InputOptions inputs;
   Settings outputs;
@@ -49,23 +50,23 @@ static llvm::Expected<unsigned> chooseThreads(unsigned asked) {
 static llvm::Error rejectTarget(llvm::StringRef name) {
   std::vector<std::string> names;
   for (const TargetInfo &info : getTargets())
-    names.push_back(info.name.str());
+    names.push_back(info.name);
   return makeError(explainMissingTarget(name),
                    "use --target " +
-                       suggestTarget(name).value_or(names.front()).str() +
+                       suggestTarget(name).value_or(names.front()) +
                        "; this nsacc has " + quoteList(names));
 }
 
 static llvm::Expected<RunPlan> makePlan(const RunFlags &options) {
   RunPlan plan;
-  std::optional<Target> target = parseTarget(options.target);
-  if (!target)
+  plan.target = findTarget(options.target);
+  if (!plan.target)
     return rejectTarget(options.target);
-  plan.target = *target;
-  if (options.roundStorage && plan.target != Target::Oracle)
+  bool isOracle = plan.target->target == Target::Oracle;
+  if (options.roundStorage && !isOracle)
     return makeError("--round-storage is of the oracle alone",
                      "add --target oracle");
-  if (!options.schedule.empty() && plan.target == Target::Oracle)
+  if (!options.schedule.empty() && isOracle)
     return makeError("target 'oracle' has no schedule: it interprets the "
                      "program",
                      "drop --schedule");
@@ -103,10 +104,12 @@ static RunOptions getRunOptions(const RunFlags &flags,
 
 /// Compiles the kernel, runs it as often as asked, and checks the results.
 static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
-                             const RunFlags &flags, RunReport &report) {
+                             const RunFlags &flags, const TargetInfo &target,
+                             RunReport &report) {
   Instruments &instruments = program.getInstruments();
   CompileOptions options;
-  options.target = report.target;
+  if (llvm::Error error = resolveTarget(target, flags.device, options))
+    return error;
   options.schedule = flags.schedule;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
@@ -135,7 +138,7 @@ static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
   report.workspaceBytes = statistics.workspaceBytes;
   if (!flags.check)
     return llvm::Error::success();
-  if (report.target != Target::Oracle) {
+  if (target.target != Target::Oracle) {
     auto checks =
         checkCompiled(kernel, **compiled, runOptions, inputs, report.results);
     if (!checks)
@@ -173,7 +176,8 @@ static llvm::Error runPlan(Program &program, nsa::KernelOp kernel,
     return inputFiles.takeError();
   if (llvm::Error error = writeTensors(report.inputs.tensors, *inputFiles))
     return error;
-  if (llvm::Error error = runTarget(program, kernel, flags, report))
+  if (llvm::Error error =
+          runTarget(program, kernel, flags, *plan.target, report))
     return error;
   return writeTensors(report.results, report.resultFiles);
 }
@@ -198,7 +202,7 @@ ExitCode nsacc::runKernel(const RunFlags &flags,
   RunReport report;
   report.file = flags.program.file;
   report.signature = getSignature(*kernel);
-  report.target = plan->target;
+  report.target = plan->target->name;
   report.schedule = flags.schedule;
   report.threads = plan->threads;
   if (llvm::Error error = runPlan(*program, *kernel, flags, *plan, report))

@@ -11,6 +11,7 @@ struct RunFlags {
   ProgramOptions program;
   InstrumentOptions instruments;
   std::string target, schedule;
+  std::optional<std::string> device;
   std::vector<std::string> dims, inputs, ranges, outputs;
   std::string outputDir, inputDir;
   uint64_t seed = 0;

@@ -55,13 +55,13 @@ static void addTargetFlags(CLI::App &command, RunFlags &options) {
   const char *group = "Target";
   std::string names;
   for (const TargetInfo &info : getTargets())
-    names += (names.empty() ? "" : ", ") + info.name.str() + " (" +
-             info.description.str() + ")";
-  options.target = getTargets().front().name.str();
-  command.add_option("--target", options.target, "what runs it: " + names)
+    names += "\n" + info.name + ": " + info.description;
+  options.target = getTargets().front().name;
+  command.add_option("--target", options.target, "what runs it:" + names)
       ->type_name("NAME")
       ->capture_default_str()
       ->group(group);
+  addDeviceFlag(command, options.device, group);
   command
       .add_option("--threads", options.threads,
                   "threads (NSACC_THREADS, or all of the machine)")

@@ -43,7 +43,7 @@ llvm::Expected<PhaseOptions> nsacc::findTileSizes(mlir::ModuleOp module,
 ExitCode nsacc::compilePhases(Program &program,
                               llvm::ArrayRef<std::string> dims,
                               llvm::StringRef schedule, Phase phase,
-                              llvm::StringRef architecture) {
+                              const std::optional<gpu::Device> &device) {
   if (phase <= Phase::NSA)
     return program.runPhases(phase);
   auto given = parseSettings("--dims", dims);
@@ -53,7 +53,7 @@ ExitCode nsacc::compilePhases(Program &program,
   if (!options)
     return reportError(options.takeError());
   options->schedule = schedule.str();
-  options->architecture = architecture.str();
+  options->device = device;
   return program.runPhases(phase, *options);
 }
 

@@ -18,10 +18,10 @@ llvm::Expected<PhaseOptions> findTileSizes(mlir::ModuleOp module,
                                            const Settings &dims);
 
 /// Takes the program to the end of `phase`, with the sizes of --dims where that
-/// depends on sizes, and for a GPU where one is named.
+/// depends on sizes, for a GPU where there is one, else for the CPU.
 ExitCode compilePhases(Program &program, llvm::ArrayRef<std::string> dims,
                        llvm::StringRef schedule, Phase phase,
-                       llvm::StringRef architecture = {});
+                       const std::optional<gpu::Device> &device);
 
 /// --dims for phases behind `nsa`.
 void addTileSizesFlag(CLI::App &command, std::vector<std::string> &dims);

@@ -3,6 +3,7 @@
 #ifndef NSACC_DRIVER_COMPILEDPROGRAM_H
 #define NSACC_DRIVER_COMPILEDPROGRAM_H
 
+#include "nsacc/GPU/Device.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Runtime/Signature.h"
@@ -18,6 +19,11 @@ namespace nsacc {
 
 struct CompileOptions {
   Target target = Target::CPU;
+  /// GPU: the device that code is made for; resolveTarget finds it.
+  std::optional<gpu::Device> device = {};
+  /// GPU: that device's number where it is one of this machine's; a run on
+  /// another one gets code for that. None: code is for `device` alone.
+  std::optional<int> ordinal = {};
   /// Parameters of #nsatile.schedule for every op, "order=union,tokens=16";
   /// what isn't named is the compiler's choice. The oracle has no schedule.
   std::string schedule = {};
@@ -82,6 +88,8 @@ public:
   create(mlir::ModuleOp module, const CompileOptions &options = {});
 
   virtual Target getTarget() const = 0;
+  /// For messages: "cpu", "cuda", "sm_86".
+  virtual std::string getTargetName() const = 0;
   /// Of every kernel, in the module's order.
   llvm::ArrayRef<Signature> getSignatures() const { return signatures; }
   /// Fails where there is no kernel of that name. An empty name is the only

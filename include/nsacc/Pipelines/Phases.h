@@ -3,6 +3,7 @@
 #ifndef NSACC_PIPELINES_PHASES_H
 #define NSACC_PIPELINES_PHASES_H
 
+#include "nsacc/GPU/Device.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -48,16 +49,16 @@ struct PhaseOptions {
   /// Parameters of #nsatile.schedule, "order=union,tokens=16"; what isn't named
   /// is the compiler's choice.
   std::string schedule;
-  /// The GPU that tiles are chosen for, "sm_90a"; empty: none.
-  std::string architecture;
+  /// The GPU to compile for; none: the CPU. Phases behind `tile` need one.
+  std::optional<gpu::Device> device;
   /// Tiles are chosen for many queries, as QueryCount has it. What is compiled
   /// is right for any number.
   bool hasManyQueries = false;
 };
 
-/// Adds the passes of one phase alone.
-void addPhase(mlir::OpPassManager &manager, Phase phase,
-              const PhaseOptions &options = {});
+/// Adds the passes of one phase alone. Fails where the phase needs a device.
+llvm::Error addPhase(mlir::OpPassManager &manager, Phase phase,
+                     const PhaseOptions &options = {});
 
 /// Called with each pass manager before it runs on the module: adds timing,
 /// dumps and the like.

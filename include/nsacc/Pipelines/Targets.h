@@ -8,32 +8,35 @@
 #include <optional>
 #include <string>
 
+namespace nsacc::gpu {
+struct Device;
+} // namespace nsacc::gpu
+
 namespace nsacc {
 
 enum class Target {
   CPU,    ///< this machine's processor
   Oracle, ///< the interpreter in fp64
-  CUDA,   ///< a GPU, with code for the device that runs it
-  SM90A,  ///< a GPU of compute capability 9.0
-  SM80    ///< a GPU of compute capability 8.0 or later
+  GPU     ///< an NVIDIA GPU
 };
 
 struct TargetInfo {
   Target target;
-  llvm::StringLiteral name, description;
+  std::string name, description;
+  /// The GPU that has that name; null for "cuda", which is whatever device the
+  /// machine has.
+  const gpu::Device *device = nullptr;
 };
 
 /// The targets of this build; the first is the default.
 llvm::ArrayRef<TargetInfo> getTargets();
-llvm::StringRef getName(Target target);
-/// Whether programs run on a GPU.
-bool isGPU(Target target);
-std::optional<Target> parseTarget(llvm::StringRef name);
+/// Null where there is none of that name.
+const TargetInfo *findTarget(llvm::StringRef name);
 
-/// Why `name` isn't one of them: "target 'sm_100' isn't built yet".
+/// Why `name` isn't one of them: "target 'sm_75' is too old: …".
 std::string explainMissingTarget(llvm::StringRef name);
-/// The target that a GPU of an architecture without one of its own needs.
-std::optional<llvm::StringRef> suggestTarget(llvm::StringRef name);
+/// The target that `name` is most likely meant for.
+std::optional<std::string> suggestTarget(llvm::StringRef name);
 
 } // namespace nsacc
 

@@ -384,26 +384,25 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
           nsatile::LoopOrder::QueryMajor);
     if (!findSelecting(kernel))
       return nsatile::LoopOrder::QueryMajor;
-    return warpgroups || warps ? nsatile::LoopOrder::Union
-                               : nsatile::LoopOrder::BlockMajor;
+    return device ? nsatile::LoopOrder::Union : nsatile::LoopOrder::BlockMajor;
   }
 
   Tiling choose(KernelOp kernel) {
-    // Tiles of another order are not theirs.
-    nsatile::LoopOrder order = chooseOrder(kernel);
-    std::optional<Tiling> chosen;
-    if (order == nsatile::LoopOrder::Union && (warpgroups || warps))
-      chosen = tileForSelections(kernel, warpgroups);
-    else if (order != nsatile::LoopOrder::QueryMajor)
+    if (!device)
       return Tiling();
-    else if (warpgroups)
-      chosen = tileForWarpgroups(kernel, hasManyQueries);
-    else if (warps)
-      chosen = tileForWarps(kernel);
-    if (!chosen && (warpgroups || warps))
+    nsatile::LoopOrder order = chooseOrder(kernel);
+    bool hasWarpgroups = device->code.hasWarpgroupProducts;
+    std::optional<Tiling> chosen;
+    if (order == nsatile::LoopOrder::Union)
+      chosen = tileForSelections(kernel, hasWarpgroups);
+    else if (order != nsatile::LoopOrder::QueryMajor)
+      return Tiling(); // tiles of another order are not theirs
+    else
+      chosen = hasWarpgroups ? tileForWarpgroups(kernel, hasManyQueries)
+                             : tileForWarps(kernel);
+    if (!chosen)
       chosen = tileForSeveral(kernel);
-    Tiling tiling = chosen.value_or(Tiling());
-    return warpgroups || warps ? shorten(tiling, kernel) : tiling;
+    return shorten(chosen.value_or(Tiling()), kernel);
   }
 
   LogicalResult setSchedule(KernelOp kernel) {

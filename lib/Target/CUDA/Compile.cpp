@@ -17,19 +17,21 @@ static Expected<nsatile::PlanOp> findPlan(mlir::ModuleOp module) {
                            Twine(range_size(plans)));
 }
 
-/// Adds machine code where ptxas is found.
+/// Adds machine code where ptxas is found and knows the device.
 static Error assembleInto(rt::TargetCode &code, const Options &options) {
   std::optional<std::string> ptxas = findPtxas(options.ptxas);
   // The driver compiles PTX, too, though later and each time.
   if (!options.assemble || !ptxas)
     return Error::success();
-  Expected<MachineCode> machineCode =
-      assemble(*ptxas, code.ptx, options.architecture);
+  Expected<std::optional<MachineCode>> machineCode =
+      assemble(*ptxas, code.ptx, options.device.getMachineArchitecture());
   if (!machineCode)
     return machineCode.takeError();
-  code.cubin = std::move(machineCode->cubin);
+  if (!*machineCode)
+    return Error::success();
+  code.cubin = std::move((*machineCode)->cubin);
   if (options.report)
-    *options.report = std::move(machineCode->report);
+    *options.report = std::move((*machineCode)->report);
   return Error::success();
 }
 

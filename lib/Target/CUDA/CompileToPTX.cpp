@@ -30,15 +30,8 @@ using namespace llvm;
 using namespace nsacc;
 using namespace nsacc::cuda;
 
-llvm::ArrayRef<llvm::StringLiteral> cuda::getArchitectures() {
-  static const SmallVector<StringLiteral> names =
-      map_to_vector(getArchitectureTable(),
-                    [](const Architecture &each) { return each.name; });
-  return names;
-}
-
 static Expected<std::unique_ptr<TargetMachine>>
-createMachine(const Architecture &architecture) {
+createMachine(const gpu::Code &code) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeNVPTXTarget();
@@ -52,8 +45,8 @@ createMachine(const Architecture &architecture) {
   if (!target)
     return createStringError(problem);
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
-      triple, architecture.name, architecture.features, TargetOptions(),
-      Reloc::PIC_, std::nullopt, CodeGenOptLevel::Aggressive));
+      triple, code.architecture, code.ptxFeatures, TargetOptions(), Reloc::PIC_,
+      std::nullopt, CodeGenOptLevel::Aggressive));
 }
 
 /// A short list: what is invariant in loops stays where it is, because ptxas,
@@ -98,31 +91,30 @@ static Expected<std::string> print(llvm::Module &module,
   return text.str().str();
 }
 
-/// One of the pipelines of an architecture.
-using PipelineBuilder = void (&)(mlir::OpPassManager &, const Architecture &);
+/// One of the pipelines for a device.
+using PipelineBuilder = void (&)(mlir::OpPassManager &, const gpu::Device &);
 
 static Error runPipeline(PipelineBuilder build, mlir::ModuleOp module,
-                         const Architecture &architecture,
                          const Options &options, mlir::TimingScope &timing) {
   mlir::PassManager passes(module.getContext());
   passes.enableTiming(timing);
-  build(passes, architecture);
+  build(passes, options.device);
   if (options.preparePasses)
     options.preparePasses(passes, module);
   if (mlir::failed(passes.run(module)))
     return createStringError("the programs couldn't be lowered for " +
-                             architecture.name);
+                             options.device.name);
   return Error::success();
 }
 
 /// Whether that is why the kernels weren't lowered.
 static bool exceedsSharedMemory(mlir::ModuleOp kernels,
-                                const Architecture &architecture) {
+                                const gpu::Limits &limits) {
   return any_of(kernels.getOps<mlir::LLVM::LLVMFuncOp>(),
                 [&](mlir::Operation *kernel) {
                   auto facts = kernel->getAttrOfType<nsatile::KernelAttr>(
                       nsatile::NSATileDialect::getKernelAttrName());
-                  return facts && facts.getShared() > architecture.sharedBytes;
+                  return facts && facts.getShared() > limits.sharedBytesOfBlock;
                 });
 }
 
@@ -140,10 +132,6 @@ static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
 
 llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
                                                const Options &options) {
-  const Architecture *architecture = findArchitecture(options.architecture);
-  if (!architecture)
-    return createStringError("target " + options.architecture +
-                             " isn't built yet");
   mlir::TimingScope none;
   mlir::TimingScope &timing = options.timing ? *options.timing : none;
   mlir::DialectRegistry registry;
@@ -153,13 +141,11 @@ llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
   mlir::registerNVVMDialectTranslation(registry);
   module.getContext()->appendDialectRegistry(registry);
   // Launches come with tiles, so what is packed stands behind them.
-  if (Error error = runPipeline(buildTilePipeline, module, *architecture,
-                                options, timing))
+  if (Error error = runPipeline(buildTilePipeline, module, options, timing))
     return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  if (Error error = runPipeline(buildKernelPipeline, *copy, *architecture,
-                                options, timing)) {
-    if (!exceedsSharedMemory(*copy, *architecture))
+  if (Error error = runPipeline(buildKernelPipeline, *copy, options, timing)) {
+    if (!exceedsSharedMemory(*copy, options.device.limits))
       return std::move(error);
     return make_error<NoRoomError>(toString(std::move(error)));
   }
@@ -172,7 +158,7 @@ llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
   if (!code)
     return createStringError("the kernels can't be written as LLVM IR");
   Expected<std::unique_ptr<TargetMachine>> machine =
-      createMachine(*architecture);
+      createMachine(options.device.code);
   if (!machine)
     return machine.takeError();
   code->setTargetTriple((*machine)->getTargetTriple());

@@ -28,10 +28,10 @@ void cuda::registerLowering(DialectRegistry &registry) {
   registerConvertToLLVMDependentDialectLoading(registry);
 }
 
-void cuda::buildTilePipeline(OpPassManager &passes,
-                             const Architecture &architecture) {
+void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
+  const gpu::Limits &limits = device.limits;
   bool isSpecialized =
-      architecture.hasBulkCopies && architecture.hasWarpgroupProducts;
+      device.code.hasBulkCopies && device.code.hasWarpgroupProducts;
   passes.addPass(nsatile::createNSATileLowerFolds());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
@@ -52,25 +52,27 @@ void cuda::buildTilePipeline(OpPassManager &passes,
     passes.addPass(nsatile::createNSATileExpandPipeline());
   } else {
     passes.addNestedPass<nsatile::ProgramOp>(
-        nsatile::createNSATilePipelineLoads({architecture.sharedBytes}));
+        nsatile::createNSATilePipelineLoads({limits.sharedBytesOfBlock}));
   }
   passes.addPass(nsatile::createNSATileSplitKeyLoops());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   if (!isSpecialized)
     return;
-  passes.addPass(nsatile::createNSATileHoldOperands({architecture.registers}));
   passes.addPass(
-      nsatile::createNSATilePersistPrograms({architecture.sharedBytes}));
+      nsatile::createNSATileHoldOperands({limits.registersOfMultiprocessor}));
+  passes.addPass(
+      nsatile::createNSATilePersistPrograms({limits.sharedBytesOfBlock}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
 }
 
 void cuda::buildKernelPipeline(OpPassManager &passes,
-                               const Architecture &architecture) {
-  passes.addPass(createConvertNSATileToNVVM(
-      {architecture.sharedBytes, architecture.registers,
-       architecture.hasDependentLaunches}));
+                               const gpu::Device &device) {
+  passes.addPass(
+      createConvertNSATileToNVVM({device.limits.sharedBytesOfBlock,
+                                  device.limits.registersOfMultiprocessor,
+                                  device.code.hasDependentLaunches}));
   OpPassManager &kernel = passes.nest<LLVM::LLVMFuncOp>();
   kernel.addPass(createCSEPass());
   kernel.addPass(nsatile::createNSATileExpandMath());

@@ -56,7 +56,7 @@ FailureOr<rt::Package> PlanPacker::pack() {
   if (options.signature)
     code.checks = makeChecks(*options.signature, package.parameters, numbers);
   readRequirements();
-  code.architecture = options.architecture;
+  code.architecture = options.device.getMachineArchitecture();
   package.targets.push_back(std::move(code));
   return std::move(package);
 }

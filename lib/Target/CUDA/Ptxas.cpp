@@ -148,8 +148,14 @@ static StringRef getAdvice(StringRef output) {
              : "";
 }
 
-Expected<MachineCode> nsacc::cuda::assemble(StringRef ptxas, StringRef ptx,
-                                            StringRef architecture) {
+/// Whether that is what's wrong: "Value 'sm_120' is not defined for option
+/// 'gpu-name'".
+static bool isUnknownArchitecture(StringRef output) {
+  return output.contains("is not defined for option 'gpu-name'");
+}
+
+Expected<std::optional<MachineCode>>
+nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture) {
   auto input = TemporaryFile::create("ptx");
   if (!input)
     return input.takeError();
@@ -184,6 +190,8 @@ Expected<MachineCode> nsacc::cuda::assemble(StringRef ptxas, StringRef ptx,
   }
   if (status < 0)
     return createStringError("'" + ptxas + "' can't be run: " + message);
+  if (status != 0 && isUnknownArchitecture(text))
+    return std::nullopt;
   if (status != 0)
     return createStringError("ptxas refuses the code for " + architecture +
                              getAdvice(text) + ": " + getErrors(text));

@@ -13,8 +13,8 @@ static LogicalResult describePlans(Operation *op, llvm::raw_ostream &os) {
   auto module = dyn_cast<ModuleOp>(op);
   if (!module)
     return op->emitOpError("expected a module");
-  cuda::Options options;
-  options.architecture = "sm_90a";
+  // A plan's numbers follow from its IR alone, so any device will do.
+  cuda::Options options(*gpu::findDevice("sm_90a"));
   for (auto plan : module.getOps<nsatile::PlanOp>()) {
     FailureOr<rt::Package> package = cuda::packPlan(plan, options);
     if (failed(package))

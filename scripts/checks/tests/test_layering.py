@@ -70,3 +70,10 @@ def test_unknown_folder(tree) -> None:
     root = tree({"lib/Extra/Extra.cpp": '#include "nsacc/Support/Version.h"\n'})
     (problem,) = layering.check(root)
     assert "add it to ALLOWED" in problem.message
+
+
+def test_devices_have_no_ir(tree) -> None:
+    root = tree({"lib/GPU/Device.cpp": '#include "llvm/ADT/ArrayRef.h"\n'
+                                       '#include "mlir/IR/Attributes.h"\n'})
+    (problem,) = layering.check(root)
+    assert "GPU must not use mlir/IR/Attributes.h" in problem.message

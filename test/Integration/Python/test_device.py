@@ -1,6 +1,8 @@
 """GPU targets as far as they go without a GPU: where tensors are, and what is refused."""
 
 import ctypes
+import json
+import pickle
 import subprocess
 import sys
 
@@ -119,6 +121,42 @@ def test_cuda_without_a_driver():
     """Known when compiling: the code is for the GPU that there is."""
     with pytest.raises(TargetError, match="target 'cuda' isn't there: .*'sm_90a'"):
         nsacc.compile(ADD, target="cuda")
+
+
+H200 = {"name": "NVIDIA H200", "compute_capability": "9.0", "shared_bytes_per_block": 232448,
+        "shared_bytes_per_multiprocessor": 233472, "registers_per_multiprocessor": 65536,
+        "multiprocessors": 132, "l2_bytes": 62914560}
+ATTEND = """kernel full(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV]) -> [B, T, HQ, DV] {
+  return attend(q, k, v);
+}"""
+
+
+def _tiles(**options) -> str:
+    return nsacc.compile(ATTEND, **options).ir("tile", HQ=8, H=8, D=64, DV=64)
+
+
+def test_a_device_of_a_file_gets_its_own_tiles(tmp_path):
+    path = tmp_path / "h200.json"
+    path.write_text(json.dumps(H200))
+    hopper = _tiles(target="cuda", device=path)
+    assert hopper == _tiles(target="sm_90a")
+    path.write_text(json.dumps(H200 | {"compute_capability": "10.0"}))
+    assert _tiles(target="cuda", device=str(path)) == _tiles(target="sm_100") != hopper
+    program = nsacc.compile(ATTEND, target="cuda", device=path)
+    assert pickle.loads(pickle.dumps(program)).ir("tile", HQ=8, H=8, D=64, DV=64) != hopper
+
+
+def test_wrong_devices(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(H200 | {"multiprocessors": "many"}))
+    with pytest.raises(ArgumentError, match=r"x\.json': key 'multiprocessors' is \"many\""):
+        nsacc.compile(ADD, target="cuda", device=path)
+    with pytest.raises(ArgumentError, match="can't read the device's file ''"):
+        nsacc.compile(ADD, target="cuda", device="")
+    with pytest.raises(ArgumentError, match="goes with target 'cuda', found target 'sm_80'"):
+        nsacc.compile(ADD, target="sm_80", device=path)
+    with pytest.raises(ArgumentError, match="goes with target 'cuda', found target 'cpu'"):
+        nsacc.compile(ADD, device=path)
 
 
 @pytest.mark.parametrize("phase", ["ptx", "cubin", "package"])

@@ -114,7 +114,7 @@ def test_parameter_nan_and_twice():
         nsacc.compile(source, params={"r": 1.0}, r=2.0)
 
 
-@pytest.mark.parametrize("target", ["cudaa", "sm_100", "", "Oracle"])
+@pytest.mark.parametrize("target", ["cudaa", "sm_75", "sm_90", "", "Oracle"])
 def test_unknown_targets(target):
     with pytest.raises(TargetError, match=r"'oracle'"):
         nsacc.compile(ADD, target=target)
@@ -224,6 +224,7 @@ def test_schedules_are_checked_with_the_program(target, schedule):
 @pytest.mark.parametrize("arguments, expected", [
     ({"target": 3}, "target is a int, expected a string"),
     ({"target": None}, "target is a NoneType, expected a string"),
+    ({"device": 64}, "device is a int, expected the path of a JSON file"),
     ({"schedule": 64}, "schedule is a int, expected a string"),
     ({"kernel": 1}, "kernel is a int, expected a string"),
     ({"params": 3}, "params is a int, expected a mapping of names to values"),

@@ -138,13 +138,13 @@ TEST(Compile, UnknownOptionsAreErrors) {
   Handle<nsacc_options> options(nsacc_options_create());
   std::string source = causal;
 
-  nsacc_options_set_target(options.get(), "sm_100");
+  nsacc_options_set_target(options.get(), "sm_75");
   EXPECT_EQ(nsacc_compile(source.data(), source.size(), nullptr, options.get(),
                           &program, &error),
             NSACC_ERROR_USER);
   EXPECT_EQ(nsacc_error_get_kind(error), NSACC_ERROR_KIND_TARGET);
   EXPECT_THAT(nsacc_error_message(error),
-              AllOf(HasSubstr("'sm_100'"), HasSubstr("'oracle'")));
+              AllOf(HasSubstr("'sm_75'"), HasSubstr("'oracle'")));
   nsacc_error_destroy(error);
 
   nsacc_options_set_target(options.get(), "oracle");
@@ -159,6 +159,47 @@ TEST(Compile, UnknownOptionsAreErrors) {
   Compiled unknown = compile(causal, {{"blok", "3"}});
   EXPECT_EQ(unknown.kind(), NSACC_ERROR_KIND_COMPILE);
   EXPECT_THAT(unknown.message(), HasSubstr("blok"));
+}
+
+TEST(Compile, DevicesOfFilesAreChecked) {
+  Handle<nsacc_options> options(nsacc_options_create());
+  auto compileFor = [&](const char *target, const std::string &path) {
+    EXPECT_EQ(nsacc_options_set_target(options.get(), target), NSACC_OK);
+    EXPECT_EQ(nsacc_options_set_device(options.get(), path.c_str()), NSACC_OK);
+    nsacc_program *program = nullptr;
+    nsacc_error *error = nullptr;
+    std::string source = causal;
+    nsacc_compile(source.data(), source.size(), nullptr, options.get(),
+                  &program, &error);
+    std::string message = error ? nsacc_error_message(error) : "";
+    if (error)
+      EXPECT_EQ(nsacc_error_get_kind(error), NSACC_ERROR_KIND_ARGUMENT);
+    nsacc_error_destroy(error);
+    nsacc_program_destroy(program);
+    return message;
+  };
+  std::string path = testing::TempDir() + "nsacc-capi-device.json";
+  auto write = [&](const char *text) {
+    FILE *file = std::fopen(path.c_str(), "w");
+    ASSERT_THAT(file, NotNull());
+    std::fputs(text, file);
+    std::fclose(file);
+  };
+  write(R"({"name": "A100", "compute_capability": "8.0",
+            "shared_bytes_per_block": 166912,
+            "shared_bytes_per_multiprocessor": 167936,
+            "registers_per_multiprocessor": 65536,
+            "multiprocessors": 108, "l2_bytes": 41943040})");
+  EXPECT_EQ(compileFor("cuda", path), "");
+  EXPECT_THAT(compileFor("cpu", path),
+              HasSubstr("a device's file goes with target 'cuda', found "
+                        "target 'cpu'"));
+  write("{}");
+  EXPECT_THAT(compileFor("cuda", path),
+              AllOf(HasSubstr(path), HasSubstr("key 'name' is missing")));
+  EXPECT_THAT(compileFor("cuda", path + ".none"), HasSubstr("can't read"));
+  EXPECT_EQ(nsacc_options_set_device(options.get(), nullptr),
+            NSACC_ERROR_USAGE);
 }
 
 TEST(Compile, NullsAreUsageErrors) {

@@ -23,8 +23,13 @@ TEST(ReproducerTest, RunsThePipelineAgain) {
   auto module = mlir::parseSourceString<mlir::ModuleOp>("module {}", &context);
   ASSERT_TRUE(module);
   mlir::PassManager manager(&context);
-  addPhase(manager, Phase::Tile,
-           {{"HQ=8", "D=64"}, "order=union,tokens=\"16\"", ""});
+  // A device with limits of its own is told as a whole.
+  gpu::Device device = *gpu::findDevice("sm_86");
+  device.name = "NVIDIA {A40}";
+  device.limits.multiprocessors = 10;
+  ASSERT_FALSE(static_cast<bool>(
+      addPhase(manager, Phase::Tile,
+               {{"HQ=8", "D=64"}, "order=union,tokens=\"16\"", device})));
   std::string text = makeReproducer(manager, *module);
 
   mlir::PassReproducerOptions options;

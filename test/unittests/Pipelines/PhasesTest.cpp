@@ -43,4 +43,19 @@ TEST(PhasesTest, RunsUpToAPhase) {
   EXPECT_EQ(countMaps(), 0u);
 }
 
+// There is no device that a phase would take by itself.
+TEST(PhasesTest, PhasesOfGPUsNeedADevice) {
+  MLIRContext context;
+  auto module = parseSourceString<ModuleOp>("module {}", &context);
+  std::string message;
+  ScopedDiagnosticHandler collect(
+      &context, [&](Diagnostic &found) { message = found.str(); });
+  for (Phase phase : {Phase::TileOpt, Phase::NVVM}) {
+    EXPECT_TRUE(failed(runPhase(*module, phase)));
+    EXPECT_EQ(message, "phase '" + getName(phase).str() +
+                           "' is of GPUs: expected a device, as "
+                           "device=sm_90a");
+  }
+}
+
 } // namespace

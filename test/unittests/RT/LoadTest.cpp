@@ -43,6 +43,10 @@ TEST_F(LoadTest, TellsOfDevices) {
   EXPECT_STREQ(info.name, "Fake H200");
   EXPECT_EQ(info.major, 9);
   EXPECT_EQ(info.multiprocessors, 132);
+  EXPECT_EQ(info.shared_bytes, 227 << 10);
+  EXPECT_EQ(info.shared_bytes_of_multiprocessor, 228 << 10);
+  EXPECT_EQ(info.registers_of_multiprocessor, 64 << 10);
+  EXPECT_EQ(info.l2_bytes, 60 << 20);
   EXPECT_EQ(info.driver_version, 13000);
   EXPECT_EQ(nsacc_rt_device(2, &info), NSACC_RT_INVALID);
   EXPECT_STREQ(nsacc_rt_message(),

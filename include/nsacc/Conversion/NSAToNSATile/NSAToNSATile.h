@@ -6,6 +6,7 @@
 #include "NSATile/IR/NSATileDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "nsacc/GPU/DeviceOption.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 

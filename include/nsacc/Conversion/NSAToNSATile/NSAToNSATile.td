@@ -50,7 +50,8 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
   let summary = "Choose how kernels are tiled";
   let description = [{
     Sets `nsatile.schedule` of every kernel. What the option leaves out gets the
-    compiler's choice, which depends on the head counts in `nsa.sizes`. Before and
+    compiler's choice, which depends on the head counts in `nsa.sizes` and on the
+    GPU's `device`: a name, `sm_86`, or JSON with limits of its own. Before and
     after, with `schedule=order=union,tokens=16` and key tiles left to the compiler:
 
     ```mlir
@@ -62,10 +63,8 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
   let options = [
     Option<"schedule", "schedule", "std::string", "",
            "parameters of #nsatile.schedule as NAME=VALUE,…">,
-    Option<"warpgroups", "warpgroups", "bool", "false",
-           "the compiler's choice is for a GPU whose warpgroups multiply together">,
-    Option<"warps", "warps", "bool", "false",
-           "the compiler's choice is for a GPU each of whose warps multiplies by itself">,
+    Option<"device", "device", "::nsacc::gpu::DeviceOption", "::nsacc::gpu::DeviceOption()",
+           "the GPU that the compiler's choice is for; none: the CPU">,
     Option<"hasManyQueries", "many-queries", "bool", "false",
            "the compiler's choice is for many queries, as QueryCount has it">
   ];

@@ -4,6 +4,7 @@
 #define NSACC_TARGET_CUDA_CUDA_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "nsacc/GPU/Device.h"
 #include "nsacc/RT/Package.h"
 #include "nsacc/Runtime/Signature.h"
 #include "nsacc/Target/CUDA/Ptxas.h"
@@ -20,11 +21,11 @@ class PlanOp;
 
 namespace nsacc::cuda {
 
-/// What code is made for: "sm_90a", "sm_80".
-llvm::ArrayRef<llvm::StringLiteral> getArchitectures();
-
 struct Options {
-  std::string architecture;
+  explicit Options(gpu::Device device) : device(std::move(device)) {}
+
+  /// What code is made for.
+  gpu::Device device;
   /// Machine code, too, where ptxas is found: among these, on the PATH, or in
   /// the usual place.
   bool assemble = true;

@@ -40,9 +40,11 @@ struct MachineCode {
 /// count), else the PATH's, else that of a CUDA toolkit in its usual place.
 std::optional<std::string> findPtxas(llvm::ArrayRef<std::string> candidates);
 
-/// Runs ptxas. Fails with what it says is wrong.
-llvm::Expected<MachineCode> assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
-                                     llvm::StringRef architecture);
+/// Runs ptxas. Fails with what it says is wrong; none where it is too old to
+/// know the architecture.
+llvm::Expected<std::optional<MachineCode>>
+assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
+         llvm::StringRef architecture);
 
 /// Reads what `ptxas -v` writes.
 AssemblerReport parseReport(llvm::StringRef text);

@@ -24,8 +24,7 @@ protected:
   rt::Package pack(llvm::StringRef text, const Signature &signature) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
     EXPECT_TRUE(module);
-    cuda::Options options;
-    options.architecture = "sm_80";
+    cuda::Options options(*gpu::findDevice("sm_80"));
     options.signature = &signature;
     auto plan = *module->getOps<nsatile::PlanOp>().begin();
     mlir::FailureOr<rt::Package> package = cuda::packPlan(plan, options);

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 static std::string failAssemble(llvm::StringRef ptxas, llvm::StringRef ptx) {
-  llvm::Expected<MachineCode> code = assemble(ptxas, ptx, "sm_90a");
+  auto code = assemble(ptxas, ptx, "sm_90a");
   return code ? "no error" : toString(code.takeError());
 }
 
@@ -96,8 +96,10 @@ protected:
 } // namespace
 
 TEST_F(AssembleTest, MakesMachineCode) {
-  llvm::Expected<MachineCode> code = assemble(*ptxas, kPTX, "sm_90a");
-  ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
+  auto found = assemble(*ptxas, kPTX, "sm_90a");
+  ASSERT_TRUE(static_cast<bool>(found)) << toString(found.takeError());
+  std::optional<MachineCode> &code = *found;
+  ASSERT_TRUE(code.has_value());
   EXPECT_EQ(code->cubin.substr(0, 4), "\x7f"
                                       "ELF");
   ASSERT_EQ(code->report.kernels.size(), 1u);
@@ -124,9 +126,17 @@ TEST_F(AssembleTest, TakesAnOldPtxas) {
   }
   ASSERT_FALSE(
       llvm::sys::fs::setPermissions(path, llvm::sys::fs::perms::all_all));
-  llvm::Expected<MachineCode> code = assemble(path, kPTX, "sm_90a");
+  auto code = assemble(path, kPTX, "sm_90a");
   ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
-  EXPECT_EQ(code->report.kernels.size(), 1u);
+  ASSERT_TRUE(code->has_value());
+  EXPECT_EQ((*code)->report.kernels.size(), 1u);
+}
+
+// The driver compiles for GPUs that are newer than ptxas.
+TEST_F(AssembleTest, HasNoCodeForWhatPtxasDoesNotKnow) {
+  auto code = assemble(*ptxas, kPTX, "sm_999");
+  ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
+  EXPECT_FALSE(code->has_value());
 }
 
 TEST_F(AssembleTest, TellsWhatIsWrong) {

@@ -1,0 +1,164 @@
+//===- Device.cpp - What GPUs have, and whose code they run ---------------===//
+
+#include "nsacc/GPU/Device.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace nsacc::gpu;
+
+namespace {
+
+struct Row {
+  llvm::StringLiteral name;
+  Capability capability;
+  llvm::StringLiteral product;
+  Limits limits;
+  /// None where nsacc has no code of its own for the architecture.
+  std::optional<Code> code = {};
+};
+
+} // namespace
+
+static constexpr int64_t operator""_KiB(unsigned long long count) {
+  return static_cast<int64_t>(count) << 10;
+}
+
+static constexpr int64_t operator""_MiB(unsigned long long count) {
+  return static_cast<int64_t>(count) << 20;
+}
+
+// Shared memory and registers: CUDA programming guide, "Compute Capabilities",
+// table of technical specifications. Multiprocessors and caches: what the
+// driver says of the product. A later architecture comes first.
+static constexpr Row kRows[] = {
+    {"sm_120", {12, 0}, "RTX 5090", {99_KiB, 100_KiB, 64 << 10, 170, 96_MiB}},
+    {"sm_100", {10, 0}, "B200", {227_KiB, 228_KiB, 64 << 10, 148, 126_MiB}},
+    {"sm_90a",
+     {9, 0},
+     "H100 SXM",
+     {227_KiB, 228_KiB, 64 << 10, 132, 50_MiB},
+     Code{.architecture = "sm_90a",
+          .ptxFeatures = "+ptx90",
+          .isSpecific = true,
+          .hasAsyncCopies = true,
+          .hasBulkCopies = true,
+          .hasWarpgroupProducts = true,
+          .hasDependentLaunches = true}},
+    {"sm_89", {8, 9}, "L40S", {99_KiB, 100_KiB, 64 << 10, 142, 96_MiB}},
+    {"sm_86", {8, 6}, "A40", {99_KiB, 100_KiB, 64 << 10, 84, 6_MiB}},
+    {"sm_80",
+     {8, 0},
+     "A100",
+     {163_KiB, 164_KiB, 64 << 10, 108, 40_MiB},
+     Code{.architecture = "sm_80",
+          .ptxFeatures = "+ptx78",
+          .hasAsyncCopies = true}},
+};
+
+//===-- Names -------------------------------------------------------------===//
+
+std::string nsacc::gpu::toString(Capability capability) {
+  return llvm::formatv("{0}.{1}", capability.major, capability.minor);
+}
+
+std::optional<Capability> nsacc::gpu::parseCapability(llvm::StringRef text) {
+  auto [major, minor] = text.split('.');
+  Capability capability;
+  // 12.10 would have the name of 13.0.
+  bool isRead = llvm::all_of(major, llvm::isDigit) && minor.size() == 1 &&
+                llvm::isDigit(minor.front()) &&
+                !major.getAsInteger(10, capability.major) &&
+                !minor.getAsInteger(10, capability.minor);
+  if (!isRead || capability.major < 1 || capability.major > 99)
+    return std::nullopt;
+  return capability;
+}
+
+std::optional<Capability> nsacc::gpu::parseArchitecture(llvm::StringRef name) {
+  if (!name.consume_front("sm_"))
+    return std::nullopt;
+  if (name.ends_with("a") || name.ends_with("f"))
+    name = name.drop_back();
+  if (name.size() < 2)
+    return std::nullopt;
+  return parseCapability((name.drop_back() + "." + name.take_back()).str());
+}
+
+std::string Device::getMachineArchitecture() const {
+  if (code.isSpecific)
+    return code.architecture.str();
+  return llvm::formatv("sm_{0}{1}", capability.major, capability.minor);
+}
+
+//===-- Code --------------------------------------------------------------===//
+
+static bool canRun(const Row &row, Capability capability) {
+  return row.code && (row.code->isSpecific ? row.capability == capability
+                                           : row.capability <= capability);
+}
+
+static Capability getOldest() {
+  Capability oldest = kRows[0].capability;
+  for (const Row &row : kRows)
+    if (row.code)
+      oldest = std::min(oldest, row.capability);
+  return oldest;
+}
+
+std::string Device::explainCode() const {
+  std::optional<Capability> made = parseArchitecture(code.architecture);
+  if (made == capability)
+    return "code of its own";
+  return llvm::formatv("code for {0}, the newest that runs on it",
+                       code.architecture);
+}
+
+std::string Device::getKey() const {
+  return llvm::formatv(
+      "{0} {1} {2} {3} {4} {5} {6}", toString(capability), code.architecture,
+      limits.sharedBytesOfBlock, limits.sharedBytesOfMultiprocessor,
+      limits.registersOfMultiprocessor, limits.multiprocessors, limits.l2Bytes);
+}
+
+llvm::Expected<Device> nsacc::gpu::makeDevice(std::string name,
+                                              Capability capability,
+                                              const Limits &limits) {
+  const Row *newest = llvm::find_if(
+      kRows, [&](const Row &row) { return canRun(row, capability); });
+  if (newest == std::end(kRows))
+    return llvm::createStringError(
+        "'" + name + "' has compute capability " + toString(capability) +
+        ": nsacc compiles for " + toString(getOldest()) + " and later");
+  return Device{std::move(name), capability, limits, *newest->code};
+}
+
+//===-- Devices with a name -----------------------------------------------===//
+
+llvm::ArrayRef<NamedDevice> nsacc::gpu::getNamedDevices() {
+  static const std::vector<NamedDevice> devices = [] {
+    std::vector<NamedDevice> made;
+    for (const Row &row : kRows)
+      made.push_back({row.product,
+                      llvm::cantFail(makeDevice(row.name.str(), row.capability,
+                                                row.limits))});
+    return made;
+  }();
+  return devices;
+}
+
+template <typename Predicate> static const Device *find(Predicate isIt) {
+  for (const NamedDevice &each : getNamedDevices())
+    if (isIt(each.device))
+      return &each.device;
+  return nullptr;
+}
+
+const Device *nsacc::gpu::findDevice(llvm::StringRef name) {
+  return find([&](const Device &device) { return device.name == name; });
+}
+
+const Device *nsacc::gpu::findDevice(Capability capability) {
+  return find(
+      [&](const Device &device) { return device.capability == capability; });
+}

@@ -1,0 +1,132 @@
+//===- DeviceTest.cpp - Whose code a GPU runs -----------------------------===//
+
+#include "nsacc/GPU/Device.h"
+#include "nsacc/GPU/DeviceOption.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace nsacc::gpu;
+using ::testing::HasSubstr;
+
+TEST(DeviceTest, NamesHaveTheNewestCodeThatRunsAndTheirOwnLimits) {
+  struct {
+    const char *name, *code;
+    int64_t sharedKiB;
+  } expected[] = {{"sm_80", "sm_80", 163},  {"sm_86", "sm_80", 99},
+                  {"sm_89", "sm_80", 99},   {"sm_90a", "sm_90a", 227},
+                  {"sm_100", "sm_80", 227}, {"sm_120", "sm_80", 99}};
+  for (auto [name, code, sharedKiB] : expected) {
+    const Device *device = findDevice(name);
+    ASSERT_TRUE(device) << name;
+    EXPECT_EQ(device->code.architecture, code) << name;
+    EXPECT_EQ(device->limits.sharedBytesOfBlock, sharedKiB << 10) << name;
+    EXPECT_EQ(device->getMachineArchitecture(), name);
+    EXPECT_EQ(device->code.hasWarpgroupProducts,
+              llvm::StringRef(name) == "sm_90a");
+  }
+  EXPECT_EQ(std::size(expected), getNamedDevices().size());
+  EXPECT_EQ(findDevice("sm_90"), nullptr);
+  EXPECT_EQ(findDevice(""), nullptr);
+}
+
+TEST(DeviceTest, AnyCapabilityHasCodeOrIsTooOld) {
+  auto getCode = [](Capability capability) {
+    auto device = makeDevice("X", capability, {});
+    return device ? device->code.architecture.str()
+                  : toString(device.takeError());
+  };
+  // Devices without a name here, and of later generations.
+  EXPECT_EQ(getCode({8, 7}), "sm_80");
+  EXPECT_EQ(getCode({10, 3}), "sm_80");
+  EXPECT_EQ(getCode({13, 0}), "sm_80");
+  EXPECT_EQ(getCode({9, 0}), "sm_90a");
+  EXPECT_EQ(getCode({7, 5}),
+            "'X' has compute capability 7.5: nsacc compiles for 8.0 and later");
+}
+
+TEST(DeviceTest, ExplainsItsCode) {
+  EXPECT_EQ(findDevice("sm_90a")->explainCode(), "code of its own");
+  EXPECT_EQ(findDevice("sm_120")->explainCode(),
+            "code for sm_80, the newest that runs on it");
+}
+
+TEST(DeviceTest, ReadsNames) {
+  EXPECT_EQ(parseArchitecture("sm_90a"), (Capability{9, 0}));
+  EXPECT_EQ(parseArchitecture("sm_121"), (Capability{12, 1}));
+  EXPECT_EQ(parseCapability("10.3"), (Capability{10, 3}));
+  for (const char *text : {"sm_", "sm_a", "sm_8x", "90", "", "sm_9"})
+    EXPECT_FALSE(parseArchitecture(text)) << text;
+  for (const char *text : {"", "8", "8.", ".6", "8.10", "x.0", "8.x", "+8.0",
+                           "0.0", "99999999999.0", "8.0 "})
+    EXPECT_FALSE(parseCapability(text)) << text;
+}
+
+TEST(DeviceTest, KeysTellDevicesApart) {
+  Device device = *findDevice("sm_86"), other = device;
+  other.name = "NVIDIA A40";
+  EXPECT_EQ(other.getKey(), device.getKey());
+  other.limits.multiprocessors = 10;
+  EXPECT_NE(other.getKey(), device.getKey());
+  EXPECT_NE(findDevice("sm_89")->getKey(), device.getKey());
+}
+
+//===-- Options of passes -------------------------------------------------===//
+
+namespace {
+
+class DeviceOptionTest : public ::testing::Test {
+protected:
+  static std::string print(const DeviceOption &device) {
+    std::string text;
+    llvm::raw_string_ostream(text) << device;
+    return text;
+  }
+
+  /// What a pass gets; the text of a pipeline without its braces.
+  DeviceOption parse(llvm::StringRef text) {
+    DeviceOption device;
+    EXPECT_FALSE(parser.parse(option, "device", text, device)) << text.str();
+    return device;
+  }
+
+  bool isRefused(llvm::StringRef text) {
+    DeviceOption device;
+    return parser.parse(option, "device", text, device);
+  }
+
+  static llvm::cl::opt<DeviceOption> option;
+  llvm::cl::parser<DeviceOption> parser{option};
+};
+
+} // namespace
+
+llvm::cl::opt<DeviceOption> DeviceOptionTest::option{"test-device"};
+
+TEST_F(DeviceOptionTest, IsANameWhereThatSaysAll) {
+  EXPECT_EQ(print(DeviceOption(*findDevice("sm_86"))), "sm_86");
+  EXPECT_EQ(parse("sm_86")->getKey(), findDevice("sm_86")->getKey());
+  EXPECT_EQ(print({}), "");
+  EXPECT_FALSE(parse("").has_value());
+}
+
+TEST_F(DeviceOptionTest, HasLimitsOfItsOwn) {
+  Device device = *findDevice("sm_86");
+  device.limits.sharedBytesOfBlock = 64 << 10;
+  device.name = "a {fast} \"one\"";
+  std::string kept = print(DeviceOption(device));
+  EXPECT_THAT(kept, HasSubstr("\"a _fast_ _one_\""));
+  for (llvm::StringRef each :
+       {llvm::StringRef(kept),
+        llvm::StringRef(kept).drop_front().drop_back()}) {
+    DeviceOption read = parse(each);
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->getKey(), device.getKey());
+  }
+}
+
+TEST_F(DeviceOptionTest, RefusesOtherTexts) {
+  EXPECT_TRUE(isRefused("sm_75"));
+  EXPECT_TRUE(isRefused("\"name\": 3"));
+}
