@@ -13,6 +13,7 @@
 #ifndef NSACC_RT_NSACC_RT_H
 #define NSACC_RT_NSACC_RT_H
 
+#include "nsacc-c/dtype.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -84,20 +85,10 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
  * process: they can still run. */
 NSACC_RT_API void nsacc_rt_unload(nsacc_rt_module *module);
 
-typedef enum nsacc_rt_dtype {
-  NSACC_RT_BOOL = 0, /**< one byte */
-  NSACC_RT_I32 = 1,
-  NSACC_RT_I64 = 2,
-  NSACC_RT_F16 = 3,
-  NSACC_RT_BF16 = 4,
-  NSACC_RT_F32 = 5,
-  NSACC_RT_F64 = 6
-} nsacc_rt_dtype;
-
 /** An input or a result. Strings live as long as the module. */
 typedef struct nsacc_rt_parameter {
   const char *name;
-  nsacc_rt_dtype dtype;
+  nsacc_dtype dtype;
   int rank;
   int is_result;
 } nsacc_rt_parameter;
@@ -118,7 +109,7 @@ NSACC_RT_API int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module,
 /** A tensor in the device's memory. */
 typedef struct nsacc_rt_tensor {
   void *data;
-  int32_t dtype; /**< an nsacc_rt_dtype */
+  nsacc_dtype dtype;
   int32_t rank;
   const int64_t *shape;
   /** In elements; null: row-major. */

@@ -120,14 +120,12 @@ static void checkReach(const Parameter &parameter, const Buffer &buffer) {
 
 static void bindTensor(const Parameter &parameter,
                        const nsacc_rt_tensor &tensor, Buffer &buffer) {
-  if (tensor.dtype != static_cast<int32_t>(parameter.dtype)) {
-    bool isKnown =
-        tensor.dtype >= NSACC_RT_BOOL && tensor.dtype <= NSACC_RT_F64;
+  std::optional<DType> dtype = nsacc::toDType(tensor.dtype);
+  if (dtype != parameter.dtype)
     fail(parameter, std::string("expected elements of ") +
                         getName(parameter.dtype) + ", found " +
-                        (isKnown ? getName(static_cast<DType>(tensor.dtype))
-                                 : "type " + std::to_string(tensor.dtype)));
-  }
+                        (dtype ? getName(*dtype)
+                               : "type " + std::to_string(tensor.dtype)));
   size_t rank = parameter.sizes.size();
   if (tensor.rank < 0 || static_cast<size_t>(tensor.rank) != rank)
     fail(parameter, "expected " + std::to_string(rank) + " dimensions, found " +

@@ -83,7 +83,8 @@ static std::string getString(const Json &json) {
 }
 
 static DType getDType(const Json &json) {
-  return static_cast<DType>(find(kDTypeNames, json.get<std::string>()));
+  size_t index = find(kDTypeNames, json.get<std::string>());
+  return static_cast<DType>(NSACC_DTYPE_BOOL + index);
 }
 
 static void checkRank(size_t rank) {

@@ -10,11 +10,12 @@ using OrderedJson = nlohmann::ordered_json;
 
 int64_t nsacc::rt::getBytes(DType dtype) {
   static constexpr int64_t bytes[] = {1, 4, 8, 2, 2, 4, 8};
-  return bytes[static_cast<size_t>(dtype)];
+  static_assert(std::size(bytes) == NSACC_DTYPE_F64);
+  return bytes[toNumber(dtype) - NSACC_DTYPE_BOOL];
 }
 
 const char *nsacc::rt::getName(DType dtype) {
-  return kDTypeNames[static_cast<size_t>(dtype)];
+  return kDTypeNames[toNumber(dtype) - NSACC_DTYPE_BOOL];
 }
 
 unsigned nsacc::rt::getNumOperands(Step::Kind kind) {

@@ -127,7 +127,7 @@ nsacc_rt_status nsacc_rt_get_parameter(const nsacc_rt_module *module,
       throw Failure(NSACC_RT_INVALID,
                     "there is no parameter " + std::to_string(index));
     const Parameter &found = parameters[index];
-    *parameter = {found.name.c_str(), static_cast<nsacc_rt_dtype>(found.dtype),
+    *parameter = {found.name.c_str(), toNumber(found.dtype),
                   static_cast<int>(found.sizes.size()), found.isResult};
   });
 }

@@ -45,7 +45,7 @@ public:
         bytes = multiply(bytes, shape.back());
       }
       tensors.push_back({reinterpret_cast<void *>((tensors.size() + 1) << 46),
-                         static_cast<int32_t>(parameter.dtype),
+                         toNumber(parameter.dtype),
                          static_cast<int32_t>(shape.size()), shape.data(),
                          nullptr});
       rooms.push_back(bytes);

@@ -3,6 +3,7 @@
 #ifndef NSACC_RT_PACKAGE_H
 #define NSACC_RT_PACKAGE_H
 
+#include "nsacc/DType.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,8 +11,7 @@
 
 namespace nsacc::rt {
 
-/// Element types; numbers are those of nsacc_rt_dtype.
-enum class DType { Bool, I32, I64, F16, BF16, F32, F64 };
+using nsacc::DType;
 
 /// Bytes of an element.
 int64_t getBytes(DType dtype);

@@ -144,10 +144,18 @@ TEST_F(LaunchTest, RefusesWrongTensors) {
     change(tensors);
     return failLaunch(module, tensors);
   };
-  EXPECT_EQ(fail([](Tensors &t) { t.tensors[0].dtype = NSACC_RT_F16; }),
-            "input 'q': expected elements of bf16, found f16");
-  EXPECT_EQ(fail([](Tensors &t) { t.tensors[0].dtype = 99; }),
-            "input 'q': expected elements of bf16, found type 99");
+  std::pair<nsacc_dtype, const char *> others[] = {
+      {NSACC_DTYPE_BOOL, "bool"}, {NSACC_DTYPE_I32, "i32"},
+      {NSACC_DTYPE_I64, "i64"},   {NSACC_DTYPE_F16, "f16"},
+      {NSACC_DTYPE_F32, "f32"},   {NSACC_DTYPE_F64, "f64"}};
+  for (auto [dtype, name] : others)
+    EXPECT_EQ(fail([=](Tensors &t) { t.tensors[0].dtype = dtype; }),
+              std::string("input 'q': expected elements of bf16, found ") +
+                  name);
+  for (nsacc_dtype none : {-1, 0, NSACC_DTYPE_F64 + 1, 99})
+    EXPECT_EQ(fail([&](Tensors &t) { t.tensors[0].dtype = none; }),
+              "input 'q': expected elements of bf16, found type " +
+                  std::to_string(none));
   EXPECT_EQ(fail([](Tensors &t) { t.tensors[1].rank = 2; }),
             "result 'o': expected 3 dimensions, found 2");
   EXPECT_EQ(fail([](Tensors &t) { t.qShape[2] = 32; }),

@@ -57,7 +57,7 @@ TEST_F(LoadTest, TellsOfParameters) {
   nsacc_rt_parameter parameter;
   ASSERT_EQ(nsacc_rt_get_parameter(module, 1, &parameter), NSACC_RT_OK);
   EXPECT_STREQ(parameter.name, "o");
-  EXPECT_EQ(parameter.dtype, NSACC_RT_F32);
+  EXPECT_EQ(parameter.dtype, NSACC_DTYPE_F32);
   EXPECT_EQ(parameter.rank, 3);
   EXPECT_TRUE(parameter.is_result);
   EXPECT_EQ(nsacc_rt_parameter_size(module, 0, 2), 64);
