@@ -19,19 +19,8 @@ bool Buffer::isEmpty() const {
 bool Buffer::setStrides(int64_t &bytes) {
   for (uint32_t dim = 0; dim < rank; ++dim)
     given[dim] = dim;
-  bytes = getBytes(dtype);
-  int64_t stride = 1;
-  for (uint32_t dim = rank; dim-- > 0;) {
-    strides[dim] = stride;
-    // Strides of an empty buffer count all other elements.
-    int64_t size = std::max<int64_t>(sizes[dim], 1);
-    if (__builtin_mul_overflow(stride, size, &stride) ||
-        __builtin_mul_overflow(bytes, size, &bytes))
-      return false;
-  }
-  if (isEmpty())
-    bytes = 0;
-  return true;
+  return rt::setStrides(rank, sizes.data(), getBytes(dtype), strides.data(),
+                        bytes);
 }
 
 void Buffer::reorder(const std::vector<uint32_t> &order) {

@@ -1,7 +1,7 @@
 //===- Launch.cpp - Runs a package's plan on a stream ---------------------===//
 
 #include "Module.h"
-#include "Plan.h"
+#include "Placement.h"
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -16,17 +16,22 @@ StreamState &Module::getState(driver::Stream stream) {
   std::lock_guard<std::mutex> lock(statesMutex);
   std::unique_ptr<StreamState> &state = states[key];
   if (!state)
-    state =
-        std::make_unique<StreamState>(getCode().launches.size(), key.isCapture);
+    state = std::make_unique<StreamState>(getCode().plan.launches.size(),
+                                          key.isCapture);
   return *state;
 }
 
 int64_t Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
                         StreamState &state) const {
-  auto &[buffers, numbers, storage, parameters] = state.scratch;
+  auto &[buffers, sizes, numbers, storage, parameters] = state.scratch;
   bindTensors(package.parameters, sameSizes, tensors, count, buffers);
-  computeNumbers(getCode(), buffers, numbers);
-  return placeWorkspaces(getCode(), numbers, buffers);
+  sizes.clear();
+  for (const Buffer &buffer : buffers)
+    sizes.push_back(buffer.sizes.data());
+  const Plan &plan = getCode().plan;
+  if (Problem problem = computeNumbers(plan, sizes, numbers))
+    throw Failure(NSACC_RT_INVALID, *problem);
+  return placeWorkspaces(plan, numbers, buffers);
 }
 
 void Module::reserve(const nsacc_rt_tensor *tensors, size_t count,
@@ -46,13 +51,13 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
     reportFailure(state, stream);
   int64_t bytes = prepare(tensors, count, state);
   checkData(package.parameters, state.scratch.buffers);
-  for (const Launch &each : getCode().launches)
+  for (const Launch &each : getCode().plan.launches)
     checkGrid(each, state);
   state.reserve(bytes, stream);
   for (size_t i = count; i < state.scratch.buffers.size(); ++i)
     state.scratch.buffers[i].address += state.getWorkspace();
   bool followsOwn = false;
-  for (size_t index = 0; index < getCode().launches.size(); ++index)
+  for (size_t index = 0; index < getCode().plan.launches.size(); ++index)
     followsOwn = enqueue(index, followsOwn, state, stream);
   workspaceBytes.store(bytes, std::memory_order_relaxed);
 }
@@ -81,13 +86,6 @@ void Module::check(driver::Stream stream) {
 //===----------------------------------------------------------------------===//
 // One kernel
 //===----------------------------------------------------------------------===//
-
-static bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers) {
-  for (uint32_t size : launch.grid)
-    if (numbers[size] <= 0)
-      return true;
-  return false;
-}
 
 /// Null if they are more than `INT32_MAX`.
 static std::optional<int64_t> countPoints(const Launch &launch,
@@ -252,7 +250,7 @@ private:
 
 bool Module::enqueue(size_t index, bool followsOwn, StreamState &state,
                      driver::Stream stream) {
-  const Launch &launch = getCode().launches[index];
+  const Launch &launch = getCode().plan.launches[index];
   const std::vector<int64_t> &numbers = state.scratch.numbers;
   if (isEmpty(launch, numbers))
     return false;

@@ -132,7 +132,7 @@ void Module::load(int major) {
 
 void Module::loadFunctions(int sharedBytesLimit) {
   const Driver &driver = Driver::get();
-  for (const Launch &launch : getCode().launches) {
+  for (const Launch &launch : getCode().plan.launches) {
     if (launch.sharedBytes > static_cast<uint32_t>(sharedBytesLimit))
       throw Failure(NSACC_RT_PACKAGE,
                     "kernel '" + launch.kernel + "' needs " +
@@ -176,7 +176,7 @@ static ParameterBytes getPassed(const Package &package, const TargetCode &code,
     size_t rank =
         argument.index < numParameters
             ? package.parameters[argument.index].sizes.size()
-            : code.workspaces[argument.index - numParameters].sizes.size();
+            : code.plan.workspaces[argument.index - numParameters].sizes.size();
     passed.insert(passed.end(), 1 + 2 * rank, word);
   }
   for (const ExtraParameter &extra : launch.extra)

@@ -150,7 +150,7 @@ namespace {
 class TargetReader {
 public:
   TargetReader(const Package &package, const Json &json)
-      : package(package), json(json) {}
+      : package(package), json(json), plan(code.plan) {}
 
   TargetCode read() {
     code.architecture = getString(json.at("architecture"));
@@ -163,7 +163,7 @@ public:
     for (const Json &each : getArray(json, "steps", kMaxSteps))
       readStep(each);
     for (const Json &each : getArray(json, "checks"))
-      code.checks.push_back({number(each.at("found")),
+      plan.checks.push_back({number(each.at("found")),
                              number(each.at("expected")),
                              getString(each.at("what"))});
     const Json &launches = getArray(json, "launches");
@@ -176,7 +176,7 @@ public:
 
 private:
   uint32_t number(const Json &index) const {
-    return getIndex(index, code.steps.size(), "number");
+    return getIndex(index, plan.steps.size(), "number");
   }
 
   void readStep(const Json &each) {
@@ -200,7 +200,7 @@ private:
       step.value = getIndex(each.at(2),
                             package.parameters[step.operands[0]].sizes.size(),
                             "dimension");
-    code.steps.push_back(step);
+    plan.steps.push_back(step);
   }
 
   void readWorkspace(const Json &each, size_t numLaunches) {
@@ -215,7 +215,7 @@ private:
     if (workspace.last < workspace.first)
       refuse("a workspace from launch " + std::to_string(workspace.first) +
              " to " + std::to_string(workspace.last));
-    code.workspaces.push_back(std::move(workspace));
+    plan.workspaces.push_back(std::move(workspace));
   }
 
   void readLaunch(const Json &each) {
@@ -237,7 +237,7 @@ private:
       refuse("kernel '" + launch.kernel +
              "' counts the points of its grid in "
              "clusters");
-    code.launches.push_back(std::move(launch));
+    plan.launches.push_back(std::move(launch));
   }
 
   Argument readArgument(const Json &each) const {
@@ -254,11 +254,11 @@ private:
   uint32_t readBuffer(const Json &json) const {
     size_t numParameters = package.parameters.size();
     uint32_t buffer =
-        getIndex(json, numParameters + code.workspaces.size(), "buffer");
+        getIndex(json, numParameters + plan.workspaces.size(), "buffer");
     if (buffer < numParameters)
       return buffer;
-    const Workspace &workspace = code.workspaces[buffer - numParameters];
-    size_t launch = code.launches.size();
+    const Workspace &workspace = plan.workspaces[buffer - numParameters];
+    size_t launch = plan.launches.size();
     if (launch < workspace.first || workspace.last < launch)
       refuse("launch " + std::to_string(launch) + " uses buffer " +
              std::to_string(buffer) + ", which lives from launch " +
@@ -271,7 +271,7 @@ private:
     size_t numParameters = package.parameters.size();
     return buffer < numParameters
                ? package.parameters[buffer].sizes.size()
-               : code.workspaces[buffer - numParameters].sizes.size();
+               : plan.workspaces[buffer - numParameters].sizes.size();
   }
 
   ExtraParameter readExtra(const Json &each, const Launch &launch) const {
@@ -308,6 +308,7 @@ private:
   const Package &package;
   const Json &json;
   TargetCode code;
+  Plan &plan;
 };
 
 } // namespace

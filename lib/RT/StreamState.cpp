@@ -107,23 +107,13 @@ bool StreamState::hasFailed() const {
   return false;
 }
 
-/// The message with the record's values in the places of {n}.
-static std::string format(const Requirement &requirement,
-                          const volatile uint64_t *values) {
-  std::string text;
-  const std::string &message = requirement.message;
-  size_t at = 0;
-  while (true) {
-    size_t open = message.find('{', at);
-    size_t close = message.find('}', open);
-    if (open == std::string::npos || close == std::string::npos)
-      return text + message.substr(at);
-    text += message.substr(at, open - at);
-    unsigned long index = std::strtoul(message.c_str() + open + 1, nullptr, 10);
-    if (index < requirement.numValues)
-      text += std::to_string(static_cast<int64_t>(values[index]));
-    at = close + 1;
-  }
+/// The values of a record, which the device may write again.
+static std::array<int64_t, NSACC_RT_FAILURE_MAX_VALUES>
+readValues(const volatile uint64_t *record) {
+  std::array<int64_t, NSACC_RT_FAILURE_MAX_VALUES> values;
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<int64_t>(record[NSACC_RT_FAILURE_VALUES + i]);
+  return values;
 }
 
 std::string
@@ -138,7 +128,7 @@ StreamState::takeFailure(const std::vector<Requirement> &requirements) {
       ; // What later launches found doesn't matter.
     else if (requirement < requirements.size())
       text =
-          format(requirements[requirement], record + NSACC_RT_FAILURE_VALUES);
+          formatMessage(requirements[requirement], readValues(record).data());
     else
       text = "a kernel failed for a reason that its package doesn't have: " +
              std::to_string(requirement);

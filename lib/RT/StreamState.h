@@ -51,6 +51,7 @@ public:
   /// Kept from launch to launch so that launching allocates nothing.
   struct Scratch {
     std::vector<Buffer> buffers;
+    std::vector<const int64_t *> sizes; ///< of the buffers of parameters
     std::vector<int64_t> numbers;
     std::vector<driver::TensorMap> storage;
     std::vector<void *> parameters;

@@ -2,40 +2,13 @@
 
 #include "PackageFile.h"
 #include "PackageNames.h"
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 using namespace nsacc::rt;
 using OrderedJson = nlohmann::ordered_json;
 
-int64_t nsacc::rt::getBytes(DType dtype) {
-  static constexpr int64_t bytes[] = {1, 4, 8, 2, 2, 4, 8};
-  static_assert(std::size(bytes) == NSACC_DTYPE_F64);
-  return bytes[toNumber(dtype) - NSACC_DTYPE_BOOL];
-}
-
 const char *nsacc::rt::getName(DType dtype) {
   return kDTypeNames[toNumber(dtype) - NSACC_DTYPE_BOOL];
-}
-
-unsigned nsacc::rt::getNumOperands(Step::Kind kind) {
-  switch (kind) {
-  case Step::Kind::Constant:
-    return 0;
-  case Step::Kind::Dim:
-    return 1;
-  case Step::Kind::Select:
-    return 3;
-  default:
-    return 2;
-  }
-}
-
-bool nsacc::rt::isPersistent(const Launch &launch) {
-  return std::any_of(launch.extra.begin(), launch.extra.end(),
-                     [](const ExtraParameter &extra) {
-                       return extra.kind == ExtraParameter::Kind::Counter;
-                     });
 }
 
 // Lists find the functions for their elements in the elements' namespace.
@@ -119,10 +92,10 @@ static OrderedJson toJson(const Launch &launch) {
 
 static OrderedJson toJson(const TargetCode &code) {
   return {{"architecture", code.architecture},
-          {"steps", toJson(code.steps)},
-          {"checks", toJson(code.checks)},
-          {"workspaces", toJson(code.workspaces)},
-          {"launches", toJson(code.launches)}};
+          {"steps", toJson(code.plan.steps)},
+          {"checks", toJson(code.plan.checks)},
+          {"workspaces", toJson(code.plan.workspaces)},
+          {"launches", toJson(code.plan.launches)}};
 }
 
 static OrderedJson toJson(const Requirement &requirement) {

@@ -182,7 +182,7 @@ int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module) {
 }
 
 size_t nsacc_rt_launch_count(const nsacc_rt_module *module) {
-  return module ? module->module.getCode().launches.size() : 0;
+  return module ? module->module.getCode().plan.launches.size() : 0;
 }
 
 //===----------------------------------------------------------------------===//

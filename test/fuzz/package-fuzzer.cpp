@@ -117,11 +117,12 @@ private:
   void checkBuffer(uint32_t index) {
     size_t numParameters = package.parameters.size();
     bool isParameter = index < numParameters;
-    size_t rank = isParameter
-                      ? package.parameters[index].sizes.size()
-                      : code.workspaces[index - numParameters].sizes.size();
-    DType dtype = isParameter ? package.parameters[index].dtype
-                              : code.workspaces[index - numParameters].dtype;
+    size_t rank =
+        isParameter ? package.parameters[index].sizes.size()
+                    : code.plan.workspaces[index - numParameters].sizes.size();
+    DType dtype = isParameter
+                      ? package.parameters[index].dtype
+                      : code.plan.workspaces[index - numParameters].dtype;
     uint64_t address = launch.getWord(next++), bytes = getBytes(dtype);
     Steps steps;
     for (size_t dim = 0; dim < rank; ++dim)
@@ -156,9 +157,9 @@ private:
 /// The launch of a plan that a recorded launch is, behind `from`.
 static const rt::Launch *findLaunch(const TargetCode &code,
                                     const std::string &kernel, size_t &from) {
-  while (from < code.launches.size())
-    if (code.launches[from++].kernel == kernel)
-      return &code.launches[from - 1];
+  while (from < code.plan.launches.size())
+    if (code.plan.launches[from++].kernel == kernel)
+      return &code.plan.launches[from - 1];
   return nullptr;
 }
 

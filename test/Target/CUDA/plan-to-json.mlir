@@ -64,11 +64,15 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     %f = arith.constant 1.0 : f32
     %true = arith.constant true
     // CHECK: "kernel": "scale",
+    // CHECK-NEXT: "grid": [3,0,0],
     // CHECK: "dependent": true,
     // CHECK: "arguments": [{"buffer":0},{"buffer":2},{"buffer":3},{"number":1,"bytes":4},{"number":9,"bytes":4},{"number":0,"bytes":1}],
     // CHECK-NEXT: "extra": [{"kind":"counter"},{"kind":"failures"}]
     // CHECK: "ptx_bytes": 0,
-    nsatile.launch @scale grid(%c1, %c1, %c1) (%q, %w, %v, %n, %f, %true) : memref<?x?xbf16>, memref<?x8xf32>, memref<4xi32>, i32, f32, i1
+    // A workspace that no launch uses has sizes, too.
+    %none = nsatile.workspace(%tiles) : memref<?xf32>
+    %size = memref.dim %none, %c0 : memref<?xf32>
+    nsatile.launch @scale grid(%size, %c1, %c1) (%q, %w, %v, %n, %f, %true) : memref<?x?xbf16>, memref<?x8xf32>, memref<4xi32>, i32, f32, i1
     nsatile.return
   }
 }

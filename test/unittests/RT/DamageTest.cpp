@@ -120,14 +120,14 @@ static std::string failPackage(void (*change)(TargetCode &)) {
 
 TEST_F(DamageTest, WorkspacesLiveWhereTheyAreUsed) {
   EXPECT_THAT(
-      failPackage([](TargetCode &code) { code.workspaces[0].last = 0; }),
+      failPackage([](TargetCode &code) { code.plan.workspaces[0].last = 0; }),
       HasSubstr("launch 1 uses buffer 2, which lives from launch 0 to 0"));
   EXPECT_THAT(
-      failPackage([](TargetCode &code) { code.workspaces[0].first = 1; }),
+      failPackage([](TargetCode &code) { code.plan.workspaces[0].first = 1; }),
       HasSubstr("launch 0 uses buffer 2, which lives from launch 1 to 1"));
   EXPECT_THAT(failPackage([](TargetCode &code) {
-                code.workspaces[1].first = 1;
-                code.workspaces[1].last = 0;
+                code.plan.workspaces[1].first = 1;
+                code.plan.workspaces[1].last = 0;
               }),
               HasSubstr("a workspace from launch 1 to 0"));
 }
@@ -135,14 +135,14 @@ TEST_F(DamageTest, WorkspacesLiveWhereTheyAreUsed) {
 // {0, 0} of a matrix would see twice as far as it has rows.
 TEST_F(DamageTest, TensorMapsHaveEachDimensionOnce) {
   EXPECT_THAT(failPackage([](TargetCode &code) {
-                code.launches[0].extra[0].map.dims = {2, 1, 1};
+                code.plan.launches[0].extra[0].map.dims = {2, 1, 1};
               }),
               HasSubstr("a tensor map that has dimension 1 twice"));
 }
 
 TEST_F(DamageTest, CountersHaveNoClusters) {
   EXPECT_THAT(
-      failPackage([](TargetCode &code) { code.launches[1].cluster = 2; }),
+      failPackage([](TargetCode &code) { code.plan.launches[1].cluster = 2; }),
       HasSubstr("kernel 'scale' counts the points of its grid in clusters"));
 }
 
@@ -151,21 +151,23 @@ TEST_F(DamageTest, CountersHaveNoClusters) {
 //===----------------------------------------------------------------------===//
 
 static void dropAnArgument(TargetCode &code) {
-  code.launches[1].arguments.pop_back();
+  code.plan.launches[1].arguments.pop_back();
 }
 static void passAnother(TargetCode &code) {
-  code.launches[1].arguments.push_back({true, 0});
+  code.plan.launches[1].arguments.push_back({true, 0});
 }
 static void widenANumber(TargetCode &code) {
-  code.launches[1].arguments[2].bytes = 8;
+  code.plan.launches[1].arguments[2].bytes = 8;
 }
-static void dropTheMap(TargetCode &code) { code.launches[0].extra.clear(); }
+static void dropTheMap(TargetCode &code) {
+  code.plan.launches[0].extra.clear();
+}
 static void passAMapForACounter(TargetCode &code) {
-  code.launches[1].extra[0] = {ExtraParameter::Kind::TensorMap,
-                               {0, {0}, {8}, 0}};
+  code.plan.launches[1].extra[0] = {ExtraParameter::Kind::TensorMap,
+                                    {0, {0}, {8}, 0}};
 }
 static void passAVectorForAMatrix(TargetCode &code) {
-  code.launches[1].arguments[0].index = 3;
+  code.plan.launches[1].arguments[0].index = 3;
 }
 
 /// For code as PTX, and as machine code.

@@ -28,7 +28,7 @@ static TargetCode makeCode() {
   TargetCode code;
   code.architecture = "sm_90a";
   code.ptx = kPTX;
-  code.steps = {
+  code.plan.steps = {
       {Kind::Dim, 0, {0}},        // 0: B
       {Kind::Dim, 1, {0}},        // 1: T
       {Kind::Constant, 32, {}},   // 2
@@ -37,8 +37,9 @@ static TargetCode makeCode() {
       {Kind::Constant, 1000, {}}, // 5
       {Kind::Dim, 1, {1}},        // 6: T of o
   };
-  code.checks = {{6, 1, "size 1 of result 'o'"}};
-  code.workspaces = {{4, DType::F32, {0, 1}, 0, 1}, {4, DType::I32, {1}, 1, 1}};
+  code.plan.checks = {{6, 1, "size 1 of result 'o'"}};
+  code.plan.workspaces = {{4, DType::F32, {0, 1}, 0, 1},
+                          {4, DType::I32, {1}, 1, 1}};
   Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, false, {}, {}};
   fill.arguments = {{true, 1}, {true, 2}, {false, 1, 8}};
   fill.extra = {
@@ -48,7 +49,7 @@ static TargetCode makeCode() {
   scale.extra = {{ExtraParameter::Kind::Counter},
                  {ExtraParameter::Kind::Failures},
                  {ExtraParameter::Kind::Raised}};
-  code.launches = {fill, scale};
+  code.plan.launches = {fill, scale};
   return code;
 }
 

@@ -126,7 +126,7 @@ TEST_F(LoadTest, FallsBackToPTX) {
 
 TEST_F(LoadTest, RefusesTooMuchSharedMemory) {
   Package package = makePackage();
-  package.targets[0].launches[1].sharedBytes = 300000;
+  package.targets[0].plan.launches[1].sharedBytes = 300000;
   EXPECT_THAT(failLoad(package, NSACC_RT_PACKAGE),
               HasSubstr("kernel 'scale' needs 300000 bytes of shared memory; a "
                         "block of this device has 232448"));

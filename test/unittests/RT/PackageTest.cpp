@@ -14,7 +14,7 @@ TEST(PackageTest, ReadsWhatWasWritten) {
   EXPECT_EQ(writePackage(read), bytes);
   EXPECT_EQ(describePackage(read), describePackage(package));
   EXPECT_EQ(read.targets[0].cubin, package.targets[0].cubin);
-  EXPECT_EQ(read.targets[0].workspaces[0].elementBytes, 4);
+  EXPECT_EQ(read.targets[0].plan.workspaces[0].elementBytes, 4);
 }
 
 static std::string failRead(const std::string &bytes) {
@@ -43,36 +43,39 @@ TEST(PackageTest, RefusesIndicesOfNothing) {
     change(package, package.targets[0]);
     return failRead(writePackage(package));
   };
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.steps[3].operands[1] = 3; }),
-      HasSubstr("there is no number 3"));
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.steps[0].value = 3; }),
-      HasSubstr("there is no dimension 3"));
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.launches[0].grid[2] = 99; }),
-      HasSubstr("there is no number 99"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].arguments[0].index = 4;
+                code.plan.steps[3].operands[1] = 3;
+              }),
+              HasSubstr("there is no number 3"));
+  EXPECT_THAT(
+      fail([](Package &, TargetCode &code) { code.plan.steps[0].value = 3; }),
+      HasSubstr("there is no dimension 3"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].grid[2] = 99;
+              }),
+              HasSubstr("there is no number 99"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].arguments[0].index = 4;
               }),
               HasSubstr("there is no buffer 4"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].extra[0].map.argument = 2;
+                code.plan.launches[0].extra[0].map.argument = 2;
               }),
               HasSubstr("a tensor map of a number"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].extra[0].map.dims[1] = 7;
+                code.plan.launches[0].extra[0].map.dims[1] = 7;
               }),
               HasSubstr("there is no dimension 7"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].extra[0].map.swizzle = 96;
+                code.plan.launches[0].extra[0].map.swizzle = 96;
               }),
               HasSubstr("a swizzle of 96 bytes"));
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.workspaces[0].last = 2; }),
-      HasSubstr("there is no launch 2"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].threads = 2048;
+                code.plan.workspaces[0].last = 2;
+              }),
+              HasSubstr("there is no launch 2"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].threads = 2048;
               }),
               HasSubstr("expected threads from 1 to 1024, found 2048"));
   EXPECT_THAT(fail([](Package &package, TargetCode &) {
