@@ -75,7 +75,8 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_device(int device,
 /** A package, loaded for one device. */
 typedef struct nsacc_rt_module nsacc_rt_module;
 
-/** Loads a package, whose bytes aren't needed any more then. The module lives
+/** Loads a package, whose bytes aren't needed any more then. Code that is for
+ * some sizes only is compiled by the first call that needs it. The module lives
  *  in the calling thread's current context if that is of `device`, else in the
  *  device's primary one. Device -1 is that of the current context, or 0. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
@@ -94,7 +95,8 @@ typedef struct nsacc_rt_parameter {
 } nsacc_rt_parameter;
 
 NSACC_RT_API const char *nsacc_rt_kernel(const nsacc_rt_module *module);
-/** "sm_90a": which of the package's targets was chosen. */
+/** "sm_90a": which of the package's targets was chosen, for its first variant
+ * that the device can run. */
 NSACC_RT_API const char *nsacc_rt_target(const nsacc_rt_module *module);
 NSACC_RT_API int nsacc_rt_module_device(const nsacc_rt_module *module);
 NSACC_RT_API size_t nsacc_rt_parameter_count(const nsacc_rt_module *module);
@@ -119,10 +121,11 @@ typedef struct nsacc_rt_tensor {
 /** A CUstream; null is the legacy default stream. */
 typedef void *nsacc_rt_stream;
 
-/** Enqueues the kernels of a run: tensors are inputs, then results. Nothing is
- *  waited for. Memory is allocated where a stream needs more workspace than
- *  before. While the stream is captured the launch becomes part of the graph,
- *  with a workspace of its own that lives as long as the module.
+/** Enqueues the kernels of a run: tensors are inputs, then results. A package
+ *  with several variants runs the first one whose guards hold for their sizes.
+ *  Nothing is waited for. Memory is allocated where a stream needs more
+ *  workspace than before. While the stream is captured the launch becomes part
+ * of the graph, with a workspace of its own that lives as long as the module.
  *
  *  Fails with NSACC_RT_FAILED where an earlier run on the stream is known to
  *  have failed; that is told once. */
@@ -131,8 +134,8 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                              size_t count,
                                              nsacc_rt_stream stream);
 
-/** Allocates what a launch with tensors of these shapes needs on the stream, so
- *  that it allocates nothing. Data may be null. */
+/** Allocates what a launch with tensors of these shapes needs on the stream,
+ * and compiles its code, so that it does neither. Data may be null. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
                                               const nsacc_rt_tensor *tensors,
                                               size_t count,

@@ -27,6 +27,21 @@ unsigned nsacc::rt::getNumOperands(Kind kind) {
   }
 }
 
+const char *nsacc::rt::getComparison(Kind kind) {
+  switch (kind) {
+  case Kind::Equal:
+    return "==";
+  case Kind::NotEqual:
+    return "!=";
+  case Kind::Less:
+    return "<";
+  case Kind::LessEqual:
+    return "<=";
+  default:
+    return nullptr;
+  }
+}
+
 bool nsacc::rt::isPersistent(const Launch &launch) {
   return std::any_of(launch.extra.begin(), launch.extra.end(),
                      [](const ExtraParameter &extra) {
@@ -118,14 +133,22 @@ static const char *compute(const Step &step,
   return overflows ? kSizesTooLarge : nullptr;
 }
 
+Problem nsacc::rt::computeSteps(const std::vector<Step> &steps,
+                                const std::vector<const int64_t *> &sizes,
+                                std::vector<int64_t> &numbers) {
+  numbers.resize(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (const char *problem =
+            compute(steps[i], sizes, numbers.data(), numbers[i]))
+      return problem;
+  return std::nullopt;
+}
+
 Problem nsacc::rt::computeNumbers(const Plan &plan,
                                   const std::vector<const int64_t *> &sizes,
                                   std::vector<int64_t> &numbers) {
-  numbers.resize(plan.steps.size());
-  for (size_t i = 0; i < plan.steps.size(); ++i)
-    if (const char *problem =
-            compute(plan.steps[i], sizes, numbers.data(), numbers[i]))
-      return problem;
+  if (Problem problem = computeSteps(plan.steps, sizes, numbers))
+    return problem;
   for (const Check &check : plan.checks)
     if (numbers[check.found] != numbers[check.expected])
       return check.what + " is " + std::to_string(numbers[check.found]) +

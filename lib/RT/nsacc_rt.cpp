@@ -105,7 +105,7 @@ const char *nsacc_rt_kernel(const nsacc_rt_module *module) {
 }
 
 const char *nsacc_rt_target(const nsacc_rt_module *module) {
-  return module ? module->module.getCode().architecture.c_str() : "";
+  return module ? module->module.getArchitecture().c_str() : "";
 }
 
 int nsacc_rt_module_device(const nsacc_rt_module *module) {
@@ -182,7 +182,7 @@ int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module) {
 }
 
 size_t nsacc_rt_launch_count(const nsacc_rt_module *module) {
-  return module ? module->module.getCode().plan.launches.size() : 0;
+  return module ? module->module.countLaunches() : 0;
 }
 
 //===----------------------------------------------------------------------===//

@@ -78,6 +78,8 @@ struct Step {
 
 /// How many operands a step has.
 unsigned getNumOperands(Step::Kind kind);
+/// "<=" for the kinds that compare, else null.
+const char *getComparison(Step::Kind kind);
 
 /// A row-major buffer that lives from one launch to another.
 struct Workspace {
@@ -155,8 +157,12 @@ using Problem = std::optional<std::string>;
 inline constexpr char kSizesTooLarge[] =
     "these sizes are too large: the launch plan leaves 64 bits";
 
-/// Computes a plan's numbers and looks at its checks. `sizes[i]` points to
-/// those of parameter i, in the order of its buffer's dimensions.
+/// Computes numbers in order. `sizes[i]` points to those of parameter i, in the
+/// order of its buffer's dimensions.
+[[nodiscard]] Problem computeSteps(const std::vector<Step> &steps,
+                                   const std::vector<const int64_t *> &sizes,
+                                   std::vector<int64_t> &numbers);
+/// Computes a plan's numbers and looks at its checks.
 [[nodiscard]] Problem computeNumbers(const Plan &plan,
                                      const std::vector<const int64_t *> &sizes,
                                      std::vector<int64_t> &numbers);

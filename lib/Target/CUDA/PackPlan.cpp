@@ -76,9 +76,9 @@ FailureOr<rt::Package> nsacc::cuda::packPlan(PlanOp plan,
   package.compiler = getVersion();
   package.kernel = plan.getSymName().str();
   package.parameters = std::move(read->parameters);
-  package.requirements = readRequirements(plan->getParentOfType<ModuleOp>());
-  rt::TargetCode &code = package.targets.emplace_back();
+  rt::TargetCode &code = package.variants.emplace_back().targets.emplace_back();
   code.architecture = options.architecture;
+  code.requirements = readRequirements(plan->getParentOfType<ModuleOp>());
   code.plan = std::move(read->plan);
   return package;
 }

@@ -68,18 +68,21 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
   EXPECT_THAT(failChanged([](Json &json) { json = 7; }),
               HasSubstr("damaged package"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["steps"][0][1] = 1e300;
+                json["variants"][0]["targets"][0]["steps"][0][1] = 1e300;
               }),
               HasSubstr("there is no parameter 1e+300"));
-  EXPECT_THAT(
-      failChanged([](Json &json) { json["targets"][0]["steps"][0][1] = true; }),
-      HasSubstr("there is no parameter true"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["launches"][0]["threads"] = UINT64_MAX;
+                json["variants"][0]["targets"][0]["steps"][0][1] = true;
+              }),
+              HasSubstr("there is no parameter true"));
+  EXPECT_THAT(failChanged([](Json &json) {
+                json["variants"][0]["targets"][0]["launches"][0]["threads"] =
+                    UINT64_MAX;
               }),
               HasSubstr("expected threads from 1 to 1024"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["launches"][0]["threads"] = -1;
+                json["variants"][0]["targets"][0]["launches"][0]["threads"] =
+                    -1;
               }),
               HasSubstr("expected threads from 1 to 1024"));
   EXPECT_THAT(
@@ -88,19 +91,22 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
   EXPECT_THAT(
       failChanged([](Json &json) { json["parameters"][0]["strides"][2] = -1; }),
       HasSubstr("expected a stride from 0"));
-  EXPECT_THAT(
-      failChanged([](Json &json) { json["targets"][0]["steps"][2][1] = 2.5; }),
-      HasSubstr("expected a constant"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["steps"][2].push_back(1);
+                json["variants"][0]["targets"][0]["steps"][2][1] = 2.5;
+              }),
+              HasSubstr("expected a constant"));
+  EXPECT_THAT(failChanged([](Json &json) {
+                json["variants"][0]["targets"][0]["steps"][2].push_back(1);
               }),
               HasSubstr("has other than 1 operands"));
+  EXPECT_THAT(
+      failChanged([](Json &json) {
+        json["variants"][0]["targets"][0]["launches"][0]["grid"].push_back(1);
+      }),
+      HasSubstr("'grid' has 4 elements, more than 3"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["launches"][0]["grid"].push_back(1);
-              }),
-              HasSubstr("'grid' has 4 elements, more than 3"));
-  EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["cubin"] = Json::binary({1, 2, 3});
+                json["variants"][0]["targets"][0]["cubin"] =
+                    Json::binary({1, 2, 3});
               }),
               HasSubstr("no ELF file"));
   EXPECT_THAT(failChanged([](Json &json) { json.erase("kernel"); }),
@@ -114,7 +120,7 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
 
 static std::string failPackage(void (*change)(TargetCode &)) {
   Package package = makePackage();
-  change(package.targets[0]);
+  change(package.variants[0].targets[0]);
   return failDamaged(writePackage(package));
 }
 
@@ -173,7 +179,7 @@ static void passAVectorForAMatrix(TargetCode &code) {
 /// For code as PTX, and as machine code.
 static std::string failPassing(void (*change)(TargetCode &)) {
   Package package = makePackage();
-  TargetCode &code = package.targets[0];
+  TargetCode &code = package.variants[0].targets[0];
   change(code);
   std::string asPTX = failDamaged(writePackage(package));
   code.cubin = fakecuda::makeMachineCode(code.ptx);

@@ -85,7 +85,7 @@ TEST_F(LaunchTest, KernelsWithACounterTakeTheirPoints) {
 
 TEST_F(LaunchTest, LaunchesClusters) {
   Package package = makePackage();
-  package.targets[0].plan.launches[0].cluster = 2;
+  package.variants[0].targets[0].plan.launches[0].cluster = 2;
   Module module(package);
   expectLaunch(module, Tensors(1, 64));
   EXPECT_EQ(fakecuda::getLaunches()[0].cluster, 2u);
@@ -95,7 +95,7 @@ TEST_F(LaunchTest, LaunchesClusters) {
 
 TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
   Package package = makePackage();
-  package.targets[0].plan.launches[1].isDependent = true;
+  package.variants[0].targets[0].plan.launches[1].isDependent = true;
   Module module(package);
   expectLaunch(module, Tensors(2, 64));
   // T = 0: what is in front of it is someone else's.
@@ -110,7 +110,7 @@ TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
 
 TEST_F(LaunchTest, DependentLaunchesOfClusters) {
   Package package = makePackage();
-  TargetCode &code = package.targets[0];
+  TargetCode &code = package.variants[0].targets[0];
   std::swap(code.plan.launches[0], code.plan.launches[1]);
   code.plan.workspaces[1].first = 0;
   code.plan.launches[1].isDependent = true;
@@ -193,11 +193,11 @@ TEST_F(LaunchTest, RefusesGridsThatAreTooLarge) {
 
 TEST_F(LaunchTest, RefusesNumbersThatMakeNoSense) {
   Package package = makePackage();
-  package.targets[0].plan.steps[2].value = 0;
+  package.variants[0].targets[0].plan.steps[2].value = 0;
   Module zero(package);
   EXPECT_THAT(failLaunch(zero, Tensors(1, 1)), HasSubstr("divides by zero"));
-  package.targets[0].plan.steps[3].kind = Step::Kind::Mul;
-  package.targets[0].plan.steps[2].value = INT64_MAX;
+  package.variants[0].targets[0].plan.steps[3].kind = Step::Kind::Mul;
+  package.variants[0].targets[0].plan.steps[2].value = INT64_MAX;
   Module large(package);
   EXPECT_THAT(failLaunch(large, Tensors(1, 2)), HasSubstr("too large"));
 }

@@ -31,7 +31,7 @@ TEST_F(WorkspaceTest, LieApartWhileTheyLive) {
 
 TEST_F(WorkspaceTest, ShareMemoryOtherwise) {
   Package package = makePackage();
-  TargetCode &code = package.targets[0];
+  TargetCode &code = package.variants[0].targets[0];
   code.plan.workspaces[0].last = 0;
   code.plan.workspaces.push_back({4, DType::F32, {0, 1}, 1, 1});
   code.plan.launches[1].arguments[0].index = 4;
@@ -51,8 +51,8 @@ TEST_F(WorkspaceTest, OfNothingHaveAnAddress) {
 
 TEST_F(WorkspaceTest, MayNotBeNegative) {
   Package package = makePackage();
-  package.targets[0].plan.steps[5].value = -1;
-  package.targets[0].plan.workspaces[1].sizes = {5};
+  package.variants[0].targets[0].plan.steps[5].value = -1;
+  package.variants[0].targets[0].plan.workspaces[1].sizes = {5};
   Module module(package);
   EXPECT_EQ(failLaunch(module, Tensors(1, 64)),
             "the launch plan asks for a buffer of size -1");
@@ -60,8 +60,8 @@ TEST_F(WorkspaceTest, MayNotBeNegative) {
 
 TEST_F(WorkspaceTest, MayBeTooLarge) {
   Package package = makePackage();
-  package.targets[0].plan.steps[5].value = INT64_MAX / 8;
-  package.targets[0].plan.workspaces[1].sizes = {5};
+  package.variants[0].targets[0].plan.steps[5].value = INT64_MAX / 8;
+  package.variants[0].targets[0].plan.workspaces[1].sizes = {5};
   Module module(package);
   EXPECT_EQ(failLaunch(module, Tensors(1, 64)),
             "these sizes are too large: the launch plan leaves 64 bits");

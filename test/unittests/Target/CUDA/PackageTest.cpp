@@ -79,8 +79,8 @@ TEST_F(PackageTest, NamesDimensionsAsTheProgramDoes) {
   EXPECT_EQ(package.parameters[1].sizes[0].name, "S");
   EXPECT_FALSE(package.parameters[0].isResult);
   EXPECT_TRUE(package.parameters[1].isResult);
-  EXPECT_TRUE(package.targets[0].plan.checks.empty());
-  EXPECT_EQ(package.targets[0].architecture, "sm_80");
+  EXPECT_TRUE(package.variants[0].targets[0].plan.checks.empty());
+  EXPECT_EQ(package.variants[0].targets[0].architecture, "sm_80");
 }
 
 // The steps compute what the signature says of every size.
@@ -99,7 +99,7 @@ TEST_F(PackageTest, ChecksSizesThatFollowFromOthers) {
     rt::Package package = pack("nsatile.plan @f(%k: memref<?xf32>, %o: "
                                "memref<?xf32>) { nsatile.return }",
                                signature);
-    const rt::TargetCode &code = package.targets[0];
+    const rt::TargetCode &code = package.variants[0].targets[0];
     ASSERT_EQ(code.plan.checks.size(), 1u);
     EXPECT_THAT(code.plan.checks[0].what, HasSubstr("size 0 of 'o' ("));
     for (int64_t size = 0; size < 40; ++size) {
@@ -125,5 +125,5 @@ TEST_F(PackageTest, RaggedSizesArentChecked) {
   rt::Package package = pack("nsatile.plan @f(%k: memref<?xf32>, %o: "
                              "memref<?xf32>) { nsatile.return }",
                              signature);
-  EXPECT_TRUE(package.targets[0].plan.checks.empty());
+  EXPECT_TRUE(package.variants[0].targets[0].plan.checks.empty());
 }
