@@ -19,6 +19,7 @@
 #ifndef NSACC_C_NSACC_H
 #define NSACC_C_NSACC_H
 
+#include "nsacc-c/dtype.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -176,21 +177,6 @@ NSACC_API void nsacc_program_destroy(nsacc_program *program);
 
 /*===-- What a program takes and gives
  * ----------------------------------------*/
-
-/**
- * Element types, as an integer: a value that the library doesn't know is an
- * error, not undefined. A bool takes one byte, 0 or 1.
- */
-typedef int32_t nsacc_dtype;
-enum {
-  NSACC_DTYPE_BOOL = 1,
-  NSACC_DTYPE_I32 = 2,
-  NSACC_DTYPE_I64 = 3,
-  NSACC_DTYPE_F16 = 4,
-  NSACC_DTYPE_BF16 = 5,
-  NSACC_DTYPE_F32 = 6,
-  NSACC_DTYPE_F64 = 7
-};
 
 typedef enum nsacc_dim_kind {
   NSACC_DIM_CONSTANT = 1, /**< size */

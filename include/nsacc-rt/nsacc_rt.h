@@ -13,6 +13,7 @@
 #ifndef NSACC_RT_NSACC_RT_H
 #define NSACC_RT_NSACC_RT_H
 
+#include "nsacc-c/dtype.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -79,7 +80,8 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_device(int device,
 /** A package, loaded for one device. */
 typedef struct nsacc_rt_module nsacc_rt_module;
 
-/** Loads a package, whose bytes aren't needed any more then. The module lives
+/** Loads a package, whose bytes aren't needed any more then. Code that is for
+ * some sizes only is compiled by the first call that needs it. The module lives
  *  in the calling thread's current context if that is of `device`, else in the
  *  device's primary one. Device -1 is that of the current context, or 0. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
@@ -89,26 +91,17 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
  * process: they can still run. */
 NSACC_RT_API void nsacc_rt_unload(nsacc_rt_module *module);
 
-typedef enum nsacc_rt_dtype {
-  NSACC_RT_BOOL = 0, /**< one byte */
-  NSACC_RT_I32 = 1,
-  NSACC_RT_I64 = 2,
-  NSACC_RT_F16 = 3,
-  NSACC_RT_BF16 = 4,
-  NSACC_RT_F32 = 5,
-  NSACC_RT_F64 = 6
-} nsacc_rt_dtype;
-
 /** An input or a result. Strings live as long as the module. */
 typedef struct nsacc_rt_parameter {
   const char *name;
-  nsacc_rt_dtype dtype;
+  nsacc_dtype dtype;
   int rank;
   int is_result;
 } nsacc_rt_parameter;
 
 NSACC_RT_API const char *nsacc_rt_kernel(const nsacc_rt_module *module);
-/** "sm_90a": which of the package's targets was chosen. */
+/** "sm_90a": which of the package's targets was chosen, for its first variant
+ * that the device can run. */
 NSACC_RT_API const char *nsacc_rt_target(const nsacc_rt_module *module);
 NSACC_RT_API int nsacc_rt_module_device(const nsacc_rt_module *module);
 NSACC_RT_API size_t nsacc_rt_parameter_count(const nsacc_rt_module *module);
@@ -123,7 +116,7 @@ NSACC_RT_API int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module,
 /** A tensor in the device's memory. */
 typedef struct nsacc_rt_tensor {
   void *data;
-  int32_t dtype; /**< an nsacc_rt_dtype */
+  nsacc_dtype dtype;
   int32_t rank;
   const int64_t *shape;
   /** In elements; null: row-major. */
@@ -133,10 +126,11 @@ typedef struct nsacc_rt_tensor {
 /** A CUstream; null is the legacy default stream. */
 typedef void *nsacc_rt_stream;
 
-/** Enqueues the kernels of a run: tensors are inputs, then results. Nothing is
- *  waited for. Memory is allocated where a stream needs more workspace than
- *  before. While the stream is captured the launch becomes part of the graph,
- *  with a workspace of its own that lives as long as the module.
+/** Enqueues the kernels of a run: tensors are inputs, then results. A package
+ *  with several variants runs the first one whose guards hold for their sizes.
+ *  Nothing is waited for. Memory is allocated where a stream needs more
+ *  workspace than before. While the stream is captured the launch becomes part
+ * of the graph, with a workspace of its own that lives as long as the module.
  *
  *  Fails with NSACC_RT_FAILED where an earlier run on the stream is known to
  *  have failed; that is told once. */
@@ -145,8 +139,8 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                              size_t count,
                                              nsacc_rt_stream stream);
 
-/** Allocates what a launch with tensors of these shapes needs on the stream, so
- *  that it allocates nothing. Data may be null. */
+/** Allocates what a launch with tensors of these shapes needs on the stream,
+ * and compiles its code, so that it does neither. Data may be null. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
                                               const nsacc_rt_tensor *tensors,
                                               size_t count,

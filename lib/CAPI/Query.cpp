@@ -1,6 +1,5 @@
 //===- Query.cpp - What a program takes and gives -------------------------===//
 
-#include "DTypes.h"
 #include "Program.h"
 #include "mlir/IR/MLIRContext.h"
 
@@ -66,8 +65,18 @@ const char *nsacc_value_name(const nsacc_value *value) {
   return value ? value->argument.name.c_str() : nullptr;
 }
 
+const char *nsacc_dtype_name(nsacc_dtype dtype) {
+  std::optional<DType> known = toDType(dtype);
+  return known ? getName(*known).data() : nullptr;
+}
+
+size_t nsacc_dtype_size(nsacc_dtype dtype) {
+  std::optional<DType> known = toDType(dtype);
+  return known ? getSize(*known) : 0;
+}
+
 nsacc_dtype nsacc_value_dtype(const nsacc_value *value) {
-  return value ? toC(value->argument.dtype) : 0;
+  return value ? toNumber(value->argument.dtype) : 0;
 }
 
 const char *nsacc_value_text(const nsacc_value *value) {

@@ -1,6 +1,5 @@
 //===- Run.cpp - Running a program ----------------------------------------===//
 
-#include "DTypes.h"
 #include "Options.h"
 #include "Program.h"
 #include "Tensors.h"

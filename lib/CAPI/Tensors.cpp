@@ -1,7 +1,6 @@
 //===- Tensors.cpp - Tensors that cross the C interface -------------------===//
 
 #include "Tensors.h"
-#include "DTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -81,7 +80,7 @@ static Failure checkMemory(const nsacc_tensor &tensor,
 
 Failure capi::borrow(const nsacc_tensor &tensor, Access access,
                      const std::string &what, Tensor &result) {
-  std::optional<DType> dtype = fromC(tensor.dtype);
+  std::optional<DType> dtype = toDType(tensor.dtype);
   if (!dtype)
     return misuse(what, "unknown dtype " + std::to_string(tensor.dtype));
   if (tensor.rank < 0 || tensor.rank > mostDims)

@@ -11,29 +11,8 @@ llvm::Error nsacc::toError(nsacc_rt_status status) {
   return llvm::createStringError(llvm::StringRef(nsacc_rt_message()));
 }
 
-/// The runtime counts types in the same order.
-static nsacc_rt_dtype toRuntime(DType dtype) {
-  switch (dtype) {
-  case DType::Bool:
-    return NSACC_RT_BOOL;
-  case DType::I32:
-    return NSACC_RT_I32;
-  case DType::I64:
-    return NSACC_RT_I64;
-  case DType::F16:
-    return NSACC_RT_F16;
-  case DType::BF16:
-    return NSACC_RT_BF16;
-  case DType::F32:
-    return NSACC_RT_F32;
-  case DType::F64:
-    return NSACC_RT_F64;
-  }
-  llvm_unreachable("not a dtype");
-}
-
 nsacc_rt_tensor nsacc::toRuntime(const Tensor &tensor) {
-  return {tensor.getData(), ::toRuntime(tensor.getDType()),
+  return {tensor.getData(), toNumber(tensor.getDType()),
           static_cast<int32_t>(tensor.getRank()), tensor.getShape().data(),
           tensor.getStrides().data()};
 }

@@ -1,7 +1,9 @@
 //===- Architecture.cpp - Which code runs on which device -----------------===//
 
-#include "Module.h"
+#include "Kernels.h"
+#include <algorithm>
 #include <cstdlib>
+#include <tuple>
 
 using namespace nsacc::rt;
 
@@ -43,24 +45,34 @@ static bool canRun(const TargetCode &code, int major, int minor) {
   return isNewer && (hasMachineCode(code, major) || !code.ptx.empty());
 }
 
-size_t nsacc::rt::chooseTarget(const Package &package, int major, int minor) {
+std::optional<size_t> nsacc::rt::chooseTarget(const Variant &variant, int major,
+                                              int minor) {
   std::optional<size_t> best;
-  std::string names;
   auto rank = [&](size_t index) {
-    Architecture architecture = parse(package.targets[index].architecture);
+    Architecture architecture = parse(variant.targets[index].architecture);
     return std::tuple(architecture.major, architecture.minor,
                       architecture.isSpecific);
   };
-  for (size_t i = 0; i < package.targets.size(); ++i) {
-    names += (i ? ", " : "") + package.targets[i].architecture;
-    if (canRun(package.targets[i], major, minor) &&
+  for (size_t i = 0; i < variant.targets.size(); ++i)
+    if (canRun(variant.targets[i], major, minor) &&
         (!best || rank(*best) < rank(i)))
       best = i;
-  }
-  if (best)
-    return *best;
+  return best;
+}
+
+void nsacc::rt::failWithoutTarget(const Package &package, int major,
+                                  int minor) {
+  std::vector<std::string> names;
+  for (const Variant &variant : package.variants)
+    for (const TargetCode &code : variant.targets)
+      if (std::find(names.begin(), names.end(), code.architecture) ==
+          names.end())
+        names.push_back(code.architecture);
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "" : ", ") + name;
   throw Failure(NSACC_RT_PACKAGE, "the package has code for " +
-                                      (names.empty() ? "nothing" : names) +
+                                      (text.empty() ? "nothing" : text) +
                                       "; this device is sm_" +
                                       std::to_string(major * 10 + minor) +
                                       ": compile for it or for an older one");

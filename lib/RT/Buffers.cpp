@@ -19,19 +19,8 @@ bool Buffer::isEmpty() const {
 bool Buffer::setStrides(int64_t &bytes) {
   for (uint32_t dim = 0; dim < rank; ++dim)
     given[dim] = dim;
-  bytes = getBytes(dtype);
-  int64_t stride = 1;
-  for (uint32_t dim = rank; dim-- > 0;) {
-    strides[dim] = stride;
-    // Strides of an empty buffer count all other elements.
-    int64_t size = std::max<int64_t>(sizes[dim], 1);
-    if (__builtin_mul_overflow(stride, size, &stride) ||
-        __builtin_mul_overflow(bytes, size, &bytes))
-      return false;
-  }
-  if (isEmpty())
-    bytes = 0;
-  return true;
+  return rt::setStrides(rank, sizes.data(), getBytes(dtype), strides.data(),
+                        bytes);
 }
 
 void Buffer::reorder(const std::vector<uint32_t> &order) {
@@ -120,14 +109,12 @@ static void checkReach(const Parameter &parameter, const Buffer &buffer) {
 
 static void bindTensor(const Parameter &parameter,
                        const nsacc_rt_tensor &tensor, Buffer &buffer) {
-  if (tensor.dtype != static_cast<int32_t>(parameter.dtype)) {
-    bool isKnown =
-        tensor.dtype >= NSACC_RT_BOOL && tensor.dtype <= NSACC_RT_F64;
+  std::optional<DType> dtype = nsacc::toDType(tensor.dtype);
+  if (dtype != parameter.dtype)
     fail(parameter, std::string("expected elements of ") +
                         getName(parameter.dtype) + ", found " +
-                        (isKnown ? getName(static_cast<DType>(tensor.dtype))
-                                 : "type " + std::to_string(tensor.dtype)));
-  }
+                        (dtype ? getName(*dtype)
+                               : "type " + std::to_string(tensor.dtype)));
   size_t rank = parameter.sizes.size();
   if (tensor.rank < 0 || static_cast<size_t>(tensor.rank) != rank)
     fail(parameter, "expected " + std::to_string(rank) + " dimensions, found " +

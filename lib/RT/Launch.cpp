@@ -1,7 +1,7 @@
 //===- Launch.cpp - Runs a package's plan on a stream ---------------------===//
 
 #include "Module.h"
-#include "Plan.h"
+#include "Placement.h"
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -16,44 +16,88 @@ StreamState &Module::getState(driver::Stream stream) {
   std::lock_guard<std::mutex> lock(statesMutex);
   std::unique_ptr<StreamState> &state = states[key];
   if (!state)
-    state =
-        std::make_unique<StreamState>(getCode().launches.size(), key.isCapture);
+    state = std::make_unique<StreamState>(recordCodes.size(), key.isCapture);
   return *state;
 }
 
-int64_t Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
-                        StreamState &state) const {
-  auto &[buffers, numbers, storage, parameters] = state.scratch;
+Kernels &Module::chooseVariant(StreamState &state) const {
+  constexpr size_t mostTold = 4;
+  auto &numbers = state.scratch.numbers;
+  std::string reasons;
+  for (size_t i = 0; i < variants.size(); ++i) {
+    const Variant &variant = variants[i]->getVariant();
+    if (Problem problem =
+            computeSteps(variant.steps, state.scratch.sizes, numbers))
+      throw Failure(NSACC_RT_INVALID, *problem);
+    const Guard *failed = findFailedGuard(variant, numbers);
+    if (!failed)
+      return *variants[i];
+    if (i < mostTold)
+      reasons += (i ? "; " : "") + describe(*failed, variant, numbers);
+  }
+  if (variants.size() > mostTold)
+    reasons += "; and " + std::to_string(variants.size() - mostTold) + " more";
+  throw Failure(NSACC_RT_INVALID,
+                "the package of '" + package.kernel +
+                    "' has no code for these sizes: it needs " + reasons +
+                    ": compile it for them");
+}
+
+Module::Call Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
+                             StreamState &state) const {
+  auto &[buffers, sizes, numbers, storage, parameters] = state.scratch;
   bindTensors(package.parameters, sameSizes, tensors, count, buffers);
-  computeNumbers(getCode(), buffers, numbers);
-  return placeWorkspaces(getCode(), numbers, buffers);
+  sizes.clear();
+  for (const Buffer &buffer : buffers)
+    sizes.push_back(buffer.sizes.data());
+  Kernels &kernels = chooseVariant(state);
+  const Plan &plan = kernels.getPlan();
+  if (Problem problem = computeNumbers(plan, sizes, numbers))
+    throw Failure(NSACC_RT_INVALID, *problem);
+  return {kernels, placeWorkspaces(plan, numbers, buffers)};
+}
+
+/// Loads a variant's kernels and keeps nobody from the stream's state
+/// meanwhile: compiling takes seconds. False where they were there.
+static bool loadUnlocked(Kernels &kernels, std::unique_lock<std::mutex> &lock) {
+  if (kernels.areLoaded())
+    return false;
+  lock.unlock();
+  kernels.load();
+  lock.lock();
+  return true;
 }
 
 void Module::reserve(const nsacc_rt_tensor *tensors, size_t count,
                      driver::Stream stream) {
   ContextScope scope(context);
   StreamState &state = getState(stream);
-  std::lock_guard<std::mutex> lock(state.mutex);
-  state.reserve(prepare(tensors, count, state), stream);
+  std::unique_lock<std::mutex> lock(state.mutex);
+  Call call = prepare(tensors, count, state);
+  loadUnlocked(call.kernels, lock);
+  state.reserve(call.bytes, stream);
 }
 
 void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
                     driver::Stream stream) {
   ContextScope scope(context);
   StreamState &state = getState(stream);
-  std::lock_guard<std::mutex> lock(state.mutex);
+  std::unique_lock<std::mutex> lock(state.mutex);
   if (state.hasFailed())
     reportFailure(state, stream);
-  int64_t bytes = prepare(tensors, count, state);
+  auto [kernels, bytes] = prepare(tensors, count, state);
   checkData(package.parameters, state.scratch.buffers);
-  for (const Launch &each : getCode().launches)
+  const std::vector<Launch> &launches = kernels.getPlan().launches;
+  for (const Launch &each : launches)
     checkGrid(each, state);
+  if (loadUnlocked(kernels, lock))
+    prepare(tensors, count, state); // another call may have come in between
   state.reserve(bytes, stream);
   for (size_t i = count; i < state.scratch.buffers.size(); ++i)
     state.scratch.buffers[i].address += state.getWorkspace();
   bool followsOwn = false;
-  for (size_t index = 0; index < getCode().launches.size(); ++index)
-    followsOwn = enqueue(index, followsOwn, state, stream);
+  for (size_t index = 0; index < launches.size(); ++index)
+    followsOwn = enqueue(kernels, index, followsOwn, state, stream);
   workspaceBytes.store(bytes, std::memory_order_relaxed);
 }
 
@@ -61,7 +105,7 @@ void Module::reportFailure(StreamState &state, driver::Stream stream) {
   // A kernel may still be about to tell of a lesser one.
   const Driver &driver = Driver::get();
   driver.check(driver.streamSynchronize(stream), "waiting for a failed run");
-  throw Failure(NSACC_RT_FAILED, state.takeFailure(package.requirements));
+  throw Failure(NSACC_RT_FAILED, state.takeFailure(recordCodes));
 }
 
 void Module::check(driver::Stream stream) {
@@ -74,20 +118,13 @@ void Module::check(driver::Stream stream) {
       continue;
     std::lock_guard<std::mutex> stateLock(state->mutex);
     if (state->hasFailed())
-      throw Failure(NSACC_RT_FAILED, state->takeFailure(package.requirements));
+      throw Failure(NSACC_RT_FAILED, state->takeFailure(recordCodes));
   }
 }
 
 //===----------------------------------------------------------------------===//
 // One kernel
 //===----------------------------------------------------------------------===//
-
-static bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers) {
-  for (uint32_t size : launch.grid)
-    if (numbers[size] <= 0)
-      return true;
-  return false;
-}
 
 /// Null if they are more than `INT32_MAX`.
 static std::optional<int64_t> countPoints(const Launch &launch,
@@ -193,7 +230,7 @@ driver::TensorMap Module::getMap(const Launch &launch, const TensorMap &map,
   return maps.get(request, getName);
 }
 
-void Module::pack(const Launch &launch, size_t index, StreamState &state) {
+void Module::pack(const Launch &launch, size_t record, StreamState &state) {
   Packer packer(launch, state.scratch);
   for (const Argument &argument : launch.arguments) {
     if (argument.isBuffer)
@@ -213,7 +250,7 @@ void Module::pack(const Launch &launch, size_t index, StreamState &state) {
       packer.add(state.getRaised());
       break;
     case ExtraParameter::Kind::Failures:
-      packer.add(state.getRecord(index));
+      packer.add(state.getRecord(record));
       break;
     }
   }
@@ -250,13 +287,13 @@ private:
 
 } // namespace
 
-bool Module::enqueue(size_t index, bool followsOwn, StreamState &state,
-                     driver::Stream stream) {
-  const Launch &launch = getCode().launches[index];
+bool Module::enqueue(const Kernels &kernels, size_t index, bool followsOwn,
+                     StreamState &state, driver::Stream stream) {
+  const Launch &launch = kernels.getPlan().launches[index];
   const std::vector<int64_t> &numbers = state.scratch.numbers;
   if (isEmpty(launch, numbers))
     return false;
-  pack(launch, index, state);
+  pack(launch, kernels.getRecord(index), state);
   const Driver &driver = Driver::get();
   Attributes attributes;
   if (launch.cluster > 1)
@@ -270,8 +307,8 @@ bool Module::enqueue(size_t index, bool followsOwn, StreamState &state,
   for (unsigned axis = 0; axis < 3; ++axis)
     config.grid[axis] = static_cast<unsigned>(numbers[launch.grid[axis]]);
   if (isPersistent(launch)) {
-    config.grid[0] = static_cast<unsigned>(
-        std::min<int64_t>(*countPoints(launch, numbers), multiprocessors));
+    config.grid[0] = static_cast<unsigned>(std::min<int64_t>(
+        *countPoints(launch, numbers), device.multiprocessors));
     config.grid[1] = config.grid[2] = 1;
   }
   config.block[0] = launch.threads;
@@ -279,8 +316,9 @@ bool Module::enqueue(size_t index, bool followsOwn, StreamState &state,
   config.sharedBytes = launch.sharedBytes;
   config.stream = stream;
   attributes.set(config);
-  driver::Result result = driver.launchKernel(
-      &config, functions[index], state.scratch.parameters.data(), nullptr);
+  driver::Result result =
+      driver.launchKernel(&config, kernels.getFunction(index),
+                          state.scratch.parameters.data(), nullptr);
   if (result != driver::results::success)
     driver.fail(result, "launching kernel '" + launch.kernel + "'");
   return true;

@@ -14,7 +14,7 @@
 
 namespace nsacc::rt {
 
-/// What a body is nested at most; a package needs half of it.
+/// What a body is nested at most; a package needs 10.
 constexpr unsigned kMaxNesting = 16;
 
 /// The file of a body.

@@ -11,7 +11,7 @@ namespace nsacc::rt {
 /// How a package begins, and the version of the format that is written and
 /// read.
 constexpr const char *kFormat = "nsacc-package";
-constexpr unsigned kFormatVersion = 3;
+constexpr unsigned kFormatVersion = 4;
 
 /// In the order of Step::Kind.
 constexpr const char *kStepNames[] = {
@@ -24,9 +24,10 @@ static_assert(std::size(kStepNames) == size_t(Step::Kind::Select) + 1);
 constexpr const char *kExtraNames[] = {"tensor_map", "counter", "failures",
                                        "raised"};
 
-/// In the order of DType.
+/// In the order of DType, which counts from 1.
 constexpr const char *kDTypeNames[] = {"bool", "i32", "i64", "f16",
                                        "bf16", "f32", "f64"};
+static_assert(std::size(kDTypeNames) == NSACC_DTYPE_F64);
 
 } // namespace nsacc::rt
 

@@ -1,164 +1,217 @@
-//===- Plan.cpp - The numbers and workspaces of a launch plan -------------===//
+//===- Plan.cpp - Numbers, workspaces and messages of launch plans --------===//
 
-#include "Plan.h"
+#include "nsacc/RT/Plan.h"
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 
 using namespace nsacc::rt;
 using Kind = Step::Kind;
 
-/// Suits bulk copies and every vector load.
-static constexpr int64_t kBufferAlignment = 256;
-
-[[noreturn]] static void fail(const std::string &message) {
-  throw Failure(NSACC_RT_INVALID, message);
+int64_t nsacc::rt::getBytes(DType dtype) {
+  static constexpr int64_t bytes[] = {1, 4, 8, 2, 2, 4, 8};
+  static_assert(std::size(bytes) == NSACC_DTYPE_F64);
+  return bytes[toNumber(dtype) - NSACC_DTYPE_BOOL];
 }
 
-[[noreturn]] static void failTooLarge() {
-  fail("these sizes are too large: the launch plan leaves 64 bits");
+unsigned nsacc::rt::getNumOperands(Kind kind) {
+  switch (kind) {
+  case Kind::Constant:
+    return 0;
+  case Kind::Dim:
+    return 1;
+  case Kind::Select:
+    return 3;
+  default:
+    return 2;
+  }
 }
 
-static int64_t divide(Kind kind, int64_t lhs, int64_t rhs) {
+const char *nsacc::rt::getComparison(Kind kind) {
+  switch (kind) {
+  case Kind::Equal:
+    return "==";
+  case Kind::NotEqual:
+    return "!=";
+  case Kind::Less:
+    return "<";
+  case Kind::LessEqual:
+    return "<=";
+  default:
+    return nullptr;
+  }
+}
+
+bool nsacc::rt::isPersistent(const Launch &launch) {
+  return std::any_of(launch.extra.begin(), launch.extra.end(),
+                     [](const ExtraParameter &extra) {
+                       return extra.kind == ExtraParameter::Kind::Counter;
+                     });
+}
+
+bool nsacc::rt::isEmpty(const Launch &launch,
+                        const std::vector<int64_t> &numbers) {
+  return std::any_of(std::begin(launch.grid), std::end(launch.grid),
+                     [&](uint32_t size) { return numbers[size] <= 0; });
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+static constexpr const char *kDivides = "the launch plan divides by zero";
+
+/// Null where that worked, else what is wrong.
+static const char *divide(Kind kind, int64_t lhs, int64_t rhs,
+                          int64_t &result) {
   if (rhs == 0)
-    fail("the launch plan divides by zero for these sizes");
+    return kDivides;
   if (rhs == -1 && lhs == INT64_MIN)
-    failTooLarge();
+    return kSizesTooLarge;
   int64_t quotient = lhs / rhs, rest = lhs % rhs;
   bool isNegative = (rest < 0) != (rhs < 0);
-  switch (kind) {
-  case Kind::Rem:
-    return rest;
-  case Kind::FloorDiv:
-    return quotient - (rest != 0 && isNegative);
-  case Kind::CeilDiv:
-    return quotient + (rest != 0 && !isNegative);
-  default:
-    return quotient;
-  }
+  result = kind == Kind::Rem        ? rest
+           : kind == Kind::FloorDiv ? quotient - (rest != 0 && isNegative)
+           : kind == Kind::CeilDiv  ? quotient + (rest != 0 && !isNegative)
+                                    : quotient;
+  return nullptr;
 }
 
-static int64_t compute(const Step &step, const std::vector<Buffer> &buffers,
-                       const int64_t *numbers) {
-  if (step.kind == Kind::Constant)
-    return step.value;
-  if (step.kind == Kind::Dim)
-    return buffers[step.operands[0]].sizes[step.value];
+static const char *compute(const Step &step,
+                           const std::vector<const int64_t *> &sizes,
+                           const int64_t *numbers, int64_t &result) {
+  if (step.kind == Kind::Constant) {
+    result = step.value;
+    return nullptr;
+  }
+  if (step.kind == Kind::Dim) {
+    result = sizes[step.operands[0]][step.value];
+    return nullptr;
+  }
   int64_t lhs = numbers[step.operands[0]], rhs = numbers[step.operands[1]];
-  int64_t result = 0;
+  bool overflows = false;
   switch (step.kind) {
   case Kind::Add:
-    if (__builtin_add_overflow(lhs, rhs, &result))
-      failTooLarge();
-    return result;
+    overflows = __builtin_add_overflow(lhs, rhs, &result);
+    break;
   case Kind::Sub:
-    if (__builtin_sub_overflow(lhs, rhs, &result))
-      failTooLarge();
-    return result;
+    overflows = __builtin_sub_overflow(lhs, rhs, &result);
+    break;
   case Kind::Mul:
-    if (__builtin_mul_overflow(lhs, rhs, &result))
-      failTooLarge();
-    return result;
+    overflows = __builtin_mul_overflow(lhs, rhs, &result);
+    break;
   case Kind::Min:
-    return std::min(lhs, rhs);
+    result = std::min(lhs, rhs);
+    break;
   case Kind::Max:
-    return std::max(lhs, rhs);
+    result = std::max(lhs, rhs);
+    break;
   case Kind::And:
-    return lhs & rhs;
+    result = lhs & rhs;
+    break;
   case Kind::Or:
-    return lhs | rhs;
+    result = lhs | rhs;
+    break;
   case Kind::Equal:
-    return lhs == rhs;
+    result = lhs == rhs;
+    break;
   case Kind::NotEqual:
-    return lhs != rhs;
+    result = lhs != rhs;
+    break;
   case Kind::Less:
-    return lhs < rhs;
+    result = lhs < rhs;
+    break;
   case Kind::LessEqual:
-    return lhs <= rhs;
+    result = lhs <= rhs;
+    break;
   case Kind::Select:
-    return lhs ? rhs : numbers[step.operands[2]];
+    result = lhs ? rhs : numbers[step.operands[2]];
+    break;
   default:
-    return divide(step.kind, lhs, rhs);
+    return divide(step.kind, lhs, rhs, result);
   }
+  return overflows ? kSizesTooLarge : nullptr;
 }
 
-void nsacc::rt::computeNumbers(const TargetCode &code,
-                               const std::vector<Buffer> &buffers,
-                               std::vector<int64_t> &numbers) {
-  numbers.resize(code.steps.size());
-  for (size_t i = 0; i < code.steps.size(); ++i)
-    numbers[i] = compute(code.steps[i], buffers, numbers.data());
-  for (const Check &check : code.checks)
+Problem nsacc::rt::computeSteps(const std::vector<Step> &steps,
+                                const std::vector<const int64_t *> &sizes,
+                                std::vector<int64_t> &numbers) {
+  numbers.resize(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (const char *problem =
+            compute(steps[i], sizes, numbers.data(), numbers[i]))
+      return problem;
+  return std::nullopt;
+}
+
+Problem nsacc::rt::computeNumbers(const Plan &plan,
+                                  const std::vector<const int64_t *> &sizes,
+                                  std::vector<int64_t> &numbers) {
+  if (Problem problem = computeSteps(plan.steps, sizes, numbers))
+    return problem;
+  for (const Check &check : plan.checks)
     if (numbers[check.found] != numbers[check.expected])
-      fail(check.what + " is " + std::to_string(numbers[check.found]) +
-           ", expected " + std::to_string(numbers[check.expected]));
+      return check.what + " is " + std::to_string(numbers[check.found]) +
+             ", expected " + std::to_string(numbers[check.expected]);
+  return std::nullopt;
 }
 
-namespace {
+//===----------------------------------------------------------------------===//
+// Workspaces
+//===----------------------------------------------------------------------===//
 
-/// Where a workspace lies, and when.
-struct Placed {
-  int64_t begin, end;
-  uint32_t first, last;
-};
-
-} // namespace
-
-/// The lowest place that is free for as long as a workspace lives. `placed` is
-/// sorted by begin.
-static int64_t findPlace(const std::vector<Placed> &placed, int64_t bytes,
-                         const Workspace &workspace) {
-  int64_t begin = 0;
-  for (const Placed &other : placed) {
-    bool meets = other.first <= workspace.last && workspace.first <= other.last;
-    if (!meets || other.end <= begin)
-      continue;
-    if (begin + bytes <= other.begin)
-      break;
-    begin = other.end;
+bool nsacc::rt::setStrides(size_t rank, const int64_t *sizes,
+                           int64_t elementBytes, int64_t *strides,
+                           int64_t &bytes) {
+  bytes = elementBytes;
+  int64_t stride = 1;
+  for (size_t dim = rank; dim-- > 0;) {
+    strides[dim] = stride;
+    // Strides of an empty buffer count all other elements.
+    int64_t size = std::max<int64_t>(sizes[dim], 1);
+    if (__builtin_mul_overflow(stride, size, &stride) ||
+        __builtin_mul_overflow(bytes, size, &bytes))
+      return false;
   }
-  return begin;
+  if (std::find(sizes, sizes + rank, 0) != sizes + rank)
+    bytes = 0;
+  return true;
 }
 
-static int64_t alignedBytes(int64_t bytes) {
-  // An empty workspace has an address, too.
-  bytes = std::max<int64_t>(bytes, 1);
-  if (bytes > INT64_MAX / 4)
-    failTooLarge();
-  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-}
-
-int64_t nsacc::rt::placeWorkspaces(const TargetCode &code,
-                                   const std::vector<int64_t> &numbers,
-                                   std::vector<Buffer> &buffers) {
-  if (code.workspaces.empty())
-    return 0;
-  static thread_local std::vector<Placed> placed;
-  placed.clear();
-  int64_t total = 0;
-  for (const Workspace &workspace : code.workspaces) {
-    Buffer &buffer = buffers.emplace_back();
-    buffer.dtype = workspace.dtype;
-    buffer.rank = static_cast<uint32_t>(workspace.sizes.size());
-    for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
-      buffer.sizes[dim] = numbers[workspace.sizes[dim]];
-      if (buffer.sizes[dim] < 0)
-        fail("the launch plan asks for a workspace of size " +
-             std::to_string(buffer.sizes[dim]));
-    }
-    int64_t bytes;
-    if (!buffer.setStrides(bytes))
-      failTooLarge();
-    bytes = alignedBytes(bytes);
-    int64_t begin = findPlace(placed, bytes, workspace);
-    if (begin > INT64_MAX / 4)
-      failTooLarge();
-    buffer.address = static_cast<uint64_t>(begin);
-    Placed entry = {begin, begin + bytes, workspace.first, workspace.last};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
-                                   [](const Placed &lhs, const Placed &rhs) {
-                                     return lhs.begin < rhs.begin;
-                                   }),
-                  entry);
-    total = std::max(total, entry.end);
+Problem nsacc::rt::computeExtent(const Workspace &workspace,
+                                 const std::vector<int64_t> &numbers,
+                                 int64_t *sizes, int64_t *strides,
+                                 int64_t &bytes) {
+  size_t rank = workspace.sizes.size();
+  for (size_t dim = 0; dim < rank; ++dim) {
+    sizes[dim] = numbers[workspace.sizes[dim]];
+    if (sizes[dim] < 0)
+      return "the launch plan asks for a buffer of size " +
+             std::to_string(sizes[dim]);
   }
-  return total;
+  if (!setStrides(rank, sizes, workspace.elementBytes, strides, bytes))
+    return kSizesTooLarge;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Requirements
+//===----------------------------------------------------------------------===//
+
+std::string nsacc::rt::formatMessage(const Requirement &requirement,
+                                     const int64_t *values) {
+  std::string text;
+  const std::string &message = requirement.message;
+  size_t at = 0;
+  while (true) {
+    size_t open = message.find('{', at);
+    size_t close = message.find('}', open);
+    if (open == std::string::npos || close == std::string::npos)
+      return text + message.substr(at);
+    text += message.substr(at, open - at);
+    unsigned long index = std::strtoul(message.c_str() + open + 1, nullptr, 10);
+    if (index < requirement.numValues)
+      text += std::to_string(values[index]);
+    at = close + 1;
+  }
 }

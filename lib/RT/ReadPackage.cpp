@@ -61,7 +61,8 @@ static uint32_t getCount(const Json &json, uint32_t low, uint32_t high,
 }
 
 /// More than any program has: what a package costs stays bounded.
-static constexpr size_t kMaxElements = 1 << 10, kMaxSteps = 1 << 16;
+static constexpr size_t kMaxElements = 1 << 10, kMaxSteps = 1 << 16,
+                        kMaxVariants = 64;
 
 static const Json &getArray(const Json &json, const char *field,
                             size_t most = kMaxElements) {
@@ -83,7 +84,8 @@ static std::string getString(const Json &json) {
 }
 
 static DType getDType(const Json &json) {
-  return static_cast<DType>(find(kDTypeNames, json.get<std::string>()));
+  size_t index = find(kDTypeNames, json.get<std::string>());
+  return static_cast<DType>(NSACC_DTYPE_BOOL + index);
 }
 
 static void checkRank(size_t rank) {
@@ -145,37 +147,20 @@ static Requirement readRequirement(const Json &json) {
 
 namespace {
 
-/// Reads the code for one target; its indices stay within what is there.
-class TargetReader {
+/// Reads numbers, each computed of those before it.
+class StepReader {
 public:
-  TargetReader(const Package &package, const Json &json)
-      : package(package), json(json) {}
+  explicit StepReader(const Package &package) : package(package) {}
 
-  TargetCode read() {
-    code.architecture = getString(json.at("architecture"));
-    code.ptx = getString(json.at("ptx"));
-    const auto &cubin = json.at("cubin").get_binary();
-    code.cubin.assign(cubin.begin(), cubin.end());
-    if (!code.cubin.empty() && !isWholeELF(code.cubin))
-      refuse("the machine code for " + code.architecture +
-             " is no ELF file, or one cut short");
+  std::vector<Step> read(const Json &json) {
     for (const Json &each : getArray(json, "steps", kMaxSteps))
       readStep(each);
-    for (const Json &each : getArray(json, "checks"))
-      code.checks.push_back({number(each.at("found")),
-                             number(each.at("expected")),
-                             getString(each.at("what"))});
-    const Json &launches = getArray(json, "launches");
-    for (const Json &each : getArray(json, "workspaces"))
-      readWorkspace(each, launches.size());
-    for (const Json &each : launches)
-      readLaunch(each);
-    return std::move(code);
+    return std::move(steps);
   }
 
 private:
   uint32_t number(const Json &index) const {
-    return getIndex(index, code.steps.size(), "number");
+    return getIndex(index, steps.size(), "number");
   }
 
   void readStep(const Json &each) {
@@ -199,7 +184,45 @@ private:
       step.value = getIndex(each.at(2),
                             package.parameters[step.operands[0]].sizes.size(),
                             "dimension");
-    code.steps.push_back(step);
+    steps.push_back(step);
+  }
+
+  const Package &package;
+  std::vector<Step> steps;
+};
+
+/// Reads the code for one target; its indices stay within what is there.
+class TargetReader {
+public:
+  TargetReader(const Package &package, const Json &json)
+      : package(package), json(json), plan(code.plan) {}
+
+  TargetCode read() {
+    code.architecture = getString(json.at("architecture"));
+    code.ptx = getString(json.at("ptx"));
+    const auto &cubin = json.at("cubin").get_binary();
+    code.cubin.assign(cubin.begin(), cubin.end());
+    if (!code.cubin.empty() && !isWholeELF(code.cubin))
+      refuse("the machine code for " + code.architecture +
+             " is no ELF file, or one cut short");
+    for (const Json &each : getArray(json, "requirements"))
+      code.requirements.push_back(readRequirement(each));
+    plan.steps = StepReader(package).read(json);
+    for (const Json &each : getArray(json, "checks"))
+      plan.checks.push_back({number(each.at("found")),
+                             number(each.at("expected")),
+                             getString(each.at("what"))});
+    const Json &launches = getArray(json, "launches");
+    for (const Json &each : getArray(json, "workspaces"))
+      readWorkspace(each, launches.size());
+    for (const Json &each : launches)
+      readLaunch(each);
+    return std::move(code);
+  }
+
+private:
+  uint32_t number(const Json &index) const {
+    return getIndex(index, plan.steps.size(), "number");
   }
 
   void readWorkspace(const Json &each, size_t numLaunches) {
@@ -214,7 +237,7 @@ private:
     if (workspace.last < workspace.first)
       refuse("a workspace from launch " + std::to_string(workspace.first) +
              " to " + std::to_string(workspace.last));
-    code.workspaces.push_back(std::move(workspace));
+    plan.workspaces.push_back(std::move(workspace));
   }
 
   void readLaunch(const Json &each) {
@@ -236,7 +259,7 @@ private:
       refuse("kernel '" + launch.kernel +
              "' counts the points of its grid in "
              "clusters");
-    code.launches.push_back(std::move(launch));
+    plan.launches.push_back(std::move(launch));
   }
 
   Argument readArgument(const Json &each) const {
@@ -253,11 +276,11 @@ private:
   uint32_t readBuffer(const Json &json) const {
     size_t numParameters = package.parameters.size();
     uint32_t buffer =
-        getIndex(json, numParameters + code.workspaces.size(), "buffer");
+        getIndex(json, numParameters + plan.workspaces.size(), "buffer");
     if (buffer < numParameters)
       return buffer;
-    const Workspace &workspace = code.workspaces[buffer - numParameters];
-    size_t launch = code.launches.size();
+    const Workspace &workspace = plan.workspaces[buffer - numParameters];
+    size_t launch = plan.launches.size();
     if (launch < workspace.first || workspace.last < launch)
       refuse("launch " + std::to_string(launch) + " uses buffer " +
              std::to_string(buffer) + ", which lives from launch " +
@@ -270,7 +293,7 @@ private:
     size_t numParameters = package.parameters.size();
     return buffer < numParameters
                ? package.parameters[buffer].sizes.size()
-               : code.workspaces[buffer - numParameters].sizes.size();
+               : plan.workspaces[buffer - numParameters].sizes.size();
   }
 
   ExtraParameter readExtra(const Json &each, const Launch &launch) const {
@@ -307,9 +330,28 @@ private:
   const Package &package;
   const Json &json;
   TargetCode code;
+  Plan &plan;
 };
 
 } // namespace
+
+static Guard readGuard(const Variant &variant, const Json &json) {
+  Guard guard = {getIndex(json.at("number"), variant.steps.size(), "number"),
+                 getString(json.at("what"))};
+  if (!getComparison(variant.steps[guard.number].kind))
+    refuse("guard '" + guard.what + "' is no comparison");
+  return guard;
+}
+
+static Variant readVariant(const Package &package, const Json &json) {
+  Variant variant;
+  variant.steps = StepReader(package).read(json);
+  for (const Json &each : getArray(json, "guards"))
+    variant.guards.push_back(readGuard(variant, each));
+  for (const Json &each : getArray(json, "targets"))
+    variant.targets.push_back(TargetReader(package, each).read());
+  return variant;
+}
 
 static Package read(const Json &json) {
   Package package;
@@ -317,10 +359,8 @@ static Package read(const Json &json) {
   package.kernel = getString(json.at("kernel"));
   for (const Json &each : getArray(json, "parameters"))
     package.parameters.push_back(readParameter(each));
-  for (const Json &each : getArray(json, "requirements"))
-    package.requirements.push_back(readRequirement(each));
-  for (const Json &each : getArray(json, "targets"))
-    package.targets.push_back(TargetReader(package, each).read());
+  for (const Json &each : getArray(json, "variants", kMaxVariants))
+    package.variants.push_back(readVariant(package, each));
   return package;
 }
 

@@ -36,11 +36,11 @@ StreamKey nsacc::rt::getKey(driver::Stream stream) {
   return {id, false};
 }
 
-StreamState::StreamState(size_t numLaunches, bool isCapture)
-    : numLaunches(numLaunches), isCapture(isCapture) {
+StreamState::StreamState(size_t numRecords, bool isCapture)
+    : numRecords(numRecords), isCapture(isCapture) {
   const Driver &driver = Driver::get();
   RelaxedCapture relaxed;
-  size_t bytes = std::max<size_t>(numLaunches, 1) * kRecordBytes;
+  size_t bytes = std::max<size_t>(numRecords, 1) * kRecordBytes;
   driver.check(driver.memHostAlloc(&hostRecords, bytes,
                                    driver::kPortable | driver::kDeviceMapped),
                "allocating memory for failures");
@@ -92,53 +92,44 @@ void StreamState::reserve(int64_t bytes, driver::Stream stream) {
   capacity = grown;
 }
 
-uint64_t StreamState::getRecord(size_t launch) const {
-  return deviceRecords + launch * kRecordBytes;
+uint64_t StreamState::getRecord(size_t record) const {
+  return deviceRecords + record * kRecordBytes;
 }
 
-volatile uint64_t *StreamState::getHostRecord(size_t launch) const {
-  return static_cast<uint64_t *>(hostRecords) + launch * NSACC_RT_FAILURE_WORDS;
+volatile uint64_t *StreamState::getHostRecord(size_t record) const {
+  return static_cast<uint64_t *>(hostRecords) + record * NSACC_RT_FAILURE_WORDS;
 }
 
 bool StreamState::hasFailed() const {
-  for (size_t launch = 0; launch < numLaunches; ++launch)
-    if (getHostRecord(launch)[NSACC_RT_FAILURE_COUNT] != 0)
+  for (size_t record = 0; record < numRecords; ++record)
+    if (getHostRecord(record)[NSACC_RT_FAILURE_COUNT] != 0)
       return true;
   return false;
 }
 
-/// The message with the record's values in the places of {n}.
-static std::string format(const Requirement &requirement,
-                          const volatile uint64_t *values) {
-  std::string text;
-  const std::string &message = requirement.message;
-  size_t at = 0;
-  while (true) {
-    size_t open = message.find('{', at);
-    size_t close = message.find('}', open);
-    if (open == std::string::npos || close == std::string::npos)
-      return text + message.substr(at);
-    text += message.substr(at, open - at);
-    unsigned long index = std::strtoul(message.c_str() + open + 1, nullptr, 10);
-    if (index < requirement.numValues)
-      text += std::to_string(static_cast<int64_t>(values[index]));
-    at = close + 1;
-  }
+/// The values of a record, which the device may write again.
+static std::array<int64_t, NSACC_RT_FAILURE_MAX_VALUES>
+readValues(const volatile uint64_t *record) {
+  std::array<int64_t, NSACC_RT_FAILURE_MAX_VALUES> values;
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<int64_t>(record[NSACC_RT_FAILURE_VALUES + i]);
+  return values;
 }
 
 std::string
-StreamState::takeFailure(const std::vector<Requirement> &requirements) {
+StreamState::takeFailure(const std::vector<const TargetCode *> &codes) {
   std::string text;
-  for (size_t launch = 0; launch < numLaunches; ++launch) {
-    volatile uint64_t *record = getHostRecord(launch);
+  for (size_t index = 0; index < numRecords; ++index) {
+    volatile uint64_t *record = getHostRecord(index);
     if (record[NSACC_RT_FAILURE_COUNT] == 0)
       continue;
     uint64_t requirement = record[NSACC_RT_FAILURE_REQUIREMENT];
+    const std::vector<Requirement> &requirements = codes[index]->requirements;
     if (!text.empty())
       ; // What later launches found doesn't matter.
     else if (requirement < requirements.size())
       text =
-          format(requirements[requirement], record + NSACC_RT_FAILURE_VALUES);
+          formatMessage(requirements[requirement], readValues(record).data());
     else
       text = "a kernel failed for a reason that its package doesn't have: " +
              std::to_string(requirement);

@@ -25,7 +25,8 @@ StreamKey getKey(driver::Stream stream);
 /// failures. Holding `mutex` keeps the launches of two runs apart.
 class StreamState {
 public:
-  StreamState(size_t numLaunches, bool isCapture);
+  /// With as many failure records as a module's variants have launches.
+  StreamState(size_t numRecords, bool isCapture);
   ~StreamState();
   StreamState(const StreamState &) = delete;
   StreamState &operator=(const StreamState &) = delete;
@@ -38,19 +39,20 @@ public:
   uint64_t getWorkspace() const { return block + kCounterBytes; }
   uint64_t getCounter() const { return block; }
   uint64_t getRaised() const { return block + sizeof(uint64_t); }
-  /// The device's address of a launch's failure record.
-  uint64_t getRecord(size_t launch) const;
+  /// The device's address of a failure record.
+  uint64_t getRecord(size_t record) const;
   bool isOfCapture() const { return isCapture; }
   bool hasRoom(int64_t bytes) const { return block != 0 && bytes <= capacity; }
 
   bool hasFailed() const;
   /// The least failure of the first launch that has one, as its message; clears
-  /// all records.
-  std::string takeFailure(const std::vector<Requirement> &requirements);
+  /// all records. `codes` has for each record whose launch may write it.
+  std::string takeFailure(const std::vector<const TargetCode *> &codes);
 
   /// Kept from launch to launch so that launching allocates nothing.
   struct Scratch {
     std::vector<Buffer> buffers;
+    std::vector<const int64_t *> sizes; ///< of the buffers of parameters
     std::vector<int64_t> numbers;
     std::vector<driver::TensorMap> storage;
     std::vector<void *> parameters;
@@ -60,9 +62,9 @@ private:
   /// Keeps workspace apart from what every block of a grid counts on.
   static constexpr int64_t kCounterBytes = 256;
 
-  volatile uint64_t *getHostRecord(size_t launch) const;
+  volatile uint64_t *getHostRecord(size_t record) const;
 
-  size_t numLaunches;
+  size_t numRecords;
   bool isCapture;
   uint64_t block = 0;
   int64_t capacity = 0;

@@ -2,39 +2,13 @@
 
 #include "PackageFile.h"
 #include "PackageNames.h"
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 using namespace nsacc::rt;
 using OrderedJson = nlohmann::ordered_json;
 
-int64_t nsacc::rt::getBytes(DType dtype) {
-  static constexpr int64_t bytes[] = {1, 4, 8, 2, 2, 4, 8};
-  return bytes[static_cast<size_t>(dtype)];
-}
-
 const char *nsacc::rt::getName(DType dtype) {
-  return kDTypeNames[static_cast<size_t>(dtype)];
-}
-
-unsigned nsacc::rt::getNumOperands(Step::Kind kind) {
-  switch (kind) {
-  case Step::Kind::Constant:
-    return 0;
-  case Step::Kind::Dim:
-    return 1;
-  case Step::Kind::Select:
-    return 3;
-  default:
-    return 2;
-  }
-}
-
-bool nsacc::rt::isPersistent(const Launch &launch) {
-  return std::any_of(launch.extra.begin(), launch.extra.end(),
-                     [](const ExtraParameter &extra) {
-                       return extra.kind == ExtraParameter::Kind::Counter;
-                     });
+  return kDTypeNames[toNumber(dtype) - NSACC_DTYPE_BOOL];
 }
 
 // Lists find the functions for their elements in the elements' namespace.
@@ -116,36 +90,56 @@ static OrderedJson toJson(const Launch &launch) {
           {"extra", toJson(launch.extra)}};
 }
 
-static OrderedJson toJson(const TargetCode &code) {
-  return {{"architecture", code.architecture},
-          {"steps", toJson(code.steps)},
-          {"checks", toJson(code.checks)},
-          {"workspaces", toJson(code.workspaces)},
-          {"launches", toJson(code.launches)}};
-}
-
 static OrderedJson toJson(const Requirement &requirement) {
   return {{"message", requirement.message}, {"values", requirement.numValues}};
+}
+
+static OrderedJson toJson(const TargetCode &code) {
+  return {{"architecture", code.architecture},
+          {"requirements", toJson(code.requirements)},
+          {"steps", toJson(code.plan.steps)},
+          {"checks", toJson(code.plan.checks)},
+          {"workspaces", toJson(code.plan.workspaces)},
+          {"launches", toJson(code.plan.launches)}};
+}
+
+static OrderedJson toJson(const Guard &guard) {
+  return {{"what", guard.what}, {"number", guard.number}};
+}
+
+static OrderedJson toJson(const Variant &variant) {
+  return {{"steps", toJson(variant.steps)},
+          {"guards", toJson(variant.guards)},
+          {"targets", toJson(variant.targets)}};
 }
 
 static OrderedJson toJson(const Package &package) {
   return {{"compiler", package.compiler},
           {"kernel", package.kernel},
           {"parameters", toJson(package.parameters)},
-          {"requirements", toJson(package.requirements)},
-          {"targets", toJson(package.targets)}};
+          {"variants", toJson(package.variants)}};
 }
 
 } // namespace nsacc::rt
 
+/// Calls `visit` with the code of each variant and target, and with its JSON.
+template <typename Visit>
+static void forEachCode(const Package &package, OrderedJson &json,
+                        Visit visit) {
+  for (size_t i = 0; i < package.variants.size(); ++i) {
+    const std::vector<TargetCode> &targets = package.variants[i].targets;
+    for (size_t k = 0; k < targets.size(); ++k)
+      visit(targets[k], json["variants"][i]["targets"][k]);
+  }
+}
+
 std::string nsacc::rt::writePackage(const Package &package) {
   OrderedJson json = toJson(package);
-  for (size_t i = 0; i < package.targets.size(); ++i) {
-    const TargetCode &code = package.targets[i];
-    json["targets"][i]["ptx"] = code.ptx;
-    json["targets"][i]["cubin"] = OrderedJson::binary(
+  forEachCode(package, json, [](const TargetCode &code, OrderedJson &target) {
+    target["ptx"] = code.ptx;
+    target["cubin"] = OrderedJson::binary(
         std::vector<uint8_t>(code.cubin.begin(), code.cubin.end()));
-  }
+  });
   std::string body;
   OrderedJson::to_msgpack(json, nlohmann::detail::output_adapter<char>(body));
   return sealBody(body);
@@ -177,10 +171,10 @@ static void print(const OrderedJson &json, const std::string &indent,
 std::string nsacc::rt::describePackage(const Package &package) {
   OrderedJson json = {{"format", kFormat}, {"version", kFormatVersion}};
   json.update(toJson(package));
-  for (size_t i = 0; i < package.targets.size(); ++i) {
-    json["targets"][i]["ptx_bytes"] = package.targets[i].ptx.size();
-    json["targets"][i]["cubin_bytes"] = package.targets[i].cubin.size();
-  }
+  forEachCode(package, json, [](const TargetCode &code, OrderedJson &target) {
+    target["ptx_bytes"] = code.ptx.size();
+    target["cubin_bytes"] = code.cubin.size();
+  });
   std::string text;
   print(json, "", text);
   return text + "\n";

@@ -110,7 +110,7 @@ const char *nsacc_rt_kernel(const nsacc_rt_module *module) {
 }
 
 const char *nsacc_rt_target(const nsacc_rt_module *module) {
-  return module ? module->module.getCode().architecture.c_str() : "";
+  return module ? module->module.getArchitecture().c_str() : "";
 }
 
 int nsacc_rt_module_device(const nsacc_rt_module *module) {
@@ -132,7 +132,7 @@ nsacc_rt_status nsacc_rt_get_parameter(const nsacc_rt_module *module,
       throw Failure(NSACC_RT_INVALID,
                     "there is no parameter " + std::to_string(index));
     const Parameter &found = parameters[index];
-    *parameter = {found.name.c_str(), static_cast<nsacc_rt_dtype>(found.dtype),
+    *parameter = {found.name.c_str(), toNumber(found.dtype),
                   static_cast<int>(found.sizes.size()), found.isResult};
   });
 }
@@ -187,7 +187,7 @@ int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module) {
 }
 
 size_t nsacc_rt_launch_count(const nsacc_rt_module *module) {
-  return module ? module->module.getCode().launches.size() : 0;
+  return module ? module->module.countLaunches() : 0;
 }
 
 //===----------------------------------------------------------------------===//

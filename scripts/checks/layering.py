@@ -31,6 +31,9 @@ ALLOWED: dict[str, set[str]] = {
     "python": {"CAPI"},
 }
 
+# Numbers that both C interfaces share; they need nothing, and everything may use them.
+_FREE = {"nsacc-c/dtype.h", "nsacc/DType.h"}
+
 # Inside a dialect: IR <- Analysis <- Transforms.
 _DIALECT_PARTS = ("IR", "Analysis", "Transforms")
 
@@ -96,6 +99,8 @@ def _layer_of_file(relative: str) -> str | None:
 
 
 def _layer_of_include(root: Path, included: str) -> str | None:
+    if included in _FREE:
+        return None
     parts = included.split("/")
     if parts[0] == "nsacc-c":
         return "CAPI"

@@ -17,7 +17,7 @@ std::string nsacc::fuzz::getBody(std::string_view file) {
       return body;
   } catch (const std::runtime_error &) {
   }
-  std::string example = writePackage(makePackage());
+  std::string example = writePackage(makeVariants());
   return std::string(openBody(example));
 }
 

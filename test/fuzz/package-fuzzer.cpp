@@ -8,6 +8,7 @@
 
 #include "ExamplePackage.h"
 #include "FakeCUDA.h"
+#include "Kernels.h"
 #include "PackageFile.h"
 #include "PackageMutator.h"
 #include "nsacc-rt/nsacc_rt.h"
@@ -45,7 +46,7 @@ public:
         bytes = multiply(bytes, shape.back());
       }
       tensors.push_back({reinterpret_cast<void *>((tensors.size() + 1) << 46),
-                         static_cast<int32_t>(parameter.dtype),
+                         toNumber(parameter.dtype),
                          static_cast<int32_t>(shape.size()), shape.data(),
                          nullptr});
       rooms.push_back(bytes);
@@ -53,6 +54,14 @@ public:
   }
 
   const nsacc_rt_tensor *get() const { return tensors.data(); }
+  /// Sizes in the order of kernels' buffers.
+  std::vector<std::vector<int64_t>> getSizes(const Package &package) const {
+    std::vector<std::vector<int64_t>> sizes = shapes;
+    for (size_t i = 0; i < sizes.size(); ++i)
+      for (size_t dim = 0; dim < sizes[i].size(); ++dim)
+        sizes[i][package.parameters[i].order[dim]] = shapes[i][dim];
+    return sizes;
+  }
   size_t getCount() const { return tensors.size(); }
   /// Bytes of a buffer's memory behind an address.
   uint64_t getRoom(uint64_t address) const {
@@ -78,10 +87,9 @@ private:
 /// What a kernel was given, word by word.
 class LaunchChecker {
 public:
-  LaunchChecker(const Package &package, const fakecuda::Launch &launch,
-                const Tensors &tensors)
-      : package(package), code(package.targets[0]), launch(launch),
-        tensors(tensors) {}
+  LaunchChecker(const Package &package, const TargetCode &code,
+                const fakecuda::Launch &launch, const Tensors &tensors)
+      : package(package), code(code), launch(launch), tensors(tensors) {}
 
   void check(const rt::Launch &plan) {
     for (const Argument &argument : plan.arguments)
@@ -117,11 +125,12 @@ private:
   void checkBuffer(uint32_t index) {
     size_t numParameters = package.parameters.size();
     bool isParameter = index < numParameters;
-    size_t rank = isParameter
-                      ? package.parameters[index].sizes.size()
-                      : code.workspaces[index - numParameters].sizes.size();
-    DType dtype = isParameter ? package.parameters[index].dtype
-                              : code.workspaces[index - numParameters].dtype;
+    size_t rank =
+        isParameter ? package.parameters[index].sizes.size()
+                    : code.plan.workspaces[index - numParameters].sizes.size();
+    DType dtype = isParameter
+                      ? package.parameters[index].dtype
+                      : code.plan.workspaces[index - numParameters].dtype;
     uint64_t address = launch.getWord(next++), bytes = getBytes(dtype);
     Steps steps;
     for (size_t dim = 0; dim < rank; ++dim)
@@ -153,12 +162,32 @@ private:
 
 } // namespace
 
+/// The code that these tensors run on the fake's device 0; null if none.
+static const TargetCode *findCode(const Package &package,
+                                  const Tensors &tensors) {
+  std::vector<std::vector<int64_t>> all = tensors.getSizes(package);
+  std::vector<const int64_t *> sizes;
+  for (const std::vector<int64_t> &each : all)
+    sizes.push_back(each.data());
+  std::vector<int64_t> numbers;
+  for (const Variant &variant : package.variants) {
+    std::optional<size_t> target = chooseTarget(variant, 9, 0);
+    if (!target)
+      continue;
+    if (computeSteps(variant.steps, sizes, numbers))
+      return nullptr;
+    if (!findFailedGuard(variant, numbers))
+      return &variant.targets[*target];
+  }
+  return nullptr;
+}
+
 /// The launch of a plan that a recorded launch is, behind `from`.
 static const rt::Launch *findLaunch(const TargetCode &code,
                                     const std::string &kernel, size_t &from) {
-  while (from < code.launches.size())
-    if (code.launches[from++].kernel == kernel)
-      return &code.launches[from - 1];
+  while (from < code.plan.launches.size())
+    if (code.plan.launches[from++].kernel == kernel)
+      return &code.plan.launches[from - 1];
   return nullptr;
 }
 
@@ -171,11 +200,14 @@ static void launch(nsacc_rt_module *module, const Package &package,
   require((status == NSACC_RT_OK) == (*nsacc_rt_message() == '\0'),
           "a status without a message");
   require(fakecuda::getMisuse().empty(), fakecuda::getMisuse());
+  const TargetCode *code = findCode(package, tensors);
+  require(code || status != NSACC_RT_OK, "sizes that no variant is for");
   size_t from = 0;
   for (const fakecuda::Launch &each : fakecuda::getLaunches()) {
-    const rt::Launch *plan = findLaunch(package.targets[0], each.kernel, from);
+    require(code, "a launch of no variant");
+    const rt::Launch *plan = findLaunch(*code, each.kernel, from);
     require(plan, "a launch that isn't planned");
-    LaunchChecker(package, each, tensors).check(*plan);
+    LaunchChecker(package, *code, each, tensors).check(*plan);
   }
 }
 
@@ -190,8 +222,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   } else {
     Package package = readPackage(data, size);
     // The fake knows parameters by the text that stands for one target.
-    if (package.targets.size() == 1)
-      for (int64_t tokens : {0, 1, 5, 33})
+    if (std::all_of(
+            package.variants.begin(), package.variants.end(),
+            [](const Variant &variant) { return variant.targets.size() == 1; }))
+      for (int64_t tokens : {0, 1, 5, 33, 100})
         launch(module, package, tokens);
     nsacc_rt_check(module, nullptr);
     nsacc_rt_unload(module);
@@ -224,7 +258,7 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
   }
   // A package that is cut short says nothing.
   if (mutated.size() > most)
-    mutated = writePackage(makePackage());
+    mutated = writePackage(makeVariants());
   size = std::min(mutated.size(), most);
   std::copy_n(mutated.begin(), size, data);
   return size;

@@ -33,7 +33,7 @@ struct Settings {
 
 } // namespace
 
-static Expected<Tensor> makeTensor(const cpu::Argument &argument,
+static Expected<Tensor> makeTensor(const rt::Parameter &argument,
                                    StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, 'x', -1, /*KeepEmpty=*/false);
@@ -43,7 +43,7 @@ static Expected<Tensor> makeTensor(const cpu::Argument &argument,
       return createStringError("expected a shape like 1x64x2x32, found '" +
                                text + "'");
   Tensor tensor = Tensor::zeros(argument.dtype, shape);
-  if (argument.isWritten)
+  if (argument.isResult)
     return tensor;
   RandomStream random(/*seed=*/0, argument.name);
   if (!isReal(argument.dtype))
@@ -73,13 +73,13 @@ static StringRef findFile(ArrayRef<std::string> pairs, StringRef name) {
   return {};
 }
 
-static Error checkFiles(ArrayRef<cpu::Argument> arguments,
+static Error checkFiles(ArrayRef<rt::Parameter> arguments,
                         ArrayRef<std::string> pairs) {
   for (StringRef pair : pairs) {
     auto [name, file] = pair.split('=');
     if (file.empty())
       return createStringError("expected NAME=FILE.npy, found '" + pair + "'");
-    if (none_of(arguments, [&, name = name](const cpu::Argument &argument) {
+    if (none_of(arguments, [&, name = name](const rt::Parameter &argument) {
           return argument.name == name;
         }))
       return createStringError("the plan has no argument '" + name + "'");
@@ -88,7 +88,7 @@ static Error checkFiles(ArrayRef<cpu::Argument> arguments,
 }
 
 static Expected<std::vector<Tensor>>
-makeTensors(ArrayRef<cpu::Argument> arguments, const Settings &settings) {
+makeTensors(ArrayRef<rt::Parameter> arguments, const Settings &settings) {
   ArrayRef<std::string> shapes = settings.shapes;
   if (Error error = checkFiles(arguments, settings.inputs))
     return error;
@@ -109,7 +109,7 @@ makeTensors(ArrayRef<cpu::Argument> arguments, const Settings &settings) {
   return tensors;
 }
 
-static void printSums(ArrayRef<cpu::Argument> arguments,
+static void printSums(ArrayRef<rt::Parameter> arguments,
                       ArrayRef<Tensor> tensors) {
   for (auto [argument, tensor] : zip_equal(arguments, tensors)) {
     double sum = 0;
@@ -159,7 +159,7 @@ static Error run(const Settings &settings) {
   outs() << format("compile %.0f ms\n", (getSeconds() - start) * 1e3);
   scope.stop();
 
-  auto tensors = makeTensors((*executable)->getArguments(), settings);
+  auto tensors = makeTensors((*executable)->getParameters(), settings);
   if (!tensors)
     return tensors.takeError();
   double best = 0;
@@ -195,9 +195,9 @@ static Error run(const Settings &settings) {
   if (settings.flops > 0)
     outs() << format("%.1f GFLOP/s\n", settings.flops / best * 1e-9);
   if (settings.sums)
-    printSums((*executable)->getArguments(), *tensors);
+    printSums((*executable)->getParameters(), *tensors);
   for (auto [argument, tensor] :
-       zip_equal((*executable)->getArguments(), *tensors))
+       zip_equal((*executable)->getParameters(), *tensors))
     if (StringRef file = findFile(settings.outputs, argument.name);
         !file.empty())
       if (Error error = writeNpy(file, tensor))

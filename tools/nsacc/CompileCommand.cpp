@@ -121,7 +121,7 @@ static llvm::Expected<std::string> getPart(llvm::StringRef bytes,
   if (part == "package")
     return bytes.str();
   rt::Package package = rt::readPackage(bytes.data(), bytes.size());
-  const rt::TargetCode &code = package.targets.front();
+  const rt::TargetCode &code = package.variants.front().targets.front();
   if (part == "ptx")
     return code.ptx;
   if (code.cubin.empty())

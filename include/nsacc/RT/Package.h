@@ -3,149 +3,48 @@
 #ifndef NSACC_RT_PACKAGE_H
 #define NSACC_RT_PACKAGE_H
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <vector>
+#include "nsacc/RT/Plan.h"
 
 namespace nsacc::rt {
 
-/// Element types; numbers are those of nsacc_rt_dtype.
-enum class DType { Bool, I32, I64, F16, BF16, F32, F64 };
-
-/// Bytes of an element.
-int64_t getBytes(DType dtype);
-/// "bool", "i32", "i64", "f16", "bf16", "f32", "f64"
-const char *getName(DType dtype);
-
-/// Dimensions of a buffer at most.
+/// Dimensions of a package's buffer at most.
 constexpr size_t kMaxRank = 8;
-
-/// What a dimension has to be: `fixed`, as every other one of its name, or
-/// anything.
-struct Size {
-  std::optional<int64_t> fixed;
-  std::string name;
-};
-
-/// An input or a result.
-struct Parameter {
-  std::string name;
-  DType dtype;
-  /// As callers order the dimensions.
-  std::vector<Size> sizes;
-  /// In elements; those without a value are arguments of kernels.
-  std::vector<std::optional<int64_t>> strides;
-  /// The dimension of the kernels' buffer that each of these is.
-  std::vector<uint32_t> order;
-  bool isResult;
-};
-
-/// One number of a plan: computed of numbers before it, named by position.
-struct Step {
-  enum class Kind {
-    Constant, ///< value
-    Dim,      ///< size `value` of parameter `operands[0]`
-    Add,
-    Sub,
-    Mul,
-    Div, ///< towards zero
-    FloorDiv,
-    CeilDiv,
-    Rem,
-    Min,
-    Max,
-    And,
-    Or,
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Select
-  };
-
-  Kind kind;
-  int64_t value = 0;
-  uint32_t operands[3] = {};
-};
-
-/// How many operands a step has.
-unsigned getNumOperands(Step::Kind kind);
-
-/// A row-major buffer that lives from one launch to another.
-struct Workspace {
-  int64_t elementBytes;
-  DType dtype;
-  std::vector<uint32_t> sizes; ///< numbers of the plan
-  uint32_t first, last;        ///< launches that use it
-};
-
-/// How bulk copies see a buffer (#nsatile.tensor_map).
-struct TensorMap {
-  uint32_t argument;
-  std::vector<uint32_t> dims, box;
-  uint32_t swizzle;
-};
-
-/// An argument of a program: a buffer (parameters, then workspaces), or a
-/// number of the plan with `bytes` bytes.
-struct Argument {
-  bool isBuffer;
-  uint32_t index;
-  uint32_t bytes = 0;
-};
-
-/// A parameter behind the arguments.
-struct ExtraParameter {
-  enum class Kind { TensorMap, Counter, Failures, Raised };
-
-  Kind kind;
-  TensorMap map = {};
-};
-
-struct Launch {
-  std::string kernel;
-  uint32_t grid[3]; ///< numbers of the plan
-  uint32_t threads, sharedBytes, cluster;
-  /// Waits for the end of the launch before it by itself.
-  bool isDependent;
-  std::vector<Argument> arguments;
-  std::vector<ExtraParameter> extra;
-};
-
-/// A kernel with a counter takes the points of its grid by itself.
-bool isPersistent(const Launch &launch);
-
-/// What must hold of two numbers of a plan before anything is launched.
-struct Check {
-  uint32_t found, expected;
-  std::string what; ///< "size 2 of result 'i'"
-};
 
 /// The code for one architecture, with the plan that it was made for.
 struct TargetCode {
   std::string architecture; ///< "sm_90a"
   std::string ptx, cubin;   ///< empty where there is none
-  std::vector<Step> steps;
-  std::vector<Check> checks;
-  std::vector<Workspace> workspaces;
-  std::vector<Launch> launches;
+  std::vector<Requirement> requirements;
+  Plan plan;
 };
 
-/// A condition of the programs' code: its message, in which {n} stands for
-/// value n of `numValues`.
-struct Requirement {
-  std::string message;
-  uint32_t numValues;
+/// A comparison of sizes that a call has to meet.
+struct Guard {
+  uint32_t number;  ///< step of the variant, one that compares
+  std::string what; ///< "T <= 16"
+};
+
+/// Code for some of the sizes that a kernel takes.
+struct Variant {
+  std::vector<Step> steps; ///< what guards compare, computed of sizes
+  std::vector<Guard> guards;
+  std::vector<TargetCode> targets;
 };
 
 struct Package {
   std::string compiler; ///< its version
   std::string kernel;
   std::vector<Parameter> parameters;
-  std::vector<Requirement> requirements;
-  std::vector<TargetCode> targets;
+  /// A call runs the first one whose guards all hold.
+  std::vector<Variant> variants;
 };
+
+/// The first guard of a variant that doesn't hold, null where all do.
+const Guard *findFailedGuard(const Variant &variant,
+                             const std::vector<int64_t> &numbers);
+/// "T <= 16, found 20 <= 16": why a guard doesn't hold.
+std::string describe(const Guard &guard, const Variant &variant,
+                     const std::vector<int64_t> &numbers);
 
 /// The package as the bytes of a file.
 std::string writePackage(const Package &package);

@@ -3,6 +3,7 @@
 #ifndef NSACC_RUNTIME_TENSOR_H
 #define NSACC_RUNTIME_TENSOR_H
 
+#include "nsacc/DType.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -12,9 +13,6 @@
 #include <vector>
 
 namespace nsacc {
-
-/// Element types of tensors in memory. Bool takes one byte.
-enum class DType { Bool, I32, I64, F16, BF16, F32, F64 };
 
 /// "bool", "i32", "i64", "f16", "bf16", "f32", "f64".
 llvm::StringRef getName(DType dtype);

@@ -2,12 +2,14 @@
 
 #include "Failures.h"
 #include "Jit.h"
-#include "LaunchPlan.h"
+#include "NSATile/IR/NSATileOps.h"
+#include "PlanRun.h"
 #include "Workers.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Support/CompilerErrors.h"
+#include "nsacc/Target/Plan/ReadPlan.h"
 #include <ctime>
 #include <pthread.h>
 
@@ -19,79 +21,98 @@ namespace {
 
 class CompiledPlan : public Executable {
 public:
-  CompiledPlan(LaunchPlan plan, std::unique_ptr<Jit> jit,
+  CompiledPlan(KernelPlan read, std::unique_ptr<Jit> jit,
                std::vector<ProgramFunction> programs,
-               std::vector<Requirement> requirements, int64_t scratchBytes)
-      : plan(std::move(plan)), jit(std::move(jit)),
-        programs(std::move(programs)), requirements(std::move(requirements)),
-        scratchBytes(scratchBytes) {}
+               std::vector<rt::Requirement> requirements, int64_t scratchBytes)
+      : parameters(std::move(read.parameters)), plan(std::move(read.plan)),
+        jit(std::move(jit)), programs(std::move(programs)),
+        requirements(std::move(requirements)), scratchBytes(scratchBytes) {}
 
-  ArrayRef<cpu::Argument> getArguments() const override {
-    return plan.arguments;
-  }
+  ArrayRef<rt::Parameter> getParameters() const override { return parameters; }
   int64_t getScratchBytes() const override { return scratchBytes; }
   Error run(ArrayRef<Tensor> tensors, const RunOptions &options,
             Usage *usage) const override;
 
 private:
   Error check(ArrayRef<Tensor> tensors) const;
-  bool launch(unsigned program, ArrayRef<int64_t> grid,
-              ArrayRef<uint64_t> slots, const RunOptions &options,
-              FailureRecord &failures) const;
+  bool launch(size_t index, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots,
+              const RunOptions &options, FailureRecord &failures) const;
 
-  LaunchPlan plan;
+  std::vector<rt::Parameter> parameters;
+  rt::Plan plan;
   std::unique_ptr<Jit> jit;
-  std::vector<ProgramFunction> programs;
-  std::vector<Requirement> requirements;
+  std::vector<ProgramFunction> programs; ///< of each launch
+  std::vector<rt::Requirement> requirements;
   int64_t scratchBytes;
 };
 
 } // namespace
 
-static std::string describe(ArrayRef<int64_t> shape) {
+/// "[?, 64]", with the sizes that any are.
+static std::string describe(const rt::Parameter &parameter) {
   std::string text = "[";
   raw_string_ostream stream(text);
-  interleaveComma(shape, stream, [&](int64_t size) {
-    if (size < 0)
-      stream << "?";
+  interleaveComma(parameter.sizes, stream, [&](const rt::Size &size) {
+    if (size.fixed)
+      stream << *size.fixed;
     else
-      stream << size;
+      stream << "?";
   });
   return text + "]";
 }
 
+static std::string describe(ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  raw_string_ostream stream(text);
+  interleaveComma(shape, stream);
+  return text + "]";
+}
+
+static Error checkTensor(const rt::Parameter &parameter, const Tensor &tensor) {
+  if (tensor.getDType() != parameter.dtype)
+    return createStringError("'" + parameter.name + "': expected elements of " +
+                             nsacc::getName(parameter.dtype) + ", found " +
+                             nsacc::getName(tensor.getDType()));
+  ArrayRef<int64_t> shape = tensor.getShape();
+  bool fits = shape.size() == parameter.sizes.size() &&
+              all_of(zip_equal(parameter.sizes, shape), [](auto pair) {
+                auto &[expected, found] = pair;
+                return expected.fixed.value_or(found) == found;
+              });
+  if (!fits)
+    return createStringError("'" + parameter.name + "': compiled for shape " +
+                             describe(parameter) + ", found " +
+                             describe(shape));
+  return Error::success();
+}
+
 Error CompiledPlan::check(ArrayRef<Tensor> tensors) const {
-  if (tensors.size() != plan.arguments.size())
-    return createStringError("expected " + Twine(plan.arguments.size()) +
+  if (tensors.size() != parameters.size())
+    return createStringError("expected " + Twine(parameters.size()) +
                              " inputs and results, found " +
                              Twine(tensors.size()));
-  for (auto [argument, tensor] : zip_equal(plan.arguments, tensors)) {
-    if (tensor.getDType() != argument.dtype)
-      return createStringError(
-          "'" + argument.name + "': expected elements of " +
-          getName(argument.dtype) + ", found " + getName(tensor.getDType()));
-    ArrayRef<int64_t> shape = tensor.getShape();
-    bool fits = shape.size() == argument.shape.size() &&
-                all_of(zip_equal(argument.shape, shape), [](auto pair) {
-                  auto [expected, found] = pair;
-                  return expected < 0 || expected == found;
-                });
-    if (!fits)
-      return createStringError("'" + argument.name + "': compiled for shape " +
-                               describe(argument.shape) + ", found " +
-                               describe(shape));
-  }
+  for (auto [parameter, tensor] : zip_equal(parameters, tensors))
+    if (Error error = checkTensor(parameter, tensor))
+      return error;
   return Error::success();
 }
 
 /// True when a tensor's strides are those that code was compiled for.
-static bool fits(const Tensor &tensor, const BufferType &type) {
-  return all_of(zip_equal(tensor.getShape(), tensor.getStrides(), type.strides),
-                [](auto each) {
-                  auto [size, stride, expected] = each;
-                  return expected == mlir::ShapedType::kDynamic ||
-                         expected == stride || size <= 1;
-                });
+static bool fits(const Tensor &tensor, const rt::Parameter &parameter) {
+  return all_of(
+      zip_equal(tensor.getShape(), tensor.getStrides(), parameter.strides),
+      [](auto each) {
+        auto &[size, stride, expected] = each;
+        return expected.value_or(stride) == stride || size <= 1;
+      });
+}
+
+/// The tensor with its dimensions in the order of the programs' buffer.
+static Buffer makeBuffer(const Tensor &given, const rt::Parameter &parameter) {
+  SmallVector<int64_t> order(parameter.order.begin(), parameter.order.end());
+  Tensor tensor = given.permuteBack(order);
+  return {static_cast<char *>(tensor.getData()),
+          to_vector<4>(tensor.getShape()), to_vector<4>(tensor.getStrides())};
 }
 
 Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
@@ -100,29 +121,25 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
     return error;
   SmallVector<Tensor> used(tensors);
   std::vector<Buffer> buffers;
-  for (auto [given, argument, type] :
-       zip_equal(used, plan.arguments, plan.argumentTypes)) {
-    if (!fits(given.permuteBack(argument.order), type)) {
-      Tensor copy = Tensor::zeros(given.getDType(), given.getShape());
-      copyElements(given, copy);
-      given = copy;
+  for (auto [tensor, parameter] : zip_equal(used, parameters)) {
+    if (!fits(tensor, parameter)) {
+      Tensor copy = Tensor::zeros(tensor.getDType(), tensor.getShape());
+      copyElements(tensor, copy);
+      tensor = copy;
     }
-    Tensor tensor = given.permuteBack(argument.order);
-    buffers.push_back({static_cast<char *>(tensor.getData()),
-                       to_vector<4>(tensor.getShape()),
-                       to_vector<4>(tensor.getStrides())});
+    buffers.push_back(makeBuffer(tensor, parameter));
   }
   Usage ownUsage;
   Usage &measured = usage ? *usage : ownUsage;
   FailureRecord failures(requirements);
-  PlanInterpreter interpreter(plan, std::move(buffers));
-  Error error = interpreter.run(
-      [&](unsigned program, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots) {
+  PlanRun planRun(plan, std::move(buffers));
+  Error error = planRun.run(
+      [&](size_t index, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots) {
         std::clock_t start = std::clock();
-        bool isDone = launch(program, grid, slots, options, failures);
+        bool isDone = launch(index, grid, slots, options, failures);
         double seconds =
             static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-        measured.times.push_back({plan.programs[program], seconds});
+        measured.times.push_back({plan.launches[index].kernel, seconds});
         // What later launches would read isn't there.
         return isDone && failures.isEmpty();
       },
@@ -133,16 +150,16 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
   }
   if (error)
     return error;
-  for (auto [argument, tensor, copy] : zip_equal(plan.arguments, tensors, used))
-    if (argument.isWritten && tensor.getData() != copy.getData())
+  for (auto [parameter, tensor, copy] : zip_equal(parameters, tensors, used))
+    if (parameter.isResult && tensor.getData() != copy.getData())
       copyElements(copy, tensor);
   return Error::success();
 }
 
-bool CompiledPlan::launch(unsigned program, ArrayRef<int64_t> grid,
+bool CompiledPlan::launch(size_t index, ArrayRef<int64_t> grid,
                           ArrayRef<uint64_t> slots, const RunOptions &options,
                           FailureRecord &failures) const {
-  ProgramFunction function = programs[program];
+  ProgramFunction function = programs[index];
   auto work = [&](int64_t begin, int64_t end) {
     FailureScope scope(failures);
     for (int64_t i = end - 1; i >= begin; --i)
@@ -181,18 +198,6 @@ static int64_t getStackBytes() {
   pthread_attr_getstacksize(&attributes, &size);
   pthread_attr_destroy(&attributes);
   return size;
-}
-
-static std::vector<Requirement> getRequirements(mlir::ModuleOp module) {
-  std::vector<Requirement> requirements;
-  auto all = module->getAttrOfType<mlir::ArrayAttr>(kRequirementsAttrName);
-  if (!all)
-    return requirements;
-  for (auto each : all.getAsRange<mlir::ArrayAttr>())
-    requirements.push_back(
-        {cast<mlir::StringAttr>(each[0]).str(),
-         unsigned(cast<mlir::IntegerAttr>(each[1]).getInt())});
-  return requirements;
 }
 
 static Expected<int64_t> getScratch(mlir::ModuleOp module) {
@@ -239,7 +244,8 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
   Expected<nsatile::PlanOp> planOp = findPlan(module, options.plan);
   if (!planOp)
     return planOp.takeError();
-  mlir::FailureOr<LaunchPlan> plan = readPlan(*planOp);
+  mlir::FailureOr<KernelPlan> plan =
+      readPlan(*planOp, {.target = "the CPU target"});
   if (mlir::failed(plan))
     return createStringError("the plan couldn't be read");
 
@@ -256,13 +262,13 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
   if (!jit)
     return jit.takeError();
   std::vector<ProgramFunction> programs;
-  for (const std::string &name : plan->programs) {
-    Expected<ProgramFunction> function = (*jit)->lookup(name);
+  for (const rt::Launch &launch : plan->plan.launches) {
+    Expected<ProgramFunction> function = (*jit)->lookup(launch.kernel);
     if (!function)
       return function.takeError();
     programs.push_back(*function);
   }
   return std::make_unique<CompiledPlan>(std::move(*plan), std::move(*jit),
                                         std::move(programs),
-                                        getRequirements(*copy), *scratchBytes);
+                                        readRequirements(*copy), *scratchBytes);
 }

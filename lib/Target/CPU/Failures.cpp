@@ -1,9 +1,9 @@
 //===- Failures.cpp - What programs require and don't find ----------------===//
 
 #include "Failures.h"
-#include "llvm/ADT/StringRef.h"
 
 using namespace llvm;
+using namespace nsacc;
 using namespace nsacc::cpu;
 
 static thread_local FailureRecord *current = nullptr;
@@ -34,16 +34,6 @@ void FailureRecord::add(unsigned newRequirement, const int64_t *found) {
 Error FailureRecord::take() const {
   if (empty)
     return Error::success();
-  std::string text;
-  StringRef message = requirements[requirement].message;
-  while (!message.empty()) {
-    auto [before, rest] = message.split('{');
-    text += before;
-    auto [name, after] = rest.split('}');
-    unsigned index;
-    if (!name.getAsInteger(10, index) && index < values.size())
-      text += std::to_string(values[index]);
-    message = after;
-  }
-  return createStringError(text);
+  return createStringError(
+      rt::formatMessage(requirements[requirement], values.data()));
 }

@@ -3,27 +3,20 @@
 #ifndef NSACC_LIB_TARGET_CPU_FAILURES_H
 #define NSACC_LIB_TARGET_CPU_FAILURES_H
 
+#include "nsacc/RT/Plan.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <string>
 #include <vector>
 
 namespace nsacc::cpu {
 
-/// A condition of the programs' code: its message, in which {n} stands for
-/// value n of `numValues`.
-struct Requirement {
-  std::string message;
-  unsigned numValues;
-};
-
 /// The least failure of a launch, whatever threads found it.
 class FailureRecord {
 public:
-  explicit FailureRecord(llvm::ArrayRef<Requirement> requirements)
+  explicit FailureRecord(llvm::ArrayRef<rt::Requirement> requirements)
       : requirements(requirements) {}
 
   void add(unsigned requirement, const int64_t *values);
@@ -32,7 +25,7 @@ public:
   llvm::Error take() const;
 
 private:
-  llvm::ArrayRef<Requirement> requirements;
+  llvm::ArrayRef<rt::Requirement> requirements;
   std::mutex mutex;
   std::atomic<bool> empty = true;
   unsigned requirement = 0;

@@ -49,7 +49,7 @@ Expected<rt::Package> nsacc::cuda::compile(mlir::ModuleOp module,
   mlir::FailureOr<rt::Package> package = packPlan(*plan, options);
   if (mlir::failed(package))
     return createStringError("the plan can't be packed");
-  rt::TargetCode &code = package->targets.front();
+  rt::TargetCode &code = package->variants.front().targets.front();
   code.ptx = std::move(*ptx);
   mlir::TimingScope scope = timing.nest("ptxas");
   if (Error error = assembleInto(code, options))

@@ -15,6 +15,7 @@ from checks import layering
         ("include/nsacc/Frontend/Frontend.h", "nsacc/Pipelines/Phases.h"),
         ("dialects/NSA/IR/NSAOps.cpp", "nsacc/Frontend/Frontend.h"),
         ("lib/Pipelines/Phases.cpp", "nsacc-c/nsacc.h"),
+        ("include/nsacc-rt/nsacc_rt.h", "nsacc-c/nsacc.h"),
         ("python/src/Module.cpp", "nsacc/Frontend/Frontend.h"),
     ],
 )
@@ -32,6 +33,8 @@ def test_includes_along_the_order(tree) -> None:
         "lib/Frontend/Parser.cpp": '#include "NSA/IR/NSAOps.h"\n#include "mlir/IR/Builders.h"\n',
         "lib/CAPI/CAPI.cpp": '#include "nsacc-c/nsacc.h"\n#include "nsacc/Pipelines/Phases.h"\n',
         "python/src/Module.cpp": "#include <nsacc-c/nsacc.h>\n",
+        "include/nsacc-rt/nsacc_rt.h": '#include "nsacc-c/dtype.h"\n',
+        "lib/RT/Plan.cpp": '#include "nsacc/DType.h"\n',
     })
     assert layering.check(root) == []
 

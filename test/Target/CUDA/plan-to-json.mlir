@@ -16,13 +16,17 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
   }
 
   // CHECK: "format": "nsacc-package",
-  // CHECK-NEXT: "version": 3,
+  // CHECK-NEXT: "version": 4,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "parameters": [
   // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"order":[0,1],"result":false},
   // CHECK-NEXT: {"name":"o","dtype":"f32","sizes":[null,null,64],"strides":[null,null,1],"order":[0,1,2],"result":true}
-  // CHECK: {"message":"table 'doc' is read at {0}","values":1}
+  // CHECK: "variants": [
+  // CHECK: "steps": [],
+  // CHECK-NEXT: "guards": [],
+  // CHECK-NEXT: "targets": [
   // CHECK: "architecture": "sm_90a",
+  // CHECK-NEXT: "requirements": [{"message":"table 'doc' is read at {0}","values":1}],
   nsatile.plan @attend(%q: memref<?x?xbf16> {nsa.name = "q"},
                        %o: memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>> {nsa.name = "o"}) {
     // CHECK-NEXT: "steps": [
@@ -64,11 +68,22 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     %f = arith.constant 1.0 : f32
     %true = arith.constant true
     // CHECK: "kernel": "scale",
+    // CHECK-NEXT: "grid": [3,0,0],
     // CHECK: "dependent": true,
-    // CHECK: "arguments": [{"buffer":0},{"buffer":2},{"buffer":3},{"number":1,"bytes":4},{"number":9,"bytes":4},{"number":0,"bytes":1}],
+    // CHECK: "arguments": [
+    // CHECK-NEXT: {"buffer":0},
+    // CHECK-NEXT: {"buffer":2},
+    // CHECK-NEXT: {"buffer":3},
+    // CHECK-NEXT: {"number":1,"bytes":4},
+    // CHECK-NEXT: {"number":9,"bytes":4},
+    // CHECK-NEXT: {"number":0,"bytes":1}
+    // CHECK-NEXT: ],
     // CHECK-NEXT: "extra": [{"kind":"counter"},{"kind":"failures"}]
     // CHECK: "ptx_bytes": 0,
-    nsatile.launch @scale grid(%c1, %c1, %c1) (%q, %w, %v, %n, %f, %true) : memref<?x?xbf16>, memref<?x8xf32>, memref<4xi32>, i32, f32, i1
+    // A workspace that no launch uses has sizes, too.
+    %none = nsatile.workspace(%tiles) : memref<?xf32>
+    %size = memref.dim %none, %c0 : memref<?xf32>
+    nsatile.launch @scale grid(%size, %c1, %c1) (%q, %w, %v, %n, %f, %true) : memref<?x?xbf16>, memref<?x8xf32>, memref<4xi32>, i32, f32, i1
     nsatile.return
   }
 }

@@ -1,6 +1,7 @@
 //===- QueryTest.cpp - What a program says of itself ----------------------===//
 
 #include "Handles.h"
+#include "nsacc-rt/nsacc_rt.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,6 +43,23 @@ TEST(Library, ReadsTheNumberOfThreads) {
   EXPECT_THAT(nsacc_error_message(error), HasSubstr("many"));
   nsacc_error_destroy(error);
   unsetenv("NSACC_THREADS");
+}
+
+// Programs that were compiled against an older header pass these numbers.
+static_assert(NSACC_DTYPE_BOOL == 1 && NSACC_DTYPE_I32 == 2 &&
+              NSACC_DTYPE_I64 == 3 && NSACC_DTYPE_F16 == 4 &&
+              NSACC_DTYPE_BF16 == 5 && NSACC_DTYPE_F32 == 6 &&
+              NSACC_DTYPE_F64 == 7);
+static_assert(std::is_same_v<decltype(nsacc_tensor::dtype),
+                             decltype(nsacc_rt_tensor::dtype)>);
+static_assert(sizeof(nsacc_dtype) == 4);
+
+TEST(DTypes, AreNumberedFrom1) {
+  const char *names[] = {nullptr, "bool", "i32", "i64",  "f16",
+                         "bf16",  "f32",  "f64", nullptr};
+  for (nsacc_dtype dtype = 0; dtype < 9; ++dtype)
+    EXPECT_STREQ(nsacc_dtype_name(dtype), names[dtype]);
+  EXPECT_THAT(nsacc_dtype_name(-1), IsNull());
 }
 
 TEST(DTypes, HaveNamesAndSizes) {

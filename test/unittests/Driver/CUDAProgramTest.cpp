@@ -219,7 +219,7 @@ TEST_F(CUDAProgramTest, WritesPackages) {
   ASSERT_TRUE(static_cast<bool>(bytes)) << toString(bytes.takeError());
   rt::Package package = rt::readPackage(bytes->data(), bytes->size());
   EXPECT_EQ(package.kernel, "flash");
-  EXPECT_EQ(package.targets[0].architecture, "sm_80");
+  EXPECT_EQ(package.variants[0].targets[0].architecture, "sm_80");
   EXPECT_EQ(package.parameters[0].name, "q");
   EXPECT_EQ(package.parameters[0].sizes[0].name, "B");
   EXPECT_EQ(package.parameters[0].sizes[2].fixed, 4);

@@ -40,7 +40,7 @@ TEST_F(CaptureTest, CapturesOnANewStream) {
 
 TEST_F(CaptureTest, CapturesDependentLaunches) {
   Package package = makePackage();
-  package.targets[0].launches[1].isDependent = true;
+  package.variants[0].targets[0].plan.launches[1].isDependent = true;
   Module module(package);
   fakecuda::beginCapture(stream);
   expectLaunch(module, Tensors(1, 64), stream);

@@ -68,18 +68,21 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
   EXPECT_THAT(failChanged([](Json &json) { json = 7; }),
               HasSubstr("damaged package"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["steps"][0][1] = 1e300;
+                json["variants"][0]["targets"][0]["steps"][0][1] = 1e300;
               }),
               HasSubstr("there is no parameter 1e+300"));
-  EXPECT_THAT(
-      failChanged([](Json &json) { json["targets"][0]["steps"][0][1] = true; }),
-      HasSubstr("there is no parameter true"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["launches"][0]["threads"] = UINT64_MAX;
+                json["variants"][0]["targets"][0]["steps"][0][1] = true;
+              }),
+              HasSubstr("there is no parameter true"));
+  EXPECT_THAT(failChanged([](Json &json) {
+                json["variants"][0]["targets"][0]["launches"][0]["threads"] =
+                    UINT64_MAX;
               }),
               HasSubstr("expected threads from 1 to 1024"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["launches"][0]["threads"] = -1;
+                json["variants"][0]["targets"][0]["launches"][0]["threads"] =
+                    -1;
               }),
               HasSubstr("expected threads from 1 to 1024"));
   EXPECT_THAT(
@@ -88,19 +91,22 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
   EXPECT_THAT(
       failChanged([](Json &json) { json["parameters"][0]["strides"][2] = -1; }),
       HasSubstr("expected a stride from 0"));
-  EXPECT_THAT(
-      failChanged([](Json &json) { json["targets"][0]["steps"][2][1] = 2.5; }),
-      HasSubstr("expected a constant"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["steps"][2].push_back(1);
+                json["variants"][0]["targets"][0]["steps"][2][1] = 2.5;
+              }),
+              HasSubstr("expected a constant"));
+  EXPECT_THAT(failChanged([](Json &json) {
+                json["variants"][0]["targets"][0]["steps"][2].push_back(1);
               }),
               HasSubstr("has other than 1 operands"));
+  EXPECT_THAT(
+      failChanged([](Json &json) {
+        json["variants"][0]["targets"][0]["launches"][0]["grid"].push_back(1);
+      }),
+      HasSubstr("'grid' has 4 elements, more than 3"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["launches"][0]["grid"].push_back(1);
-              }),
-              HasSubstr("'grid' has 4 elements, more than 3"));
-  EXPECT_THAT(failChanged([](Json &json) {
-                json["targets"][0]["cubin"] = Json::binary({1, 2, 3});
+                json["variants"][0]["targets"][0]["cubin"] =
+                    Json::binary({1, 2, 3});
               }),
               HasSubstr("no ELF file"));
   EXPECT_THAT(failChanged([](Json &json) { json.erase("kernel"); }),
@@ -114,20 +120,20 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
 
 static std::string failPackage(void (*change)(TargetCode &)) {
   Package package = makePackage();
-  change(package.targets[0]);
+  change(package.variants[0].targets[0]);
   return failDamaged(writePackage(package));
 }
 
 TEST_F(DamageTest, WorkspacesLiveWhereTheyAreUsed) {
   EXPECT_THAT(
-      failPackage([](TargetCode &code) { code.workspaces[0].last = 0; }),
+      failPackage([](TargetCode &code) { code.plan.workspaces[0].last = 0; }),
       HasSubstr("launch 1 uses buffer 2, which lives from launch 0 to 0"));
   EXPECT_THAT(
-      failPackage([](TargetCode &code) { code.workspaces[0].first = 1; }),
+      failPackage([](TargetCode &code) { code.plan.workspaces[0].first = 1; }),
       HasSubstr("launch 0 uses buffer 2, which lives from launch 1 to 1"));
   EXPECT_THAT(failPackage([](TargetCode &code) {
-                code.workspaces[1].first = 1;
-                code.workspaces[1].last = 0;
+                code.plan.workspaces[1].first = 1;
+                code.plan.workspaces[1].last = 0;
               }),
               HasSubstr("a workspace from launch 1 to 0"));
 }
@@ -135,14 +141,14 @@ TEST_F(DamageTest, WorkspacesLiveWhereTheyAreUsed) {
 // {0, 0} of a matrix would see twice as far as it has rows.
 TEST_F(DamageTest, TensorMapsHaveEachDimensionOnce) {
   EXPECT_THAT(failPackage([](TargetCode &code) {
-                code.launches[0].extra[0].map.dims = {2, 1, 1};
+                code.plan.launches[0].extra[0].map.dims = {2, 1, 1};
               }),
               HasSubstr("a tensor map that has dimension 1 twice"));
 }
 
 TEST_F(DamageTest, CountersHaveNoClusters) {
   EXPECT_THAT(
-      failPackage([](TargetCode &code) { code.launches[1].cluster = 2; }),
+      failPackage([](TargetCode &code) { code.plan.launches[1].cluster = 2; }),
       HasSubstr("kernel 'scale' counts the points of its grid in clusters"));
 }
 
@@ -151,27 +157,29 @@ TEST_F(DamageTest, CountersHaveNoClusters) {
 //===----------------------------------------------------------------------===//
 
 static void dropAnArgument(TargetCode &code) {
-  code.launches[1].arguments.pop_back();
+  code.plan.launches[1].arguments.pop_back();
 }
 static void passAnother(TargetCode &code) {
-  code.launches[1].arguments.push_back({true, 0});
+  code.plan.launches[1].arguments.push_back({true, 0});
 }
 static void widenANumber(TargetCode &code) {
-  code.launches[1].arguments[2].bytes = 8;
+  code.plan.launches[1].arguments[2].bytes = 8;
 }
-static void dropTheMap(TargetCode &code) { code.launches[0].extra.clear(); }
+static void dropTheMap(TargetCode &code) {
+  code.plan.launches[0].extra.clear();
+}
 static void passAMapForACounter(TargetCode &code) {
-  code.launches[1].extra[0] = {ExtraParameter::Kind::TensorMap,
-                               {0, {0}, {8}, 0}};
+  code.plan.launches[1].extra[0] = {ExtraParameter::Kind::TensorMap,
+                                    {0, {0}, {8}, 0}};
 }
 static void passAVectorForAMatrix(TargetCode &code) {
-  code.launches[1].arguments[0].index = 3;
+  code.plan.launches[1].arguments[0].index = 3;
 }
 
 /// For code as PTX, and as machine code.
 static std::string failPassing(void (*change)(TargetCode &)) {
   Package package = makePackage();
-  TargetCode &code = package.targets[0];
+  TargetCode &code = package.variants[0].targets[0];
   change(code);
   std::string asPTX = failDamaged(writePackage(package));
   code.cubin = fakecuda::makeMachineCode(code.ptx);

@@ -28,7 +28,9 @@ static TargetCode makeCode() {
   TargetCode code;
   code.architecture = "sm_90a";
   code.ptx = kPTX;
-  code.steps = {
+  code.requirements = {{"no reason", 0},
+                       {"table 'doc' is read at {1} in row {0}", 2}};
+  code.plan.steps = {
       {Kind::Dim, 0, {0}},        // 0: B
       {Kind::Dim, 1, {0}},        // 1: T
       {Kind::Constant, 32, {}},   // 2
@@ -37,8 +39,9 @@ static TargetCode makeCode() {
       {Kind::Constant, 1000, {}}, // 5
       {Kind::Dim, 1, {1}},        // 6: T of o
   };
-  code.checks = {{6, 1, "size 1 of result 'o'"}};
-  code.workspaces = {{4, DType::F32, {0, 1}, 0, 1}, {4, DType::I32, {1}, 1, 1}};
+  code.plan.checks = {{6, 1, "size 1 of result 'o'"}};
+  code.plan.workspaces = {{4, DType::F32, {0, 1}, 0, 1},
+                          {4, DType::I32, {1}, 1, 1}};
   Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, false, {}, {}};
   fill.arguments = {{true, 1}, {true, 2}, {false, 1, 8}};
   fill.extra = {
@@ -48,7 +51,7 @@ static TargetCode makeCode() {
   scale.extra = {{ExtraParameter::Kind::Counter},
                  {ExtraParameter::Kind::Failures},
                  {ExtraParameter::Kind::Raised}};
-  code.launches = {fill, scale};
+  code.plan.launches = {fill, scale};
   return code;
 }
 
@@ -61,8 +64,38 @@ Package nsacc::rt::makePackage() {
       {"q", DType::BF16, sizes, {{}, {}, 1}, {0, 1, 2}, false},
       {"o", DType::F32, sizes, {{}, {}, 1}, {0, 1, 2}, true},
   };
-  package.requirements = {{"no reason", 0},
-                          {"table 'doc' is read at {1} in row {0}", 2}};
-  package.targets = {makeCode()};
+  package.variants = {{{}, {}, {makeCode()}}};
+  return package;
+}
+
+/// The code under other names, with a workspace more.
+static TargetCode makeOtherCode() {
+  TargetCode code = makeCode();
+  for (Launch &launch : code.plan.launches) {
+    code.ptx.replace(code.ptx.find(".entry " + launch.kernel),
+                     7 + launch.kernel.size(), ".entry many_" + launch.kernel);
+    launch.kernel = "many_" + launch.kernel;
+  }
+  code.plan.workspaces.push_back({4, DType::F32, {1}, 0, 1});
+  code.requirements = {{"too many: {0}", 1}};
+  return code;
+}
+
+Package nsacc::rt::makeVariants() {
+  using Kind = Step::Kind;
+  Package package = makePackage();
+  Variant few = {{{Kind::Dim, 1, {0}},
+                  {Kind::Constant, 64, {}},
+                  {Kind::LessEqual, 0, {0, 1}}},
+                 {{2, "T <= 64"}},
+                 {makeCode()}};
+  Variant many = {{{Kind::Constant, 64, {}},
+                   {Kind::Dim, 1, {0}},
+                   {Kind::Less, 0, {0, 1}},
+                   {Kind::Constant, 1000, {}},
+                   {Kind::LessEqual, 0, {1, 3}}},
+                  {{2, "T > 64"}, {4, "T <= 1000"}},
+                  {makeOtherCode()}};
+  package.variants = {few, many};
   return package;
 }

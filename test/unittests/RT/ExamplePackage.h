@@ -13,6 +13,10 @@ namespace nsacc::rt {
 ///   failures, raised
 Package makePackage();
 
+/// The same for T up to 64, and with @many_fill and @many_scale for T from 65
+/// to 1000: these have a workspace of f32[T] more.
+Package makeVariants();
+
 } // namespace nsacc::rt
 
 #endif // NSACC_TEST_UNITTESTS_RT_EXAMPLEPACKAGE_H

@@ -85,7 +85,7 @@ TEST_F(LaunchTest, KernelsWithACounterTakeTheirPoints) {
 
 TEST_F(LaunchTest, LaunchesClusters) {
   Package package = makePackage();
-  package.targets[0].launches[0].cluster = 2;
+  package.variants[0].targets[0].plan.launches[0].cluster = 2;
   Module module(package);
   expectLaunch(module, Tensors(1, 64));
   EXPECT_EQ(fakecuda::getLaunches()[0].cluster, 2u);
@@ -95,7 +95,7 @@ TEST_F(LaunchTest, LaunchesClusters) {
 
 TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
   Package package = makePackage();
-  package.targets[0].launches[1].isDependent = true;
+  package.variants[0].targets[0].plan.launches[1].isDependent = true;
   Module module(package);
   expectLaunch(module, Tensors(2, 64));
   // T = 0: what is in front of it is someone else's.
@@ -110,11 +110,11 @@ TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
 
 TEST_F(LaunchTest, DependentLaunchesOfClusters) {
   Package package = makePackage();
-  TargetCode &code = package.targets[0];
-  std::swap(code.launches[0], code.launches[1]);
-  code.workspaces[1].first = 0;
-  code.launches[1].isDependent = true;
-  code.launches[1].cluster = 2;
+  TargetCode &code = package.variants[0].targets[0];
+  std::swap(code.plan.launches[0], code.plan.launches[1]);
+  code.plan.workspaces[1].first = 0;
+  code.plan.launches[1].isDependent = true;
+  code.plan.launches[1].cluster = 2;
   Module module(package);
   expectLaunch(module, Tensors(2, 64));
   EXPECT_TRUE(fakecuda::getLaunches()[1].isDependent);
@@ -144,10 +144,18 @@ TEST_F(LaunchTest, RefusesWrongTensors) {
     change(tensors);
     return failLaunch(module, tensors);
   };
-  EXPECT_EQ(fail([](Tensors &t) { t.tensors[0].dtype = NSACC_RT_F16; }),
-            "input 'q': expected elements of bf16, found f16");
-  EXPECT_EQ(fail([](Tensors &t) { t.tensors[0].dtype = 99; }),
-            "input 'q': expected elements of bf16, found type 99");
+  std::pair<nsacc_dtype, const char *> others[] = {
+      {NSACC_DTYPE_BOOL, "bool"}, {NSACC_DTYPE_I32, "i32"},
+      {NSACC_DTYPE_I64, "i64"},   {NSACC_DTYPE_F16, "f16"},
+      {NSACC_DTYPE_F32, "f32"},   {NSACC_DTYPE_F64, "f64"}};
+  for (auto [dtype, name] : others)
+    EXPECT_EQ(fail([=](Tensors &t) { t.tensors[0].dtype = dtype; }),
+              std::string("input 'q': expected elements of bf16, found ") +
+                  name);
+  for (nsacc_dtype none : {-1, 0, NSACC_DTYPE_F64 + 1, 99})
+    EXPECT_EQ(fail([&](Tensors &t) { t.tensors[0].dtype = none; }),
+              "input 'q': expected elements of bf16, found type " +
+                  std::to_string(none));
   EXPECT_EQ(fail([](Tensors &t) { t.tensors[1].rank = 2; }),
             "result 'o': expected 3 dimensions, found 2");
   EXPECT_EQ(fail([](Tensors &t) { t.qShape[2] = 32; }),
@@ -185,11 +193,11 @@ TEST_F(LaunchTest, RefusesGridsThatAreTooLarge) {
 
 TEST_F(LaunchTest, RefusesNumbersThatMakeNoSense) {
   Package package = makePackage();
-  package.targets[0].steps[2].value = 0;
+  package.variants[0].targets[0].plan.steps[2].value = 0;
   Module zero(package);
   EXPECT_THAT(failLaunch(zero, Tensors(1, 1)), HasSubstr("divides by zero"));
-  package.targets[0].steps[3].kind = Step::Kind::Mul;
-  package.targets[0].steps[2].value = INT64_MAX;
+  package.variants[0].targets[0].plan.steps[3].kind = Step::Kind::Mul;
+  package.variants[0].targets[0].plan.steps[2].value = INT64_MAX;
   Module large(package);
   EXPECT_THAT(failLaunch(large, Tensors(1, 2)), HasSubstr("too large"));
 }

@@ -61,7 +61,7 @@ TEST_F(LoadTest, TellsOfParameters) {
   nsacc_rt_parameter parameter;
   ASSERT_EQ(nsacc_rt_get_parameter(module, 1, &parameter), NSACC_RT_OK);
   EXPECT_STREQ(parameter.name, "o");
-  EXPECT_EQ(parameter.dtype, NSACC_RT_F32);
+  EXPECT_EQ(parameter.dtype, NSACC_DTYPE_F32);
   EXPECT_EQ(parameter.rank, 3);
   EXPECT_TRUE(parameter.is_result);
   EXPECT_EQ(nsacc_rt_parameter_size(module, 0, 2), 64);
@@ -71,17 +71,19 @@ TEST_F(LoadTest, TellsOfParameters) {
 
 TEST_F(LoadTest, ChoosesTheCodeForTheDevice) {
   Package package = makePackage();
-  TargetCode older = package.targets[0];
+  TargetCode older = package.variants[0].targets[0];
   older.architecture = "sm_80";
   older.ptx.replace(older.ptx.find("sm_90a"), 6, "sm_80 ");
-  package.targets.insert(package.targets.begin(), older);
+  package.variants[0].targets.insert(package.variants[0].targets.begin(),
+                                     older);
   Module hopper(package, 0), ampere(package, 1);
   EXPECT_STREQ(nsacc_rt_target(hopper), "sm_90a");
   EXPECT_STREQ(nsacc_rt_target(ampere), "sm_80");
   EXPECT_EQ(nsacc_rt_module_device(ampere), 1);
   // PTX goes to later devices, machine code doesn't.
-  package.targets.pop_back();
-  package.targets[0].cubin = fakecuda::makeMachineCode(package.targets[0].ptx);
+  package.variants[0].targets.pop_back();
+  package.variants[0].targets[0].cubin =
+      fakecuda::makeMachineCode(package.variants[0].targets[0].ptx);
   fakecuda::reset();
   Module later(package, 0);
   EXPECT_STREQ(nsacc_rt_target(later), "sm_80");
@@ -111,18 +113,19 @@ TEST_F(LoadTest, LivesInTheCurrentContext) {
 
 TEST_F(LoadTest, TellsWhatTheCompilerSaid) {
   Package package = makePackage();
-  package.targets[0].ptx = "nonsense";
+  package.variants[0].targets[0].ptx = "nonsense";
   EXPECT_THAT(failLoad(package, NSACC_RT_DRIVER),
               AllOf(HasSubstr("the code of 'attend' for sm_90a"),
                     HasSubstr("ptxas fatal: no version")));
-  package.targets[0].ptx = ".version 9.0\n.entry other() {}";
+  package.variants[0].targets[0].ptx = ".version 9.0\n.entry other() {}";
   EXPECT_THAT(failLoad(package, NSACC_RT_DRIVER),
               HasSubstr("finding kernel 'fill'"));
 }
 
 TEST_F(LoadTest, FallsBackToPTX) {
   Package package = makePackage();
-  package.targets[0].cubin = fakecuda::makeMachineCode(package.targets[0].ptx);
+  package.variants[0].targets[0].cubin =
+      fakecuda::makeMachineCode(package.variants[0].targets[0].ptx);
   fakecuda::failCall("cuModuleLoadDataEx", 209);
   Module module(package);
   EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 2u);
@@ -130,7 +133,7 @@ TEST_F(LoadTest, FallsBackToPTX) {
 
 TEST_F(LoadTest, RefusesTooMuchSharedMemory) {
   Package package = makePackage();
-  package.targets[0].launches[1].sharedBytes = 300000;
+  package.variants[0].targets[0].plan.launches[1].sharedBytes = 300000;
   EXPECT_THAT(failLoad(package, NSACC_RT_PACKAGE),
               HasSubstr("kernel 'scale' needs 300000 bytes of shared memory; a "
                         "block of this device has 232448"));

@@ -8,13 +8,15 @@ using ::testing::HasSubstr;
 
 TEST(PackageTest, ReadsWhatWasWritten) {
   Package package = makePackage();
-  package.targets[0].cubin = fakecuda::makeMachineCode(package.targets[0].ptx);
+  package.variants[0].targets[0].cubin =
+      fakecuda::makeMachineCode(package.variants[0].targets[0].ptx);
   std::string bytes = writePackage(package);
   Package read = readPackage(bytes.data(), bytes.size());
   EXPECT_EQ(writePackage(read), bytes);
   EXPECT_EQ(describePackage(read), describePackage(package));
-  EXPECT_EQ(read.targets[0].cubin, package.targets[0].cubin);
-  EXPECT_EQ(read.targets[0].workspaces[0].elementBytes, 4);
+  EXPECT_EQ(read.variants[0].targets[0].cubin,
+            package.variants[0].targets[0].cubin);
+  EXPECT_EQ(read.variants[0].targets[0].plan.workspaces[0].elementBytes, 4);
 }
 
 static std::string failRead(const std::string &bytes) {
@@ -32,47 +34,55 @@ TEST(PackageTest, RefusesWhatIsNoPackage) {
   std::string bytes = writePackage(makePackage());
   EXPECT_THAT(failRead(bytes.substr(0, bytes.size() / 2)),
               HasSubstr("cut short"));
-  bytes[16] = 1;
-  EXPECT_THAT(failRead(bytes),
-              HasSubstr("a package of version 1; this runtime reads 3"));
+  for (char version : {1, 3, 5}) {
+    bytes[16] = version;
+    EXPECT_THAT(failRead(bytes),
+                HasSubstr("a package of version " + std::to_string(version) +
+                          "; this runtime reads 4: compile "
+                          "it with nsacc of the same "
+                          "version"));
+  }
 }
 
 TEST(PackageTest, RefusesIndicesOfNothing) {
   auto fail = [](auto change) {
     Package package = makePackage();
-    change(package, package.targets[0]);
+    change(package, package.variants[0].targets[0]);
     return failRead(writePackage(package));
   };
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.steps[3].operands[1] = 3; }),
-      HasSubstr("there is no number 3"));
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.steps[0].value = 3; }),
-      HasSubstr("there is no dimension 3"));
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.launches[0].grid[2] = 99; }),
-      HasSubstr("there is no number 99"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].arguments[0].index = 4;
+                code.plan.steps[3].operands[1] = 3;
+              }),
+              HasSubstr("there is no number 3"));
+  EXPECT_THAT(
+      fail([](Package &, TargetCode &code) { code.plan.steps[0].value = 3; }),
+      HasSubstr("there is no dimension 3"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].grid[2] = 99;
+              }),
+              HasSubstr("there is no number 99"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].arguments[0].index = 4;
               }),
               HasSubstr("there is no buffer 4"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].extra[0].map.argument = 2;
+                code.plan.launches[0].extra[0].map.argument = 2;
               }),
               HasSubstr("a tensor map of a number"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].extra[0].map.dims[1] = 7;
+                code.plan.launches[0].extra[0].map.dims[1] = 7;
               }),
               HasSubstr("there is no dimension 7"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].extra[0].map.swizzle = 96;
+                code.plan.launches[0].extra[0].map.swizzle = 96;
               }),
               HasSubstr("a swizzle of 96 bytes"));
-  EXPECT_THAT(
-      fail([](Package &, TargetCode &code) { code.workspaces[0].last = 2; }),
-      HasSubstr("there is no launch 2"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
-                code.launches[0].threads = 2048;
+                code.plan.workspaces[0].last = 2;
+              }),
+              HasSubstr("there is no launch 2"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].threads = 2048;
               }),
               HasSubstr("expected threads from 1 to 1024, found 2048"));
   EXPECT_THAT(fail([](Package &package, TargetCode &) {

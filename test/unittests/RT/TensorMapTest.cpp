@@ -111,7 +111,7 @@ TEST_F(TensorMapTest, StridesOfSingleElementsDontMatter) {
 // A key tensor without keys: its map has no element that is used.
 TEST_F(TensorMapTest, CanBeOfNothing) {
   Package package = makePackage();
-  package.targets[0].launches[0].grid[0] = 4;
+  package.variants[0].targets[0].plan.launches[0].grid[0] = 4;
   Module module(package);
   expectLaunch(module, Tensors(1, 0));
   EXPECT_TRUE(fakecuda::isDeviceAddress(getMap(0).address));

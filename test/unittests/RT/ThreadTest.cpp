@@ -47,7 +47,7 @@ TEST_F(ThreadTest, HaveStreams) {
 
 TEST_F(ThreadTest, HaveDevices) {
   Package package = makePackage();
-  TargetCode &code = package.targets[0];
+  TargetCode &code = package.variants[0].targets[0];
   code.architecture = "sm_80";
   code.ptx.replace(code.ptx.find("sm_90a"), 6, "sm_80 ");
   Module first(package, 0), second(package, 1);

@@ -31,10 +31,10 @@ TEST_F(WorkspaceTest, LieApartWhileTheyLive) {
 
 TEST_F(WorkspaceTest, ShareMemoryOtherwise) {
   Package package = makePackage();
-  TargetCode &code = package.targets[0];
-  code.workspaces[0].last = 0;
-  code.workspaces.push_back({4, DType::F32, {0, 1}, 1, 1});
-  code.launches[1].arguments[0].index = 4;
+  TargetCode &code = package.variants[0].targets[0];
+  code.plan.workspaces[0].last = 0;
+  code.plan.workspaces.push_back({4, DType::F32, {0, 1}, 1, 1});
+  code.plan.launches[1].arguments[0].index = 4;
   Module module(package);
   auto [third, second] = launch(module, 2, 100);
   EXPECT_EQ(fakecuda::getLaunches()[0].getWord(7), second);
@@ -51,17 +51,17 @@ TEST_F(WorkspaceTest, OfNothingHaveAnAddress) {
 
 TEST_F(WorkspaceTest, MayNotBeNegative) {
   Package package = makePackage();
-  package.targets[0].steps[5].value = -1;
-  package.targets[0].workspaces[1].sizes = {5};
+  package.variants[0].targets[0].plan.steps[5].value = -1;
+  package.variants[0].targets[0].plan.workspaces[1].sizes = {5};
   Module module(package);
   EXPECT_EQ(failLaunch(module, Tensors(1, 64)),
-            "the launch plan asks for a workspace of size -1");
+            "the launch plan asks for a buffer of size -1");
 }
 
 TEST_F(WorkspaceTest, MayBeTooLarge) {
   Package package = makePackage();
-  package.targets[0].steps[5].value = INT64_MAX / 8;
-  package.targets[0].workspaces[1].sizes = {5};
+  package.variants[0].targets[0].plan.steps[5].value = INT64_MAX / 8;
+  package.variants[0].targets[0].plan.workspaces[1].sizes = {5};
   Module module(package);
   EXPECT_EQ(failLaunch(module, Tensors(1, 64)),
             "these sizes are too large: the launch plan leaves 64 bits");

@@ -4,6 +4,7 @@
 #define NSACC_TARGET_CPU_CPU_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "nsacc/RT/Plan.h"
 #include "nsacc/Runtime/Tensor.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -41,17 +42,6 @@ struct RunOptions {
   std::function<bool()> isInterrupted = {};
 };
 
-/// An input or a result of a compiled plan.
-struct Argument {
-  std::string name;
-  DType dtype;
-  /// Sizes; -1 where any will do.
-  std::vector<int64_t> shape;
-  /// The buffer's dimension that each dimension of the caller is.
-  std::vector<int64_t> order;
-  bool isWritten = false;
-};
-
 /// Processor time of one launch, of all threads of the process.
 struct LaunchTime {
   std::string program;
@@ -71,10 +61,11 @@ class Executable {
 public:
   virtual ~Executable() = default;
 
-  virtual llvm::ArrayRef<Argument> getArguments() const = 0;
+  /// Inputs, then results: what programs write to.
+  virtual llvm::ArrayRef<rt::Parameter> getParameters() const = 0;
   /// Stack that one program takes at most.
   virtual int64_t getScratchBytes() const = 0;
-  /// Runs the plan on inputs and results in the order of its arguments. What
+  /// Runs the plan on inputs and results in the order of its parameters. What
   /// it computes doesn't depend on the number of threads.
   virtual llvm::Error run(llvm::ArrayRef<Tensor> tensors,
                           const RunOptions &options = {},

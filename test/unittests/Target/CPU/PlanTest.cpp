@@ -72,10 +72,11 @@ TEST_F(PlanTest, WorkspaceAndSizes) {
 TEST_F(PlanTest, OnlyResultsAreWritten) {
   auto executable = compileText(twoLaunches);
   ASSERT_TRUE(executable);
-  ASSERT_EQ(executable->getArguments().size(), 2u);
-  EXPECT_FALSE(executable->getArguments()[0].isWritten);
-  EXPECT_TRUE(executable->getArguments()[1].isWritten);
-  EXPECT_EQ(executable->getArguments()[0].shape, std::vector<int64_t>{-1});
+  ASSERT_EQ(executable->getParameters().size(), 2u);
+  EXPECT_FALSE(executable->getParameters()[0].isResult);
+  EXPECT_TRUE(executable->getParameters()[1].isResult);
+  ASSERT_EQ(executable->getParameters()[0].sizes.size(), 1u);
+  EXPECT_EQ(executable->getParameters()[0].sizes[0].fixed, std::nullopt);
 }
 
 TEST_F(PlanTest, StridesThatCodeWasNotCompiledFor) {
@@ -163,6 +164,52 @@ TEST_F(PlanTest, DivisionByZero) {
   EXPECT_EQ(llvm::toString(executable->run({Tensor::zeros(DType::F32, {0})})),
             "the launch plan divides by zero");
   EXPECT_FALSE(executable->run({Tensor::zeros(DType::F32, {3})}));
+}
+
+TEST_F(PlanTest, SizesThatNoWorkspaceHas) {
+  auto executable = compileText(R"(
+    nsatile.program @nothing(%w: memref<?xf32>) { nsatile.return }
+    nsatile.plan @plan(%x: memref<?xf32>) {
+      %0 = arith.constant 0 : index
+      %1 = arith.constant 1 : index
+      %3 = arith.constant 3 : index
+      %large = arith.constant 0x3fffffffffffffff : index
+      %n = memref.dim %x, %0 : memref<?xf32>
+      %behind = arith.subi %n, %3 : index
+      %size = arith.muli %behind, %large : index
+      %w = nsatile.workspace(%size) : memref<?xf32>
+      nsatile.launch @nothing grid(%1, %1, %1) (%w) : memref<?xf32>
+      nsatile.return
+    })");
+  ASSERT_TRUE(executable);
+  auto message = [&](int64_t size) {
+    return llvm::toString(executable->run({Tensor::zeros(DType::F32, {size})}));
+  };
+  EXPECT_EQ(message(2), "the launch plan asks for a buffer of size "
+                        "-4611686018427387903");
+  EXPECT_EQ(message(3), "");
+  for (int64_t size : {4, 10})
+    EXPECT_EQ(message(size),
+              "these sizes are too large: the launch plan leaves 64 bits");
+}
+
+// An input that is only read isn't written back.
+TEST_F(PlanTest, ReadingByElementIsNoWriting) {
+  auto executable = compileText(R"(
+    nsatile.program @copy(%x: memref<?xi32>, %y: memref<?xi32>) {
+      %0 = arith.constant 0 : index
+      %e = memref.load %x[%0] : memref<?xi32>
+      memref.store %e, %y[%0] : memref<?xi32>
+      nsatile.return
+    }
+    nsatile.plan @plan(%x: memref<?xi32>, %y: memref<?xi32>) {
+      %1 = arith.constant 1 : index
+      nsatile.launch @copy grid(%1, %1, %1) (%x, %y) : memref<?xi32>, memref<?xi32>
+      nsatile.return
+    })");
+  ASSERT_TRUE(executable);
+  EXPECT_FALSE(executable->getParameters()[0].isResult);
+  EXPECT_TRUE(executable->getParameters()[1].isResult);
 }
 
 TEST_F(PlanTest, PlansThatCantBeRead) {

@@ -6,7 +6,6 @@
 
 using namespace mlir;
 using namespace nsacc;
-using namespace nsacc::cuda;
 using rt::Step;
 using Kind = rt::Step::Kind;
 
@@ -106,7 +105,7 @@ LogicalResult PlanNumbers::read(Operation *op) {
   }
   std::optional<Kind> kind = getKind(op);
   if (!kind)
-    return op->emitOpError("in a plan isn't supported by GPU targets");
+    return op->emitOpError("in a plan isn't supported by ") << target;
   SmallVector<uint32_t> operands;
   for (Value operand : op->getOperands())
     operands.push_back(lookup(operand));

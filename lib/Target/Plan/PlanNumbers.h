@@ -1,18 +1,20 @@
 //===- PlanNumbers.h - Integer arithmetic of a plan as steps ----*- C++ -*-===//
 
-#ifndef NSACC_LIB_TARGET_CUDA_PLANNUMBERS_H
-#define NSACC_LIB_TARGET_CUDA_PLANNUMBERS_H
+#ifndef NSACC_LIB_TARGET_PLAN_PLANNUMBERS_H
+#define NSACC_LIB_TARGET_PLAN_PLANNUMBERS_H
 
 #include "NSATile/IR/NSATileOps.h"
-#include "nsacc/RT/Package.h"
+#include "nsacc/RT/Plan.h"
 #include <map>
 
-namespace nsacc::cuda {
+namespace nsacc {
 
 /// Collects a plan's steps. Equal steps are one.
 class PlanNumbers {
 public:
-  explicit PlanNumbers(std::vector<rt::Step> &steps) : steps(steps) {}
+  /// `target` is who can't compute what isn't read, for messages.
+  PlanNumbers(std::vector<rt::Step> &steps, llvm::StringRef target)
+      : steps(steps), target(target) {}
 
   uint32_t constant(int64_t value);
   uint32_t dim(uint32_t parameter, int64_t dim);
@@ -28,10 +30,11 @@ private:
   using Key = std::tuple<int, int64_t, uint32_t, uint32_t, uint32_t>;
 
   std::vector<rt::Step> &steps;
+  llvm::StringRef target;
   std::map<Key, uint32_t> known;
   llvm::DenseMap<mlir::Value, uint32_t> numbers;
 };
 
-} // namespace nsacc::cuda
+} // namespace nsacc
 
-#endif // NSACC_LIB_TARGET_CUDA_PLANNUMBERS_H
+#endif // NSACC_LIB_TARGET_PLAN_PLANNUMBERS_H

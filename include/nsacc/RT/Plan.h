@@ -1,0 +1,191 @@
+//===- Plan.h - Launch plans as data ----------------------------*- C++ -*-===//
+//
+// What a host does to run a kernel, on every target: numbers, workspaces,
+// launches. The CPU's executables and the GPU's modules run the same plans;
+// where memory is and how a launch is made is theirs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef NSACC_RT_PLAN_H
+#define NSACC_RT_PLAN_H
+
+#include "nsacc/DType.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace nsacc::rt {
+
+using nsacc::DType;
+
+/// Bytes of an element.
+int64_t getBytes(DType dtype);
+/// "bool", "i32", "i64", "f16", "bf16", "f32", "f64"
+const char *getName(DType dtype);
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+/// What a dimension has to be: `fixed`, as every other one of its name, or
+/// anything.
+struct Size {
+  std::optional<int64_t> fixed;
+  std::string name;
+};
+
+/// An input or a result.
+struct Parameter {
+  std::string name;
+  DType dtype;
+  /// As callers order the dimensions.
+  std::vector<Size> sizes;
+  /// In elements; those without a value are arguments of kernels.
+  std::vector<std::optional<int64_t>> strides;
+  /// The dimension of the kernels' buffer that each of these is.
+  std::vector<uint32_t> order;
+  bool isResult;
+};
+
+/// One number of a plan: computed of numbers before it, named by position.
+struct Step {
+  enum class Kind {
+    Constant, ///< value
+    Dim,      ///< size `value` of the buffer of parameter `operands[0]`
+    Add,
+    Sub,
+    Mul,
+    Div, ///< towards zero
+    FloorDiv,
+    CeilDiv,
+    Rem,
+    Min,
+    Max,
+    And,
+    Or,
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Select
+  };
+
+  Kind kind;
+  int64_t value = 0;
+  uint32_t operands[3] = {};
+};
+
+/// How many operands a step has.
+unsigned getNumOperands(Step::Kind kind);
+/// "<=" for the kinds that compare, else null.
+const char *getComparison(Step::Kind kind);
+
+/// A row-major buffer that lives from one launch to another.
+struct Workspace {
+  int64_t elementBytes;
+  DType dtype;
+  std::vector<uint32_t> sizes; ///< numbers of the plan
+  uint32_t first, last;        ///< launches that use it
+};
+
+/// How bulk copies see a buffer (#nsatile.tensor_map).
+struct TensorMap {
+  uint32_t argument;
+  std::vector<uint32_t> dims, box;
+  uint32_t swizzle;
+};
+
+/// An argument of a program: a buffer (parameters, then workspaces), or a
+/// number of the plan with `bytes` bytes.
+struct Argument {
+  bool isBuffer;
+  uint32_t index;
+  uint32_t bytes = 0;
+};
+
+/// A parameter behind the arguments.
+struct ExtraParameter {
+  enum class Kind { TensorMap, Counter, Failures, Raised };
+
+  Kind kind;
+  TensorMap map = {};
+};
+
+/// A program at every point of a grid. A grid with a size of 0 runs nothing.
+struct Launch {
+  std::string kernel;
+  uint32_t grid[3]; ///< numbers of the plan
+  /// How a GPU runs it; nothing to a CPU.
+  uint32_t threads = 0, sharedBytes = 0, cluster = 1;
+  /// Waits for the end of the launch before it by itself.
+  bool isDependent = false;
+  std::vector<Argument> arguments;
+  /// What a GPU's kernel takes more.
+  std::vector<ExtraParameter> extra;
+};
+
+/// A kernel with a counter takes the points of its grid by itself.
+bool isPersistent(const Launch &launch);
+
+/// What must hold of two numbers of a plan before anything is launched.
+struct Check {
+  uint32_t found, expected;
+  std::string what; ///< "size 2 of result 'i'"
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<Check> checks;
+  std::vector<Workspace> workspaces;
+  std::vector<Launch> launches;
+};
+
+/// A condition of the programs' code: its message, in which {n} stands for
+/// value n of `numValues`.
+struct Requirement {
+  std::string message;
+  uint32_t numValues;
+};
+
+//===----------------------------------------------------------------------===//
+// Evaluation
+//===----------------------------------------------------------------------===//
+
+/// Why a plan doesn't run for a call's sizes; none where it does.
+using Problem = std::optional<std::string>;
+inline constexpr char kSizesTooLarge[] =
+    "these sizes are too large: the launch plan leaves 64 bits";
+
+/// Computes numbers in order. `sizes[i]` points to those of parameter i, in the
+/// order of its buffer's dimensions.
+[[nodiscard]] Problem computeSteps(const std::vector<Step> &steps,
+                                   const std::vector<const int64_t *> &sizes,
+                                   std::vector<int64_t> &numbers);
+/// Computes a plan's numbers and looks at its checks.
+[[nodiscard]] Problem computeNumbers(const Plan &plan,
+                                     const std::vector<const int64_t *> &sizes,
+                                     std::vector<int64_t> &numbers);
+
+/// Sizes and row-major strides of a workspace, as many as it has dimensions,
+/// and its bytes: 0 where it has no elements.
+[[nodiscard]] Problem computeExtent(const Workspace &workspace,
+                                    const std::vector<int64_t> &numbers,
+                                    int64_t *sizes, int64_t *strides,
+                                    int64_t &bytes);
+
+/// Row-major strides of sizes, in elements, and bytes of the whole. False where
+/// they leave 64 bits.
+bool setStrides(size_t rank, const int64_t *sizes, int64_t elementBytes,
+                int64_t *strides, int64_t &bytes);
+
+/// Whether a launch's grid has no point.
+bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers);
+
+/// A requirement's message with its values in the places of {n}.
+std::string formatMessage(const Requirement &requirement,
+                          const int64_t *values);
+
+} // namespace nsacc::rt
+
+#endif // NSACC_RT_PLAN_H

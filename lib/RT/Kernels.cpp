@@ -1,0 +1,166 @@
+//===- Kernels.cpp - The code of a variant on a device --------------------===//
+
+#include "Kernels.h"
+#include "MachineCode.h"
+#include <algorithm>
+
+using namespace nsacc::rt;
+namespace results = driver::results;
+
+DeviceInfo::DeviceInfo(int ordinal) : ordinal(ordinal) {
+  namespace attributes = driver::deviceAttributes;
+  driver::Device handle = rt::getDevice(ordinal);
+  major = getAttribute(handle, attributes::major);
+  minor = getAttribute(handle, attributes::minor);
+  multiprocessors = getAttribute(handle, attributes::multiprocessors);
+  sharedBytes = getAttribute(handle, attributes::sharedBytesOptIn);
+}
+
+void Kernels::load() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (areLoaded())
+    return;
+  RelaxedCapture relaxed;
+  driver::Module loaded = loadCode();
+  try {
+    functions.clear();
+    for (const Launch &launch : code.plan.launches)
+      functions.push_back(loadFunction(launch, loaded));
+  } catch (...) {
+    Driver::get().moduleUnload(loaded);
+    throw;
+  }
+  module = loaded;
+  isLoaded.store(true, std::memory_order_release);
+}
+
+driver::Module Kernels::loadImage(const std::string &image) const {
+  const Driver &driver = Driver::get();
+  char log[2048] = "";
+  int options[] = {driver::jitOptions::errorLog,
+                   driver::jitOptions::errorLogBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  driver::Module loaded = nullptr;
+  // A string ends in a zero, as PTX has to.
+  driver::Result result =
+      driver.moduleLoad(&loaded, image.c_str(), 2, options, values);
+  if (result == results::success)
+    return loaded;
+  std::string what =
+      "loading the code of '" + package.kernel + "' for " + code.architecture;
+  log[sizeof(log) - 1] = '\0';
+  if (*log)
+    what += std::string(" (") + log + ")";
+  if (result == results::unsupportedPTX)
+    what += ": its PTX is newer than this driver, update it or compile where "
+            "ptxas is";
+  driver.fail(result, what);
+}
+
+driver::Module Kernels::loadCode() const {
+  if (!hasMachineCode(code, device.major))
+    return loadImage(code.ptx);
+  try {
+    return loadImage(code.cubin);
+  } catch (const Failure &failure) {
+    // A driver can be too old for machine code of a newer ptxas.
+    if (code.ptx.empty() || failure.status == NSACC_RT_MEMORY)
+      throw;
+    return loadImage(code.ptx);
+  }
+}
+
+driver::Function Kernels::loadFunction(const Launch &launch,
+                                       driver::Module loaded) const {
+  const Driver &driver = Driver::get();
+  if (launch.sharedBytes > static_cast<uint32_t>(device.sharedBytes))
+    throw Failure(NSACC_RT_PACKAGE,
+                  "kernel '" + launch.kernel + "' needs " +
+                      std::to_string(launch.sharedBytes) +
+                      " bytes of shared memory; a block of this device has " +
+                      std::to_string(device.sharedBytes));
+  driver::Function function = nullptr;
+  driver::Result result =
+      driver.moduleGetFunction(&function, loaded, launch.kernel.c_str());
+  if (result != results::success)
+    driver.fail(result, "finding kernel '" + launch.kernel + "'");
+  result = driver.funcSetAttribute(function, driver::kMaxDynamicSharedBytes,
+                                   static_cast<int>(launch.sharedBytes));
+  // Else its first launch would load it, which a capture can't have.
+  if (result == results::success && driver.funcLoad)
+    result = driver.funcLoad(function);
+  if (result != results::success)
+    driver.fail(result, "preparing kernel '" + launch.kernel + "'");
+  checkParameters(launch, function);
+  return function;
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters of kernels
+//===----------------------------------------------------------------------===//
+
+using ParameterBytes = std::vector<uint32_t>;
+
+/// What `pack` passes.
+static ParameterBytes getPassed(const Package &package, const Plan &plan,
+                                const Launch &launch) {
+  constexpr uint32_t word = sizeof(uint64_t);
+  ParameterBytes passed;
+  size_t numParameters = package.parameters.size();
+  for (const Argument &argument : launch.arguments) {
+    if (!argument.isBuffer) {
+      passed.push_back(argument.bytes);
+      continue;
+    }
+    size_t rank =
+        argument.index < numParameters
+            ? package.parameters[argument.index].sizes.size()
+            : plan.workspaces[argument.index - numParameters].sizes.size();
+    passed.insert(passed.end(), 1 + 2 * rank, word);
+  }
+  for (const ExtraParameter &extra : launch.extra)
+    passed.push_back(extra.kind == ExtraParameter::Kind::TensorMap
+                         ? sizeof(driver::TensorMap)
+                         : word);
+  return passed;
+}
+
+/// What the driver says that a kernel takes; none where it doesn't say.
+static std::optional<ParameterBytes> askParameters(driver::Function function) {
+  const Driver &driver = Driver::get();
+  if (!driver.funcGetParamInfo)
+    return std::nullopt;
+  ParameterBytes taken;
+  size_t offset = 0, bytes = 0;
+  while (true) {
+    driver::Result result =
+        driver.funcGetParamInfo(function, taken.size(), &offset, &bytes);
+    if (result == results::invalidValue)
+      return taken;
+    if (result != results::success)
+      return std::nullopt;
+    taken.push_back(static_cast<uint32_t>(bytes));
+  }
+}
+
+void Kernels::checkParameters(const Launch &launch,
+                              driver::Function function) const {
+  ParameterBytes passed = getPassed(package, code.plan, launch);
+  std::optional<ParameterBytes> taken = askParameters(function);
+  if (!taken)
+    taken = findParameters(code.ptx, launch.kernel);
+  if (!taken || *taken == passed)
+    return;
+  std::string what = "damaged package: kernel '" + launch.kernel + "' takes ";
+  if (taken->size() != passed.size())
+    throw Failure(NSACC_RT_PACKAGE, what + std::to_string(taken->size()) +
+                                        " parameters, its launch passes " +
+                                        std::to_string(passed.size()));
+  size_t index =
+      std::mismatch(passed.begin(), passed.end(), taken->begin()).first -
+      passed.begin();
+  throw Failure(NSACC_RT_PACKAGE,
+                what + std::to_string((*taken)[index]) +
+                    " bytes as parameter " + std::to_string(index) +
+                    ", its launch passes " + std::to_string(passed[index]));
+}

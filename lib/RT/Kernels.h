@@ -1,0 +1,80 @@
+//===- Kernels.h - The code of a variant on a device ------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RT_KERNELS_H
+#define NSACC_LIB_RT_KERNELS_H
+
+#include "Driver.h"
+#include "nsacc/RT/Package.h"
+#include <atomic>
+#include <mutex>
+
+namespace nsacc::rt {
+
+/// What a module knows of its device.
+struct DeviceInfo {
+  int ordinal = 0;
+  int major = 0, minor = 0;
+  int multiprocessors = 0, sharedBytes = 0;
+
+  explicit DeviceInfo(int ordinal);
+};
+
+/// The kernels of a variant, which the driver compiles when they are first
+/// needed.
+class Kernels {
+public:
+  /// `target` is which code of the variant the device runs. Launches have the
+  /// failure records from `firstRecord` on.
+  Kernels(const Package &package, const Variant &variant, size_t target,
+          const DeviceInfo &device, size_t firstRecord)
+      : package(package), variant(variant), code(variant.targets[target]),
+        device(device), firstRecord(firstRecord) {}
+
+  const Variant &getVariant() const { return variant; }
+  const TargetCode &getCode() const { return code; }
+  const Plan &getPlan() const { return code.plan; }
+  size_t getRecord(size_t launch) const { return firstRecord + launch; }
+
+  /// Compiles and checks the kernels unless that was done. Any thread may call
+  /// it, also while a stream is captured, in the module's context. Throws where
+  /// a kernel takes other parameters than its launch passes; a later call tries
+  /// again.
+  void load();
+  bool areLoaded() const { return isLoaded.load(std::memory_order_acquire); }
+  driver::Function getFunction(size_t launch) const {
+    return functions[launch];
+  }
+  /// Null before `load`.
+  driver::Module getModule() const { return module; }
+
+private:
+  driver::Module loadImage(const std::string &image) const;
+  driver::Module loadCode() const;
+  driver::Function loadFunction(const Launch &launch,
+                                driver::Module loaded) const;
+  void checkParameters(const Launch &launch, driver::Function function) const;
+
+  const Package &package;
+  const Variant &variant;
+  const TargetCode &code;
+  const DeviceInfo &device;
+  size_t firstRecord;
+  std::mutex mutex;
+  std::atomic<bool> isLoaded = false;
+  driver::Module module = nullptr;
+  std::vector<driver::Function> functions; ///< of each launch
+};
+
+/// Which of a variant's targets a device of this capability runs best, 9 and 0;
+/// none where it runs none.
+std::optional<size_t> chooseTarget(const Variant &variant, int major,
+                                   int minor);
+/// Throws: a device of this capability runs nothing of the package.
+[[noreturn]] void failWithoutTarget(const Package &package, int major,
+                                    int minor);
+/// Whether a device of this generation runs the target's machine code.
+bool hasMachineCode(const TargetCode &code, int major);
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_KERNELS_H

@@ -1,0 +1,33 @@
+//===- Parameters.h - A plan's inputs and results ---------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_TARGET_PLAN_PARAMETERS_H
+#define NSACC_LIB_TARGET_PLAN_PARAMETERS_H
+
+#include "PlanNumbers.h"
+#include "nsacc/Target/Plan/ReadPlan.h"
+
+namespace nsacc {
+
+std::optional<DType> getDType(mlir::Type type);
+
+/// Whether the target has no buffers of so many dimensions.
+inline bool isTooMany(int64_t rank, const PlanOptions &options) {
+  return options.maxRank && rank > *options.maxRank;
+}
+/// Adds how many dimensions there may be, where there is a limit.
+mlir::InFlightDiagnostic appendMaxRank(mlir::InFlightDiagnostic error,
+                                       llvm::StringRef before,
+                                       const PlanOptions &options);
+
+/// The plan's arguments as inputs and results.
+mlir::FailureOr<std::vector<rt::Parameter>>
+readParameters(nsatile::PlanOp plan, const PlanOptions &options);
+
+/// Sizes that follow from others, as the number of blocks of so many tokens.
+std::vector<rt::Check> makeChecks(const Signature &signature,
+                                  llvm::ArrayRef<rt::Parameter> parameters,
+                                  PlanNumbers &numbers);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_TARGET_PLAN_PARAMETERS_H
