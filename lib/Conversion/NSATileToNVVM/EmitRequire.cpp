@@ -3,6 +3,7 @@
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "nsacc-rt/failures.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include <algorithm>
@@ -18,8 +19,8 @@ namespace {
 /// (include/nsacc-rt/failures.h says how records are kept).
 class FailureWriter {
 public:
-  FailureWriter(KernelEmitter &emitter, Value record, int64_t requirement)
-      : e(emitter), record(record), requirement(requirement) {}
+  FailureWriter(CodeBuilder &b, Value record, int64_t requirement)
+      : b(b), record(record), requirement(requirement) {}
 
   /// Keeps the least of failures at several elements: values where there is
   /// one.
@@ -30,71 +31,70 @@ public:
       return;
     }
     // Less where there is none yet, or by the first values that differ.
-    Value isLess = e.make<arith::ConstantOp>(e.builder.getBoolAttr(false));
+    Value isLess = b.make<arith::ConstantOp>(b.getBoolAttr(false));
     for (auto [value, old] : llvm::reverse(llvm::zip_equal(values, least))) {
       Value isSame = compare(arith::CmpIPredicate::eq, value, old);
-      isLess = e.select(isSame, isLess,
+      isLess = b.select(isSame, isLess,
                         compare(arith::CmpIPredicate::slt, value, old));
     }
-    Value isNew = e.make<arith::OrIOp>(negate(found), isLess);
-    isNew = e.both(isFailure, isNew);
+    Value isNew = b.make<arith::OrIOp>(negate(found), isLess);
+    isNew = b.both(isFailure, isNew);
     for (auto [value, old] : llvm::zip_equal(values, least))
-      old = e.select(isNew, value, old);
-    found = e.make<arith::OrIOp>(found, isFailure);
+      old = b.select(isNew, value, old);
+    found = b.make<arith::OrIOp>(found, isFailure);
   }
 
   /// Waits for the record and writes the failure into it, unless what is there
   /// is less.
   void write() {
-    e.when(found, [&] {
-      Type flag = e.builder.getI1Type();
-      Value no = e.make<arith::ConstantOp>(e.builder.getBoolAttr(false));
-      auto loop = scf::WhileOp::create(e.builder, e.loc, TypeRange(flag),
-                                       ValueRange(no));
-      OpBuilder::InsertionGuard guard(e.builder);
+    b.when(found, [&] {
+      Type flag = b.getI1Type();
+      Value no = b.make<arith::ConstantOp>(b.getBoolAttr(false));
+      auto loop = scf::WhileOp::create(b, TypeRange(flag), ValueRange(no));
+      OpBuilder::InsertionGuard guard(b);
       Block *before =
-          e.builder.createBlock(&loop.getBefore(), {}, {flag}, {e.loc});
-      scf::ConditionOp::create(e.builder, e.loc, negate(before->getArgument(0)),
+          b.createBlock(&loop.getBefore(), {}, {flag}, {b.getLoc()});
+      scf::ConditionOp::create(b, negate(before->getArgument(0)),
                                before->getArguments());
-      e.builder.createBlock(&loop.getAfter(), {}, {flag}, {e.loc});
+      b.createBlock(&loop.getAfter(), {}, {flag}, {b.getLoc()});
       auto done = scf::IfOp::create(
-          e.builder, e.loc, isBehindRecord(),
+          b, isBehindRecord(),
           [&](OpBuilder &, Location) {
-            Value yes = e.make<arith::ConstantOp>(e.builder.getBoolAttr(true));
-            scf::YieldOp::create(e.builder, e.loc, yes);
+            Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
+            scf::YieldOp::create(b, yes);
           },
           [&](OpBuilder &, Location) {
-            scf::YieldOp::create(e.builder, e.loc, tryToWrite());
+            scf::YieldOp::create(b, tryToWrite());
           });
-      scf::YieldOp::create(e.builder, e.loc, done.getResult(0));
+      scf::YieldOp::create(b, done.getResult(0));
     });
   }
 
 private:
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return e.make<arith::CmpIOp>(predicate, lhs, rhs);
+    return b.make<arith::CmpIOp>(predicate, lhs, rhs);
   }
   Value negate(Value flag) {
-    Value yes = e.make<arith::ConstantOp>(e.builder.getBoolAttr(true));
-    return e.make<arith::XOrIOp>(flag, yes);
+    Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
+    return b.make<arith::XOrIOp>(flag, yes);
   }
   Value getWord(int64_t index) {
-    return e.make<LLVM::GEPOp>(record.getType(), e.builder.getI64Type(), record,
+    return b.make<LLVM::GEPOp>(record.getType(), b.getI64Type(), record,
                                ArrayRef<LLVM::GEPArg>{int32_t(index)});
   }
   Value read(int64_t index) {
-    return e.make<LLVM::LoadOp>(e.builder.getI64Type(), getWord(index),
+    return b.make<LLVM::LoadOp>(b.getI64Type(), getWord(index),
                                 /*alignment=*/8, /*isVolatile=*/true);
   }
   /// Before what is read later.
   Value readFirst(int64_t index) {
-    return e.make<LLVM::LoadOp>(
-        e.builder.getI64Type(), getWord(index), /*alignment=*/8,
+    return b.make<LLVM::LoadOp>(
+        b.getI64Type(), getWord(index), /*alignment=*/8,
         /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/false,
         /*isInvariantGroup=*/false, LLVM::AtomicOrdering::acquire, "device");
   }
   void write(int64_t index, Value value) {
-    LLVM::StoreOp::create(e.builder, e.loc, value, getWord(index),
+    LLVM::StoreOp::create(b, value, getWord(index),
                           /*alignment=*/8, /*isVolatile=*/false,
                           /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
                           LLVM::AtomicOrdering::release, "device");
@@ -108,15 +108,15 @@ private:
     // The clause, the batch row, the token and the head tell most failures
     // apart; more values would cost registers.
     constexpr size_t looked = 4;
-    Value isBehind = e.make<arith::ConstantOp>(e.builder.getBoolAttr(false));
+    Value isBehind = b.make<arith::ConstantOp>(b.getBoolAttr(false));
     Value isSame = compare(arith::CmpIPredicate::ne,
-                           readFirst(NSACC_RT_FAILURE_COUNT), e.i64(0));
+                           readFirst(NSACC_RT_FAILURE_COUNT), b.i64(0));
     for (auto [index, value] : llvm::enumerate(
              ArrayRef(least).take_front(std::min(looked, least.size())))) {
       Value old = readFirst(NSACC_RT_FAILURE_VALUES + index);
       Value isLess = compare(arith::CmpIPredicate::slt, old, value);
-      isBehind = e.make<arith::OrIOp>(isBehind, e.both(isSame, isLess));
-      isSame = e.both(isSame, compare(arith::CmpIPredicate::eq, old, value));
+      isBehind = b.make<arith::OrIOp>(isBehind, b.both(isSame, isLess));
+      isSame = b.both(isSame, compare(arith::CmpIPredicate::eq, old, value));
     }
     return isBehind;
   }
@@ -124,24 +124,23 @@ private:
   /// One try for the lock; whether it was had.
   Value tryToWrite() {
     Value lock = getWord(NSACC_RT_FAILURE_LOCK);
-    Value pair = e.make<LLVM::AtomicCmpXchgOp>(
-        lock, e.i32(0), e.i32(1), LLVM::AtomicOrdering::acquire,
+    Value pair = b.make<LLVM::AtomicCmpXchgOp>(
+        lock, b.i32(0), b.i32(1), LLVM::AtomicOrdering::acquire,
         LLVM::AtomicOrdering::monotonic, "device");
-    Value isMine = e.make<LLVM::ExtractValueOp>(pair, 1);
-    e.when(isMine, [&] {
-      e.when(isLessThanRecord(), [&] {
+    Value isMine = b.make<LLVM::ExtractValueOp>(pair, 1);
+    b.when(isMine, [&] {
+      b.when(isLessThanRecord(), [&] {
         // A list comes before all that it begins: it ends with what is least.
         if (least.size() < NSACC_RT_FAILURE_MAX_VALUES)
           write(NSACC_RT_FAILURE_VALUES + least.size(),
-                e.i64(std::numeric_limits<int64_t>::min()));
+                b.i64(std::numeric_limits<int64_t>::min()));
         for (size_t index = least.size(); index-- > 0;)
           write(NSACC_RT_FAILURE_VALUES + index, least[index]);
-        write(NSACC_RT_FAILURE_REQUIREMENT, e.i64(requirement));
-        write(NSACC_RT_FAILURE_COUNT, e.i64(1 + least.size()));
+        write(NSACC_RT_FAILURE_REQUIREMENT, b.i64(requirement));
+        write(NSACC_RT_FAILURE_COUNT, b.i64(1 + least.size()));
       });
-      LLVM::FenceOp::create(e.builder, e.loc, LLVM::AtomicOrdering::acq_rel,
-                            StringRef());
-      LLVM::StoreOp::create(e.builder, e.loc, e.i32(0), lock, /*alignment=*/4,
+      LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, StringRef());
+      LLVM::StoreOp::create(b, b.i32(0), lock, /*alignment=*/4,
                             /*isVolatile=*/false, /*isNonTemporal=*/false,
                             /*isInvariantGroup=*/false,
                             LLVM::AtomicOrdering::release, "device");
@@ -152,27 +151,27 @@ private:
   /// A list comes before all that it begins.
   Value isLessThanRecord() {
     Value count = read(NSACC_RT_FAILURE_COUNT);
-    Value isEmpty = compare(arith::CmpIPredicate::eq, count, e.i64(0));
+    Value isEmpty = compare(arith::CmpIPredicate::eq, count, b.i64(0));
     // All of the new values are those of the record.
     Value isLess =
-        compare(arith::CmpIPredicate::ugt, count, e.i64(1 + least.size()));
-    Value isFirst = compare(arith::CmpIPredicate::slt, e.i64(requirement),
+        compare(arith::CmpIPredicate::ugt, count, b.i64(1 + least.size()));
+    Value isFirst = compare(arith::CmpIPredicate::slt, b.i64(requirement),
                             read(NSACC_RT_FAILURE_REQUIREMENT));
     Value isAsLong =
-        compare(arith::CmpIPredicate::eq, count, e.i64(1 + least.size()));
-    isLess = e.make<arith::OrIOp>(isLess, e.both(isAsLong, isFirst));
+        compare(arith::CmpIPredicate::eq, count, b.i64(1 + least.size()));
+    isLess = b.make<arith::OrIOp>(isLess, b.both(isAsLong, isFirst));
     for (int64_t index = least.size(); index-- > 0;) {
       Value old = read(NSACC_RT_FAILURE_VALUES + index);
       Value isThere =
-          compare(arith::CmpIPredicate::ugt, count, e.i64(1 + index));
+          compare(arith::CmpIPredicate::ugt, count, b.i64(1 + index));
       Value isSame = compare(arith::CmpIPredicate::eq, least[index], old);
       Value less = compare(arith::CmpIPredicate::slt, least[index], old);
-      isLess = e.both(isThere, e.select(isSame, isLess, less));
+      isLess = b.both(isThere, b.select(isSame, isLess, less));
     }
-    return e.make<arith::OrIOp>(isEmpty, isLess);
+    return b.make<arith::OrIOp>(isEmpty, isLess);
   }
 
-  KernelEmitter &e;
+  CodeBuilder &b;
   Value record;
   int64_t requirement;
   Value found;
@@ -181,48 +180,72 @@ private:
 
 } // namespace
 
-LogicalResult KernelEmitter::emitRequire(RequireOp op) {
+namespace {
+
+class RequirementEmitter {
+public:
+  explicit RequirementEmitter(Kernel &kernel)
+      : b(kernel.b), threads(kernel.threads), program(kernel.program),
+        host(kernel.host) {}
+
+  LogicalResult emitRequire(RequireOp op);
+
+private:
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  const HostParameters &host;
+};
+
+} // namespace
+
+LogicalResult RequirementEmitter::emitRequire(RequireOp op) {
   auto requirement = op->getAttrOfType<IntegerAttr>(kFailureIdAttrName);
-  if (!requirement || !failureRecord)
+  if (!requirement || !host.failureRecord)
     return reject(op);
-  Value yes = make<arith::ConstantOp>(builder.getBoolAttr(true));
+  Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
   auto getValues = [&](int64_t index) {
     SmallVector<Value> values;
     for (Value value : op.getValues()) {
-      Value number =
-          isTile(value.getType()) ? getRegisters(value)[index] : lookup(value);
+      Value number = isTile(value.getType())
+                         ? program.getRegisters(value)[index]
+                         : program.lookup(value);
       values.push_back(number.getType().isInteger(64) ? number
-                                                      : extend(number));
+                                                      : b.extend(number));
     }
     return values;
   };
-  FailureWriter writer(*this, failureRecord, requirement.getInt());
+  FailureWriter writer(b, host.failureRecord, requirement.getInt());
   if (!isTile(op.getCondition().getType())) {
-    Value failed = make<arith::XOrIOp>(lookup(op.getCondition()), yes);
-    Value isFirst =
-        make<arith::CmpIOp>(arith::CmpIPredicate::eq, scope.thread, i32(0));
-    writer.add(both(failed, isFirst), getValues(0));
+    Value failed =
+        b.make<arith::XOrIOp>(program.lookup(op.getCondition()), yes);
+    writer.add(b.both(failed, threads.isFirstThread()), getValues(0));
     writer.write();
     return success();
   }
-  const TileLayout &layout = getLayout(getTile(op.getCondition()));
+  const TileLayout &layout = program.getLayout(getTile(op.getCondition()));
   SmallVector<std::pair<int64_t, Value>> failures;
   Value any;
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
     if (layout.isPadding(index))
       continue;
-    Value failed =
-        make<arith::XOrIOp>(getRegisters(op.getCondition())[index], yes);
-    failed = both(failed, getInside(layout, index));
+    Value failed = b.make<arith::XOrIOp>(
+        program.getRegisters(op.getCondition())[index], yes);
+    failed = b.both(failed, threads.getInside(layout, index));
     failures.push_back({index, failed});
-    any = any ? make<arith::OrIOp>(any, failed) : failed;
+    any = any ? b.make<arith::OrIOp>(any, failed) : failed;
   }
   if (failures.empty())
     return success();
-  when(any, [&] {
+  b.when(any, [&] {
     for (auto [index, failed] : failures)
       writer.add(failed, getValues(index));
     writer.write();
   });
   return success();
+}
+
+void nsacc::addRequirements(KernelEmitter &emitter, Kernel &kernel) {
+  emitter.add(std::make_shared<RequirementEmitter>(kernel),
+              &RequirementEmitter::emitRequire);
 }

@@ -1,6 +1,9 @@
 //===- EmitStore.cpp - Stores of tiles ------------------------------------===//
 
-#include "BulkStore.h"
+#include "BulkStores.h"
+#include "Fragments.h"
+#include "Instructions.h"
+#include "KernelEmitter.h"
 #include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -9,18 +12,37 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-LogicalResult KernelEmitter::emitStore(StoreOp op) {
+namespace {
+
+class StoreEmitter {
+public:
+  explicit StoreEmitter(Kernel &kernel)
+      : b(kernel.b), threads(kernel.threads), program(kernel.program),
+        sync(kernel.sync), bulkStores(kernel) {}
+
+  LogicalResult emitStore(StoreOp op);
+
+private:
+  void storeRegisters(StoreOp op);
+
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  Synchronizer &sync;
+  BulkStores bulkStores;
+};
+
+} // namespace
+
+LogicalResult StoreEmitter::emitStore(StoreOp op) {
   if (getTile(op.getTile()).getElementType().isIndex())
     return reject(op);
-  beforeGlobal(op.getBuffer(), /*isWrite=*/true);
+  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/true);
   std::optional<BulkStore> bulk = BulkStore::get(op);
-  if (!bulk || shared.getPeak() + bulk->getBytes() > sharedLimit) {
+  if (bulk && bulkStores.hasRoom(*bulk))
+    bulkStores.emit(op, *bulk, [&] { storeRegisters(op); });
+  else
     storeRegisters(op);
-    return success();
-  }
-  hasBulkStores = true;
-  emitBulkStore(op, *bulk, shared.allocate(bulk->getBytes()),
-                [&] { storeRegisters(op); });
   return success();
 }
 
@@ -45,21 +67,20 @@ static bool hasQuads(RankedTensorType type, const TileLayout &layout) {
 
 /// Four lanes hold a word each of four groups. Afterwards each has all words of
 /// one group: lane t has those that were `words[t]`, by lane.
-static std::array<Value, 4> gatherGroup(KernelEmitter &emitter, Value lane,
+static std::array<Value, 4> gatherGroup(CodeBuilder &b, Value lane,
                                         std::array<Value, 4> words) {
   auto hasBit = [&](int64_t bit) -> Value {
-    return emitter.make<arith::CmpIOp>(
-        arith::CmpIPredicate::ne,
-        Value(emitter.make<arith::AndIOp>(lane, emitter.i32(bit))),
-        emitter.i32(0));
+    return b.make<arith::CmpIOp>(arith::CmpIPredicate::ne,
+                                 Value(b.make<arith::AndIOp>(lane, b.i32(bit))),
+                                 b.i32(0));
   };
   // Each of two lanes gives away the word that belongs to the other's groups.
   auto exchange = [&](Value isUpper, int64_t bit, Value low, Value high) {
-    Value kept = emitter.select(isUpper, high, low);
-    Value given = emitter.select(isUpper, low, high);
-    Value taken = emitter.shuffleXor(given, bit);
-    return std::pair(emitter.select(isUpper, taken, kept),
-                     emitter.select(isUpper, kept, taken));
+    Value kept = b.select(isUpper, high, low);
+    Value given = b.select(isUpper, low, high);
+    Value taken = nvvm::shuffleXor(b, given, bit);
+    return std::pair(b.select(isUpper, taken, kept),
+                     b.select(isUpper, kept, taken));
   };
   Value isOdd = hasBit(1), isUpper = hasBit(2);
   auto [a0, a1] = exchange(isOdd, 1, words[0], words[1]);
@@ -69,16 +90,16 @@ static std::array<Value, 4> gatherGroup(KernelEmitter &emitter, Value lane,
   return {c0, c1, c2, c3};
 }
 
-void KernelEmitter::storeRegisters(StoreOp op) {
+void StoreEmitter::storeRegisters(StoreOp op) {
   RankedTensorType type = getTile(op.getTile());
-  const TileLayout &layout = getLayout(type);
-  TileAccess access(*this, op.getBuffer(), op.getOffsets(), op.getLimits(),
+  const TileLayout &layout = program.getLayout(type);
+  TileAccess access(b, program, op.getBuffer(), op.getOffsets(), op.getLimits(),
                     op.getDims(), {}, type.getShape());
   Type element = type.getElementType();
   int64_t bytes = getMemoryBytes(element);
   SmallVector<RegisterGroup> groups =
       getGroups(layout, bytes, access.isContiguous && !element.isInteger(1));
-  ArrayRef<Value> values = getRegisters(op.getTile());
+  ArrayRef<Value> values = program.getRegisters(op.getTile());
   bool isInQuads = groups.front().count == 2 && hasQuads(type, layout);
   int64_t vectorBytes = isInQuads ? 16 : groups.front().count * bytes;
 
@@ -86,23 +107,23 @@ void KernelEmitter::storeRegisters(StoreOp op) {
   // D 256 (H200).
   auto storeQuads = [&] {
     constexpr int64_t block = 16, group = 4, half = 2;
-    Value lane = getThreadDim(ThreadDim::InGroup), column = mul(lane, i32(8));
+    Value lane = threads.getDim(ThreadDim::InGroup),
+          column = b.mul(lane, b.i32(8));
     for (int64_t first = 0; first < layout.getNumRegisters(); first += block)
       for (int64_t begin : {first, first + half}) {
         std::array<Value, 4> words;
         for (auto [index, word] : llvm::enumerate(words)) {
           int64_t at = begin + group * index;
-          word = pack(values[at], values[at + 1]);
+          word = pack(b, values[at], values[at + 1]);
         }
         Value vector =
-            make<LLVM::PoisonOp>(VectorType::get({4}, builder.getI32Type()));
-        for (auto [index, word] :
-             llvm::enumerate(gatherGroup(*this, lane, words)))
-          vector = make<LLVM::InsertElementOp>(vector, word, i32(index));
+            b.make<LLVM::PoisonOp>(VectorType::get({4}, b.getI32Type()));
+        for (auto [index, word] : llvm::enumerate(gatherGroup(b, lane, words)))
+          vector = b.make<LLVM::InsertElementOp>(vector, word, b.i32(index));
         SmallVector<IndexSum> coordinates =
-            getCoordinates(*this, layout, begin);
+            threads.getCoordinates(layout, begin);
         coordinates.back().base = column;
-        storeGlobal(vector, access.getPointer(coordinates), vectorBytes);
+        b.store(vector, access.getPointer(coordinates), vectorBytes);
       }
   };
   auto storeVectors = [&] {
@@ -112,16 +133,16 @@ void KernelEmitter::storeRegisters(StoreOp op) {
       if (layout.isPadding(group.first))
         continue;
       Value pointer =
-          access.getPointer(getCoordinates(*this, layout, group.first));
-      when(getOwned(layout, group.first), [&] {
+          access.getPointer(threads.getCoordinates(layout, group.first));
+      b.when(threads.getOwned(layout, group.first), [&] {
         if (group.count == 1)
-          return storeGlobal(values[group.first], pointer, bytes);
+          return b.store(values[group.first], pointer, bytes);
         Value vector =
-            make<LLVM::PoisonOp>(VectorType::get({group.count}, element));
+            b.make<LLVM::PoisonOp>(VectorType::get({group.count}, element));
         for (int64_t i = 0; i < group.count; ++i)
-          vector = make<LLVM::InsertElementOp>(vector, values[group.first + i],
-                                               i32(i));
-        storeGlobal(vector, pointer, vectorBytes);
+          vector = b.make<LLVM::InsertElementOp>(
+              vector, values[group.first + i], b.i32(i));
+        b.store(vector, pointer, vectorBytes);
       });
     }
   };
@@ -129,18 +150,19 @@ void KernelEmitter::storeRegisters(StoreOp op) {
     for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
       if (layout.isPadding(index))
         continue;
-      SmallVector<IndexSum> coordinates = getCoordinates(*this, layout, index);
+      SmallVector<IndexSum> coordinates = threads.getCoordinates(layout, index);
       Value pointer = access.getPointer(coordinates);
-      when(both(getOwned(layout, index), access.getInside(coordinates)),
-           [&] { storeGlobal(values[index], pointer, bytes); });
+      b.when(b.both(threads.getOwned(layout, index),
+                    access.getInside(coordinates)),
+             [&] { b.store(values[index], pointer, bytes); });
     }
   };
 
   Value isFast = access.getAllInside();
   if (groups.front().count > 1)
-    isFast = both(isFast, access.getAligned(vectorBytes));
+    isFast = b.both(isFast, access.getAligned(vectorBytes));
   access.forgetNested();
-  branch(
+  b.branch(
       isFast, {},
       [&] {
         storeVectors();
@@ -151,4 +173,8 @@ void KernelEmitter::storeRegisters(StoreOp op) {
         storeElements();
         return SmallVector<Value>();
       });
+}
+
+void nsacc::addStores(KernelEmitter &emitter, Kernel &kernel) {
+  emitter.add(std::make_shared<StoreEmitter>(kernel), &StoreEmitter::emitStore);
 }

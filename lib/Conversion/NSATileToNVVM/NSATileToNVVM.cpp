@@ -1,10 +1,11 @@
 //===- NSATileToNVVM.cpp - Tile programs as GPU kernels -------------------===//
 
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
-#include "BulkStore.h"
+#include "Instructions.h"
 #include "KernelEmitter.h"
 #include "NSATile/IR/NSATileUses.h"
-#include "PTXBuilder.h"
+#include "NamedBarriers.h"
+#include "TensorMaps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -26,7 +27,7 @@ static FailureOr<int64_t> getThreads(ProgramOp program) {
   WalkResult result = program.walk([&](Operation *op) {
     for (Value value : op->getResults()) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type || KernelEmitter::isShared(type))
+      if (!type || isShared(type))
         continue;
       std::optional<TileLayout> layout = TileLayout::get(type);
       if (!layout) {
@@ -93,7 +94,8 @@ public:
     types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
   }
 
-  void map(KernelEmitter &emitter, ValueRange values) {
+  void map(Kernel &kernel, ValueRange values) {
+    CodeBuilder &b = kernel.b;
     auto take = [&] {
       Value value = values.front();
       values = values.drop_front();
@@ -104,9 +106,8 @@ public:
       if (!type) {
         Value value = take();
         if (argument.getType().isIndex())
-          value = emitter.make<arith::TruncIOp>(emitter.builder.getI32Type(),
-                                                value);
-        emitter.mapScalar(argument, value);
+          value = b.make<arith::TruncIOp>(b.getI32Type(), value);
+        kernel.program.map(argument, value);
         continue;
       }
       Buffer buffer;
@@ -116,22 +117,21 @@ public:
                          SmallVectorImpl<Value> &found) {
         for (int64_t size : known) {
           Value value = take();
-          found.push_back(ShapedType::isDynamic(size) ? value
-                                                      : emitter.i64(size));
+          found.push_back(ShapedType::isDynamic(size) ? value : b.i64(size));
         }
       };
       takeAll(type.getShape(), buffer.sizes);
       takeAll(type.getStridesAndOffset().first, buffer.strides);
-      emitter.mapBuffer(argument, std::move(buffer));
+      kernel.program.mapBuffer(argument, std::move(buffer));
     }
     if (hasRequirements)
-      emitter.setFailureRecord(take());
+      kernel.host.failureRecord = take();
     if (hasCounter)
-      emitter.setTileCounter(take());
+      kernel.host.tileCounter = take();
     if (hasRaised)
-      emitter.setRaised(take());
+      kernel.host.raised = take();
     for (TensorMapAttr map : tensorMaps)
-      emitter.mapTensorMap(map, take());
+      kernel.host.tensorMaps[map] = take();
   }
 
   SmallVector<Type> types;
@@ -209,22 +209,18 @@ struct ConvertNSATileToNVVM
       function.setArgAttr(i, "nvvm.grid_constant", builder.getUnitAttr());
     }
     Block *entry = function.addEntryBlock(builder);
-    KernelEmitter emitter(entry, program);
-    parameters.map(emitter, entry->getArguments());
-    Value thread =
-        emitter.call("llvm.nvvm.read.ptx.sreg.tid.x", builder.getI32Type(), {});
-    emitter.enterScope({thread, *threads});
-    emitter.setSharedLimit(sharedBytes);
-    emitter.setNumRegisters(registers);
-    PTXBuilder ptx(emitter.builder, program.getLoc());
+    Kernel kernel(entry, program, sharedBytes, registers);
+    parameters.map(kernel, entry->getArguments());
+    kernel.threads.enter({nvvm::getThread(kernel.b), *threads});
     if (dependentLaunches && parameters.raises)
-      ptx.letNextLaunchStart();
+      nvvm::letNextLaunchStart(kernel.b);
     if (dependentLaunches && parameters.repairs)
-      ptx.waitForLaunchBefore();
+      nvvm::waitForLaunchBefore(kernel.b);
+    KernelEmitter emitter(kernel);
     if (failed(emitter.emitBlock(program.getBody().front())))
       return failure();
-    LLVM::ReturnOp::create(emitter.builder, program.getLoc(), ValueRange());
-    int64_t shared = emitter.getSharedBytes();
+    LLVM::ReturnOp::create(kernel.b, ValueRange());
+    int64_t shared = kernel.shared.getPeak();
     setAttributes(function, parameters, *threads, shared);
     if (shared > sharedBytes)
       return program.emitError("the program takes ")

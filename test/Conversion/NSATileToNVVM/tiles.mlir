@@ -39,7 +39,7 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
 // CHECK-COUNT-3: ld.volatile.shared::cta.b32
 // CHECK: llvm.store {{.*}} !llvm.ptr<1>
 // Sections of columns in the producer: how wide they are follows from the number of blocks.
-// CHECK: %[[BLOCKS:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.nctaid.x"()
+// CHECK: %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x
 // CHECK: arith.muli %[[BLOCKS]]
 // CHECK: arith.ceildivui
 // CHECK: arith.maxui
