@@ -66,7 +66,7 @@ void BulkStores::writeSlabs(Value address, ArrayRef<Value> values,
     Value chunk = b.make<arith::XOrIOp>(swizzle, b.i32(n % 8));
     Value place = b.add(rowAddress, b.mul(chunk, b.i32(16)));
     int64_t slab = n / 8 * kGroupRows * kSlabRowBytes;
-    nvvm::storeMatrices(b, b.add(place, b.i32(slab)), packed);
+    nvvm::storeMatrices(b, b.advance(nvvm::toPointer(b, place), slab), packed);
   }
 }
 

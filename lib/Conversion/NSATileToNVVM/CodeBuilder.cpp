@@ -61,6 +61,15 @@ Value CodeBuilder::element(Value aggregate, int64_t index) {
   return make<LLVM::ExtractValueOp>(aggregate, index);
 }
 
+Value CodeBuilder::join(ArrayRef<Value> values) {
+  int64_t count = values.size();
+  Value vector =
+      make<LLVM::PoisonOp>(VectorType::get({count}, values.front().getType()));
+  for (auto [index, value] : llvm::enumerate(values))
+    vector = make<LLVM::InsertElementOp>(vector, value, i32(index));
+  return vector;
+}
+
 SmallVector<Value>
 CodeBuilder::branch(Value condition, TypeRange types,
                     llvm::function_ref<SmallVector<Value>()> body,
@@ -118,6 +127,11 @@ void CodeBuilder::store(Value value, Value pointer, int64_t align) {
   if (value.getType().isInteger(1))
     value = make<arith::ExtUIOp>(getI8Type(), value);
   LLVM::StoreOp::create(*this, value, pointer, align);
+}
+
+Value CodeBuilder::advance(Value pointer, int64_t bytes) {
+  return make<LLVM::GEPOp>(pointer.getType(), getI8Type(), pointer,
+                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
 }
 
 Type nsacc::getRegisterType(Type elementType) {

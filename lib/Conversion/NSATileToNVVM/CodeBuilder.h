@@ -33,6 +33,9 @@ public:
   /// Of a vector or a struct.
   mlir::Value element(mlir::Value aggregate, int64_t index);
 
+  /// Values of one type as a vector.
+  mlir::Value join(llvm::ArrayRef<mlir::Value> values);
+
   /// `body`'s values where `condition` holds, `other`'s elsewhere. No
   /// condition: holds.
   llvm::SmallVector<mlir::Value>
@@ -47,6 +50,7 @@ public:
   /// Of global or shared memory; `align` in bytes.
   mlir::Value load(mlir::Type type, mlir::Value pointer, int64_t align);
   void store(mlir::Value value, mlir::Value pointer, int64_t align);
+  mlir::Value advance(mlir::Value pointer, int64_t bytes);
 };
 
 /// An index has 32 bits.

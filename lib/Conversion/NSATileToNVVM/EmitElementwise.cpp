@@ -51,9 +51,7 @@ LogicalResult ElementwiseEmitter::emit(Operation *op) {
 LogicalResult ElementwiseEmitter::emitScalar(Operation *op) {
   if (op->getNumResults() != 1)
     return reject(op);
-  SmallVector<Value> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(program.lookup(operand));
+  SmallVector<Value> operands = program.lookupAll(op->getOperands());
   FailureOr<Value> value = emitOne(op, operands);
   if (failed(value))
     return failure();

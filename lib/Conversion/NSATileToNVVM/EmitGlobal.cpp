@@ -1,6 +1,7 @@
 //===- EmitGlobal.cpp - Loads of tiles, and single elements ---------------===//
 
 #include "KernelEmitter.h"
+#include "RegisterAccess.h"
 #include "SharedCopy.h"
 #include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -26,7 +27,6 @@ public:
   LogicalResult emitScalarStore(memref::StoreOp store);
 
 private:
-  LogicalResult loadRegisters(LoadOp op);
   LogicalResult loadShared(LoadOp op);
 
   CodeBuilder &b;
@@ -41,7 +41,14 @@ private:
 } // namespace
 
 LogicalResult GlobalEmitter::emitLoad(LoadOp op) {
-  return isShared(getTile(op.getTile())) ? loadShared(op) : loadRegisters(op);
+  RankedTensorType type = getTile(op.getTile());
+  if (isShared(type))
+    return loadShared(op);
+  if (type.getElementType().isIndex())
+    return reject(op);
+  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  program.setRegisters(op.getTile(), loadRegisters(b, threads, program, op));
+  return success();
 }
 
 LogicalResult GlobalEmitter::loadShared(LoadOp op) {
@@ -60,88 +67,6 @@ LogicalResult GlobalEmitter::loadShared(LoadOp op) {
   if (copyToShared(b, threads, program, shared, source, tile))
     copies.note();
   sharedTiles.set(op.getTile(), tile);
-  return success();
-}
-
-LogicalResult GlobalEmitter::loadRegisters(LoadOp op) {
-  RankedTensorType type = getTile(op.getTile());
-  if (type.getElementType().isIndex())
-    return reject(op);
-  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
-  const TileLayout &layout = program.getLayout(type);
-  TileAccess access(b, program, op.getBuffer(), op.getOffsets(), op.getLimits(),
-                    op.getDims(), op.getSteps().value_or(ArrayRef<int64_t>()),
-                    type.getShape());
-  Type element = type.getElementType();
-  int64_t bytes = getMemoryBytes(element);
-  SmallVector<RegisterGroup> groups =
-      getGroups(layout, bytes, access.isContiguous && !element.isInteger(1));
-  Value none = b.zero(element);
-
-  auto loadVectors = [&] {
-    SmallVector<Value> values;
-    for (RegisterGroup group : groups) {
-      if (layout.isPadding(group.first)) {
-        values.append(group.count, none);
-        continue;
-      }
-      Value pointer =
-          access.getPointer(threads.getCoordinates(layout, group.first));
-      SmallVector<Value> parts = b.branch(
-          threads.getInside(layout, group.first),
-          SmallVector<Type>(group.count, element),
-          [&] {
-            if (group.count == 1)
-              return SmallVector<Value>{b.load(element, pointer, bytes)};
-            Value vector = b.load(VectorType::get({group.count}, element),
-                                  pointer, group.count * bytes);
-            SmallVector<Value> loaded;
-            for (int64_t i = 0; i < group.count; ++i)
-              loaded.push_back(b.element(vector, i));
-            return loaded;
-          },
-          [&] { return SmallVector<Value>(group.count, none); });
-      values.append(parts);
-    }
-    return values;
-  };
-  auto loadElements = [&] {
-    SmallVector<Value> values;
-    for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-      if (layout.isPadding(index)) {
-        values.push_back(none);
-        continue;
-      }
-      SmallVector<IndexSum> coordinates = threads.getCoordinates(layout, index);
-      Value inside = b.both(threads.getInside(layout, index),
-                            access.getInside(coordinates));
-      Value pointer = access.getPointer(coordinates);
-      values.push_back(b.branch(
-          inside, element,
-          [&] { return SmallVector<Value>{b.load(element, pointer, bytes)}; },
-          [&] { return SmallVector<Value>{none}; })[0]);
-    }
-    return values;
-  };
-
-  int64_t vectorBytes = groups.front().count * bytes;
-  Value isFast = access.getAllInside();
-  if (groups.front().count > 1)
-    isFast = b.both(isFast, access.getAligned(vectorBytes));
-  // Few elements aren't worth two ways.
-  bool isSmall = groups.front().count == 1 && groups.size() <= 2;
-  SmallVector<Type> types(layout.getNumRegisters(), element);
-  access.forgetNested();
-  program.setRegisters(op.getTile(), isSmall ? loadElements()
-                                             : b.branch(
-                                                   isFast, types,
-                                                   [&] {
-                                                     auto values =
-                                                         loadVectors();
-                                                     access.forgetNested();
-                                                     return values;
-                                                   },
-                                                   loadElements));
   return success();
 }
 
@@ -190,9 +115,7 @@ LogicalResult GlobalEmitter::emitScalarLoad(memref::LoadOp load) {
   if (type.isIndex())
     return reject(load);
   sync.beforeGlobal(load.getMemRef(), /*isWrite=*/false);
-  SmallVector<Value> indices;
-  for (Value index : load.getIndices())
-    indices.push_back(program.lookup(index));
+  SmallVector<Value> indices = program.lookupAll(load.getIndices());
   Value pointer =
       getElementPointer(b, program.getBuffer(load.getMemRef()), indices);
   program.map(load.getResult(), b.load(type, pointer, getMemoryBytes(type)));
@@ -204,12 +127,8 @@ LogicalResult GlobalEmitter::emitScalarStore(memref::StoreOp store) {
   if (type.isIndex())
     return reject(store);
   sync.beforeGlobal(store.getMemRef(), /*isWrite=*/true);
-  SmallVector<Value> indices;
-  for (Value index : store.getIndices())
-    indices.push_back(program.lookup(index));
-  Value isFirst = b.make<arith::CmpIOp>(arith::CmpIPredicate::eq,
-                                        threads.getThread(), b.i32(0));
-  b.when(isFirst, [&] {
+  SmallVector<Value> indices = program.lookupAll(store.getIndices());
+  b.when(threads.isFirstThread(), [&] {
     b.store(program.lookup(store.getValueToStore()),
             getElementPointer(b, program.getBuffer(store.getMemRef()), indices),
             getMemoryBytes(type));

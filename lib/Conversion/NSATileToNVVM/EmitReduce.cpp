@@ -1,6 +1,6 @@
 //===- EmitReduce.cpp - Sums and maxima along a dimension -----------------===//
 
-#include "Instructions.h"
+#include "InlinePTX.h"
 #include "KernelEmitter.h"
 #include "Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -134,7 +134,7 @@ void ReductionEmitter::emitAllFinite(AllFiniteOp op) {
       b.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, sum, b.f32(0));
   const ThreadScope &scope = threads.getScope();
   program.map(op.getResult(),
-              nvvm::allThreads(b, scope.barrier, scope.numThreads, areMine));
+              ptx::allThreads(b, scope.barrier, scope.numThreads, areMine));
 }
 
 void nsacc::addReductions(KernelEmitter &emitter, Kernel &kernel) {

@@ -43,9 +43,7 @@ LogicalResult SliceEmitter::emitExtract(tensor::ExtractOp op) {
     return reject(op);
   SharedTile tile = sharedTiles.get(op.getTensor());
   sync.beforeRead(tile);
-  SmallVector<Value> indices;
-  for (Value index : op.getIndices())
-    indices.push_back(program.lookup(index));
+  SmallVector<Value> indices = program.lookupAll(op.getIndices());
   program.map(op.getResult(), shared.loadElement(tile, indices));
   return success();
 }

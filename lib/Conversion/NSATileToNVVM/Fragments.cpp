@@ -70,7 +70,7 @@ Value FragmentLoader::getPointer(const SharedTile &tile, Value laneRow,
                   column / kSlabColumns * tile.paddedRows * tile.pitch;
   Value address = shared.getPointer(b.make<arith::XOrIOp>(base, b.i32(pattern)),
                                     tile.place);
-  return shared.advance(address, begin);
+  return b.advance(address, begin);
 }
 
 SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,

@@ -2,6 +2,7 @@
 
 #include "InlinePTX.h"
 #include "NSATile/IR/SharedShape.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -51,9 +52,13 @@ static char getConstraint(Type type) {
   return type.getIntOrFloatBitWidth() == 16 ? 'h' : 'r';
 }
 
-SmallVector<Value> ptx::assemble(CodeBuilder &b, StringRef text,
-                                 TypeRange results, ValueRange operands,
-                                 ValueRange ties, bool earlyClobber) {
+/// Operands in `text` are $0, …, results first. Constraints of operands follow
+/// from types, but for those tied to result i: `ties[i]` is an operand of the
+/// same register.
+static SmallVector<Value> assemble(CodeBuilder &b, StringRef text,
+                                   TypeRange results, ValueRange operands,
+                                   ValueRange ties = {},
+                                   bool earlyClobber = false) {
   SmallVector<std::string> constraints;
   for (Type type : results)
     constraints.push_back((earlyClobber ? "=&" : "=") +
@@ -93,6 +98,19 @@ Value ptx::addHidden(CodeBuilder &b, Value lhs, Value rhs) {
   return assemble(b, "add.s32 $0, $1, $2;", lhs.getType(), {lhs, rhs})[0];
 }
 
+Value ptx::allThreads(CodeBuilder &b, int64_t barrier, int64_t threads,
+                      Value condition) {
+  Value mine = b.make<arith::ExtUIOp>(b.getI32Type(), condition);
+  std::string text =
+      formatv("{{ .reg .pred mine, all; setp.ne.b32 mine, $1, 0; "
+              "barrier.cta.red.and.pred all, {0}, {1}, mine; "
+              "selp.b32 $0, 1, 0, all; }",
+              barrier, threads)
+          .str();
+  Value all = assemble(b, text, b.getI32Type(), mine)[0];
+  return b.make<arith::CmpIOp>(arith::CmpIPredicate::ne, all, b.i32(0));
+}
+
 void ptx::waitBarrier(CodeBuilder &b, Value barrier, Value parity) {
   assemble(b,
            "{ .reg .pred done; again: "
@@ -120,7 +138,8 @@ Value ptx::loadSharedIf(CodeBuilder &b, Value address, Value predicate) {
 // Products of a warpgroup
 //===----------------------------------------------------------------------===//
 
-std::string ptx::listOperands(size_t first, size_t count) {
+/// The operands from `first` on as a list in braces.
+static std::string listOperands(size_t first, size_t count) {
   std::string text = "{";
   for (size_t i = 0; i < count; ++i)
     text += (i ? ", $" : "$") + std::to_string(first + i);
@@ -157,7 +176,7 @@ std::string ProductText::getStep(int64_t step, StringRef addition) const {
   bool isInHead = step < static_cast<int64_t>(product.head.size() / 4);
   std::string left = "a";
   if (isInHead)
-    left = ptx::listOperands(head + 4 * step, 4);
+    left = listOperands(head + 4 * step, 4);
   else
     text += formatv("add.s64 a, ${0}, {1}; ", lhs,
                     encode(slab * product.lhsSlabBytes + inSlab))
@@ -166,8 +185,8 @@ std::string ProductText::getStep(int64_t step, StringRef addition) const {
   return text +
          formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, "
                  "{3}, b, {4}, 1, 1, {5}{6}; ",
-                 product.columns, type, ptx::listOperands(0, count), left,
-                 addition, isInHead ? "" : "0, ", product.transposeRhs ? 0 : 1)
+                 product.columns, type, listOperands(0, count), left, addition,
+                 isInHead ? "" : "0, ", product.transposeRhs ? 0 : 1)
              .str();
 }
 

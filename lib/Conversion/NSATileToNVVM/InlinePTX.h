@@ -7,17 +7,6 @@
 
 namespace nsacc::ptx {
 
-/// Inline assembly. Operands in `text` are $0, …, results first. Constraints of
-/// operands follow from types, but for those tied to result i: `ties[i]` is an
-/// operand of the same register.
-llvm::SmallVector<mlir::Value> assemble(CodeBuilder &b, llvm::StringRef text,
-                                        mlir::TypeRange results,
-                                        mlir::ValueRange operands,
-                                        mlir::ValueRange ties = {},
-                                        bool earlyClobber = false);
-/// The operands from `first` on as a list in braces.
-std::string listOperands(size_t first, size_t count);
-
 /// 2 to the power of x, with denormals as 0. No op: the dialect has no ex2.
 mlir::Value exp2(CodeBuilder &b, mlir::Value x);
 /// Whether a value is one of `exp2`.
@@ -35,6 +24,10 @@ mlir::Value readThread(CodeBuilder &b);
 /// A sum of words. Assembly: LLVM can't see that one counter goes along with
 /// another and compute it from that one.
 mlir::Value addHidden(CodeBuilder &b, mlir::Value lhs, mlir::Value rhs);
+/// Whether a condition holds for all of so many threads, which wait for each
+/// other. Assembly: the dialect's op does that at barrier 0 only.
+mlir::Value allThreads(CodeBuilder &b, int64_t barrier, int64_t threads,
+                       mlir::Value condition);
 /// Waits until the phase of this parity has ended. Assembly: branches of a loop
 /// of LLVM's don't say that all lanes take them alike.
 void waitBarrier(CodeBuilder &b, mlir::Value barrier, mlir::Value parity);

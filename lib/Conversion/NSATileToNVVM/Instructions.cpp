@@ -1,15 +1,23 @@
 //===- Instructions.cpp - Instructions of the NVVM dialect ----------------===//
 
 #include "Instructions.h"
-#include "InlinePTX.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace nsacc;
-using llvm::formatv;
+
+static Value toPointer(CodeBuilder &b, Value address,
+                       NVVM::NVVMMemorySpace space) {
+  return b.make<LLVM::IntToPtrOp>(
+      LLVM::LLVMPointerType::get(b.getContext(), static_cast<unsigned>(space)),
+      address);
+}
+
+Value nvvm::toPointer(CodeBuilder &b, Value address) {
+  return ::toPointer(b, address, NVVM::NVVMMemorySpace::Shared);
+}
 
 //===----------------------------------------------------------------------===//
 // Places in the grid
@@ -77,56 +85,36 @@ void nvvm::syncBlock(CodeBuilder &b, int64_t barrier) {
 }
 
 void nvvm::syncThreads(CodeBuilder &b, Value barrier, int64_t threads) {
-  ptx::assemble(b, formatv("bar.sync $0, {0};", threads).str(), {}, barrier);
+  NVVM::BarrierOp::create(b, TypeRange(), barrier, b.i32(threads),
+                          NVVM::BarrierReductionAttr(), Value());
 }
 
 void nvvm::arriveThreads(CodeBuilder &b, Value barrier, int64_t threads) {
-  ptx::assemble(b, formatv("bar.arrive $0, {0};", threads).str(), {}, barrier);
+  NVVM::BarrierArriveOp::create(b, barrier, b.i32(threads));
 }
 
-Value nvvm::allThreads(CodeBuilder &b, int64_t barrier, int64_t threads,
-                       Value condition) {
-  Value mine = b.make<arith::ExtUIOp>(b.getI32Type(), condition);
-  std::string text =
-      llvm::formatv("{{ .reg .pred mine, all; setp.ne.b32 mine, $1, 0; "
-                    "barrier.cta.red.and.pred all, {0}, {1}, mine; "
-                    "selp.b32 $0, 1, 0, all; }",
-                    barrier, threads)
-          .str();
-  Value all = ptx::assemble(b, text, b.getI32Type(), mine)[0];
-  return b.make<arith::CmpIOp>(arith::CmpIPredicate::ne, all, b.i32(0));
-}
-
-void nvvm::initBarrier(CodeBuilder &b, Value barrier, int64_t arrivals) {
-  ptx::assemble(
-      b, formatv("mbarrier.init.shared::cta.b64 [$0], {0};", arrivals).str(),
-      {}, barrier);
+void nvvm::initBarrier(CodeBuilder &b, Value pointer, int64_t arrivals) {
+  NVVM::MBarrierInitOp::create(b, pointer, b.i32(arrivals),
+                               /*predicate=*/Value());
 }
 
 void nvvm::fenceBarrierInit(CodeBuilder &b) {
-  ptx::assemble(b, "fence.mbarrier_init.release.cluster;", {}, {});
+  NVVM::FenceMbarrierInitOp::create(b);
 }
 
 void nvvm::arriveAndExpect(CodeBuilder &b, Value barrier, int64_t bytes) {
-  ptx::assemble(
-      b,
-      formatv("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {0};", bytes)
-          .str(),
-      {}, barrier);
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, TypeRange(), toPointer(b, barrier), b.i32(bytes),
+      NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
 }
 
 //===----------------------------------------------------------------------===//
 // Words
 //===----------------------------------------------------------------------===//
 
-void nvvm::storeShared(CodeBuilder &b, Value address, Value word) {
-  ptx::assemble(b, "st.volatile.shared::cta.b32 [$0], $1;", {},
-                {address, word});
-}
-
 Value nvvm::countUp(CodeBuilder &b, Value pointer, Value last) {
-  return ptx::assemble(b, "atom.global.inc.u32 $0, [$1], $2;", b.getI32Type(),
-                       {pointer, last})[0];
+  return b.make<LLVM::AtomicRMWOp>(LLVM::AtomicBinOp::uinc_wrap, pointer, last,
+                                   LLVM::AtomicOrdering::monotonic, "device");
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,11 +122,11 @@ Value nvvm::countUp(CodeBuilder &b, Value pointer, Value last) {
 //===----------------------------------------------------------------------===//
 
 void nvvm::letNextLaunchStart(CodeBuilder &b) {
-  ptx::assemble(b, "griddepcontrol.launch_dependents;", {}, {});
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::launch_dependents);
 }
 
 void nvvm::waitForLaunchBefore(CodeBuilder &b) {
-  ptx::assemble(b, "griddepcontrol.wait;", {}, {});
+  NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
 }
 
 //===----------------------------------------------------------------------===//
@@ -164,41 +152,35 @@ void nvvm::waitCopies(CodeBuilder &b, int64_t pending) {
 
 void nvvm::copyBoxToShared(CodeBuilder &b, Value address, Value map,
                            ValueRange coordinates, Value barrier) {
-  SmallVector<Value> operands = {address, map, barrier};
-  llvm::append_range(operands, coordinates);
-  ptx::assemble(b,
-                formatv("cp.async.bulk.tensor.{0}d.shared::cluster.global.tile."
-                        "mbarrier::complete_tx::bytes [$0], [$1, {1}], [$2];",
-                        coordinates.size(),
-                        ptx::listOperands(3, coordinates.size()))
-                    .str(),
-                {}, operands);
+  // A block's own shared memory has the same addresses within its cluster's.
+  Value target = ::toPointer(b, address, NVVM::NVVMMemorySpace::SharedCluster);
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      b, target, map, coordinates, toPointer(b, barrier),
+      /*im2colOffsets=*/ValueRange(), /*multicastMask=*/Value(),
+      /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+      NVVM::CTAGroupKindAttr(), /*predicate=*/Value());
 }
 
 void nvvm::copyBoxFromShared(CodeBuilder &b, Value map, ValueRange coordinates,
                              Value address) {
-  SmallVector<Value> operands = {map, address};
-  llvm::append_range(operands, coordinates);
-  ptx::assemble(b,
-                formatv("cp.async.bulk.tensor.{0}d.global.shared::cta.tile."
-                        "bulk_group [$0, {1}], [$1];",
-                        coordinates.size(),
-                        ptx::listOperands(2, coordinates.size()))
-                    .str(),
-                {}, operands);
+  NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+      b, map, toPointer(b, address), coordinates, /*l2CacheHint=*/Value(),
+      NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
 }
 
 void nvvm::commitBoxes(CodeBuilder &b) {
-  ptx::assemble(b, "cp.async.bulk.commit_group;", {}, {});
+  NVVM::CpAsyncBulkCommitGroupOp::create(b);
 }
 
 void nvvm::waitBoxesRead(CodeBuilder &b, int64_t pending) {
-  ptx::assemble(b, formatv("cp.async.bulk.wait_group.read {0};", pending).str(),
-                {}, {});
+  NVVM::CpAsyncBulkWaitGroupOp::create(b, pending, b.getUnitAttr());
 }
 
 void nvvm::fenceSharedForAsync(CodeBuilder &b) {
-  ptx::assemble(b, "fence.proxy.async.shared::cta;", {}, {});
+  NVVM::FenceProxyOp::create(
+      b, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
 }
 
 //===----------------------------------------------------------------------===//
@@ -223,14 +205,9 @@ SmallVector<Value, 4> nvvm::loadMatrices(CodeBuilder &b, Value pointer,
   return words;
 }
 
-void nvvm::storeMatrices(CodeBuilder &b, Value address, ValueRange packed) {
-  SmallVector<Value> operands = {address};
-  llvm::append_range(operands, packed);
-  ptx::assemble(b,
-                formatv("stmatrix.sync.aligned.m8n8.x{0}.shared.b16 [$0], {1};",
-                        packed.size(), ptx::listOperands(1, packed.size()))
-                    .str(),
-                {}, operands);
+void nvvm::storeMatrices(CodeBuilder &b, Value pointer, ValueRange packed) {
+  NVVM::StMatrixOp::create(b, pointer, packed, NVVM::MMALayout::row,
+                           getMatrixShape(b), NVVM::LdStMatrixEltType::B16);
 }
 
 SmallVector<Value, 4> nvvm::multiply(CodeBuilder &b, Type element,
@@ -281,13 +258,12 @@ Value nvvm::reciprocal(CodeBuilder &b, Value x) {
 //===----------------------------------------------------------------------===//
 
 void nvvm::setRegisters(CodeBuilder &b, int64_t registers, bool increase) {
-  ptx::assemble(b,
-                formatv("setmaxnreg.{0}.sync.aligned.u32 {1};",
-                        increase ? "inc" : "dec", registers)
-                    .str(),
-                {}, {});
+  NVVM::SetMaxRegisterOp::create(b, registers,
+                                 increase
+                                     ? NVVM::SetMaxRegisterAction::increase
+                                     : NVVM::SetMaxRegisterAction::decrease);
 }
 
 void nvvm::sleep(CodeBuilder &b, int64_t nanoseconds) {
-  ptx::assemble(b, formatv("nanosleep.u32 {0};", nanoseconds).str(), {}, {});
+  NVVM::NanosleepOp::create(b, b.i32(nanoseconds));
 }

@@ -13,6 +13,10 @@
 
 namespace nsacc::nvvm {
 
+/// To an address in shared memory. Instructions take constants that are added
+/// to a pointer; those added to an address are instructions of their own.
+mlir::Value toPointer(CodeBuilder &b, mlir::Value address);
+
 //===-- Places in the grid
 //--------------------------------------------------===//
 
@@ -41,21 +45,17 @@ void syncWarp(CodeBuilder &b);
 void syncBlock(CodeBuilder &b, int64_t barrier);
 void syncThreads(CodeBuilder &b, mlir::Value barrier, int64_t threads);
 void arriveThreads(CodeBuilder &b, mlir::Value barrier, int64_t threads);
-/// Whether a condition holds for all of the threads, which wait for each other.
-mlir::Value allThreads(CodeBuilder &b, int64_t barrier, int64_t threads,
-                       mlir::Value condition);
 
 //===-- Barriers in shared memory
 //-------------------------------------------===//
 
-void initBarrier(CodeBuilder &b, mlir::Value barrier, int64_t arrivals);
+void initBarrier(CodeBuilder &b, mlir::Value pointer, int64_t arrivals);
 void fenceBarrierInit(CodeBuilder &b);
 void arriveAndExpect(CodeBuilder &b, mlir::Value barrier, int64_t bytes);
 
 //===-- Words
 //---------------------------------------------------------------===//
 
-void storeShared(CodeBuilder &b, mlir::Value address, mlir::Value word);
 /// The word in global memory before it is counted up; behind `last` comes 0.
 mlir::Value countUp(CodeBuilder &b, mlir::Value pointer, mlir::Value last);
 
@@ -101,7 +101,7 @@ llvm::SmallVector<mlir::Value, 4> loadMatrices(CodeBuilder &b,
                                                mlir::Value pointer,
                                                int64_t count,
                                                bool isTransposed);
-void storeMatrices(CodeBuilder &b, mlir::Value address,
+void storeMatrices(CodeBuilder &b, mlir::Value pointer,
                    mlir::ValueRange packed);
 /// A warp's 16 rows of `lhs` times 8 columns of `rhs`, 16 of the inner
 /// dimension, added to 4 sums; operands are words of two elements.

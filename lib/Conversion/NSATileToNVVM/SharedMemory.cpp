@@ -78,12 +78,6 @@ Value SharedMemory::getPointer(Value offset, Value more) {
               : pointer;
 }
 
-Value SharedMemory::advance(Value pointer, int64_t bytes) {
-  return b.make<LLVM::GEPOp>(
-      pointer.getType(), b.getI8Type(), pointer,
-      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(bytes)});
-}
-
 //===----------------------------------------------------------------------===//
 // Elements
 //===----------------------------------------------------------------------===//

@@ -51,7 +51,6 @@ public:
   /// A pointer, `more` (null: 0) bytes beyond `offset`.
   mlir::Value getPointer(mlir::Value offset, mlir::Value more);
   mlir::Value getPointer(const SharedTile &tile, mlir::Value byteOffset);
-  mlir::Value advance(mlir::Value pointer, int64_t bytes);
 
   //===-- Elements --------------------------------------------------------===//
 

@@ -4,6 +4,7 @@
 #include "InlinePTX.h"
 #include "Instructions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -21,10 +22,11 @@ TileQueue::TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared)
 Point TileQueue::tell(Point point, Value isThere) const {
   point[0] = b.select(isThere, point[0], b.i32(kNoTile));
   BarrierQueue::Place place = queue.getPlace();
-  Value slot = queue.getItemAddress(place);
+  Value pointer = nvvm::toPointer(b, queue.getItemAddress(place));
   queue.waitEmpty(place);
   for (auto [index, word] : llvm::enumerate(point))
-    nvvm::storeShared(b, b.add(slot, b.i32(index * kWordBytes)), word);
+    LLVM::StoreOp::create(b, word, b.advance(pointer, index * kWordBytes),
+                          kWordBytes, /*isVolatile=*/true);
   ptx::arriveIf(b, place.full, b.i32(1));
   queue.advance(place);
   return point;
