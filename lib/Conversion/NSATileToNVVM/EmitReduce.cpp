@@ -25,6 +25,8 @@ public:
 
 private:
   void reduceRows(ReduceOp op);
+  Value reduceElements(ReduceOp op, const SharedTile &source,
+                       ArrayRef<Value> coordinates);
 
   CodeBuilder &b;
   ThreadMap &threads;
@@ -68,25 +70,38 @@ void ReductionEmitter::reduceRows(ReduceOp op) {
   program.setRegisters(op.getResult(), std::move(results));
 }
 
+/// One element of the result, in the order of the source's elements.
+Value ReductionEmitter::reduceElements(ReduceOp op, const SharedTile &source,
+                                       ArrayRef<Value> coordinates) {
+  int64_t dim = op.getDim();
+  auto loop = scf::ForOp::create(
+      b, b.i32(0), b.i32(getTile(op.getSource()).getDimSize(dim)), b.i32(1),
+      ValueRange{b.f32(getNeutral(op.getKind()))});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(loop.getBody());
+  SmallVector<Value> place(coordinates);
+  place.insert(place.begin() + dim, loop.getInductionVar());
+  Value next = combine(b, op.getKind(), loop.getRegionIterArgs().front(),
+                       shared.loadElement(source, place));
+  scf::YieldOp::create(b, next);
+  return loop.getResult(0);
+}
+
 LogicalResult ReductionEmitter::emitReduce(ReduceOp op) {
   RankedTensorType source = getTile(op.getSource());
   RankedTensorType result = getTile(op.getResult());
-  int64_t dim = op.getDim();
-  if (isa<PartialLayoutAttr>(source.getEncoding()))
+  if (isa<PartialLayoutAttr>(source.getEncoding()) || isShared(result))
     return reject(op);
-  if (isa<MmaLayoutAttr>(source.getEncoding()) && dim == 1 &&
+  if (isa<MmaLayoutAttr>(source.getEncoding()) && op.getDim() == 1 &&
       TileLayout::getSlice(source.getEncoding(), 1) == result.getEncoding()) {
     reduceRows(op);
     return success();
   }
-  // Through shared memory, in the order of the elements.
   bool isInPlace = isShared(source);
   SharedTile tile = isInPlace ? sharedTiles.get(op.getSource())
                               : sharedTiles.spill(op.getSource());
   if (isInPlace)
     sync.beforeRead(tile);
-  if (isShared(result))
-    return reject(op);
   const TileLayout &layout = program.getLayout(result);
   SmallVector<Value> values;
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
@@ -95,24 +110,13 @@ LogicalResult ReductionEmitter::emitReduce(ReduceOp op) {
       values.push_back(neutral);
       continue;
     }
-    SmallVector<Value> coordinates;
-    for (AffineExpr expr : layout.getCoordinates(index))
-      coordinates.push_back(threads.materialize(threads.getCoordinate(expr)));
-    auto addUp = [&] {
-      auto loop = scf::ForOp::create(b, b.i32(0), b.i32(source.getDimSize(dim)),
-                                     b.i32(1), ValueRange{neutral});
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToEnd(loop.getBody());
-      SmallVector<Value> place(coordinates);
-      place.insert(place.begin() + dim, loop.getInductionVar());
-      Value next = combine(b, op.getKind(), loop.getRegionIterArgs().front(),
-                           shared.loadElement(tile, place));
-      scf::YieldOp::create(b, next);
-      return SmallVector<Value>{loop.getResult(0)};
-    };
-    values.push_back(b.branch(threads.getInside(layout, index), b.getF32Type(),
-                              addUp,
-                              [&] { return SmallVector<Value>{neutral}; })[0]);
+    SmallVector<Value> coordinates = threads.getPlace(layout, index);
+    values.push_back(b.branch(
+        threads.getInside(layout, index), b.getF32Type(),
+        [&] {
+          return SmallVector<Value>{reduceElements(op, tile, coordinates)};
+        },
+        [&] { return SmallVector<Value>{neutral}; })[0]);
   }
   if (!isInPlace)
     sharedTiles.release(tile);

@@ -22,11 +22,23 @@ public:
   LogicalResult emitInsertSlice(tensor::InsertSliceOp op);
 
 private:
+  struct Place {
+    SmallVector<Value> coordinates;
+    Value inside;
+  };
   std::optional<SmallVector<Value>>
   getOffsets(OffsetSizeAndStrideOpInterface op, RankedTensorType slice,
              RankedTensorType whole);
+  Place getPlaceInSlice(const TileLayout &layout, int64_t index,
+                        ArrayRef<Value> offsets, RankedTensorType slice,
+                        Value condition);
   SharedTile spillSlice(Value source, ArrayRef<Value> offsets,
                         RankedTensorType slice);
+  SmallVector<Value> takeRegisters(tensor::ExtractSliceOp op);
+  SmallVector<Value> readPart(const SharedTile &tile, RankedTensorType result,
+                              ArrayRef<Value> offsets);
+  SmallVector<Value> putRegisters(tensor::InsertSliceOp op);
+  SmallVector<Value> putPart(tensor::InsertSliceOp op, ArrayRef<Value> offsets);
 
   CodeBuilder &b;
   ThreadMap &threads;
@@ -77,6 +89,31 @@ findMmaRegister(const TileLayout &to, const TileLayout &from, int64_t index) {
   return std::nullopt;
 }
 
+/// A register's coordinates within a slice at `offsets`, and `condition`
+/// together with whether they are in it.
+SliceEmitter::Place SliceEmitter::getPlaceInSlice(const TileLayout &layout,
+                                                  int64_t index,
+                                                  ArrayRef<Value> offsets,
+                                                  RankedTensorType slice,
+                                                  Value condition) {
+  Place place = {{}, condition};
+  for (auto [expr, offset, size] : llvm::zip_equal(layout.getCoordinates(index),
+                                                   offsets, slice.getShape())) {
+    Value coordinate = b.make<arith::SubIOp>(
+        threads.materialize(threads.getCoordinate(expr)), offset);
+    // Unsigned, what is before the slice is beyond it.
+    place.inside =
+        b.both(place.inside, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult,
+                                                   coordinate, b.i32(size)));
+    place.coordinates.push_back(coordinate);
+  }
+  return place;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts that are taken
+//===----------------------------------------------------------------------===//
+
 /// The part of a register tile that a slice takes, in shared memory.
 SharedTile SliceEmitter::spillSlice(Value source, ArrayRef<Value> offsets,
                                     RankedTensorType slice) {
@@ -87,43 +124,61 @@ SharedTile SliceEmitter::spillSlice(Value source, ArrayRef<Value> offsets,
   for (auto [index, value] : llvm::enumerate(program.getRegisters(source))) {
     if (layout.isPadding(index))
       continue;
-    Value taken = threads.getOwned(layout, index), kept = value;
-    SmallVector<Value> coordinates;
-    for (auto [expr, offset, size] : llvm::zip_equal(
-             layout.getCoordinates(index), offsets, slice.getShape())) {
-      Value place = threads.materialize(threads.getCoordinate(expr));
-      place = b.make<arith::SubIOp>(place, offset);
-      // Unsigned, what is before the slice is beyond it.
-      taken = b.both(taken, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult,
-                                                  place, b.i32(size)));
-      coordinates.push_back(place);
-    }
-    Value address = shared.getElementPointer(tile, coordinates);
-    b.when(taken, [&] { b.store(kept, address, tile.elementBytes); });
+    Value kept = value;
+    Place place = getPlaceInSlice(layout, index, offsets, slice,
+                                  threads.getOwned(layout, index));
+    Value pointer = shared.getElementPointer(tile, place.coordinates);
+    b.when(place.inside, [&] { b.store(kept, pointer, tile.elementBytes); });
   }
   return tile;
 }
 
-LogicalResult SliceEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
-  RankedTensorType source = getTile(op.getSource());
-  RankedTensorType result = getTile(op.getResult());
-  if (isShared(result))
-    return reject(op);
+/// A matrix of registers that begins where another one does.
+SmallVector<Value> SliceEmitter::takeRegisters(tensor::ExtractSliceOp op) {
+  const TileLayout &layout = program.getLayout(op.getType());
+  const TileLayout &source = program.getLayout(getTile(op.getSource()));
+  Type element = getRegisterType(op.getType().getElementType());
+  SmallVector<Value> values;
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+    std::optional<int64_t> other = findMmaRegister(layout, source, index);
+    values.push_back(other ? program.getRegisters(op.getSource())[*other]
+                           : b.zero(element));
+  }
+  return values;
+}
+
+/// `offsets`: where the result begins in the tile; none: at its begin.
+SmallVector<Value> SliceEmitter::readPart(const SharedTile &tile,
+                                          RankedTensorType result,
+                                          ArrayRef<Value> offsets) {
   const TileLayout &layout = program.getLayout(result);
   Type element = getRegisterType(result.getElementType());
   SmallVector<Value> values;
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+    if (layout.isPadding(index)) {
+      values.push_back(b.zero(element));
+      continue;
+    }
+    SmallVector<Value> coordinates = threads.getPlace(layout, index);
+    if (!offsets.empty())
+      for (auto [coordinate, offset] : llvm::zip_equal(coordinates, offsets))
+        coordinate = b.add(coordinate, offset);
+    values.push_back(shared.loadElementIf(threads.getInside(layout, index),
+                                          tile, coordinates, b.zero(element)));
+  }
+  return values;
+}
+
+LogicalResult SliceEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
+  RankedTensorType source = getTile(op.getSource());
+  RankedTensorType result = op.getType();
+  if (isShared(result))
+    return reject(op);
   bool isAtBegin = llvm::all_of(op.getStaticOffsets(),
                                 [](int64_t offset) { return offset == 0; });
-  bool isSame = isAtBegin && source.getEncoding() == result.getEncoding() &&
-                isa<MmaLayoutAttr>(result.getEncoding());
-  if (isSame) {
-    for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-      std::optional<int64_t> other =
-          findMmaRegister(layout, program.getLayout(source), index);
-      values.push_back(other ? program.getRegisters(op.getSource())[*other]
-                             : b.zero(element));
-    }
-    program.setRegisters(op.getResult(), std::move(values));
+  if (isAtBegin && source.getEncoding() == result.getEncoding() &&
+      isa<MmaLayoutAttr>(result.getEncoding())) {
+    program.setRegisters(op.getResult(), takeRegisters(op));
     return success();
   }
   auto offsets = getOffsets(op, result, source);
@@ -133,72 +188,68 @@ LogicalResult SliceEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
   SharedTile tile = isInPlace ? sharedTiles.get(op.getSource())
                               : spillSlice(op.getSource(), *offsets, result);
   sync.beforeRead(tile);
-  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-    if (layout.isPadding(index)) {
-      values.push_back(b.zero(element));
-      continue;
-    }
-    SmallVector<Value> coordinates;
-    for (auto [expr, offset] :
-         llvm::zip_equal(layout.getCoordinates(index), *offsets)) {
-      Value place = threads.materialize(threads.getCoordinate(expr));
-      coordinates.push_back(isInPlace ? b.add(place, offset) : place);
-    }
-    values.push_back(shared.loadElementIf(threads.getInside(layout, index),
-                                          tile, coordinates, b.zero(element)));
-  }
+  program.setRegisters(op.getResult(), readPart(tile, result,
+                                                isInPlace ? ArrayRef(*offsets)
+                                                          : ArrayRef<Value>()));
   if (!isInPlace)
     sharedTiles.release(tile);
-  program.setRegisters(op.getResult(), std::move(values));
   return success();
 }
 
-LogicalResult SliceEmitter::emitInsertSlice(tensor::InsertSliceOp op) {
-  RankedTensorType source = getTile(op.getSource());
-  RankedTensorType result = getTile(op.getResult());
-  if (isShared(result) || isShared(getTile(op.getDest())))
-    return reject(op);
-  const TileLayout &layout = program.getLayout(result);
+//===----------------------------------------------------------------------===//
+// Parts that are put
+//===----------------------------------------------------------------------===//
+
+/// A matrix of registers is put where another one begins.
+SmallVector<Value> SliceEmitter::putRegisters(tensor::InsertSliceOp op) {
+  const TileLayout &layout = program.getLayout(op.getType());
+  const TileLayout &part = program.getLayout(getTile(op.getSource()));
   ArrayRef<Value> old = program.getRegisters(op.getDest());
+  ArrayRef<Value> news = program.getRegisters(op.getSource());
   SmallVector<Value> values;
-  if (!isShared(source)) {
-    const TileLayout &part = program.getLayout(source);
-    ArrayRef<Value> news = program.getRegisters(op.getSource());
-    for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-      std::optional<int64_t> other = findMmaRegister(layout, part, index);
-      values.push_back(other && !part.isPadding(*other)
-                           ? b.select(threads.getInside(part, *other),
-                                      news[*other], old[index])
-                           : old[index]);
-    }
-    program.setRegisters(op.getResult(), std::move(values));
-    return success();
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+    std::optional<int64_t> other = findMmaRegister(layout, part, index);
+    values.push_back(other && !part.isPadding(*other)
+                         ? b.select(threads.getInside(part, *other),
+                                    news[*other], old[index])
+                         : old[index]);
   }
-  auto offsets = getOffsets(op, source, result);
-  if (!offsets)
-    return reject(op);
+  return values;
+}
+
+SmallVector<Value> SliceEmitter::putPart(tensor::InsertSliceOp op,
+                                         ArrayRef<Value> offsets) {
+  const TileLayout &layout = program.getLayout(op.getType());
+  ArrayRef<Value> old = program.getRegisters(op.getDest());
   SharedTile tile = sharedTiles.get(op.getSource());
   sync.beforeRead(tile);
+  SmallVector<Value> values;
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
     if (layout.isPadding(index)) {
       values.push_back(old[index]);
       continue;
     }
-    SmallVector<Value> coordinates;
-    Value inside = threads.getInside(layout, index);
-    for (auto [expr, offset, size] : llvm::zip_equal(
-             layout.getCoordinates(index), *offsets, source.getShape())) {
-      Value coordinate = b.make<arith::SubIOp>(
-          threads.materialize(threads.getCoordinate(expr)), offset);
-      // Unsigned, what is before the slice is beyond it.
-      inside = b.both(inside, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult,
-                                                    coordinate, b.i32(size)));
-      coordinates.push_back(coordinate);
-    }
-    values.push_back(
-        shared.loadElementIf(inside, tile, coordinates, old[index]));
+    Place place =
+        getPlaceInSlice(layout, index, offsets, getTile(op.getSource()),
+                        threads.getInside(layout, index));
+    values.push_back(shared.loadElementIf(place.inside, tile, place.coordinates,
+                                          old[index]));
   }
-  program.setRegisters(op.getResult(), std::move(values));
+  return values;
+}
+
+LogicalResult SliceEmitter::emitInsertSlice(tensor::InsertSliceOp op) {
+  RankedTensorType source = getTile(op.getSource());
+  if (isShared(op.getType()) || isShared(getTile(op.getDest())))
+    return reject(op);
+  if (!isShared(source)) {
+    program.setRegisters(op.getResult(), putRegisters(op));
+    return success();
+  }
+  auto offsets = getOffsets(op, source, op.getType());
+  if (!offsets)
+    return reject(op);
+  program.setRegisters(op.getResult(), putPart(op, *offsets));
   return success();
 }
 

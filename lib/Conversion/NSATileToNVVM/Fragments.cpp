@@ -16,37 +16,36 @@ using namespace nsacc::nsatile;
 // Words
 //===----------------------------------------------------------------------===//
 
+/// The f32 that a number of 16 bits was rounded from; null for others.
+static Value getWide(Value value) {
+  auto narrowing = value.getDefiningOp<arith::TruncFOp>();
+  return narrowing && narrowing.getIn().getType().isF32() ? narrowing.getIn()
+                                                          : Value();
+}
+
+/// The word of which `half` is the low (0) or the high (1) half; null for
+/// others.
+static Value getWord(Value half, int64_t index) {
+  auto extract = half.getDefiningOp<LLVM::ExtractElementOp>();
+  llvm::APInt place;
+  if (!extract || !matchPattern(extract.getPosition(), m_ConstantInt(&place)) ||
+      place != index)
+    return {};
+  auto cast = extract.getVector().getDefiningOp<LLVM::BitcastOp>();
+  return cast && cast.getArg().getType().isInteger(32) ? cast.getArg()
+                                                       : Value();
+}
+
 Value nsacc::pack(CodeBuilder &b, Value low, Value high) {
-  Type word = b.getI32Type();
-  auto getWide = [](Value value) -> Value {
-    auto narrowing = value.getDefiningOp<arith::TruncFOp>();
-    return narrowing && narrowing.getIn().getType().isF32() ? narrowing.getIn()
-                                                            : Value();
-  };
-  auto pair = VectorType::get({2}, low.getType());
-  // The halves of a word that was taken apart.
-  auto getWord = [](Value half, int64_t index) -> Value {
-    auto extract = half.getDefiningOp<LLVM::ExtractElementOp>();
-    llvm::APInt place;
-    if (!extract ||
-        !matchPattern(extract.getPosition(), m_ConstantInt(&place)) ||
-        place != index)
-      return {};
-    auto cast = extract.getVector().getDefiningOp<LLVM::BitcastOp>();
-    return cast ? cast.getArg() : Value();
-  };
-  if (Value lowWord = getWord(low, 0), highWord = getWord(high, 1);
-      lowWord && lowWord == highWord && lowWord.getType() == word)
+  Value lowWord = getWord(low, 0), highWord = getWord(high, 1);
+  if (lowWord && lowWord == highWord)
     return lowWord;
   // Both are rounded at once.
-  if (Value wideLow = getWide(low), wideHigh = getWide(high);
-      wideLow && wideHigh)
-    return b.make<LLVM::BitcastOp>(
-        word, nvvm::roundPair(b, low.getType(), wideLow, wideHigh));
-  Value vector = b.make<LLVM::PoisonOp>(pair);
-  vector = b.make<LLVM::InsertElementOp>(vector, low, b.i32(0));
-  vector = b.make<LLVM::InsertElementOp>(vector, high, b.i32(1));
-  return b.make<LLVM::BitcastOp>(word, vector);
+  Value wideLow = getWide(low), wideHigh = getWide(high);
+  Value pair = wideLow && wideHigh
+                   ? nvvm::roundPair(b, low.getType(), wideLow, wideHigh)
+                   : b.join({low, high});
+  return b.make<LLVM::BitcastOp>(b.getI32Type(), pair);
 }
 
 std::array<Value, 2> nsacc::unpack(CodeBuilder &b, Type element, Value word) {

@@ -52,7 +52,7 @@ void KernelParameters::addHostParameters() {
   types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
 }
 
-void KernelParameters::map(Kernel &kernel, ValueRange values) const {
+void KernelParameters::map(Kernel &kernel, ValueRange values) {
   CodeBuilder &b = kernel.b;
   auto take = [&] {
     Value value = values.front();
@@ -91,7 +91,7 @@ void KernelParameters::map(Kernel &kernel, ValueRange values) const {
     kernel.host.tensorMaps[map] = take();
 }
 
-void KernelParameters::setAttributes(LLVM::LLVMFuncOp function) const {
+void KernelParameters::setAttributes(LLVM::LLVMFuncOp function) {
   Builder builder(function.getContext());
   for (unsigned index : readOnly) {
     function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
@@ -109,7 +109,7 @@ void KernelParameters::setAttributes(LLVM::LLVMFuncOp function) const {
   }
 }
 
-ArrayAttr KernelParameters::getHostParameters() const {
+ArrayAttr KernelParameters::getHostParameters() {
   MLIRContext *context = program.getContext();
   SmallVector<Attribute> parameters;
   auto add = [&](HostParameter parameter) {

@@ -16,11 +16,11 @@ public:
   explicit KernelParameters(nsatile::ProgramOp program);
 
   /// `values` are the kernel's arguments.
-  void map(Kernel &kernel, mlir::ValueRange values) const;
+  void map(Kernel &kernel, mlir::ValueRange values);
   /// How memory that arguments point to is used.
-  void setAttributes(mlir::LLVM::LLVMFuncOp function) const;
+  void setAttributes(mlir::LLVM::LLVMFuncOp function);
   /// Of the launch, for what isn't one of the program's arguments.
-  mlir::ArrayAttr getHostParameters() const;
+  mlir::ArrayAttr getHostParameters();
 
   llvm::SmallVector<mlir::Type> types;
   /// The program marks rows for a later one, or is the one that computes them
@@ -30,7 +30,7 @@ public:
 private:
   void addHostParameters();
 
-  mutable nsatile::ProgramOp program;
+  nsatile::ProgramOp program;
   /// Parameters that are buffers which the kernel doesn't write.
   llvm::SmallVector<unsigned> readOnly;
   bool hasRequirements = false, hasCounter = false, hasRaised = false;

@@ -120,9 +120,8 @@ struct ConvertNSATileToNVVM
     return success();
   }
 
-  void setAttributes(LLVM::LLVMFuncOp function,
-                     const KernelParameters &parameters, int64_t threads,
-                     int64_t shared) {
+  void setAttributes(LLVM::LLVMFuncOp function, KernelParameters &parameters,
+                     int64_t threads, int64_t shared) {
     OpBuilder builder(&getContext());
     function->setAttr("nvvm.kernel", builder.getUnitAttr());
     function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
