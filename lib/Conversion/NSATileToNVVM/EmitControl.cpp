@@ -15,6 +15,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Loops and branches stay `scf` and carry registers. What is pending at their
+/// ends follows from all ways there.
 class ControlEmitter {
 public:
   ControlEmitter(KernelEmitter &emitter, Kernel &kernel)

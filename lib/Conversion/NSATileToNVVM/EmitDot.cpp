@@ -239,6 +239,7 @@ SmallVector<Value> ProductWriter::write() {
 
 namespace {
 
+/// Writes products that a warp does for itself.
 class ProductEmitter {
 public:
   explicit ProductEmitter(Kernel &kernel) : kernel(kernel) {}

@@ -14,6 +14,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Starts products of a warpgroup and waits for them.
 class WarpgroupProductEmitter {
 public:
   explicit WarpgroupProductEmitter(Kernel &kernel)

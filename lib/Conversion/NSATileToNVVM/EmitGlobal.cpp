@@ -14,6 +14,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Loads tiles, and reads and writes single elements.
 class GlobalEmitter {
 public:
   explicit GlobalEmitter(Kernel &kernel)

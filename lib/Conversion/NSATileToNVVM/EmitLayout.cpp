@@ -11,6 +11,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Changes which thread has which elements, and lets lanes exchange them.
 class LayoutEmitter {
 public:
   explicit LayoutEmitter(Kernel &kernel)

@@ -11,6 +11,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Scalars that a program has of its grid, its warps and its buffers.
 class PlaceEmitter {
 public:
   explicit PlaceEmitter(Kernel &kernel)

@@ -13,6 +13,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Reduces rows in registers, and other dimensions through shared memory.
 class ReductionEmitter {
 public:
   explicit ReductionEmitter(Kernel &kernel)

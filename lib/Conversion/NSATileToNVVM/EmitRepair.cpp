@@ -13,6 +13,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Marks rows for the exact program, and has it go through the grid if any is.
 class RepairEmitter {
 public:
   RepairEmitter(KernelEmitter &emitter, Kernel &kernel)

@@ -11,6 +11,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Records elements for which a condition of a run doesn't hold.
 class RequirementEmitter {
 public:
   explicit RequirementEmitter(Kernel &kernel)

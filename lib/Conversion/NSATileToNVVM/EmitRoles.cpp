@@ -17,6 +17,7 @@ static constexpr int64_t kTurnThreads = 2 * kGroupThreads;
 
 namespace {
 
+/// Gives warps their roles: scopes, registers, barriers and turns.
 class RoleEmitter {
 public:
   RoleEmitter(KernelEmitter &emitter, Kernel &kernel,

@@ -10,6 +10,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Takes parts of tiles and puts them.
 class SliceEmitter {
 public:
   explicit SliceEmitter(Kernel &kernel)

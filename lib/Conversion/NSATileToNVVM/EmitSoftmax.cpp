@@ -14,6 +14,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Writes steps and ends of softmaxes of rows.
 class SoftmaxEmitter {
 public:
   explicit SoftmaxEmitter(Kernel &kernel)

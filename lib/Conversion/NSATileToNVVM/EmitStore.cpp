@@ -10,6 +10,7 @@ using namespace nsacc::nsatile;
 
 namespace {
 
+/// Chooses between bulk copies and registers.
 class StoreEmitter {
 public:
   explicit StoreEmitter(Kernel &kernel)

@@ -93,6 +93,7 @@ SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,
 
 namespace {
 
+/// Loads left operands into registers.
 class FragmentEmitter {
 public:
   explicit FragmentEmitter(Kernel &kernel)

@@ -17,8 +17,7 @@ namespace nsacc::nvvm {
 /// to a pointer; those added to an address are instructions of their own.
 mlir::Value toPointer(CodeBuilder &b, mlir::Value address);
 
-//===-- Places in the grid
-//--------------------------------------------------===//
+//===-- Places in the grid ------------------------------------------------===//
 
 /// The thread's number in its block.
 mlir::Value getThread(CodeBuilder &b);
@@ -27,8 +26,7 @@ mlir::Value getBlock(CodeBuilder &b, unsigned axis);
 /// Of the grid, along its first axis.
 mlir::Value getNumBlocks(CodeBuilder &b);
 
-//===-- Lanes
-//---------------------------------------------------------------===//
+//===-- Lanes -------------------------------------------------------------===//
 
 /// The value of the lane whose number differs by `mask`; 32 or 64 bits.
 mlir::Value shuffleXor(CodeBuilder &b, mlir::Value value, int64_t mask);
@@ -39,28 +37,24 @@ mlir::Value broadcastLane(CodeBuilder &b, mlir::Value value);
 mlir::Value anyLane(CodeBuilder &b, mlir::Value condition);
 void syncWarp(CodeBuilder &b);
 
-//===-- Barriers of the hardware
-//--------------------------------------------===//
+//===-- Barriers of the hardware ------------------------------------------===//
 
 void syncBlock(CodeBuilder &b, int64_t barrier);
 void syncThreads(CodeBuilder &b, mlir::Value barrier, int64_t threads);
 void arriveThreads(CodeBuilder &b, mlir::Value barrier, int64_t threads);
 
-//===-- Barriers in shared memory
-//-------------------------------------------===//
+//===-- Barriers in shared memory -----------------------------------------===//
 
 void initBarrier(CodeBuilder &b, mlir::Value pointer, int64_t arrivals);
 void fenceBarrierInit(CodeBuilder &b);
 void arriveAndExpect(CodeBuilder &b, mlir::Value barrier, int64_t bytes);
 
-//===-- Words
-//---------------------------------------------------------------===//
+//===-- Words -------------------------------------------------------------===//
 
 /// The word in global memory before it is counted up; behind `last` comes 0.
 mlir::Value countUp(CodeBuilder &b, mlir::Value pointer, mlir::Value last);
 
-//===-- Launches
-//------------------------------------------------------------===//
+//===-- Launches ----------------------------------------------------------===//
 
 /// The next launch's blocks may come; those that wait for the end of this one
 /// do so by themselves.
@@ -68,8 +62,7 @@ void letNextLaunchStart(CodeBuilder &b);
 /// Waits until the launch before has ended, and what it wrote can be read.
 void waitForLaunchBefore(CodeBuilder &b);
 
-//===-- Copies by threads
-//---------------------------------------------------===//
+//===-- Copies by threads -------------------------------------------------===//
 
 /// 16 bytes to a pointer into shared memory, `bytes` of which are read and the
 /// others zeros.
@@ -79,8 +72,7 @@ void commitCopies(CodeBuilder &b);
 /// Waits for all groups but the last `pending` ones.
 void waitCopies(CodeBuilder &b, int64_t pending);
 
-//===-- Bulk copies
-//---------------------------------------------------------===//
+//===-- Bulk copies -------------------------------------------------------===//
 
 /// A box of the tensor that `map` describes, coordinates innermost first.
 void copyBoxToShared(CodeBuilder &b, mlir::Value address, mlir::Value map,
@@ -93,8 +85,7 @@ void waitBoxesRead(CodeBuilder &b, int64_t pending);
 /// What ordinary stores wrote, bulk copies and products read.
 void fenceSharedForAsync(CodeBuilder &b);
 
-//===-- Matrices of 8 by 8
-//--------------------------------------------------===//
+//===-- Matrices of 8 by 8 ------------------------------------------------===//
 
 /// `count` of them, from a pointer into shared memory.
 llvm::SmallVector<mlir::Value, 4> loadMatrices(CodeBuilder &b,
@@ -110,8 +101,7 @@ llvm::SmallVector<mlir::Value, 4> multiply(CodeBuilder &b, mlir::Type element,
                                            mlir::ValueRange rhs,
                                            mlir::ValueRange sums);
 
-//===-- Numbers
-//-------------------------------------------------------------===//
+//===-- Numbers -----------------------------------------------------------===//
 
 /// Two f32 rounded to a vector of two elements of 16 bits.
 mlir::Value roundPair(CodeBuilder &b, mlir::Type element, mlir::Value low,
@@ -119,8 +109,7 @@ mlir::Value roundPair(CodeBuilder &b, mlir::Type element, mlir::Value low,
 /// 1 / x, with denormals as 0 and an error of one unit in the last place.
 mlir::Value reciprocal(CodeBuilder &b, mlir::Value x);
 
-//===-- Resources of a thread
-//-----------------------------------------------===//
+//===-- Resources of a thread ---------------------------------------------===//
 
 /// The warpgroup's threads take or give registers until they have so many.
 void setRegisters(CodeBuilder &b, int64_t registers, bool increase);

@@ -61,8 +61,7 @@ private:
 /// An error: no emitter writes the op.
 mlir::LogicalResult reject(mlir::Operation *op);
 
-//===-- Families of emitters
-//------------------------------------------------===//
+//===-- Families of emitters ----------------------------------------------===//
 
 void addControl(KernelEmitter &emitter, Kernel &kernel);
 void addElementwise(KernelEmitter &emitter, Kernel &kernel);
