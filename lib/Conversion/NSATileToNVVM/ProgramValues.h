@@ -6,6 +6,7 @@
 #include "NSATile/IR/TileLayout.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ValueRange.h"
 #include <map>
 
 namespace nsacc {

@@ -1,7 +1,6 @@
 //===- TensorMaps.cpp - How bulk copies see buffers -----------------------===//
 
 #include "TensorMaps.h"
-#include "NSATile/IR/SharedShape.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "ProgramValues.h"
 #include "llvm/Support/MathExtras.h"

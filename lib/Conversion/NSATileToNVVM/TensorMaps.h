@@ -4,6 +4,7 @@
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_TENSORMAPS_H
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/SharedShape.h"
 #include <optional>
 
 namespace nsacc {
