@@ -1,134 +1,112 @@
-//===- EmitControl.cpp - Loops and branches that carry registers ----------===//
+//===- EmitControl.cpp - Loops and branches -------------------------------===//
 
+#include "CarriedValues.h"
+#include "InlinePTX.h"
+#include "Instructions.h"
 #include "KernelEmitter.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "NSATile/IR/WarpRoles.h"
+#include "NamedBarriers.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Left operands of products: what reads them takes two in a register.
-static bool isCarriedInPairs(RankedTensorType type) {
-  return isa<FloatType>(type.getElementType()) &&
-         type.getElementTypeBitWidth() == 16 &&
-         isa_and_present<MmaLayoutAttr>(type.getEncoding());
+namespace {
+
+/// Loops and branches stay `scf` and carry registers. What is pending at their
+/// ends follows from all ways there.
+class ControlEmitter {
+public:
+  ControlEmitter(KernelEmitter &emitter, Kernel &kernel)
+      : emitter(emitter), b(kernel.b), threads(kernel.threads),
+        program(kernel.program), carried(kernel.b, kernel.program),
+        copies(kernel.copies), sync(kernel.sync),
+        sharedTiles(kernel.sharedTiles) {}
+
+  LogicalResult emitFor(scf::ForOp op);
+  LogicalResult emitIf(scf::IfOp op);
+
+private:
+  LogicalResult emitWarpFor(scf::ForOp op);
+  LogicalResult emitSteps(scf::ForOp op, scf::ForOp loop, bool isTight);
+  LogicalResult emitRegion(Region &from, Block *to);
+  bool meetsNextRound(Region &loop) const;
+
+  KernelEmitter &emitter;
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  CarriedValues carried;
+  CopyGroups &copies;
+  Synchronizer &sync;
+  const SharedTiles &sharedTiles;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+/// The next round would meet what this one left.
+bool ControlEmitter::meetsNextRound(Region &loop) const {
+  const Synchronizer::Pending &pending = sync.getPending();
+  return copies.areUnderWay() || !pending.global.empty() ||
+         llvm::any_of(pending.shared, [&](const auto &access) {
+           return !sharedTiles.isReadOfOuterTile(access, loop);
+         });
 }
 
-/// Registers of tiles, and scalars. Padding isn't carried.
-void KernelEmitter::flatten(ValueRange values, SmallVectorImpl<Value> &to) {
-  for (Value value : values) {
-    if (!isTile(value.getType())) {
-      to.push_back(lookup(value));
-      continue;
-    }
-    const TileLayout &layout = getLayout(getTile(value));
-    ArrayRef<Value> values = getRegisters(value);
-    if (isCarriedInPairs(getTile(value))) {
-      for (size_t index = 0; index < values.size(); index += 2)
-        to.push_back(pack(values[index], values[index + 1]));
-      continue;
-    }
-    for (auto [index, reg] : llvm::enumerate(values))
-      if (!layout.isPadding(index))
-        to.push_back(reg);
-  }
-}
-
-void KernelEmitter::unflatten(ValueRange old, ValueRange values) {
-  for (Value value : old) {
-    if (!isTile(value.getType())) {
-      mapScalar(value, values.front());
-      values = values.drop_front();
-      continue;
-    }
-    RankedTensorType type = getTile(value);
-    const TileLayout &layout = getLayout(type);
-    SmallVector<Value> found;
-    if (isCarriedInPairs(type)) {
-      auto pair = VectorType::get({2}, type.getElementType());
-      for (int64_t i = 0; i < layout.getNumRegisters(); i += 2) {
-        Value both = make<LLVM::BitcastOp>(pair, values.front());
-        values = values.drop_front();
-        for (int64_t half : {0, 1})
-          found.push_back(make<LLVM::ExtractElementOp>(both, i32(half)));
-      }
-      setRegisters(value, std::move(found));
-      continue;
-    }
-    for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-      if (layout.isPadding(index)) {
-        found.push_back(zero(getRegisterType(type.getElementType())));
-        continue;
-      }
-      found.push_back(values.front());
-      values = values.drop_front();
-    }
-    setRegisters(value, std::move(found));
-  }
-}
-
-/// True when a place is read that no round writes: it is that of a tile from
-/// outside of `loop`.
-static bool isOfOuterTile(const SharedMemory::Access &access, Region &loop,
-                          const llvm::MapVector<Value, SharedTile> &tiles) {
-  return !access.isWrite && llvm::any_of(tiles, [&](const auto &entry) {
-    Value value = entry.first;
-    const SharedTile &tile = entry.second;
-    return tile.offset == access.begin &&
-           tile.offset + tile.bytes == access.end &&
-           !loop.isAncestor(value.getParentRegion());
-  });
-}
-
-LogicalResult KernelEmitter::emitRegion(Region &from, Block *to) {
-  OpBuilder::InsertionGuard guard(builder);
+LogicalResult ControlEmitter::emitRegion(Region &from, Block *to) {
+  OpBuilder::InsertionGuard guard(b);
   if (!to->empty() && to->back().hasTrait<OpTrait::IsTerminator>())
     to->back().erase();
-  builder.setInsertionPointToEnd(to);
-  if (failed(emitBlock(from.front())))
+  b.setInsertionPointToEnd(to);
+  if (failed(emitter.emitBlock(from.front())))
     return failure();
-  SmallVector<Value> yielded;
-  flatten(from.front().getTerminator()->getOperands(), yielded);
-  // The next round would meet what this one left.
-  bool isLoop = isa<scf::ForOp>(from.getParentOp());
-  if (isLoop)
-    commitCopies();
-  bool isLeft = !globals.pending.empty() ||
-                llvm::any_of(shared.getPending(), [&](const auto &access) {
-                  return !isOfOuterTile(access, from, sharedTiles);
-                });
-  if (isLoop && (hasCopies || isLeft))
-    barrier();
-  scf::YieldOp::create(builder, loc, yielded);
+  SmallVector<Value> yielded =
+      carried.take(from.front().getTerminator()->getOperands());
+  if (isa<scf::ForOp>(from.getParentOp())) {
+    copies.commit();
+    if (meetsNextRound(from))
+      sync.barrier();
+  }
+  scf::YieldOp::create(b, yielded);
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
 
 /// A loop without results of warps that have bounds of their own. What the loop
 /// counts, places in rings among it, is the same for all lanes, but ptxas would
 /// compute addresses of products lane by lane. So a vote and a barrier show
 /// that all lanes go and end together, and LLVM can't see that the counter and
 /// a count go along, and compute the latter from the former.
-LogicalResult KernelEmitter::emitWarpFor(scf::ForOp op) {
-  Value upper = lookup(op.getUpperBound()), step = lookup(op.getStep());
+LogicalResult ControlEmitter::emitWarpFor(scf::ForOp op) {
+  Value upper = program.lookup(op.getUpperBound());
+  Value step = program.lookup(op.getStep());
   Type index = upper.getType();
-  auto loop = scf::WhileOp::create(builder, loc, TypeRange{index},
-                                   lookup(op.getLowerBound()));
-  OpBuilder::InsertionGuard guard(builder);
-  Block *asking = builder.createBlock(&loop.getBefore(), {}, index, loc);
+  auto loop = scf::WhileOp::create(b, TypeRange{index},
+                                   program.lookup(op.getLowerBound()));
+  OpBuilder::InsertionGuard guard(b);
+  Block *asking = b.createBlock(&loop.getBefore(), {}, index, b.getLoc());
   Value counter = asking->getArgument(0);
-  Value goesOn = holdsForLanes(
-      make<arith::CmpIOp>(arith::CmpIPredicate::slt, counter, upper));
-  scf::ConditionOp::create(builder, loc, goesOn, counter);
-  Block *doing = builder.createBlock(&loop.getAfter(), {}, index, loc);
+  Value goesOn = nvvm::anyLane(
+      b, b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, counter, upper));
+  scf::ConditionOp::create(b, goesOn, counter);
+  Block *doing = b.createBlock(&loop.getAfter(), {}, index, b.getLoc());
   counter = doing->getArgument(0);
-  mapScalar(op.getInductionVar(), counter);
-  PTXBuilder ptx(builder, loc);
-  ptx.syncThreads(add(getGroup(), i32(namedBarriers::kResult)), kGroupThreads);
-  if (failed(emitBlock(*op.getBody())))
+  program.map(op.getInductionVar(), counter);
+  nvvm::syncThreads(
+      b, b.add(threads.getWarpgroup(), b.i32(namedBarriers::kResult)),
+      kGroupThreads);
+  if (failed(emitter.emitBlock(*op.getBody())))
     return failure();
-  Value next =
-      ptx.assemble("add.s32 $0, $1, $2;", index, {counter, step}).front();
-  scf::YieldOp::create(builder, loc, next);
+  scf::YieldOp::create(b, ptx::addHidden(b, counter, step));
   return success();
 }
 
@@ -137,112 +115,80 @@ static bool isOfConsumers(Operation *op) {
   return roles && roles.getConsumers().isAncestor(op->getParentRegion());
 }
 
-LogicalResult KernelEmitter::emitFor(scf::ForOp op) {
-  if (op.getNumResults() == 0 && isOfConsumers(op))
-    return emitWarpFor(op);
-  Value lower = lookup(op.getLowerBound()), upper = lookup(op.getUpperBound());
-  // Where lanes could leave one by one, ptxas computes addresses of products
-  // and barriers from what the loop counts lane by lane.
-  if (isOfConsumers(op)) {
-    lower = broadcastLane(lower);
-    upper = broadcastLane(upper);
-  }
-  SmallVector<Value> inits;
-  flatten(op.getInitArgs(), inits);
-  CopyState copiesBefore = enterCopyLoop();
-  bool hadCopies = hasCopies;
-  int64_t copiesDistance = numCopyGroups - copiesGroup;
-  auto loop = scf::ForOp::create(builder, loc, lower, upper,
-                                 lookup(op.getStep()), inits);
-  mapScalar(op.getInductionVar(), loop.getInductionVar());
-  auto before = shared.getPending();
-  auto globalsBefore = globals.pending;
-  // The state of the loop's rows needs the registers; what depends on the
-  // thread's number is computed anew in each step, and behind the loop.
-  bool isTight = !copyRings.empty() && scope.isBlock;
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(loop.getBody());
-    unflatten(op.getRegionIterArgs(), loop.getRegionIterArgs());
-    auto knownBefore = expressions;
-    ThreadScope scopeBefore = scope;
-    Operation *prologueBefore = prologueEnd;
-    if (isTight)
-      forgetThread();
-    if (failed(emitRegion(op.getRegion(), loop.getBody())))
-      return failure();
-    expressions = std::move(knownBefore);
-    scope = scopeBefore;
-    prologueEnd = prologueBefore;
-  }
-  // It may not have run at all.
-  llvm::append_range(shared.getPending(), before);
-  llvm::append_range(globals.pending, globalsBefore);
-  if (hadCopies) {
-    hasCopies = true;
-    copiesGroup = numCopyGroups - copiesDistance;
-  }
-  if (failed(leaveCopyLoop(op, copiesBefore)))
+LogicalResult ControlEmitter::emitSteps(scf::ForOp op, scf::ForOp loop,
+                                        bool isTight) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  carried.give(op.getRegionIterArgs(), loop.getRegionIterArgs());
+  ThreadMap::State before = threads.getState();
+  if (isTight)
+    threads.forget();
+  if (failed(emitRegion(op.getRegion(), loop.getBody())))
     return failure();
-  if (isTight && isa<ProgramOp>(op->getParentOp()))
-    forgetThread();
-  unflatten(op.getResults(), loop.getResults());
+  threads.setState(std::move(before));
   return success();
 }
 
-LogicalResult KernelEmitter::emitIf(scf::IfOp op) {
-  SmallVector<Type> types;
-  for (Value result : op.getResults()) {
-    if (!isTile(result.getType())) {
-      types.push_back(getRegisterType(result.getType()));
-      continue;
-    }
-    const TileLayout &layout = getLayout(getTile(result));
-    if (isCarriedInPairs(getTile(result))) {
-      types.append(layout.getNumRegisters() / 2, builder.getI32Type());
-      continue;
-    }
-    for (int64_t index = 0; index < layout.getNumRegisters(); ++index)
-      if (!layout.isPadding(index))
-        types.push_back(getRegisterType(getTile(result).getElementType()));
+LogicalResult ControlEmitter::emitFor(scf::ForOp op) {
+  if (op.getNumResults() == 0 && isOfConsumers(op))
+    return emitWarpFor(op);
+  Value lower = program.lookup(op.getLowerBound());
+  Value upper = program.lookup(op.getUpperBound());
+  // Where lanes could leave one by one, ptxas computes addresses of products
+  // and barriers from what the loop counts lane by lane.
+  if (isOfConsumers(op)) {
+    lower = nvvm::broadcastLane(b, lower);
+    upper = nvvm::broadcastLane(b, upper);
   }
+  SmallVector<Value> inits = carried.take(op.getInitArgs());
+  CopyGroups::State copiesBefore = copies.enterLoop();
+  auto loop =
+      scf::ForOp::create(b, lower, upper, program.lookup(op.getStep()), inits);
+  program.map(op.getInductionVar(), loop.getInductionVar());
+  Synchronizer::Pending before = sync.getPending();
+  // The state of the loop's rows needs the registers; what depends on the
+  // thread's number is computed anew in each step, and behind the loop.
+  bool isTight = copies.hasRings() && threads.getScope().isBlock;
+  if (failed(emitSteps(op, loop, isTight)))
+    return failure();
+  // It may not have run at all.
+  sync.join(before);
+  if (failed(copies.leaveLoop(op, copiesBefore)))
+    return failure();
+  if (isTight && isa<ProgramOp>(op->getParentOp()))
+    threads.forget();
+  carried.give(op.getResults(), loop.getResults());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Branches
+//===----------------------------------------------------------------------===//
+
+LogicalResult ControlEmitter::emitIf(scf::IfOp op) {
   bool hasElse = !op.getElseRegion().empty();
   // What is open before is in a group that both ways have.
-  commitCopies();
-  auto ifOp = scf::IfOp::create(builder, loc, types, lookup(op.getCondition()),
+  copies.commit();
+  auto ifOp = scf::IfOp::create(b, carried.getTypes(op.getResultTypes()),
+                                program.lookup(op.getCondition()),
                                 /*addThenBlock=*/true, hasElse);
-  auto before = shared.getPending();
-  auto globalsBefore = globals.pending;
-  bool hadCopies = hasCopies;
-  CopyState copiesBefore = getCopyState();
-  int64_t distanceBefore = numCopyGroups - copiesGroup;
+  Synchronizer::Pending before = sync.getPending();
+  CopyGroups::State copiesBefore = copies.getState();
   if (failed(emitRegion(op.getThenRegion(), ifOp.thenBlock())))
     return failure();
-  auto afterThen = shared.getPending();
-  auto globalsAfterThen = globals.pending;
-  bool thenHasCopies = hasCopies;
-  CopyState copiesAfterThen = getCopyState();
-  bool thenHasOpen = std::exchange(hasOpenGroup, false);
-  int64_t distanceThen = numCopyGroups - copiesGroup;
-  setCopyState(copiesBefore);
-  copiesGroup = numCopyGroups - distanceBefore;
-  shared.getPending() = before;
-  globals.pending = globalsBefore;
-  hasCopies = hadCopies;
+  Synchronizer::Pending afterThen = sync.getPending();
+  CopyGroups::State copiesAfterThen = copies.getState();
+  sync.setPending(std::move(before));
+  copies.setState(copiesBefore);
   if (hasElse && failed(emitRegion(op.getElseRegion(), ifOp.elseBlock())))
     return failure();
-  llvm::append_range(shared.getPending(), afterThen);
-  llvm::append_range(globals.pending, globalsAfterThen);
-  if (thenHasCopies) {
-    int64_t distance = numCopyGroups - copiesGroup;
-    copiesGroup = numCopyGroups -
-                  (hasCopies ? std::min(distance, distanceThen) : distanceThen);
-    hasCopies = true;
-  }
-  setCopyState(join(getCopyState(), copiesAfterThen));
-  // A group that is empty where nothing was copied.
-  hasOpenGroup |= thenHasOpen;
-  commitCopies();
-  unflatten(op.getResults(), ifOp.getResults());
+  sync.join(afterThen);
+  copies.join(copiesAfterThen);
+  carried.give(op.getResults(), ifOp.getResults());
   return success();
+}
+
+void nsacc::addControl(KernelEmitter &emitter, Kernel &kernel) {
+  emitter.add(std::make_shared<ControlEmitter>(emitter, kernel),
+              &ControlEmitter::emitFor, &ControlEmitter::emitIf);
 }

@@ -1,14 +1,14 @@
 //===- NSATileToNVVM.cpp - Tile programs as GPU kernels -------------------===//
 
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
-#include "BulkStore.h"
+#include "Instructions.h"
 #include "KernelEmitter.h"
-#include "NSATile/IR/NSATileUses.h"
-#include "PTXBuilder.h"
+#include "KernelParameters.h"
+#include "NamedBarriers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 
 namespace nsacc {
@@ -26,7 +26,7 @@ static FailureOr<int64_t> getThreads(ProgramOp program) {
   WalkResult result = program.walk([&](Operation *op) {
     for (Value value : op->getResults()) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (!type || KernelEmitter::isShared(type))
+      if (!type || isShared(type))
         continue;
       std::optional<TileLayout> layout = TileLayout::get(type);
       if (!layout) {
@@ -49,101 +49,6 @@ static FailureOr<int64_t> getThreads(ProgramOp program) {
 }
 
 namespace {
-
-/// A kernel's parameters: those of a program's arguments, taken apart.
-class Parameters {
-public:
-  explicit Parameters(ProgramOp program) : program(program) {
-    MLIRContext *context = program.getContext();
-    Type wide = IntegerType::get(context, 64);
-    for (Value argument : program.getBody().getArguments()) {
-      auto buffer = dyn_cast<MemRefType>(argument.getType());
-      if (!buffer) {
-        bool isIndex = argument.getType().isIndex();
-        types.push_back(isIndex ? wide : argument.getType());
-        continue;
-      }
-      if (!isStoredTo(argument))
-        readOnly.push_back(types.size());
-      types.push_back(LLVM::LLVMPointerType::get(context, 1));
-      types.append(2 * buffer.getRank(), wide);
-    }
-    program.walk([&](RequireOp) { hasRequirements = true; });
-    if (hasRequirements)
-      types.push_back(LLVM::LLVMPointerType::get(context, 1));
-    bool hasTiles = false;
-    program.walk([&](Operation *op) {
-      hasTiles |= isa<TilesOp>(op);
-      raises |= isa<RaiseOp>(op);
-      repairs |= isa<RepairOp>(op);
-    });
-    hasCounter = hasTiles || repairs;
-    hasRaised = raises || repairs;
-    types.append(hasCounter + hasRaised,
-                 LLVM::LLVMPointerType::get(context, 1));
-    // Without roles all threads copy.
-    program.walk([&](FillOp fill) {
-      if (fill->getParentOfType<RolesOp>())
-        tensorMaps.insert(getTensorMap(fill));
-    });
-    program.walk([&](StoreOp store) {
-      if (std::optional<BulkStore> bulk = BulkStore::get(store))
-        tensorMaps.insert(bulk->map);
-    });
-    types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
-  }
-
-  void map(KernelEmitter &emitter, ValueRange values) {
-    auto take = [&] {
-      Value value = values.front();
-      values = values.drop_front();
-      return value;
-    };
-    for (Value argument : program.getBody().getArguments()) {
-      auto type = dyn_cast<MemRefType>(argument.getType());
-      if (!type) {
-        Value value = take();
-        if (argument.getType().isIndex())
-          value = emitter.make<arith::TruncIOp>(emitter.builder.getI32Type(),
-                                                value);
-        emitter.mapScalar(argument, value);
-        continue;
-      }
-      Buffer buffer;
-      buffer.type = type;
-      buffer.pointer = take();
-      auto takeAll = [&](ArrayRef<int64_t> known,
-                         SmallVectorImpl<Value> &found) {
-        for (int64_t size : known) {
-          Value value = take();
-          found.push_back(ShapedType::isDynamic(size) ? value
-                                                      : emitter.i64(size));
-        }
-      };
-      takeAll(type.getShape(), buffer.sizes);
-      takeAll(type.getStridesAndOffset().first, buffer.strides);
-      emitter.mapBuffer(argument, std::move(buffer));
-    }
-    if (hasRequirements)
-      emitter.setFailureRecord(take());
-    if (hasCounter)
-      emitter.setTileCounter(take());
-    if (hasRaised)
-      emitter.setRaised(take());
-    for (TensorMapAttr map : tensorMaps)
-      emitter.mapTensorMap(map, take());
-  }
-
-  SmallVector<Type> types;
-  /// Parameters that are buffers which the kernel doesn't write.
-  SmallVector<unsigned> readOnly;
-  bool hasRequirements = false, hasCounter = false, hasRaised = false;
-  bool raises = false, repairs = false;
-  llvm::SetVector<TensorMapAttr> tensorMaps;
-
-private:
-  ProgramOp program;
-};
 
 struct ConvertNSATileToNVVM
     : nsacc::impl::ConvertNSATileToNVVMBase<ConvertNSATileToNVVM> {
@@ -188,43 +93,25 @@ struct ConvertNSATileToNVVM
       return failure();
     program.walk([&](RolesOp) { *threads += kProducerThreads; });
     OpBuilder builder(program);
-    Parameters parameters(program);
+    KernelParameters parameters(program);
     auto function = LLVM::LLVMFuncOp::create(
         builder, program.getLoc(), program.getSymName(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),
                                     parameters.types));
-    for (unsigned index : parameters.readOnly) {
-      function.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
-                          builder.getUnitAttr());
-      function.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
-                          builder.getUnitAttr());
-    }
-    auto mapBytes = LLVM::LLVMArrayType::get(builder.getI64Type(), 16);
-    unsigned firstMap = parameters.types.size() - parameters.tensorMaps.size();
-    for (unsigned i = firstMap; i < parameters.types.size(); ++i) {
-      function.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
-                          TypeAttr::get(mapBytes));
-      function.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                          builder.getI64IntegerAttr(64));
-      function.setArgAttr(i, "nvvm.grid_constant", builder.getUnitAttr());
-    }
+    parameters.setAttributes(function);
     Block *entry = function.addEntryBlock(builder);
-    KernelEmitter emitter(entry, program);
-    parameters.map(emitter, entry->getArguments());
-    Value thread =
-        emitter.call("llvm.nvvm.read.ptx.sreg.tid.x", builder.getI32Type(), {});
-    emitter.enterScope({thread, *threads});
-    emitter.setSharedLimit(sharedBytes);
-    emitter.setNumRegisters(registers);
-    PTXBuilder ptx(emitter.builder, program.getLoc());
+    Kernel kernel(entry, program, sharedBytes, registers);
+    parameters.map(kernel, entry->getArguments());
+    kernel.threads.enter({nvvm::getThread(kernel.b), *threads});
     if (dependentLaunches && parameters.raises)
-      ptx.letNextLaunchStart();
+      nvvm::letNextLaunchStart(kernel.b);
     if (dependentLaunches && parameters.repairs)
-      ptx.waitForLaunchBefore();
+      nvvm::waitForLaunchBefore(kernel.b);
+    KernelEmitter emitter(kernel);
     if (failed(emitter.emitBlock(program.getBody().front())))
       return failure();
-    LLVM::ReturnOp::create(emitter.builder, program.getLoc(), ValueRange());
-    int64_t shared = emitter.getSharedBytes();
+    LLVM::ReturnOp::create(kernel.b, ValueRange());
+    int64_t shared = kernel.shared.getPeak();
     setAttributes(function, parameters, *threads, shared);
     if (shared > sharedBytes)
       return program.emitError("the program takes ")
@@ -234,32 +121,18 @@ struct ConvertNSATileToNVVM
     return success();
   }
 
-  void setAttributes(LLVM::LLVMFuncOp function, const Parameters &parameters,
+  void setAttributes(LLVM::LLVMFuncOp function, KernelParameters &parameters,
                      int64_t threads, int64_t shared) {
     OpBuilder builder(&getContext());
     function->setAttr("nvvm.kernel", builder.getUnitAttr());
     function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
                                           {static_cast<int32_t>(threads)}));
     function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
-    SmallVector<Attribute> more;
-    if (parameters.hasRequirements)
-      more.push_back(
-          HostParameterAttr::get(&getContext(), HostParameter::Failures));
-    if (parameters.hasCounter)
-      more.push_back(
-          HostParameterAttr::get(&getContext(), HostParameter::Counter));
-    if (parameters.hasRaised)
-      more.push_back(
-          HostParameterAttr::get(&getContext(), HostParameter::Raised));
-    llvm::append_range(more, parameters.tensorMaps);
-    ArrayAttr extra;
-    if (!more.empty())
-      extra = builder.getArrayAttr(more);
     function->setAttr("nsatile.kernel",
                       KernelAttr::get(&getContext(), threads, shared,
                                       /*cluster=*/1,
                                       dependentLaunches && parameters.repairs,
-                                      extra));
+                                      parameters.getHostParameters()));
   }
 };
 

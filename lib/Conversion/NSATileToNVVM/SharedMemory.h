@@ -1,13 +1,16 @@
-//===- SharedMemory.h - Places of tiles, and who waits for whom -*- C++ -*-===//
+//===- SharedMemory.h - Places in shared memory -----------------*- C++ -*-===//
 
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDMEMORY_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDMEMORY_H
 
+#include "CodeBuilder.h"
 #include "NSATile/IR/SharedShape.h"
-#include "mlir/IR/Value.h"
 #include <vector>
 
 namespace nsacc {
+
+/// Of a barrier in shared memory.
+constexpr int64_t kBarrierBytes = 8;
 
 /// A tile in shared memory.
 struct SharedTile : nsatile::SharedShape {
@@ -24,39 +27,54 @@ struct SharedTile : nsatile::SharedShape {
   static SharedTile get(mlir::RankedTensorType type);
 };
 
-/// Places by lifetime, and accesses that threads haven't met since.
+/// Gives out places, and says where elements of tiles are in them. Who may read
+/// and write them when is none of its business.
 class SharedMemory {
 public:
-  /// The first free place.
+  /// No more than `limit` bytes are for what the program can do without.
+  SharedMemory(CodeBuilder &b, int64_t limit);
+
+  //===-- Places ----------------------------------------------------------===//
+
+  /// The first free place, as bytes from the begin of shared memory.
   int64_t allocate(int64_t bytes);
+  /// Barriers of all rings stand side by side, and are never given back.
+  int64_t allocateBarriers(int64_t count);
   void release(int64_t offset);
   int64_t getPeak() const { return peak; }
+  bool hasRoom(int64_t bytes) const { return peak + bytes <= limit; }
 
-  struct Access {
-    int64_t begin, end;
-    bool isWrite;
-  };
-  /// True where threads have to meet before the access.
-  bool mustWait(const Access &access) const;
-  void add(const Access &access) { pending.push_back(access); }
-  std::vector<Access> &getPending() { return pending; }
+  //===-- Addresses -------------------------------------------------------===//
+
+  /// As an integer of 32 bits, as instructions take it.
+  mlir::Value getAddress(int64_t offset);
+  /// A pointer, `more` (null: 0) bytes beyond `offset`.
+  mlir::Value getPointer(mlir::Value offset, mlir::Value more);
+  mlir::Value getPointer(const SharedTile &tile, mlir::Value byteOffset);
+
+  //===-- Elements --------------------------------------------------------===//
+
+  /// Bytes from a tile's begin to an element.
+  mlir::Value getByteOffset(const SharedTile &tile, mlir::Value row,
+                            mlir::Value column);
+  mlir::Value getElementPointer(const SharedTile &tile,
+                                mlir::ValueRange coordinates);
+  mlir::Value loadElement(const SharedTile &tile, mlir::ValueRange coordinates);
+  /// The element where `condition` holds, else `other`; without a branch.
+  mlir::Value loadElementIf(mlir::Value condition, const SharedTile &tile,
+                            mlir::ValueRange coordinates, mlir::Value other);
 
 private:
   struct Place {
     int64_t begin, end;
   };
-  std::vector<Place> places;
-  std::vector<Access> pending;
-  int64_t peak = 0;
-};
 
-/// The same for buffers that a program both reads and writes.
-struct GlobalHazards {
-  struct Access {
-    mlir::Value buffer;
-    bool isWrite;
-  };
-  std::vector<Access> pending;
+  CodeBuilder &b;
+  mlir::Value base;
+  std::vector<Place> places;
+  int64_t peak = 0, limit;
+  /// Room for barriers that has none yet.
+  int64_t nextBarrier = 0, barrierBytesLeft = 0;
 };
 
 } // namespace nsacc

@@ -3,19 +3,20 @@
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_TILEACCESS_H
 
-#include "KernelEmitter.h"
+#include "ProgramValues.h"
+#include "ThreadMap.h"
 
 namespace nsacc {
 
-/// Of an element in memory: a bool takes a byte.
-mlir::Type getMemoryType(mlir::Type type);
-int64_t getMemoryBytes(mlir::Type type);
+/// The address of an element, given by 32-bit indices.
+mlir::Value getElementPointer(CodeBuilder &b, const Buffer &buffer,
+                              mlir::ValueRange indices);
 
 /// Elements of a load's or a store's tile: their addresses and whether they are
 /// within its limits.
 class TileAccess {
 public:
-  TileAccess(KernelEmitter &emitter, mlir::Value buffer,
+  TileAccess(CodeBuilder &b, const ProgramValues &program, mlir::Value buffer,
              mlir::ValueRange offsets, mlir::ValueRange limits,
              llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> steps,
              llvm::ArrayRef<int64_t> shape);
@@ -57,7 +58,7 @@ private:
   static bool isAlwaysInside(mlir::Value offset, mlir::Value limit,
                              int64_t last);
 
-  KernelEmitter &emitter;
+  CodeBuilder &b;
   const Buffer &buffer;
   llvm::SmallVector<mlir::Value, 4> origin;
   /// The buffer's dimension that the tile's last one is.
@@ -74,11 +75,6 @@ struct RegisterGroup {
 /// 16 bytes; the same size for all.
 llvm::SmallVector<RegisterGroup> getGroups(const nsatile::TileLayout &layout,
                                            int64_t bytes, bool isContiguous);
-
-/// Of a register's element.
-llvm::SmallVector<IndexSum> getCoordinates(KernelEmitter &emitter,
-                                           const nsatile::TileLayout &layout,
-                                           int64_t index);
 
 } // namespace nsacc
 

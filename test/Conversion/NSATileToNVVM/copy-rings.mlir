@@ -12,16 +12,16 @@
 // CHECK-LABEL: llvm.func @attend
 // CHECK-SAME: shared = 32768
 // CHECK: scf.if
-// CHECK:   llvm.nvvm.cp.async.cg.shared.global.16
+// CHECK:   nvvm.cp.async.shared.global %{{.*}}, 16, cache = cg
 // CHECK-NOT: commit.group
-// CHECK: llvm.call_intrinsic "llvm.nvvm.cp.async.commit.group"
+// CHECK: nvvm.cp.async.commit.group
 // CHECK: scf.for
-// CHECK:   llvm.call_intrinsic "llvm.nvvm.cp.async.wait.group"(%c0_i32
-// CHECK:   barrier.cta.sync
+// CHECK:   nvvm.cp.async.wait.group 0
+// CHECK:   nvvm.barrier
 // CHECK:   scf.if
-// CHECK:     llvm.nvvm.cp.async.cg.shared.global.16
+// CHECK:     nvvm.cp.async.shared.global %{{.*}}, 16, cache = cg
 // CHECK-NOT: barrier
-// CHECK:   llvm.call_intrinsic "llvm.nvvm.cp.async.commit.group"
+// CHECK:   nvvm.cp.async.commit.group
 // CHECK-NOT: barrier
 // CHECK:   ldmatrix
 // CHECK-NOT: barrier
@@ -74,9 +74,9 @@ nsatile.program @attend(%k: !B, %v: !B, %q: !B, %out: memref<64x64xf32>, %n: ind
 
 // CHECK-LABEL: llvm.func @ahead
 // CHECK: scf.for
-// CHECK:   llvm.call_intrinsic "llvm.nvvm.cp.async.wait.group"(%c1_i32
+// CHECK:   nvvm.cp.async.wait.group 1
 // CHECK-NOT: wait
-// CHECK:   barrier.cta.sync
+// CHECK:   nvvm.barrier
 // CHECK-NOT: wait
 // CHECK-NOT: barrier
 // CHECK:   scf.yield %{{.*}} : f32
@@ -127,13 +127,13 @@ nsatile.program @ahead(%k: !B, %q: !B, %out: memref<64x64xf32>, %n: index)
 // CHECK: scf.for
 // CHECK:   scf.for
 // CHECK:     wait.group
-// CHECK:     barrier.cta.sync
-// CHECK:     mma.m16n8k16
-// CHECK:     barrier.cta.sync
+// CHECK:     nvvm.barrier
+// CHECK:     nvvm.mma.sync
+// CHECK:     nvvm.barrier
 // CHECK:     scf.if
-// CHECK:       cp.async.cg
+// CHECK:       nvvm.cp.async.shared.global
 // CHECK:     scf.yield
-// CHECK:   barrier.cta.sync
+// CHECK:   nvvm.barrier
 // CHECK:   scf.yield
 nsatile.program @nested(%k: !B, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, stages = 1>} {

@@ -9,7 +9,7 @@
 
 // CHECK-LABEL: llvm.func @fast
 // CHECK-NOT: dependent
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.launch_dependents;"
+// CHECK: nvvm.griddepcontrol launch_dependents
 // CHECK: llvm.load
 nsatile.program @fast(%x: memref<?xf32>, %marks: memref<?xf32>, %n: index) {
   %c0 = arith.constant 0 : index
@@ -23,7 +23,7 @@ nsatile.program @fast(%x: memref<?xf32>, %marks: memref<?xf32>, %n: index) {
 // CHECK-LABEL: llvm.func @exact
 // CHECK-SAME: dependent = true
 // CHECK-NOT: llvm.load
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"griddepcontrol.wait;"
+// CHECK: nvvm.griddepcontrol wait
 // CHECK: llvm.load
 nsatile.program @exact(%x: memref<?xf32>, %marks: memref<?xf32>, %n: index) {
   %c1 = arith.constant 1 : index

@@ -8,7 +8,7 @@
 
 // 4 steps of 16 columns from registers, 16 words in all, and 2 by a descriptor.
 // CHECK-LABEL: llvm.func @head
-// CHECK-COUNT-4: ldmatrix.sync.aligned.m8n8.x4.b16
+// CHECK-COUNT-4: nvvm.ldmatrix {{.*}}num = 4
 // CHECK-NOT: ldmatrix
 // CHECK: wgmma.fence
 // CHECK-SAME: add.s64 b, $4, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$5, $6, $7, $8}, b, first, 1, 1, 0;

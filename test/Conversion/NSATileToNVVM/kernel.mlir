@@ -8,7 +8,7 @@
 // CHECK-SAME: nsatile.kernel = #nsatile.kernel<threads = 64>
 // CHECK-SAME: nvvm.kernel
 nsatile.program @square(%x: memref<?xf32>, %y: memref<?xf32>, %n: index) {
-  // CHECK: llvm.nvvm.read.ptx.sreg.ctaid.x
+  // CHECK: nvvm.read.ptx.sreg.ctaid.x
   %p = nsatile.program_id 0
   %c512 = arith.constant 512 : index
   // CHECK: arith.muli {{.*}} : i32

@@ -15,12 +15,12 @@ nsatile.program @wide(%x: memref<?x32xbf16>, %y: memref<?x32xbf16>, %n: index) {
   // The words of columns 0 and 8 go between lanes 0 and 1, and 2 and 3.
   // CHECK: %[[KEPT:.*]] = arith.select %[[ODD:.*]], %[[B:.*]], %[[A:.*]] : i32
   // CHECK-NEXT: %[[GIVEN:.*]] = arith.select %[[ODD]], %[[A]], %[[B]] : i32
-  // CHECK: %[[TAKEN:.*]] = llvm.call_intrinsic "llvm.nvvm.shfl.sync.bfly.i32"(%{{.*}}, %[[GIVEN]], %[[ONE:.*]], %{{.*}})
+  // CHECK: %[[TAKEN:.*]] = nvvm.shfl.sync bfly %{{.*}}, %[[GIVEN]], %[[ONE:.*]], %{{.*}} :
   // CHECK: arith.select %[[ODD]], %[[TAKEN]], %[[KEPT]] : i32
   // CHECK: arith.select %[[ODD]], %[[KEPT]], %[[TAKEN]] : i32
-  // CHECK-COUNT-3: "llvm.nvvm.shfl.sync.bfly.i32"
+  // CHECK-COUNT-3: nvvm.shfl.sync bfly
   // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
-  // CHECK-COUNT-4: "llvm.nvvm.shfl.sync.bfly.i32"
+  // CHECK-COUNT-4: nvvm.shfl.sync bfly
   // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
   // CHECK-NOT: shfl
   // CHECK: } else {

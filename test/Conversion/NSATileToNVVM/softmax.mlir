@@ -7,8 +7,8 @@
 
 // Two rows of a thread: two steps each for the maximum, and for the sum at the end.
 // CHECK-LABEL: llvm.func @exact
-// CHECK-COUNT-8: llvm.nvvm.shfl.sync.bfly
-// CHECK-NOT: llvm.nvvm.shfl.sync.bfly
+// CHECK-COUNT-8: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync bfly
 nsatile.program @exact(%x: memref<?x?xf32>, %y: memref<?xf32>) {
   %c0 = arith.constant 0 : index
   %c16 = arith.constant 16 : index

@@ -5,7 +5,7 @@
 
 // One column after the other: a division for the column, one for its y and z, each with its rest.
 // CHECK-LABEL: llvm.func @even
-// CHECK: atom.global.inc
+// CHECK: llvm.atomicrmw uinc_wrap
 // CHECK-NOT: arith.minui
 // CHECK: llvm.return
 nsatile.program @even(%nx: index, %ny: index, %nz: index) {
@@ -30,7 +30,7 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
 // CHECK-NOT: mbarrier.arrive
 // CHECK: arith.muli %{{.*}}, %c64_i32{{.*}} :
 // CHECK: scf.while
-// CHECK: bar.sync
+// CHECK: nvvm.barrier id =
 // CHECK-COUNT-3: ld.volatile.shared::cta.b32
 // CHECK: mbarrier.arrive
 // CHECK: arith.muli %{{.*}}, %c64_i32{{.*}} :
@@ -39,13 +39,13 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
 // CHECK-COUNT-3: ld.volatile.shared::cta.b32
 // CHECK: llvm.store {{.*}} !llvm.ptr<1>
 // Sections of columns in the producer: how wide they are follows from the number of blocks.
-// CHECK: %[[BLOCKS:.*]] = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.nctaid.x"()
+// CHECK: %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x
 // CHECK: arith.muli %[[BLOCKS]]
 // CHECK: arith.ceildivui
 // CHECK: arith.maxui
 // CHECK: arith.ceildivui
 // CHECK: arith.minui
-// CHECK: atom.global.inc
+// CHECK: llvm.atomicrmw uinc_wrap
 nsatile.program @uneven(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>) {
   %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
   nsatile.roles consumers 4 {

@@ -1,0 +1,75 @@
+//===- BulkRings.cpp - Rings that bulk copies fill ------------------------===//
+
+#include "InlinePTX.h"
+#include "Instructions.h"
+#include "Rings.h"
+#include "TensorMaps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+BulkRings::BulkRings(Kernel &kernel)
+    : b(kernel.b), threads(kernel.threads), program(kernel.program),
+      shared(kernel.shared), sharedTiles(kernel.sharedTiles),
+      host(kernel.host) {}
+
+void BulkRings::create(RingOp op) {
+  RingType type = op.getRing().getType();
+  queues.try_emplace(op.getRing(), b, shared, type.getStages(),
+                     SharedTile::get(type.getTile()).bytes,
+                     BarrierQueue::Room::Own);
+}
+
+void BulkRings::init(int64_t consumerWarps) const {
+  for (auto &[ring, queue] : queues)
+    queue.init(consumerWarps);
+}
+
+LogicalResult BulkRings::fill(FillOp op) {
+  const BarrierQueue &queue = queues.find(op.getRing())->second;
+  SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
+  Value map = host.tensorMaps.lookup(getTensorMap(op));
+  BarrierQueue::Place place = queue.getPlace();
+  queue.waitEmpty(place);
+  int64_t slabs = llvm::divideCeil(tile.columns, kSlabColumns);
+  nvvm::arriveAndExpect(b, place.full, slabs * tile.rows * kSlabRowBytes);
+  SmallVector<Value> coordinates;
+  for (Value offset : llvm::reverse(op.getOffsets()))
+    coordinates.push_back(program.lookup(offset));
+  Value first = coordinates[0];
+  Value address = queue.getItemAddress(place);
+  int64_t slabBytes = tile.paddedRows * tile.pitch;
+  for (int64_t slab = 0; slab < slabs; ++slab) {
+    coordinates[0] = b.add(first, b.i32(slab * kSlabColumns));
+    nvvm::copyBoxToShared(b, b.add(address, b.i32(slab * slabBytes)), map,
+                          coordinates, place.full);
+  }
+  queue.advance(place);
+  return success();
+}
+
+LogicalResult BulkRings::acquire(AcquireOp op) {
+  const BarrierQueue &queue = queues.find(op.getRing())->second;
+  BarrierQueue::Place place = queue.getPlace();
+  queue.waitFull(place);
+  SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
+  tile.offset = queue.getItems();
+  tile.place = place.item;
+  // Addresses that loops take from outside have to be seen to be the same for
+  // all lanes: otherwise each step moves the descriptors to uniform registers.
+  if (!op->getParentOfType<scf::ForOp>())
+    tile.place = nvvm::broadcastLane(b, place.item);
+  tile.isOwner = false;
+  sharedTiles.set(op.getTile(), tile);
+  return success();
+}
+
+void BulkRings::release(ReleaseOp op) {
+  const BarrierQueue &queue = queues.find(op.getRing())->second;
+  BarrierQueue::Place place = queue.getPlace();
+  ptx::arriveIf(b, place.empty, threads.isFirstLane());
+  queue.advance(place);
+}

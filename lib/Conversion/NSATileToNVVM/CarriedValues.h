@@ -1,0 +1,31 @@
+//===- CarriedValues.h - Tiles that loops and branches carry ----*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_CARRIEDVALUES_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_CARRIEDVALUES_H
+
+#include "CodeBuilder.h"
+#include "ProgramValues.h"
+
+namespace nsacc {
+
+/// Turns the program's values into what `scf` carries, and back: scalars, and
+/// registers of tiles without their padding. Left operands of products are
+/// carried two in a register, as what reads them takes them.
+class CarriedValues {
+public:
+  CarriedValues(CodeBuilder &b, ProgramValues &program)
+      : b(b), program(program) {}
+
+  llvm::SmallVector<mlir::Type> getTypes(mlir::TypeRange types) const;
+  llvm::SmallVector<mlir::Value> take(mlir::ValueRange values) const;
+  /// `carried` is what came of `values`.
+  void give(mlir::ValueRange values, mlir::ValueRange carried) const;
+
+private:
+  CodeBuilder &b;
+  ProgramValues &program;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_CARRIEDVALUES_H

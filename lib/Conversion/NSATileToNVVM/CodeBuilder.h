@@ -1,0 +1,64 @@
+//===- CodeBuilder.h - Code of one thread -----------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_CODEBUILDER_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_CODEBUILDER_H
+
+#include "mlir/IR/Builders.h"
+
+namespace nsacc {
+
+/// Builds scalar code, branches and accesses at one place, for one line of the
+/// program. It knows nothing of tiles, of other threads or of who waits for
+/// whom.
+class CodeBuilder : public mlir::ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  template <typename OpTy, typename... Args> mlir::Value make(Args &&...args) {
+    return OpTy::create(*this, std::forward<Args>(args)...);
+  }
+
+  mlir::Value i32(int64_t value);
+  mlir::Value i64(int64_t value);
+  mlir::Value f32(float value);
+  mlir::Value zero(mlir::Type type);
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value mul(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value fma(mlir::Value a, mlir::Value b, mlir::Value c);
+  /// Null stands for true.
+  mlir::Value both(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
+  /// An index as an offset of 64 bits.
+  mlir::Value extend(mlir::Value index);
+  /// Of a vector or a struct.
+  mlir::Value element(mlir::Value aggregate, int64_t index);
+
+  /// Values of one type as a vector.
+  mlir::Value join(llvm::ArrayRef<mlir::Value> values);
+
+  /// `body`'s values where `condition` holds, `other`'s elsewhere. No
+  /// condition: holds.
+  llvm::SmallVector<mlir::Value>
+  branch(mlir::Value condition, mlir::TypeRange types,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>()> body,
+         llvm::function_ref<llvm::SmallVector<mlir::Value>()> other);
+  void when(mlir::Value condition, llvm::function_ref<void()> body);
+  /// Unrolled where there are at most `unrolled` rounds.
+  void forEach(int64_t count, int64_t unrolled,
+               llvm::function_ref<void(mlir::Value)> body);
+
+  /// Of global or shared memory; `align` in bytes.
+  mlir::Value load(mlir::Type type, mlir::Value pointer, int64_t align);
+  void store(mlir::Value value, mlir::Value pointer, int64_t align);
+  mlir::Value advance(mlir::Value pointer, int64_t bytes);
+};
+
+/// An index has 32 bits.
+mlir::Type getRegisterType(mlir::Type elementType);
+/// Of an element in memory: a bool takes a byte.
+mlir::Type getMemoryType(mlir::Type type);
+int64_t getMemoryBytes(mlir::Type type);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_CODEBUILDER_H

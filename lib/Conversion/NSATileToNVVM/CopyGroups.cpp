@@ -1,0 +1,147 @@
+//===- CopyGroups.cpp - Which asynchronous copies are under way -----------===//
+
+#include "CopyGroups.h"
+#include "InlinePTX.h"
+#include "Instructions.h"
+
+using namespace mlir;
+using namespace nsacc;
+
+void CopyGroups::note() {
+  hasCopies = true;
+  copiesGroup = numGroups;
+}
+
+void CopyGroups::beforeBarrier() {
+  if (hasCopies)
+    ptx::waitAllCopies(b);
+  hasCopies = false;
+  for (auto &[ring, queue] : queues)
+    queue.mustMeet = false;
+}
+
+//===----------------------------------------------------------------------===//
+// Rings
+//===----------------------------------------------------------------------===//
+
+void CopyGroups::removeQueue(Value ring) {
+  if (!getQueue(ring).groups.empty())
+    note();
+  queues.erase(ring);
+}
+
+void CopyGroups::push(Value ring) {
+  getQueue(ring).groups.push_back(numGroups);
+  hasOpenGroup = true;
+}
+
+void CopyGroups::commit() {
+  if (!hasOpenGroup)
+    return;
+  nvvm::commitCopies(b);
+  ++numGroups;
+  hasOpenGroup = false;
+}
+
+bool CopyGroups::waitFor(int64_t group) {
+  if (group <= arrivedGroup)
+    return false;
+  nvvm::waitCopies(b, numGroups - 1 - group);
+  if (copiesGroup <= group)
+    hasCopies = false;
+  arrivedGroup = group;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and branches
+//===----------------------------------------------------------------------===//
+
+CopyGroups::State CopyGroups::getState() const {
+  State state;
+  for (auto &[ring, queue] : queues) {
+    auto &distances = state.distances[ring];
+    for (int64_t group : queue.groups)
+      distances.push_back(numGroups - group);
+    if (queue.mustMeet)
+      state.mustMeet.insert(ring);
+    if (queue.isRead)
+      state.isRead.insert(ring);
+  }
+  state.hasCopies = hasCopies;
+  state.hasOpenGroup = hasOpenGroup;
+  state.copiesDistance = numGroups - copiesGroup;
+  return state;
+}
+
+void CopyGroups::setQueues(const State &state) {
+  for (auto &[ring, queue] : queues) {
+    queue.groups.clear();
+    for (int64_t distance : state.distances.lookup(ring))
+      queue.groups.push_back(numGroups - distance);
+    queue.mustMeet = state.mustMeet.contains(ring);
+  }
+  arrivedGroup = -1;
+}
+
+void CopyGroups::setState(const State &state) {
+  setQueues(state);
+  hasCopies = state.hasCopies;
+  hasOpenGroup = state.hasOpenGroup;
+  copiesGroup = numGroups - state.copiesDistance;
+}
+
+/// What only one of two branches filled in may be there.
+void CopyGroups::join(const State &other) {
+  State state = getState();
+  for (auto &[ring, distances] : other.distances) {
+    auto &joined = state.distances[ring];
+    for (auto [index, distance] : llvm::enumerate(distances)) {
+      if (index < joined.size())
+        joined[index] = std::min(joined[index], distance);
+      else
+        joined.push_back(distance);
+    }
+  }
+  state.mustMeet.insert(other.mustMeet.begin(), other.mustMeet.end());
+  if (other.hasCopies)
+    state.copiesDistance =
+        hasCopies ? std::min(state.copiesDistance, other.copiesDistance)
+                  : other.copiesDistance;
+  state.hasCopies |= other.hasCopies;
+  state.hasOpenGroup |= other.hasOpenGroup;
+  setState(state);
+  // A group that is empty where nothing was copied.
+  commit();
+}
+
+CopyGroups::State CopyGroups::enterLoop() {
+  commit();
+  State state = getState();
+  for (auto &[ring, queue] : queues)
+    state.mustMeet.insert(ring);
+  setQueues(state);
+  return state;
+}
+
+/// A step leaves as many tiles in rings as it finds, acquired or not, and none
+/// nearer to the last group.
+LogicalResult CopyGroups::leaveLoop(Operation *op, const State &before) {
+  for (auto &[ring, queue] : queues) {
+    auto entered = before.distances.lookup(ring);
+    bool isSame = queue.groups.size() == entered.size() &&
+                  queue.isRead == before.isRead.contains(ring);
+    for (size_t i = 0; isSame && i < entered.size(); ++i)
+      isSame = numGroups - queue.groups[i] >= entered[i];
+    if (!isSame)
+      return op->emitOpError("expected steps that fill rings as often as they "
+                             "release them");
+  }
+  setQueues(before);
+  // The loop may not have run at all.
+  if (before.hasCopies) {
+    hasCopies = true;
+    copiesGroup = numGroups - before.copiesDistance;
+  }
+  return success();
+}

@@ -1,0 +1,148 @@
+//===- EmitDotAsync.cpp - Products of a warpgroup -------------------------===//
+
+#include "Fragments.h"
+#include "InlinePTX.h"
+#include "KernelEmitter.h"
+#include "NSATile/IR/WarpRoles.h"
+#include "TensorMaps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+namespace {
+
+/// Starts products of a warpgroup and waits for them.
+class WarpgroupProductEmitter {
+public:
+  explicit WarpgroupProductEmitter(Kernel &kernel)
+      : b(kernel.b), threads(kernel.threads), program(kernel.program),
+        shared(kernel.shared), sharedTiles(kernel.sharedTiles) {}
+
+  LogicalResult emitStart(DotAsyncOp op);
+  void emitWait(DotWaitOp op);
+
+private:
+  /// A matrix of 16-bit elements in shared memory, swizzled for `wgmma`: slabs
+  /// of 64 columns, from `row` (null: 0) on. It stands `place` bytes, if any,
+  /// behind `address`.
+  struct SharedMatrix {
+    Value address, place, row;
+    int64_t slabBytes = 0;
+  };
+  SharedMatrix getMatrix(Value tile);
+  Value describe(const SharedMatrix &matrix, bool isTransposed);
+  SmallVector<Value> getHead(DotAsyncOp op);
+
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  SharedMemory &shared;
+  SharedTiles &sharedTiles;
+};
+
+} // namespace
+
+/// Descriptors count in units of 16 bytes.
+static int64_t toUnits(int64_t bytes) { return bytes >> 4; }
+
+/// A matrix descriptor (PTX ISA, wgmma): address, leading and stride byte
+/// offsets, 128-byte swizzle. The leading offset counts only for operands whose
+/// rows run along the inner dimension.
+Value WarpgroupProductEmitter::describe(const SharedMatrix &matrix,
+                                        bool isTransposed) {
+  Value address = matrix.address;
+  if (matrix.row)
+    address = b.add(address, b.mul(matrix.row, b.i32(kSlabRowBytes)));
+  // Above these bits stands the rank of a cluster's block.
+  address = b.make<arith::AndIOp>(address, b.i32(0x3FFFF));
+  address = b.make<arith::ShRUIOp>(address, b.i32(4));
+  int64_t leading = isTransposed ? 16 : matrix.slabBytes;
+  Value low = b.make<arith::OrIOp>(address, b.i32(toUnits(leading) << 16));
+  // The address has room for all of shared memory, so that nothing is carried
+  // out of it; loops add to what stays the same.
+  if (matrix.place)
+    low = b.add(low, b.make<arith::ShRUIOp>(matrix.place, b.i32(4)));
+  // From one group of 8 rows of a slab to the next; the swizzle.
+  int64_t fields = toUnits(8 * kSlabRowBytes) << 32 | int64_t(1) << 62;
+  return b.make<arith::OrIOp>(b.make<arith::ExtUIOp>(b.getI64Type(), low),
+                              b.i64(fields));
+}
+
+WarpgroupProductEmitter::SharedMatrix
+WarpgroupProductEmitter::getMatrix(Value tile) {
+  SharedTile place = sharedTiles.get(tile);
+  return {shared.getAddress(place.offset), place.place, Value(),
+          place.paddedRows * kSlabRowBytes};
+}
+
+/// Words of the left operand's columns that are in registers.
+SmallVector<Value> WarpgroupProductEmitter::getHead(DotAsyncOp op) {
+  Value head = isShared(getTile(op.getLhs())) ? op.getHead() : op.getLhs();
+  SmallVector<Value> words;
+  if (!head)
+    return words;
+  ArrayRef<Value> values = program.getRegisters(head);
+  for (size_t i = 0; i + 1 < values.size(); i += 2)
+    words.push_back(pack(b, values[i], values[i + 1]));
+  return words;
+}
+
+LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
+  RankedTensorType result = op.getResult().getType().getTile();
+  RankedTensorType lhs = getTile(op.getLhs());
+  auto layout = dyn_cast_if_present<MmaLayoutAttr>(result.getEncoding());
+  if (!layout || layout.getWarps() % kGroupWarps != 0 ||
+      result.getDimSize(1) > 256 ||
+      (!isShared(lhs) && lhs.getDimSize(1) % 16 != 0))
+    return reject(op);
+  int64_t tileRows = 16 * layout.getWarps();
+  int64_t tiles = llvm::divideCeil(result.getDimSize(0), tileRows);
+  ptx::WarpgroupProduct product;
+  product.columns = llvm::alignTo(result.getDimSize(1), 8);
+  product.inner = llvm::alignTo(lhs.getDimSize(1), 16);
+  product.element = lhs.getElementType();
+  product.transposeRhs = op.getTransposeRhs();
+  int64_t perTile = product.columns / 2;
+  ArrayRef<Value> acc;
+  if (op.getAcc())
+    acc = program.getRegisters(op.getAcc());
+  SmallVector<Value> words = getHead(op);
+  int64_t headWords = words.size() / tiles;
+  SharedMatrix rhs = getMatrix(op.getRhs());
+  product.rhsSlabBytes = rhs.slabBytes;
+  product.adds = op.getAdds() ? program.lookup(op.getAdds()) : Value();
+  Value groupRow = b.mul(threads.getWarpgroup(), b.i32(kGroupRows));
+  SmallVector<Value> started;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    product.acc = acc.empty() ? acc : acc.slice(tile * perTile, perTile);
+    product.head = ArrayRef(words).slice(tile * headWords, headWords);
+    SharedMatrix left;
+    if (isShared(lhs)) {
+      left = getMatrix(op.getLhs());
+      left.row = b.add(groupRow, b.i32(tileRows * tile));
+      product.lhsSlabBytes = left.slabBytes;
+    }
+    product.rhs = describe(rhs, op.getTransposeRhs());
+    // A register of each thread is four columns of all of them.
+    if (4 * headWords < product.inner)
+      product.lhs = describe(left, /*isTransposed=*/true);
+    llvm::append_range(started, ptx::startProduct(b, product));
+  }
+  program.setRegisters(op.getResult(), std::move(started));
+  return success();
+}
+
+void WarpgroupProductEmitter::emitWait(DotWaitOp op) {
+  program.setRegisters(
+      op.getTile(), ptx::waitProducts(b, op.getAllow(),
+                                      program.getRegisters(op.getPending())));
+}
+
+void nsacc::addWarpgroupProducts(KernelEmitter &emitter, Kernel &kernel) {
+  emitter.add(std::make_shared<WarpgroupProductEmitter>(kernel),
+              &WarpgroupProductEmitter::emitStart,
+              &WarpgroupProductEmitter::emitWait);
+}

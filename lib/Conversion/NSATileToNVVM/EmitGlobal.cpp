@@ -1,0 +1,144 @@
+//===- EmitGlobal.cpp - Loads of tiles, and single elements ---------------===//
+
+#include "KernelEmitter.h"
+#include "RegisterAccess.h"
+#include "SharedCopy.h"
+#include "TileAccess.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+namespace {
+
+/// Loads tiles, and reads and writes single elements.
+class GlobalEmitter {
+public:
+  explicit GlobalEmitter(Kernel &kernel)
+      : b(kernel.b), threads(kernel.threads), program(kernel.program),
+        shared(kernel.shared), sharedTiles(kernel.sharedTiles),
+        sync(kernel.sync), copies(kernel.copies) {}
+
+  LogicalResult emitLoad(LoadOp op);
+  LogicalResult emitGather(GatherOp op);
+  LogicalResult emitScalarLoad(memref::LoadOp load);
+  LogicalResult emitScalarStore(memref::StoreOp store);
+
+private:
+  LogicalResult loadShared(LoadOp op);
+
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  SharedMemory &shared;
+  SharedTiles &sharedTiles;
+  Synchronizer &sync;
+  CopyGroups &copies;
+};
+
+} // namespace
+
+LogicalResult GlobalEmitter::emitLoad(LoadOp op) {
+  RankedTensorType type = getTile(op.getTile());
+  if (isShared(type))
+    return loadShared(op);
+  if (type.getElementType().isIndex())
+    return reject(op);
+  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  program.setRegisters(op.getTile(), loadRegisters(b, threads, program, op));
+  return success();
+}
+
+LogicalResult GlobalEmitter::loadShared(LoadOp op) {
+  RankedTensorType type = getTile(op.getTile());
+  if (type.getElementType().isIndex() || type.getElementType().isInteger(1))
+    return reject(op);
+  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  SharedTile tile = sharedTiles.allocate(type);
+  sync.beforeWrite(tile);
+  CopySource source = {op.getBuffer(),
+                       op.getOffsets(),
+                       op.getLimits(),
+                       op.getDims(),
+                       op.getSteps().value_or(ArrayRef<int64_t>()),
+                       type};
+  if (copyToShared(b, threads, program, shared, source, tile))
+    copies.note();
+  sharedTiles.set(op.getTile(), tile);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Single elements
+//===----------------------------------------------------------------------===//
+
+LogicalResult GlobalEmitter::emitGather(GatherOp op) {
+  sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
+  RankedTensorType type = getTile(op.getResult());
+  const TileLayout &layout = program.getLayout(type);
+  const Buffer &buffer = program.getBuffer(op.getBuffer());
+  Type element = type.getElementType();
+  // Nothing can be read of an empty buffer.
+  Value isAny;
+  SmallVector<Value> lasts;
+  for (Value size : buffer.sizes) {
+    Value count = b.make<arith::TruncIOp>(b.getI32Type(), size);
+    lasts.push_back(b.add(count, b.i32(-1)));
+    isAny = b.both(isAny, b.make<arith::CmpIOp>(arith::CmpIPredicate::sgt,
+                                                count, b.i32(0)));
+  }
+  SmallVector<Value> values;
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+    SmallVector<Value> indices;
+    for (auto [tile, last] : llvm::zip_equal(op.getIndices(), lasts)) {
+      Value clamped =
+          b.make<arith::MinSIOp>(program.getRegisters(tile)[index], last);
+      indices.push_back(b.make<arith::MaxSIOp>(clamped, b.i32(0)));
+    }
+    values.push_back(b.branch(
+        b.both(isAny, threads.getInside(layout, index)), element,
+        [&] {
+          return SmallVector<Value>{
+              b.load(element, getElementPointer(b, buffer, indices),
+                     getMemoryBytes(element))};
+        },
+        [&] { return SmallVector<Value>{b.zero(element)}; })[0]);
+  }
+  program.setRegisters(op.getResult(), std::move(values));
+  return success();
+}
+
+LogicalResult GlobalEmitter::emitScalarLoad(memref::LoadOp load) {
+  Type type = load.getType();
+  if (type.isIndex())
+    return reject(load);
+  sync.beforeGlobal(load.getMemRef(), /*isWrite=*/false);
+  SmallVector<Value> indices = program.lookupAll(load.getIndices());
+  Value pointer =
+      getElementPointer(b, program.getBuffer(load.getMemRef()), indices);
+  program.map(load.getResult(), b.load(type, pointer, getMemoryBytes(type)));
+  return success();
+}
+
+LogicalResult GlobalEmitter::emitScalarStore(memref::StoreOp store) {
+  Type type = store.getValueToStore().getType();
+  if (type.isIndex())
+    return reject(store);
+  sync.beforeGlobal(store.getMemRef(), /*isWrite=*/true);
+  SmallVector<Value> indices = program.lookupAll(store.getIndices());
+  b.when(threads.isFirstThread(), [&] {
+    b.store(program.lookup(store.getValueToStore()),
+            getElementPointer(b, program.getBuffer(store.getMemRef()), indices),
+            getMemoryBytes(type));
+  });
+  return success();
+}
+
+void nsacc::addGlobalLoads(KernelEmitter &emitter, Kernel &kernel) {
+  emitter.add(std::make_shared<GlobalEmitter>(kernel), &GlobalEmitter::emitLoad,
+              &GlobalEmitter::emitGather, &GlobalEmitter::emitScalarLoad,
+              &GlobalEmitter::emitScalarStore);
+}

@@ -1,0 +1,159 @@
+//===- FailureWriter.cpp - Records of failures ----------------------------===//
+
+#include "FailureWriter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "nsacc-rt/failures.h"
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+using namespace nsacc;
+
+void FailureWriter::add(Value isFailure, ArrayRef<Value> values) {
+  if (!found) {
+    found = isFailure;
+    least.assign(values.begin(), values.end());
+    return;
+  }
+  // Less where there is none yet, or by the first values that differ.
+  Value isLess = b.make<arith::ConstantOp>(b.getBoolAttr(false));
+  for (auto [value, old] : llvm::reverse(llvm::zip_equal(values, least))) {
+    Value isSame = compare(arith::CmpIPredicate::eq, value, old);
+    isLess = b.select(isSame, isLess,
+                      compare(arith::CmpIPredicate::slt, value, old));
+  }
+  Value isNew = b.make<arith::OrIOp>(negate(found), isLess);
+  isNew = b.both(isFailure, isNew);
+  for (auto [value, old] : llvm::zip_equal(values, least))
+    old = b.select(isNew, value, old);
+  found = b.make<arith::OrIOp>(found, isFailure);
+}
+
+void FailureWriter::write() {
+  b.when(found, [&] {
+    Type flag = b.getI1Type();
+    Value no = b.make<arith::ConstantOp>(b.getBoolAttr(false));
+    auto loop = scf::WhileOp::create(b, TypeRange(flag), ValueRange(no));
+    OpBuilder::InsertionGuard guard(b);
+    Block *before = b.createBlock(&loop.getBefore(), {}, {flag}, {b.getLoc()});
+    scf::ConditionOp::create(b, negate(before->getArgument(0)),
+                             before->getArguments());
+    b.createBlock(&loop.getAfter(), {}, {flag}, {b.getLoc()});
+    auto done = scf::IfOp::create(
+        b, isBehindRecord(),
+        [&](OpBuilder &, Location) {
+          Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
+          scf::YieldOp::create(b, yes);
+        },
+        [&](OpBuilder &, Location) { scf::YieldOp::create(b, tryToWrite()); });
+    scf::YieldOp::create(b, done.getResult(0));
+  });
+}
+
+Value FailureWriter::compare(arith::CmpIPredicate predicate, Value lhs,
+                             Value rhs) {
+  return b.make<arith::CmpIOp>(predicate, lhs, rhs);
+}
+
+Value FailureWriter::negate(Value flag) {
+  Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
+  return b.make<arith::XOrIOp>(flag, yes);
+}
+
+Value FailureWriter::getWord(int64_t index) {
+  return b.make<LLVM::GEPOp>(record.getType(), b.getI64Type(), record,
+                             ArrayRef<LLVM::GEPArg>{int32_t(index)});
+}
+
+Value FailureWriter::read(int64_t index) {
+  return b.make<LLVM::LoadOp>(b.getI64Type(), getWord(index),
+                              /*alignment=*/8, /*isVolatile=*/true);
+}
+
+/// Before what is read later.
+Value FailureWriter::readFirst(int64_t index) {
+  return b.make<LLVM::LoadOp>(
+      b.getI64Type(), getWord(index), /*alignment=*/8,
+      /*isVolatile=*/false, /*isNonTemporal=*/false, /*isInvariant=*/false,
+      /*isInvariantGroup=*/false, LLVM::AtomicOrdering::acquire, "device");
+}
+
+void FailureWriter::write(int64_t index, Value value) {
+  LLVM::StoreOp::create(b, value, getWord(index),
+                        /*alignment=*/8, /*isVolatile=*/false,
+                        /*isNonTemporal=*/false, /*isInvariantGroup=*/false,
+                        LLVM::AtomicOrdering::release, "device");
+}
+
+/// Whether the record holds a lesser failure, without the lock: nearly all
+/// threads of a run that fails are done with that. Others may be writing. The
+/// last value is written first, so each value read here is of the same record
+/// as the one before or of a later one; and records only become less.
+Value FailureWriter::isBehindRecord() {
+  // The clause, the batch row, the token and the head tell most failures
+  // apart; more values would cost registers.
+  constexpr size_t looked = 4;
+  Value isBehind = b.make<arith::ConstantOp>(b.getBoolAttr(false));
+  Value isSame = compare(arith::CmpIPredicate::ne,
+                         readFirst(NSACC_RT_FAILURE_COUNT), b.i64(0));
+  for (auto [index, value] : llvm::enumerate(
+           ArrayRef(least).take_front(std::min(looked, least.size())))) {
+    Value old = readFirst(NSACC_RT_FAILURE_VALUES + index);
+    Value isLess = compare(arith::CmpIPredicate::slt, old, value);
+    isBehind = b.make<arith::OrIOp>(isBehind, b.both(isSame, isLess));
+    isSame = b.both(isSame, compare(arith::CmpIPredicate::eq, old, value));
+  }
+  return isBehind;
+}
+
+void FailureWriter::writeRecord() {
+  // A list comes before all that it begins: it ends with what is least.
+  if (least.size() < NSACC_RT_FAILURE_MAX_VALUES)
+    write(NSACC_RT_FAILURE_VALUES + least.size(),
+          b.i64(std::numeric_limits<int64_t>::min()));
+  for (size_t index = least.size(); index-- > 0;)
+    write(NSACC_RT_FAILURE_VALUES + index, least[index]);
+  write(NSACC_RT_FAILURE_REQUIREMENT, b.i64(requirement));
+  write(NSACC_RT_FAILURE_COUNT, b.i64(1 + least.size()));
+}
+
+/// One try for the lock; whether it was had.
+Value FailureWriter::tryToWrite() {
+  Value lock = getWord(NSACC_RT_FAILURE_LOCK);
+  Value pair = b.make<LLVM::AtomicCmpXchgOp>(
+      lock, b.i32(0), b.i32(1), LLVM::AtomicOrdering::acquire,
+      LLVM::AtomicOrdering::monotonic, "device");
+  Value isMine = b.make<LLVM::ExtractValueOp>(pair, 1);
+  b.when(isMine, [&] {
+    b.when(isLessThanRecord(), [&] { writeRecord(); });
+    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, StringRef());
+    LLVM::StoreOp::create(b, b.i32(0), lock, /*alignment=*/4,
+                          /*isVolatile=*/false, /*isNonTemporal=*/false,
+                          /*isInvariantGroup=*/false,
+                          LLVM::AtomicOrdering::release, "device");
+  });
+  return isMine;
+}
+
+/// A list comes before all that it begins.
+Value FailureWriter::isLessThanRecord() {
+  Value count = read(NSACC_RT_FAILURE_COUNT);
+  Value isEmpty = compare(arith::CmpIPredicate::eq, count, b.i64(0));
+  // All of the new values are those of the record.
+  Value isLess =
+      compare(arith::CmpIPredicate::ugt, count, b.i64(1 + least.size()));
+  Value isFirst = compare(arith::CmpIPredicate::slt, b.i64(requirement),
+                          read(NSACC_RT_FAILURE_REQUIREMENT));
+  Value isAsLong =
+      compare(arith::CmpIPredicate::eq, count, b.i64(1 + least.size()));
+  isLess = b.make<arith::OrIOp>(isLess, b.both(isAsLong, isFirst));
+  for (int64_t index = least.size(); index-- > 0;) {
+    Value old = read(NSACC_RT_FAILURE_VALUES + index);
+    Value isThere = compare(arith::CmpIPredicate::ugt, count, b.i64(1 + index));
+    Value isSame = compare(arith::CmpIPredicate::eq, least[index], old);
+    Value less = compare(arith::CmpIPredicate::slt, least[index], old);
+    isLess = b.both(isThere, b.select(isSame, isLess, less));
+  }
+  return b.make<arith::OrIOp>(isEmpty, isLess);
+}

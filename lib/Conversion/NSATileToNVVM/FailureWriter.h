@@ -1,0 +1,47 @@
+//===- FailureWriter.h - Records of failures --------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_FAILUREWRITER_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_FAILUREWRITER_H
+
+#include "CodeBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace nsacc {
+
+/// Code for failures, which no run that goes well comes to
+/// (include/nsacc-rt/failures.h says how records are kept).
+class FailureWriter {
+public:
+  FailureWriter(CodeBuilder &b, mlir::Value record, int64_t requirement)
+      : b(b), record(record), requirement(requirement) {}
+
+  /// Keeps the least of failures at several elements: values where there is
+  /// one.
+  void add(mlir::Value isFailure, llvm::ArrayRef<mlir::Value> values);
+  /// Waits for the record and writes the failure into it, unless what is there
+  /// is less.
+  void write();
+
+private:
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
+                      mlir::Value rhs);
+  mlir::Value negate(mlir::Value flag);
+  mlir::Value getWord(int64_t index);
+  mlir::Value read(int64_t index);
+  mlir::Value readFirst(int64_t index);
+  void write(int64_t index, mlir::Value value);
+  mlir::Value isBehindRecord();
+  mlir::Value isLessThanRecord();
+  mlir::Value tryToWrite();
+  void writeRecord();
+
+  CodeBuilder &b;
+  mlir::Value record;
+  int64_t requirement;
+  mlir::Value found;
+  llvm::SmallVector<mlir::Value> least;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_FAILUREWRITER_H

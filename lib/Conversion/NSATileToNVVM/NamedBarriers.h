@@ -1,0 +1,21 @@
+//===- NamedBarriers.h - The hardware's barriers of roles -------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_NAMEDBARRIERS_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_NAMEDBARRIERS_H
+
+#include <cstdint>
+
+namespace nsacc {
+
+/// The hardware's barriers where warps have roles; 0 is that of all threads.
+/// `kResult` and `kTurn` are those of the first warpgroup, others follow.
+namespace namedBarriers {
+constexpr int64_t kConsumers = 1, kProducer = 2, kResult = 3, kTurn = 8;
+} // namespace namedBarriers
+
+/// Threads of the warps that fill rings.
+constexpr int64_t kProducerThreads = 128;
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_NAMEDBARRIERS_H

@@ -1,0 +1,28 @@
+//===- SharedCopy.h - Tiles on their way into shared memory -----*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDCOPY_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDCOPY_H
+
+#include "ProgramValues.h"
+#include "SharedMemory.h"
+#include "ThreadMap.h"
+
+namespace nsacc {
+
+/// What a copy reads.
+struct CopySource {
+  mlir::Value buffer;
+  mlir::ValueRange offsets, limits;
+  llvm::ArrayRef<int64_t> dims, steps;
+  mlir::RankedTensorType type;
+};
+
+/// All threads copy a tile from a buffer to shared memory, and zeros to what is
+/// beyond it. True where copies may be under way then.
+bool copyToShared(CodeBuilder &b, const ThreadMap &threads,
+                  const ProgramValues &program, SharedMemory &shared,
+                  const CopySource &source, const SharedTile &tile);
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDCOPY_H

@@ -1,0 +1,50 @@
+//===- SharedTiles.h - Tiles in shared memory -------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDTILES_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDTILES_H
+
+#include "ProgramValues.h"
+#include "Synchronizer.h"
+
+namespace nsacc {
+
+/// The places of the program's tiles, and tiles' ways between registers and
+/// shared memory.
+class SharedTiles {
+public:
+  SharedTiles(CodeBuilder &b, ThreadMap &threads, ProgramValues &program,
+              SharedMemory &shared, Synchronizer &sync)
+      : b(b), threads(threads), program(program), shared(shared), sync(sync) {}
+
+  SharedTile get(mlir::Value tile) const { return places.find(tile)->second; }
+  void set(mlir::Value tile, SharedTile place) { places[tile] = place; }
+
+  SharedTile allocate(mlir::RankedTensorType tile);
+  void release(const SharedTile &tile);
+  /// Gives places back that no later op of the block reads. Uses in nested
+  /// regions count as those of the op of this block that they stand in.
+  void releaseDead(mlir::Operation *op);
+  /// True when a place is read that no round of a loop writes: it is that of a
+  /// tile from outside.
+  bool isReadOfOuterTile(const Synchronizer::SharedAccess &access,
+                         mlir::Region &loop) const;
+
+  void write(const SharedTile &tile, mlir::RankedTensorType type,
+             llvm::ArrayRef<mlir::Value> values);
+  llvm::SmallVector<mlir::Value> read(const SharedTile &tile,
+                                      mlir::RankedTensorType type);
+  /// A copy of a register tile in shared memory, written and ready to be read.
+  SharedTile spill(mlir::Value tile);
+
+private:
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  SharedMemory &shared;
+  Synchronizer &sync;
+  llvm::MapVector<mlir::Value, SharedTile> places;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_SHAREDTILES_H

@@ -1,0 +1,51 @@
+//===- SoftmaxMath.cpp - Exponentials of the streaming softmax ------------===//
+
+#include "SoftmaxMath.h"
+#include "InlinePTX.h"
+#include "Reductions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+Value SoftmaxMath::isEqual(Value x, float value) {
+  return b.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, b.f32(value));
+}
+
+/// What an exponent is taken relative to: 0 for a maximum that is infinite.
+/// Where only -inf is to be right, a bound that no finite score of use is below
+/// does it, too, and takes one instruction.
+Value SoftmaxMath::getReference(Value max) {
+  constexpr float least = -0x1p126f;
+  if (assumesFinite && seesAll)
+    return max;
+  if (assumesFinite)
+    return combine(b, ReduceKind::Max, max, b.f32(least), true);
+  Value size = b.make<LLVM::FAbsOp>(max);
+  return b.select(isEqual(size, kInfinity), b.f32(0), max);
+}
+
+Value SoftmaxMath::getShift(Value max) {
+  return b.make<arith::NegFOp>(b.mul(getReference(max), b.f32(kLog2E)));
+}
+
+Value SoftmaxMath::getDecay(Value old, Value max, Value shift) {
+  if (assumesFinite)
+    return ptx::exp2(b, b.fma(old, b.f32(kLog2E), shift));
+  Value distance = b.make<arith::SubFOp>(old, getReference(max));
+  Value decay = ptx::exp2(b, b.mul(distance, b.f32(kLog2E)));
+  Value isInfinite = isEqual(b.make<LLVM::FAbsOp>(max), kInfinity);
+  return b.select(isInfinite, b.f32(1), decay);
+}
+
+SmallVector<SmallVector<int64_t>> nsacc::groupByRow(const TileLayout &matrix,
+                                                    const TileLayout &rows) {
+  SmallVector<SmallVector<int64_t>> groups(rows.getNumRegisters());
+  for (int64_t index = 0; index < matrix.getNumRegisters(); ++index)
+    for (int64_t row = 0; row < rows.getNumRegisters(); ++row)
+      if (matrix.getCoordinates(index)[0] == rows.getCoordinates(row)[0])
+        groups[row].push_back(index);
+  return groups;
+}

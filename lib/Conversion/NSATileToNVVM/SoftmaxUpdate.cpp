@@ -1,0 +1,138 @@
+//===- SoftmaxUpdate.cpp - A step of the streaming softmax ----------------===//
+
+#include "SoftmaxUpdate.h"
+#include "InlinePTX.h"
+#include "Instructions.h"
+#include "NSATile/IR/NSATileHints.h"
+#include "Reductions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+SoftmaxOrder SoftmaxOrder::get(SoftmaxUpdateOp op, const KernelFacts &facts) {
+  constexpr int64_t twoGroups = 8, manyKeys = 128;
+  RankedTensorType scores = getTile(op.getScores());
+  int64_t warps = cast<MmaLayoutAttr>(scores.getEncoding()).getWarps();
+  SoftmaxOrder order;
+  order.takesTurns = op->hasAttr(kAssumesFiniteAttrName);
+  order.isCrowded = order.takesTurns && warps > twoGroups;
+  order.hasRoom = order.takesTurns && facts.hasRoles && warps == twoGroups &&
+                  scores.getDimSize(1) >= manyKeys;
+  return order;
+}
+
+/// No key is hidden by a mask.
+static bool isProduct(Value tile) {
+  return isa_and_present<DotOp, DotWaitOp>(tile.getDefiningOp());
+}
+
+SoftmaxUpdate::SoftmaxUpdate(Kernel &kernel, SoftmaxUpdateOp op)
+    : b(kernel.b), threads(kernel.threads), program(kernel.program), op(op),
+      order(SoftmaxOrder::get(op, kernel.facts)),
+      math(b, op->hasAttr(kAssumesFiniteAttrName), isProduct(op.getScores())),
+      matrix(program.getLayout(getTile(op.getScores()))),
+      rows(groupByRow(matrix, program.getLayout(getTile(op.getMax())))),
+      scale(program.lookup(op.getScale())), least(b.f32(-kInfinity)),
+      scores(program.getRegisters(op.getScores())),
+      probs(matrix.getNumRegisters(), b.f32(0)) {
+  FloatAttr constant;
+  if (matchPattern(op.getScale(), m_Constant(&constant)))
+    factorOfScale = std::max(constant.getValueAsDouble(), 0.0);
+  factor = b.f32((isPositive() ? factorOfScale : 1) * double(kLog2E));
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+Value SoftmaxUpdate::getGreatest(ArrayRef<int64_t> members) {
+  SmallVector<Value> candidates;
+  for (int64_t index : members) {
+    if (matrix.isPadding(index))
+      continue;
+    Value &score = scores[index];
+    if (!isPositive())
+      score = b.mul(score, scale);
+    // Only padding of columns matters to a row.
+    score = b.select(threads.getInside(matrix, index), score, least);
+    candidates.push_back(score);
+  }
+  return combineAll(b, ReduceKind::Max, candidates, true);
+}
+
+Value SoftmaxUpdate::update(size_t row, Value greatest) {
+  Value old = program.getRegisters(op.getMax())[row];
+  Value max = combineRow(b, ReduceKind::Max, greatest, true);
+  if (isPositive())
+    max = b.mul(max, scale);
+  max = combine(b, ReduceKind::Max, old, max, true);
+  Value shift = math.getShift(max);
+  decays.push_back(math.getDecay(old, max, shift));
+  maxima.push_back(max);
+  return shift;
+}
+
+Value SoftmaxUpdate::addUp(size_t row) {
+  SmallVector<Value> parts;
+  for (int64_t index : rows[row])
+    if (!matrix.isPadding(index))
+      parts.push_back(probs[index]);
+  bool isPartial = isa<PartialLayoutAttr>(getTile(op.getSum()).getEncoding());
+  Value old = program.getRegisters(op.getSum())[row];
+  bool beginsWithOld = isPartial && order.isCrowded && !parts.empty();
+  if (beginsWithOld)
+    parts.front() = b.fma(old, decays[row], parts.front());
+  Value sum = combineAll(b, ReduceKind::Sum, parts);
+  if (!isPartial)
+    sum = combineRow(b, ReduceKind::Sum, sum);
+  return beginsWithOld ? sum : b.fma(old, decays[row], sum);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// Lets ptxas compute `values` in front of what comes next: it doesn't move
+/// them over a branch that depends on them. What that leads to is never run: no
+/// sum of theirs is the greatest number.
+static void computeFirst(CodeBuilder &b, ArrayRef<Value> values) {
+  Value sum = combineAll(b, ReduceKind::Sum, values);
+  Value isGreatest = b.make<arith::CmpFOp>(
+      arith::CmpFPredicate::OEQ, sum, b.f32(std::numeric_limits<float>::max()));
+  b.when(nvvm::anyLane(b, isGreatest), [&] { nvvm::sleep(b, 64); });
+}
+
+void SoftmaxUpdate::writeRows(size_t first, size_t last) {
+  auto batch = llvm::seq(first, last);
+  SmallVector<Value> greatest;
+  for (size_t row : batch)
+    greatest.push_back(getGreatest(rows[row]));
+  SmallVector<std::pair<int64_t, Value>> exponents;
+  for (auto [row, most] : llvm::zip_equal(batch, greatest)) {
+    Value shift = update(row, most);
+    for (int64_t index : rows[row])
+      if (!matrix.isPadding(index))
+        exponents.emplace_back(index, shift);
+  }
+  if (order.hasRoom)
+    computeFirst(b, maxima);
+  llvm::sort(exponents, llvm::less_first());
+  for (auto [index, shift] : exponents)
+    probs[index] = ptx::exp2(b, b.fma(scores[index], factor, shift));
+  for (size_t row : batch)
+    sums.push_back(addUp(row));
+}
+
+void SoftmaxUpdate::write() {
+  size_t together = order.takesTurns ? rows.size() : 1;
+  for (size_t first = 0; first < rows.size(); first += together)
+    writeRows(first, first + together);
+  program.setRegisters(op.getNewMax(), std::move(maxima));
+  program.setRegisters(op.getNewSum(), std::move(sums));
+  program.setRegisters(op.getProbs(), std::move(probs));
+  program.setRegisters(op.getDecay(), std::move(decays));
+}

@@ -1,0 +1,77 @@
+//===- TensorMaps.cpp - How bulk copies see buffers -----------------------===//
+
+#include "TensorMaps.h"
+#include "NSATile/IR/WarpRoles.h"
+#include "ProgramValues.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsatile;
+
+TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
+                                  ArrayRef<int64_t> sizes) {
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+  SmallVector<int64_t> box(rank, 1), dims;
+  for (auto [size, dim] : llvm::zip_equal(sizes, of))
+    box[dim] = size;
+  std::reverse(box.begin(), box.end());
+  for (int64_t dim = rank - 1; dim >= 0; --dim)
+    dims.push_back(dim);
+  Builder builder(buffer.getContext());
+  return TensorMapAttr::get(buffer.getContext(), buffer.getArgNumber(),
+                            builder.getDenseI64ArrayAttr(dims),
+                            builder.getDenseI64ArrayAttr(box), kSlabRowBytes);
+}
+
+TensorMapAttr nsacc::getTensorMap(FillOp op) {
+  SmallVector<int64_t> sizes(op.getRing().getType().getTile().getShape());
+  sizes.back() = kSlabColumns;
+  return getTensorMap(cast<BlockArgument>(op.getBuffer()), op.getDims(), sizes);
+}
+
+std::optional<BulkStore> BulkStore::get(StoreOp op) {
+  RankedTensorType type = getTile(op.getTile());
+  auto buffer = dyn_cast<BlockArgument>(op.getBuffer());
+  if (!op->getParentOfType<RolesOp>() || !buffer ||
+      !isa<FloatType>(type.getElementType()) ||
+      type.getElementTypeBitWidth() != 16 || type.getRank() < 2)
+    return std::nullopt;
+  BulkStore store;
+  ArrayRef<int64_t> matrix = type.getShape();
+  Attribute layout = type.getEncoding();
+  if (auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout)) {
+    matrix = reshape.getAs();
+    layout = reshape.getOf();
+  }
+  auto mma = dyn_cast_if_present<MmaLayoutAttr>(layout);
+  if (!mma || matrix.size() != 2 || matrix.back() != type.getShape().back())
+    return std::nullopt;
+  store.rows = matrix[0];
+  store.columns = matrix[1];
+  store.warps = mma.getWarps();
+  constexpr int64_t rowMultiple = 8;
+  auto memref = cast<MemRefType>(buffer.getType());
+  int64_t lastDim = memref.getRank() - 1;
+  if (store.warps % kGroupWarps != 0 || store.rows % (16 * store.warps) != 0 ||
+      op.getDims().back() != lastDim ||
+      memref.getShape().back() % rowMultiple != 0 ||
+      memref.getStridesAndOffset().first.back() != 1)
+    return std::nullopt;
+  // A warpgroup's rows are a box: all of the inner dimensions, some of the
+  // outermost.
+  ArrayRef<int64_t> outer = type.getShape().drop_back();
+  int64_t inner = ShapedType::getNumElements(outer.drop_front());
+  if (kGroupRows % inner != 0)
+    return std::nullopt;
+  store.boxOuter = kGroupRows / inner;
+  SmallVector<int64_t> sizes(outer);
+  sizes[0] = store.boxOuter;
+  sizes.push_back(kSlabColumns);
+  store.map = getTensorMap(buffer, op.getDims(), sizes);
+  return store;
+}
+
+int64_t BulkStore::getBytes() const {
+  return rows * kSlabRowBytes * llvm::divideCeil(columns, kSlabColumns);
+}
