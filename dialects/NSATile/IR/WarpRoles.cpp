@@ -1,16 +1,19 @@
 //===- WarpRoles.cpp - Warps that load and warps that compute -------------===//
 
 #include "WarpRoles.h"
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
+using namespace mlir;
 using namespace nsacc::nsatile;
 
-RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers) {
+RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers,
+                                 int64_t leastProducer) {
   // What instructions can name, and what is handed on at a time.
   constexpr int64_t most = 255, unit = 8;
-  // Enough for one thread that starts copies.
-  constexpr int64_t producer = 24;
   int64_t groups = consumerGroups + 1;
   int64_t atStart = registers / (groups * kGroupThreads);
   if (atStart >= most)
@@ -18,6 +21,19 @@ RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers) {
   // A block starts with the same number for all threads.
   int64_t total = groups * llvm::alignDown(atStart, unit);
   int64_t consumer = llvm::alignDown(
-      std::min((total - producer) / consumerGroups, most), unit);
+      std::min((total - leastProducer) / consumerGroups, most), unit);
   return {total - consumerGroups * consumer, consumer};
+}
+
+RoleRegisters RoleRegisters::get(RolesOp roles, int64_t registers) {
+  bool readsLists =
+      roles.getProducer()
+          .walk([](memref::LoadOp load) {
+            return load->getParentOfType<scf::ForOp>()
+                       ? WalkResult::interrupt()
+                       : WalkResult::advance();
+          })
+          .wasInterrupted();
+  return get(roles.getWarps() / kGroupWarps, registers,
+             readsLists ? kLists : kCopies);
 }

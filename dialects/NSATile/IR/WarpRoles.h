@@ -7,6 +7,8 @@
 
 namespace nsacc::nsatile {
 
+class RolesOp;
+
 constexpr int64_t kWarpSize = 32;
 /// A warpgroup multiplies together; 16 rows are each warp's.
 constexpr int64_t kGroupWarps = 4;
@@ -18,8 +20,14 @@ constexpr int64_t kGroupRows = 16 * kGroupWarps;
 struct RoleRegisters {
   int64_t producer, consumer;
 
+  /// What one thread needs that only starts copies, and one that also reads
+  /// which tiles from lists.
+  static constexpr int64_t kCopies = 24, kLists = 40;
+
   /// For blocks that have all registers of a multiprocessor.
-  static RoleRegisters get(int64_t consumerGroups, int64_t registers);
+  static RoleRegisters get(int64_t consumerGroups, int64_t registers,
+                           int64_t leastProducer = kCopies);
+  static RoleRegisters get(RolesOp roles, int64_t registers);
   /// False where all threads have as many as there can be from the start.
   bool areMoved() const { return producer != consumer; }
 };

@@ -167,7 +167,7 @@ struct HoldOperands
       if (groups == 0)
         return;
       Region &consumers = roles.getConsumers();
-      int64_t each = RoleRegisters::get(groups, registers).consumer;
+      int64_t each = RoleRegisters::get(roles, registers).consumer;
       // Left operands in shared memory and the layouts of their products.
       llvm::MapVector<Value, Attribute> operands;
       consumers.walk([&](DotAsyncOp dot) {

@@ -101,8 +101,7 @@ LogicalResult RoleEmitter::emitRoles(RolesOp op) {
       b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, warp, b.i32(warps));
   auto roles = scf::IfOp::create(b, TypeRange(), computes,
                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-  RoleRegisters counts =
-      RoleRegisters::get(warps / kGroupWarps, facts.numRegisters);
+  RoleRegisters counts = RoleRegisters::get(op, facts.numRegisters);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(roles.thenBlock());
   if (counts.areMoved())

@@ -22,6 +22,12 @@ TEST(WarpRolesTest, ConsumersGetWhatTheProducerLeaves) {
   EXPECT_EQ(three.consumer, 160);
 }
 
+TEST(WarpRolesTest, AProducerThatReadsListsHasMore) {
+  RoleRegisters two = RoleRegisters::get(2, kRegisters, RoleRegisters::kLists);
+  EXPECT_EQ(two.producer, 40);
+  EXPECT_EQ(two.consumer, 232);
+}
+
 TEST(WarpRolesTest, CountsAreOnesThatCanBeSetAndThatABlockHas) {
   for (int64_t registers : {kRegisters / 2, kRegisters})
     for (int64_t groups = 1; groups <= 7; ++groups) {
