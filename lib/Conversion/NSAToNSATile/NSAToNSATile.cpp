@@ -126,10 +126,13 @@ SmallVector<Target> KernelConverter::bindResults() {
 /// Selecting gains nothing from a wide tile. Its warps follow from its rows.
 static nsatile::ScheduleAttr getPartSchedule(nsatile::ScheduleAttr schedule,
                                              int64_t group) {
-  return nsatile::ScheduleAttr::get(
-      schedule.getContext(), schedule.getOrder(),
-      getPartTokens(schedule, schedule.getTokens(), group), schedule.getKeys(),
-      schedule.getSplits(), /*warps=*/0, schedule.getStages());
+  auto get = [&](int64_t tokens) {
+    return nsatile::ScheduleAttr::get(
+        schedule.getContext(), schedule.getOrder(), tokens, schedule.getKeys(),
+        schedule.getSplits(), /*warps=*/0, schedule.getStages());
+  };
+  return get(
+      getPartTokens(get(schedule.getTokens()), schedule.getTokens(), group));
 }
 
 LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
@@ -166,15 +169,19 @@ LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
 /// products need to look at each pair.
 static nsatile::ScheduleAttr getExactSchedule(nsatile::ScheduleAttr schedule,
                                               int64_t group) {
-  constexpr int64_t mostKeys = 32;
+  int64_t mostKeys = 32;
+  // It is rarely run: lists of its own tiles aren't worth a program. Tokens
+  // that walk their blocks one by one have a state of their own beside the
+  // tile's.
+  nsatile::LoopOrder order = schedule.getOrder();
+  if (order == nsatile::LoopOrder::Union) {
+    order = nsatile::LoopOrder::QueryMajor;
+    mostKeys = 16;
+  }
   int64_t tokens =
       std::clamp<int64_t>(kPartRows / group, 1, schedule.getTokens());
   while (schedule.getTokens() % tokens != 0)
     --tokens;
-  // It is rarely run: lists of its own tiles aren't worth a program.
-  nsatile::LoopOrder order = schedule.getOrder();
-  if (order == nsatile::LoopOrder::Union)
-    order = nsatile::LoopOrder::QueryMajor;
   return nsatile::ScheduleAttr::get(schedule.getContext(), order, tokens,
                                     std::min(schedule.getKeys(), mostKeys),
                                     schedule.getSplits(),

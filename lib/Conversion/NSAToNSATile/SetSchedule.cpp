@@ -258,16 +258,18 @@ static std::optional<Tiling> tileForSelections(KernelOp kernel,
       type.getDims().back() == query.getDims()[query.isRagged() ? 1 : 2];
   int64_t listed =
       static_cast<int64_t>(type.getTop()) * (perQueryHead ? group : 1);
-  // Several attentions of wide heads have no registers for so many rows.
-  bool isWide = channels > 128 || (channels > 64 && !warpgroups);
-  int64_t rows = warpgroups && hasHalves && !isWide ? 128 : 64;
+  // The sum of several attentions of wide heads stands in registers, too: two
+  // warpgroups have none for it, and one has some for tiles of 32 keys.
+  bool isCrowded = channels > 64 && count > 2;
+  bool usesGroups = warpgroups && hasHalves && channels <= 128;
+  int64_t rows = usesGroups && !isCrowded ? 128 : 64;
   int64_t tokens = std::clamp<int64_t>(
       std::min(rows / group, kMostListed / listed), 1, rows);
   Tiling tiling;
   tiling.rows = tokens * group;
-  tiling.keys = count > 1 && isWide ? 32 : 64;
-  if (rows == 128 && tiling.rows > 64)
-    tiling.warps = 8;
+  tiling.keys = isCrowded || channels > 128 ? 32 : 64;
+  if (usesGroups && tiling.rows > 32)
+    tiling.warps = tiling.rows > 64 ? 8 : 4;
   return tiling;
 }
 

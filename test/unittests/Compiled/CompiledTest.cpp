@@ -3,6 +3,7 @@
 #include "CompiledTest.h"
 #include "NSA/Transforms/Passes.h"
 #include "NSATile/IR/NSATileDialect.h"
+#include "NSATile/Transforms/Passes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -67,6 +68,7 @@ Error Program::compile(const std::string &source, const std::string &dtype,
     specialize.dims.push_back(dim.str());
   passes.addPass(nsa::createNSASpecialize(specialize));
   passes.addPass(createConvertNSAToNSATile());
+  passes.addPass(nsatile::createNSATileOnlineSoftmax());
   if (mlir::failed(passes.run(*copy)))
     return llvm::createStringError(diagnostics);
   Expected<std::unique_ptr<cpu::Executable>> compiled =
