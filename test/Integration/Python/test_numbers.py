@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -203,3 +204,29 @@ def test_integers_round_once_to_reals(target):
                               [2**53 + 1, 2**53 - 1, -2**53 - 1, 2**63 - 1, -2**63, 0]])
     run = program("kernel f(x: i64[N]) -> f32[N] { return x; }", target=target)
     assert np.array_equal(run(numbers), numbers.astype(np.float32))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integers_round_to_sixteen_bits_by_way_of_f32(target):
+    numbers = np.array([16842753, -16842753, 2**24 + 2**16 + 1, 257, 2049, 2**40 + 1, 65519, 65520],
+                       np.int64)
+    for dtype, kind in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16)):
+        source = f"kernel f(y: i64[N]) -> (a: {dtype}[N], c: {dtype}[N]) {{ return y, y + 0; }}"
+        with np.errstate(over="ignore"):
+            expected = numbers.astype(np.float32).astype(kind).astype(np.float32)
+        for found in program(source, target=target)(numbers):
+            np.testing.assert_array_equal(np.asarray(found).astype(np.float32), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integers_beyond_reals_become_the_nearest(target):
+    source = """kernel f(y: i64[N], z: f32) -> (a: i64[N], c: bool[N], d: f32[N], e: bool[N]) {
+      return int(float(y)), y == z, y - z, y > z; }"""
+    y = np.array([2**53 + 1, 2**53, 2**54 + 2, 2**53 - 1], np.int64)
+    back, equal, difference, beyond = program(source, target=target)(y, np.float32(2**53))
+    kind = np.float64 if target == "oracle" else np.float32
+    near = y.astype(kind)
+    np.testing.assert_array_equal(back, near.astype(np.int64))
+    np.testing.assert_array_equal(equal, near == 2**53)
+    np.testing.assert_array_equal(difference, near - kind(2**53))
+    np.testing.assert_array_equal(beyond, near > 2**53)
