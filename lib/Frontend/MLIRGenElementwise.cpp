@@ -238,8 +238,6 @@ Bound KernelGen::generateElementwise(const ast::Expr *expr, Type element) {
                               body.getArgument(index), absent);
     value = arith::SelectOp::create(builder, loc, isAbsent, absent, value);
     bound.kind = Bound::Kind::Importance;
-    if (!bound.importance || operand.importance == nsa::ImportanceKind::Score)
-      bound.importance = operand.importance;
   }
   nsa::YieldOp::create(builder, loc, value);
   map.getResult().setType(getTensorType(dims, *result));

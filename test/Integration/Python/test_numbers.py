@@ -230,3 +230,31 @@ def test_integers_beyond_reals_become_the_nearest(target):
     np.testing.assert_array_equal(equal, near == 2**53)
     np.testing.assert_array_equal(difference, near - kind(2**53))
     np.testing.assert_array_equal(beyond, near > 2**53)
+
+
+# -- Importances of -inf ---------------------------------------------------------------------------
+
+MINUS_INFINITY = {
+    "a weight": ("activation(attend(q, pool(k, 2)) weight select(j == 1, -inf, 1.0))", [1, 0]),
+    "a logarithm": ("log(prob(attend(q, pool(k, 2)) score select(j == 1, -1000, 0.0)))",
+                    [0, -np.inf]),
+    "arithmetic on a hidden key": ("prob(attend(q, pool(k, 2)) where j < 1) - 2", [-1, -np.inf]),
+    "a hidden key": ("prob(attend(q, pool(k, 2)) where j < 1)", [1, 0]),
+    "blocks of arithmetic": ("blocks(prob(attend(q, pool(k, 2)) where j < 1) * 2, 2)",
+                             [2, -np.inf]),
+    "blocks of a hidden key": ("blocks(prob(attend(q, pool(k, 2)) where j < 1), 2)", [1, 0]),
+    "a score": ("score(attend(q, pool(k, 2)) where j < 1)", [0, -np.inf]),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MINUS_INFINITY)
+def test_minus_infinity_is_absent(name, target):
+    """It is not chosen, and arithmetic shows it as it is: a 0 would be a value like any other."""
+    value, expected = MINUS_INFINITY[name]
+    source = f"""kernel f(q: [B, T, H, D], k: [B, S, H, D]) -> (f32[B, T, H, N], i32[B, T, H, 2]) {{
+      p = {value}; return p, indices(topk(p, 2)); }}"""
+    shown, chosen = program(source, target=target)(np.zeros((1, 1, 1, 2), np.float32),
+                                                   np.zeros((1, 4, 1, 2), np.float32))
+    np.testing.assert_array_equal(np.ravel(shown), expected)
+    np.testing.assert_array_equal(np.ravel(chosen), [0, -1])
