@@ -105,7 +105,8 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
 llvm::Error TileCompiler::compileWith(llvm::StringRef schedule,
                                       const Signature &signature,
                                       const Specialization &code, Finish finish,
-                                      bool &hasNoRoom) const {
+                                      bool &hasNoRoom,
+                                      int64_t mostShared) const {
   mlir::TimingScope none;
   mlir::TimingScope &timing = options.timing ? *options.timing : none;
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -114,6 +115,9 @@ llvm::Error TileCompiler::compileWith(llvm::StringRef schedule,
   auto module = image.read(context, signature.kernel);
   if (!module)
     return llvm::createStringError("the module can't be read back");
+  module->walk([&](nsa::TopKOp op) {
+    op.setShareTokens(std::min<int64_t>(op.getShareTokens(), mostShared));
+  });
   llvm::Error error = lowerToTiles(*module, code, schedule, timing);
   if (!error)
     error = catchFatalErrors([&] { return finish(*module, timing); });
@@ -143,6 +147,37 @@ static std::string replaceSettings(llvm::StringRef schedule,
   return llvm::join(kept, ",");
 }
 
+/// Says how many tokens may share a selection where fewer than the program asks
+/// for have room: no tiles are smaller than the rows that choose together.
+llvm::Error TileCompiler::adviseSharing(llvm::Error error,
+                                        llvm::StringRef schedule,
+                                        const Signature &signature,
+                                        const Specialization &code,
+                                        Finish finish) const {
+  int64_t fits = 0, asked = 1;
+  {
+    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+    if (auto module = image.read(context, signature.kernel))
+      module->walk([&](nsa::TopKOp op) {
+        asked = std::max<int64_t>(asked, op.getShareTokens());
+      });
+  }
+  for (int64_t beyond = asked; beyond - fits > 1;) {
+    int64_t middle = (fits + beyond) / 2;
+    bool hasNoRoom;
+    llvm::Error again = compileWith(schedule, signature, code, finish,
+                                    hasNoRoom, /*mostShared=*/middle);
+    (again ? beyond : fits) = middle;
+    llvm::consumeError(std::move(again));
+  }
+  if (fits == 0)
+    return error;
+  return addNote(std::move(error),
+                 "'share tokens " + llvm::Twine(asked) +
+                     "' is more than shared memory holds; 'share tokens " +
+                     llvm::Twine(fits) + "' fits");
+}
+
 /// Compiles with the first smaller tiles that fit. Tiles that the schedule
 /// names stay: then those that fit are what the error advises.
 llvm::Error TileCompiler::makeSmaller(llvm::Error error,
@@ -164,10 +199,12 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     llvm::consumeError(std::move(error));
     return llvm::Error::success();
   }
+  llvm::StringRef smallest = std::end(kSmallerTiles)[-1];
+  error = adviseSharing(std::move(error), replaceSettings(given, smallest),
+                        signature, code, finish);
   std::string where = code.device ? " '" + code.device->name + "'" : "";
   return addNote(std::move(error), "no smaller tiles fit" + where +
-                                       ": tried down to " +
-                                       std::end(kSmallerTiles)[-1]);
+                                       ": tried down to " + smallest);
 }
 
 /// Says whose fault it is, and writes what shows it.
@@ -202,8 +239,10 @@ llvm::Error TileCompiler::compile(const Signature &signature,
     return explainFatal(std::move(error), signature, code);
   if (hasNoRoom)
     error = makeSmaller(std::move(error), signature, code, finish);
+  llvm::StringRef others =
+      isGPU(options.target) ? "target 'cpu' has other limits, and " : "";
   return addNote(std::move(error),
-                 "target 'oracle' runs every program, slowly");
+                 others + "target 'oracle' runs every program, slowly");
 }
 
 llvm::Expected<std::string>

@@ -7,6 +7,7 @@
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "llvm/ADT/StringMap.h"
+#include <limits>
 #include <mutex>
 
 namespace mlir {
@@ -56,6 +57,8 @@ public:
                                     std::optional<gpu::Device> device) const;
 
 private:
+  static constexpr int64_t kAnyShared = std::numeric_limits<int64_t>::max();
+
   bool hasManyQueries(size_t kernel,
                       const llvm::StringMap<int64_t> &sizes) const {
     return queries[kernel] && queries[kernel]->isLarge(sizes);
@@ -65,7 +68,11 @@ private:
                            mlir::TimingScope &timing) const;
   llvm::Error compileWith(llvm::StringRef schedule, const Signature &signature,
                           const Specialization &code, Finish finish,
-                          bool &hasNoRoom) const;
+                          bool &hasNoRoom,
+                          int64_t mostShared = kAnyShared) const;
+  llvm::Error adviseSharing(llvm::Error error, llvm::StringRef schedule,
+                            const Signature &signature,
+                            const Specialization &code, Finish finish) const;
   llvm::Error makeSmaller(llvm::Error error, const Signature &signature,
                           const Specialization &code, Finish finish) const;
   llvm::Error explainFatal(llvm::Error error, const Signature &signature,

@@ -136,6 +136,9 @@ private:
                       Range declared);
   struct Operands;
   bool collect(const ast::Expr *expr, Operands &operands, Dims &dims);
+  /// Each operand stands in the result's dimensions in one way.
+  bool checkPlaces(const Operands &operands,
+                   llvm::ArrayRef<mlir::Attribute> dims, Range range);
   bool collectChildren(llvm::ArrayRef<ast::Expr *> children, Range range,
                        Operands &operands, Dims &dims);
   bool collectLeaf(const ast::Expr *expr, Operands &operands, Dims &dims);

@@ -19,7 +19,7 @@ using llvm::Twine;
 struct KernelGen::Operands {
   /// The index of each tensor among the operands.
   llvm::MapVector<Value, unsigned> tensors;
-  llvm::DenseMap<const ast::Expr *, unsigned> leaves;
+  llvm::MapVector<const ast::Expr *, unsigned> leaves;
   /// Operands with absent entries, which the result then has too.
   SmallVector<Bound> importances;
 };
@@ -35,13 +35,6 @@ bool KernelGen::isElementwise(const ast::Expr *expr) const {
 //===----------------------------------------------------------------------===//
 // Operands and dimensions
 //===----------------------------------------------------------------------===//
-
-static bool isSubsequence(ArrayRef<Attribute> part, ArrayRef<Attribute> whole) {
-  for (Attribute dim : whole)
-    if (!part.empty() && part.front() == dim)
-      part = part.drop_front();
-  return part.empty();
-}
 
 bool KernelGen::collectLeaf(const ast::Expr *expr, Operands &operands,
                             Dims &dims) {
@@ -78,9 +71,9 @@ bool KernelGen::collectChildren(ArrayRef<ast::Expr *> children, Range range,
       valid = false;
       continue;
     }
-    if (isSubsequence(childDims, dims))
+    if (nsa::matchDims(childDims, dims))
       continue;
-    if (isSubsequence(dims, childDims)) {
+    if (nsa::matchDims(dims, childDims)) {
       dims = childDims;
       continue;
     }
@@ -112,6 +105,36 @@ bool KernelGen::collect(const ast::Expr *expr, Operands &operands, Dims &dims) {
       children.push_back(argument.value);
   }
   return collectChildren(children, expr->range, operands, dims);
+}
+
+/// A number that stands twice in `dims`, as which of them a tensor may have one
+/// is open.
+static Attribute getRepeated(ArrayRef<Attribute> dims) {
+  for (auto [index, dim] : llvm::enumerate(dims))
+    if (llvm::is_contained(dims.drop_front(index + 1), dim))
+      return dim;
+  return {};
+}
+
+bool KernelGen::checkPlaces(const Operands &operands, ArrayRef<Attribute> dims,
+                            Range range) {
+  for (auto [leaf, index] : operands.leaves) {
+    Value tensor = operands.tensors.begin()[index].first;
+    ArrayRef<Attribute> own =
+        llvm::cast<nsa::NamedTensorType>(tensor.getType()).getDims();
+    if (nsa::matchDims(own, dims)->isUnique)
+      continue;
+    problems
+        .error(leaf->range, "dimensions " + nsa::toString(own) + " stand in " +
+                                nsa::toString(dims) + " in more than one way")
+        .note(range, "in arithmetic on tensors, dimensions are matched by "
+                     "name, and numbers by size: declare one of the "
+                     "dimensions of size " +
+                         nsa::toString(getRepeated(dims)) +
+                         " with a name that isn't a parameter");
+    return false;
+  }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,6 +191,8 @@ Bound KernelGen::generateElementwise(const ast::Expr *expr, Type element) {
     return bound;
   }
 
+  if (!checkPlaces(operands, dims, expr->range))
+    return {};
   Location loc = getLoc(expr->range);
   SmallVector<Value> inputs(llvm::make_first_range(operands.tensors));
   auto map =
@@ -213,8 +238,6 @@ Bound KernelGen::generateElementwise(const ast::Expr *expr, Type element) {
                               body.getArgument(index), absent);
     value = arith::SelectOp::create(builder, loc, isAbsent, absent, value);
     bound.kind = Bound::Kind::Importance;
-    if (!bound.importance || operand.importance == nsa::ImportanceKind::Score)
-      bound.importance = operand.importance;
   }
   nsa::YieldOp::create(builder, loc, value);
   map.getResult().setType(getTensorType(dims, *result));

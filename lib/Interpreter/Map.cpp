@@ -110,22 +110,19 @@ llvm::Error MapPiece::run(const Piece &piece) {
   return llvm::Error::success();
 }
 
-/// The operand's strides, 0 along dimensions that it doesn't have. Its
-/// dimensions are a subsequence of the result's.
-static Operand broadcast(Value value, ArrayRef<Attribute> resultDims,
-                         const Context &context) {
+/// The operand's strides, 0 along dimensions that it doesn't have.
+static Operand broadcast(nsa::MapOp op, Value value, const Context &context) {
   auto type = cast<nsa::NamedTensorType>(value.getType());
   const TensorValue &tensor = context.getTensor(value);
   Operand operand{&tensor, isa<FloatType>(type.getElementType()),
-                  SmallVector<int64_t>(resultDims.size(), 0)};
-  ArrayRef<Attribute> dims = type.getDims();
+                  SmallVector<int64_t>(op.getType().getRank(), 0)};
+  nsa::DimSet dims = op.getPlaces(value);
+  ArrayRef<int64_t> shape = tensor.shape;
   int64_t stride = 1;
-  for (int64_t dim = resultDims.size(); dim-- > 0 && !dims.empty();) {
-    if (dims.back() != resultDims[dim])
-      continue;
+  for (int64_t dim = dims.find_last(); dim >= 0; dim = dims.find_prev(dim)) {
     operand.strides[dim] = stride;
-    stride *= tensor.shape[dims.size() - 1];
-    dims = dims.drop_back();
+    stride *= shape.back();
+    shape = shape.drop_back();
   }
   return operand;
 }
@@ -160,7 +157,7 @@ nsacc::interpreter::evaluateMap(nsa::MapOp op, const Context &context) {
     return program.takeError();
   SmallVector<Operand> operands;
   for (Value input : op.getInputs())
-    operands.push_back(broadcast(input, type.getDims(), context));
+    operands.push_back(broadcast(op, input, context));
 
   SmallVector<int64_t> shape = context.environment.getShape(type.getDims());
   TensorValue result = isa<FloatType>(type.getElementType())

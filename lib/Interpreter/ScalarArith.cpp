@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NSA/IR/NSAOps.h"
 #include "ScalarOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -12,6 +13,7 @@
 #include <cmath>
 
 using namespace mlir;
+using namespace nsacc;
 using namespace nsacc::interpreter;
 
 namespace {
@@ -82,17 +84,14 @@ static int64_t toInteger(double value, double lowest, double highest) {
   return static_cast<int64_t>(std::max(value, lowest));
 }
 
-/// Beyond 2^53, the odd one of the two neighbours: rounded to f32 or less
-/// later, it gives what the integer itself would.
-static double toReal(int64_t value) {
-  double real = static_cast<double>(value);
-  if (real < 0x1p63 && static_cast<int64_t>(real) == value)
-    return real;
-  bool isBeyond =
-      real >= 0x1p63 || (real > 0) == (static_cast<int64_t>(real) > value);
-  if (isBeyond)
-    real = std::nextafter(real, 0.0);
-  return llvm::bit_cast<double>(llvm::bit_cast<uint64_t>(real) | 1);
+/// Whether a number is a result of the kernel as it is, converted to the
+/// result's elements.
+static bool isReturned(Value number) {
+  return llvm::any_of(number.getUsers(), [](Operation *user) {
+    auto map = dyn_cast<nsa::MapOp>(user->getParentOp());
+    return map && isa<nsa::YieldOp>(user) &&
+           llvm::any_of(map->getUsers(), llvm::IsaPred<nsa::ReturnOp>);
+  });
 }
 
 template <typename F> StepFunction ArithSteps::integer(F f) {
@@ -290,7 +289,12 @@ StepFunction ArithSteps::makeConversion() {
         return make<I(I)>([=](I x) { return wrap(asUnsigned(x, from), to); });
       })
       .Case([&](arith::SIToFPOp) {
-        return make<double(I)>([=](I x) { return toReal(asSigned(x, from)); });
+        // To f32 in one rounding, and to bf16 and f16 by way of it.
+        if (isReturned(op->getResult(0)))
+          return make<double(I)>(
+              [=](I x) -> double { return float(asSigned(x, from)); });
+        return make<double(I)>(
+            [=](I x) -> double { return asSigned(x, from); });
       })
       .Case([&](arith::UIToFPOp) {
         return make<double(I)>(

@@ -85,6 +85,16 @@ LogicalResult TableReadOp::inferReturnTypes(
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// MapOp
+//===----------------------------------------------------------------------===//
+
+DimSet MapOp::getPlaces(Value input) {
+  return matchDims(cast<NamedTensorType>(input.getType()).getDims(),
+                   getType().getDims())
+      ->dims;
+}
+
 #include "NSA/IR/NSAInterfaces.cpp.inc"
 
 #define GET_OP_CLASSES

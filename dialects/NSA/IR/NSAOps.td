@@ -164,8 +164,8 @@ def NSA_MapOp : NSA_Op<"map", [
     Pure, SingleBlock, NSA_NamesArguments]> {
   let summary = "elementwise scalar code over tensors";
   let description = [{
-    Every operand's dimensions are a subsequence of the result's; a missing
-    dimension broadcasts. The yielded value is converted to the result's element
+    Every operand's dimensions are a subsequence of the result's, in one way; a
+    missing dimension broadcasts. The yielded value is converted to the result's element
     type.
 
     ```mlir
@@ -182,6 +182,10 @@ def NSA_MapOp : NSA_Op<"map", [
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `(` $inputs `)` attr-dict `:` functional-type($inputs, $result) $body
+  }];
+  let extraClassDeclaration = [{
+    /// The dimensions of the result that an input has.
+    ::nsacc::nsa::DimSet getPlaces(::mlir::Value input);
   }];
   let hasCanonicalizeMethod = 1;
   let hasFolder = 1;

@@ -206,6 +206,37 @@ StringRef nsacc::nsa::getTokenDim(Attribute dim) {
 }
 
 //===----------------------------------------------------------------------===//
+// Dimensions of one tensor in another
+//===----------------------------------------------------------------------===//
+
+std::optional<DimMatch> nsacc::nsa::matchDims(ArrayRef<Attribute> part,
+                                              ArrayRef<Attribute> whole) {
+  DimSet first(whole.size()), last(whole.size());
+  ArrayRef<Attribute> rest = part;
+  for (size_t dim = 0; dim < whole.size() && !rest.empty(); ++dim)
+    if (rest.front() == whole[dim]) {
+      first.set(dim);
+      rest = rest.drop_front();
+    }
+  if (!rest.empty())
+    return std::nullopt;
+  for (size_t dim = whole.size(); dim-- > 0 && !part.empty();)
+    if (part.back() == whole[dim]) {
+      last.set(dim);
+      part = part.drop_back();
+    }
+  return DimMatch{first, first == last};
+}
+
+DimSet nsacc::nsa::compose(const DimSet &outer, const DimSet &part) {
+  DimSet dims(outer.size());
+  for (auto [index, dim] : llvm::enumerate(outer.set_bits()))
+    if (part.test(index))
+      dims.set(dim);
+  return dims;
+}
+
+//===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
 

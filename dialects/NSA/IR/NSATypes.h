@@ -6,6 +6,7 @@
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Types.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 #include "NSA/IR/NSAEnums.h.inc"
 
@@ -27,6 +28,21 @@ std::string toString(llvm::ArrayRef<mlir::Attribute> dims);
 /// `ragged S`, `pool(S, …)`, `pooled(N of S, …)` and `blocks(S, …)`; empty for
 /// others.
 llvm::StringRef getTokenDim(mlir::Attribute dim);
+
+/// Some of a tensor's dimensions, a bit for each.
+using DimSet = llvm::SmallBitVector;
+/// Those dimensions of `whole` that `part` is, in this order. Numbers may leave
+/// a choice, `[4]` in `[4, T, 4]`; then it is the first ones.
+struct DimMatch {
+  DimSet dims;
+  bool isUnique;
+};
+/// Nothing if `part` is no subsequence of `whole`.
+std::optional<DimMatch> matchDims(llvm::ArrayRef<mlir::Attribute> part,
+                                  llvm::ArrayRef<mlir::Attribute> whole);
+/// The dimensions `part` of the tensor whose own are `outer` of a third one, in
+/// that.
+DimSet compose(const DimSet &outer, const DimSet &part);
 
 } // namespace nsacc::nsa
 

@@ -9,21 +9,19 @@ using namespace nsacc::nsa;
 // MapOp
 //===----------------------------------------------------------------------===//
 
-static bool isSubsequence(ArrayRef<Attribute> part, ArrayRef<Attribute> whole) {
-  for (Attribute dim : whole)
-    if (!part.empty() && part.front() == dim)
-      part = part.drop_front();
-  return part.empty();
-}
-
 LogicalResult MapOp::verify() {
   ArrayRef<Attribute> dims = getResult().getType().getDims();
   for (auto [index, input] : llvm::enumerate(getInputs())) {
     auto type = cast<NamedTensorType>(input.getType());
-    if (!isSubsequence(type.getDims(), dims))
+    std::optional<DimMatch> match = matchDims(type.getDims(), dims);
+    if (!match)
       return emitOpError("expected the dimensions of input ")
              << index << " to stand in the result's " << toString(dims)
              << " in this order, found " << toString(type.getDims());
+    if (!match->isUnique)
+      return emitOpError("expected the dimensions of input ")
+             << index << " to stand in the result's " << toString(dims)
+             << " in one way, found " << toString(type.getDims());
   }
   for (Attribute dim : dims) {
     bool known = llvm::any_of(getInputs(), [&](Value input) {

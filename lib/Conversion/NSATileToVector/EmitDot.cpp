@@ -152,11 +152,18 @@ private:
     }
   }
 
+  /// Tiles of all widths give an element the same bits: exp(s - lse) adds up to
+  /// 1 if a program of other tiles computes the scores again.
   Value multiplyAdd(Value a, Value b, Value sum) {
     if (isa<VectorType>(sum.getType()))
       return vector::FMAOp::create(builder, loc, a, b, sum);
-    Value product = arith::MulFOp::create(builder, loc, a, b);
-    return arith::AddFOp::create(builder, loc, product, sum);
+    auto single = [&](Value value) -> Value {
+      return vector::BroadcastOp::create(
+          builder, loc, VectorType::get({1}, value.getType()), value);
+    };
+    Value added =
+        vector::FMAOp::create(builder, loc, single(a), single(b), single(sum));
+    return vector::ExtractOp::create(builder, loc, added, 0);
   }
 
   Value at(Value index, int64_t offset) {

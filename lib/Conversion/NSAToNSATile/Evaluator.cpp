@@ -8,43 +8,52 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// The size of the dimension behind batch, token and head; 1 if there is none.
-int64_t Evaluator::getChannels(NamedTensorType type) {
-  for (Attribute dim : type.getDims())
-    if (dim != tile.dims.batch && dim != tile.dims.token &&
-        dim != tile.dims.head)
-      return program.getPlan().getStaticSize(dim).value_or(1);
-  return 1;
+/// With a column for each channel; one if there are none.
+TileMath Evaluator::getMath(NamedTensorType type, const DimSet &dims) {
+  int64_t channels = 1;
+  if (dims.test(kChannel))
+    channels =
+        program.getPlan().getStaticSize(type.getDims().back()).value_or(1);
+  return TileMath(builder, loc, tile.getRows(), channels);
+}
+
+Tile &Evaluator::getRowTile(Value tensor) {
+  return tiles[{tensor, getRowDims(cast<NamedTensorType>(tensor.getType()))}];
 }
 
 FailureOr<Tile> Evaluator::evaluate(Value tensor) {
-  auto found = tiles.find(tensor);
+  return evaluate(tensor, getRowDims(cast<NamedTensorType>(tensor.getType())));
+}
+
+FailureOr<Tile> Evaluator::evaluate(Value tensor, const DimSet &dims) {
+  auto found = tiles.find({tensor, dims});
   if (found != tiles.end())
     return found->second;
-  FailureOr<Tile> computed = compute(tensor);
+  FailureOr<Tile> computed = compute(tensor, dims);
   if (succeeded(computed))
-    tiles[tensor] = *computed;
+    tiles[{tensor, dims}] = *computed;
   return computed;
 }
 
-FailureOr<Tile> Evaluator::compute(Value tensor) {
+FailureOr<Tile> Evaluator::compute(Value tensor, const DimSet &dims) {
   auto type = cast<NamedTensorType>(tensor.getType());
   if (program.getPlan().isMaterialized(tensor)) {
-    TileMath math = getMath(type);
-    return loadQueryTile(program, tile, tensor, math);
+    TileMath math = getMath(type, dims);
+    return loadQueryTile(program, tile, type, dims, program.getBuffer(tensor),
+                         math);
   }
   Operation *op = tensor.getDefiningOp();
   if (auto map = dyn_cast<MapOp>(op))
-    return computeMap(map);
+    return computeMap(map, dims);
   if (auto merge = dyn_cast<MergeOp>(op)) {
     if (failed(computeMerge(merge)))
       return failure();
-    return tiles.lookup(tensor);
+    return getRowTile(tensor);
   }
   if (auto attend = dyn_cast<AttendOp>(op)) {
     bool onlyLse = tensor == attend.getLse() && attend.getOutput().use_empty();
     setTiles(attend, attendTile(program, tile, attend, schedule, onlyLse));
-    return tiles.lookup(tensor);
+    return getRowTile(tensor);
   }
   InFlightDiagnostic error =
       op->emitOpError("isn't compiled yet where its value is a result or an "
@@ -55,46 +64,47 @@ FailureOr<Tile> Evaluator::compute(Value tensor) {
 
 void Evaluator::setTiles(AttendOp op, const AttendTiles &computed) {
   if (computed.output)
-    tiles[op.getOutput()] = {computed.output, Spread::Matrix};
+    getRowTile(op.getOutput()) = {computed.output, Spread::Matrix};
   if (!computed.lse)
     return;
-  tiles[op.getLse()] = {computed.lse, Spread::Row};
+  getRowTile(op.getLse()) = {computed.lse, Spread::Row};
   states[op.getLse()] = computed;
 }
 
-FailureOr<Tile> Evaluator::computeMap(MapOp op) {
+FailureOr<Tile> Evaluator::computeMap(MapOp op, const DimSet &dims) {
   SmallVector<Tile> operands;
   for (Value input : op.getInputs()) {
-    FailureOr<Tile> operand = evaluate(input);
+    FailureOr<Tile> operand =
+        evaluate(input, compose(dims, op.getPlaces(input)));
     if (failed(operand))
       return failure();
     operands.push_back(*operand);
   }
   auto type = cast<NamedTensorType>(op.getResult().getType());
-  TileMath math = getMath(type);
+  TileMath math = getMath(type, dims);
   if (!mayFault(op.getBody(), ScalarPlaces()))
     return tileRegion(op.getBody(), operands, math, {program, tile.batchRow});
-  Demand demand = getElementDemand(op, math);
+  Demand demand = getElementDemand(op, dims, math);
   return tileRegion(op.getBody(), operands, math,
                     {program, tile.batchRow, &demand});
 }
 
 /// Elements of rows that exist.
-Demand Evaluator::getElementDemand(MapOp op, TileMath &math) {
+Demand Evaluator::getElementDemand(MapOp op, const DimSet &dims,
+                                   TileMath &math) {
   Demand demand;
   demand.op = getOpNumber(op);
   demand.active =
       math.compare(arith::CmpIPredicate::slt, {tile.tokenOfRow, Spread::Row},
                    {tile.numTokens, Spread::Scalar});
-  for (Attribute dim :
-       cast<NamedTensorType>(op.getResult().getType()).getDims()) {
+  for (int dim : dims.set_bits()) {
     Tile index;
-    if (dim == tile.dims.batch)
+    if (dim == kBatch)
       index = {tile.batchRow, Spread::Scalar};
-    else if (dim == tile.dims.token)
+    else if (dim == kToken)
       index = math.apply<arith::AddIOp>({tile.tokenOfRow, Spread::Row},
                                         {tile.rowStart, Spread::Scalar});
-    else if (dim == tile.dims.head)
+    else if (dim == kHead)
       index = {tile.headOfRow, Spread::Row};
     else
       index = {
@@ -109,7 +119,8 @@ Demand Evaluator::getElementDemand(MapOp op, TileMath &math) {
 }
 
 FailureOr<Tile> Evaluator::evaluateLse(Value lse) {
-  auto found = tiles.find(lse);
+  auto found =
+      tiles.find({lse, getRowDims(cast<NamedTensorType>(lse.getType()))});
   if (found != tiles.end())
     return found->second;
   if (!program.getPlan().isMaterialized(lse)) {
@@ -117,7 +128,7 @@ FailureOr<Tile> Evaluator::evaluateLse(Value lse) {
     if (auto attend = dyn_cast<AttendOp>(op)) {
       setTiles(attend, attendTile(program, tile, attend, schedule,
                                   /*onlyLse=*/true));
-      return tiles.lookup(lse);
+      return getRowTile(lse);
     }
     if (auto merge = dyn_cast<MergeOp>(op)) {
       FailureOr<SmallVector<Normalizer>> branches = evaluateBranches(merge);
@@ -125,7 +136,7 @@ FailureOr<Tile> Evaluator::evaluateLse(Value lse) {
         return failure();
       TileMath math = getMath(cast<NamedTensorType>(lse.getType()));
       setNormalizer(lse, computeShares(math, *branches).all);
-      return tiles.lookup(lse);
+      return getRowTile(lse);
     }
   }
   return evaluate(lse);
@@ -136,7 +147,7 @@ FailureOr<Tile> Evaluator::evaluateLse(Value lse) {
 //===----------------------------------------------------------------------===//
 
 void Evaluator::setNormalizer(Value lse, const Normalizer &normalizer) {
-  tiles[lse] = normalizer.lse;
+  getRowTile(lse) = normalizer.lse;
   rests[lse] = normalizer.rest;
 }
 
@@ -174,7 +185,8 @@ FailureOr<Normalizer> Evaluator::evaluateNormalizer(Value lse) {
     rest =
         computeRest(math, *found, {state->second.max, Spread::Row}, logarithm);
   } else if (Value buffer = program.getPlan().getRest(lse)) {
-    rest = loadQueryTile(program, tile, type, program.import(buffer), math);
+    rest = loadQueryTile(program, tile, type, getRowDims(type),
+                         program.import(buffer), math);
   }
   rests[lse] = rest;
   return Normalizer{*found, rest};
@@ -246,7 +258,7 @@ LogicalResult Evaluator::computeMerge(MergeOp op) {
                                     math.apply<arith::MulFOp>(output, share));
   Tile isEmpty = math.compare(arith::CmpFPredicate::OEQ, shares.total, zero);
   Tile divisor = math.select(isEmpty, one, shares.total);
-  tiles[op.getOutput()] = math.apply<arith::DivFOp>(sum, divisor);
+  getRowTile(op.getOutput()) = math.apply<arith::DivFOp>(sum, divisor);
   setNormalizer(op.getLse(), shares.all);
   return success();
 }

@@ -25,18 +25,22 @@ public:
 
   /// The rows (and channels, if the tensor has them) of the tile.
   mlir::FailureOr<Tile> evaluate(mlir::Value tensor);
+  /// The same of a tensor with dimensions `dims` of [batch, tokens, heads,
+  /// channels].
+  mlir::FailureOr<Tile> evaluate(mlir::Value tensor, const nsa::DimSet &dims);
   /// The log-sum-exp of an attention or of a merge, without their outputs.
   mlir::FailureOr<Tile> evaluateLse(mlir::Value lse);
   mlir::FailureOr<Normalizer> evaluateNormalizer(mlir::Value lse);
   TileMath getMath(nsa::NamedTensorType type) {
-    return TileMath(builder, loc, tile.getRows(), getChannels(type));
+    return getMath(type, getRowDims(type));
   }
 
 private:
-  int64_t getChannels(nsa::NamedTensorType type);
-  mlir::FailureOr<Tile> compute(mlir::Value tensor);
-  mlir::FailureOr<Tile> computeMap(nsa::MapOp op);
-  Demand getElementDemand(nsa::MapOp op, TileMath &math);
+  TileMath getMath(nsa::NamedTensorType type, const nsa::DimSet &dims);
+  mlir::FailureOr<Tile> compute(mlir::Value tensor, const nsa::DimSet &dims);
+  mlir::FailureOr<Tile> computeMap(nsa::MapOp op, const nsa::DimSet &dims);
+  Demand getElementDemand(nsa::MapOp op, const nsa::DimSet &dims,
+                          TileMath &math);
   mlir::LogicalResult computeMerge(nsa::MergeOp op);
 
   /// What each branch of a merge adds, up to a factor, and the log-sum-exp.
@@ -49,6 +53,8 @@ private:
   mlir::FailureOr<llvm::SmallVector<Normalizer>>
   evaluateBranches(nsa::MergeOp op);
   void setNormalizer(mlir::Value lse, const Normalizer &normalizer);
+  /// The tile of a result of an attention or a merge.
+  Tile &getRowTile(mlir::Value tensor);
   /// Notes the tiles of an attention's results.
   void setTiles(nsa::AttendOp op, const AttendTiles &computed);
   Tile computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm);
@@ -58,7 +64,8 @@ private:
   mlir::Location loc;
   const QueryTile &tile;
   nsatile::ScheduleAttr schedule;
-  llvm::DenseMap<mlir::Value, Tile> tiles;
+  /// Of tensors in their dimensions.
+  llvm::DenseMap<std::pair<mlir::Value, nsa::DimSet>, Tile> tiles;
   /// Of log-sum-exps: the rest, or the largest score and the sum to make it of.
   llvm::DenseMap<mlir::Value, Tile> rests;
   llvm::DenseMap<mlir::Value, AttendTiles> states;

@@ -65,10 +65,12 @@ LogicalResult ImportanceTiles::prepare(Value tensor) {
 }
 
 LogicalResult ImportanceTiles::prepareMap(MapOp op) {
-  for (Value input : op.getInputs()) {
+  auto whole = cast<NamedTensorType>(op.getResult().getType());
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value input = operand.get();
     auto type = cast<NamedTensorType>(input.getType());
     if (llvm::is_contained(type.getDims(), getColumnDim(op.getResult()))) {
-      if (type.getRank() == 1)
+      if (type.getDims() != whole.getDims())
         return op.emitError("arithmetic of an importance and a tensor of "
                             "dimensions ")
                << type << " isn't compiled yet";
@@ -78,10 +80,11 @@ LogicalResult ImportanceTiles::prepareMap(MapOp op) {
     }
     Evaluator &rows =
         isPerQueryHead(op.getResult()) ? evaluator : keyHeadEvaluator;
-    FailureOr<Tile> operand = rows.evaluate(input);
-    if (failed(operand))
+    FailureOr<Tile> tile =
+        rows.evaluate(input, compose(getRowDims(whole), op.getPlaces(input)));
+    if (failed(tile))
       return failure();
-    rowOperands[input] = *operand;
+    rowOperands[&operand] = *tile;
   }
   return success();
 }
@@ -373,11 +376,11 @@ Tile ImportanceTiles::getShare(TileMath &math, Value tokens, int64_t stride) {
 Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns,
                                   llvm::DenseMap<Value, Tile> &known) {
   SmallVector<Tile> operands;
-  for (Value input : op.getInputs()) {
-    auto row = rowOperands.find(input);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto row = rowOperands.find(&operand);
     operands.push_back(row != rowOperands.end()
                            ? row->second
-                           : evaluate(input, columns, known));
+                           : evaluate(operand.get(), columns, known));
   }
   TileMath math(builder, loc, getRows(op.getResult()), columns.count);
   Tile value =

@@ -82,7 +82,8 @@ private:
   Evaluator evaluator, keyHeadEvaluator;
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<Source>> sources;
   llvm::DenseSet<mlir::Value> prepared;
-  llvm::DenseMap<mlir::Value, Tile> rowOperands;
+  /// Inputs of maps without the dimension of columns.
+  llvm::DenseMap<mlir::OpOperand *, Tile> rowOperands;
 };
 
 } // namespace nsacc

@@ -22,8 +22,9 @@ public:
 
   /// Sizes of the tensor's dimensions, in the plan.
   void setPlace(ArrayRef<Value> planSizes);
-  /// Computes what several readers share once.
-  FailureOr<Tile> evaluate(Value tensor);
+  /// A tensor with dimensions `dims` of the one that is computed. What several
+  /// readers share is computed once.
+  FailureOr<Tile> evaluate(Value tensor, const DimSet &dims);
   void store(Tile tile, Value buffer);
 
 private:
@@ -32,11 +33,11 @@ private:
     SmallVector<int64_t> dims, shape;
     Spread spread = Spread::Scalar;
   };
-  Access getAccess(ArrayRef<Attribute> dims);
-  Tile load(Value buffer, NamedTensorType type);
-  FailureOr<Tile> compute(Value tensor);
-  FailureOr<Tile> computeMap(MapOp map);
-  Demand getDemand(MapOp map);
+  Access getAccess(const DimSet &dims);
+  Tile load(Value buffer, NamedTensorType type, const DimSet &dims);
+  FailureOr<Tile> compute(Value tensor, const DimSet &dims);
+  FailureOr<Tile> computeMap(MapOp map, const DimSet &dims);
+  Demand getDemand(MapOp map, const DimSet &dims);
 
   ProgramBuilder &program;
   OpBuilder &builder;
@@ -45,7 +46,7 @@ private:
   TileMath math;
   /// Where the tile starts in each dimension of the tensor; their sizes.
   SmallVector<Value> offsets, sizes;
-  llvm::DenseMap<Value, Tile> tiles;
+  llvm::DenseMap<std::pair<Value, DimSet>, Tile> tiles;
 };
 
 } // namespace
@@ -68,30 +69,25 @@ void Mapping::setPlace(ArrayRef<Value> planSizes) {
   }
 }
 
-Mapping::Access Mapping::getAccess(ArrayRef<Attribute> dims) {
+Mapping::Access Mapping::getAccess(const DimSet &dims) {
   Access access;
   int64_t rank = type.getRank();
-  int64_t next = 0;
-  for (auto [index, dim] : llvm::enumerate(dims)) {
-    // A subsequence of the tensor's dimensions.
-    while (type.getDims()[next] != dim)
-      ++next;
-    int64_t mine = next++;
-    access.offsets.push_back(offsets[mine]);
-    if (mine + 2 < rank)
+  for (auto [index, dim] : llvm::enumerate(dims.set_bits())) {
+    access.offsets.push_back(offsets[dim]);
+    if (dim + 2 < rank)
       continue;
-    bool isColumn = mine + 1 == rank;
+    bool isColumn = dim + 1 == rank;
     access.dims.push_back(index);
     access.shape.push_back(isColumn ? kColumns : kRows);
-    access.limits.push_back(sizes[mine]);
+    access.limits.push_back(sizes[dim]);
     access.spread =
         join(access.spread, isColumn ? Spread::Column : Spread::Row);
   }
   return access;
 }
 
-Tile Mapping::load(Value buffer, NamedTensorType from) {
-  Access access = getAccess(from.getDims());
+Tile Mapping::load(Value buffer, NamedTensorType from, const DimSet &dims) {
+  Access access = getAccess(dims);
   Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
   Value value = nsatile::LoadOp::create(
       builder, loc, RankedTensorType::get(access.shape, elementType), buffer,
@@ -102,30 +98,30 @@ Tile Mapping::load(Value buffer, NamedTensorType from) {
   return {value, access.spread};
 }
 
-FailureOr<Tile> Mapping::evaluate(Value tensor) {
-  auto found = tiles.find(tensor);
+FailureOr<Tile> Mapping::evaluate(Value tensor, const DimSet &dims) {
+  auto found = tiles.find({tensor, dims});
   if (found != tiles.end())
     return found->second;
-  FailureOr<Tile> computed = compute(tensor);
+  FailureOr<Tile> computed = compute(tensor, dims);
   if (succeeded(computed))
-    tiles[tensor] = *computed;
+    tiles[{tensor, dims}] = *computed;
   return computed;
 }
 
-FailureOr<Tile> Mapping::compute(Value tensor) {
+FailureOr<Tile> Mapping::compute(Value tensor, const DimSet &dims) {
   PlanBuilder &plan = program.getPlan();
   auto from = cast<NamedTensorType>(tensor.getType());
   if (plan.isMaterialized(tensor))
-    return load(program.getBuffer(tensor), from);
+    return load(program.getBuffer(tensor), from, dims);
   Operation *op = tensor.getDefiningOp();
   if (auto indices = dyn_cast<IndicesOp>(op))
     if (plan.isMaterialized(indices.getSelection()))
-      return load(program.getBuffer(indices.getSelection()), from);
+      return load(program.getBuffer(indices.getSelection()), from, dims);
   // The scores that were handed in, one for each block.
   if (auto declare = dyn_cast<DeclareBlocksOp>(op))
-    return load(program.getBuffer(declare.getInput()), from);
+    return load(program.getBuffer(declare.getInput()), from, dims);
   if (auto map = dyn_cast<MapOp>(op))
-    return computeMap(map);
+    return computeMap(map, dims);
   InFlightDiagnostic error =
       op->emitOpError("isn't compiled yet where its value is a result or an "
                       "operand of arithmetic");
@@ -133,7 +129,7 @@ FailureOr<Tile> Mapping::compute(Value tensor) {
   return error;
 }
 
-FailureOr<Tile> Mapping::computeMap(MapOp map) {
+FailureOr<Tile> Mapping::computeMap(MapOp map, const DimSet &dims) {
   PlanBuilder &plan = program.getPlan();
   bool needsRow = false;
   map.getBody().walk(
@@ -147,36 +143,33 @@ FailureOr<Tile> Mapping::computeMap(MapOp map) {
   }
   SmallVector<Tile> operands;
   for (Value input : map.getInputs()) {
-    FailureOr<Tile> operand = evaluate(input);
+    FailureOr<Tile> operand =
+        evaluate(input, compose(dims, map.getPlaces(input)));
     if (failed(operand))
       return failure();
     operands.push_back(*operand);
   }
   if (!mayFault(map.getBody(), ScalarPlaces()))
     return tileRegion(map.getBody(), operands, math, {program, Value()});
-  Demand demand = getDemand(map);
+  Demand demand = getDemand(map, dims);
   return tileRegion(map.getBody(), operands, math, {program, Value(), &demand});
 }
 
 /// Elements within the tensor, by the indices of the map's own dimensions.
-Demand Mapping::getDemand(MapOp map) {
+Demand Mapping::getDemand(MapOp map, const DimSet &dims) {
   Demand demand;
   demand.op = getOpNumber(map);
-  int64_t rank = type.getRank(), next = 0;
-  for (Attribute dim :
-       cast<NamedTensorType>(map.getResult().getType()).getDims()) {
-    while (type.getDims()[next] != dim)
-      ++next;
-    int64_t mine = next++;
-    Tile index = {offsets[mine], Spread::Scalar};
-    if (mine + 2 >= rank) {
-      Spread spread = mine + 1 == rank ? Spread::Column : Spread::Row;
+  int64_t rank = type.getRank();
+  for (int dim : dims.set_bits()) {
+    Tile index = {offsets[dim], Spread::Scalar};
+    if (dim + 2 >= rank) {
+      Spread spread = dim + 1 == rank ? Spread::Column : Spread::Row;
       auto shape =
           cast<RankedTensorType>(math.getType(spread, builder.getIndexType()));
-      index = {nsatile::IotaOp::create(builder, loc, shape, offsets[mine]),
+      index = {nsatile::IotaOp::create(builder, loc, shape, offsets[dim]),
                spread};
       Tile inside = math.compare(arith::CmpIPredicate::slt, index,
-                                 {sizes[mine], Spread::Scalar});
+                                 {sizes[dim], Spread::Scalar});
       demand.active = demand.active.value
                           ? math.apply<arith::AndIOp>(demand.active, inside)
                           : inside;
@@ -187,7 +180,7 @@ Demand Mapping::getDemand(MapOp map) {
 }
 
 void Mapping::store(Tile tile, Value buffer) {
-  Access access = getAccess(type.getDims());
+  Access access = getAccess(DimSet(type.getRank(), true));
   Value value = math.spreadTo(tile, access.spread);
   if (access.spread == Spread::Scalar)
     value = tensor::SplatOp::create(builder, loc, value,
@@ -208,7 +201,8 @@ LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
   ProgramBuilder program(plan, tensor.getLoc(), "map");
   Mapping mapping(program, type);
   mapping.setPlace(sizes);
-  FailureOr<Tile> value = mapping.evaluate(tensor);
+  FailureOr<Tile> value =
+      mapping.evaluate(tensor, DimSet(type.getRank(), true));
   if (failed(value))
     return failure();
   mapping.store(*value, buffer);

@@ -44,7 +44,7 @@ private:
   LogicalResult materializeTensor(Value tensor);
   /// Attentions over other query tiles than those of the program that uses
   /// them.
-  LogicalResult materializeAttentions(ArrayRef<ScoringOpInterface> ops);
+  LogicalResult materializeAttentions(ArrayRef<Operation *> ops);
   /// Computes tensors into their buffers, those of the same query tiles in one
   /// program.
   LogicalResult compute(ArrayRef<Target> targets);
@@ -140,7 +140,7 @@ LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
   for (const Target &target : targets) {
     FoundShape found = findQueryShape(plan, target.tensor);
     std::optional<QueryShape> shape = found.shape;
-    if (failed(materializeAttentions(found.others)))
+    if (failed(materializeAttentions(found.others.getArrayRef())))
       return failure();
     if (!shape) {
       if (failed(buildMapProgram(plan, target.tensor, target.buffer)))
@@ -220,11 +220,11 @@ LogicalResult KernelConverter::computeTogether(const QueryShape &shape,
 }
 
 LogicalResult
-KernelConverter::materializeAttentions(ArrayRef<ScoringOpInterface> ops) {
-  for (ScoringOpInterface op : ops) {
-    if (!isa<AttendOp>(op.getOperation()))
-      return op.emitError("an importance of other query or key heads isn't "
-                          "compiled yet in arithmetic");
+KernelConverter::materializeAttentions(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops) {
+    if (!isa<AttendOp, MergeOp>(op))
+      return op->emitError("an importance of other query or key heads isn't "
+                           "compiled yet in arithmetic");
     for (Value result : op->getResults())
       if (!result.use_empty() && failed(materializeTensor(result)))
         return failure();

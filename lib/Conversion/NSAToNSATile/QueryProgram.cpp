@@ -97,49 +97,66 @@ LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan,
 
 namespace {
 
-/// Walks from a value to the attentions that it's computed from.
+/// Walks from a tensor to the attentions that it's computed from.
 class ShapeFinder {
 public:
-  explicit ShapeFinder(PlanBuilder &plan) : plan(plan) {}
-
-  void visit(Value value) {
-    if (plan.isMaterialized(value) || !visited.insert(value).second)
-      return;
-    Operation *op = value.getDefiningOp();
-    if (auto scoring = dyn_cast<ScoringOpInterface>(op))
-      add(scoring);
-    else if (isa<MapOp, MergeOp, BlocksOp, DeclareBlocksOp>(op))
-      for (Value operand : op->getOperands())
-        visit(operand);
+  ShapeFinder(PlanBuilder &plan, Value tensor)
+      : plan(plan),
+        hasRows(hasRowDims(cast<NamedTensorType>(tensor.getType()))) {
+    visit(tensor, getOwnDims(tensor));
   }
 
   FoundShape found;
 
 private:
+  static DimSet getOwnDims(Value tensor) {
+    return getRowDims(cast<NamedTensorType>(tensor.getType()));
+  }
+
+  /// A value with dimensions `dims` of the tensor.
+  void visit(Value value, const DimSet &dims) {
+    if (plan.isMaterialized(value) || !visited.insert({value, dims}).second)
+      return;
+    Operation *op = value.getDefiningOp();
+    if (auto map = dyn_cast<MapOp>(op)) {
+      for (Value input : map.getInputs())
+        visit(input, compose(dims, map.getPlaces(input)));
+      return;
+    }
+    if (!isa<ScoringOpInterface, MergeOp, BlocksOp, DeclareBlocksOp>(op))
+      return;
+    if (!hasRows || dims != getOwnDims(value))
+      found.others.insert(op);
+    else if (auto scoring = dyn_cast<ScoringOpInterface>(op))
+      add(scoring);
+    else
+      for (Value operand : op->getOperands())
+        visit(operand, getOwnDims(operand));
+  }
+
   void add(ScoringOpInterface op) {
     QueryShape own = getQueryShape(plan, op);
     if (!found.shape)
       found.shape = own;
     else if (*found.shape != own)
-      found.others.push_back(op);
+      found.others.insert(op);
   }
 
   PlanBuilder &plan;
-  llvm::DenseSet<Value> visited;
+  bool hasRows;
+  llvm::DenseSet<std::pair<Value, DimSet>> visited;
 };
 
 } // namespace
 
 FoundShape nsacc::findQueryShape(PlanBuilder &plan, Value tensor) {
-  ShapeFinder finder(plan);
-  finder.visit(tensor);
-  return finder.found;
+  return ShapeFinder(plan, tensor).found;
 }
 
 FailureOr<QueryShape> nsacc::getSelectionShape(PlanBuilder &plan, TopKOp op) {
   FoundShape found = findQueryShape(plan, op.getImportance());
   if (!found.others.empty()) {
-    InFlightDiagnostic error = found.others.front().emitError(
+    InFlightDiagnostic error = found.others.front()->emitError(
         "importances of attentions of different query or key heads aren't "
         "compiled in one selection yet");
     error.attachNote(op.getLoc()) << "the selection stands here";

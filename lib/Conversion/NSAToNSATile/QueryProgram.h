@@ -5,6 +5,7 @@
 
 #include "PlanBuilder.h"
 #include "QueryTile.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace nsacc {
 
@@ -29,11 +30,11 @@ llvm::LogicalResult checkQueryShapes(PlanBuilder &plan,
 /// The shape of one of them.
 QueryShape getQueryShape(PlanBuilder &plan, nsa::ScoringOpInterface op);
 /// The shape of the attentions that a tensor is computed from, as far as they
-/// aren't materialized: that of the first, null without any, and those that
-/// differ from it.
+/// aren't materialized: that of the first, null without any. Others differ from
+/// it, or have rows and channels in other places than the tensor.
 struct FoundShape {
   std::optional<QueryShape> shape;
-  llvm::SmallVector<nsa::ScoringOpInterface> others;
+  llvm::SetVector<mlir::Operation *> others;
 };
 FoundShape findQueryShape(PlanBuilder &plan, mlir::Value tensor);
 /// The shape of what a selection's importance is computed from.

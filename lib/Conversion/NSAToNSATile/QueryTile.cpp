@@ -14,6 +14,13 @@ QueryDims QueryDims::get(NamedTensorType query) {
   return {dims[0], dims[1], dims[2]};
 }
 
+DimSet nsacc::getRowDims(NamedTensorType type) {
+  int64_t first = type.isRagged() ? kToken : kBatch;
+  DimSet dims(std::max<int64_t>(first + type.getRank(), kRowDims));
+  dims.set(first, first + type.getRank());
+  return dims;
+}
+
 int64_t nsacc::getPartTokens(nsatile::ScheduleAttr schedule, int64_t tokens,
                              int64_t group) {
   if (schedule.getWarps() > 0)
@@ -130,7 +137,7 @@ static void addPrefix(Access &access, Value prefix) {
 }
 
 static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
-                        ArrayRef<Attribute> dims, int64_t channels) {
+                        const DimSet &dims, Attribute last, int64_t channels) {
   IndexMath m = program.math();
   Access access;
   auto tileDim = [&](int64_t index, int64_t size, Value limit) {
@@ -138,21 +145,26 @@ static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
     access.shape.push_back(size);
     access.limits.push_back(limit);
   };
-  for (auto [index, dim] : llvm::enumerate(dims)) {
-    if (dim == tile.dims.batch) {
+  for (auto [index, dim] : llvm::enumerate(dims.set_bits())) {
+    switch (dim) {
+    case kBatch:
       access.offsets.push_back(tile.batchRow);
-    } else if (dim == tile.dims.token) {
+      break;
+    case kToken:
       access.hasToken = true;
       access.offsets.push_back(m.add(tile.rowStart, tile.firstToken));
       tileDim(index, tile.tokens, m.add(tile.rowStart, tile.numTokens));
-    } else if (dim == tile.dims.head) {
+      break;
+    case kHead:
       access.hasHead = true;
       access.offsets.push_back(m.mul(tile.keyHead, tile.group));
-      tileDim(index, tile.group, program.getSize(dim));
-    } else {
+      tileDim(index, tile.group, program.getSize(tile.dims.head));
+      break;
+    case kChannel:
       access.hasChannel = true;
       access.offsets.push_back(m.constant(0));
-      tileDim(index, channels, program.getSize(dim));
+      tileDim(index, channels, program.getSize(last));
+      break;
     }
   }
   return access;
@@ -166,17 +178,20 @@ static Value load(ProgramBuilder &program, const Access &access, Value buffer) {
       access.limits, access.dims, DenseI64ArrayAttr());
 }
 
-Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
-                          Value tensor, TileMath &math) {
-  return loadQueryTile(program, tile, cast<NamedTensorType>(tensor.getType()),
-                       program.getBuffer(tensor), math);
+/// That of a tensor with all dimensions in front of its last one.
+static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
+                        NamedTensorType type, int64_t channels) {
+  return getAccess(program, tile, getRowDims(type), type.getDims().back(),
+                   channels);
 }
 
 Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
-                          NamedTensorType type, Value buffer, TileMath &math) {
+                          NamedTensorType type, const DimSet &dims,
+                          Value buffer, TileMath &math) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  Access access = getAccess(program, tile, type.getDims(), math.getColumns());
+  Attribute last = type.getRank() ? type.getDims().back() : Attribute();
+  Access access = getAccess(program, tile, dims, last, math.getColumns());
   Value value = load(program, access, buffer);
   value = widen(builder, loc, value, type);
   if (access.shape.empty())
@@ -202,7 +217,7 @@ Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
 Value nsacc::loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
                              Value tensor, int64_t channels) {
   auto type = cast<NamedTensorType>(tensor.getType());
-  Access access = getAccess(program, tile, type.getDims(), channels);
+  Access access = getAccess(program, tile, type, channels);
   Value value = load(program, access, program.getBuffer(tensor));
   return collapseRows(program.getBuilder(), program.getLoc(), value);
 }
@@ -246,7 +261,7 @@ void nsacc::storeQueryTile(ProgramBuilder &program, const QueryTile &tile,
                            TileMath &math) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  Access access = getAccess(program, tile, type.getDims(), math.getColumns());
+  Access access = getAccess(program, tile, type, math.getColumns());
   Value rows =
       math.spreadTo(value, access.hasChannel ? Spread::Matrix : Spread::Row);
   rows = narrow(builder, loc, rows,
@@ -263,16 +278,14 @@ void nsacc::storeQueryTile(ProgramBuilder &program, const QueryTile &tile,
 /// Where the rows of a state stand; one with channels has `rank` 2.
 static Access getStateAccess(ProgramBuilder &program, const QueryTile &tile,
                              Value buffer, Value prefix) {
-  SmallVector<Attribute> dims;
-  if (tile.dims.batch)
-    dims.push_back(tile.dims.batch);
-  dims.append({tile.dims.token, tile.dims.head});
   auto type = cast<MemRefType>(buffer.getType());
-  bool hasChannels = type.getRank() > static_cast<int64_t>(dims.size()) + 1;
   int64_t channels = type.getShape().back();
-  if (hasChannels)
-    dims.push_back(program.getBuilder().getI64IntegerAttr(channels));
-  Access access = getAccess(program, tile, dims, channels);
+  int64_t first = tile.dims.batch ? kBatch : kToken;
+  DimSet dims(kRowDims);
+  dims.set(first, first + type.getRank() - 1);
+  Access access =
+      getAccess(program, tile, dims,
+                program.getBuilder().getI64IntegerAttr(channels), channels);
   addPrefix(access, prefix);
   return access;
 }

@@ -16,6 +16,16 @@ struct QueryDims {
   bool operator==(const QueryDims &other) const = default;
 };
 
+/// The dimensions of a tensor of rows, [batch, tokens, heads, channels], the
+/// batch without a number where they are ragged.
+enum RowDim { kBatch, kToken, kHead, kChannel, kRowDims };
+/// Those of a tensor that starts with the first of them and has no others.
+nsa::DimSet getRowDims(nsa::NamedTensorType type);
+/// Whether a tensor has at most so many dimensions.
+inline bool hasRowDims(nsa::NamedTensorType type) {
+  return getRowDims(type).size() == kRowDims;
+}
+
 /// `tokens` neighbouring query tokens of one batch row times the query heads of
 /// one key head. Row r is token r / group, head r % group of the tile.
 struct QueryTile {
@@ -66,13 +76,11 @@ mlir::Value repeatForHeads(ProgramBuilder &program, const QueryTile &tile,
                            mlir::Value tokens);
 
 /// The elements of a tensor that belong to the tile, as computed with (f32,
-/// index or i1). Dimensions beyond batch, token and head become columns.
+/// index or i1). It has the dimensions `dims` of [batch, tokens, heads,
+/// channels]. `buffer` stands in the program.
 Tile loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
-                   mlir::Value tensor, TileMath &math);
-/// The same from another buffer of the tensor's type, in the program.
-Tile loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
-                   nsa::NamedTensorType type, mlir::Value buffer,
-                   TileMath &math);
+                   nsa::NamedTensorType type, const nsa::DimSet &dims,
+                   mlir::Value buffer, TileMath &math);
 /// The same as stored, for tensors with batch, token, head and channels.
 mlir::Value loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
                             mlir::Value tensor, int64_t channels);

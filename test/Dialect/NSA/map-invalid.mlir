@@ -12,6 +12,17 @@ nsa.kernel @order(%x: !nsa.tensor<[T, B], f32>, %y: !nsa.tensor<[B, T], f32>) {
 
 // -----
 
+nsa.kernel @open_choice(%x: !nsa.tensor<[B, 4], f32>, %y: !nsa.tensor<[B, 4, T, 4], f32>) {
+  // expected-error @below {{expected the dimensions of input 0 to stand in the result's [B, 4, T, 4] in one way, found [B, 4]}}
+  %z = nsa.map(%x, %y) : (!nsa.tensor<[B, 4], f32>, !nsa.tensor<[B, 4, T, 4], f32>) -> !nsa.tensor<[B, 4, T, 4], f32> {
+  ^bb0(%e: f32, %f: f32):
+    nsa.yield %e : f32
+  }
+  nsa.return
+}
+
+// -----
+
 nsa.kernel @unknown_size(%x: !nsa.tensor<[B], f32>, %y: !nsa.tensor<[T], f32>) {
   // expected-error @below {{expected an input with each dimension of the result, found none with 'T'}}
   %z = nsa.map(%x) : (!nsa.tensor<[B], f32>) -> !nsa.tensor<[B, T], f32> {

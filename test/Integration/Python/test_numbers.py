@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -203,3 +204,57 @@ def test_integers_round_once_to_reals(target):
                               [2**53 + 1, 2**53 - 1, -2**53 - 1, 2**63 - 1, -2**63, 0]])
     run = program("kernel f(x: i64[N]) -> f32[N] { return x; }", target=target)
     assert np.array_equal(run(numbers), numbers.astype(np.float32))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integers_round_to_sixteen_bits_by_way_of_f32(target):
+    numbers = np.array([16842753, -16842753, 2**24 + 2**16 + 1, 257, 2049, 2**40 + 1, 65519, 65520],
+                       np.int64)
+    for dtype, kind in (("bf16", ml_dtypes.bfloat16), ("f16", np.float16)):
+        source = f"kernel f(y: i64[N]) -> (a: {dtype}[N], c: {dtype}[N]) {{ return y, y + 0; }}"
+        with np.errstate(over="ignore"):
+            expected = numbers.astype(np.float32).astype(kind).astype(np.float32)
+        for found in program(source, target=target)(numbers):
+            np.testing.assert_array_equal(np.asarray(found).astype(np.float32), expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_integers_beyond_reals_become_the_nearest(target):
+    source = """kernel f(y: i64[N], z: f32) -> (a: i64[N], c: bool[N], d: f32[N], e: bool[N]) {
+      return int(float(y)), y == z, y - z, y > z; }"""
+    y = np.array([2**53 + 1, 2**53, 2**54 + 2, 2**53 - 1], np.int64)
+    back, equal, difference, beyond = program(source, target=target)(y, np.float32(2**53))
+    kind = np.float64 if target == "oracle" else np.float32
+    near = y.astype(kind)
+    np.testing.assert_array_equal(back, near.astype(np.int64))
+    np.testing.assert_array_equal(equal, near == 2**53)
+    np.testing.assert_array_equal(difference, near - kind(2**53))
+    np.testing.assert_array_equal(beyond, near > 2**53)
+
+
+# -- Importances of -inf ---------------------------------------------------------------------------
+
+MINUS_INFINITY = {
+    "a weight": ("activation(attend(q, pool(k, 2)) weight select(j == 1, -inf, 1.0))", [1, 0]),
+    "a logarithm": ("log(prob(attend(q, pool(k, 2)) score select(j == 1, -1000, 0.0)))",
+                    [0, -np.inf]),
+    "arithmetic on a hidden key": ("prob(attend(q, pool(k, 2)) where j < 1) - 2", [-1, -np.inf]),
+    "a hidden key": ("prob(attend(q, pool(k, 2)) where j < 1)", [1, 0]),
+    "blocks of arithmetic": ("blocks(prob(attend(q, pool(k, 2)) where j < 1) * 2, 2)",
+                             [2, -np.inf]),
+    "blocks of a hidden key": ("blocks(prob(attend(q, pool(k, 2)) where j < 1), 2)", [1, 0]),
+    "a score": ("score(attend(q, pool(k, 2)) where j < 1)", [0, -np.inf]),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MINUS_INFINITY)
+def test_minus_infinity_is_absent(name, target):
+    """It is not chosen, and arithmetic shows it as it is: a 0 would be a value like any other."""
+    value, expected = MINUS_INFINITY[name]
+    source = f"""kernel f(q: [B, T, H, D], k: [B, S, H, D]) -> (f32[B, T, H, N], i32[B, T, H, 2]) {{
+      p = {value}; return p, indices(topk(p, 2)); }}"""
+    shown, chosen = program(source, target=target)(np.zeros((1, 1, 1, 2), np.float32),
+                                                   np.zeros((1, 4, 1, 2), np.float32))
+    np.testing.assert_array_equal(np.ravel(shown), expected)
+    np.testing.assert_array_equal(np.ravel(chosen), [0, -1])

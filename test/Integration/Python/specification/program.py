@@ -120,6 +120,8 @@ class Run:
         if dtype in ("i32", "i64"):
             limits = np.iinfo(np.int32 if dtype == "i32" else np.int64)
             return np.clip(data, limits.min, limits.max)
+        if data.dtype.kind == "i":
+            data = data.astype(np.float32)
         return data if dtype == "bool" else data.astype(np.float64)
 
     def as_tensor(self, value: Any) -> Tensor:
@@ -264,7 +266,7 @@ class Run:
         present = [np.all([p.present[row] for p in importances], axis=0) for row in range(count)] \
             if importances else None
         made = Tensor(rows, longest.dims, longest.batch, present)
-        made.is_score = any(getattr(p, "is_score", False) for p in importances)
+        made.is_score = bool(importances)
         return made
 
     def lookup(self, name: str, row: int = 0) -> Value:

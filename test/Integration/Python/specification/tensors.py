@@ -58,6 +58,11 @@ class Tensor:
     batch: Dim | None = None
     present: list[np.ndarray] | None = None
 
+    def __post_init__(self) -> None:
+        if self.present is not None:
+            self.present = [part & (row != -np.inf)
+                            for part, row in zip(self.present, self.rows, strict=True)]
+
     @property
     def ragged(self) -> bool:
         return bool(self.dims) and self.dims[0].ragged
