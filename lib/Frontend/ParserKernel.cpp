@@ -244,6 +244,14 @@ bool Parser::parseParam(Kernel &kernel) {
   Param param{};
   if (!expectName(param.name, "a parameter's name"))
     return false;
+  if (at(Kind::Identifier)) {
+    problems
+        .error(token.range, "expected ':' or '=' after the parameter " +
+                                quote(param.name.text) + ", found " +
+                                describeFound())
+        .note("a parameter's type stands behind its name, as in <w: int = 4>");
+    return false;
+  }
   if (takeIf(Kind::Colon)) {
     Name type;
     if (!expectName(type, "int, real, bool or dtype"))
@@ -275,6 +283,14 @@ bool Parser::parseInputGroup(Kernel &kernel) {
     if (!expectName(names.emplace_back(), "an input's name"))
       return false;
   } while (takeIf(Kind::Comma));
+  if (at(Kind::Equal)) {
+    problems
+        .error(token.range, "expected ':' after the names of inputs, found '='")
+        .note("inputs have no defaults; parameters have, in angle brackets: "
+              "kernel " +
+              kernel.name.text + "<" + names.back().text + " = …>(…)");
+    return false;
+  }
   if (!expect(Kind::Colon, "after the names of inputs"))
     return false;
   auto *type = file.create<ast::Type>();
@@ -342,6 +358,13 @@ bool Parser::parseType(ast::Type &type) {
     }
     if (!expect(Kind::RBracket, "after the dimensions"))
       return false;
+  } else if (type.dtype && token.isAny(Kind::Less, Kind::LParen)) {
+    problems
+        .error(token.range,
+               "expected '[' before the dimensions, found " + describeFound())
+        .note("dimensions stand in square brackets: " + type.dtype->text +
+              "[B, T, H, D]");
+    return false;
   } else if (!type.dtype) {
     if (reportReserved())
       return false;
