@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -90,9 +91,10 @@ class Program:
         return self._arguments[1]
 
     @property
-    def params(self) -> dict[str, int | float | bool | str]:
-        """The compile-time parameters with the values that they got."""
-        return {name: _parse(value) for name, value in self._program.params.items()}
+    def params(self) -> Mapping[str, int | float | bool | str]:
+        """The compile-time parameters with the values that they got; read-only, as programs are."""
+        return MappingProxyType({name: _parse(value)
+                                 for name, value in self._program.params.items()})
 
     @property
     def signature(self) -> Signature:
@@ -226,10 +228,10 @@ class Program:
             if all(name != spec.name for spec in specs):
                 raise ArgumentError(self._explain_unknown(name))
             values[name] = value
-        missing = [str(spec) for spec in specs if spec.name not in values]
+        missing = [spec for spec in specs if spec.name not in values]
         if missing:
             raise ArgumentError(f"kernel '{self.kernel}' misses {_count(missing)}: "
-                                f"{', '.join(missing)}")
+                                f"{', '.join(map(str, missing))}{_explain_offsets(missing)}")
         return [values[spec.name] for spec in specs]
 
     def _explain_unknown(self, name: str) -> str:
@@ -294,7 +296,15 @@ def _view_or_shape(spec: TensorSpec, value: Any, on_gpu: bool) -> _nsacc.HostTen
     return _nsacc.HostTensor.from_shape(spec.dtype, value)
 
 
-def _count(things: Sequence[str]) -> str:
+def _explain_offsets(missing: Sequence[TensorSpec]) -> str:
+    offsets = [spec.name for spec in missing if spec.is_offsets]
+    if not offsets:
+        return ""
+    return (f"\n{' and '.join(offsets)}: where each row begins in the packed tokens, and where the "
+            f"last one ends; np.cumsum([0, *lengths], dtype=np.int32)")
+
+
+def _count(things: Sequence[Any]) -> str:
     return "an input" if len(things) == 1 else f"{len(things)} inputs"
 
 

@@ -185,6 +185,16 @@ TEST(Signature, RejectsBadOffsets) {
             "'T_offsets' must not decrease: entry 2 is 7 after 8");
   EXPECT_EQ(fail({0, 4, 6}),
             "'T_offsets' ends at 6 but dimension T is 7 in 'q'");
+  std::string lengths =
+      ": these look like the rows' lengths; offsets are 0 and "
+      "the lengths added up, in NumPy np.cumsum([0, "
+      "*lengths])";
+  EXPECT_EQ(fail({3, 0, 4}),
+            "'T_offsets' must start with 0, found 3" + lengths);
+  EXPECT_EQ(fail({0, 5, 2}),
+            "'T_offsets' must not decrease: entry 2 is 2 after 5" + lengths);
+  EXPECT_EQ(fail({0, 2, 5}),
+            "'T_offsets' ends at 5 but dimension T is 7 in 'q'" + lengths);
   EXPECT_EQ(fail({0, 4, 6, 7}),
             "'T_offsets' has 3 rows but 'S_offsets' has 2: all "
             "ragged dimensions share one batch");
