@@ -384,3 +384,36 @@ nsacc::bindKnownDimensions(const Signature &signature,
                            DimSizes known) {
   return Binder(signature, inputs, std::move(known)).bind();
 }
+
+//===-- Odd sizes ---------------------------------------------------------===//
+
+std::string nsacc::describeOddSizes(const Signature &signature,
+                                    const DimSizes &sizes) {
+  constexpr int64_t manyHeads = 256;
+  auto spell = [&](llvm::StringRef name) {
+    return llvm::formatv("{0} = {1}", name, *findSize(sizes, name)).str();
+  };
+  constexpr const char *order =
+      "do the tensors have tokens and heads in the order that the program "
+      "declares?";
+  for (const AttentionDims &dims : signature.attentions) {
+    std::optional<int64_t> queries = findSize(sizes, dims.queries),
+                           keys = findSize(sizes, dims.keys),
+                           queryHeads = findSize(sizes, dims.queryHeads),
+                           keyHeads = findSize(sizes, dims.keyHeads);
+    if (!queries || !keys || !queryHeads || !keyHeads)
+      continue;
+    // A cache may be empty.
+    if (dims.isCausal && *keys > 0 && *queries > *keys)
+      return llvm::formatv("queries {0} are more than keys {1}, and the mask "
+                           "shows the first {2} none: {3}",
+                           spell(dims.queries), spell(dims.keys),
+                           *queries - *keys, order);
+    if (*queryHeads == *keyHeads && *queryHeads >= manyHeads &&
+        *queryHeads > std::max(*queries, *keys))
+      return llvm::formatv("heads {0} are more than tokens {1} and {2}: {3}",
+                           spell(dims.queryHeads), spell(dims.queries),
+                           spell(dims.keys), order);
+  }
+  return "";
+}

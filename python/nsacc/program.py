@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -147,6 +149,10 @@ class Program:
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
         """Runs the program; see the class for what goes in and comes out.
 
+        Warns (UserWarning) where sizes suggest that tensors have tokens and heads in another order
+        than the program: fewer keys than queries under a causal mask, or 256 and more heads, as
+        many of keys as of queries, and fewer tokens.
+
         Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
         outside of ``torch.no_grad()``.
@@ -204,7 +210,7 @@ class Program:
         tensors = [_view_or_shape(spec, value, self._on_gpu)
                    for spec, value in zip(specs, self._bind(inputs, named_inputs))]
         devices = [tensor.device for tensor in tensors if tensor.device is not None]
-        shapes = self._program.infer_shapes(tensors, device=devices[0] if devices else None)
+        shapes, _ = self._program.infer_shapes(tensors, device=devices[0] if devices else None)
         return {spec.name: shape for spec, shape in zip(self.signature.results, shapes)}
 
     def __repr__(self) -> str:
@@ -253,7 +259,10 @@ class Program:
         inputs = _device.move_numbers(specs, values, inputs, library, place)
         tensors = [one.tensor for one in inputs]
         where = {"device": place.device, "stream": place.stream}
-        shapes = self._program.infer_shapes(tensors, **where)
+        shapes, odd = self._program.infer_shapes(tensors, **where)
+        if odd:
+            warnings.warn(f"{self.kernel}: {odd} It is {self.kernel}{self.signature}",
+                          stacklevel=_count_own_frames())
         outputs = [_results.Output(library, _result_dtype(spec, **options), shape, place.device)
                    for spec, shape in zip(self.signature.results, shapes)]
         timing = Timing(*self._program.run(tensors, [output.tensor for output in outputs],
@@ -265,6 +274,14 @@ class Program:
             return results[0], timing
         names = tuple(spec.name for spec in self.signature.results)
         return _results.make_tuple(names, results), timing
+
+
+def _count_own_frames() -> int:
+    """How far from a warning here the caller of the package stands."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _rebuild(source: bytes, file: str, target: str, schedule: str, dtype: str,

@@ -30,7 +30,8 @@ struct CompileOptions {
   /// where several threads run the program.
   mlir::TimingScope *timing = nullptr;
   /// GPU: told why code is right but slow: what ptxas couldn't keep in
-  /// registers, where in the program, with a note behind; or run side by side. May be empty.
+  /// registers, where in the program, with a note behind; or run side by side.
+  /// May be empty.
   std::function<void(llvm::StringRef)> warn = {};
   /// Called with each pass manager before it runs, and the name of what it does
   /// ("tile", "cpu"); may be empty.

@@ -282,3 +282,29 @@ TEST(Signature, RejectsUnknownAndHugeSizes) {
   EXPECT_EQ(shapeOf(out, sizes),
             "'out: f32[T, D]' is too large: more than 2^56 elements");
 }
+
+TEST(Signature, OddSizesSuggestAnotherOrder) {
+  Signature signature;
+  auto describe = [&](int64_t t, int64_t s, int64_t hq, int64_t h,
+                      bool isCausal) {
+    signature.attentions = {{"T", "S", "HQ", "H", isCausal}};
+    DimSizes sizes;
+    sizes.sizes = {{"T", t}, {"S", s}, {"HQ", hq}, {"H", h}};
+    return describeOddSizes(signature, sizes);
+  };
+  std::string order = "do the tensors have tokens and heads in the order that "
+                      "the program declares?";
+  EXPECT_EQ(describe(4, 2, 8, 8, true),
+            "queries T = 4 are more than keys S = 2, and the mask shows the "
+            "first 2 none: " +
+                order);
+  EXPECT_EQ(describe(8, 8, 256, 256, false),
+            "heads HQ = 256 are more than tokens T = 8 and S = 8: " + order);
+  EXPECT_EQ(describe(4, 2, 8, 8, false), "");
+  EXPECT_EQ(describe(4, 0, 8, 8, true), "");
+  EXPECT_EQ(describe(4, 4, 8, 8, true), "");
+  EXPECT_EQ(describe(1, 8, 128, 128, true), "");
+  EXPECT_EQ(describe(1, 8, 256, 1, true), "");
+  EXPECT_EQ(describe(1, 256, 256, 256, true), "");
+  EXPECT_EQ(describeOddSizes(signature, DimSizes()), "");
+}
