@@ -12,6 +12,7 @@ using namespace nsacc::capi;
 struct nsacc_shapes {
   std::vector<std::vector<int64_t>> results;
   DimSizes dims;
+  std::string warning;
 };
 
 static Failure toFailure(llvm::Error error) {
@@ -64,6 +65,7 @@ static Failure inferShapes(const nsacc_program &program,
   if (!dims)
     return toFailure(dims.takeError());
   shapes.dims = std::move(*dims);
+  shapes.warning = describeOddSizes(program.signature, shapes.dims);
   for (const Argument &result : program.signature.results) {
     llvm::Expected<std::vector<int64_t>> shape = getShape(result, shapes.dims);
     if (!shape)
@@ -241,6 +243,10 @@ int64_t nsacc_shapes_dim(const nsacc_shapes *shapes, const char *name) {
     return -1;
   auto found = shapes->dims.sizes.find(name);
   return found == shapes->dims.sizes.end() ? -1 : found->second;
+}
+
+const char *nsacc_shapes_warning(const nsacc_shapes *shapes) {
+  return shapes ? shapes->warning.c_str() : "";
 }
 
 void nsacc_shapes_destroy(nsacc_shapes *shapes) { delete shapes; }

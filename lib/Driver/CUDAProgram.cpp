@@ -1,12 +1,14 @@
 //===- CUDAProgram.cpp - Kernels as code of a GPU -------------------------===//
 
 #include "DeviceTensors.h"
+#include "NSATile/IR/NSATileOps.h"
 #include "Targets.h"
 #include "TileCompiler.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "nsacc/Driver/Devices.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace nsacc;
 
@@ -121,6 +123,17 @@ CUDAProgram::getPackage(size_t kernel, const Specialization &code,
   });
 }
 
+/// "file:3:7: " for the statement of each kernel.
+static llvm::StringMap<std::string> getPlaces(mlir::ModuleOp module) {
+  llvm::StringMap<std::string> places;
+  for (auto program : module.getOps<nsatile::ProgramOp>())
+    if (auto place = program.getLoc()->findInstanceOf<mlir::FileLineColLoc>())
+      places[program.getSymName()] =
+          llvm::formatv("{0}:{1}:{2}: ", place.getFilename().getValue(),
+                        place.getLine(), place.getColumn());
+  return places;
+}
+
 llvm::Expected<std::unique_ptr<std::string>>
 CUDAProgram::compile(size_t kernel, const Specialization &code) const {
   auto bytes = std::make_unique<std::string>();
@@ -138,11 +151,14 @@ CUDAProgram::compile(size_t kernel, const Specialization &code) const {
       };
     cuda::AssemblerReport report;
     target.report = &report;
+    llvm::StringMap<std::string> places = getPlaces(module);
     auto package = compilePackage(module, target);
     if (!package)
       return package.takeError();
     if (options.warn)
-      for (const std::string &loss : report.getLosses())
+      for (const std::string &loss : report.getLosses(
+               places, "\nnote: smaller tiles or more warps may be faster, "
+                       "such as --schedule keys=32 or --schedule warps=8"))
         options.warn(loss);
     *bytes = rt::writePackage(*package);
     return llvm::Error::success();

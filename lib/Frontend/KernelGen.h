@@ -88,19 +88,44 @@ private:
 
   // SemaWarnings.cpp
   void checkUnused();
+  /// Whether a dimension that the program asks for has its size from the input
+  /// alone, as dimensions in `sized` don't; adds the input's dimensions to it.
+  bool givesSize(const Symbol &input, llvm::StringSet<> &sized) const;
   /// Of queries, keys and values, or the first of them.
   void checkElementTypes(llvm::ArrayRef<mlir::Value> operands,
                          llvm::ArrayRef<const ast::Expr *> exprs);
+
+  // SemaScores.cpp
   /// Warns of a constant scale that isn't positive, or one that grows.
   void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
   /// Warns of clauses whose constants leave nothing.
   void checkConstants(nsa::AttendOp attend, const ast::CallExpr *call);
+  /// Warns of formulas of the score and the weight.
+  void checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
+                   const Sequence &query, const Sequence &key);
+  /// Of a score that is divided by the root of its features once more.
+  void checkScaledTwice(mlir::Region &clause, const ast::Clause *syntax,
+                        mlir::Attribute features);
+  /// Of a formula that is infinite or NaN at a visible pair.
+  void checkFinite(nsa::AttendOp attend, mlir::Region &clause,
+                   const ast::Clause *syntax, llvm::StringRef what);
+  /// Of a bias towards far keys.
+  void checkDistance(nsa::AttendOp attend, const Sequence &key,
+                     const ast::Clause *score);
+  /// Of exponentials that nothing normalizes.
+  void checkExponential(nsa::AttendOp attend, const ast::Clause *weight);
+
+  // SemaSelections.cpp
+  /// Warns of a causal selection that shows later tokens of a query's block.
+  void checkOwnBlock(nsa::AttendOp attend, const Sequence &key,
+                     const ast::CallExpr *call);
 
   // SemaMasks.cpp
   /// Warns of a mask that hides every key, or whatever `keys` are.
   void checkVisible(mlir::Region &mask, const ast::Clause *where,
                     llvm::StringRef keys);
-  /// Warns of a mask that shows the keys after a query, but few before it.
+  /// Warns of a mask that shows the keys after a query, but few before it, or
+  /// none.
   void checkFuture(nsa::AttendOp attend, const Sequence &key,
                    const ast::Clause *where);
   /// Warns of branches of a merge whose masks let through the same pairs; a
@@ -189,6 +214,10 @@ private:
                       mlir::Region &region, ScalarScope scope);
   ScalarScope makeScope(nsa::Clause clause, mlir::Region &region,
                         llvm::StringRef keyword);
+  /// Tells `scope` what b, t, i, h and j count, for warnings.
+  void setCounted(ScalarScope &scope, mlir::Attribute batch,
+                  mlir::Attribute tokens, mlir::Attribute heads,
+                  mlir::Attribute keys);
   Bound generateMerge(const ast::CallExpr *call);
   Bound generateLse(const ast::CallExpr *call);
 

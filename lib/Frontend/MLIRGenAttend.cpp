@@ -102,8 +102,9 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
   if (!q || !k || !v)
     return {};
   auto query = getSequence(q, (*arguments)[0], "the queries");
-  auto key = getSequence(k, (*arguments)[1], "the keys");
-  auto value = valueExpr ? getSequence(v, valueExpr, "the values") : key;
+  // What is wrong with all three is said once.
+  auto key = query ? getSequence(k, (*arguments)[1], "the keys") : query;
+  auto value = key && valueExpr ? getSequence(v, valueExpr, "the values") : key;
   if (!query || !key || !value || !checkQueryKey(*query, *key) ||
       !checkKeyValue(*key, *value))
     return {};
@@ -137,6 +138,8 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
     checkFuture(attend, *key, where);
     checkScale(attend, call->find(ast::Clause::Kind::Scale));
     checkConstants(attend, call);
+    checkScores(attend, call, *query, *key);
+    checkOwnBlock(attend, *key, call);
   }
   Bound bound;
   bound.kind = Bound::Kind::Attention;
@@ -206,6 +209,7 @@ bool KernelGen::generateClause(nsa::Clause clause, const ast::Clause *syntax,
   scope.queryHeads = given.queryHeads;
   scope.keyHeads = given.keyHeads;
   scope.counted = given.counted;
+  scope.sequenceDims = given.sequenceDims;
   builder.setInsertionPointToStart(body);
   ScalarGen scalars(source, problems, symbols, scope, builder);
   ScalarType type =
@@ -232,9 +236,7 @@ bool KernelGen::generateClauses(const ast::CallExpr *call, nsa::AttendOp attend,
   scope.keys = getKeyExtent(key.tokens);
   scope.queryHeads = query.heads;
   scope.keyHeads = key.heads;
-  scope.counted = {{"t", query.tokens}, {"h", query.heads}, {"j", key.tokens}};
-  if (query.batch)
-    scope.counted["b"] = query.batch;
+  setCounted(scope, query.batch, query.tokens, query.heads, key.tokens);
   bool valid = true;
   auto generate = [&](nsa::Clause clause, Kind kind, Region &region) {
     valid &= generateClause(clause, call->find(kind), region, scope);

@@ -250,12 +250,20 @@ nsa::NamedDimAttr KernelGen::resolveTokenDim(const ast::CallExpr *call,
   if (of) {
     const auto *name = llvm::dyn_cast<ast::NameExpr>(of);
     auto found = name ? symbols.find(name->name) : symbols.end();
-    if (found != symbols.end() && found->second.kind == Symbol::Kind::Dim)
+    if (found != symbols.end() && found->second.kind == Symbol::Kind::Dim) {
+      found->second.isUsed = true;
       return found->second.dim;
-    problems
-        .error(of->range, "'of' must be a dimension of the inputs, found " +
-                              quote(source.getText(of->range)))
-        .note("name the dimension of the tokens, such as of=S");
+    }
+    StringRef text = source.getText(of->range);
+    Problem &problem = problems.error(
+        of->range,
+        "'of' must be a dimension of the inputs, found " + quote(text));
+    if (name && found == symbols.end())
+      problem.note("an input gives it its size: declare one with the tokens, "
+                   "such as k: [B, " +
+                   text + ", H, D]");
+    else
+      problem.note("name the dimension of the tokens, such as of=S");
     return {};
   }
   if (!keyDims)

@@ -409,6 +409,10 @@ std::optional<Scalar> ScalarGen::compare(Operator op, Range opRange, Scalar lhs,
   Value left = materialize(lhs, range), right = materialize(rhs, range);
   if (!left || !right)
     return std::nullopt;
+  if (real)
+    checkQuotients(equality, left, right, range);
+  if (real && equality)
+    checkEquality(left, right, range);
   Location loc = getLoc(range);
   Value result = real ? arith::CmpFOp::create(builder, loc,
                                               getRealPredicate(op), left, right)

@@ -268,30 +268,6 @@ void ScalarGen::reportNoTable(const Symbol &symbol, const ast::NameExpr *base) {
   problem.note(symbol.range, name + " is defined here");
 }
 
-void ScalarGen::checkIndex(const Symbol &table, StringRef name,
-                           const ast::Expr *index, Attribute dim) {
-  auto *place = llvm::dyn_cast<ast::NameExpr>(index);
-  auto counts = place ? scope.counted.find(place->name) : scope.counted.end();
-  if (counts == scope.counted.end())
-    return;
-  auto found = llvm::dyn_cast<nsa::NamedDimAttr>(dim);
-  auto expected = llvm::dyn_cast<nsa::NamedDimAttr>(counts->second);
-  auto isOther = [&](const auto &other) {
-    auto named = llvm::dyn_cast_if_present<nsa::NamedDimAttr>(other.second);
-    return named && named.getName() == found.getName();
-  };
-  if (!found || !expected || found.getName() == expected.getName() ||
-      (dim != scope.keyHeads && llvm::none_of(scope.counted, isOther)))
-    return;
-  problems
-      .warning(index->range, quote(place->name) + " counts " +
-                                 expected.getName() + ", but dimension " +
-                                 found.getName() + " of " + quote(name) +
-                                 " is read with it")
-      .note(table.range, quote(name) + " is declared as " +
-                             nsa::toString(table.getDeclaredDims()));
-}
-
 std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
                                                StringRef name,
                                                ArrayRef<ast::Expr *> indices,

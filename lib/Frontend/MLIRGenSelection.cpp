@@ -203,6 +203,9 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
                                   heads->size, tokens->by, heads->by);
   ScalarScope scope;
   scope.keys = KeyExtent{blocks->getBlock(), blocks->getBlock(), 0, 0};
+  bool isRagged = scores.getTensorType().isRagged();
+  setCounted(scope, isRagged ? Attribute() : dims.front(),
+             dims.drop_back().back(), dims.back(), *blocks);
   const ast::Clause *where = call->find(ast::Clause::Kind::Where);
   if (!generateClause(nsa::Clause::Mask, where, topk.getMask(), scope)) {
     topk.erase();

@@ -39,6 +39,8 @@ private:
   bool parseResult(ast::Kernel &kernel);
   bool parseType(ast::Type &type);
   bool parseDim(llvm::SmallVectorImpl<ast::Dim> &dims);
+
+  // ParserStatement.cpp
   void parseBody(ast::Kernel &kernel);
   void parseStatement(ast::Kernel &kernel);
   bool parseTargets(llvm::SmallVectorImpl<ast::Name> &names);

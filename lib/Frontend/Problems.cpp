@@ -70,7 +70,8 @@ Problem &Problems::warning(Range range, const Twine &message) {
     return known.severity == Problem::Warning && known.range == range &&
            known.message == text;
   });
-  return isKnown ? ignore() : add(Problem::Warning, range, std::move(text));
+  return isKnown || hasErrors() ? ignore()
+                                : add(Problem::Warning, range, std::move(text));
 }
 
 void Problems::emit(const Source &source, mlir::MLIRContext &context) const {

@@ -51,7 +51,8 @@ public:
 
   Problem &error(Range range, const llvm::Twine &message);
   /// What is allowed, and most likely a mistake. The same words about the same
-  /// place are kept once, however often it is looked at.
+  /// place are kept once, however often it is looked at. Behind an error
+  /// nothing is warned of: what it stands for isn't what was meant.
   Problem &warning(Range range, const llvm::Twine &message);
 
   bool hasErrors() const { return getNumErrors() > 0; }

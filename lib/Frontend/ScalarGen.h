@@ -51,8 +51,11 @@ struct ScalarScope {
   bool softmax = false;
   /// The heads of queries and keys, where `G` has a meaning.
   mlir::Attribute queryHeads, keyHeads;
-  /// What b, t, h and j count: dimensions of the queries and keys.
+  /// What b, t, i, h and j count: dimensions of the queries and keys. Batch
+  /// rows that are packed are no dimension.
   llvm::StringMap<mlir::Attribute> counted;
+  /// The names that stand for batches, tokens or heads in this kernel.
+  llvm::SmallVector<llvm::StringRef> sequenceDims;
   /// Sub-expressions whose value is given: the operands of elementwise code.
   llvm::DenseMap<const ast::Expr *, Scalar> leaves;
 };
@@ -98,11 +101,22 @@ private:
   mlir::Value emitArithmetic(ast::Operator op, bool real, mlir::Value lhs,
                              mlir::Value rhs, mlir::Location loc);
 
-  // SemaMasks.cpp: whether they warned.
-  /// Of a pooled key's number that is compared with a token's.
+  // SemaMasks.cpp
+  /// Whether they warned: of a pooled key's number that is compared with a
+  /// token's.
   bool checkWindows(const ast::Expr *lhs, const ast::Expr *rhs);
   /// Of a query's row that is compared with a key's position.
   bool checkRows(const ast::Expr *lhs, const ast::Expr *rhs);
+  /// Warns of quotients with a fraction that are compared.
+  void checkQuotients(bool equality, mlir::Value lhs, mlir::Value rhs,
+                      Range range);
+  /// Warns of a real table's element that is to be equal to something.
+  void checkEquality(mlir::Value lhs, mlir::Value rhs, Range range);
+
+  // SemaTables.cpp
+  /// Warns of a table's dimension that counts something else than its index.
+  void checkIndex(const Symbol &table, llvm::StringRef name,
+                  const ast::Expr *index, mlir::Attribute dim);
 
   // MLIRGenScalarNames.cpp
   Result generateName(const ast::NameExpr *expr);
@@ -112,9 +126,6 @@ private:
   Result generateDim(const Symbol &symbol, Range range);
   Result generateTable(const Symbol &symbol, llvm::StringRef name,
                        llvm::ArrayRef<ast::Expr *> indices, Range range);
-  /// Warns of a table's dimension that counts something else than its index.
-  void checkIndex(const Symbol &table, llvm::StringRef name,
-                  const ast::Expr *index, mlir::Attribute dim);
   Result generateIndex(const ast::IndexExpr *expr);
   Result generateExtent(const ast::CallExpr *expr);
   /// "available in 'score': b, end(j), …"

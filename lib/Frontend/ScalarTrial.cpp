@@ -52,3 +52,16 @@ Attribute ScalarTrial::evaluate(std::optional<int64_t> size) {
   SmallVector<Attribute> unknown(region.getNumArguments());
   return evaluate(unknown, size);
 }
+
+std::optional<bool> MaskTrial::isVisible(int64_t query, int64_t key) {
+  if (mask.empty())
+    return true;
+  auto index = IndexType::get(mask.getContext());
+  auto at = [&](std::optional<int64_t> value) {
+    return value ? Attribute(IntegerAttr::get(index, *value)) : Attribute();
+  };
+  // Batch row, head, row of the query, its position, key.
+  auto visible = dyn_cast_or_null<IntegerAttr>(
+      code.evaluate({at(place), at(place), at(query), at(query), at(key)}));
+  return visible ? std::optional(!visible.getValue().isZero()) : std::nullopt;
+}

@@ -23,6 +23,11 @@ public:
                            std::optional<int64_t> size = std::nullopt);
   /// With arguments that may be anything.
   mlir::Attribute evaluate(std::optional<int64_t> size = std::nullopt);
+  /// What a value of the code was in the last trial: null where that isn't
+  /// sure.
+  mlir::Attribute lookup(mlir::Value value) const {
+    return values.lookup(value);
+  }
 
 private:
   mlir::Attribute evaluate(mlir::Operation &op, std::optional<int64_t> size);
@@ -34,6 +39,26 @@ private:
       copies;
   llvm::DenseMap<mlir::Value, mlir::Attribute> values;
 };
+
+/// A mask at pairs of a query and a key.
+class MaskTrial {
+public:
+  /// In the batch row and head `place`, or in any.
+  MaskTrial(mlir::Region &mask, std::optional<int64_t> place)
+      : mask(mask), code(mask), place(place) {}
+
+  /// Whether the pair is visible, where that is sure.
+  std::optional<bool> isVisible(int64_t query, int64_t key);
+
+private:
+  mlir::Region &mask;
+  ScalarTrial code;
+  std::optional<int64_t> place;
+};
+
+/// A key that lies `distance` tokens or a little more after a query, or before
+/// it where that is negative: a token, or a window with all of its tokens.
+int64_t findKey(mlir::Attribute tokens, int64_t query, int64_t distance);
 
 } // namespace nsacc::frontend
 

@@ -38,16 +38,27 @@ KernelGen::getSequence(Value tensor, const ast::Expr *expr, StringRef what) {
       return sequence;
     }
   }
-  problems
-      .error(expr->range,
-             what.str() +
-                 " must have dimensions [B, S, H, D] or "
-                 "[ragged S, H, D], found " +
-                 nsa::toString(getDeclaredType(tensor, symbols).getDims()))
-      .note("batch, tokens, heads and features, in this order, or with 'heads "
-            "H' in front of the tokens; found " +
-            Twine(dims.size()) +
-            (dims.size() == 1 ? " dimension" : " dimensions"));
+  Problem &problem =
+      problems
+          .error(expr->range,
+                 what.str() +
+                     " must have dimensions [B, S, H, D] or "
+                     "[ragged S, H, D], found " +
+                     nsa::toString(getDeclaredType(tensor, symbols).getDims()))
+          .note("batch, tokens, heads and features, in this order, or with "
+                "'heads "
+                "H' in front of the tokens; found " +
+                Twine(dims.size()) +
+                (dims.size() == 1 ? " dimension" : " dimensions"));
+  auto first = dims.size() == 3 ? llvm::dyn_cast<nsa::NamedDimAttr>(dims[0])
+                                : nsa::NamedDimAttr();
+  if (first && !ragged && soundsLikeTokens(first.getName()))
+    problem.note("rows of a batch that are packed behind each other are "
+                 "written [ragged " +
+                 first.getName() +
+                 ", H, D]; their offsets are an input that "
+                 "comes along with it, " +
+                 first.getName() + "_offsets");
   return std::nullopt;
 }
 

@@ -173,8 +173,7 @@ static bool soundsLikeHeads(StringRef name) {
          llvm::all_of(name, isUpper);
 }
 
-/// T, S, TQ, seq_len, tokens, …
-static bool soundsLikeTokens(StringRef name) {
+bool nsacc::frontend::soundsLikeTokens(StringRef name) {
   return name == "T" || name == "S" || name.contains_insensitive("token") ||
          name.contains_insensitive("seq");
 }

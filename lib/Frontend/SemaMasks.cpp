@@ -4,6 +4,7 @@
 #include "ScalarTrial.h"
 #include "Sequence.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -74,37 +75,95 @@ bool ScalarGen::checkRows(const ast::Expr *lhs, const ast::Expr *rhs) {
 }
 
 //===----------------------------------------------------------------------===//
-// Masks at pairs that are tried
+// Comparisons of real numbers
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// A mask at pairs of a query and a key.
-class MaskTrial {
-public:
-  /// In the batch row and head `place`, or in any.
-  MaskTrial(Region &mask, std::optional<int64_t> place)
-      : mask(mask), code(mask), place(place) {}
+/// Whether both compute the same of the same.
+static bool isSame(Value one, Value other) {
+  if (one == other)
+    return true;
+  Operation *left = one.getDefiningOp(), *right = other.getDefiningOp();
+  return left && right && left->getName() == right->getName() &&
+         left->getAttrs() == right->getAttrs() &&
+         left->getNumOperands() == right->getNumOperands() &&
+         llvm::all_of(
+             llvm::zip_equal(left->getOperands(), right->getOperands()),
+             [](auto pair) {
+               return isSame(std::get<0>(pair), std::get<1>(pair));
+             });
+}
 
-  /// Whether the pair is visible, where that is sure.
-  std::optional<bool> isVisible(int64_t query, int64_t key) {
-    if (mask.empty())
-      return true;
-    auto index = IndexType::get(mask.getContext());
-    auto at = [&](std::optional<int64_t> value) {
-      return value ? Attribute(IntegerAttr::get(index, *value)) : Attribute();
-    };
-    // Batch row, head, row of the query, its position, key.
-    auto visible = dyn_cast_or_null<IntegerAttr>(
-        code.evaluate({at(place), at(place), at(query), at(query), at(key)}));
-    return visible ? std::optional(!visible.getValue().isZero()) : std::nullopt;
+static bool isInteger(Value real) {
+  FloatAttr constant;
+  return real.getDefiningOp<arith::SIToFPOp>() ||
+         (matchPattern(real, m_Constant(&constant)) &&
+          constant.getValue().isInteger());
+}
+
+/// Adds the divisors of the quotients of integers in a sum, of which all other
+/// terms are integers; false for other values.
+static bool collectDivisors(Value value, SmallVectorImpl<Value> &divisors) {
+  if (isInteger(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<arith::AddFOp, arith::SubFOp, arith::NegFOp>(op))
+    return llvm::all_of(op->getOperands(), [&](Value term) {
+      return collectDivisors(term, divisors);
+    });
+  auto quotient = dyn_cast_if_present<arith::DivFOp>(op);
+  if (!quotient || !isInteger(quotient.getLhs()) ||
+      !isInteger(quotient.getRhs()))
+    return false;
+  divisors.push_back(quotient.getRhs());
+  return true;
+}
+
+void ScalarGen::checkQuotients(bool equality, Value lhs, Value rhs,
+                               Range range) {
+  SmallVector<Value> divisors;
+  if (!collectDivisors(lhs, divisors) || !collectDivisors(rhs, divisors))
+    return;
+  // Of what 'i / 4 < n' compares, the fraction may be meant; that of two
+  // quotients says no more than their numerators do.
+  auto isFirst = [&](Value divisor) { return isSame(divisor, divisors[0]); };
+  if (equality ? divisors.empty()
+               : divisors.size() < 2 || !llvm::all_of(divisors, isFirst))
+    return;
+  problems
+      .warning(range,
+               "quotients of integers are compared here, and '/' doesn't "
+               "round them: 3 / 2 is 1.5")
+      .note("whole quotients are written 'floordiv': 'i floordiv 64 == j "
+            "floordiv 64' for tokens of one block");
+}
+
+void ScalarGen::checkEquality(Value lhs, Value rhs, Range range) {
+  for (auto [side, other] : {std::pair(lhs, rhs), std::pair(rhs, lhs)}) {
+    auto read = side.getDefiningOp<nsa::TableReadOp>();
+    if (!read || matchPattern(other, m_Constant()))
+      continue;
+    const auto *table = llvm::find_if(symbols, [&](const auto &entry) {
+      return entry.second.kind == Symbol::Kind::Input &&
+             entry.second.bound.value == read.getTable();
+    });
+    auto type =
+        cast<FloatType>(table->second.bound.getTensorType().getElementType());
+    std::string element = type.isBF16() ? "bf16" : type.isF16() ? "f16" : "f32";
+    int64_t most = int64_t(1) << type.getFPMantissaWidth();
+    problems
+        .warning(range, quote(table->first) + " has elements of " + element +
+                            ", which are compared for equality")
+        .note(table->second.range,
+              element + " rounds whole numbers above " + Twine(most) +
+                  "; labels are declared as i32: " + table->first + ": i32" +
+                  nsa::toString(table->second.getDeclaredDims()));
+    return;
   }
+}
 
-private:
-  Region &mask;
-  ScalarTrial code;
-  std::optional<int64_t> place;
-};
-} // namespace
+//===----------------------------------------------------------------------===//
+// Masks at pairs that are tried
+//===----------------------------------------------------------------------===//
 
 /// Positions at which masks are tried: small ones, powers of two, and the
 /// constants of a mask, at which its edges are.
@@ -166,6 +225,57 @@ void KernelGen::checkVisible(Region &region, const ast::Clause *where,
                   "parameter's value, the wrong way round?"));
 }
 
+/// Windows lie behind a query, or before it, that many tokens away at least.
+static int64_t getReach(Attribute tokens) {
+  auto pooled = dyn_cast<nsa::PooledDimAttr>(tokens);
+  return pooled ? pooled.getLen() + pooled.getMemory() * pooled.getStride() : 0;
+}
+
+int64_t nsacc::frontend::findKey(Attribute tokens, int64_t query,
+                                 int64_t distance) {
+  auto pooled = dyn_cast<nsa::PooledDimAttr>(tokens);
+  int64_t reach = getReach(tokens);
+  int64_t token = query + distance + (distance > 0 ? reach : -reach);
+  return token / (pooled ? pooled.getStride() : 1);
+}
+
+static constexpr int64_t farQueries[] = {3 << 14, 100'003};
+
+/// Every key after a query, and none that lies far before it.
+static bool showsAllLater(MaskTrial &mask, Attribute tokens) {
+  constexpr int64_t near = 1, far = 1 << 20, before = -(1 << 14), count = 32;
+  for (int64_t query : farQueries)
+    for (int64_t distance : {near, far, before})
+      for (int64_t key = 0; key < count; ++key)
+        if (mask.isVisible(query, findKey(tokens, query, distance) + key) !=
+            (distance > 0))
+          return false;
+  return true;
+}
+
+/// Keys after a query and none before it; the query's own may be there.
+static bool showsOnlyLater(MaskTrial &mask, Attribute tokens) {
+  constexpr int64_t near = 256, far = 1 << 15, first = 64;
+  llvm::SetVector<int64_t> distances;
+  for (int64_t distance = 1; distance <= near; ++distance)
+    distances.insert(distance);
+  for (int64_t distance = near; distance <= far; distance *= 2)
+    distances.insert(distance);
+  bool isLater = false;
+  for (int64_t query : farQueries) {
+    for (int64_t key = 0; key < first; ++key)
+      if (mask.isVisible(query, key) != false)
+        return false;
+    for (int64_t distance : distances) {
+      if (mask.isVisible(query, findKey(tokens, query, -distance)) != false)
+        return false;
+      isLater |=
+          mask.isVisible(query, findKey(tokens, query, distance)) != false;
+    }
+  }
+  return isLater;
+}
+
 void KernelGen::checkFuture(nsa::AttendOp attend, const Sequence &key,
                             const ast::Clause *where) {
   if (!where)
@@ -176,28 +286,22 @@ void KernelGen::checkFuture(nsa::AttendOp attend, const Sequence &key,
                        .wasInterrupted();
   if (namesSize)
     return;
-  constexpr int64_t queries[] = {3 << 14, 100'003}, near = 1, far = 1 << 20,
-                    before = -(1 << 14), count = 32;
   MaskTrial mask(attend.getMask(), /*place=*/std::nullopt);
-  // Windows lie behind a query where they begin behind it.
-  auto pooled = dyn_cast<nsa::PooledDimAttr>(key.tokens);
-  int64_t stride = pooled ? pooled.getStride() : 1;
-  int64_t len = pooled ? pooled.getLen() + pooled.getMemory() * stride : 0;
-  for (int64_t query : queries)
-    for (int64_t distance : {near, far, before})
-      for (int64_t key = 0; key < count; ++key) {
-        int64_t token = query + distance + (distance > 0 ? len : -len);
-        if (mask.isVisible(query, token / stride + key) != (distance > 0))
-          return;
-      }
-  std::string size = nsa::toString(key.tokens);
-  problems
-      .warning(where->value->range,
-               "this mask shows a query every key after it, and of those "
-               "before it only the last ones, if any")
+  StringRef shown;
+  if (showsAllLater(mask, key.tokens))
+    shown = "every key after it, and of those before it only the last ones, "
+            "if any";
+  else if (showsOnlyLater(mask, key.tokens))
+    shown = "keys after it, and none before it";
+  else
+    return;
+  problems.warning(where->value->range, "this mask shows a query " + shown)
       .note("a causal mask is 'j <= i', a causal window '0 <= i - j < N'; if "
-            "later keys are meant, add 'and j < " +
-            size + "'");
+            "later keys are meant, add 'and " +
+            (isa<nsa::PooledDimAttr>(key.tokens)
+                 ? "start(j) < " + nsa::getTokenDim(key.tokens).str()
+                 : "j < " + nsa::toString(key.tokens)) +
+            "'");
 }
 
 void KernelGen::checkOverlap(ArrayRef<nsa::AttendOp> branches,

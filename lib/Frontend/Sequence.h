@@ -28,6 +28,9 @@ struct KernelGen::Sequence {
 nsa::NamedTensorType getDeclaredType(mlir::Value tensor,
                                      const Symbols &symbols);
 
+/// Whether a dimension's name is T, S, seq_len, tokens, …
+bool soundsLikeTokens(llvm::StringRef name);
+
 } // namespace nsacc::frontend
 
 #endif // NSACC_LIB_FRONTEND_SEQUENCE_H

@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace nsacc;
 
@@ -264,18 +265,26 @@ llvm::Error Binder::bindOffsets(const Argument &argument, const Tensor &input) {
 llvm::Error Binder::checkOffsets(const Argument &argument) {
   llvm::StringRef name = argument.dims.front().name;
   const std::vector<int64_t> &offsets = result.offsets.find(name)->second;
+  std::optional<int64_t> packed = findSize(result, name);
+  bool areLengths = packed && std::accumulate(offsets.begin(), offsets.end(),
+                                              int64_t(0)) == *packed;
+  const char *hint = areLengths
+                         ? ": these look like the rows' lengths; offsets are 0 "
+                           "and the lengths added up, in NumPy np.cumsum([0, "
+                           "*lengths])"
+                         : "";
   if (offsets.front() != 0)
-    return makeError("'{0}' must start with 0, found {1}", argument.name,
-                     offsets.front());
+    return makeError("'{0}' must start with 0, found {1}{2}", argument.name,
+                     offsets.front(), hint);
   for (size_t row = 1; row < offsets.size(); ++row)
     if (offsets[row] < offsets[row - 1])
-      return makeError("'{0}' must not decrease: entry {1} is {2} after {3}",
-                       argument.name, row, offsets[row], offsets[row - 1]);
-  std::optional<int64_t> packed = findSize(result, name);
+      return makeError("'{0}' must not decrease: entry {1} is {2} after {3}{4}",
+                       argument.name, row, offsets[row], offsets[row - 1],
+                       hint);
   if (packed && offsets.back() != *packed)
-    return makeError("'{0}' ends at {1} but dimension {2} is {3} {4}",
+    return makeError("'{0}' ends at {1} but dimension {2} is {3} {4}{5}",
                      argument.name, offsets.back(), name, *packed,
-                     getBinder(name));
+                     getBinder(name), hint);
   result.sizes.try_emplace(name, offsets.back());
   return llvm::Error::success();
 }
@@ -374,4 +383,37 @@ nsacc::bindKnownDimensions(const Signature &signature,
                            llvm::ArrayRef<const Tensor *> inputs,
                            DimSizes known) {
   return Binder(signature, inputs, std::move(known)).bind();
+}
+
+//===-- Odd sizes ---------------------------------------------------------===//
+
+std::string nsacc::describeOddSizes(const Signature &signature,
+                                    const DimSizes &sizes) {
+  constexpr int64_t manyHeads = 256;
+  auto spell = [&](llvm::StringRef name) {
+    return llvm::formatv("{0} = {1}", name, *findSize(sizes, name)).str();
+  };
+  constexpr const char *order =
+      "do the tensors have tokens and heads in the order that the program "
+      "declares?";
+  for (const AttentionDims &dims : signature.attentions) {
+    std::optional<int64_t> queries = findSize(sizes, dims.queries),
+                           keys = findSize(sizes, dims.keys),
+                           queryHeads = findSize(sizes, dims.queryHeads),
+                           keyHeads = findSize(sizes, dims.keyHeads);
+    if (!queries || !keys || !queryHeads || !keyHeads)
+      continue;
+    // A cache may be empty.
+    if (dims.isCausal && *keys > 0 && *queries > *keys)
+      return llvm::formatv("queries {0} are more than keys {1}, and the mask "
+                           "shows the first {2} none: {3}",
+                           spell(dims.queries), spell(dims.keys),
+                           *queries - *keys, order);
+    if (*queryHeads == *keyHeads && *queryHeads >= manyHeads &&
+        *queryHeads > std::max(*queries, *keys))
+      return llvm::formatv("heads {0} are more than tokens {1} and {2}: {3}",
+                           spell(dims.queryHeads), spell(dims.queries),
+                           spell(dims.keys), order);
+  }
+  return "";
 }

@@ -1,6 +1,7 @@
 //===- Signature.cpp - The signature of a kernel op -----------------------===//
 
 #include "nsacc/Signature/Signature.h"
+#include "NSA/Analysis/MaskAnalysis.h"
 #include "NSA/IR/NSANames.h"
 #include "NSA/IR/NSAOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -162,6 +163,50 @@ static std::vector<BlockScores> getBlockScores(nsa::KernelOp kernel) {
   return scores;
 }
 
+/// Whether queries at negative positions see no key.
+static bool isCausal(nsa::ScoringOpInterface op) {
+  if (op.getMask().empty())
+    return false;
+  nsa::MaskInfo mask = nsa::analyzeMask(op);
+  auto hidesKeys = [&](AffineExpr upper) {
+    AffineExpr last = getAffineConstantExpr(-1, op.getContext());
+    auto bound = dyn_cast_if_present<AffineConstantExpr>(
+        nsa::boundOverRows(upper, last, last, /*greatest=*/true));
+    return bound && bound.getValue() <= 0;
+  };
+  return !mask.intervals.empty() &&
+         llvm::all_of(mask.intervals, [&](const nsa::KeyInterval &interval) {
+           return llvm::any_of(interval.upper, hidesKeys);
+         });
+}
+
+/// Ragged rows have tokens of their own, and nothing of the kind.
+static std::vector<AttentionDims> getAttentions(nsa::KernelOp kernel) {
+  std::vector<AttentionDims> attentions;
+  kernel.walk([&](nsa::ScoringOpInterface op) {
+    auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
+    auto key = cast<nsa::NamedTensorType>(op.getKey().getType());
+    auto getName = [](nsa::NamedTensorType type, int64_t fromEnd) {
+      auto named =
+          dyn_cast<nsa::NamedDimAttr>(type.getDims()[type.getRank() - fromEnd]);
+      return named ? named.getName().str() : std::string();
+    };
+    if (query.isRagged() || key.isRagged())
+      return;
+    AttentionDims dims;
+    dims.queries = getName(query, 3);
+    dims.keys = nsa::getTokenDim(key.getDims()[key.getRank() - 3]);
+    dims.queryHeads = getName(query, 2);
+    dims.keyHeads = getName(key, 2);
+    if (dims.queries.empty() || dims.keys.empty() || dims.queryHeads.empty() ||
+        dims.keyHeads.empty())
+      return;
+    dims.isCausal = isCausal(op);
+    attentions.push_back(std::move(dims));
+  });
+  return attentions;
+}
+
 /// What the selections and counts that are handed in may hold.
 static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
   auto setDomain = [&](Value value, const Domain &domain) {
@@ -200,5 +245,6 @@ Signature nsacc::getSignature(nsa::KernelOp kernel) {
                                     printParameter(param.getValue()));
   signature.multiples = getMultiples(kernel);
   signature.blockScores = getBlockScores(kernel);
+  signature.attentions = getAttentions(kernel);
   return signature;
 }

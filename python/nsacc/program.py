@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -90,9 +93,10 @@ class Program:
         return self._arguments[1]
 
     @property
-    def params(self) -> dict[str, int | float | bool | str]:
-        """The compile-time parameters with the values that they got."""
-        return {name: _parse(value) for name, value in self._program.params.items()}
+    def params(self) -> Mapping[str, int | float | bool | str]:
+        """The compile-time parameters with the values that they got; read-only, as programs are."""
+        return MappingProxyType({name: _parse(value)
+                                 for name, value in self._program.params.items()})
 
     @property
     def signature(self) -> Signature:
@@ -144,6 +148,10 @@ class Program:
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
         """Runs the program; see the class for what goes in and comes out.
+
+        Warns (UserWarning) where sizes suggest that tensors have tokens and heads in another order
+        than the program: fewer keys than queries under a causal mask, or 256 and more heads, as
+        many of keys as of queries, and fewer tokens.
 
         Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
@@ -202,7 +210,7 @@ class Program:
         tensors = [_view_or_shape(spec, value, self._on_gpu)
                    for spec, value in zip(specs, self._bind(inputs, named_inputs))]
         devices = [tensor.device for tensor in tensors if tensor.device is not None]
-        shapes = self._program.infer_shapes(tensors, device=devices[0] if devices else None)
+        shapes, _ = self._program.infer_shapes(tensors, device=devices[0] if devices else None)
         return {spec.name: shape for spec, shape in zip(self.signature.results, shapes)}
 
     def __repr__(self) -> str:
@@ -226,10 +234,10 @@ class Program:
             if all(name != spec.name for spec in specs):
                 raise ArgumentError(self._explain_unknown(name))
             values[name] = value
-        missing = [str(spec) for spec in specs if spec.name not in values]
+        missing = [spec for spec in specs if spec.name not in values]
         if missing:
             raise ArgumentError(f"kernel '{self.kernel}' misses {_count(missing)}: "
-                                f"{', '.join(missing)}")
+                                f"{', '.join(map(str, missing))}{_explain_offsets(missing)}")
         return [values[spec.name] for spec in specs]
 
     def _explain_unknown(self, name: str) -> str:
@@ -251,7 +259,10 @@ class Program:
         inputs = _device.move_numbers(specs, values, inputs, library, place)
         tensors = [one.tensor for one in inputs]
         where = {"device": place.device, "stream": place.stream}
-        shapes = self._program.infer_shapes(tensors, **where)
+        shapes, odd = self._program.infer_shapes(tensors, **where)
+        if odd:
+            warnings.warn(f"{self.kernel}: {odd} It is {self.kernel}{self.signature}",
+                          stacklevel=_count_own_frames())
         outputs = [_results.Output(library, _result_dtype(spec, **options), shape, place.device)
                    for spec, shape in zip(self.signature.results, shapes)]
         timing = Timing(*self._program.run(tensors, [output.tensor for output in outputs],
@@ -263,6 +274,14 @@ class Program:
             return results[0], timing
         names = tuple(spec.name for spec in self.signature.results)
         return _results.make_tuple(names, results), timing
+
+
+def _count_own_frames() -> int:
+    """How far from a warning here the caller of the package stands."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _rebuild(source: bytes, file: str, target: str, device: str | None, schedule: str, dtype: str,
@@ -294,7 +313,15 @@ def _view_or_shape(spec: TensorSpec, value: Any, on_gpu: bool) -> _nsacc.HostTen
     return _nsacc.HostTensor.from_shape(spec.dtype, value)
 
 
-def _count(things: Sequence[str]) -> str:
+def _explain_offsets(missing: Sequence[TensorSpec]) -> str:
+    offsets = [spec.name for spec in missing if spec.is_offsets]
+    if not offsets:
+        return ""
+    return (f"\n{' and '.join(offsets)}: where each row begins in the packed tokens, and where the "
+            f"last one ends; np.cumsum([0, *lengths], dtype=np.int32)")
+
+
+def _count(things: Sequence[Any]) -> str:
     return "an input" if len(things) == 1 else f"{len(things)} inputs"
 
 

@@ -40,8 +40,8 @@ public:
   const nsacc_program *get() const { return handle.get(); }
   std::string getIR(const std::string &phase) const;
   std::string getTileIR(const std::map<std::string, int64_t> &sizes) const;
-  py::list inferShapes(const std::vector<const HostTensor *> &inputs,
-                       std::optional<int> device, uintptr_t stream) const;
+  py::tuple inferShapes(const std::vector<const HostTensor *> &inputs,
+                        std::optional<int> device, uintptr_t stream) const;
   py::tuple run(const std::vector<const HostTensor *> &inputs,
                 const std::vector<const HostTensor *> &outputs,
                 uint32_t threads, bool roundStorage, bool f64Results,
@@ -146,9 +146,10 @@ static Handle<nsacc_run_options> makeRunOptions(std::optional<int> device,
   return options;
 }
 
-py::list Program::inferShapes(const std::vector<const HostTensor *> &inputs,
-                              std::optional<int> device,
-                              uintptr_t stream) const {
+/// The results' shapes, and what is odd about the inputs'.
+py::tuple Program::inferShapes(const std::vector<const HostTensor *> &inputs,
+                               std::optional<int> device,
+                               uintptr_t stream) const {
   std::vector<nsacc_tensor> tensors = toC(inputs);
   Handle<nsacc_run_options> options = makeRunOptions(device, stream);
   nsacc_shapes *pointer = nullptr;
@@ -165,7 +166,7 @@ py::list Program::inferShapes(const std::vector<const HostTensor *> &inputs,
     result.append(
         py::tuple(py::cast(std::vector<int64_t>(sizes, sizes + rank))));
   }
-  return result;
+  return py::make_tuple(std::move(result), nsacc_shapes_warning(pointer));
 }
 
 /// What the run took: seconds of compiling and running, bytes of workspace.

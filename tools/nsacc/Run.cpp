@@ -165,6 +165,9 @@ static llvm::Error runPlan(Program &program, nsa::KernelOp kernel,
   if (!inputs)
     return inputs.takeError();
   report.inputs = std::move(*inputs);
+  if (std::string odd = describeOddSizes(report.signature, report.inputs.sizes);
+      !odd.empty())
+    printWarning(odd);
   auto files = planOutputs(report.signature.kernel, report.signature.results,
                            plan.outputs, flags.outputDir);
   if (!files)

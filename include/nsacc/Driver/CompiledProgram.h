@@ -35,8 +35,9 @@ struct CompileOptions {
   /// Where the time of compilations is counted; may be null. Not to be used
   /// where several threads run the program.
   mlir::TimingScope *timing = nullptr;
-  /// GPU: told why code is right but slow, in one line each: what ptxas
-  /// couldn't keep in registers, or run side by side. May be empty.
+  /// GPU: told why code is right but slow: what ptxas couldn't keep in
+  /// registers, where in the program, with a note behind; or run side by side.
+  /// May be empty.
   std::function<void(llvm::StringRef)> warn = {};
   /// Called with each pass manager before it runs, and the name of what it does
   /// ("tile", "cpu"); may be empty.

@@ -83,6 +83,13 @@ struct BlockScores {
   Dim entries, blocks;
 };
 
+/// What an attention's dimensions stand for, where all have names.
+struct AttentionDims {
+  std::string queries, keys, queryHeads, keyHeads;
+  /// Its mask shows no key to queries in front of all keys.
+  bool isCausal = false;
+};
+
 /// What a caller must know of a kernel. Plain data, so that packages and the
 /// runtime can hold it without MLIR.
 struct Signature {
@@ -92,6 +99,7 @@ struct Signature {
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<Multiple> multiples;
   std::vector<BlockScores> blockScores;
+  std::vector<AttentionDims> attentions;
 };
 
 /// Sizes of named dimensions. For a ragged dimension: its packed size; the
@@ -113,6 +121,12 @@ llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
 llvm::Expected<DimSizes>
 bindKnownDimensions(const Signature &signature,
                     llvm::ArrayRef<const Tensor *> inputs, DimSizes known);
+
+/// Says why sizes suggest that tensors have tokens and heads in another order
+/// than the program: causal attentions with more queries than keys, or as many
+/// heads of keys as of queries, 256 or more, and fewer tokens. Empty where they
+/// don't.
+std::string describeOddSizes(const Signature &signature, const DimSizes &sizes);
 
 /// The shape of an input or a result under `sizes`. Fails where a name has no
 /// size. Pooled keys or blocks of a ragged dimension whose rows aren't packed

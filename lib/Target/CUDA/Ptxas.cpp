@@ -15,14 +15,24 @@ using namespace nsacc::cuda;
 // What it says
 //===----------------------------------------------------------------------===//
 
-std::vector<std::string> AssemblerReport::getLosses() const {
+/// Four registers that wait in memory, a row's sums during a product for
+/// instance, are no loss that smaller tiles would make good.
+static bool spillsMuch(const KernelReport &kernel) {
+  constexpr unsigned few = 16;
+  return kernel.spillStoreBytes > few || kernel.spillLoadBytes > few;
+}
+
+std::vector<std::string>
+AssemblerReport::getLosses(const StringMap<std::string> &places,
+                           StringRef advice) const {
   std::vector<std::string> found;
   for (const KernelReport &kernel : kernels)
-    if (kernel.spillStoreBytes != 0 || kernel.spillLoadBytes != 0)
+    if (spillsMuch(kernel))
       found.push_back(
-          formatv("'{0}' has more values than registers: {1} bytes of each "
-                  "thread's are stored and {2} loaded on the way",
-                  kernel.kernel, kernel.spillStoreBytes, kernel.spillLoadBytes)
+          formatv("{0}'{1}' has more values than registers: {2} bytes of each "
+                  "thread's are stored and {3} loaded on the way{4}",
+                  places.lookup(kernel.kernel), kernel.kernel,
+                  kernel.spillStoreBytes, kernel.spillLoadBytes, advice)
               .str());
   for (const std::string &line : warnings) {
     StringRef code = StringRef(line).split("(C75").second.take_front(3);

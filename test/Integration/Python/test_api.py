@@ -83,6 +83,8 @@ def test_parameters_are_keywords(program):
     other = nsacc.compile(CAUSAL, window=np.int64(3), soft=np.float32(0.25), keep_all=False)
     assert other.params == {"window": 3, "soft": 0.25, "keep_all": False}
     assert nsacc.compile(CAUSAL, params={"window": 4}).params["window"] == 4
+    with pytest.raises(TypeError):
+        narrow.params["window"] = 9
 
 
 def test_results_without_rounding(program):

@@ -150,6 +150,18 @@ def test_missing_unknown_and_surplus_inputs(add, x):
         add(x, x, 1, 1.0, True, 5)
 
 
+def test_missing_offsets_are_explained():
+    program = nsacc.compile("kernel f(q: f32[ragged T, HQ, D]) -> f32[ragged T, HQ, D] "
+                            "{ return attend(q, q, q) where j <= i; }")
+    q = np.zeros((12, 1, 4), np.float32)
+    with pytest.raises(ArgumentError, match=r"misses an input: T_offsets: i32\[offsets\(T\)\]\n"
+                                            r"T_offsets: where each row begins .* np.cumsum"):
+        program(q)
+    lengths = r"found 5: these look like the rows' lengths; .* np.cumsum\(\[0, \*lengths\]\)"
+    with pytest.raises(ArgumentError, match=f"must start with 0, {lengths}"):
+        program(q, np.array([5, 0, 7], np.int32))
+
+
 def test_unknown_input_suggestions():
     program = nsacc.compile("kernel f<window = 3>(query: f32[N]) -> f32[N] { return query; }")
     with pytest.raises(ArgumentError, match="did you mean 'query'"):

@@ -205,3 +205,30 @@ def test_a_name_is_heads_or_tokens():
         nsacc.compile("kernel f(q: [B, T, HQ, D], k: [B, HQ, S, D], v: [B, HQ, S, D]) -> "
                       "[B, T, HQ, D] { return attend(q, k, v); }")
     assert len(error.value.notes) == 2
+
+
+def test_sizes_that_suggest_another_order_are_warned_of():
+    program = nsacc.compile(SOURCES["dense"], dtype="f32")
+    q, k = normal(RNG, 1, 8, 4, 16), normal(RNG, 1, 8, 2, 16)
+    swapped = [x.swapaxes(1, 2) for x in (q, k, k)]
+    calls = [lambda: program(*swapped), lambda: program.run(swapped),
+             lambda: program.run_timed(dict(zip("qkv", swapped)))]
+    for call in calls:
+        with pytest.warns(UserWarning, match="queries T = 4 are more than keys S = 2") as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
+    # Prefill, a step of decoding, an empty cache, and keys of another text.
+    other = nsacc.compile(f"kernel f({DENSE}) -> [B, T, HQ, DV] {{ return attend(q, k, v); }}",
+                          dtype="f32")
+    pooled = nsacc.compile(f"kernel f({DENSE}) -> [B, T, HQ, DV] "
+                           "{ return attend(q, pool(k, 2), pool(v, 2)) where end(j) <= i; }",
+                           dtype="f32")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program(q, k, k)
+        program(q[:, :1], k, k)
+        program(q, k[:, :0], k[:, :0])
+        other(q, k[:, :3], k[:, :3])
+        pooled(q, k, k)
+    with pytest.warns(UserWarning, match="the mask shows the first 2 none"):
+        pooled(*swapped)

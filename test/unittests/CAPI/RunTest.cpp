@@ -197,6 +197,24 @@ TEST(Shapes, FollowFromTheInputs) {
   EXPECT_THAT(nsacc_shapes_sizes(pointer, 1), IsNull());
   EXPECT_EQ(nsacc_shapes_dim(pointer, "S"), 7);
   EXPECT_EQ(nsacc_shapes_dim(pointer, "X"), -1);
+  EXPECT_STREQ(nsacc_shapes_warning(pointer), "");
+}
+
+TEST(Shapes, OddSizesAreWarnedOf) {
+  Compiled compiled = compile(causal);
+  ASSERT_THAT(compiled.program, NotNull()) << compiled.message();
+  const int64_t q[] = {1, 4, 8, 16}, k[] = {1, 2, 8, 16};
+  nsacc_tensor inputs[] = {{nullptr, NSACC_DTYPE_F32, 4, q, nullptr},
+                           {nullptr, NSACC_DTYPE_F32, 4, k, nullptr},
+                           {nullptr, NSACC_DTYPE_F32, 4, k, nullptr}};
+  nsacc_shapes *pointer = nullptr;
+  ASSERT_EQ(nsacc_program_infer_shapes(compiled.program.get(), inputs, 3,
+                                       &pointer, nullptr),
+            NSACC_OK);
+  Handle<nsacc_shapes> shapes(pointer);
+  EXPECT_THAT(nsacc_shapes_warning(pointer),
+              HasSubstr("queries T = 4 are more than keys S = 2"));
+  EXPECT_STREQ(nsacc_shapes_warning(nullptr), "");
 }
 
 TEST(Shapes, OffsetsMustBeThere) {

@@ -185,6 +185,16 @@ TEST(Signature, RejectsBadOffsets) {
             "'T_offsets' must not decrease: entry 2 is 7 after 8");
   EXPECT_EQ(fail({0, 4, 6}),
             "'T_offsets' ends at 6 but dimension T is 7 in 'q'");
+  std::string lengths =
+      ": these look like the rows' lengths; offsets are 0 and "
+      "the lengths added up, in NumPy np.cumsum([0, "
+      "*lengths])";
+  EXPECT_EQ(fail({3, 0, 4}),
+            "'T_offsets' must start with 0, found 3" + lengths);
+  EXPECT_EQ(fail({0, 5, 2}),
+            "'T_offsets' must not decrease: entry 2 is 2 after 5" + lengths);
+  EXPECT_EQ(fail({0, 2, 5}),
+            "'T_offsets' ends at 5 but dimension T is 7 in 'q'" + lengths);
   EXPECT_EQ(fail({0, 4, 6, 7}),
             "'T_offsets' has 3 rows but 'S_offsets' has 2: all "
             "ragged dimensions share one batch");
@@ -271,4 +281,30 @@ TEST(Signature, RejectsUnknownAndHugeSizes) {
   sizes.sizes["D"] = int64_t(1) << 40;
   EXPECT_EQ(shapeOf(out, sizes),
             "'out: f32[T, D]' is too large: more than 2^56 elements");
+}
+
+TEST(Signature, OddSizesSuggestAnotherOrder) {
+  Signature signature;
+  auto describe = [&](int64_t t, int64_t s, int64_t hq, int64_t h,
+                      bool isCausal) {
+    signature.attentions = {{"T", "S", "HQ", "H", isCausal}};
+    DimSizes sizes;
+    sizes.sizes = {{"T", t}, {"S", s}, {"HQ", hq}, {"H", h}};
+    return describeOddSizes(signature, sizes);
+  };
+  std::string order = "do the tensors have tokens and heads in the order that "
+                      "the program declares?";
+  EXPECT_EQ(describe(4, 2, 8, 8, true),
+            "queries T = 4 are more than keys S = 2, and the mask shows the "
+            "first 2 none: " +
+                order);
+  EXPECT_EQ(describe(8, 8, 256, 256, false),
+            "heads HQ = 256 are more than tokens T = 8 and S = 8: " + order);
+  EXPECT_EQ(describe(4, 2, 8, 8, false), "");
+  EXPECT_EQ(describe(4, 0, 8, 8, true), "");
+  EXPECT_EQ(describe(4, 4, 8, 8, true), "");
+  EXPECT_EQ(describe(1, 8, 128, 128, true), "");
+  EXPECT_EQ(describe(1, 8, 256, 1, true), "");
+  EXPECT_EQ(describe(1, 256, 256, 256, true), "");
+  EXPECT_EQ(describeOddSizes(signature, DimSizes()), "");
 }

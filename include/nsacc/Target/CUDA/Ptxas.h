@@ -4,6 +4,7 @@
 #define NSACC_TARGET_CUDA_PTXAS_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <optional>
@@ -26,9 +27,13 @@ struct AssemblerReport {
   /// don't overlap; each on one line, as ptxas wrote it.
   std::vector<std::string> warnings;
 
-  /// Why code is right but slow: registers that a kernel keeps in memory, and
-  /// lines C7500 to C7599, where ptxas serializes products.
-  std::vector<std::string> getLosses() const;
+  /// Why code is right but slow: registers that a kernel keeps in memory, but
+  /// for a few, and lines C7500 to C7599, where ptxas serializes products.
+  /// `places` says where kernels stand in the program, in front of messages,
+  /// and `advice` what a user can do.
+  std::vector<std::string>
+  getLosses(const llvm::StringMap<std::string> &places = {},
+            llvm::StringRef advice = "") const;
 };
 
 struct MachineCode {

@@ -46,7 +46,8 @@ class Outcome:
 
     @property
     def spills(self) -> int:
-        """Bytes of a thread that don't fit its registers, stored and loaded, of all kernels."""
+        """Bytes of a thread that don't fit its registers, stored and loaded, of all kernels that
+        nsacc warns of: a few bytes are left out."""
         return sum(int(stored) + int(loaded) for stored, loaded in re.findall(
             r"(\d+) bytes of each thread's are stored and (\d+) loaded", self.message))
 

@@ -1,0 +1,237 @@
+//===- SemaScores.cpp - Scores and weights that are most likely a mistake -===//
+
+#include "ScalarTrial.h"
+#include "Sequence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// The number that a clause has wherever it is asked, if it is one.
+static std::optional<double> getConstant(Region &clause) {
+  if (clause.empty())
+    return std::nullopt;
+  auto value = dyn_cast_or_null<FloatAttr>(ScalarTrial(clause).evaluate());
+  return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
+}
+
+void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
+  if (!scale)
+    return;
+  ScalarTrial trial(attend.getScale());
+  constexpr int64_t sizes[] = {64, 256};
+  auto small = dyn_cast_or_null<FloatAttr>(trial.evaluate(sizes[0]));
+  auto large = dyn_cast_or_null<FloatAttr>(trial.evaluate(sizes[1]));
+  if (!small || !large)
+    return;
+  double value = small.getValueAsDouble(), grown = large.getValueAsDouble();
+  Range range = scale->value->range;
+  StringRef leaveOut =
+      "leave out 'scale' for D^-0.5; scores as they are have 'scale 1'";
+  StringRef meaning =
+      "a scale multiplies q · k, and is D^-0.5 without the clause";
+  if (!std::isfinite(value) || !std::isfinite(grown))
+    problems.warning(range, "this scale isn't finite, nor are the scores")
+        .note(leaveOut);
+  else if (value == 0)
+    problems.warning(range, "scale 0 leaves nothing of q · k in the scores")
+        .note(leaveOut);
+  else if (value < 0)
+    problems
+        .warning(range, "with a negative scale, the keys that match a query "
+                        "least weigh most")
+        .note(meaning);
+  else if (grown > value && value > 1)
+    problems.warning(range, "this scale grows with a dimension's size")
+        .note(meaning);
+}
+
+void KernelGen::checkConstants(nsa::AttendOp attend,
+                               const ast::CallExpr *call) {
+  using Kind = ast::Clause::Kind;
+  if (std::optional<double> score = getConstant(attend.getScore());
+      score && std::isinf(*score) && *score < 0)
+    problems
+        .warning(call->find(Kind::Score)->value->range,
+                 "a score of -inf hides every key")
+        .note("hide some with 'where', or with select(…, s, -inf)");
+  if (getConstant(attend.getWeight()) == 0)
+    problems
+        .warning(call->find(Kind::Weight)->value->range,
+                 "every weight is 0, and so is the output")
+        .note("a weight is a function of the score, such as silu(s)");
+  if (getConstant(attend.getNormalize()) == 0)
+    problems
+        .warning(call->find(Kind::Normalize)->value->range,
+                 "the output is divided by 0")
+        .note("'normalize sum' makes the weights add up to 1");
+}
+
+//===----------------------------------------------------------------------===//
+// Formulas of the score
+//===----------------------------------------------------------------------===//
+
+/// Whether a number is size^-0.5.
+static bool isInverseRoot(std::optional<double> number, int64_t size) {
+  return number && std::abs(*number * std::sqrt(double(size)) - 1) < 1e-3;
+}
+
+void KernelGen::checkScaledTwice(Region &clause, const ast::Clause *syntax,
+                                 Attribute features) {
+  if (clause.empty() || !syntax)
+    return;
+  // At two sizes of the features, where they have a name.
+  auto named = dyn_cast<nsa::NamedDimAttr>(features);
+  auto fixed = dyn_cast<IntegerAttr>(features);
+  if (fixed && fixed.getInt() <= 1)
+    return;
+  SmallVector<int64_t, 2> sizes = fixed
+                                      ? SmallVector<int64_t, 2>{fixed.getInt()}
+                                      : SmallVector<int64_t, 2>{64, 256};
+  bool namesOther = clause
+                        .walk([&](nsa::DimOp dim) {
+                          return named && dim.getDim() == named.getName()
+                                     ? WalkResult::advance()
+                                     : WalkResult::interrupt();
+                        })
+                        .wasInterrupted();
+  if (namesOther)
+    return;
+  ScalarTrial trial(clause);
+  Value score = clause.getArgument(0);
+  for (Operation &op : clause.front()) {
+    bool divides = isa<arith::DivFOp>(op);
+    if ((!divides && !isa<arith::MulFOp>(op)) ||
+        op.getOperand(0) == op.getOperand(1))
+      continue;
+    Value factor = op.getOperand(op.getOperand(0) == score ? 1 : 0);
+    if (op.getOperand(0) != score && (divides || op.getOperand(1) != score))
+      continue;
+    bool isScale = llvm::all_of(sizes, [&](int64_t size) {
+      trial.evaluate(size);
+      auto value = dyn_cast_or_null<FloatAttr>(trial.lookup(factor));
+      if (!value)
+        return false;
+      double number = value.getValueAsDouble();
+      return isInverseRoot(divides ? 1 / number : number, size);
+    });
+    if (!isScale)
+      continue;
+    std::string size = nsa::toString(features);
+    problems
+        .warning(syntax->value->range, "'s' is scaled by " + size +
+                                           "^-0.5 already, and is so again "
+                                           "here")
+        .note("leave the factor out; 'scale 1 / " + size +
+              "' if both are meant");
+    return;
+  }
+}
+
+/// `clause` at the score `s` of a pair.
+static std::optional<double> evaluateAt(ScalarTrial &trial, Region &clause,
+                                        double s, int64_t query, int64_t key) {
+  constexpr int64_t heads = 8;
+  Builder builder(clause.getContext());
+  auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
+  // Score, batch row, head, row of the query, its position, key.
+  auto value = dyn_cast_or_null<FloatAttr>(trial.evaluate(
+      {builder.getF32FloatAttr(s), at(0), at(0), at(query), at(query), at(key)},
+      heads));
+  return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
+}
+
+void KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
+                            const ast::Clause *syntax, StringRef what) {
+  if (clause.empty() || !syntax)
+    return;
+  MaskTrial mask(attend.getMask(), /*place=*/0);
+  ScalarTrial trial(clause);
+  for (int64_t query : {64, 5, 1, 0})
+    for (int64_t key : {64, 65, 63, 5, 6, 4, 1, 0}) {
+      if (mask.isVisible(query, key) != true)
+        continue;
+      for (double s : {1.0, -1.0}) {
+        std::optional<double> value = evaluateAt(trial, clause, s, query, key);
+        // A score of -inf hides a key.
+        bool isWrong =
+            value && (std::isnan(*value) ||
+                      (std::isinf(*value) && (*value > 0 || what != "score")));
+        if (!isWrong)
+          continue;
+        problems
+            .warning(syntax->value->range,
+                     "this " + what + " is " +
+                         (std::isnan(*value) ? "NaN" : "infinite") +
+                         " for key " + Twine(key) + " of query " +
+                         Twine(query) + ", and the output is NaN")
+            .note("hide such pairs with 'where', or give them another " + what +
+                  " with select(condition, x, y)");
+        return;
+      }
+    }
+}
+
+void KernelGen::checkDistance(nsa::AttendOp attend, const Sequence &key,
+                              const ast::Clause *syntax) {
+  Region &clause = attend.getScore();
+  if (clause.empty() || !syntax)
+    return;
+  constexpr int64_t query = 1 << 16, distances[] = {1, 64, 4096};
+  ScalarTrial trial(clause);
+  SmallVector<double, 3> values;
+  for (int64_t distance : distances)
+    if (auto value = evaluateAt(trial, clause, /*s=*/0, query,
+                                findKey(key.tokens, query, -distance)))
+      values.push_back(*value);
+  if (values.size() != std::size(distances))
+    return;
+  double near = (values[1] - values[0]) / (distances[1] - distances[0]);
+  double far = (values[2] - values[1]) / (distances[2] - distances[1]);
+  // A logarithm of the distance, say, is no bias of this kind.
+  if (!(near > 0) || !(far > near / 2))
+    return;
+  problems
+      .warning(syntax->value->range, "this score grows with the distance of a "
+                                     "key: the farthest keys weigh most")
+      .note("a bias against far keys falls with i - j, as in 's + slope[h] * "
+            "(j - i)'");
+}
+
+void KernelGen::checkExponential(nsa::AttendOp attend,
+                                 const ast::Clause *weight) {
+  if (attend.getWeight().empty() || !attend.getNormalize().empty() || !weight)
+    return;
+  Value value = attend.getWeight().front().getTerminator()->getOperand(0);
+  if (!isa_and_present<math::ExpOp, math::Exp2Op>(value.getDefiningOp()))
+    return;
+  problems
+      .warning(weight->value->range, "these weights are no softmax: nothing "
+                                     "makes them add up to 1")
+      .note("leave out 'weight' for a softmax, or add 'normalize sum'; "
+            "'normalize 1' if their sum is meant");
+}
+
+void KernelGen::checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
+                            const Sequence &query, const Sequence &key) {
+  using Kind = ast::Clause::Kind;
+  const ast::Clause *score = call->find(Kind::Score),
+                    *weight = call->find(Kind::Weight);
+  if (!call->find(Kind::Scale)) {
+    checkScaledTwice(attend.getScore(), score, query.features);
+    checkScaledTwice(attend.getWeight(), weight, query.features);
+  }
+  checkFinite(attend, attend.getScore(), score, "score");
+  checkFinite(attend, attend.getWeight(), weight, "weight");
+  checkDistance(attend, key, score);
+  // Without values only scores are asked for.
+  if (call->arguments.size() == 3)
+    checkExponential(attend, weight);
+}

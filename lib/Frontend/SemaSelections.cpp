@@ -1,0 +1,95 @@
+//===- SemaSelections.cpp - Selections that are most likely a mistake -----===//
+
+#include "ScalarTrial.h"
+#include "Sequence.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+
+/// The importances that `scores` are computed of; false where they are handed
+/// in.
+static bool collectImportances(Value scores,
+                               SmallVectorImpl<nsa::ImportanceOp> &found) {
+  Operation *op = scores.getDefiningOp();
+  if (auto importance = dyn_cast_if_present<nsa::ImportanceOp>(op)) {
+    found.push_back(importance);
+    return true;
+  }
+  if (auto blocks = dyn_cast_if_present<nsa::BlocksOp>(op))
+    return collectImportances(blocks.getImportance(), found);
+  if (!isa_and_present<nsa::MapOp>(op))
+    return false;
+  // Factors are no importances.
+  for (Value operand : op->getOperands())
+    collectImportances(operand, found);
+  return !found.empty();
+}
+
+static nsa::PooledDimAttr getWindows(nsa::ImportanceOp importance) {
+  auto key = cast<nsa::NamedTensorType>(importance.getKey().getType());
+  return cast<nsa::PooledDimAttr>(key.getDims()[key.getRank() - 3]);
+}
+
+/// Whether an importance counts no window that begins behind a query.
+static bool isCausal(nsa::ImportanceOp importance) {
+  constexpr int64_t queries[] = {3 << 14, 100'003}, near = 1, far = 1 << 20,
+                    count = 32;
+  if (importance.getMask().empty())
+    return false;
+  MaskTrial mask(importance.getMask(), /*place=*/0);
+  for (int64_t query : queries)
+    for (int64_t distance : {near, far})
+      for (int64_t key = 0; key < count; ++key)
+        if (mask.isVisible(query,
+                           findKey(getWindows(importance), query, distance) +
+                               key) != false)
+          return false;
+  return true;
+}
+
+/// Whether it counts a window that holds `query` and the token behind it.
+static bool showsOwn(nsa::ImportanceOp importance, int64_t query) {
+  nsa::PooledDimAttr windows = getWindows(importance);
+  int64_t window = (query - windows.getFirstStart()) / windows.getStride();
+  int64_t end =
+      windows.getFirstStart() + window * windows.getStride() + windows.getLen();
+  return end > query + 1 &&
+         MaskTrial(importance.getMask(), /*place=*/0)
+                 .isVisible(query, window + windows.getMemory()) == true;
+}
+
+void KernelGen::checkOwnBlock(nsa::AttendOp attend, const Sequence &key,
+                              const ast::CallExpr *call) {
+  auto topk = attend.getSelection()
+                  ? attend.getSelection().getDefiningOp<nsa::TopKOp>()
+                  : nsa::TopKOp();
+  if (!topk)
+    return;
+  int64_t block = cast<nsa::SelectionType>(topk.getType()).getBlock();
+  SmallVector<nsa::ImportanceOp> importances;
+  if (block < 2 || !collectImportances(topk.getImportance(), importances) ||
+      !llvm::all_of(importances, isCausal))
+    return;
+  MaskTrial shown(attend.getMask(), /*place=*/0),
+      chosen(topk.getMask(), /*place=*/0);
+  // The first query of a block far behind, and that of the first one.
+  int64_t far = (3 << 14) / block * block;
+  auto isLeak = [&](int64_t query) {
+    return shown.isVisible(query, query + 1) == true &&
+           chosen.isVisible(query, query / block) != false;
+  };
+  bool showsFar =
+      isLeak(far) &&
+      (topk.getLast() > 0 ||
+       llvm::any_of(importances, [&](auto one) { return showsOwn(one, far); }));
+  if (!showsFar && !(topk.getFirst() > 0 && isLeak(0)))
+    return;
+  problems
+      .warning(call->find(ast::Clause::Kind::In)->value->range,
+               "this selection holds a query's own block, whose later tokens "
+               "it sees, too, though the importance is causal")
+      .note("add 'where j <= i'; if later tokens are meant, 'where j < " +
+            nsa::toString(key.tokens) + "'");
+}
