@@ -240,7 +240,7 @@ llvm::Error TileCompiler::compile(const Signature &signature,
   if (hasNoRoom)
     error = makeSmaller(std::move(error), signature, code, finish);
   llvm::StringRef others =
-      isGPU(options.target) ? "target 'cpu' has other limits, and " : "";
+      code.device ? "target 'cpu' has other limits, and " : "";
   return addNote(std::move(error),
                  others + "target 'oracle' runs every program, slowly");
 }
