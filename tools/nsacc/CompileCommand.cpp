@@ -183,6 +183,12 @@ static ExitCode compile(const CompileFlags &flags,
   auto target = chooseTarget(flags, goal);
   if (!target)
     return reportError(target.takeError(), ExitCode::Usage);
+  if (flags.instruments.remarks && !goal.isForGPU())
+    return reportError(
+        makeError("no pass up to phase '" + flags.emit + "' makes remarks",
+                  "add --emit tile-opt and a GPU's --target, "
+                  "or drop --remarks"),
+        ExitCode::Usage);
   CompileOptions options;
   if (llvm::Error error = resolveTarget(**target, flags.device, options))
     return reportError(std::move(error));
@@ -218,6 +224,11 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler");
   addInstrumentFlags(*command, options->instruments);
+  command
+      ->add_flag("--remarks", options->instruments.remarks,
+                 "print what passes for GPUs did, and why they didn't, to "
+                 "standard error")
+      ->group("Compiler");
   std::string phases;
   for (Phase phase : getPhases())
     phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();

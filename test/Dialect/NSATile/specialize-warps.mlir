@@ -1,5 +1,15 @@
 // A producer of its own loads what products read.
-// RUN: nsacc-opt %s --nsatile-specialize-warps --canonicalize --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-specialize-warps --canonicalize --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=attend | Remark="tiles that a producer loads for 4 warps: 2"
+// REMARK: [Missed] {{.*}}Function=listed | Remark="the tile isn't loaded by a producer: its place depends on tiles"
+// REMARK: [Missed] {{.*}}Function=listed | Remark="a producer can load none of its tiles"
+// REMARK: [Missed] {{.*}}Function=unnamed | Remark="its schedule names no warps"
+// REMARK: [Missed] {{.*}}Function=looks | Remark="a product looks at which pairs are visible"
+// REMARK: [Missed] {{.*}}Function=ragged_step | Remark="the inner size of a product isn't a multiple of 16"
+// REMARK: [Passed] {{.*}}Function=stores | Remark="tiles that a producer loads for 4 warps: 1"
+// REMARK: [Passed] {{.*}}Function=table | Remark="tiles that a producer loads for 4 warps: 1"
 
 #s = #nsatile.mma<warps = 4>
 
@@ -199,5 +209,59 @@ nsatile.program @table(%k: !B, %q: tensor<64x64xbf16, #s>, %lengths: tensor<1xin
     scf.yield %sum, %next : tensor<64x64xf32, #s>, index
   }
   memref.store %r#1, %out[%c0] : memref<64xindex>
+  nsatile.return
+}
+
+// -----
+
+// Tiles that no bulk copy brings, and products that aren't those of warpgroups.
+
+#s = #nsatile.mma<warps = 4>
+#t = #nsatile.mma<warps = 2>
+#m = #nsatile.shared<swizzle = 128>
+#w = #nsatile.shared<swizzle = 0>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @unfit
+// CHECK-NOT: nsatile.roles
+// REMARK: Function=unfit | Remark="the tile isn't loaded by a producer: its buffer isn't an argument of the program"
+// REMARK: Function=unfit | Remark="the tile isn't loaded by a producer: its layout in shared memory has no swizzle of 128 bytes"
+// REMARK: Function=unfit | Remark="the tile isn't loaded by a producer: the size of the buffer's rows isn't a multiple of 8"
+// REMARK: Function=unfit | Remark="the tile isn't loaded by a producer: the buffer's rows aren't contiguous"
+nsatile.program @unfit(%k: !B, %odd: memref<?x68xbf16>, %gaps: memref<?x64xbf16, strided<[?, 2]>>, %q: tensor<64x64xbf16, #s>, %narrow: tensor<64x32xbf16, #s>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %view = memref.cast %k : !B to memref<?x64xbf16, strided<[?, 1], offset: ?>>
+  %a = nsatile.load %view[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+  %sa = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x32xbf16, #w>
+  %sb = nsatile.dot %narrow, transpose %b : (tensor<64x32xbf16, #s>, tensor<64x32xbf16, #w>) -> tensor<64x64xf32, #s>
+  %c = nsatile.load %odd[%c0, %c0] dims [0, 1] limits [%n, %c64] : memref<?x68xbf16> -> tensor<64x64xbf16, #m>
+  %sc = nsatile.dot %q, transpose %c : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+  %d = nsatile.load %gaps[%c0, %c0] dims [0, 1] limits [%n, %c64] : memref<?x64xbf16, strided<[?, 2]>> -> tensor<64x64xbf16, #m>
+  %sd = nsatile.dot %q, transpose %d : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+  nsatile.return
+}
+
+// REMARK: Function=no_loop | Remark="without a loop there is nothing to load ahead"
+nsatile.program @no_loop(%k: !B, %q: tensor<64x64xbf16, #s>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %a = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+  %sa = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+  nsatile.return
+}
+
+// REMARK: Function=two_warps | Remark="the 2 warps of its products aren't warpgroups"
+nsatile.program @two_warps(%q: tensor<32x64xbf16, #t>, %k: tensor<64x64xbf16, #m>)
+    attributes {schedule = #nsatile.schedule<tokens = 32, keys = 64, warps = 2>} {
+  %s = nsatile.dot %q, transpose %k : (tensor<32x64xbf16, #t>, tensor<64x64xbf16, #m>) -> tensor<32x64xf32, #t>
+  nsatile.return
+}
+
+// REMARK: Function=no_product | Remark="no product is split over warps"
+nsatile.program @no_product() attributes {schedule = #nsatile.schedule<tokens = 32, keys = 64, warps = 4>} {
   nsatile.return
 }
