@@ -26,14 +26,13 @@ RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers,
 }
 
 RoleRegisters RoleRegisters::get(RolesOp roles, int64_t registers) {
-  bool readsLists =
-      roles.getProducer()
-          .walk([](memref::LoadOp load) {
-            return load->getParentOfType<scf::ForOp>()
-                       ? WalkResult::interrupt()
-                       : WalkResult::advance();
-          })
-          .wasInterrupted();
+  bool readsLists = roles.getProducer()
+                        .walk([](memref::LoadOp load) {
+                          return load->getParentOfType<scf::ForOp>()
+                                     ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+                        })
+                        .wasInterrupted();
   return get(roles.getWarps() / kGroupWarps, registers,
              readsLists ? kLists : kCopies);
 }
