@@ -37,8 +37,9 @@ TEST_F(ProblemsTest, WarningsAreNoErrors) {
 
 TEST_F(ProblemsTest, ErrorsAndWarningsStandInTheOrderOfTheirPlaces) {
   problems.warning({5, 6}, "last");
-  problems.error({3, 4}, "middle");
   problems.warning({1, 2}, "first");
+  problems.error({3, 4}, "middle");
+  problems.warning({7, 8}, "behind an error").note("isn't kept");
   EXPECT_TRUE(problems.hasErrors());
   std::vector<DiagnosticData> diagnostics = emit();
   ASSERT_EQ(diagnostics.size(), 3u);
@@ -75,9 +76,9 @@ TEST_F(ProblemsTest, ManyWarningsDontHideErrors) {
 }
 
 TEST_F(ProblemsTest, TheLastErrorSaysThatThereAreMore) {
+  problems.warning({9, 10}, "odd");
   for (unsigned i = 0; i < Problems::limit + 1; ++i)
     problems.error({0, 1}, "error " + std::to_string(i)).note("why");
-  problems.warning({9, 10}, "odd");
   EXPECT_TRUE(problems.full());
   std::vector<DiagnosticData> diagnostics = emit();
   ASSERT_EQ(diagnostics.size(), Problems::limit + 1u);
