@@ -178,7 +178,7 @@ TEST_F(CompiledProgramTest, SchedulesChangeTheTiles) {
     auto inputs = makeInputs(*program, "flash", getSizes(33));
     EXPECT_EQ(fail(*program, "flash", inputs), "no error");
   }
-  EXPECT_EQ(schedules, "4 5 5 ");
+  EXPECT_EQ(schedules, "5 6 6 ");
 }
 
 TEST_F(CompiledProgramTest, ErrorsNameWhatIsWrong) {

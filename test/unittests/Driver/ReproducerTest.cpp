@@ -3,6 +3,7 @@
 #include "nsacc/Driver/Reproducer.h"
 #include "NSA/IR/NSADialect.h"
 #include "NSA/Transforms/Passes.h"
+#include "NSATile/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -17,6 +18,7 @@ TEST(ReproducerTest, RunsThePipelineAgain) {
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   nsa::registerNSAPasses();
+  nsatile::registerNSATilePasses();
   registerNSAToNSATilePasses();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<nsa::NSADialect>();
