@@ -13,6 +13,7 @@ CHECKS = (
     "tested_flags",
     "verifier_messages",
     "spec_rules",
+    "reader_list",
     "rejections",
     "formatting",
     "readme",
