@@ -183,6 +183,11 @@ static ExitCode compile(const CompileFlags &flags,
   auto target = chooseTarget(flags, goal);
   if (!target)
     return reportError(target.takeError(), ExitCode::Usage);
+  if (flags.instruments.remarks && !goal.needsTarget())
+    return reportError(
+        makeError("no pass up to phase '" + flags.emit + "' makes remarks",
+                  "add --emit tile or a later phase, or drop --remarks"),
+        ExitCode::Usage);
   CompileOptions options;
   if (llvm::Error error = resolveTarget(**target, flags.device, options))
     return reportError(std::move(error));
@@ -218,6 +223,11 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler");
   addInstrumentFlags(*command, options->instruments);
+  command
+      ->add_flag("--remarks", options->instruments.remarks,
+                 "print what passes did, and why they didn't, to "
+                 "standard error")
+      ->group("Compiler");
   std::string phases;
   for (Phase phase : getPhases())
     phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();

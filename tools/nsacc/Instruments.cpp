@@ -75,6 +75,8 @@ void Instruments::dump(llvm::StringRef name, mlir::ModuleOp module) {
 }
 
 llvm::Error Instruments::finish() {
+  llvm::outs().flush();
+  remarks.print(llvm::errs());
   return problem.empty() ? llvm::Error::success() : makeError(problem);
 }
 
@@ -116,6 +118,8 @@ void Instruments::preparePasses(mlir::PassManager &manager,
   if (manager.size() > 0)
     reproducer.emplace(file + ".mlir", makeReproducer(manager, module),
                        commandLine);
+  if (options.remarks)
+    remarks.listen(*module.getContext());
   if (options.dumpDir.empty())
     return;
   if (manager.size() == 0)

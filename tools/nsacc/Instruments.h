@@ -3,6 +3,7 @@
 #ifndef NSACC_TOOLS_NSACC_INSTRUMENTS_H
 #define NSACC_TOOLS_NSACC_INSTRUMENTS_H
 
+#include "Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/Timing.h"
 #include "nsacc/Support/CrashHandler.h"
@@ -22,12 +23,14 @@ namespace nsacc {
 struct InstrumentOptions {
   std::string dumpDir; ///< where IR goes; empty: nowhere
   bool timing = false;
+  bool remarks = false;
 };
 
 /// --dump-phases-to and --timing.
 void addInstrumentFlags(CLI::App &command, InstrumentOptions &options);
 
-/// What watches a compilation: dumps, timing, and reproducers of crashes.
+/// What watches a compilation: dumps, timing, remarks, and reproducers of
+/// crashes.
 class Instruments {
 public:
   explicit Instruments(const InstrumentOptions &options);
@@ -44,7 +47,7 @@ public:
                      llvm::StringRef phase);
   /// Behind them: drops the reproducer.
   void finishPasses() { reproducer.reset(); }
-  /// Tells of a dump that couldn't be written.
+  /// Prints remarks, and tells of a dump that couldn't be written.
   llvm::Error finish();
 
   /// Writes DIR/NN-NAME.mlir.
@@ -56,6 +59,7 @@ private:
   std::vector<std::string> commandLine;
   unsigned numDumps = 0;
   std::string problem;
+  Remarks remarks;
   mlir::DefaultTimingManager manager;
   mlir::TimingScope timing;
   std::optional<ReproducerScope> reproducer;

@@ -1,6 +1,7 @@
 //===- HoldOperands.cpp - Left operands that stay in registers ------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/IR/TileLayout.h"
 #include "NSATile/IR/WarpRoles.h"
@@ -17,6 +18,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kOperandRemarks = {"nsatile-hold-operands",
+                                                "HeldOperand"};
 
 /// For addresses, counts, masks and what is between two products. With fewer,
 /// ptxas begins to keep values in memory, which serializes products.
@@ -109,15 +113,20 @@ static Operation *findLastProduct(Value lhs) {
   return last;
 }
 
-/// What loops with products of `lhs` leave of `registers`; none where there is
-/// no such loop, or also one that does other things meanwhile.
+/// What loops with products of `lhs` leave of `registers`; none, with a remark,
+/// where there is no such loop, or also one that does other things meanwhile.
 static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
                                        int64_t registers) {
+  Operation *source = lhs.getDefiningOp();
   Operation *last = findLastProduct(lhs);
-  if (!last)
+  if (!last) {
+    kOperandRemarks.missed(source,
+                           "the operand is read by more than products in "
+                           "flight, of which it is the left one");
     return std::nullopt;
+  }
   std::optional<int64_t> room;
-  for (Operation *op = lhs.getDefiningOp(); op != last->getNextNode();
+  for (Operation *op = source; op != last->getNextNode();
        op = op->getNextNode()) {
     WalkResult result = op->walk([&](scf::ForOp loop) {
       if (countRegisters(loop.getResultTypes()) == 0)
@@ -128,9 +137,15 @@ static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
       room = std::min(room.value_or(left), left);
       return WalkResult::advance();
     });
-    if (result.wasInterrupted())
+    if (result.wasInterrupted()) {
+      kOperandRemarks.missed(source,
+                             "a loop without products of the operand runs "
+                             "between those with some");
       return std::nullopt;
+    }
   }
+  if (!room)
+    kOperandRemarks.missed(source, "no loop has products of the operand");
   return room;
 }
 
@@ -145,7 +160,14 @@ static void hold(Value lhs, Attribute layout, int64_t room) {
   while (columns > 0 && countRegisters(getFragmentType(columns)) > room)
     columns = llvm::alignDown(columns - 1, kSlabColumns);
   if (columns == 0)
-    return;
+    return kOperandRemarks.missed(
+        lhs.getDefiningOp(),
+        room > 0 ? "the loops' tiles leave a thread " + Twine(room) +
+                       " registers, too few for columns of the operand"
+                 : Twine("the loops' tiles leave a thread no registers"));
+  kOperandRemarks.passed(lhs.getDefiningOp(),
+                         Twine(columns) + " of " + Twine(type.getDimSize(1)) +
+                             " columns of the operand stay in registers");
   OpBuilder builder(lhs.getContext());
   builder.setInsertionPointAfterValue(lhs);
   auto fragment =

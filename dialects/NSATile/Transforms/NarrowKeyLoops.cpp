@@ -2,6 +2,7 @@
 
 #include "AsyncProducts.h"
 #include "LayoutFlow.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -20,6 +21,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kKeyLoopRemarks = {"nsatile-narrow-key-loops",
+                                                "NarrowedKeyLoop"};
 
 /// Positions of a warpgroup: fewer see nearly the same keys as all.
 static constexpr int64_t kLeastShare = 16;
@@ -67,7 +71,8 @@ class Narrowing {
 public:
   Narrowing(RowRangeOp range, int64_t warps) : range(range), warps(warps) {}
 
-  bool isPossible();
+  /// Why the loop can't be narrowed; empty where it can.
+  StringRef explainFailure();
   void apply();
 
 private:
@@ -130,12 +135,23 @@ bool Narrowing::isNarrowable(scf::ForOp loop) {
 /// One loop at most: where one ends at the place at which the next begins, that
 /// place is another for each warpgroup, and what the producer brings before it
 /// can't be read behind it.
-bool Narrowing::isPossible() {
+StringRef Narrowing::explainFailure() {
   int64_t size = range.getSize(), groups = warps / kGroupWarps;
-  return !range.getGroups() && size % groups == 0 &&
-         size / groups >= kLeastShare && follow(range.getOwnFirst()) &&
-         follow(range.getOwnEnd()) && loops.size() == 1 &&
-         isNarrowable(loops.front());
+  if (range.getGroups())
+    return "its positions are shared out already";
+  if (size % groups != 0)
+    return "its positions can't be shared out equally";
+  if (size / groups < kLeastShare)
+    return "a warpgroup would have fewer than 16 positions";
+  if (!follow(range.getOwnFirst()) || !follow(range.getOwnEnd()))
+    return "it is read by more than bounds and conditions";
+  if (loops.empty())
+    return "it bounds no loop";
+  if (loops.size() > 1)
+    return "it bounds several loops";
+  if (!isNarrowable(loops.front()))
+    return "warpgroups wait for each other in the loop that it bounds";
+  return "";
 }
 
 /// A copy of `value` that is that of all rows.
@@ -235,8 +251,13 @@ struct NarrowKeyLoops
         return;
       roles.getConsumers().walk([&](RowRangeOp range) {
         Narrowing narrowing(range, warps);
-        if (narrowing.isPossible())
-          narrowing.apply();
+        if (StringRef reason = narrowing.explainFailure(); !reason.empty())
+          return kKeyLoopRemarks.missed(
+              range, "the range isn't each warpgroup's own: " + reason);
+        narrowing.apply();
+        kKeyLoopRemarks.passed(range,
+                               "each warpgroup's loop runs over the keys that "
+                               "its own rows see");
       });
     });
   }

@@ -1,6 +1,7 @@
 //===- PersistPrograms.cpp - Blocks that take tile after tile -------------===//
 
 #include "Launches.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,6 +15,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kPersistenceRemarks = {"nsatile-persist-programs",
+                                                    "PersistentProgram"};
 
 /// Whether points that differ in x differ in their loops' bounds, as those of a
 /// causal mask do. Points without any row don't count: a condition selects
@@ -84,13 +88,15 @@ static int64_t getResultBytes(ProgramOp program) {
   return bytes;
 }
 
-static void deepenRings(ProgramOp program, int64_t sharedBytes) {
+/// Returns how many rings got a second stage.
+static int64_t deepenRings(ProgramOp program, int64_t sharedBytes) {
   // For barriers.
   constexpr int64_t slack = 1024;
   int64_t left = sharedBytes - slack - getResultBytes(program);
   auto rings = llvm::to_vector(program.getBody().front().getOps<RingOp>());
   for (RingOp ring : rings)
     left -= getBytes(ring.getRing().getType());
+  int64_t count = 0;
   for (RingOp ring : rings) {
     RingType type = ring.getRing().getType();
     if (type.getStages() != 1 || getBytes(type) > left)
@@ -98,7 +104,23 @@ static void deepenRings(ProgramOp program, int64_t sharedBytes) {
     left -= getBytes(type);
     ring.getRing().setType(
         RingType::get(type.getContext(), /*stages=*/2, type.getTile()));
+    ++count;
   }
+  return count;
+}
+
+/// Why blocks can't take tile after tile; empty where they can.
+static StringRef explainNotPersistent(ProgramOp program) {
+  auto roles = program.getBody().front().getOps<RolesOp>();
+  if (roles.empty())
+    return "it has no roles";
+  if (findLaunches(program).empty())
+    return "nothing launches it";
+  if (numbersOutside(program))
+    return "its number is read outside of its roles";
+  if (!(*roles.begin()).getConsumers().getOps<TilesOp>().empty())
+    return "its blocks take tile after tile already";
+  return "";
 }
 
 namespace {
@@ -109,17 +131,20 @@ struct PersistPrograms
 
   void runOnOperation() override {
     for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
-      auto roles = program.getBody().front().getOps<RolesOp>();
-      SmallVector<LaunchOp> launches = findLaunches(program);
-      if (roles.empty() || launches.empty() || numbersOutside(program))
+      if (StringRef reason = explainNotPersistent(program); !reason.empty()) {
+        kPersistenceRemarks.missed(program, reason);
         continue;
-      RolesOp op = *roles.begin();
-      if (!op.getConsumers().getOps<TilesOp>().empty())
-        continue;
-      SmallVector<Value> extents = addArguments(program, launches, getGrid);
+      }
+      RolesOp op = *program.getBody().front().getOps<RolesOp>().begin();
+      SmallVector<Value> extents =
+          addArguments(program, findLaunches(program), getGrid);
       wrap(op.getConsumers(), extents);
       wrap(op.getProducer(), extents);
-      deepenRings(program, sharedBytes);
+      int64_t count = deepenRings(program, sharedBytes);
+      kPersistenceRemarks.passed(program,
+                                 "blocks take tile after tile; rings with a "
+                                 "second stage for the next one's: " +
+                                     Twine(count));
     }
   }
 };

@@ -2,6 +2,7 @@
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,6 +18,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kLoadRemarks = {"nsatile-pipeline-loads",
+                                             "PipelinedLoads"};
 
 //===----------------------------------------------------------------------===//
 // What can be loaded ahead
@@ -44,7 +48,7 @@ public:
 
 private:
   bool isKnownAhead(Value value);
-  bool isLoadedAhead(LoadOp load);
+  StringRef explainNotAhead(LoadOp load);
   Value copyAhead(OpBuilder &builder, Value value, IRMapping &mapping);
   void fill(OpBuilder &builder, ArrayRef<size_t> which, Value index);
   void fillIfAny(OpBuilder &builder, ArrayRef<size_t> which, Value index);
@@ -72,17 +76,18 @@ bool Pipeline::isKnownAhead(Value value) {
                       [&](Value operand) { return isKnownAhead(operand); });
 }
 
-bool Pipeline::isLoadedAhead(LoadOp load) {
-  if (!getSharedLayout(load.getTile().getType()) ||
-      isStoredTo(load.getBuffer()))
-    return false;
+/// Why a tile in shared memory can't be loaded ahead; empty where it can.
+StringRef Pipeline::explainNotAhead(LoadOp load) {
+  if (isStoredTo(load.getBuffer()))
+    return "the program writes its buffer";
   for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
     if (step != 1)
-      return false;
+      return "it takes every other row";
   auto isKnown = [&](Value value) { return isKnownAhead(value); };
-  return isKnown(load.getBuffer()) &&
-         llvm::all_of(load.getOffsets(), isKnown) &&
-         llvm::all_of(load.getLimits(), isKnown);
+  if (!isKnown(load.getBuffer()) || !llvm::all_of(load.getOffsets(), isKnown) ||
+      !llvm::all_of(load.getLimits(), isKnown))
+    return "its place depends on tiles or on the step before";
+  return "";
 }
 
 /// The first and the last op of the body that reads `value` or a reshape of
@@ -110,10 +115,15 @@ static std::pair<Operation *, Operation *> findReaders(Value value) {
 bool Pipeline::find() {
   for (LoadOp load : loop.getBody()->getOps<LoadOp>()) {
     auto [first, last] = findReaders(load.getTile());
-    // What is handed on is read in the next step.
-    if (isLoadedAhead(load) && first &&
-        !last->hasTrait<OpTrait::IsTerminator>())
+    if (!first || !getSharedLayout(load.getTile().getType()))
+      continue;
+    StringRef reason = explainNotAhead(load);
+    if (reason.empty() && last->hasTrait<OpTrait::IsTerminator>())
+      reason = "the next step reads it";
+    if (reason.empty())
       loads.push_back(load);
+    else
+      kLoadRemarks.missed(load, "the tile isn't loaded ahead: " + reason);
   }
   llvm::sort(loads, [](LoadOp lhs, LoadOp rhs) {
     Operation *left = findReaders(lhs.getTile()).first;
@@ -284,7 +294,12 @@ static bool areApart(ArrayRef<Operation *> firstReaders,
 
 void Pipeline::apply(int64_t stages) {
   if (stages == 1 && !areApart(firstReaders, lastReaders))
-    return;
+    return kLoadRemarks.missed(loop,
+                               "shared memory has room for one step's tiles, "
+                               "and they are read side by side");
+  kLoadRemarks.passed(
+      loop, "tiles of a step that are loaded ahead: " + Twine(loads.size()) +
+                "; stages: " + Twine(stages));
   OpBuilder builder(loop);
   for (LoadOp load : loads) {
     auto tile = cast<RankedTensorType>(load.getTile().getType());
@@ -339,13 +354,15 @@ struct PipelineLoads
   void runOnOperation() override {
     ProgramOp program = getOperation();
     ScheduleAttr schedule = program.getScheduleAttr();
-    bool isElsewhere = false;
-    // Repairs are rare.
+    StringRef reason = schedule ? "" : "it has no schedule";
     program.walk([&](Operation *op) {
-      isElsewhere |= isa<RolesOp, RepairOp, RingOp>(op);
+      if (isa<RolesOp, RingOp>(op))
+        reason = "its tiles go through rings already";
+      else if (isa<RepairOp>(op))
+        reason = "it repairs what another program computes, which is rare";
     });
-    if (!schedule || isElsewhere)
-      return;
+    if (!reason.empty())
+      return kLoadRemarks.missed(program, reason);
     std::vector<Pipeline> pipelines;
     int64_t bytes = 0;
     program.walk([&](scf::ForOp loop) {

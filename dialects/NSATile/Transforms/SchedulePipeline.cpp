@@ -2,10 +2,10 @@
 
 #include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Remarks.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -16,6 +16,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kProductRemarks = {"nsatile-schedule-pipeline",
+                                                "PipelinedProducts"};
 
 namespace {
 
@@ -218,17 +221,13 @@ void StepScheduler::run() {
   if (!deferred.empty() && leading.empty())
     reason = "no product can start a step: each waits for another one of it";
   if (deferred.empty() || leading.empty()) {
-    remark::missed(loop.getLoc(), remark::RemarkOpts::name("PipelinedProducts")
-                                      .category("nsatile-schedule-pipeline"))
-        << reason;
+    kProductRemarks.missed(loop, reason);
     return;
   }
   annotate(leading, deferred);
-  remark::passed(loop.getLoc(), remark::RemarkOpts::name("PipelinedProducts")
-                                    .category("nsatile-schedule-pipeline"))
-      << (std::to_string(deferred.size()) + " of " +
-          std::to_string(dots.size()) +
-          " products run while the next step's first ones do");
+  kProductRemarks.passed(
+      loop, Twine(deferred.size()) + " of " + Twine(dots.size()) +
+                " products run while the next step's first ones do");
 }
 
 namespace {

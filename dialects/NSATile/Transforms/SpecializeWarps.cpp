@@ -2,6 +2,7 @@
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,6 +19,9 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
+static constexpr PassRemarks kRoleRemarks = {"nsatile-specialize-warps",
+                                             "WarpSpecialized"};
+
 //===----------------------------------------------------------------------===//
 // What can be loaded by a producer
 //===----------------------------------------------------------------------===//
@@ -25,25 +29,29 @@ using namespace nsacc::nsatile;
 /// Rows of a box of a bulk tensor copy.
 static constexpr int64_t kMaxBoxSize = 256;
 
-/// True when a bulk tensor copy can bring the tile.
-static bool isBulkCopy(LoadOp load) {
+/// Why no bulk tensor copy can bring the tile; empty where one can.
+static StringRef explainNoBulkCopy(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getTile().getType());
   auto buffer = cast<MemRefType>(load.getBuffer().getType());
   constexpr int64_t rowMultiple = 8;
-  if (!isa<BlockArgument>(load.getBuffer()) ||
-      SharedShape::get(tile).swizzle != 128 ||
-      tile.getElementTypeBitWidth() != 16 ||
-      buffer.getShape().back() % rowMultiple != 0)
-    return false;
+  if (!isa<BlockArgument>(load.getBuffer()))
+    return "its buffer isn't an argument of the program";
+  if (tile.getElementTypeBitWidth() != 16)
+    return "its elements don't have 16 bits";
+  if (SharedShape::get(tile).swizzle != 128)
+    return "its layout in shared memory has no swizzle of 128 bytes";
+  if (buffer.getShape().back() % rowMultiple != 0)
+    return "the size of the buffer's rows isn't a multiple of 8";
   for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
     if (step != 1)
-      return false;
-  if (load.getDims().back() != buffer.getRank() - 1 ||
-      llvm::any_of(tile.getShape().drop_back(),
+      return "it takes every other row";
+  if (load.getDims().back() != buffer.getRank() - 1)
+    return "its rows aren't rows of the buffer";
+  if (llvm::any_of(tile.getShape().drop_back(),
                    [](int64_t size) { return size > kMaxBoxSize; }))
-    return false;
+    return "it has more than 256 rows";
   auto [strides, offset] = buffer.getStridesAndOffset();
-  return strides.back() == 1;
+  return strides.back() == 1 ? "" : "the buffer's rows aren't contiguous";
 }
 
 /// True when `value` is computed from arguments, loop counters and buffers.
@@ -77,6 +85,30 @@ static bool isReachedByProducer(Operation *op) {
   return true;
 }
 
+static bool isReadByProduct(LoadOp load) {
+  SmallVector<Value> open = {load.getTile()};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isa<DotOp>(user))
+        return true;
+      if (auto reshape = dyn_cast<ReshapeOp>(user))
+        open.push_back(reshape.getResult());
+    }
+  return false;
+}
+
+/// Why the producer can't load the tile; empty where it can.
+static StringRef explainNoProducer(LoadOp load) {
+  if (StringRef reason = explainNoBulkCopy(load); !reason.empty())
+    return reason;
+  if (!isReachedByProducer(load))
+    return "a loop or a branch around it depends on tiles";
+  if (!llvm::all_of(load.getOffsets(), isKnownToProducer) ||
+      !llvm::all_of(load.getLimits(), isKnownToProducer))
+    return "its place depends on tiles";
+  return "";
+}
+
 //===----------------------------------------------------------------------===//
 // The split
 //===----------------------------------------------------------------------===//
@@ -91,8 +123,8 @@ public:
   void run();
 
 private:
-  void collectLoads();
-  bool looksElsewhere();
+  StringRef collectLoads();
+  StringRef explainUnfitProduct();
   void createRings(OpBuilder &builder);
   void cloneForProducer(Block &from, OpBuilder &builder, IRMapping &mapping);
   bool isProducers(Value value, const IRMapping &mapping);
@@ -113,27 +145,32 @@ struct SpecializeWarps
 
 } // namespace
 
-void Specializer::collectLoads() {
+/// Fills `rings`; says why nothing can be loaded ahead, or nothing.
+StringRef Specializer::collectLoads() {
   bool inLoop = false;
   program.walk<WalkOrder::PreOrder>([&](LoadOp load) {
-    if (!isBulkCopy(load) || !isReachedByProducer(load) ||
-        !llvm::all_of(load.getOffsets(), isKnownToProducer) ||
-        !llvm::all_of(load.getLimits(), isKnownToProducer))
+    if (StringRef reason = explainNoProducer(load); !reason.empty()) {
+      if (isReadByProduct(load))
+        kRoleRemarks.missed(load,
+                            "the tile isn't loaded by a producer: " + reason);
       return;
+    }
     rings[load] = Value();
     inLoop |= static_cast<bool>(load->getParentOfType<scf::ForOp>());
   });
-  // Without a loop there is nothing to load ahead.
-  if (!inLoop)
-    rings.clear();
+  if (rings.empty())
+    return "a producer can load none of its tiles";
+  return inLoop ? "" : "without a loop there is nothing to load ahead";
 }
 
-/// Products in flight can't look at who sees what. And steps of products are of
-/// 16 inner elements: what of the last one lies behind the tile, no bulk copy
-/// writes, and 0 times what happens to be there may be NaN.
-bool Specializer::looksElsewhere() {
+/// Why a product can't be in flight; empty if all can. Products in flight can't
+/// look at who sees what. And steps of products are of 16 inner elements: what
+/// of the last one lies behind the tile, no bulk copy writes, and 0 times what
+/// happens to be there may be NaN.
+StringRef Specializer::explainUnfitProduct() {
   constexpr int64_t innerStep = 16;
-  WalkResult found = program.walk([&](DotOp dot) {
+  StringRef reason;
+  program.walk([&](DotOp dot) {
     Value rhs = dot.getRhs();
     while (auto reshape = rhs.getDefiningOp<ReshapeOp>())
       rhs = reshape.getSource();
@@ -142,11 +179,13 @@ bool Specializer::looksElsewhere() {
       return WalkResult::advance();
     int64_t inner =
         cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1);
-    bool readsBehind = !dot.getTransposeRhs() && inner % innerStep != 0;
-    return dot.getVisible() || readsBehind ? WalkResult::interrupt()
-                                           : WalkResult::advance();
+    if (dot.getVisible())
+      reason = "a product looks at which pairs are visible";
+    else if (!dot.getTransposeRhs() && inner % innerStep != 0)
+      reason = "the inner size of a product isn't a multiple of 16";
+    return reason.empty() ? WalkResult::advance() : WalkResult::interrupt();
   });
-  return found.wasInterrupted();
+  return reason;
 }
 
 /// Loads of one loop after the other go through the same rings.
@@ -248,9 +287,14 @@ void Specializer::consume(LoadOp load) {
 }
 
 void Specializer::run() {
-  collectLoads();
-  if (rings.empty() || looksElsewhere())
-    return;
+  StringRef reason = collectLoads();
+  if (reason.empty())
+    reason = explainUnfitProduct();
+  if (!reason.empty())
+    return kRoleRemarks.missed(program, reason);
+  kRoleRemarks.passed(program, "tiles that a producer loads for " +
+                                   Twine(warps) +
+                                   " warps: " + Twine(rings.size()));
   Block &body = program.getBody().front();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   createRings(builder);
@@ -285,9 +329,16 @@ void SpecializeWarps::runOnOperation() {
   for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
     ScheduleAttr schedule = program.getScheduleAttr();
     int64_t warps = findWarps(program);
+    if (!schedule || schedule.getWarps() == 0)
+      kRoleRemarks.missed(program, "its schedule names no warps");
+    else if (warps == 0)
+      kRoleRemarks.missed(program, "no product is split over warps");
     // Products in flight are those of warpgroups.
-    if (!schedule || schedule.getWarps() == 0 || warps == 0 || warps % 4 != 0)
-      continue;
-    Specializer(program, warps, schedule.getStages()).run();
+    else if (warps % 4 != 0)
+      kRoleRemarks.missed(program,
+                          "the " + Twine(warps) +
+                              " warps of its products aren't warpgroups");
+    else
+      Specializer(program, warps, schedule.getStages()).run();
   }
 }

@@ -1,6 +1,11 @@
 // Left operands that stay the same over a loop are held in registers, as far as there is room.
 // RUN: nsacc-opt %s --nsatile-hold-operands --split-input-file | FileCheck %s --check-prefixes=CHECK,ALL
-// RUN: nsacc-opt %s "--nsatile-hold-operands=registers=33792" --split-input-file | FileCheck %s --check-prefixes=CHECK,SLAB
+// RUN: nsacc-opt %s "--nsatile-hold-operands=registers=33792" --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s --check-prefixes=CHECK,SLAB
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=columns | Remark="64 of 256 columns of the operand stay in registers"
+// REMARK: [Missed] {{.*}}Function=kept | Remark="the loops' tiles leave a thread no registers"
+// REMARK: [Missed] {{.*}}Function=between | Remark="a loop without products of the operand runs between those with some"
 
 // Of a consumer's 240 registers, scores and sums take 64: there is room for all columns, but no more than 128 are held.
 // With 33792 registers of a multiprocessor it has 120, of which 28 are left: 64 columns take 16.

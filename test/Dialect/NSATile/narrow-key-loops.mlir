@@ -1,5 +1,13 @@
 // Warpgroups leave out steps whose keys their own rows don't see.
-// RUN: nsacc-opt %s --nsatile-narrow-key-loops --canonicalize --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-narrow-key-loops --canonicalize --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=causal | Remark="each warpgroup's loop runs over the keys that its own rows see"
+// REMARK: [Missed] {{.*}}Function=conditional | Remark="the range isn't each warpgroup's own: it is read by more than bounds and conditions"
+// REMARK: [Missed] {{.*}}Function=shared_rows | Remark="the range isn't each warpgroup's own: warpgroups wait for each other in the loop that it bounds"
+// REMARK: [Missed] {{.*}}Function=grouped | Remark="the range isn't each warpgroup's own: a warpgroup would have fewer than 16 positions"
+// REMARK: [Missed] {{.*}}Function=two_loops | Remark="the range isn't each warpgroup's own: it bounds several loops"
+// REMARK: [Missed] {{.*}}Function=positions | Remark="the range isn't each warpgroup's own: it is read by more than bounds and conditions"
 
 #s = #nsatile.mma<warps = 12>
 #m = #nsatile.shared<swizzle = 128>

@@ -1,6 +1,13 @@
 // Tiles of later steps are loaded while a step computes.
-// RUN: nsacc-opt %s --pass-pipeline="builtin.module(nsatile.program(nsatile-pipeline-loads))" --split-input-file | FileCheck %s --check-prefixes=CHECK,ROOM
+// RUN: nsacc-opt %s --pass-pipeline="builtin.module(nsatile.program(nsatile-pipeline-loads))" --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s --check-prefixes=CHECK,ROOM
 // RUN: nsacc-opt %s --pass-pipeline="builtin.module(nsatile.program(nsatile-pipeline-loads{shared-bytes=40000}))" --split-input-file | FileCheck %s --check-prefixes=CHECK,TIGHT
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=attend | Remark="tiles of a step that are loaded ahead: 2; stages: 2"
+// REMARK: [Passed] {{.*}}Function=listed | Remark="tiles of a step that are loaded ahead: 1; stages: 3"
+// REMARK: [Missed] {{.*}}Function=carried | Remark="the tile isn't loaded ahead: its place depends on tiles or on the step before"
+// REMARK: [Missed] {{.*}}Function=sorted | Remark="the tile isn't loaded ahead: its place depends on tiles or on the step before"
+// REMARK: [Missed] {{.*}}Function=written | Remark="the tile isn't loaded ahead: the program writes its buffer"
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>

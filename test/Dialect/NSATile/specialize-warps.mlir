@@ -1,5 +1,15 @@
 // A producer of its own loads what products read.
-// RUN: nsacc-opt %s --nsatile-specialize-warps --canonicalize --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-specialize-warps --canonicalize --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=attend | Remark="tiles that a producer loads for 4 warps: 2"
+// REMARK: [Missed] {{.*}}Function=listed | Remark="the tile isn't loaded by a producer: its place depends on tiles"
+// REMARK: [Missed] {{.*}}Function=listed | Remark="a producer can load none of its tiles"
+// REMARK: [Missed] {{.*}}Function=unnamed | Remark="its schedule names no warps"
+// REMARK: [Missed] {{.*}}Function=looks | Remark="a product looks at which pairs are visible"
+// REMARK: [Missed] {{.*}}Function=ragged_step | Remark="the inner size of a product isn't a multiple of 16"
+// REMARK: [Passed] {{.*}}Function=stores | Remark="tiles that a producer loads for 4 warps: 1"
+// REMARK: [Passed] {{.*}}Function=table | Remark="tiles that a producer loads for 4 warps: 1"
 
 #s = #nsatile.mma<warps = 4>
 
