@@ -14,6 +14,7 @@ CHECKS = (
     "verifier_messages",
     "spec_rules",
     "reader_list",
+    "remarks",
     "rejections",
     "formatting",
     "readme",

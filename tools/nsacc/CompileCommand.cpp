@@ -183,11 +183,10 @@ static ExitCode compile(const CompileFlags &flags,
   auto target = chooseTarget(flags, goal);
   if (!target)
     return reportError(target.takeError(), ExitCode::Usage);
-  if (flags.instruments.remarks && !goal.isForGPU())
+  if (flags.instruments.remarks && !goal.needsTarget())
     return reportError(
         makeError("no pass up to phase '" + flags.emit + "' makes remarks",
-                  "add --emit tile-opt and a GPU's --target, "
-                  "or drop --remarks"),
+                  "add --emit tile or a later phase, or drop --remarks"),
         ExitCode::Usage);
   CompileOptions options;
   if (llvm::Error error = resolveTarget(**target, flags.device, options))
@@ -226,7 +225,7 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   addInstrumentFlags(*command, options->instruments);
   command
       ->add_flag("--remarks", options->instruments.remarks,
-                 "print what passes for GPUs did, and why they didn't, to "
+                 "print what passes did, and why they didn't, to "
                  "standard error")
       ->group("Compiler");
   std::string phases;

@@ -43,7 +43,8 @@ void Remarks::listen(mlir::MLIRContext &context) {
     return;
   mlir::remark::RemarkCategories categories;
   // Of this project's passes; the pattern is for whole names.
-  categories.passed = categories.missed = "nsa.*";
+  categories.passed = categories.missed = categories.analysis =
+      "(convert-)?nsa.*";
   auto streamer = std::make_unique<Streamer>(
       [this](std::string line) { add(std::move(line)); });
   auto policy = std::make_unique<mlir::remark::RemarkEmittingPolicyAll>();

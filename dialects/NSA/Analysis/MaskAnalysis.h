@@ -72,6 +72,9 @@ mlir::AffineExpr boundOverRows(mlir::AffineExpr expr, mlir::AffineExpr first,
 /// "s0*2 <= j < d0 + 1": for remarks and tests.
 std::string toString(const KeyInterval &interval, const MaskInfo &info);
 
+/// "sees keys j < i + 1 or j < 4", of all intervals.
+std::string toString(const MaskInfo &info);
+
 } // namespace nsacc::nsa
 
 #endif // NSACC_NSA_ANALYSIS_MASKANALYSIS_H

@@ -104,3 +104,14 @@ std::string nsacc::nsa::toString(const KeyInterval &interval,
     os << ", each pair checked";
   return text;
 }
+
+std::string nsacc::nsa::toString(const MaskInfo &info) {
+  if (info.intervals.empty())
+    return "sees no keys";
+  std::string text = "sees keys ";
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      info.intervals, os,
+      [&](const KeyInterval &each) { os << toString(each, info); }, " or ");
+  return text;
+}

@@ -25,15 +25,7 @@ struct ReportMasks : nsacc::nsa::impl::NSAReportMasksBase<ReportMasks> {
 
   static void report(ScoringOpInterface op) {
     MaskInfo info = analyzeMask(op);
-    InFlightDiagnostic remark = op->emitRemark("sees ");
-    if (info.intervals.empty())
-      remark << "no keys";
-    else
-      remark << "keys ";
-    llvm::interleave(
-        info.intervals,
-        [&](const KeyInterval &each) { remark << toString(each, info); },
-        [&] { remark << " or "; });
+    InFlightDiagnostic remark = op->emitRemark(toString(info));
     if (!info.isExact())
       remark.attachNote() << "the mask isn't affine in the positions i and j, "
                              "or may wrap around, so it is evaluated for every "

@@ -2,6 +2,7 @@
 
 #include "Launches.h"
 #include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -16,6 +17,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kFiniteRemarks = {"nsatile-assume-finite",
+                                               "AssumedFinite"};
 
 /// The tile that a product's sums end in, outside of loops and branches.
 static Value getFinalTile(DotOp dot, Block &outermost) {
@@ -47,8 +51,8 @@ class MarkWriter {
 public:
   explicit MarkWriter(Pair pair) : pair(pair) {}
 
-  /// False where a result that isn't finite would not be found.
-  bool collect();
+  /// Why a result that isn't finite would not be found; empty where it is.
+  StringRef collect();
   void write();
 
 private:
@@ -80,14 +84,14 @@ struct AssumeFinite
 
 } // namespace
 
-bool MarkWriter::collect() {
+StringRef MarkWriter::collect() {
   Block &body = pair.fast.getBody().front();
   WalkResult stores = pair.fast.walk([&](StoreOp store) {
     return store->getBlock() == &body ? WalkResult::advance()
                                       : WalkResult::interrupt();
   });
   if (stores.wasInterrupted())
-    return false;
+    return "it writes results in a loop or a branch";
   pair.fast.walk([&](DotOp dot) {
     if (dot.getVisible())
       products.push_back(dot);
@@ -95,15 +99,21 @@ bool MarkWriter::collect() {
   llvm::SetVector<Value> finals;
   for (DotOp dot : products)
     finals.insert(getFinalTile(dot, body));
-  if (finals.empty() || finals.contains(Value()))
-    return false;
+  if (finals.empty())
+    return "no product looks at which pairs are visible";
+  if (finals.contains(Value()))
+    return "a product's sum doesn't leave its loop";
   sums = finals.takeVector();
   rows = cast<RankedTensorType>(sums.front().getType()).getDimSize(0);
   int64_t tokens = getTokens(pair.fast);
-  return rows % tokens == 0 && tokens % getTokens(pair.exact) == 0 &&
-         llvm::all_of(sums, [&](Value tile) {
-           return cast<RankedTensorType>(tile.getType()).getDimSize(0) == rows;
-         });
+  bool haveSameRows = llvm::all_of(sums, [&](Value tile) {
+    return cast<RankedTensorType>(tile.getType()).getDimSize(0) == rows;
+  });
+  if (!haveSameRows || rows % tokens != 0)
+    return "its products' sums don't have the rows of its queries";
+  return tokens % getTokens(pair.exact) == 0
+             ? ""
+             : "the exact program's tiles don't divide its own";
 }
 
 void MarkWriter::createBuffer() {
@@ -279,10 +289,14 @@ void AssumeFinite::runOnOperation() {
       return signalPassFailure();
     fast->removeAttr(kExactProgramAttrName);
     MarkWriter marks(*pair);
-    if (marks.collect()) {
+    StringRef reason = marks.collect();
+    if (reason.empty()) {
+      kFiniteRemarks.passed(fast, "products are plain, and rows that aren't "
+                                  "finite are computed by another program");
       marks.write();
       continue;
     }
+    kFiniteRemarks.missed(fast, "products look at each pair: " + reason);
     pair->exactLaunch.erase();
     pair->exact.erase();
   }

@@ -2,6 +2,7 @@
 
 #include "LayoutFlow.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -15,6 +16,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kCombineRemarks = {"nsatile-combine-early",
+                                                "CombinedEarly"};
 
 /// Elements that a tile keeps registers for; a broadcast's are its source's.
 static int64_t getSize(Value value) {
@@ -90,13 +94,12 @@ static bool writes(Operation &op) {
 }
 
 /// Moves `op` and what it is computed from, as far as that stands behind
-/// `place`, in front of it. Nothing moves where it is computed from `place`, or
-/// what is read may have been written in between.
-static void moveBefore(Operation *op, Operation *place) {
+/// `place`, in front of it. Returns why nothing moves; empty where it does.
+static StringRef moveBefore(Operation *op, Operation *place) {
   Block *block = op->getBlock();
   for (Operation *each = place; each != op; each = each->getNextNode())
     if (writes(*each))
-      return;
+      return "something is written in front of it that it may read";
   llvm::SetVector<Operation *> moved;
   moved.insert(op);
   for (size_t i = 0; i < moved.size(); ++i) {
@@ -108,7 +111,7 @@ static void moveBefore(Operation *op, Operation *place) {
           source->isBeforeInBlock(place))
         continue;
       if (source == place)
-        return;
+        return "it reads what the first loop gives";
       moved.insert(source);
     }
   }
@@ -117,6 +120,7 @@ static void moveBefore(Operation *op, Operation *place) {
              [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   for (Operation *each : sorted)
     each->moveBefore(place);
+  return "";
 }
 
 /// The loop that keeps most comes first, while there is nothing to be kept
@@ -131,8 +135,14 @@ static void startWithHeaviest(Block &block) {
     if (!heaviest || getWeight(loop) > getWeight(heaviest))
       heaviest = loop;
   }
-  if (heaviest && heaviest != first)
-    moveBefore(heaviest, first);
+  if (!heaviest || heaviest == first)
+    return;
+  StringRef reason = moveBefore(heaviest, first);
+  if (reason.empty())
+    kCombineRemarks.passed(heaviest, "the loop that keeps most runs first");
+  else
+    kCombineRemarks.missed(
+        heaviest, "the loop that keeps most doesn't run first: " + reason);
 }
 
 namespace {
@@ -143,11 +153,19 @@ struct CombineEarly
     startWithHeaviest(getOperation().getBody().front());
     getOperation()->walk([](Block *block) {
       for (Operation &op : llvm::make_early_inc_range(*block)) {
-        if (!isArithmetic(op) || !combines(op))
+        if (!isArithmetic(op))
           continue;
         Operation *source = findLastSource(op);
-        if (source && hasLoopBetween(source, &op))
+        if (!source || !hasLoopBetween(source, &op))
+          continue;
+        if (combines(op)) {
+          kCombineRemarks.passed(&op, "computed in front of a loop that would "
+                                      "keep its operands");
           op.moveAfter(source);
+        } else {
+          kCombineRemarks.missed(&op, "stays behind a loop: its result is "
+                                      "larger than the operands that it frees");
+        }
       }
     });
   }

@@ -1,11 +1,11 @@
 //===- HoldOperands.cpp - Left operands that stay in registers ------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/IR/TileLayout.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
-#include "Remarks.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"

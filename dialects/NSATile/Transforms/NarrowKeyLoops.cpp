@@ -2,9 +2,9 @@
 
 #include "AsyncProducts.h"
 #include "LayoutFlow.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
-#include "Remarks.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -2,9 +2,9 @@
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/NSATileUses.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
-#include "Remarks.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -36,10 +36,10 @@ static StringRef explainNoBulkCopy(LoadOp load) {
   constexpr int64_t rowMultiple = 8;
   if (!isa<BlockArgument>(load.getBuffer()))
     return "its buffer isn't an argument of the program";
-  if (SharedShape::get(tile).swizzle != 128)
-    return "its layout in shared memory has no swizzle of 128 bytes";
   if (tile.getElementTypeBitWidth() != 16)
     return "its elements don't have 16 bits";
+  if (SharedShape::get(tile).swizzle != 128)
+    return "its layout in shared memory has no swizzle of 128 bytes";
   if (buffer.getShape().back() % rowMultiple != 0)
     return "the size of the buffer's rows isn't a multiple of 8";
   for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))

@@ -1,6 +1,7 @@
 //===- SplitKeyLoops.cpp - A loop for each answer to a branch -------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -14,6 +15,9 @@ namespace nsacc::nsatile {
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kSplitRemarks = {"nsatile-split-key-loops",
+                                              "SplitKeyLoop"};
 
 /// Copies of a body that a loop is split into, at most.
 static constexpr size_t kMostSegments = 3;
@@ -87,6 +91,18 @@ static void split(scf::ForOp loop, ArrayRef<arith::CmpIOp> bounds) {
   loop.erase();
 }
 
+/// A loop whose steps have no branch has nothing to be split for.
+static void explainUnsplit(scf::ForOp loop, size_t bounds) {
+  if (loop.getBody()->getOps<scf::IfOp>().empty())
+    return;
+  kSplitRemarks.missed(
+      loop, bounds == 0 ? "no branch of a step is taken from some step on, or "
+                          "up to one"
+                        : Twine(bounds) +
+                              " bounds decide its branches: at most 2 do in a "
+                              "loop that is split");
+}
+
 namespace {
 
 struct SplitKeyLoops
@@ -104,8 +120,14 @@ struct SplitKeyLoops
     });
     for (scf::ForOp loop : loops) {
       SmallVector<arith::CmpIOp> bounds = findBounds(loop);
-      if (!bounds.empty() && bounds.size() < kMostSegments)
-        split(loop, bounds);
+      if (bounds.empty() || bounds.size() >= kMostSegments) {
+        explainUnsplit(loop, bounds.size());
+        continue;
+      }
+      kSplitRemarks.passed(loop, "the loop is split into " +
+                                     Twine(bounds.size() + 1) +
+                                     " whose steps have no branch");
+      split(loop, bounds);
     }
   }
 };

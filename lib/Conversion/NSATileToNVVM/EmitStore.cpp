@@ -2,11 +2,15 @@
 
 #include "BulkStores.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/Remarks.h"
 #include "RegisterAccess.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kStoreRemarks = {"convert-nsatile-to-nvvm",
+                                              "BulkStore"};
 
 namespace {
 
@@ -34,11 +38,17 @@ LogicalResult StoreEmitter::emitStore(StoreOp op) {
     return reject(op);
   sync.beforeGlobal(op.getBuffer(), /*isWrite=*/true);
   std::optional<BulkStore> bulk = BulkStore::get(op);
-  if (bulk && bulkStores.hasRoom(*bulk))
+  if (bulk && bulkStores.hasRoom(*bulk)) {
+    kStoreRemarks.passed(op, "the tile leaves through shared memory");
     bulkStores.emit(op, *bulk,
                     [&] { storeRegisters(b, threads, program, op); });
-  else
+  } else {
+    kStoreRemarks.missed(op, "the tile is written from registers: " +
+                                 (bulk ? "shared memory has no room for its " +
+                                             Twine(bulk->getBytes()) + " bytes"
+                                       : Twine(BulkStore::explainNone(op))));
     storeRegisters(b, threads, program, op);
+  }
   return success();
 }
 

@@ -30,14 +30,25 @@ TensorMapAttr nsacc::getTensorMap(FillOp op) {
   return getTensorMap(cast<BlockArgument>(op.getBuffer()), op.getDims(), sizes);
 }
 
-std::optional<BulkStore> BulkStore::get(StoreOp op) {
+/// The store's tile, buffer and rows; without a map where `reason` says why
+/// bulk copies can't write it.
+static BulkStore examine(StoreOp op, StringRef &reason) {
   RankedTensorType type = getTile(op.getTile());
   auto buffer = dyn_cast<BlockArgument>(op.getBuffer());
-  if (!op->getParentOfType<RolesOp>() || !buffer ||
-      !isa<FloatType>(type.getElementType()) ||
-      type.getElementTypeBitWidth() != 16 || type.getRank() < 2)
-    return std::nullopt;
   BulkStore store;
+  auto fail = [&](StringRef why) {
+    reason = why;
+    return store;
+  };
+  if (!op->getParentOfType<RolesOp>())
+    return fail("its program has no roles");
+  if (!buffer)
+    return fail("its buffer isn't an argument of the program");
+  if (!isa<FloatType>(type.getElementType()) ||
+      type.getElementTypeBitWidth() != 16)
+    return fail("its elements aren't floats of 16 bits");
+  if (type.getRank() < 2)
+    return fail("its tile isn't a matrix");
   ArrayRef<int64_t> matrix = type.getShape();
   Attribute layout = type.getEncoding();
   if (auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout)) {
@@ -46,30 +57,45 @@ std::optional<BulkStore> BulkStore::get(StoreOp op) {
   }
   auto mma = dyn_cast_if_present<MmaLayoutAttr>(layout);
   if (!mma || matrix.size() != 2 || matrix.back() != type.getShape().back())
-    return std::nullopt;
+    return fail("its tile isn't laid out as a product's result");
   store.rows = matrix[0];
   store.columns = matrix[1];
   store.warps = mma.getWarps();
   constexpr int64_t rowMultiple = 8;
   auto memref = cast<MemRefType>(buffer.getType());
   int64_t lastDim = memref.getRank() - 1;
-  if (store.warps % kGroupWarps != 0 || store.rows % (16 * store.warps) != 0 ||
-      op.getDims().back() != lastDim ||
-      memref.getShape().back() % rowMultiple != 0 ||
-      memref.getStridesAndOffset().first.back() != 1)
-    return std::nullopt;
+  if (store.warps % kGroupWarps != 0 || store.rows % (16 * store.warps) != 0)
+    return fail("its rows aren't those of whole warpgroups");
+  if (op.getDims().back() != lastDim)
+    return fail("its rows aren't rows of the buffer");
+  if (memref.getShape().back() % rowMultiple != 0)
+    return fail("the size of the buffer's rows isn't a multiple of 8");
+  if (memref.getStridesAndOffset().first.back() != 1)
+    return fail("the buffer's rows aren't contiguous");
   // A warpgroup's rows are a box: all of the inner dimensions, some of the
   // outermost.
   ArrayRef<int64_t> outer = type.getShape().drop_back();
   int64_t inner = ShapedType::getNumElements(outer.drop_front());
   if (kGroupRows % inner != 0)
-    return std::nullopt;
+    return fail("a warpgroup's rows aren't a box of the buffer");
   store.boxOuter = kGroupRows / inner;
   SmallVector<int64_t> sizes(outer);
   sizes[0] = store.boxOuter;
   sizes.push_back(kSlabColumns);
   store.map = getTensorMap(buffer, op.getDims(), sizes);
   return store;
+}
+
+std::optional<BulkStore> BulkStore::get(StoreOp op) {
+  StringRef reason;
+  BulkStore store = examine(op, reason);
+  return reason.empty() ? std::optional(store) : std::nullopt;
+}
+
+StringRef BulkStore::explainNone(StoreOp op) {
+  StringRef reason;
+  examine(op, reason);
+  return reason;
 }
 
 int64_t BulkStore::getBytes() const {

@@ -24,6 +24,8 @@ nsatile::TensorMapAttr getTensorMap(nsatile::FillOp op);
 struct BulkStore {
   /// None where the rows aren't a box, or the buffer's aren't 16 bytes apart.
   static std::optional<BulkStore> get(nsatile::StoreOp op);
+  /// Why there is none for the op; empty where there is one.
+  static llvm::StringRef explainNone(nsatile::StoreOp op);
 
   /// Of shared memory, for the whole tile.
   int64_t getBytes() const;

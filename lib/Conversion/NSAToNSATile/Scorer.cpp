@@ -3,6 +3,7 @@
 #include "AttendTiles.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Remarks.h"
 #include <cmath>
 
 using namespace mlir;
@@ -29,10 +30,22 @@ ProgramBuilder::Row nsacc::getKeyRow(ProgramBuilder &program, Value keys,
   return program.getRow(getSequenceDim(keys), batchRow);
 }
 
+/// What `nsa-report-masks` says, for those who listen to remarks.
+static void reportMask(ScoringOpInterface op, const MaskInfo &mask) {
+  auto kernel = op->getParentOfType<KernelOp>();
+  auto options = remark::RemarkOpts::name("MaskBounds")
+                     .category("nsa-mask-analysis")
+                     .function(kernel ? kernel.getSymName() : StringRef());
+  if (auto remark = remark::analysis(op.getLoc(), options))
+    remark << toString(mask);
+}
+
 Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
                ScoringOpInterface op, nsatile::ScheduleAttr schedule)
     : program(program), tile(tile), op(op), schedule(schedule),
       mask(analyzeMask(op)) {
+  if (!op.getMask().empty())
+    reportMask(op, mask);
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   Attribute sequence = getSequenceDim(op.getKey());

@@ -1,6 +1,9 @@
 // A ring with roles: barriers in shared memory, a thread that fills by bulk copies, warps that wait and give places back,
 // and results that leave through shared memory.
-// RUN: nsacc-opt %s --convert-nsatile-to-nvvm=registers=65536 | FileCheck %s
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm=registers=65536 --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=copy | Remark="the tile leaves through shared memory"
 
 #m = #nsatile.shared<swizzle = 128>
 #a = #nsatile.mma<warps = 8>

@@ -1,5 +1,8 @@
 // Results of products: four lanes of a row gather 8 neighbours each before they write.
-// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Missed] {{.*}}Function=wide | Remark="the tile is written from registers: its program has no roles"
 
 #mma = #nsatile.mma<warps = 4>
 

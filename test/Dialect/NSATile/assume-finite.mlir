@@ -1,5 +1,9 @@
 // Products look at who sees what in a program of its own, where a row's sums aren't finite.
-// RUN: nsacc-opt %s --nsatile-assume-finite --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-assume-finite --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=fast | Remark="products are plain, and rows that aren't finite are computed by another program"
+// REMARK: [Missed] {{.*}}Function=rounded | Remark="products look at each pair: a product's sum doesn't leave its loop"
 
 // 64 tokens of 2 heads here, 16 there.
 

@@ -1,5 +1,11 @@
 // What several loops give is combined as soon as it is there, and the loop that keeps most comes first.
-// RUN: nsacc-opt %s --pass-pipeline='builtin.module(nsatile.program(nsatile-combine-early))' | FileCheck %s
+// RUN: nsacc-opt %s --pass-pipeline='builtin.module(nsatile.program(nsatile-combine-early))' --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=sums | Remark="computed in front of a loop that would keep its operands"
+// REMARK: [Missed] {{.*}}Function=shared | Remark="stays behind a loop: its result is larger than the operands that it frees"
+// REMARK: [Passed] {{.*}}Function=heaviest | Remark="the loop that keeps most runs first"
+// REMARK: [Missed] {{.*}}Function=written | Remark="the loop that keeps most doesn't run first: something is written in front of it that it may read"
 
 // A sum whose parts nobody else needs stands in front of the next loop.
 // CHECK-LABEL: nsatile.program @sums

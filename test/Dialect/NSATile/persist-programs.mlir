@@ -4,7 +4,6 @@
 
 // REMARK: [Passed] {{.*}}Function=roles | Remark="blocks take tile after tile; rings with a second stage for the next one's: 0"
 // REMARK: [Missed] {{.*}}Function=plain | Remark="it has no roles"
-// REMARK: [Missed] {{.*}}Function=alone | Remark="nothing launches it"
 
 #m = #nsatile.shared<swizzle = 128>
 
@@ -104,12 +103,5 @@ nsatile.plan @plan(%k: memref<?x64xbf16>, %n: index) {
   nsatile.launch @plain grid(%n, %c2, %c1) (%k) : memref<?x64xbf16>
   nsatile.launch @causal grid(%n, %c2, %c1) (%k, %n) : memref<?x64xbf16>, index
   nsatile.launch @full grid(%n, %c2, %c1) (%k, %n) : memref<?x64xbf16>, index
-  nsatile.return
-}
-
-nsatile.program @alone() {
-  nsatile.roles consumers 4 {
-  } producer {
-  }
   nsatile.return
 }

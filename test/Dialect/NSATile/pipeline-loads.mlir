@@ -186,16 +186,3 @@ nsatile.program @written(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #s>, %n: 
   }
   nsatile.return
 }
-
-// CHECK-LABEL: nsatile.program @no_schedule
-// REMARK: Function=no_schedule | Remark="it has no schedule"
-nsatile.program @no_schedule() {
-  nsatile.return
-}
-
-// CHECK-LABEL: nsatile.program @rings
-// REMARK: Function=rings | Remark="its tiles go through rings already"
-nsatile.program @rings() attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
-  %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
-  nsatile.return
-}

@@ -17,7 +17,7 @@
 // CHECK: nsatile.release %{{.*}} {nsatile.stage = 1 : i64}
 // CHECK: nsatile.dot {{.*}} {nsatile.stage = 1 : i64}
 // CHECK: } {nsatile.stages = 2 : i64}
-// REMARK: remark: {{.*}}2 of 4 products run while the next step's first ones do
+// REMARK: [Passed] {{.*}}2 of 4 products run while the next step's first ones do
 nsatile.program @two_sums(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -64,7 +64,7 @@ nsatile.program @two_sums(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>
 
 // CHECK-LABEL: nsatile.program @shared_operand
 // CHECK-NOT: nsatile.stage
-// REMARK: remark: {{.*}}the right operand of the product whose sum is carried isn't acquired for it alone
+// REMARK: [Missed] {{.*}}the right operand of the product whose sum is carried isn't acquired for it alone
 nsatile.program @shared_operand(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -94,7 +94,7 @@ nsatile.program @shared_operand(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf
 
 // CHECK-LABEL: nsatile.program @alone
 // CHECK-NOT: nsatile.stage
-// REMARK: remark: {{.*}}the product whose sum is carried waits for no other product
+// REMARK: [Missed] {{.*}}the product whose sum is carried waits for no other product
 nsatile.program @alone(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

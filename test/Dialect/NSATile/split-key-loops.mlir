@@ -1,5 +1,10 @@
 // A loop for each answer to a branch, while a product stays in flight.
-// RUN: nsacc-opt %s --nsatile-split-key-loops --canonicalize --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-split-key-loops --canonicalize --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
+
+// REMARK: [Passed] {{.*}}Function=causal | Remark="the loop is split into 2 whose steps have no branch"
+// REMARK: [Passed] {{.*}}Function=window | Remark="the loop is split into 3 whose steps have no branch"
+// REMARK: [Missed] {{.*}}Function=other | Remark="no branch of a step is taken from some step on, or up to one"
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>

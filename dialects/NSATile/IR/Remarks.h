@@ -1,7 +1,7 @@
 //===- Remarks.h - What a pass did, and why it didn't -----------*- C++ -*-===//
 
-#ifndef NSACC_NSATILE_TRANSFORMS_REMARKS_H
-#define NSACC_NSATILE_TRANSFORMS_REMARKS_H
+#ifndef NSACC_NSATILE_IR_REMARKS_H
+#define NSACC_NSATILE_IR_REMARKS_H
 
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/IR/Remarks.h"
@@ -35,4 +35,4 @@ private:
 
 } // namespace nsacc::nsatile
 
-#endif // NSACC_NSATILE_TRANSFORMS_REMARKS_H
+#endif // NSACC_NSATILE_IR_REMARKS_H
