@@ -18,6 +18,8 @@ Choice schedule::replace(Choice choice, const Settings &settings) {
   choice.splits = settings.splits.value_or(choice.splits);
   choice.warps = settings.warps.value_or(choice.warps);
   choice.stages = settings.stages.value_or(choice.stages);
+  if (settings.isAny())
+    choice.reason += "; with the fields that were given";
   return choice;
 }
 

@@ -61,6 +61,12 @@ Choice choose(nsa::KernelOp kernel, const Goal &goal, const Settings &settings);
 nsatile::ScheduleAttr makeAttr(const Choice &choice, mlir::MLIRContext *context,
                                std::string &problem);
 
+/// Prints for each kernel what its choice stands on, and a line for each
+/// attention and importance, by the name that the program gives its value: its
+/// schedule, and why. Fails where the fields of `text` can't hold.
+llvm::Error printSchedules(mlir::ModuleOp module, const Goal &goal,
+                           llvm::StringRef text, llvm::raw_ostream &os);
+
 } // namespace nsacc::schedule
 
 #endif // NSACC_SCHEDULE_CHOOSE_H
