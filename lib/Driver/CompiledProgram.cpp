@@ -3,7 +3,7 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "NSA/IR/NSAOps.h"
 #include "Targets.h"
-#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "nsacc/Schedule/Settings.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -19,7 +19,7 @@ CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
         "a GPU's program needs the device to compile for");
   // The oracle says that it has none.
   if (options.target != Target::Oracle)
-    if (llvm::Error error = checkSchedule(options.schedule))
+    if (llvm::Error error = schedule::checkSchedule(options.schedule))
       return std::move(error);
   std::vector<Signature> signatures;
   for (auto kernel : module.getOps<nsa::KernelOp>())

@@ -4,8 +4,8 @@
 #define NSACC_LIB_DRIVER_TILECOMPILER_H
 
 #include "ModuleImage.h"
-#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Schedule/QueryCount.h"
 #include "llvm/ADT/StringMap.h"
 #include <limits>
 #include <mutex>

@@ -52,6 +52,15 @@ void KernelGen::generateBody() {
               "results");
 }
 
+/// Keeps the name beside the place, for whoever speaks of the op: schedules
+/// do. A second name for the same value changes nothing.
+static void nameOp(const Bound &bound, StringRef name) {
+  Operation *op = bound.value ? bound.value.getDefiningOp() : nullptr;
+  if (op && !op->getLoc()->findInstanceOf<NameLoc>())
+    op->setLoc(
+        NameLoc::get(StringAttr::get(op->getContext(), name), op->getLoc()));
+}
+
 void KernelGen::generateAssignment(const ast::Statement &statement) {
   size_t names = statement.names.size(), values = statement.values.size();
   bool parsed = !llvm::is_contained(statement.values, nullptr);
@@ -72,8 +81,10 @@ void KernelGen::generateAssignment(const ast::Statement &statement) {
     if (index < names && names == values)
       bounds[index] = bound;
   }
-  for (auto [name, bound] : llvm::zip_equal(statement.names, bounds))
+  for (auto [name, bound] : llvm::zip_equal(statement.names, bounds)) {
+    nameOp(bound, name.text);
     declare(name, {Symbol::Kind::Value, name.range, bound});
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,11 +2,14 @@
 
 #include "Commands.h"
 #include "Dimensions.h"
+#include "NSA/Transforms/Passes.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "TileSizes.h"
+#include "mlir/Pass/PassManager.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/RT/Package.h"
+#include "nsacc/Schedule/Choose.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -30,14 +33,19 @@ struct Goal {
   Phase phase = Phase::NSA;
   /// A part of a package, or the whole.
   bool isPart = false;
+  /// What is chosen of schedules, as text.
+  bool isSchedule = false;
 
   bool isForGPU() const { return isPart || phase > Phase::Tile; }
   /// Whether targets differ.
-  bool needsTarget() const { return isPart || phase > Phase::NSA; }
+  bool needsTarget() const {
+    return isPart || isSchedule || phase > Phase::NSA;
+  }
 };
 } // namespace
 
 /// What `--emit` takes beside phases.
+static constexpr llvm::StringLiteral scheduleName = "schedule";
 static constexpr llvm::StringLiteral packageParts[] = {"ptx", "cubin",
                                                        "package"};
 
@@ -45,6 +53,7 @@ static llvm::Error rejectPhase(llvm::StringRef name) {
   std::vector<std::string> names;
   for (Phase phase : getPhases())
     names.push_back(getName(phase).str());
+  names.push_back(scheduleName.str());
   llvm::append_range(names, packageParts);
   return makeError("phase '" + name + "' " +
                        (name == "gpu" ? "isn't built yet" : "isn't known"),
@@ -162,6 +171,33 @@ static llvm::Expected<std::string> compilePackage(Program &program,
   return getPart(*bytes, flags.emit);
 }
 
+//===-- Schedules ---------------------------------------------------------===//
+
+/// What is chosen for the sizes of --dims, and why.
+static llvm::Expected<std::string>
+printSchedules(Program &program, const CompileFlags &flags,
+               const std::optional<gpu::Device> &device) {
+  auto dims = parseSettings("--dims", flags.dims);
+  if (!dims)
+    return dims.takeError();
+  auto found = findTileSizes(program.getModule(), *dims);
+  if (!found)
+    return found.takeError();
+  nsa::NSASpecializeOptions specialize;
+  specialize.dims.assign(found->sizes.begin(), found->sizes.end());
+  mlir::PassManager manager(program.getModule().getContext());
+  manager.addPass(nsa::createNSASpecialize(specialize));
+  if (mlir::failed(manager.run(program.getModule())))
+    return makeError("the sizes of --dims don't fit the program");
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (llvm::Error error = schedule::printSchedules(
+          program.getModule(), {device, found->hasManyQueries}, flags.schedule,
+          os))
+    return std::move(error);
+  return text;
+}
+
 //===-- The command -------------------------------------------------------===//
 
 static ExitCode finish(Instruments &instruments, llvm::StringRef bytes,
@@ -177,8 +213,9 @@ static ExitCode compile(const CompileFlags &flags,
                         llvm::ArrayRef<std::string> commandLine) {
   std::optional<Phase> phase = parsePhase(flags.emit);
   Goal goal = {phase.value_or(Phase::NSA),
-               llvm::is_contained(packageParts, flags.emit)};
-  if (!phase && !goal.isPart)
+               llvm::is_contained(packageParts, flags.emit),
+               flags.emit == scheduleName};
+  if (!phase && !goal.isPart && !goal.isSchedule)
     return reportError(rejectPhase(flags.emit), ExitCode::Usage);
   auto target = chooseTarget(flags, goal);
   if (!target)
@@ -200,6 +237,11 @@ static ExitCode compile(const CompileFlags &flags,
                          options.device);
   if (status != ExitCode::Success)
     return status;
+  if (goal.isSchedule) {
+    auto text = printSchedules(*program, flags, options.device);
+    return text ? finish(instruments, *text, flags)
+                : program->report(text.takeError());
+  }
   if (!goal.isPart)
     return finish(instruments, print(program->getModule()), flags);
   auto bytes = compilePackage(*program, flags, std::move(options));
@@ -231,7 +273,8 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   std::string phases;
   for (Phase phase : getPhases())
     phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();
-  phases += "\nptx, cubin: code of a GPU"
+  phases += "\nschedule: how each op is tiled for a target and sizes, and why"
+            "\nptx, cubin: code of a GPU"
             "\npackage: all that libnsacc_rt needs to run the kernel";
   options->emit = getName(Phase::NSA).str();
   command->add_option("--emit", options->emit, "up to which phase:" + phases)

@@ -1,7 +1,7 @@
 //===- ProgramFlags.cpp - Flags that name a program -----------------------===//
 
 #include "ProgramFlags.h"
-#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "nsacc/Schedule/Settings.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;
@@ -32,7 +32,7 @@ void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {
                   "what isn't named is the compiler's choice")
       ->type_name("NAME=VALUE,...")
       ->check([](const std::string &given) {
-        return llvm::toString(checkSchedule(given));
+        return llvm::toString(schedule::checkSchedule(given));
       })
       ->group("Compiler");
 }

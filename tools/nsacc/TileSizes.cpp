@@ -4,7 +4,7 @@
 #include "Dimensions.h"
 #include "NSA/Transforms/Passes.h"
 #include "ProgramFlags.h"
-#include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "nsacc/Schedule/QueryCount.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -4,9 +4,9 @@
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
-#include "ScalarCost.h"
 #include "SelectionLists.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "nsacc/Schedule/ScalarCost.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace nsacc {
@@ -32,9 +32,6 @@ public:
   LogicalResult run();
 
 private:
-  /// Whether any attention goes over selected blocks.
-  bool selects();
-  int64_t getDefaultRows();
   nsatile::ScheduleAttr getSchedule(const QueryShape &shape);
   /// Results that are shared values themselves are written in place; the
   /// others remain.
@@ -59,45 +56,14 @@ private:
 
 } // namespace
 
-bool KernelConverter::selects() {
-  return kernel
-      .walk([](AttendOp op) {
-        return op.getSelection() ? WalkResult::interrupt()
-                                 : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
-/// A wide tile lets tokens share the blocks that they selected, as long as the
-/// accumulators stay near.
-int64_t KernelConverter::getDefaultRows() {
-  constexpr int64_t accumulatorElements = 32 << 10;
-  int64_t channels = 1;
-  kernel.walk([&](AttendOp op) {
-    for (Value tensor : {op.getKey(), op.getValue()}) {
-      auto type = cast<NamedTensorType>(tensor.getType());
-      channels = std::max(
-          channels, plan.getStaticSize(type.getDims().back()).value_or(1));
-    }
-  });
-  int64_t rows = selects() ? accumulatorElements / channels : kPartRows;
-  return std::max<int64_t>(rows / kPartRows, 1) * kPartRows;
-}
-
 nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
   if (auto given = kernel->getAttrOfType<nsatile::ScheduleAttr>(
           nsatile::NSATileDialect::getScheduleAttrName()))
     return given;
-  int64_t rows = getDefaultRows();
-  // A multiple of its parts.
-  int64_t part = std::max<int64_t>(1, kPartRows / shape.group);
-  int64_t tokens = std::max<int64_t>(1, rows / shape.group / part) * part;
-  return nsatile::ScheduleAttr::get(kernel.getContext(),
-                                    selects() ? nsatile::LoopOrder::BlockMajor
-                                              : nsatile::LoopOrder::QueryMajor,
-                                    tokens, /*keys=*/64, /*splits=*/1,
-                                    /*warps=*/0,
-                                    /*stages=*/2);
+  schedule::Choice choice = schedule::chooseForCPU(kernel, shape.group);
+  return nsatile::ScheduleAttr::get(kernel.getContext(), choice.order,
+                                    choice.tokens, choice.keys, choice.splits,
+                                    choice.warps, choice.stages);
 }
 
 /// Of pooled keys or blocks for each query.

@@ -4,6 +4,7 @@
 #define NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H
 
 #include "ScalarTiler.h"
+#include "nsacc/Schedule/Choose.h"
 
 namespace nsacc {
 
@@ -44,8 +45,7 @@ struct QueryTile {
   int64_t getRows() const { return tokens * group; }
 };
 
-/// So many rows fill a warpgroup's product and a CPU's registers alike.
-inline constexpr int64_t kPartRows = 64;
+using schedule::kPartRows;
 /// Tokens of the parts in which a tile walks keys that all of its rows may see:
 /// as many as divide it and make no more than kPartRows rows. The whole tile
 /// where these are few, or spread over warps.

@@ -7,8 +7,7 @@
 
 namespace nsacc {
 
-/// Indices of a union's list, at most: a block of threads sorts them at once.
-inline constexpr int64_t kMostListed = 4096;
+using schedule::kMostListed;
 
 /// Each row of i32 in ascending order, each index once, in front of padding
 /// (`kListPadding`). Negative indices are left out.

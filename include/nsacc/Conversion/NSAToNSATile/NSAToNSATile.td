@@ -61,7 +61,7 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"schedule", "schedule", "std::string", "",
+    Option<"text", "schedule", "std::string", "",
            "parameters of #nsatile.schedule as NAME=VALUE,…">,
     Option<"device", "device", "::nsacc::gpu::DeviceOption", "::nsacc::gpu::DeviceOption()",
            "the GPU that the compiler's choice is for; none: the CPU">,

@@ -1,6 +1,6 @@
 //===- ScalarCost.cpp - How long scalar code is ---------------------------===//
 
-#include "ScalarCost.h"
+#include "nsacc/Schedule/ScalarCost.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,7 +1,7 @@
 //===- ScalarCost.h - How long scalar code is -------------------*- C++ -*-===//
 
-#ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCALARCOST_H
-#define NSACC_LIB_CONVERSION_NSATONSATILE_SCALARCOST_H
+#ifndef NSACC_SCHEDULE_SCALARCOST_H
+#define NSACC_SCHEDULE_SCALARCOST_H
 
 #include "NSA/IR/NSAOps.h"
 #include "NSATile/IR/NSATileOps.h"
@@ -19,4 +19,4 @@ int64_t countInstructions(nsatile::ProgramOp program);
 
 } // namespace nsacc
 
-#endif // NSACC_LIB_CONVERSION_NSATONSATILE_SCALARCOST_H
+#endif // NSACC_SCHEDULE_SCALARCOST_H

@@ -1,0 +1,243 @@
+//===- ChooseForGPU.cpp - How kernels are tiled on GPUs -------------------===//
+
+#include "KernelFacts.h"
+#include "NSA/Analysis/Faults.h"
+#include "nsacc/Schedule/Choose.h"
+#include "nsacc/Schedule/ScalarCost.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+using namespace nsacc::schedule;
+
+namespace {
+
+/// Tiles of a program, and why.
+struct Tiling {
+  int64_t rows = 64, keys = 64, warps = 0;
+  std::string reason = "64 rows and 64 keys fit any kernel";
+};
+
+} // namespace
+
+/// With 32 rows to a warp, a fragment of keys or values that it reads from
+/// shared memory serves two products. The state of so many rows and their
+/// scores fill a warp's registers.
+static std::optional<Tiling> tileDenseForWarps(KernelOp kernel) {
+  std::optional<DenseAttention> dense = findDenseAttention(kernel);
+  if (!dense || dense->channels > 128)
+    return std::nullopt;
+  MaskInfo mask = analyzeMask(dense->attend);
+  if (!isPlain(dense->attend, mask))
+    return std::nullopt;
+  // Each interval of keys has loops of its own.
+  if (mask.intervals.size() > 1)
+    return Tiling{/*rows=*/64, /*keys=*/64, /*warps=*/4,
+                  "a dense attention whose mask has several ranges of keys, "
+                  "each with loops of its own"};
+  bool isWide = dense->channels <= 64 && !isBand(mask);
+  return Tiling{/*rows=*/128, /*keys=*/isWide ? 128 : 64, /*warps=*/4,
+                isWide ? "a dense attention of up to 64 channels: 32 rows to "
+                         "a warp, and room for 128 keys"
+                       : "a dense attention of wide heads or in a band: 32 "
+                         "rows to a warp"};
+}
+
+/// Tables that the mask reads for each query, `doc[b, i]` for one.
+static size_t countQueryTables(AttendOp attend) {
+  llvm::SmallPtrSet<Value, 4> tables;
+  if (attend.getMask().empty())
+    return 0;
+  ScalarPlaces places =
+      ScalarPlaces::get(attend, attend.getMask(), /*leading=*/0);
+  attend.getMask().walk([&](TableReadOp read) {
+    for (Value index : read.getIndices())
+      if (index == places.position || index == places.token)
+        tables.insert(read.getTable());
+  });
+  return tables.size();
+}
+
+/// Tiles that fill the registers of two or three warpgroups with the state and
+/// the scores of their rows, as measured on an H200. With 128 channels, narrow
+/// key tiles of three warpgroups read less shared memory for each product: they
+/// are faster where the rows of a band see few keys beside their own, and in
+/// many long rows (6 % without a mask, 2 % with a causal one). At 1024 tokens
+/// they are 3 % slower, as their last tile has rows to spare.
+static std::optional<Tiling> tileDenseForWarpgroups(KernelOp kernel,
+                                                    bool hasManyQueries) {
+  std::optional<DenseAttention> dense = findDenseAttention(kernel);
+  if (!dense)
+    return std::nullopt;
+  auto [attend, channels] = *dense;
+  MaskInfo mask = analyzeMask(attend);
+  // A third warpgroup leaves no registers for more than products and softmax.
+  bool isSimple = isPlain(attend, mask);
+  if (channels <= 64 && isSimple)
+    return Tiling{192, 128, 12,
+                  "a dense attention of up to 64 channels: three warpgroups "
+                  "have registers for it"};
+  // What is looked up for each row and pair waits in registers, too.
+  if (channels <= 128 && countQueryTables(attend) > 1)
+    return Tiling{128, 64, 8,
+                  "a mask that reads several tables for each query, which "
+                  "wait in registers"};
+  if (hasChoice(channels) && !mask.isExact())
+    return Tiling{128, 96, 8,
+                  "a mask that isn't ranges of keys, so that scores wait for "
+                  "it in registers"};
+  if (channels <= 128 && isSimple && (hasManyQueries || isBand(mask)))
+    return Tiling{192, 80, 12,
+                  isBand(mask) ? "a band of keys: three warpgroups with "
+                                 "narrow key tiles"
+                               : "many queries: three warpgroups with narrow "
+                                 "key tiles"};
+  if (channels <= 128)
+    return Tiling{128, 128, 8,
+                  "a dense attention of up to 128 channels: two warpgroups "
+                  "fill their registers"};
+  if (channels <= 192)
+    return Tiling{128, 96, 8,
+                  "a dense attention of up to 192 channels: two warpgroups "
+                  "fill their registers"};
+  if (channels <= 256)
+    return Tiling{128, mask.isExact() ? 80 : 32, 8,
+                  mask.isExact()
+                      ? "a dense attention of up to 256 channels: two "
+                        "warpgroups fill their registers"
+                      : "up to 256 channels and a mask that isn't ranges of "
+                        "keys"};
+  return std::nullopt;
+}
+
+/// Tiles of tokens that walk the union of their blocks. Rows fill two
+/// warpgroups' products, unless so many tokens would select more blocks than a
+/// list has.
+static std::optional<Tiling> tileForSelections(KernelOp kernel,
+                                               bool warpgroups) {
+  AttendOp attend = findSelecting(kernel);
+  if (!attend)
+    return std::nullopt;
+  int64_t count = 0, channels = 0;
+  bool hasHalves = true;
+  kernel.walk([&](AttendOp op) {
+    ++count;
+    for (Value tensor : {op.getKey(), op.getValue()}) {
+      auto type = cast<NamedTensorType>(tensor.getType());
+      channels = std::max(channels,
+                          getSize(kernel, type.getDims().back()).value_or(0));
+      hasHalves &= type.getElementType().getIntOrFloatBitWidth() == 16;
+    }
+  });
+  auto type = cast<SelectionType>(attend.getSelection().getType());
+  int64_t group = getGroup(kernel);
+  auto query = cast<NamedTensorType>(attend.getQuery().getType());
+  bool perQueryHead =
+      type.getDims().back() == query.getDims()[query.isRagged() ? 1 : 2];
+  int64_t listed =
+      static_cast<int64_t>(type.getTop()) * (perQueryHead ? group : 1);
+  // The sum of several attentions of wide heads stands in registers, too: two
+  // warpgroups have none for it, and one has some for tiles of 32 keys.
+  bool isCrowded = channels > 64 && count > 2;
+  bool usesGroups = warpgroups && hasHalves && channels <= 128;
+  int64_t rows = usesGroups && !isCrowded ? 128 : 64;
+  int64_t tokens = std::clamp<int64_t>(
+      std::min(rows / group, kMostListed / listed), 1, rows);
+  Tiling tiling;
+  tiling.rows = tokens * group;
+  tiling.keys = isCrowded || channels > 128 ? 32 : 64;
+  if (usesGroups && tiling.rows > 32)
+    tiling.warps = tiling.rows > 64 ? 8 : 4;
+  tiling.reason =
+      "rows walk the union of their blocks, " +
+      std::string(isCrowded ? "and several attentions of wide heads crowd the "
+                              "registers"
+                  : usesGroups ? "and fill the products of warpgroups"
+                               : "64 at a time");
+  return tiling;
+}
+
+/// Three attentions of one program have no registers for the scores of 64 keys
+/// beside the sum of what the others gave. nsa fits with 32.
+static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
+  int64_t count = 0, channels = 0;
+  kernel.walk([&](AttendOp attend) {
+    auto type = cast<NamedTensorType>(attend.getValue().getType());
+    ++count;
+    channels =
+        std::max(channels, getSize(kernel, type.getDims().back()).value_or(0));
+  });
+  if (count < 3 || channels <= 64)
+    return std::nullopt;
+  return Tiling{/*rows=*/64, /*keys=*/32, /*warps=*/0,
+                "several attentions of wide heads in one program: no "
+                "registers for the scores of 64 keys"};
+}
+
+/// Fewer keys at a time where a pair's scalar code is long. A GPU's code is
+/// written out for each pair of a thread: its registers would spill, and its
+/// compiler take minutes.
+static Tiling shorten(Tiling tiling, KernelOp kernel) {
+  constexpr int64_t warpSize = 32, usualWarps = 4, leastKeys = 16,
+                    most = 16 << 10; // instructions for a tile
+  int64_t count = 0;
+  kernel.walk([&](ScoringOpInterface op) {
+    count = std::max(count, countPairInstructions(op));
+  });
+  int64_t threads = warpSize * (tiling.warps ? tiling.warps : usualWarps),
+          keys = tiling.keys;
+  while (tiling.keys > leastKeys &&
+         count * tiling.rows * tiling.keys > most * threads)
+    tiling.keys = llvm::alignTo(tiling.keys / 2, leastKeys);
+  if (tiling.keys != keys)
+    tiling.reason += "; fewer keys, as a pair's scalar code is long (" +
+                     std::to_string(count) + " instructions)";
+  return tiling;
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+/// Selected blocks are walked by all rows of a tile, whose products have many
+/// rows.
+static nsatile::LoopOrder chooseOrder(KernelOp kernel,
+                                      const Settings &settings) {
+  if (settings.order)
+    return *settings.order;
+  return findSelecting(kernel) ? nsatile::LoopOrder::Union
+                               : nsatile::LoopOrder::QueryMajor;
+}
+
+/// With the tiles of a dense attention alone where there are any.
+static Choice choose(KernelOp kernel, const Settings &settings, bool warpgroups,
+                     std::optional<Tiling> dense) {
+  Choice choice;
+  choice.order = chooseOrder(kernel, settings);
+  Tiling tiling;
+  if (choice.order == nsatile::LoopOrder::Union ||
+      choice.order == nsatile::LoopOrder::QueryMajor) {
+    std::optional<Tiling> chosen = choice.order == nsatile::LoopOrder::Union
+                                       ? tileForSelections(kernel, warpgroups)
+                                       : std::move(dense);
+    if (!chosen)
+      chosen = tileForSeveral(kernel);
+    tiling = shorten(chosen.value_or(Tiling()), kernel);
+  }
+  choice.tokens = std::max<int64_t>(1, tiling.rows / getGroup(kernel));
+  choice.keys = tiling.keys;
+  choice.warps = tiling.warps;
+  choice.reason = std::move(tiling.reason);
+  return choice;
+}
+
+Choice schedule::chooseForWarps(KernelOp kernel, const Settings &settings) {
+  return ::choose(kernel, settings, /*warpgroups=*/false,
+                  tileDenseForWarps(kernel));
+}
+
+Choice schedule::chooseForWarpgroups(KernelOp kernel, const Settings &settings,
+                                     bool hasManyQueries) {
+  return ::choose(kernel, settings, /*warpgroups=*/true,
+                  tileDenseForWarpgroups(kernel, hasManyQueries));
+}
