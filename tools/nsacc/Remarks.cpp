@@ -1,6 +1,7 @@
 //===- Remarks.cpp - What passes did, and why they didn't -----------------===//
 
 #include "Remarks.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/ADT/StringExtras.h"
