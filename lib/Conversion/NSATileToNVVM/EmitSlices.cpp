@@ -36,8 +36,6 @@ private:
   SharedTile spillSlice(Value source, ArrayRef<Value> offsets,
                         RankedTensorType slice);
   SmallVector<Value> takeRegisters(tensor::ExtractSliceOp op);
-  SmallVector<Value> readPart(const SharedTile &tile, RankedTensorType result,
-                              ArrayRef<Value> offsets);
   SmallVector<Value> putRegisters(tensor::InsertSliceOp op);
   SmallVector<Value> putPart(tensor::InsertSliceOp op, ArrayRef<Value> offsets);
 
@@ -148,28 +146,6 @@ SmallVector<Value> SliceEmitter::takeRegisters(tensor::ExtractSliceOp op) {
   return values;
 }
 
-/// `offsets`: where the result begins in the tile; none: at its begin.
-SmallVector<Value> SliceEmitter::readPart(const SharedTile &tile,
-                                          RankedTensorType result,
-                                          ArrayRef<Value> offsets) {
-  const TileLayout &layout = program.getLayout(result);
-  Type element = getRegisterType(result.getElementType());
-  SmallVector<Value> values;
-  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-    if (layout.isPadding(index)) {
-      values.push_back(b.zero(element));
-      continue;
-    }
-    SmallVector<Value> coordinates = threads.getPlace(layout, index);
-    if (!offsets.empty())
-      for (auto [coordinate, offset] : llvm::zip_equal(coordinates, offsets))
-        coordinate = b.add(coordinate, offset);
-    values.push_back(shared.loadElementIf(threads.getInside(layout, index),
-                                          tile, coordinates, b.zero(element)));
-  }
-  return values;
-}
-
 LogicalResult SliceEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
   RankedTensorType source = getTile(op.getSource());
   RankedTensorType result = op.getType();
@@ -189,9 +165,10 @@ LogicalResult SliceEmitter::emitExtractSlice(tensor::ExtractSliceOp op) {
   SharedTile tile = isInPlace ? sharedTiles.get(op.getSource())
                               : spillSlice(op.getSource(), *offsets, result);
   sync.beforeRead(tile);
-  program.setRegisters(op.getResult(), readPart(tile, result,
-                                                isInPlace ? ArrayRef(*offsets)
-                                                          : ArrayRef<Value>()));
+  program.setRegisters(
+      op.getResult(),
+      sharedTiles.read(tile, result,
+                       isInPlace ? ArrayRef(*offsets) : ArrayRef<Value>()));
   if (!isInPlace)
     sharedTiles.release(tile);
   return success();

@@ -72,7 +72,8 @@ void SharedTiles::write(const SharedTile &tile, RankedTensorType type,
 }
 
 SmallVector<Value> SharedTiles::read(const SharedTile &tile,
-                                     RankedTensorType type) {
+                                     RankedTensorType type,
+                                     ArrayRef<Value> offsets) {
   const TileLayout &layout = program.getLayout(type);
   Type element = getRegisterType(type.getElementType());
   SmallVector<Value> values;
@@ -82,6 +83,9 @@ SmallVector<Value> SharedTiles::read(const SharedTile &tile,
       continue;
     }
     SmallVector<Value> coordinates = threads.getPlace(layout, index);
+    if (!offsets.empty())
+      for (auto [coordinate, offset] : llvm::zip_equal(coordinates, offsets))
+        coordinate = b.add(coordinate, offset);
     values.push_back(shared.loadElementIf(threads.getInside(layout, index),
                                           tile, coordinates, b.zero(element)));
   }

@@ -31,8 +31,10 @@ public:
 
   void write(const SharedTile &tile, mlir::RankedTensorType type,
              llvm::ArrayRef<mlir::Value> values);
+  /// A tile, or the part of one that begins at `offsets`.
   llvm::SmallVector<mlir::Value> read(const SharedTile &tile,
-                                      mlir::RankedTensorType type);
+                                      mlir::RankedTensorType type,
+                                      llvm::ArrayRef<mlir::Value> offsets = {});
   /// A copy of a register tile in shared memory, written and ready to be read.
   SharedTile spill(mlir::Value tile);
 

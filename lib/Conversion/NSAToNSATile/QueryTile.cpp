@@ -371,6 +371,17 @@ struct RowSlice {
 
 } // namespace
 
+Value nsacc::toOneRow(OpBuilder &builder, Location loc, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<ReassociationIndices> both = {{0, 1}};
+  if (type.getRank() == 2)
+    value = tensor::CollapseShapeOp::create(builder, loc, value, both);
+  return tensor::ExpandShapeOp::create(
+      builder, loc,
+      RankedTensorType::get({1, type.getNumElements()}, type.getElementType()),
+      value, both);
+}
+
 Value nsacc::extractRows(OpBuilder &builder, Location loc, Value tile,
                          Value first, int64_t count) {
   RowSlice slice(builder, cast<RankedTensorType>(tile.getType()), first, count);

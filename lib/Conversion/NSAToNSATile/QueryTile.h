@@ -105,6 +105,9 @@ void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value selection);
 
+/// tensor<A x B> or tensor<B> to tensor<1 x AB>.
+mlir::Value toOneRow(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value value);
 /// Rows [first, first + count) of a tile of rows or of rows and columns.
 mlir::Value extractRows(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value tile, mlir::Value first, int64_t count);

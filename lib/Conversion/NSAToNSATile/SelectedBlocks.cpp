@@ -9,18 +9,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// tensor<A x B> or tensor<B> to tensor<1 x AB>.
-static Value toOneRow(OpBuilder &builder, Location loc, Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<ReassociationIndices> both = {{0, 1}};
-  if (type.getRank() == 2)
-    value = tensor::CollapseShapeOp::create(builder, loc, value, both);
-  return tensor::ExpandShapeOp::create(
-      builder, loc,
-      RankedTensorType::get({1, type.getNumElements()}, type.getElementType()),
-      value, both);
-}
-
 int64_t Attention::getUnitRows() {
   return selectsPerQueryHead() ? 1 : tile.group;
 }

@@ -48,18 +48,6 @@ Tile nsacc::sortDistinct(TileMath &math, Tile indices) {
   return sort(math, math.select(again, padding, indices));
 }
 
-/// tensor<A x B> as tensor<1 x AB>, tensor<1 x C> as tensor<C>.
-static Value reshapeRow(OpBuilder &builder, Location loc, Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<ReassociationIndices> both = {{0, 1}};
-  Value flat = tensor::CollapseShapeOp::create(builder, loc, value, both);
-  if (type.getDimSize(0) == 1)
-    return flat;
-  auto row =
-      RankedTensorType::get({1, type.getNumElements()}, type.getElementType());
-  return tensor::ExpandShapeOp::create(builder, loc, row, flat, both);
-}
-
 LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                                      AttendOp op, int64_t tokens) {
   Value selection = op.getSelection();
@@ -99,9 +87,8 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   QueryTile tile = createQueryTile(program, shape.dims, tokens, shape.group,
                                    getProgramPlace(program));
   TileMath math(builder, loc, /*rows=*/1, width);
-  Value selected = loadSelection(program, tile, selection);
-  if (cast<RankedTensorType>(selected.getType()).getDimSize(0) != 1)
-    selected = reshapeRow(builder, loc, selected);
+  Value selected =
+      toOneRow(builder, loc, loadSelection(program, tile, selection));
   Tile blocks = sortDistinct(math, {selected, Spread::Matrix});
   Tile isBlock = math.compare(arith::CmpIPredicate::slt, blocks,
                               math.integer(i32, kListPadding));
@@ -119,7 +106,9 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
     nsatile::StoreOp::create(builder, loc, row, program.import(buffer), offsets,
                              m.constant(columns), ArrayRef<int64_t>{3});
   };
-  store(reshapeRow(builder, loc, blocks.value), lists.blocks, width);
+  Value listed = tensor::CollapseShapeOp::create(
+      builder, loc, blocks.value, SmallVector<ReassociationIndices>{{0, 1}});
+  store(listed, lists.blocks, width);
   store(count, lists.counts, 1);
   launchQueryProgram(program, shape, tokens);
   plan.setUnionLists(selection, tokens, lists);
