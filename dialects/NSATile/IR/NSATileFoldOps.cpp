@@ -1,6 +1,7 @@
 //===- NSATileFoldOps.cpp - Loops over tiles ------------------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -210,9 +211,78 @@ template <typename FoldLike> static FoldDomain getDomain(FoldLike fold) {
 FoldDomain FoldOp::getDomain() { return ::getDomain(*this); }
 FoldDomain SoftmaxFoldOp::getDomain() { return ::getDomain(*this); }
 
+std::optional<TileRange> FoldOp::getSingleRange() {
+  FoldDomain domain = getDomain();
+  if (!domain.isRanges() || domain.ranges.size() != 1)
+    return std::nullopt;
+  return domain.ranges.front();
+}
+
+void FoldOp::setRange(const TileRange &range) {
+  getRangesMutable().assign(
+      {range.first, range.end, range.fullFirst, range.fullEnd});
+}
+
+Value TileRange::isPartial(OpBuilder &builder, Location loc, Value tile) const {
+  auto constant = [&](bool value) {
+    return arith::ConstantIntOp::create(builder, loc, value, /*width=*/1);
+  };
+  auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
+    return arith::CmpIOp::create(builder, loc, predicate, tile, bound);
+  };
+  if (!hasFull())
+    return constant(true);
+  Value before, behind;
+  if (hasHead())
+    before = compare(arith::CmpIPredicate::slt, fullFirst);
+  if (hasTail())
+    behind = compare(arith::CmpIPredicate::sge, fullEnd);
+  if (before && behind)
+    return arith::OrIOp::create(builder, loc, before, behind);
+  if (before || behind)
+    return before ? before : behind;
+  return constant(false);
+}
+
 YieldScoresOp SoftmaxFoldOp::getScores() {
   return cast<YieldScoresOp>(getBody().front().getTerminator());
 }
+
+//===----------------------------------------------------------------------===//
+// Folds as loops
+//===----------------------------------------------------------------------===//
+
+std::optional<SmallVector<Value>> FoldOp::getLoopInductionVars() {
+  return SmallVector<Value>{getTile()};
+}
+
+std::optional<SmallVector<OpFoldResult>> FoldOp::getLoopLowerBounds() {
+  if (std::optional<TileRange> range = getSingleRange())
+    return SmallVector<OpFoldResult>{range->first};
+  return std::nullopt;
+}
+
+std::optional<SmallVector<OpFoldResult>> FoldOp::getLoopUpperBounds() {
+  if (std::optional<TileRange> range = getSingleRange())
+    return SmallVector<OpFoldResult>{range->end};
+  return std::nullopt;
+}
+
+std::optional<SmallVector<OpFoldResult>> FoldOp::getLoopSteps() {
+  return SmallVector<OpFoldResult>{Builder(getContext()).getIndexAttr(1)};
+}
+
+Block::BlockArgListType FoldOp::getRegionIterArgs() {
+  return getBody().getArguments().drop_front(2);
+}
+
+std::optional<MutableArrayRef<OpOperand>> FoldOp::getYieldedValuesMutable() {
+  return cast<YieldOp>(getBody().front().getTerminator()).getValuesMutable();
+}
+
+std::optional<ResultRange> FoldOp::getLoopResults() { return getResults(); }
+
+SmallVector<Region *> FoldOp::getLoopRegions() { return {&getBody()}; }
 
 //===----------------------------------------------------------------------===//
 // Names of arguments

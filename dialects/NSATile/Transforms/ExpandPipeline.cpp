@@ -2,11 +2,11 @@
 
 #include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -57,7 +57,7 @@ struct Deferred {
 /// Writes a loop whose steps overlap as its annotations say.
 class Expansion {
 public:
-  explicit Expansion(scf::ForOp loop) : loop(loop) {}
+  explicit Expansion(TileLoop loop) : loop(loop) {}
 
   /// Fails with an error where annotations make no pipeline.
   LogicalResult collect();
@@ -73,7 +73,7 @@ private:
     Value adds;
   };
   LogicalResult collectDeferred(DotOp dot);
-  Step cloneStep(OpBuilder &builder, Value index, const Step &previous,
+  Step cloneStep(OpBuilder &builder, IRMapping &mapping, const Step &previous,
                  bool isFirst);
   SmallVector<DotAsyncOp> startDeferred(OpBuilder &builder,
                                         const Step &previous);
@@ -84,7 +84,7 @@ private:
                     llvm::SmallPtrSetImpl<Operation *> &cloned);
   Value isBehindFirst(OpBuilder &builder, Value index, Value second);
 
-  scf::ForOp loop;
+  TileLoop loop;
   SmallVector<DotOp> leading;
   SmallVector<Deferred> deferred;
 };
@@ -100,7 +100,7 @@ LogicalResult Expansion::collectDeferred(DotOp dot) {
     return dot.emitOpError("of stage 1 has to add to a tile that the loop "
                            "carries");
   product.accIndex = std::distance(yield->operand_begin(), yielded);
-  SmallVector<Value> open = {loop.getRegionIterArg(product.accIndex)};
+  SmallVector<Value> open = {loop.getCarried()[product.accIndex]};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers())
       if (isLate(user) && product.sumCode.insert(user))
@@ -126,7 +126,7 @@ LogicalResult Expansion::collectDeferred(DotOp dot) {
     return dot.emitOpError("of stage 1 needs a right operand that is released "
                            "in stage 1");
   product.startsAtZero =
-      matchPattern(loop.getInitArgs()[product.accIndex], m_AnyZeroFloat()) &&
+      matchPattern(loop.getInits()[product.accIndex], m_AnyZeroFloat()) &&
       llvm::all_of(product.sumCode, llvm::IsaPred<arith::MulFOp>);
   deferred.push_back(std::move(product));
   return success();
@@ -148,8 +148,8 @@ LogicalResult Expansion::collect() {
       return failure();
   }
   if (leading.empty() || deferred.empty())
-    return loop.emitOpError("of several stages needs products of stage 0 and "
-                            "of stage 1");
+    return loop->emitOpError("of several stages needs products of stage 0 and "
+                             "of stage 1");
   return success();
 }
 
@@ -216,11 +216,9 @@ void Expansion::cloneSources(OpBuilder &builder, DotOp dot, IRMapping &mapping,
 
 /// A step without its own deferred products, and with those of the one before.
 /// All products that can start at once do, the step's own ones first.
-Expansion::Step Expansion::cloneStep(OpBuilder &builder, Value index,
+Expansion::Step Expansion::cloneStep(OpBuilder &builder, IRMapping &mapping,
                                      const Step &previous, bool isFirst) {
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), index);
-  mapping.map(loop.getRegionIterArgs(), previous.carried);
+  mapping.map(loop.getCarried(), previous.carried);
   SmallVector<DotAsyncOp> own, pending;
   llvm::SmallPtrSet<Operation *, 16> cloned;
   Value inStep;
@@ -263,7 +261,7 @@ Expansion::Step Expansion::cloneStep(OpBuilder &builder, Value index,
   if (!pending.empty())
     for (auto [product, tile] :
          llvm::zip_equal(deferred, finishDeferred(builder, pending)))
-      mapping.map(loop.getRegionIterArg(product.accIndex), tile);
+      mapping.map(loop.getCarried()[product.accIndex], tile);
   auto isNothing = [&](const Deferred &product) {
     return isFirst && product.startsAtZero;
   };
@@ -308,7 +306,7 @@ Value Expansion::isBehindFirst(OpBuilder &builder, Value index, Value second) {
 ///           B(i - 1); B(last)
 void Expansion::apply() {
   Location loc = loop.getLoc();
-  size_t numCarried = loop.getNumRegionIterArgs();
+  size_t numCarried = loop.getCarried().size();
   auto getStep = [&](ValueRange values, Value adds) {
     Step step = {
         SmallVector<Value>(values.take_front(numCarried)), {}, {}, adds};
@@ -324,35 +322,37 @@ void Expansion::apply() {
   };
   auto rotate = [&](OpBuilder &builder, Location loc) {
     Step init;
-    init.carried = SmallVector<Value>(loop.getInitArgs());
-    Step head = cloneStep(builder, loop.getLowerBound(), init, true);
-    Value second = arith::AddIOp::create(builder, loc, loop.getLowerBound(),
-                                         loop.getStep());
-    auto steady = scf::ForOp::create(
-        builder, loc, second, loop.getUpperBound(), loop.getStep(),
-        flatten(head),
-        [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
-          Value adds = isBehindFirst(nested, index, second);
-          Step step = cloneStep(nested, index, getStep(carried, adds), false);
-          scf::YieldOp::create(nested, loc, flatten(step));
-        });
-    Step last = getStep(steady.getResults(),
-                        isBehindFirst(builder, loop.getUpperBound(), second));
+    init.carried = SmallVector<Value>(loop.getInits());
+    IRMapping mapping;
+    loop.mapStep(builder, mapping, loop.getFirst());
+    Step head = cloneStep(builder, mapping, init, true);
+    Value second = arith::AddIOp::create(builder, loc, loop.getFirst(),
+                                         loop.getStep(builder));
+    Operation *steady =
+        loop.createOver(builder, second, loop.getEnd(), flatten(head),
+                        [&](OpBuilder &nested, IRMapping &mapping, Value index,
+                            ValueRange carried) {
+                          Value adds = isBehindFirst(nested, index, second);
+                          return flatten(cloneStep(
+                              nested, mapping, getStep(carried, adds), false));
+                        });
+    Step last = getStep(steady->getResults(),
+                        isBehindFirst(builder, loop.getEnd(), second));
     SmallVector<Value> tiles =
         finishDeferred(builder, startDeferred(builder, last));
     for (auto [product, tile] : llvm::zip_equal(deferred, tiles))
       last.carried[product.accIndex] = tile;
     scf::YieldOp::create(builder, loc, last.carried);
   };
-  OpBuilder builder(loop);
+  OpBuilder builder(loop.getOperation());
   Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                    loop.getLowerBound(), loop.getUpperBound());
+                                    loop.getFirst(), loop.getEnd());
   auto guarded = scf::IfOp::create(
       builder, loc, any, rotate, [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(nested, loc, loop.getInitArgs());
+        scf::YieldOp::create(nested, loc, loop.getInits());
       });
-  loop.replaceAllUsesWith(guarded);
-  loop.erase();
+  loop->replaceAllUsesWith(guarded);
+  loop->erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -374,12 +374,12 @@ namespace {
 struct ExpandPipeline
     : nsacc::nsatile::impl::NSATileExpandPipelineBase<ExpandPipeline> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
-    getOperation()->walk([&](scf::ForOp loop) {
-      if (loop->hasAttr(kStagesAttrName))
+    SmallVector<TileLoop> loops;
+    getOperation()->walk([&](Operation *op) {
+      if (TileLoop loop(op); loop && op->hasAttr(kStagesAttrName))
         loops.push_back(loop);
     });
-    for (scf::ForOp loop : loops) {
+    for (TileLoop loop : loops) {
       Expansion expansion(loop);
       if (failed(expansion.collect()))
         return signalPassFailure();

@@ -106,15 +106,43 @@ def NSATileOnlineSoftmax : Pass<"nsatile-online-softmax"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def NSATileLowerDomains : Pass<"nsatile-lower-domains"> {
+  let summary = "Write all folds over tiles as folds over one range";
+  let description = [{
+    A list's fold goes over the numbers of its entries and reads them, one over parts of a tile over the numbers of the
+    parts. Several ranges become a fold each, which leaves out the tiles of earlier ranges; more than three share
+    one, which counts their tiles. A step that finds out for itself whether its tile is full computes that, or
+    branches to a copy of the body for either, with `peel`. A fold over one range stays as it is.
+
+    Passes that pipeline loops take folds over one range: they keep the state, the number of the tile and what is full
+    of the range together until `nsatile-lower-folds`.
+
+    Before and after:
+
+    ```mlir
+    %r = nsatile.fold in %list[] : memref<16xi32> count %n over %first to %end full %a to %b state(%x0 : f32) {
+    ^bb0(%tile: index, %partial: i1, %x: f32): …
+
+    %r = nsatile.fold over %c0 to %n state(%x0 : f32) {
+    ^bb0(%i: index, %any: i1, %x: f32):
+      %tile = memref.load %list[%i] …
+      … %partial from %tile, %a and %b …
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"peel", "peel", "bool", "false", "steps that ask whether their tile is full have a copy of the body for either">
+  ];
+}
+
 def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
-  let summary = "Write folds over tiles as loops";
+  let summary = "Write folds over one range as loops";
   let description = [{
     With `peel`, the full tiles of a range get a loop of their own, between those of the partial ones, and
-    what is masked in the others vanishes there. Without, there is one loop, whose steps compare the number
-    of their tile with the bounds of the full part: a pipeline then needn't drain between loops
-    (`nsatile-split-key-loops` takes it apart later).
-
-    More than three ranges share a loop, which counts their tiles.
+    what is masked in the others vanishes there. Folds whose steps overlap always do: what is in flight goes on from one
+    loop to the next, and code behind a branch wouldn't be scheduled among the products before it. Other folds become
+    one loop without `peel`, whose steps compare the number of their tile with the bounds of the full part.
 
     Before and after, without `peel`:
 
@@ -130,8 +158,7 @@ def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
   let options = [
     Option<"peel", "peel", "bool", "false", "full tiles of a range have a loop of their own">
   ];
@@ -337,31 +364,6 @@ def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
-}
-
-def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {
-  let summary = "Make a loop of its own for each answer to a branch in it";
-  let description = [{
-    A loop with products or tiles in flight whose branches ask whether the induction variable is below bounds
-    becomes a loop up to each bound, one after the other. What is in flight or
-    loop-carried goes on from one to the next, so that nothing drains, and a step has no branch: code behind one
-    isn't scheduled among the products before it.
-
-    Before and after:
-
-    ```mlir
-    %r = scf.for %j = %lo to %hi step %c1 iter_args(%x = %x0) {
-      %partial = arith.cmpi sge, %j, %mid : index
-      … scf.if %partial { a } else { b } …
-    }
-
-    %0 = arith.minsi %hi, %mid : index
-    %1 = arith.maxsi %0, %lo : index
-    %a = scf.for %j = %lo to %1 step %c1 iter_args(%x = %x0) { … b … }
-    %r = scf.for %j = %1 to %hi step %c1 iter_args(%x = %a) { … a … }
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def NSATileHoldOperands : Pass<"nsatile-hold-operands"> {

@@ -3,9 +3,9 @@
 #include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/Remarks.h"
+#include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -37,7 +37,7 @@ struct Candidate {
 /// Looks for the products of one loop that can overlap.
 class StepScheduler {
 public:
-  explicit StepScheduler(scf::ForOp loop) : loop(loop), body(loop.getBody()) {}
+  explicit StepScheduler(TileLoop loop) : loop(loop), body(loop.getBody()) {}
 
   /// Leaves attributes for `nsatile-expand-pipeline`, or says why not.
   void run();
@@ -52,7 +52,7 @@ private:
   bool takesTurns(ArrayRef<DotOp> leading);
   void annotate(ArrayRef<DotOp> leading, ArrayRef<Candidate> deferred);
 
-  scf::ForOp loop;
+  TileLoop loop;
   Block *body;
   StringRef reason = "no product's sum is handed from step to step";
 };
@@ -65,7 +65,7 @@ private:
 
 /// Code between the carried sum and the product that adds to it.
 bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
-  SmallVector<Value> open = {loop.getRegionIterArg(index)};
+  SmallVector<Value> open = {loop.getCarried()[index]};
   while (!open.empty()) {
     for (OpOperand &use : open.pop_back_val().getUses()) {
       Operation *user = use.getOwner();
@@ -181,7 +181,7 @@ bool StepScheduler::takesTurns(ArrayRef<DotOp> leading) {
 
 void StepScheduler::annotate(ArrayRef<DotOp> leading,
                              ArrayRef<Candidate> deferred) {
-  Builder builder(loop.getContext());
+  Builder builder(loop->getContext());
   auto set = [&](Operation *op, int64_t stage) {
     op->setAttr(kStageAttrName, builder.getI64IntegerAttr(stage));
   };
@@ -205,7 +205,7 @@ void StepScheduler::run() {
   if (dots.empty())
     return;
   SmallVector<Candidate> deferred;
-  for (unsigned index = 0; index < loop.getNumResults(); ++index)
+  for (unsigned index = 0; index < loop->getNumResults(); ++index)
     if (std::optional<Candidate> product = findDeferred(index))
       deferred.push_back(std::move(*product));
   auto isDeferred = [&](DotOp dot) {
@@ -221,13 +221,14 @@ void StepScheduler::run() {
   if (!deferred.empty() && leading.empty())
     reason = "no product can start a step: each waits for another one of it";
   if (deferred.empty() || leading.empty()) {
-    kProductRemarks.missed(loop, reason);
+    kProductRemarks.missed(loop.getOperation(), reason);
     return;
   }
   annotate(leading, deferred);
   kProductRemarks.passed(
-      loop, Twine(deferred.size()) + " of " + Twine(dots.size()) +
-                " products run while the next step's first ones do");
+      loop.getOperation(),
+      Twine(deferred.size()) + " of " + Twine(dots.size()) +
+          " products run while the next step's first ones do");
 }
 
 namespace {
@@ -235,12 +236,14 @@ namespace {
 struct SchedulePipeline
     : nsacc::nsatile::impl::NSATileSchedulePipelineBase<SchedulePipeline> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
+    SmallVector<TileLoop> loops;
     getOperation()->walk([&](RolesOp roles) {
-      roles.getConsumers().walk(
-          [&](scf::ForOp loop) { loops.push_back(loop); });
+      roles.getConsumers().walk([&](Operation *op) {
+        if (TileLoop loop(op); loop)
+          loops.push_back(loop);
+      });
     });
-    for (scf::ForOp loop : loops)
+    for (TileLoop loop : loops)
       StepScheduler(loop).run();
   }
 };

@@ -34,7 +34,7 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   const gpu::Limits &limits = device.limits;
   bool isSpecialized =
       device.code.hasBulkCopies && device.code.hasWarpgroupProducts;
-  passes.addPass(nsatile::createNSATileLowerFolds());
+  passes.addPass(nsatile::createNSATileLowerDomains());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addNestedPass<nsatile::ProgramOp>(
@@ -56,7 +56,7 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
     passes.addNestedPass<nsatile::ProgramOp>(
         nsatile::createNSATilePipelineLoads({limits.sharedBytesOfBlock}));
   }
-  passes.addPass(nsatile::createNSATileSplitKeyLoops());
+  passes.addPass(nsatile::createNSATileLowerFolds());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   if (!isSpecialized)

@@ -207,3 +207,56 @@ nsatile.program @inner(%q: tensor<64x72xbf16, #s>, %out: memref<64x64xf32>) {
   }
   nsatile.return
 }
+
+// -----
+
+// A fold's first step finds out whether its tile is full; the others go over what is left of the full part.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @fold
+// CHECK-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
+// CHECK: %[[BEFORE:.*]] = arith.cmpi slt, %[[A]], %[[B]]
+// CHECK: %[[BEHIND:.*]] = arith.cmpi sge, %[[A]], %[[C]]
+// CHECK: %[[PARTIAL:.*]] = arith.ori %[[BEFORE]], %[[BEHIND]]
+// CHECK: scf.if %[[PARTIAL]]
+// CHECK: %[[SECOND:.*]] = arith.addi %[[A]]
+// CHECK: %[[FULL:.*]] = arith.maxsi %[[B]], %[[SECOND]]
+// CHECK: %[[FULLEND:.*]] = arith.maxsi %[[C]], %[[SECOND]]
+// CHECK: nsatile.fold over %[[SECOND]] to %[[D]] full %[[FULL]] to %[[FULLEND]] state(
+// CHECK: ^bb0(%{{.*}}: index, %[[OWN:[a-z0-9]+]]: i1
+// CHECK: nsatile.dot_async
+// CHECK: nsatile.dot_async
+// CHECK: scf.if %[[OWN]]
+// CHECK: nsatile.yield
+nsatile.program @fold(%a: index, %b: index, %c: index, %d: index, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %rk = nsatile.ring : !R
+  %rv = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = nsatile.fold over %a to %d full %b to %c state(%zero : tensor<64x64xf32, #s>) {
+    ^bb0(%j: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      %e = scf.if %partial -> tensor<64x64xf32, #s> {
+        %n = arith.negf %s : tensor<64x64xf32, #s>
+        scf.yield %n : tensor<64x64xf32, #s>
+      } else {
+        scf.yield %s : tensor<64x64xf32, #s>
+      }
+      %v = nsatile.acquire %rv : !R
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %o = nsatile.dot %p, %v acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rv : !R
+      nsatile.yield %o : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
