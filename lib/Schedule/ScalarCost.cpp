@@ -125,7 +125,7 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
             .Case([&](nsatile::DotOp dot) {
               return llvm::divideCeil(countProducts(getSize(dot.getResult(), 0),
                                                     getSize(dot.getResult(), 1),
-                                                    getSize(dot.getLhs(), 1)),
+                                                    dot.getInner()),
                                       warps);
             })
             .Case([&](nsatile::YieldScoresOp yield) {

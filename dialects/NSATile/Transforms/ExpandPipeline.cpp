@@ -4,6 +4,7 @@
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
+#include "OverlapProducts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -23,7 +24,8 @@ static DotAsyncOp start(OpBuilder &builder, DotOp dot, Value lhs, Value rhs,
   auto type = PendingType::get(
       dot.getContext(), cast<RankedTensorType>(dot.getResult().getType()));
   return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, /*head=*/Value(),
-                            rhs, acc, adds, dot.getTransposeRhs());
+                            rhs, acc, adds, dot.getTransposeRhs(),
+                            dot.getTransposeLhs());
 }
 
 static std::optional<int64_t> getStage(Operation *op) {
@@ -380,6 +382,11 @@ struct ExpandPipeline
         loops.push_back(loop);
     });
     for (TileLoop loop : loops) {
+      auto stages = cast<IntegerAttr>(loop->removeAttr(kStagesAttrName));
+      if (stages.getInt() == 1) {
+        overlapProducts(*loop.getBody());
+        continue;
+      }
       Expansion expansion(loop);
       if (failed(expansion.collect()))
         return signalPassFailure();

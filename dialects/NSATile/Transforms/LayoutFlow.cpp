@@ -234,7 +234,8 @@ void LayoutFlow::propagate(Operation *op) {
         assign(dot.getResult(), getMma());
         if (dot.getAcc())
           assign(dot.getAcc(), getMma());
-        if (!isLoaded(dot.getLhs()) || dot.getVisible())
+        if ((!isLoaded(dot.getLhs()) && !dot.getTransposeLhs()) ||
+            dot.getVisible())
           assign(dot.getLhs(), getMma());
         if (dot.getVisible())
           assign(dot.getVisible(), getMma());
@@ -377,7 +378,11 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
           return own && isShared(own) ? own : getShared(getTile(tile), true);
         bool isLhs = operand.getOperandNumber() ==
                      dot.getLhsMutable().getOperandNumber();
-        return isLhs && own && isShared(own) ? own : getMma();
+        if (isLhs && own && isShared(own))
+          return own;
+        // Registers hold rows of the left operand, never columns.
+        return isLhs && dot.getTransposeLhs() ? getShared(getTile(tile), true)
+                                              : getMma();
       })
       .Case([&](SoftmaxUpdateOp update) -> Attribute {
         if (operand.getOperandNumber() ==

@@ -310,6 +310,9 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
     releases its right operand. Products that wait for no other one of the step get stage 0. Code on the handed sum, and
     code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1.
 
+    Where no product can run in the next step (its right operand is read by another product, too, say), products that
+    need none of each other run side by side in their own: the loop has one stage.
+
     The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark says of each loop with
     products what was found.
 
@@ -338,6 +341,10 @@ def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
     `nsatile.stages`, a step starts its own products of stage 0, then those of stage 1 of the step before,
     and waits for its own: the others are in flight while the code behind these runs. The first step's head and the last
     step's products of stage 1 stand outside of the loop. Any number of products may have either stage.
+
+    In a loop of one stage, products start together as soon as all of their operands are there and those that these
+    come from have ended. What several products read is given back behind the last of them. Nothing is in flight from
+    step to step: ptxas wants registers of their own for all that is in flight at a time, and a backward step has none left.
 
     Before and after:
 

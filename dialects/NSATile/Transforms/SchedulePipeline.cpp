@@ -5,9 +5,11 @@
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
+#include "OverlapProducts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILESCHEDULEPIPELINE
@@ -50,6 +52,7 @@ private:
   /// The products of the step that `value` comes from.
   llvm::SetVector<DotOp> findSources(Value value);
   bool takesTurns(ArrayRef<DotOp> leading);
+  void overlapInStep();
   void annotate(ArrayRef<DotOp> leading, ArrayRef<Candidate> deferred);
 
   TileLoop loop;
@@ -200,6 +203,26 @@ void StepScheduler::annotate(ArrayRef<DotOp> leading,
     loop->setAttr(kPingPongAttrName, builder.getUnitAttr());
 }
 
+/// Where no product can run in the next step, those that need none of each
+/// other run side by side.
+void StepScheduler::overlapInStep() {
+  ProductLevels levels(*body);
+  if (levels.getGroups().empty())
+    return;
+  StringRef reason = levels.explainNoOverlap(*body);
+  if (!reason.empty())
+    return kProductRemarks.missed(loop.getOperation(),
+                                  "products don't run side by side: " + reason);
+  loop->setAttr(kStagesAttrName,
+                Builder(loop->getContext()).getI64IntegerAttr(1));
+  std::string counts = llvm::join(
+      llvm::map_range(levels.getGroups(),
+                      [](auto &group) { return std::to_string(group.size()); }),
+      ", ");
+  kProductRemarks.passed(loop.getOperation(),
+                         "products of a step that run side by side: " + counts);
+}
+
 void StepScheduler::run() {
   auto dots = llvm::to_vector(body->getOps<DotOp>());
   if (dots.empty())
@@ -222,7 +245,7 @@ void StepScheduler::run() {
     reason = "no product can start a step: each waits for another one of it";
   if (deferred.empty() || leading.empty()) {
     kProductRemarks.missed(loop.getOperation(), reason);
-    return;
+    return overlapInStep();
   }
   annotate(leading, deferred);
   kProductRemarks.passed(

@@ -178,8 +178,7 @@ StringRef Specializer::explainUnfitProduct() {
     auto load = rhs.getDefiningOp<LoadOp>();
     if (!load || !rings.contains(load))
       return WalkResult::advance();
-    int64_t inner =
-        cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1);
+    int64_t inner = dot.getInner();
     if (dot.getVisible())
       reason = "a product looks at which pairs are visible";
     else if (!dot.getTransposeRhs() && inner % innerStep != 0)

@@ -159,6 +159,9 @@ void LayoutEmitter::writeOperand(ConvertLayoutOp op) {
   sync.beforeWrite(tile);
   sharedTiles.write(tile, getTile(op.getSource()),
                     program.getRegisters(op.getSource()));
+  // Products in flight don't see what threads wrote otherwise.
+  if (llvm::any_of(op.getResult().getUsers(), llvm::IsaPred<DotAsyncOp>))
+    nvvm::fenceSharedForAsync(b);
   sharedTiles.set(op.getResult(), tile);
 }
 
