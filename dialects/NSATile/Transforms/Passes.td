@@ -302,6 +302,34 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
+  let summary = "Read entries of lists a step ahead";
+  let description = [{
+    In loops of roles, a number that a step reads from memory at a place that comes of the step's number is read in the step before,
+    and carried: the producer computes the place of a tile from it, consumers a mask, and neither waits for
+    memory. The last step reads its own entry once more.
+
+    Before and after:
+
+    ```mlir
+    nsatile.fold over %c0 to %n {
+    ^bb0(%i: index, %partial: i1):
+      %entry = memref.load %list[%i]
+      … nsatile.fill %ring, %K[%entry, …]
+
+    %e0 = scf.if … { memref.load %list[%c0] } else { 0 }
+    nsatile.fold over %c0 to %n state(%e0 : index) {
+    ^bb0(%i: index, %partial: i1, %entry: index):
+      %next = arith.minsi %i + 1, %n - 1
+      %later = memref.load %list[%next]
+      … nsatile.fill %ring, %K[%entry, …]
+      nsatile.yield %later
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
   let summary = "Decide which products of a loop overlap";
   let description = [{

@@ -330,7 +330,11 @@ void SpecializeWarps::runOnOperation() {
   for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
     ScheduleAttr schedule = program.getScheduleAttr();
     int64_t warps = findWarps(program);
-    if (!schedule || schedule.getWarps() == 0)
+    if (!program.getBody().front().getOps<RepairOp>().empty())
+      kRoleRemarks.missed(program, "it repairs what another program computes: "
+                                   "tiles say whether it loads anything, and "
+                                   "its products look at each pair");
+    else if (!schedule || schedule.getWarps() == 0)
       kRoleRemarks.missed(program, "its schedule names no warps");
     else if (warps == 0)
       kRoleRemarks.missed(program, "no product is split over warps");

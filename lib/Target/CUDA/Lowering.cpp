@@ -50,6 +50,7 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   if (isSpecialized) {
     passes.addPass(nsatile::createNSATileSpecializeWarps());
     passes.addPass(nsatile::createNSATileNarrowKeyLoops());
+    passes.addPass(nsatile::createNSATilePrefetchEntries());
     passes.addPass(nsatile::createNSATileSchedulePipeline());
     passes.addPass(nsatile::createNSATileExpandPipeline());
   } else {

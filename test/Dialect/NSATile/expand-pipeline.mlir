@@ -260,3 +260,55 @@ nsatile.program @fold(%a: index, %b: index, %c: index, %d: index, %q: tensor<64x
   }
   nsatile.return
 }
+
+// -----
+
+// Products that run side by side: the tile that two of them read is given back behind the second, the other one as soon as it
+// has been read.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @shared
+// CHECK: %[[RA:.*]] = nsatile.ring
+// CHECK: %[[RB:.*]] = nsatile.ring
+// CHECK: scf.for
+// CHECK-NEXT: %[[A:.*]] = nsatile.acquire %[[RA]]
+// CHECK-NEXT: %[[S0:.*]] = nsatile.dot_async %{{.*}}, transpose %[[A]]
+// CHECK-NEXT: %[[B:.*]] = nsatile.acquire %[[RB]]
+// CHECK-NEXT: %[[T0:.*]] = nsatile.dot_async %{{.*}}, transpose %[[B]]
+// CHECK-NEXT: %[[S:.*]] = nsatile.dot_wait %[[S0]] allow 1
+// CHECK-NEXT: %[[T:.*]] = nsatile.dot_wait %[[T0]] allow 0
+// CHECK-NEXT: nsatile.release %[[RB]]
+// CHECK-NEXT: arith.mulf %[[S]], %[[T]]
+// CHECK-NEXT: arith.truncf
+// CHECK-NEXT: %[[Y0:.*]] = nsatile.dot_async %{{.*}}, %[[A]] acc
+// CHECK-NEXT: %[[Y:.*]] = nsatile.dot_wait %[[Y0]] allow 0
+// CHECK-NEXT: nsatile.release %[[RA]]
+// CHECK-NEXT: scf.yield %[[Y]]
+nsatile.program @shared(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ra = nsatile.ring : !R
+  %rb = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero) -> (tensor<64x64xf32, #s>) {
+      %a = nsatile.acquire %ra : !R
+      %s = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      %b = nsatile.acquire %rb : !R
+      %t = nsatile.dot %g, transpose %b : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rb : !R
+      %e = arith.mulf %s, %t : tensor<64x64xf32, #s>
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %y = nsatile.dot %p, %a acc %x : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      scf.yield %y : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
