@@ -45,6 +45,7 @@
 // AMPERE: nsatile.dot transpose
 
 // The transposed operand is written before a fence and a barrier, and read with its transpose bit.
+// WGMMA: nvvm.stmatrix
 // WGMMA: nvvm.fence.proxy
 // WGMMA: nvvm.barrier
 // WGMMA: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {{.*}}, a, b, first, 1, 1, 1, 1;

@@ -82,8 +82,7 @@ SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,
                        b.add(b.mul(threads.getDim(ThreadDim::Warp), b.i32(16)),
                              b.i32(16 * warps * m)),
                        16 * step);
-  Value row = b.add(b.mul(threads.getDim(ThreadDim::Warp), b.i32(16)),
-                    b.make<arith::AndIOp>(lane, b.i32(15)));
+  Value row = getLeftRow();
   int64_t firstRow = 16 * warps * m;
   // Rows beyond the tile's place read its last one.
   if (16 * warps * numM > tile.paddedRows) {
@@ -95,6 +94,20 @@ SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,
   return nvvm::loadMatrices(b,
                             getPointer(tile, row, chunk, firstRow, 16 * step),
                             /*count=*/4, /*isTransposed=*/false);
+}
+
+/// The row of the warp's 16 that a lane tells.
+Value FragmentLoader::getLeftRow() {
+  return b.add(b.mul(threads.getDim(ThreadDim::Warp), b.i32(16)),
+               b.make<arith::AndIOp>(threads.getLane(), b.i32(15)));
+}
+
+void FragmentLoader::storeLeft(const SharedTile &tile, int64_t warps, int64_t m,
+                               int64_t step, ValueRange words) {
+  Value chunk = b.make<arith::ShRUIOp>(threads.getLane(), b.i32(4));
+  nvvm::storeMatrices(
+      b, getPointer(tile, getLeftRow(), chunk, 16 * warps * m, 16 * step),
+      words);
 }
 
 /// Columns `warpColumn` to `warpColumn` + 16 as rows of a left operand, its

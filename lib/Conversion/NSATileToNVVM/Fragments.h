@@ -34,7 +34,12 @@ public:
                                              int64_t m, int64_t step,
                                              bool isTransposed = false);
 
+  /// The inverse, of four words: rows have to be within the tile.
+  void storeLeft(const SharedTile &tile, int64_t warps, int64_t m, int64_t step,
+                 mlir::ValueRange words);
+
 private:
+  mlir::Value getLeftRow();
   llvm::SmallVector<mlir::Value, 4>
   loadColumns(const SharedTile &tile, mlir::Value warpColumn, int64_t row);
 
