@@ -137,21 +137,23 @@ static llvm::StringMap<std::string> getPlaces(mlir::ModuleOp module) {
 llvm::Expected<std::unique_ptr<std::string>>
 CUDAProgram::compile(size_t kernel, const Specialization &code) const {
   auto bytes = std::make_unique<std::string>();
+  // Outside of `finish`, which a fatal error of LLVM leaves with a jump.
+  cuda::Options target(*code.device);
+  target.signature = &signatures[kernel];
+  target.ptxas = options.ptxas;
+  if (options.preparePasses)
+    target.preparePasses = [&](mlir::PassManager &manager,
+                               mlir::ModuleOp module) {
+      options.preparePasses(manager, module, code.device->code.architecture);
+    };
+  llvm::StringMap<std::string> places;
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
     mlir::TimingScope scope = timing.nest("target gpu");
-    cuda::Options target(*code.device);
-    target.signature = &signatures[kernel];
-    target.ptxas = options.ptxas;
-    target.timing = &scope;
-    if (options.preparePasses)
-      target.preparePasses = [&](mlir::PassManager &manager,
-                                 mlir::ModuleOp module) {
-        options.preparePasses(manager, module, code.device->code.architecture);
-      };
     cuda::AssemblerReport report;
+    target.timing = &scope;
     target.report = &report;
-    llvm::StringMap<std::string> places = getPlaces(module);
+    places = getPlaces(module);
     auto package = compilePackage(module, target);
     if (!package)
       return package.takeError();
