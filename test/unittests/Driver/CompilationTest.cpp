@@ -4,8 +4,11 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Frontend/Frontend.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
+#include "llvm/Support/raw_ostream.h"
 #include <gtest/gtest.h>
 
 using namespace nsacc;
@@ -16,8 +19,8 @@ kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D]) -> [B, T, HQ, D] {
   return attend(q, k, v) where j <= i;
 })";
 
-static std::unique_ptr<CompiledProgram> compile(const char *target,
-                                                unsigned threads) {
+static std::unique_ptr<CompiledProgram>
+compile(const char *target, unsigned threads, const std::string &ptxas = "") {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto module = frontend::compile(llvm::MemoryBufferRef(kProgram, "test.nsa"),
                                   {}, context);
@@ -26,6 +29,7 @@ static std::unique_ptr<CompiledProgram> compile(const char *target,
   llvm::cantFail(
       resolveTarget(*findTarget(target), /*deviceFile=*/{}, options));
   options.threads = threads;
+  options.ptxas = {ptxas};
   return llvm::cantFail(CompiledProgram::create(*module, options));
 }
 
@@ -79,6 +83,35 @@ TEST_P(CompilationTest, HasTheKernelsOfOneModule) {
         findKernel(package.images[launch.image].ptx, launch.kernel);
     EXPECT_GT(own.size(), 1000u);
     EXPECT_EQ(own, findKernel(whole.ptx, launch.kernel));
+  }
+}
+
+/// A ptxas that refuses all kernels, the first one late.
+static llvm::SmallString<128> writeRefusingPtxas() {
+  llvm::SmallString<128> path;
+  int file = 0;
+  EXPECT_FALSE(llvm::sys::fs::createTemporaryFile("ptxas", "sh", file, path));
+  llvm::raw_fd_ostream script(file, /*shouldClose=*/true);
+  script << "#!/bin/sh\n"
+            "for each; do case $each in *.ptx) "
+            "name=$(grep -o 'entry f_[a-z]*_[0-9]*' $each);; esac; done\n"
+            "case $name in *_0) sleep 0.2;; esac\n"
+            "echo \"error: no $name\"; exit 1\n";
+  script.close();
+  EXPECT_FALSE(llvm::sys::fs::setPermissions(path, llvm::sys::fs::all_all));
+  return path;
+}
+
+TEST_P(CompilationTest, TellsTheFirstKernelsError) {
+  llvm::SmallString<128> ptxas = writeRefusingPtxas();
+  llvm::FileRemover remover(ptxas);
+  for (unsigned threads : {1, 8}) {
+    auto program = compile(GetParam(), threads, ptxas.str().str());
+    auto bytes = program->package("f", makeHeads(4));
+    ASSERT_FALSE(static_cast<bool>(bytes));
+    EXPECT_EQ(toString(bytes.takeError()), "ptxas refuses the code for " +
+                                               std::string(GetParam()) +
+                                               ": error: no entry f_attend_0");
   }
 }
 
