@@ -24,34 +24,35 @@ Tasks::~Tasks() {
     llvm::consumeError(std::move(task->error));
 }
 
-void Tasks::run(size_t index, Task &task) {
-  if (index > firstFailed)
+void Tasks::run(Task &task) {
+  if (task.place > firstFailed)
     return;
   // Recovery from fatal errors is each thread's own.
   task.error = catchFatalErrors(task.work);
   if (!task.error)
     return;
   size_t first = firstFailed;
-  while (index < first && !firstFailed.compare_exchange_weak(first, index)) {
+  while (task.place < first &&
+         !firstFailed.compare_exchange_weak(first, task.place)) {
   }
 }
 
-void Tasks::add(std::function<llvm::Error()> work) {
-  size_t index = tasks.size();
+void Tasks::add(size_t place, std::function<llvm::Error()> work) {
   tasks.push_back(std::make_unique<Task>());
   Task &task = *tasks.back();
+  task.place = place;
   task.work = std::move(work);
   if (group)
-    group->async([this, index, &task] { run(index, task); });
+    group->async([this, &task] { run(task); });
   else
-    run(index, task);
+    run(task);
 }
 
 llvm::Error Tasks::wait() {
   if (group)
     group->wait();
   for (std::unique_ptr<Task> &task : tasks)
-    if (task->error)
+    if (task->place == firstFailed)
       return std::move(task->error);
   return llvm::Error::success();
 }

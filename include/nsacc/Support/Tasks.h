@@ -27,27 +27,29 @@ private:
   std::unique_ptr<llvm::ThreadPoolInterface> pool;
 };
 
-/// Work in an order, done side by side. One thread adds tasks and waits.
+/// Work that is done side by side. One thread adds tasks and waits.
 class Tasks {
 public:
   explicit Tasks(CompilerThreads &threads);
   /// Waits for what was begun; the rest isn't done.
   ~Tasks();
 
-  /// The work may begin at once. Fatal errors of LLVM in it are its error.
-  void add(std::function<llvm::Error()> work);
-  /// Waits for all. Fails with the error of the first task in the order of
-  /// adding that has one, whichever came first; those behind it may not have
-  /// run.
+  /// The work begins when a thread is free, in the order of adding. Fatal
+  /// errors of LLVM in it are its error. `place` is where it stands in the
+  /// program.
+  void add(size_t place, std::function<llvm::Error()> work);
+  /// Waits for all. Fails with the error of the first place that has one,
+  /// whichever came first; those behind it may not have run.
   llvm::Error wait();
 
 private:
   struct Task {
+    size_t place;
     std::function<llvm::Error()> work;
     llvm::Error error = llvm::Error::success();
   };
 
-  void run(size_t index, Task &task);
+  void run(Task &task);
 
   std::vector<std::unique_ptr<Task>> tasks;
   std::atomic<size_t> firstFailed = SIZE_MAX;

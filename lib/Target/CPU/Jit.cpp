@@ -253,8 +253,8 @@ Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
   std::vector<Object> objects(functions.size());
   CompilerThreads pool(threads);
   Tasks tasks(pool);
-  for (size_t i = 0; i < functions.size(); ++i)
-    tasks.add([&, i]() -> Error {
+  for (size_t i : parts->getLongestFirst())
+    tasks.add(i, [&, i]() -> Error {
       auto made = compileObject(*parts, functions[i], processor, timing);
       if (!made)
         return made.takeError();

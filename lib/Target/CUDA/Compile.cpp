@@ -64,8 +64,11 @@ PendingPackage::PendingPackage(const Options &options, ModuleParts code,
   // Without it, the driver compiles PTX, though later and each time.
   if (options.assemble)
     ptxas = findPtxas(options.ptxas);
-  for (Part &part : parts)
-    tasks.add([this, &part] { return compile(part); });
+  if (options.isOneImage)
+    tasks.add(0, [this] { return compile(parts.front()); });
+  else
+    for (size_t i : this->code.getLongestFirst())
+      tasks.add(i, [this, i] { return compile(parts[i]); });
 }
 
 Error PendingPackage::compile(Part &part) const {

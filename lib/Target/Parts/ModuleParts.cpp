@@ -2,6 +2,8 @@
 
 #include "nsacc/Target/Parts/ModuleParts.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/IR/Module.h"
@@ -15,8 +17,18 @@ ModuleParts::ModuleParts(const Module &module) {
   raw_svector_ostream stream(bytes);
   WriteBitcodeToFile(module, stream, /*ShouldPreserveUseListOrder=*/true);
   for (const Function &function : module)
-    if (!function.isDeclaration())
+    if (!function.isDeclaration()) {
       functions.push_back(function.getName().str());
+      sizes.push_back(function.getInstructionCount());
+    }
+}
+
+std::vector<size_t> ModuleParts::getLongestFirst() const {
+  auto order = to_vector(seq(functions.size()));
+  sort(order, [&](size_t lhs, size_t rhs) {
+    return std::pair(sizes[lhs], rhs) > std::pair(sizes[rhs], lhs);
+  });
+  return {order.begin(), order.end()};
 }
 
 Expected<std::unique_ptr<Module>>

@@ -22,7 +22,7 @@ TEST_P(TasksTest, AreAllDone) {
   std::vector<int> done(100);
   Tasks tasks(threads);
   for (int i = 0; i < 100; ++i)
-    tasks.add([&, i] {
+    tasks.add(i, [&, i] {
       done[i] += i;
       return llvm::Error::success();
     });
@@ -41,7 +41,7 @@ TEST_P(TasksTest, TellTheFirstErrorInTheirOrder) {
   for (int round = 0; round < 20; ++round) {
     Tasks tasks(threads);
     for (int i = 0; i < 8; ++i)
-      tasks.add([i]() -> llvm::Error {
+      tasks.add(i, [i]() -> llvm::Error {
         if (i == 2)
           std::this_thread::sleep_for(std::chrono::milliseconds(2));
         if (i < 2)
@@ -52,10 +52,22 @@ TEST_P(TasksTest, TellTheFirstErrorInTheirOrder) {
   }
 }
 
+// Those that begin first may stand behind others.
+TEST_P(TasksTest, StandWhereTheirPlaceIs) {
+  Tasks tasks(threads);
+  for (int i = 8; i-- > 0;)
+    tasks.add(i, [i]() -> llvm::Error {
+      if (i < 3)
+        return llvm::Error::success();
+      return llvm::createStringError("task " + llvm::Twine(i));
+    });
+  EXPECT_EQ(toString(tasks.wait()), "task 3");
+}
+
 TEST_P(TasksTest, FatalErrorsAreErrors) {
   Tasks tasks(threads);
   for (int i = 0; i < 8; ++i)
-    tasks.add([i]() -> llvm::Error {
+    tasks.add(i, [i]() -> llvm::Error {
       if (i % 3 == 1)
         llvm::report_fatal_error("Cannot select: fsin");
       return llvm::Error::success();
@@ -71,7 +83,7 @@ TEST_P(TasksTest, GroupsShareThreads) {
     Tasks first(threads), second(threads);
     for (int i = 0; i < 50; ++i)
       for (Tasks *tasks : {&first, &second})
-        tasks->add([&] {
+        tasks->add(i, [&] {
           int now = ++running;
           for (int known = most;
                known < now && !most.compare_exchange_weak(known, now);) {
@@ -91,10 +103,10 @@ TEST_P(TasksTest, OthersGoOnWithoutThoseThatAreDropped) {
   {
     Tasks dropped(threads);
     for (int i = 0; i < 8; ++i)
-      dropped.add([] { return llvm::createStringError("nobody asks"); });
+      dropped.add(i, [] { return llvm::createStringError("nobody asks"); });
   }
   Tasks tasks(threads);
-  tasks.add([&] {
+  tasks.add(0, [&] {
     ++done;
     return llvm::Error::success();
   });
@@ -108,7 +120,7 @@ TEST(CompilerThreadsTest, OneThreadIsTheOwnOne) {
   CompilerThreads threads(1);
   Tasks tasks(threads);
   std::thread::id found;
-  tasks.add([&] {
+  tasks.add(0, [&] {
     found = std::this_thread::get_id();
     return llvm::Error::success();
   });

@@ -27,6 +27,9 @@ public:
 
   /// The functions that have a body, in the module's order.
   llvm::ArrayRef<std::string> getFunctions() const { return functions; }
+  /// Their numbers, those with more instructions first: threads that begin with
+  /// them end together.
+  std::vector<size_t> getLongestFirst() const;
   /// The module with these functions alone. Any thread may call it.
   llvm::Expected<std::unique_ptr<llvm::Module>>
   read(llvm::ArrayRef<std::string> wanted, llvm::LLVMContext &context) const;
@@ -34,6 +37,7 @@ public:
 private:
   llvm::SmallString<0> bytes;
   std::vector<std::string> functions;
+  std::vector<unsigned> sizes; ///< instructions of each
 };
 
 } // namespace nsacc
