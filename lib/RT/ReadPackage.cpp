@@ -161,8 +161,8 @@ class StepReader {
 public:
   explicit StepReader(const Package &package) : package(package) {}
 
-  std::vector<Step> read(const Json &json) {
-    for (const Json &each : getArray(json, "steps", kMaxSteps))
+  std::vector<Step> read(const Json &json, size_t most) {
+    for (const Json &each : getArray(json, "steps", most))
       readStep(each);
     return std::move(steps);
   }
@@ -210,7 +210,7 @@ public:
     code.architecture = getString(json.at("architecture"));
     for (const Json &each : getArray(json, "requirements"))
       code.requirements.push_back(readRequirement(each));
-    plan.steps = StepReader(package).read(json);
+    plan.steps = StepReader(package).read(json, kMaxSteps);
     for (const Json &each : getArray(json, "checks"))
       plan.checks.push_back({number(each.at("found")),
                              number(each.at("expected")),
@@ -349,7 +349,7 @@ static Guard readGuard(const Variant &variant, const Json &json) {
 
 static Variant readVariant(const Package &package, const Json &json) {
   Variant variant;
-  variant.steps = StepReader(package).read(json);
+  variant.steps = StepReader(package).read(json, kMaxElements);
   for (const Json &each : getArray(json, "guards"))
     variant.guards.push_back(readGuard(variant, each));
   for (const Json &each : getArray(json, "targets"))

@@ -116,14 +116,23 @@ bool nsacc::rt::covers(const Variant &general, const Variant &special) {
       });
 }
 
-/// Whether each of the targets is one of the others, too.
-static bool hasTargets(const Variant &variant, const Variant &other) {
+/// Whether devices that run one of the variant's targets run one of the
+/// other's: of the same architecture, and as PTX, which any of them takes.
+static bool runsWhere(const Package &package, const Variant &other,
+                      const Variant &variant) {
+  auto hasPTX = [&](const Launch &launch) {
+    return !package.images[launch.image].ptx.empty();
+  };
   return std::all_of(
-      other.targets.begin(), other.targets.end(), [&](const TargetCode &code) {
-        return std::any_of(variant.targets.begin(), variant.targets.end(),
-                           [&](const TargetCode &own) {
-                             return own.architecture == code.architecture;
-                           });
+      variant.targets.begin(), variant.targets.end(),
+      [&](const TargetCode &code) {
+        return std::any_of(
+            other.targets.begin(), other.targets.end(),
+            [&](const TargetCode &each) {
+              const std::vector<Launch> &launches = each.plan.launches;
+              return each.architecture == code.architecture &&
+                     std::all_of(launches.begin(), launches.end(), hasPTX);
+            });
       });
 }
 
@@ -133,7 +142,7 @@ nsacc::rt::findShadowed(const Package &package) {
   std::vector<std::pair<size_t, size_t>> shadowed;
   for (size_t i = 0; i < variants.size(); ++i)
     for (size_t earlier = 0; earlier < i; ++earlier)
-      if (hasTargets(variants[earlier], variants[i]) &&
+      if (runsWhere(package, variants[earlier], variants[i]) &&
           covers(variants[earlier], variants[i])) {
         shadowed.emplace_back(i, earlier);
         break;

@@ -264,6 +264,12 @@ TEST_F(VariantTest, AreShadowed) {
   // On other devices, that one runs.
   package.variants[2].targets[0].architecture = "sm_80";
   EXPECT_EQ(findShadowed(package), Pairs());
+  // Machine code alone may not run where PTX does.
+  package.variants[2].targets[0].architecture = "sm_90a";
+  package.images.push_back({"", "machine code"});
+  package.variants[0].targets[0].plan.launches[0].image = 2;
+  EXPECT_EQ(findShadowed(package), Pairs());
+  package.variants[2].targets[0].architecture = "sm_80";
   package.variants.insert(package.variants.begin(), makePackage().variants[0]);
   EXPECT_EQ(findShadowed(package), (Pairs{{1, 0}, {2, 0}}));
 }
@@ -366,4 +372,9 @@ TEST_F(VariantTest, AreCheckedWhenTheyAreRead) {
               package.variants.resize(65, package.variants[0]);
             }),
             "damaged package: 'variants' has 65 elements, more than 64");
+  EXPECT_EQ(failRead([](Package &package) {
+              package.variants[0].steps.resize(1025,
+                                               package.variants[0].steps[1]);
+            }),
+            "damaged package: 'steps' has 1025 elements, more than 1024");
 }
