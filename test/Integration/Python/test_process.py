@@ -10,9 +10,11 @@ import textwrap
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nsacc
+from nsacc.errors import ArgumentError
 
 PROLOGUE = """
 import os, signal, sys, threading, time
@@ -190,3 +192,25 @@ def test_threads_compile_together():
             print(all(pool.map(use, range(24))))
     """), seconds=600)
     assert out == "True\n"
+
+
+SEVERAL = """kernel several(q, k, v: [B, T, H, D]) -> ([B, T, H, D], [B, T, H, D]) {
+  full = attend(q, k, v) where j <= i;
+  band = attend(q, k, v) where j <= i and j > i - 16;
+  return full, band;
+}"""
+
+
+def test_results_dont_depend_on_the_compilers_threads(monkeypatch):
+    x = np.random.default_rng(0).standard_normal((1, 40, 2, 16)).astype(np.float32)
+    results = []
+    for threads in ("1", "2", "9"):
+        monkeypatch.setenv("NSACC_THREADS", threads)
+        results.append([each.tobytes() for each in nsacc.compile(SEVERAL, dtype="f32")(x, x, x)])
+    assert results[0] == results[1] == results[2]
+
+
+def test_a_wrong_number_of_threads_is_told(monkeypatch):
+    monkeypatch.setenv("NSACC_THREADS", "many")
+    with pytest.raises(ArgumentError, match="NSACC_THREADS is 'many', expected a number"):
+        nsacc.compile(SEVERAL, dtype="f32")
