@@ -47,7 +47,8 @@ void nsacc::differential::writeNumbers(Choices &choices, Case &testCase) {
     if (types.contains("heads " + name) || !findWords(formulas, name).empty() ||
         !choices.chance(percent))
       continue;
-    for (size_t at : llvm::reverse(findWords(types, name)))
+    std::vector<size_t> places = findWords(types, name);
+    for (size_t at : llvm::reverse(places))
       testCase.program.replace(at, name.size(), std::to_string(size));
     testCase.sizes.erase(name);
   }
