@@ -137,6 +137,10 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
               return softmax * countElements(scores) +
                      static_cast<int64_t>(llvm::divideCeil(products, warps));
             })
+            .Case([&](nsatile::RequireOp require) {
+              // A test of each element, and the least that fails.
+              return 10 * countElements(require.getCondition());
+            })
             .Default([&](Operation *op) -> int64_t {
               return op->getNumResults() == 1 &&
                              op->hasTrait<OpTrait::Elementwise>()

@@ -92,6 +92,9 @@ Text nsacc::differential::makeMask(ProgramText &program, const KeyText &keys) {
   }
   if (c.chance(4))
     mask = "not (" + mask + ")";
+  // A switch that is off: nothing is left of the mask when it is compiled.
+  if (c.chance(2))
+    mask = "(" + mask + ") and " + c.pick({"false", "i < i", "2 < 1"});
   return " where " + mask;
 }
 

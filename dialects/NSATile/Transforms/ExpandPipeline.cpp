@@ -35,6 +35,11 @@ static std::optional<int64_t> getStage(Operation *op) {
 
 static bool isLate(Operation *op) { return op->hasAttr(kLateAttrName); }
 
+/// Code of stage 1 that is neither a product nor of its operand.
+static bool isOwnSumCode(Operation *op) {
+  return getStage(op) == 1 && !isa<DotOp, AcquireOp, ReleaseOp>(op);
+}
+
 //===----------------------------------------------------------------------===//
 // One loop
 //===----------------------------------------------------------------------===//
@@ -46,8 +51,13 @@ struct Deferred {
   DotOp dot;
   /// The carried tile that it adds to.
   unsigned accIndex = 0;
-  /// Late code on that tile.
+  /// Code on that tile: late, or of stage 1.
   llvm::SetVector<Operation *> sumCode;
+  /// Code of stage 1 runs while the step's first products do, with what its own
+  /// step left for it: these values, broadcast where it reads broadcasts.
+  bool sumsInFlight = false;
+  SmallVector<Operation *> broadcasts;
+  SmallVector<Value> factors;
   /// The way to its right operand, and the operand's end.
   SmallVector<Operation *> tail;
   ReleaseOp release;
@@ -71,12 +81,16 @@ private:
     SmallVector<Value> carried;
     /// Of each deferred product.
     SmallVector<Value> accs, lhs;
+    SmallVector<SmallVector<Value>> factors;
     /// False for a first step whose sums are nothing yet.
     Value adds;
   };
   LogicalResult collectDeferred(DotOp dot);
+  LogicalResult collectFactors(Deferred &product);
   Step cloneStep(OpBuilder &builder, IRMapping &mapping, const Step &previous,
                  bool isFirst);
+  Value computeSum(OpBuilder &builder, const Deferred &product, Value acc,
+                   ArrayRef<Value> factors);
   SmallVector<DotAsyncOp> startDeferred(OpBuilder &builder,
                                         const Step &previous);
   SmallVector<Value> finishDeferred(OpBuilder &builder,
@@ -88,10 +102,34 @@ private:
 
   TileLoop loop;
   SmallVector<DotOp> leading;
-  SmallVector<Deferred> deferred;
+  std::vector<Deferred> deferred;
 };
 
 } // namespace
+
+LogicalResult Expansion::collectFactors(Deferred &product) {
+  product.sumsInFlight = llvm::any_of(product.sumCode, isOwnSumCode);
+  if (!product.sumsInFlight)
+    return success();
+  for (Operation *op : product.sumCode) {
+    if (!isOwnSumCode(op) || op->getNumRegions() != 0)
+      return op->emitOpError("works on the sum of a product that other code of "
+                             "stage 1 works on: expected stage 1 and no "
+                             "region");
+    for (Value value : op->getOperands()) {
+      if (value == loop.getCarried()[product.accIndex] ||
+          value.getParentBlock() != loop.getBody() ||
+          product.sumCode.contains(value.getDefiningOp()))
+        continue;
+      if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
+        product.broadcasts.push_back(broadcast);
+        value = broadcast.getSource();
+      }
+      product.factors.push_back(value);
+    }
+  }
+  return success();
+}
 
 LogicalResult Expansion::collectDeferred(DotOp dot) {
   Deferred product;
@@ -105,8 +143,10 @@ LogicalResult Expansion::collectDeferred(DotOp dot) {
   SmallVector<Value> open = {loop.getCarried()[product.accIndex]};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers())
-      if (isLate(user) && product.sumCode.insert(user))
+      if ((isLate(user) || isOwnSumCode(user)) && product.sumCode.insert(user))
         open.push_back(user->getResult(0));
+  if (failed(collectFactors(product)))
+    return failure();
   Value rhs = dot.getRhs();
   while (Operation *op = rhs.getDefiningOp()) {
     if (op->getBlock() != loop.getBody() || getStage(op) != 1)
@@ -155,16 +195,32 @@ LogicalResult Expansion::collect() {
   return success();
 }
 
+/// The tile that a deferred product adds to, of the one that was carried.
+Value Expansion::computeSum(OpBuilder &builder, const Deferred &product,
+                            Value acc, ArrayRef<Value> factors) {
+  if (!product.sumsInFlight)
+    return acc;
+  IRMapping mapping;
+  mapping.map(loop.getCarried()[product.accIndex], acc);
+  mapping.map(product.factors, factors);
+  for (Operation *op : product.broadcasts)
+    builder.clone(*op, mapping);
+  for (Operation *op : product.sumCode)
+    builder.clone(*op, mapping)->removeAttr(kStageAttrName);
+  return mapping.lookup(DotOp(product.dot).getAcc());
+}
+
 SmallVector<DotAsyncOp> Expansion::startDeferred(OpBuilder &builder,
                                                  const Step &previous) {
   SmallVector<DotAsyncOp> pending;
-  for (auto [product, lhs, acc] :
-       llvm::zip_equal(deferred, previous.lhs, previous.accs)) {
+  for (auto [product, lhs, acc, factors] : llvm::zip_equal(
+           deferred, previous.lhs, previous.accs, previous.factors)) {
     IRMapping mapping;
+    Value sum = computeSum(builder, product, acc, factors);
     for (Operation *op : product.tail)
       builder.clone(*op, mapping)->removeAttr(kStageAttrName);
     pending.push_back(start(builder, product.dot, lhs,
-                            mapping.lookup(product.dot.getRhs()), acc,
+                            mapping.lookup(product.dot.getRhs()), sum,
                             product.startsAtZero ? previous.adds : Value()));
   }
   return pending;
@@ -284,7 +340,12 @@ Expansion::Step Expansion::cloneStep(OpBuilder &builder, IRMapping &mapping,
             ? tensor::EmptyOp::create(builder, loop.getLoc(), type.getShape(),
                                       type.getElementType(), type.getEncoding())
                   .getResult()
-            : mapping.lookupOrDefault(dot.getAcc());
+        : product.sumsInFlight
+            ? mapping.lookup(loop.getCarried()[product.accIndex])
+            : mapping.lookupOrDefault(Value(dot.getAcc()));
+    SmallVector<Value> &factors = step.factors.emplace_back();
+    for (Value factor : product.factors)
+      factors.push_back(mapping.lookupOrDefault(factor));
     step.accs.push_back(acc);
     step.lhs.push_back(mapping.lookupOrDefault(dot.getLhs()));
     // The sum isn't there yet: the tile that it adds to has its place.
@@ -310,16 +371,25 @@ void Expansion::apply() {
   Location loc = loop.getLoc();
   size_t numCarried = loop.getCarried().size();
   auto getStep = [&](ValueRange values, Value adds) {
-    Step step = {
-        SmallVector<Value>(values.take_front(numCarried)), {}, {}, adds};
-    step.lhs.assign(values.begin() + numCarried, values.end());
-    for (const Deferred &product : deferred)
-      step.accs.push_back(values[product.accIndex]);
+    Step step;
+    step.carried = values.take_front(numCarried);
+    step.adds = adds;
+    values = values.drop_front(numCarried);
+    step.lhs = values.take_front(deferred.size());
+    values = values.drop_front(deferred.size());
+    for (const Deferred &product : deferred) {
+      step.accs.push_back(step.carried[product.accIndex]);
+      size_t numFactors = product.factors.size();
+      step.factors.push_back(values.take_front(numFactors));
+      values = values.drop_front(numFactors);
+    }
     return step;
   };
   auto flatten = [](const Step &step) {
     SmallVector<Value> values(step.carried);
     llvm::append_range(values, step.lhs);
+    for (const SmallVector<Value> &factors : step.factors)
+      llvm::append_range(values, factors);
     return values;
   };
   auto rotate = [&](OpBuilder &builder, Location loc) {

@@ -336,7 +336,8 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
     In a loop of consumers whose step has products that depend on each other, the tensor cores wait for the code between
     them. A product whose sum is only handed to the next step can run there: it gets stage 1, along with what acquires and
     releases its right operand. Products that wait for no other one of the step get stage 0. Code on the handed sum, and
-    code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1.
+    code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1. Code on
+    sums of more than 128 columns gets stage 1 itself: it runs in the next step, while that one's products of stage 0 do.
 
     Where no product can run in the next step (its right operand is read by another product, too, say), products that
     need none of each other run side by side in their own: the loop has one stage.
@@ -366,8 +367,8 @@ def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
   let summary = "Write loops whose steps overlap";
   let description = [{
     Products of warpgroups with a right operand in shared memory are started and waited for apart. In a loop with
-    `nsatile.stages`, a step starts its own products of stage 0, then those of stage 1 of the step before,
-    and waits for its own: the others are in flight while the code behind these runs. The first step's head and the last
+    `nsatile.stages`, a step starts its own products of stage 0, then those of stage 1 of the step before (with the code of
+    stage 1 on their sums in front, which reads what its step left for it), and waits for its own: the others are in flight while the code behind these runs. The first step's head and the last
     step's products of stage 1 stand outside of the loop. Any number of products may have either stage.
 
     In a loop of one stage, products start together as soon as all of their operands are there and those that these

@@ -233,5 +233,8 @@ SmallVector<nsatile::TileRange> Scorer::getRanges(ArrayRef<KeyBounds> allBounds,
     }
     ranges.push_back(range);
   }
+  // A mask that is false for all pairs: a fold goes over something.
+  if (Value none = m.constant(0); ranges.empty())
+    ranges.push_back({none, none, none, none});
   return ranges;
 }

@@ -312,3 +312,60 @@ nsatile.program @shared(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, 
   }
   nsatile.return
 }
+
+// -----
+
+// Code on a large sum runs in the next step, while that one's first products do. It takes along what its own step computed.
+
+#s = #nsatile.mma<warps = 4>
+#r = #nsatile.slice<dim = 1, of = #s>
+#m = #nsatile.shared<swizzle = 128>
+!RK = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+!RV = !nsatile.ring<2 of tensor<64x192xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @large_sum
+nsatile.program @large_sum(%q: tensor<64x64xbf16, #s>, %init: tensor<64x192xf32, #s>, %out: memref<64x192xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c192 = arith.constant 192 : index
+  %rk = nsatile.ring : !RK
+  %rv = nsatile.ring : !RV
+  nsatile.roles consumers 4 {
+    // The first step's head.
+    // CHECK: nsatile.dot_async %{{.*}}, transpose
+    // CHECK: %[[FIRST:.*]] = nsatile.reduce max
+    // CHECK-NOT: arith.mulf
+    // CHECK: scf.for %{{.*}} iter_args(%[[ACC:.*]] = %arg1, %[[P:.*]] = %{{.*}}, %[[ROWS:.*]] = %[[FIRST]])
+    // CHECK:   nsatile.dot_async %{{.*}}, transpose
+    // CHECK:   %[[FACTOR:.*]] = nsatile.broadcast %[[ROWS]] along [1]
+    // CHECK:   %[[SCALED:.*]] = arith.mulf %[[ACC]], %[[FACTOR]]
+    // CHECK:   %[[V:.*]] = nsatile.acquire
+    // CHECK:   %[[O0:.*]] = nsatile.dot_async %[[P]], %[[V]] acc %[[SCALED]]
+    // CHECK:   nsatile.dot_wait %{{.*}} allow 1
+    // CHECK:   %[[OWN:.*]] = nsatile.reduce max
+    // CHECK:   %[[O:.*]] = nsatile.dot_wait %[[O0]] allow 0
+    // CHECK-NOT: arith.mulf
+    // CHECK:   scf.yield %[[O]], %{{.*}}, %[[OWN]]
+    // The last step's product.
+    // CHECK: nsatile.broadcast
+    // CHECK: %[[LAST:.*]] = arith.mulf
+    // CHECK: nsatile.dot_async %{{.*}} acc %[[LAST]]
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %init) -> tensor<64x192xf32, #s> {
+      %k = nsatile.acquire %rk : !RK
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !RK
+      %rows = nsatile.reduce max %s along 1 : tensor<64x64xf32, #s> -> tensor<64xf32, #r>
+      %factor = nsatile.broadcast %rows along [1] : tensor<64xf32, #r> -> tensor<64x192xf32, #s>
+      %scaled = arith.mulf %acc, %factor : tensor<64x192xf32, #s>
+      %v = nsatile.acquire %rv : !RV
+      %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %o = nsatile.dot %p, %v acc %scaled : (tensor<64x64xbf16, #s>, tensor<64x192xbf16, #m>, tensor<64x192xf32, #s>) -> tensor<64x192xf32, #s>
+      nsatile.release %rv : !RV
+      scf.yield %o : tensor<64x192xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c192] : tensor<64x192xf32, #s>, memref<64x192xf32>
+  } producer {
+  }
+  nsatile.return
+}
