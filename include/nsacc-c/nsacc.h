@@ -161,6 +161,11 @@ NSACC_API nsacc_status nsacc_options_set_schedule(nsacc_options *options,
 NSACC_API nsacc_status nsacc_options_add_ptxas(nsacc_options *options,
                                                const char *path);
 
+/** Threads that compile kernels side by side, at most; 0, the default: one for
+ * each core. Code doesn't depend on it. */
+NSACC_API nsacc_status nsacc_options_set_threads(nsacc_options *options,
+                                                 uint32_t threads);
+
 /** Checks a program. Code for sizes of heads and channels is made by the first
  * run that needs it, so what the target can't compile is an error of that run.
  * Compiles `length` bytes of source. `file` names it in diagnostics (NULL:

@@ -111,6 +111,7 @@ Failure Compilation::runPhase(Phase phase,
 Failure Compilation::compileForTarget() {
   compileOptions.schedule = options.schedule;
   compileOptions.ptxas = options.ptxas;
+  compileOptions.threads = options.threads;
   auto compiled = CompiledProgram::create(*module, compileOptions);
   if (!compiled)
     return fail(NSACC_ERROR_KIND_ARGUMENT,

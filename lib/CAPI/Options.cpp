@@ -74,6 +74,14 @@ nsacc_status nsacc_options_add_ptxas(nsacc_options *options, const char *path) {
   });
 }
 
+nsacc_status nsacc_options_set_threads(nsacc_options *options,
+                                       uint32_t threads) {
+  if (!options)
+    return NSACC_ERROR_USAGE;
+  options->threads = threads;
+  return NSACC_OK;
+}
+
 nsacc_run_options *nsacc_run_options_create(void) {
   return new (std::nothrow) nsacc_run_options;
 }

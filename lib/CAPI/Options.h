@@ -13,6 +13,7 @@ struct nsacc_options {
   std::optional<std::string> deviceFile;
   std::string schedule;
   std::vector<std::string> ptxas;
+  unsigned threads = 0;
 };
 
 struct nsacc_run_options {

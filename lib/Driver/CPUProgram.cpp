@@ -91,6 +91,7 @@ CPUProgram::compile(size_t kernel, const Specialization &code) const {
     cpu::Options target;
     target.cpu = options.cpu;
     target.features = options.features;
+    target.threads = options.threads;
     target.timing = &scope;
     if (options.preparePasses)
       target.preparePasses = [&](mlir::PassManager &manager,

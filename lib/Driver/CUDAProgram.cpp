@@ -2,6 +2,7 @@
 
 #include "DeviceTensors.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "PackageVariants.h"
 #include "Targets.h"
 #include "TileCompiler.h"
 #include "mlir/Pass/PassManager.h"
@@ -34,6 +35,30 @@ public:
 
 private:
   nsacc_rt_module *module = nullptr;
+};
+
+/// Kernels that are being compiled for a specialization.
+struct PendingCode {
+  PendingCode(Specialization code, cuda::Options target)
+      : code(std::move(code)), target(std::move(target)) {}
+
+  Specialization code;
+  mlir::TimingScope timing;
+  cuda::Options target;
+  cuda::AssemblerReport report;
+  /// "file:3:7: " for the statement of each kernel.
+  llvm::StringMap<std::string> places;
+  std::unique_ptr<cuda::Compilation> compilation;
+};
+
+/// What was compiled at once.
+class ReadyPackage : public cuda::Compilation {
+public:
+  explicit ReadyPackage(rt::Package package) : package(std::move(package)) {}
+  llvm::Expected<rt::Package> finish() override { return std::move(package); }
+
+private:
+  rt::Package package;
 };
 
 class CUDAProgram : public CompiledProgram {
@@ -78,7 +103,9 @@ protected:
   }
 
   llvm::Expected<std::string>
-  packageChecked(size_t kernel, const DimSizes &sizes) const override;
+  packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
+  llvm::Expected<rt::Image> imageChecked(size_t kernel,
+                                         const DimSizes &sizes) const override;
 
 private:
   /// The device of this machine that runs with these options.
@@ -89,8 +116,14 @@ private:
   llvm::Expected<const std::string &>
   getPackage(size_t kernel, const Specialization &code,
              RunStatistics &statistics) const;
-  llvm::Expected<std::unique_ptr<std::string>>
-  compile(size_t kernel, const Specialization &code) const;
+  cuda::Options getTargetOptions(size_t kernel,
+                                 const gpu::Device &device) const;
+  llvm::Expected<std::unique_ptr<PendingCode>>
+  start(size_t kernel, const Specialization &code, CompilerThreads &threads,
+        bool isOneImage = false) const;
+  llvm::Expected<rt::Package> finish(size_t kernel, PendingCode &pending) const;
+  llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
+                                      bool isOneImage = false) const;
   llvm::Expected<nsacc_rt_module *> getModule(size_t kernel,
                                               const DimSizes &sizes,
                                               int ordinal,
@@ -122,15 +155,17 @@ llvm::Expected<const std::string &>
 CUDAProgram::getPackage(size_t kernel, const Specialization &code,
                         RunStatistics &statistics) const {
   std::string key = std::to_string(kernel) + ":" + code.spell();
-  return packages.get(key, [&] {
+  auto make = [&]() -> llvm::Expected<std::unique_ptr<std::string>> {
     auto start = std::chrono::steady_clock::now();
     auto compiled = compile(kernel, code);
     statistics.compileSeconds = getSecondsSince(start);
-    return compiled;
-  });
+    if (!compiled)
+      return compiled.takeError();
+    return std::make_unique<std::string>(rt::writePackage(*compiled));
+  };
+  return packages.get(key, make);
 }
 
-/// "file:3:7: " for the statement of each kernel.
 static llvm::StringMap<std::string> getPlaces(mlir::ModuleOp module) {
   llvm::StringMap<std::string> places;
   for (auto program : module.getOps<nsatile::ProgramOp>())
@@ -141,51 +176,148 @@ static llvm::StringMap<std::string> getPlaces(mlir::ModuleOp module) {
   return places;
 }
 
-llvm::Expected<std::unique_ptr<std::string>>
-CUDAProgram::compile(size_t kernel, const Specialization &code) const {
-  auto bytes = std::make_unique<std::string>();
-  auto finish = [&](mlir::ModuleOp module,
-                    mlir::TimingScope &timing) -> llvm::Error {
-    mlir::TimingScope scope = timing.nest("target gpu");
-    cuda::Options target(*code.device);
-    target.signature = &signatures[kernel];
-    target.ptxas = options.ptxas;
-    target.timing = &scope;
-    if (options.preparePasses)
-      target.preparePasses = [&](mlir::PassManager &manager,
-                                 mlir::ModuleOp module) {
-        options.preparePasses(manager, module, code.device->code.architecture);
-      };
-    cuda::AssemblerReport report;
-    target.report = &report;
-    llvm::StringMap<std::string> places = getPlaces(module);
-    auto package = compilePackage(module, target);
-    if (!package)
-      return package.takeError();
-    if (options.warn)
-      for (const std::string &loss : report.getLosses(
-               places, "\nnote: smaller tiles or more warps may be faster, "
-                       "such as --schedule keys=32 or --schedule warps=8"))
-        options.warn(loss);
-    *bytes = rt::writePackage(*package);
-    return llvm::Error::success();
-  };
-  if (llvm::Error error = compiler.compile(signatures[kernel], code, finish))
-    return std::move(error);
-  return bytes;
+cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
+                                            const gpu::Device &device) const {
+  cuda::Options target(device);
+  target.signature = &signatures[kernel];
+  target.ptxas = options.ptxas;
+  if (options.preparePasses)
+    target.preparePasses = [this, name = device.code.architecture.str()](
+                               mlir::PassManager &manager,
+                               mlir::ModuleOp module) {
+      options.preparePasses(manager, module, name);
+    };
+  return target;
 }
 
-llvm::Expected<std::string>
-CUDAProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
+/// Lowers a kernel; its code is compiled on the threads from there.
+llvm::Expected<std::unique_ptr<PendingCode>>
+CUDAProgram::start(size_t kernel, const Specialization &code,
+                   CompilerThreads &threads, bool isOneImage) const {
+  // Fatal errors of LLVM jump out of `lower`, which owns nothing.
+  auto pending = std::make_unique<PendingCode>(
+      code, getTargetOptions(kernel, *code.device));
+  pending->target.isOneImage = isOneImage;
+  pending->target.report = &pending->report;
+  pending->target.timing = &pending->timing;
+  auto lower = [&](mlir::ModuleOp module,
+                   mlir::TimingScope &timing) -> llvm::Error {
+    // That of larger tiles, or of other advice.
+    pending->compilation.reset();
+    pending->timing = timing.nest("target gpu");
+    pending->places = getPlaces(module);
+    if (compilePackage) {
+      auto package = compilePackage(module, pending->target);
+      if (!package)
+        return package.takeError();
+      pending->compilation =
+          std::make_unique<ReadyPackage>(std::move(*package));
+      return llvm::Error::success();
+    }
+    auto started = cuda::Compilation::start(module, pending->target, threads);
+    if (!started)
+      return started.takeError();
+    pending->compilation = std::move(*started);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = compiler.compile(signatures[kernel], code, lower))
+    return std::move(error);
+  return pending;
+}
+
+llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
+                                                PendingCode &pending) const {
+  auto package = pending.compilation->finish();
+  pending.timing.stop();
+  if (!package)
+    return compiler.explainLate(package.takeError(), signatures[kernel],
+                                pending.code);
+  if (options.warn)
+    for (const std::string &loss : pending.report.getLosses(
+             pending.places, "\nnote: smaller tiles or more warps may be "
+                             "faster, such as --schedule keys=32 or "
+                             "--schedule warps=8"))
+      options.warn(loss);
+  return package;
+}
+
+llvm::Expected<rt::Package> CUDAProgram::compile(size_t kernel,
+                                                 const Specialization &code,
+                                                 bool isOneImage) const {
+  CompilerThreads threads(options.threads);
+  auto pending = start(kernel, code, threads, isOneImage);
+  if (!pending)
+    return pending.takeError();
+  return finish(kernel, **pending);
+}
+
+llvm::Expected<rt::Image>
+CUDAProgram::imageChecked(size_t kernel, const DimSizes &sizes) const {
   auto code =
       compiler.specialize(kernel, signatures[kernel], sizes, options.device);
   if (!code)
     return code.takeError();
-  RunStatistics unwanted;
-  auto package = getPackage(kernel, *code, unwanted);
+  auto package = compile(kernel, *code, /*isOneImage=*/true);
   if (!package)
     return package.takeError();
-  return *package;
+  return std::move(package->images.front());
+}
+
+llvm::Expected<std::string>
+CUDAProgram::packageChecked(size_t kernel,
+                            llvm::ArrayRef<DimSizes> sizes) const {
+  std::vector<TileCompiler::Variant> wanted;
+  std::vector<std::vector<std::string>> known;
+  for (const DimSizes &each : sizes) {
+    auto variants =
+        compiler.getVariants(kernel, signatures[kernel], each, *options.device);
+    if (!variants)
+      return variants.takeError();
+    const std::vector<std::string> &own = variants->front().code.sizes;
+    if (llvm::is_contained(known, own))
+      return llvm::createStringError(
+          "two variants of the package would be the same, for " +
+          (own.empty() ? "any sizes" : llvm::join(own, ",")) +
+          ": other sizes don't change the code of kernel '" +
+          signatures[kernel].kernel + "'");
+    known.push_back(own);
+    llvm::append_range(wanted, *variants);
+  }
+  CompilerThreads threads(options.threads);
+  std::vector<PackageVariant> done;
+  std::vector<std::unique_ptr<PendingCode>> pending;
+  auto finishAll = [&]() -> llvm::Error {
+    for (; done.size() < pending.size();) {
+      auto package = finish(kernel, *pending[done.size()]);
+      if (!package)
+        return package.takeError();
+      done.push_back({std::move(*package), wanted[done.size()].conditions});
+    }
+    return llvm::Error::success();
+  };
+  // Times that overlap would count twice.
+  bool isTimed = options.timing && *options.timing;
+  for (const TileCompiler::Variant &variant : wanted) {
+    auto started = start(kernel, variant.code, threads);
+    if (!started) {
+      // What is wrong with an earlier one is told first.
+      llvm::Error error = finishAll();
+      if (!error)
+        return started.takeError();
+      llvm::consumeError(started.takeError());
+      return std::move(error);
+    }
+    pending.push_back(std::move(*started));
+    if (isTimed)
+      if (llvm::Error error = finishAll())
+        return std::move(error);
+  }
+  if (llvm::Error error = finishAll())
+    return std::move(error);
+  auto package = combineVariants(std::move(done));
+  if (!package)
+    return package.takeError();
+  return rt::writePackage(*package);
 }
 
 llvm::Expected<nsacc_rt_module *>
@@ -202,7 +334,7 @@ CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
     auto device = getDevice(ordinal);
     if (!device)
       return device.takeError();
-    code->device = std::move(*device);
+    TileCompiler::setDevice(*code, std::move(*device));
     auto package = getPackage(kernel, *code, statistics);
     if (!package)
       return package.takeError();
@@ -296,8 +428,6 @@ llvm::Error CUDAProgram::check(const DeviceStream &where) const {
 llvm::Expected<std::unique_ptr<CompiledProgram>> nsacc::createCUDAProgram(
     mlir::ModuleOp module, ModuleImage image, std::vector<Signature> signatures,
     const CompileOptions &options, PackageCompiler compiler) {
-  if (!compiler)
-    compiler = cuda::compile;
   return std::make_unique<CUDAProgram>(module, std::move(image),
                                        std::move(signatures), options,
                                        std::move(compiler));

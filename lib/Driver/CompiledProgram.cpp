@@ -255,16 +255,37 @@ llvm::Error CompiledProgram::prepare(llvm::StringRef kernel,
   return prepareChecked(*index, *sizes, statistics ? *statistics : unwanted);
 }
 
+//===-- Packages ----------------------------------------------------------===//
+
 llvm::Expected<std::string>
-CompiledProgram::package(llvm::StringRef kernel, const DimSizes &sizes) const {
+CompiledProgram::package(llvm::StringRef kernel,
+                         llvm::ArrayRef<DimSizes> sizes) const {
   llvm::Expected<size_t> index = findKernel(signatures, kernel);
   if (!index)
     return index.takeError();
   return packageChecked(*index, sizes);
 }
 
-llvm::Expected<std::string>
-CompiledProgram::packageChecked(size_t kernel, const DimSizes &sizes) const {
-  return llvm::createStringError("target '" + getTargetName() +
+llvm::Expected<rt::Image> CompiledProgram::image(llvm::StringRef kernel,
+                                                 const DimSizes &sizes) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  return imageChecked(*index, sizes);
+}
+
+static llvm::Error rejectPackages(const CompiledProgram &program) {
+  return llvm::createStringError("target '" + program.getTargetName() +
                                  "' has no packages: they are of GPU targets");
+}
+
+llvm::Expected<std::string>
+CompiledProgram::packageChecked(size_t kernel,
+                                llvm::ArrayRef<DimSizes> sizes) const {
+  return rejectPackages(*this);
+}
+
+llvm::Expected<rt::Image>
+CompiledProgram::imageChecked(size_t kernel, const DimSizes &sizes) const {
+  return rejectPackages(*this);
 }

@@ -19,7 +19,7 @@ createCPUProgram(mlir::ModuleOp module, ModuleImage image,
                  std::vector<Signature> signatures,
                  const CompileOptions &options);
 
-/// Compiles for a GPU; null is cuda::compile.
+/// Compiles for a GPU; null: cuda::Compilation does, side by side.
 using PackageCompiler = std::function<llvm::Expected<rt::Package>(
     mlir::ModuleOp, const cuda::Options &)>;
 

@@ -39,8 +39,9 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
                          const DimSizes &sizes,
                          std::optional<gpu::Device> device) const {
   Specialization code;
-  code.device = std::move(device);
   code.hasManyQueries = hasManyQueries(kernel, sizes.sizes);
+  if (device)
+    setDevice(code, std::move(*device));
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.sizes.find(name);
     // A name that results alone have; its use is what gets the message.
@@ -54,6 +55,23 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
     code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
   return code;
+}
+
+llvm::Expected<std::vector<TileCompiler::Variant>>
+TileCompiler::getVariants(size_t kernel, const Signature &signature,
+                          const DimSizes &sizes,
+                          const gpu::Device &device) const {
+  auto code = specialize(kernel, signature, sizes, device);
+  if (!code)
+    return code.takeError();
+  code->hasManyQueries = false;
+  std::vector<Variant> variants = {{*code, {}}};
+  const std::optional<QueryCount> &count = queries[kernel];
+  if (!count || !QueryCount::matters(device) || !count->matters(sizes.sizes))
+    return variants;
+  code->hasManyQueries = true;
+  variants.insert(variants.begin(), {*code, count->getConditions().vec()});
+  return variants;
 }
 
 using frontend::DiagnosticData;
@@ -255,6 +273,14 @@ llvm::Error TileCompiler::explainFatal(llvm::Error error,
               "writable folder"));
 }
 
+llvm::Error TileCompiler::explainLate(llvm::Error error,
+                                      const Signature &signature,
+                                      const Specialization &code) const {
+  return error.isA<FatalError>()
+             ? explainFatal(std::move(error), signature, code)
+             : std::move(error);
+}
+
 llvm::Error TileCompiler::compile(const Signature &signature,
                                   const Specialization &code,
                                   Finish finish) const {
@@ -276,8 +302,9 @@ TileCompiler::specialize(size_t kernel, const llvm::StringMap<int64_t> &sizes,
                          std::optional<gpu::Device> device,
                          llvm::StringRef phase) const {
   Specialization code;
-  code.device = std::move(device);
   code.hasManyQueries = hasManyQueries(kernel, sizes);
+  if (device)
+    setDevice(code, std::move(*device));
   std::vector<std::string> missing;
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.find(name);

@@ -43,6 +43,25 @@ public:
   specialize(size_t kernel, const Signature &signature, const DimSizes &sizes,
              std::optional<gpu::Device> device) const;
 
+  /// Code for some of the calls with given sizes of heads and channels: those
+  /// for whose other sizes all conditions hold.
+  struct Variant {
+    Specialization code;
+    std::vector<LeastProduct> conditions;
+  };
+
+  /// The code for all of these calls. Each runs the first that fits, which is
+  /// what `specialize` says for its sizes.
+  llvm::Expected<std::vector<Variant>>
+  getVariants(size_t kernel, const Signature &signature, const DimSizes &sizes,
+              const gpu::Device &device) const;
+
+  /// Says which device runs code that was specialized for any.
+  static void setDevice(Specialization &code, gpu::Device device) {
+    code.hasManyQueries &= QueryCount::matters(device);
+    code.device = std::move(device);
+  }
+
   using Finish =
       llvm::function_ref<llvm::Error(mlir::ModuleOp, mlir::TimingScope &)>;
 
@@ -51,6 +70,10 @@ public:
   /// called again with smaller tiles, unless the schedule names theirs.
   llvm::Error compile(const Signature &signature, const Specialization &code,
                       Finish finish) const;
+
+  /// What `compile` makes of an error. For what `finish` leaves to later.
+  llvm::Error explainLate(llvm::Error error, const Signature &signature,
+                          const Specialization &code) const;
 
   /// The module of `compile` as text. Fails where a size is missing.
   llvm::Expected<std::string> print(size_t kernel, const Signature &signature,

@@ -158,24 +158,39 @@ void KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
     for (int64_t key : {64, 65, 63, 5, 6, 4, 1, 0}) {
       if (mask.isVisible(query, key) != true)
         continue;
-      for (double s : {1.0, -1.0}) {
-        std::optional<double> value = evaluateAt(trial, clause, s, query, key);
-        // A score of -inf hides a key.
-        bool isWrong =
-            value && (std::isnan(*value) ||
-                      (std::isinf(*value) && (*value > 0 || what != "score")));
-        if (!isWrong)
-          continue;
-        problems
-            .warning(syntax->value->range,
-                     "this " + what + " is " +
-                         (std::isnan(*value) ? "NaN" : "infinite") +
-                         " for key " + Twine(key) + " of query " +
-                         Twine(query) + ", and the output is NaN")
-            .note("hide such pairs with 'where', or give them another " + what +
-                  " with select(condition, x, y)");
-        return;
-      }
+      auto isFinite = [](std::optional<double> value) {
+        return value && std::isfinite(*value);
+      };
+      // A score of -inf hides a key.
+      auto isWrong = [&](std::optional<double> value) {
+        return value &&
+               (std::isnan(*value) ||
+                (std::isinf(*value) && (*value > 0 || what != "score")));
+      };
+      std::optional<double> positive =
+          evaluateAt(trial, clause, /*s=*/1, query, key);
+      std::optional<double> negative =
+          evaluateAt(trial, clause, /*s=*/-1, query, key);
+      if (!isWrong(positive) && !isWrong(negative))
+        continue;
+      double wrong = isWrong(positive) ? *positive : *negative;
+      bool isOfSign = isFinite(positive) || isFinite(negative);
+      std::string sign = isFinite(positive)
+                             ? " where s is negative, as at s = -1"
+                             : " where s is positive, as at s = 1";
+      Problem &warning = problems.warning(
+          syntax->value->range,
+          "this " + what + " is " + (std::isnan(wrong) ? "NaN" : "infinite") +
+              (isOfSign ? sign + "," : "") + " for key " + Twine(key) +
+              " of query " + Twine(query) + ", and the output is NaN" +
+              (isOfSign ? " there" : ""));
+      if (isOfSign)
+        warning.note("scores have both signs: take abs(s), or another " + what +
+                     " with select(s > 0, x, y)");
+      else
+        warning.note("hide such pairs with 'where', or give them another " +
+                     what + " with select(condition, x, y)");
+      return;
     }
 }
 

@@ -30,22 +30,32 @@ static Architecture parse(const std::string &name) {
   return architecture;
 }
 
-bool nsacc::rt::hasMachineCode(const TargetCode &code, int major) {
-  return !code.cubin.empty() && parse(code.architecture).major == major;
+bool nsacc::rt::hasMachineCode(const Image &image,
+                               const std::string &architecture, int major) {
+  return !image.cubin.empty() && parse(architecture).major == major;
 }
 
-static bool canRun(const TargetCode &code, int major, int minor) {
+static bool canRun(const Package &package, const TargetCode &code, int major,
+                   int minor) {
   Architecture architecture = parse(code.architecture);
   bool isSame = architecture.major == major && architecture.minor == minor;
-  if (architecture.isSpecific)
-    return isSame && !(code.cubin.empty() && code.ptx.empty());
   bool isNewer = std::pair(major, minor) >=
                  std::pair(architecture.major, architecture.minor);
-  // Machine code runs on later devices of its generation, PTX on all.
-  return isNewer && (hasMachineCode(code, major) || !code.ptx.empty());
+  if (architecture.isSpecific ? !isSame : !isNewer)
+    return false;
+  const std::vector<Launch> &launches = code.plan.launches;
+  return std::all_of(launches.begin(), launches.end(),
+                     [&](const Launch &launch) {
+                       // Machine code runs on later devices of its generation,
+                       // PTX on all.
+                       const Image &image = package.images[launch.image];
+                       return hasMachineCode(image, code.architecture, major) ||
+                              !image.ptx.empty();
+                     });
 }
 
-std::optional<size_t> nsacc::rt::chooseTarget(const Variant &variant, int major,
+std::optional<size_t> nsacc::rt::chooseTarget(const Package &package,
+                                              const Variant &variant, int major,
                                               int minor) {
   std::optional<size_t> best;
   auto rank = [&](size_t index) {
@@ -54,7 +64,7 @@ std::optional<size_t> nsacc::rt::chooseTarget(const Variant &variant, int major,
                       architecture.isSpecific);
   };
   for (size_t i = 0; i < variant.targets.size(); ++i)
-    if (canRun(variant.targets[i], major, minor) &&
+    if (canRun(package, variant.targets[i], major, minor) &&
         (!best || rank(*best) < rank(i)))
       best = i;
   return best;

@@ -21,57 +21,24 @@ void Kernels::load() {
   if (areLoaded())
     return;
   RelaxedCapture relaxed;
-  driver::Module loaded = loadCode();
-  try {
-    functions.clear();
-    for (const Launch &launch : code.plan.launches)
-      functions.push_back(loadFunction(launch, loaded));
-  } catch (...) {
-    Driver::get().moduleUnload(loaded);
-    throw;
-  }
-  module = loaded;
+  functions.clear();
+  for (const Launch &launch : code.plan.launches)
+    functions.push_back(loadFunction(launch));
   isLoaded.store(true, std::memory_order_release);
 }
 
-driver::Module Kernels::loadImage(const std::string &image) const {
-  const Driver &driver = Driver::get();
-  char log[2048] = "";
-  int options[] = {driver::jitOptions::errorLog,
-                   driver::jitOptions::errorLogBytes};
-  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
-  driver::Module loaded = nullptr;
-  // A string ends in a zero, as PTX has to.
-  driver::Result result =
-      driver.moduleLoad(&loaded, image.c_str(), 2, options, values);
-  if (result == results::success)
-    return loaded;
-  std::string what =
-      "loading the code of '" + package.kernel + "' for " + code.architecture;
-  log[sizeof(log) - 1] = '\0';
-  if (*log)
-    what += std::string(" (") + log + ")";
-  if (result == results::unsupportedPTX)
-    what += ": its PTX is newer than this driver, update it or compile where "
-            "ptxas is";
-  driver.fail(result, what);
+uint32_t Kernels::getSharedBytes(const Launch &launch) const {
+  uint32_t most = launch.sharedBytes;
+  for (const Variant &each : package.variants)
+    for (const TargetCode &target : each.targets)
+      for (const Launch &other : target.plan.launches)
+        if (other.image == launch.image && other.kernel == launch.kernel &&
+            other.sharedBytes <= static_cast<uint32_t>(device.sharedBytes))
+          most = std::max(most, other.sharedBytes);
+  return most;
 }
 
-driver::Module Kernels::loadCode() const {
-  if (!hasMachineCode(code, device.major))
-    return loadImage(code.ptx);
-  try {
-    return loadImage(code.cubin);
-  } catch (const Failure &failure) {
-    // A driver can be too old for machine code of a newer ptxas.
-    if (code.ptx.empty() || failure.status == NSACC_RT_MEMORY)
-      throw;
-    return loadImage(code.ptx);
-  }
-}
-
-driver::Function Kernels::loadFunction(const Launch &launch,
-                                       driver::Module loaded) const {
+driver::Function Kernels::loadFunction(const Launch &launch) const {
   const Driver &driver = Driver::get();
   if (launch.sharedBytes > static_cast<uint32_t>(device.sharedBytes))
     throw Failure(NSACC_RT_PACKAGE,
@@ -79,13 +46,15 @@ driver::Function Kernels::loadFunction(const Launch &launch,
                       std::to_string(launch.sharedBytes) +
                       " bytes of shared memory; a block of this device has " +
                       std::to_string(device.sharedBytes));
+  driver::Module loaded =
+      images.load(launch.image, code.architecture, device.major);
   driver::Function function = nullptr;
   driver::Result result =
       driver.moduleGetFunction(&function, loaded, launch.kernel.c_str());
   if (result != results::success)
     driver.fail(result, "finding kernel '" + launch.kernel + "'");
   result = driver.funcSetAttribute(function, driver::kMaxDynamicSharedBytes,
-                                   static_cast<int>(launch.sharedBytes));
+                                   static_cast<int>(getSharedBytes(launch)));
   // Else its first launch would load it, which a capture can't have.
   if (result == results::success && driver.funcLoad)
     result = driver.funcLoad(function);
@@ -148,7 +117,7 @@ void Kernels::checkParameters(const Launch &launch,
   ParameterBytes passed = getPassed(package, code.plan, launch);
   std::optional<ParameterBytes> taken = askParameters(function);
   if (!taken)
-    taken = findParameters(code.ptx, launch.kernel);
+    taken = findParameters(package.images[launch.image].ptx, launch.kernel);
   if (!taken || *taken == passed)
     return;
   std::string what = "damaged package: kernel '" + launch.kernel + "' takes ";

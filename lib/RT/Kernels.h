@@ -4,6 +4,7 @@
 #define NSACC_LIB_RT_KERNELS_H
 
 #include "Driver.h"
+#include "Images.h"
 #include "nsacc/RT/Package.h"
 #include <atomic>
 #include <mutex>
@@ -26,9 +27,9 @@ public:
   /// `target` is which code of the variant the device runs. Launches have the
   /// failure records from `firstRecord` on.
   Kernels(const Package &package, const Variant &variant, size_t target,
-          const DeviceInfo &device, size_t firstRecord)
+          const DeviceInfo &device, Images &images, size_t firstRecord)
       : package(package), variant(variant), code(variant.targets[target]),
-        device(device), firstRecord(firstRecord) {}
+        device(device), images(images), firstRecord(firstRecord) {}
 
   const Variant &getVariant() const { return variant; }
   const TargetCode &getCode() const { return code; }
@@ -44,37 +45,33 @@ public:
   driver::Function getFunction(size_t launch) const {
     return functions[launch];
   }
-  /// Null before `load`.
-  driver::Module getModule() const { return module; }
 
 private:
-  driver::Module loadImage(const std::string &image) const;
-  driver::Module loadCode() const;
-  driver::Function loadFunction(const Launch &launch,
-                                driver::Module loaded) const;
+  /// Of the launches of its kernel that the device can run, at most: variants
+  /// that share an image share its functions.
+  uint32_t getSharedBytes(const Launch &launch) const;
+  driver::Function loadFunction(const Launch &launch) const;
   void checkParameters(const Launch &launch, driver::Function function) const;
 
   const Package &package;
   const Variant &variant;
   const TargetCode &code;
   const DeviceInfo &device;
+  Images &images;
   size_t firstRecord;
   std::mutex mutex;
   std::atomic<bool> isLoaded = false;
-  driver::Module module = nullptr;
   std::vector<driver::Function> functions; ///< of each launch
 };
 
 /// Which of a variant's targets a device of this capability runs best, 9 and 0;
 /// none where it runs none.
-std::optional<size_t> chooseTarget(const Variant &variant, int major,
+std::optional<size_t> chooseTarget(const Package &package,
+                                   const Variant &variant, int major,
                                    int minor);
 /// Throws: a device of this capability runs nothing of the package.
 [[noreturn]] void failWithoutTarget(const Package &package, int major,
                                     int minor);
-/// Whether a device of this generation runs the target's machine code.
-bool hasMachineCode(const TargetCode &code, int major);
-
 } // namespace nsacc::rt
 
 #endif // NSACC_LIB_RT_KERNELS_H

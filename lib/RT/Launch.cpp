@@ -21,26 +21,23 @@ StreamState &Module::getState(driver::Stream stream) {
 }
 
 Kernels &Module::chooseVariant(StreamState &state) const {
-  constexpr size_t mostTold = 4;
+  const std::vector<const int64_t *> &sizes = state.scratch.sizes;
   auto &numbers = state.scratch.numbers;
-  std::string reasons;
-  for (size_t i = 0; i < variants.size(); ++i) {
-    const Variant &variant = variants[i]->getVariant();
-    if (Problem problem =
-            computeSteps(variant.steps, state.scratch.sizes, numbers))
+  for (const auto &kernels : variants) {
+    const Variant &variant = kernels->getVariant();
+    if (Problem problem = computeSteps(variant.steps, sizes, numbers))
       throw Failure(NSACC_RT_INVALID, *problem);
-    const Guard *failed = findFailedGuard(variant, numbers);
-    if (!failed)
-      return *variants[i];
-    if (i < mostTold)
-      reasons += (i ? "; " : "") + describe(*failed, variant, numbers);
+    if (!findFailedGuard(variant, numbers))
+      return *kernels;
   }
-  if (variants.size() > mostTold)
-    reasons += "; and " + std::to_string(variants.size() - mostTold) + " more";
-  throw Failure(NSACC_RT_INVALID,
-                "the package of '" + package.kernel +
-                    "' has no code for these sizes: it needs " + reasons +
-                    ": compile it for them");
+  std::vector<const Variant *> tried;
+  for (const auto &kernels : variants)
+    tried.push_back(&kernels->getVariant());
+  throw Failure(NSACC_RT_INVALID, "the package of '" + package.kernel +
+                                      "' has no code for these sizes: it is "
+                                      "for " +
+                                      explainMisfit(tried, sizes) +
+                                      ": compile it for them, too");
 }
 
 Module::Call Module::prepare(const nsacc_rt_tensor *tensors, size_t count,

@@ -6,12 +6,13 @@
 using namespace nsacc::rt;
 
 Module::Module(Package given, int wanted)
-    : package(std::move(given)), device(chooseContext(wanted)) {
+    : package(std::move(given)), device(chooseContext(wanted)),
+      images(package) {
   for (const Variant &variant : package.variants)
     if (std::optional<size_t> target =
-            chooseTarget(variant, device.major, device.minor)) {
-      variants.push_back(std::make_unique<Kernels>(package, variant, *target,
-                                                   device, recordCodes.size()));
+            chooseTarget(package, variant, device.major, device.minor)) {
+      variants.push_back(std::make_unique<Kernels>(
+          package, variant, *target, device, images, recordCodes.size()));
       const TargetCode &code = variants.back()->getCode();
       recordCodes.insert(recordCodes.end(), code.plan.launches.size(), &code);
     }
@@ -51,10 +52,7 @@ static void keep(KeptForGraphs recorded) {
 
 Module::~Module() {
   KeptForGraphs recorded;
-  std::vector<driver::Module> modules;
-  for (const auto &variant : variants)
-    if (variant->getModule())
-      modules.push_back(variant->getModule());
+  std::vector<driver::Module> modules = images.getLoaded();
   for (auto &[key, state] : states)
     if (key.isCapture)
       recorded.states.push_back(std::move(state));

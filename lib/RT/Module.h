@@ -65,6 +65,7 @@ private:
   std::optional<PrimaryContext> primary;
   driver::Context context = nullptr;
   DeviceInfo device;
+  Images images;
   std::vector<std::unique_ptr<Kernels>> variants; ///< that the device can run
   /// Of each failure record, the code that may write it.
   std::vector<const TargetCode *> recordCodes;

@@ -61,8 +61,7 @@ static uint32_t getCount(const Json &json, uint32_t low, uint32_t high,
 }
 
 /// More than any program has: what a package costs stays bounded.
-static constexpr size_t kMaxElements = 1 << 10, kMaxSteps = 1 << 16,
-                        kMaxVariants = 64;
+static constexpr size_t kMaxElements = 1 << 10, kMaxSteps = 1 << 16;
 
 static const Json &getArray(const Json &json, const char *field,
                             size_t most = kMaxElements) {
@@ -140,6 +139,16 @@ static Parameter readParameter(const Json &json) {
   return parameter;
 }
 
+static Image readImage(const Json &json) {
+  Image image;
+  image.ptx = getString(json.at("ptx"));
+  const auto &cubin = json.at("cubin").get_binary();
+  image.cubin.assign(cubin.begin(), cubin.end());
+  if (!image.cubin.empty() && !isWholeELF(image.cubin))
+    refuse("machine code that is no ELF file, or one cut short");
+  return image;
+}
+
 static Requirement readRequirement(const Json &json) {
   return {getString(json.at("message")),
           getCount(json.at("values"), 0, 24, "values of a requirement")};
@@ -152,8 +161,8 @@ class StepReader {
 public:
   explicit StepReader(const Package &package) : package(package) {}
 
-  std::vector<Step> read(const Json &json) {
-    for (const Json &each : getArray(json, "steps", kMaxSteps))
+  std::vector<Step> read(const Json &json, size_t most) {
+    for (const Json &each : getArray(json, "steps", most))
       readStep(each);
     return std::move(steps);
   }
@@ -199,15 +208,9 @@ public:
 
   TargetCode read() {
     code.architecture = getString(json.at("architecture"));
-    code.ptx = getString(json.at("ptx"));
-    const auto &cubin = json.at("cubin").get_binary();
-    code.cubin.assign(cubin.begin(), cubin.end());
-    if (!code.cubin.empty() && !isWholeELF(code.cubin))
-      refuse("the machine code for " + code.architecture +
-             " is no ELF file, or one cut short");
     for (const Json &each : getArray(json, "requirements"))
       code.requirements.push_back(readRequirement(each));
-    plan.steps = StepReader(package).read(json);
+    plan.steps = StepReader(package).read(json, kMaxSteps);
     for (const Json &each : getArray(json, "checks"))
       plan.checks.push_back({number(each.at("found")),
                              number(each.at("expected")),
@@ -243,6 +246,7 @@ private:
   void readLaunch(const Json &each) {
     Launch launch;
     launch.kernel = getString(each.at("kernel"));
+    launch.image = getIndex(each.at("image"), package.images.size(), "image");
     const Json &grid = getArray(each, "grid", 3);
     for (unsigned axis = 0; axis < 3; ++axis)
       launch.grid[axis] = number(grid.at(axis));
@@ -345,7 +349,7 @@ static Guard readGuard(const Variant &variant, const Json &json) {
 
 static Variant readVariant(const Package &package, const Json &json) {
   Variant variant;
-  variant.steps = StepReader(package).read(json);
+  variant.steps = StepReader(package).read(json, kMaxElements);
   for (const Json &each : getArray(json, "guards"))
     variant.guards.push_back(readGuard(variant, each));
   for (const Json &each : getArray(json, "targets"))
@@ -359,6 +363,8 @@ static Package read(const Json &json) {
   package.kernel = getString(json.at("kernel"));
   for (const Json &each : getArray(json, "parameters"))
     package.parameters.push_back(readParameter(each));
+  for (const Json &each : getArray(json, "images"))
+    package.images.push_back(readImage(each));
   for (const Json &each : getArray(json, "variants", kMaxVariants))
     package.variants.push_back(readVariant(package, each));
   return package;

@@ -81,6 +81,7 @@ static OrderedJson toJson(const std::vector<Element> &elements) {
 
 static OrderedJson toJson(const Launch &launch) {
   return {{"kernel", launch.kernel},
+          {"image", launch.image},
           {"grid", launch.grid},
           {"threads", launch.threads},
           {"shared", launch.sharedBytes},
@@ -117,29 +118,19 @@ static OrderedJson toJson(const Package &package) {
   return {{"compiler", package.compiler},
           {"kernel", package.kernel},
           {"parameters", toJson(package.parameters)},
+          {"images", OrderedJson::array()},
           {"variants", toJson(package.variants)}};
 }
 
 } // namespace nsacc::rt
 
-/// Calls `visit` with the code of each variant and target, and with its JSON.
-template <typename Visit>
-static void forEachCode(const Package &package, OrderedJson &json,
-                        Visit visit) {
-  for (size_t i = 0; i < package.variants.size(); ++i) {
-    const std::vector<TargetCode> &targets = package.variants[i].targets;
-    for (size_t k = 0; k < targets.size(); ++k)
-      visit(targets[k], json["variants"][i]["targets"][k]);
-  }
-}
-
 std::string nsacc::rt::writePackage(const Package &package) {
   OrderedJson json = toJson(package);
-  forEachCode(package, json, [](const TargetCode &code, OrderedJson &target) {
-    target["ptx"] = code.ptx;
-    target["cubin"] = OrderedJson::binary(
-        std::vector<uint8_t>(code.cubin.begin(), code.cubin.end()));
-  });
+  for (const Image &image : package.images)
+    json["images"].push_back(
+        {{"ptx", image.ptx},
+         {"cubin", OrderedJson::binary(std::vector<uint8_t>(
+                       image.cubin.begin(), image.cubin.end()))}});
   std::string body;
   OrderedJson::to_msgpack(json, nlohmann::detail::output_adapter<char>(body));
   return sealBody(body);
@@ -171,10 +162,9 @@ static void print(const OrderedJson &json, const std::string &indent,
 std::string nsacc::rt::describePackage(const Package &package) {
   OrderedJson json = {{"format", kFormat}, {"version", kFormatVersion}};
   json.update(toJson(package));
-  forEachCode(package, json, [](const TargetCode &code, OrderedJson &target) {
-    target["ptx_bytes"] = code.ptx.size();
-    target["cubin_bytes"] = code.cubin.size();
-  });
+  for (const Image &image : package.images)
+    json["images"].push_back(
+        {{"ptx_bytes", image.ptx.size()}, {"cubin_bytes", image.cubin.size()}});
   std::string text;
   print(json, "", text);
   return text + "\n";

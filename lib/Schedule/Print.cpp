@@ -19,9 +19,25 @@ static void printSizes(KernelOp kernel, llvm::raw_ostream &os) {
        << cast<IntegerAttr>(size.getValue()).getInt();
 }
 
-/// "attend: cmp, slc, swa": an op stands in each program that computes it.
+/// The program that an attention's order puts in front of its own: lists of the
+/// blocks that tiles walk, or states of tiles of keys.
+static StringRef getProgramBefore(const OpChoice &op) {
+  if (op.kind != OpKind::Attend)
+    return "";
+  auto order = static_cast<nsatile::LoopOrder>(op.get(Field::Order));
+  return order == nsatile::LoopOrder::Union      ? "union"
+         : order == nsatile::LoopOrder::KeyMajor ? "partial"
+                                                 : "";
+}
+
+/// "program (attend): cmp, slc, swa": an op stands in each that computes it.
 static void printPrograms(const KernelChoice &choice, llvm::raw_ostream &os) {
   for (const Program &program : choice.cut.getPrograms()) {
+    for (const OpChoice &op : choice.ops)
+      if (StringRef before = getProgramBefore(op); !before.empty() &&
+                                                   program.what == "attend" &&
+                                                   program.ops.contains(op.op))
+        os << "  program (" << before << "): " << op.name << "\n";
     std::vector<StringRef> names;
     for (const OpChoice &op : choice.ops)
       if (program.ops.contains(op.op))

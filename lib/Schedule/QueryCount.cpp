@@ -2,6 +2,7 @@
 
 #include "nsacc/Schedule/QueryCount.h"
 #include "KernelFacts.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -27,10 +28,14 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
     auto size = dyn_cast<IntegerAttr>(dim);
     return {"", size ? size.getInt() : 0};
   };
+  // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
+  // rows than these, some multiprocessors would have a tile less than others.
+  constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
+  Dim batch = getDim(type.getDims()[0]), tokens = getDim(type.getDims()[1]),
+      heads = getDim(type.getDims()[2]);
   QueryCount count;
-  count.batch = getDim(type.getDims()[0]);
-  count.tokens = getDim(type.getDims()[1]);
-  count.heads = getDim(type.getDims()[2]);
+  count.conditions = {multiply({tokens}, longRow),
+                      multiply({tokens, batch, heads}, manyRows)};
   auto getChannels = [&](Value tensor) {
     return getDim(cast<NamedTensorType>(tensor.getType()).getDims().back());
   };
@@ -39,17 +44,44 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   return count;
 }
 
-bool QueryCount::isLarge(const llvm::StringMap<int64_t> &sizes) const {
-  // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
-  // rows than these, some multiprocessors would have a tile less than others.
-  constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
+LeastProduct QueryCount::multiply(llvm::ArrayRef<Dim> dims, int64_t least) {
+  LeastProduct product;
+  product.least = least;
+  for (const Dim &dim : dims) {
+    if (dim.name.empty())
+      product.factor =
+          llvm::SaturatingMultiply<uint64_t>(product.factor, dim.size);
+    else
+      product.dims.push_back(dim.name);
+  }
+  product.factor = std::min(product.factor, least);
+  return product;
+}
+
+bool LeastProduct::holds(const llvm::StringMap<int64_t> &sizes) const {
+  int64_t product = factor;
+  for (const std::string &dim : dims) {
+    auto found = sizes.find(dim);
+    bool isKnown = found != sizes.end();
+    if (!isKnown && dim == dims.front())
+      return false;
+    // What reaches it stays there, unless another size is 0.
+    int64_t size = isKnown ? std::min(found->second, least) : least;
+    product = std::min(product * size, least);
+  }
+  return product >= least;
+}
+
+bool QueryCount::matters(const llvm::StringMap<int64_t> &sizes) const {
   auto getSize = [&](const Dim &dim) {
     return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
   };
-  int64_t length = getSize(tokens), rows = length;
-  for (int64_t size : {getSize(batch), getSize(heads)})
-    rows = size == 0 || size > manyRows ? manyRows
-                                        : std::min(rows, manyRows) * size;
-  return length >= longRow && rows >= manyRows &&
-         hasChoice(std::max(getSize(keyChannels), getSize(valueChannels)));
+  return hasChoice(std::max(getSize(keyChannels), getSize(valueChannels)));
+}
+
+bool QueryCount::isLarge(const llvm::StringMap<int64_t> &sizes) const {
+  return matters(sizes) &&
+         llvm::all_of(conditions, [&](const LeastProduct &each) {
+           return each.holds(sizes);
+         });
 }

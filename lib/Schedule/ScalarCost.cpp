@@ -125,7 +125,7 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
             .Case([&](nsatile::DotOp dot) {
               return llvm::divideCeil(countProducts(getSize(dot.getResult(), 0),
                                                     getSize(dot.getResult(), 1),
-                                                    getSize(dot.getLhs(), 1)),
+                                                    dot.getInner()),
                                       warps);
             })
             .Case([&](nsatile::YieldScoresOp yield) {
@@ -136,6 +136,10 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
                          : 0;
               return softmax * countElements(scores) +
                      static_cast<int64_t>(llvm::divideCeil(products, warps));
+            })
+            .Case([&](nsatile::RequireOp require) {
+              // A test of each element, and the least that fails.
+              return 10 * countElements(require.getCondition());
             })
             .Default([&](Operation *op) -> int64_t {
               return op->getNumResults() == 1 &&

@@ -62,7 +62,8 @@ class Program:
         self._arguments = (source, file, target, device, schedule, dtype, kernel, dict(params))
         self._on_gpu = _device.is_gpu(target)
         ptxas = _device.find_ptxas() if self._on_gpu else []
-        self._program = _nsacc.Program(*self._arguments, ptxas=ptxas)
+        self._program = _nsacc.Program(*self._arguments, ptxas=ptxas,
+                                       threads=_nsacc.threads_from_environment())
         self.__signature__ = Signature(self._program.inputs, self._program.results)
 
     @property

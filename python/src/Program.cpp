@@ -35,7 +35,7 @@ public:
           const std::string &schedule, const std::string &dtype,
           const std::optional<std::string> &kernel,
           const std::map<std::string, std::string> &params,
-          const std::vector<std::string> &ptxas);
+          const std::vector<std::string> &ptxas, uint32_t threads);
 
   const nsacc_program *get() const { return handle.get(); }
   std::string getIR(const std::string &phase) const;
@@ -88,7 +88,7 @@ Program::Program(const std::string &source, const std::string &file,
                  const std::string &schedule, const std::string &dtype,
                  const std::optional<std::string> &kernel,
                  const std::map<std::string, std::string> &params,
-                 const std::vector<std::string> &ptxas) {
+                 const std::vector<std::string> &ptxas, uint32_t threads) {
   Handle<nsacc_options> options = checkMemory(nsacc_options_create());
   check(nsacc_options_set_target(options.get(), target.c_str()), nullptr);
   if (device)
@@ -102,6 +102,7 @@ Program::Program(const std::string &source, const std::string &file,
           nullptr);
   for (const std::string &path : ptxas)
     check(nsacc_options_add_ptxas(options.get(), path.c_str()), nullptr);
+  check(nsacc_options_set_threads(options.get(), threads), nullptr);
   nsacc_program *program = nullptr;
   callUnlocked([&](nsacc_error **error) {
     return nsacc_compile(source.data(), source.size(), file.c_str(),
@@ -285,11 +286,12 @@ void nsacc::python::bindProgram(py::module_ &module) {
                     const std::string &, const std::string &,
                     const std::optional<std::string> &,
                     const std::map<std::string, std::string> &,
-                    const std::vector<std::string> &>(),
+                    const std::vector<std::string> &, uint32_t>(),
            py::arg("source"), py::arg("file"), py::arg("target"),
            py::arg("device"), py::arg("schedule"), py::arg("dtype"),
            py::arg("kernel"), py::arg("params"),
-           py::arg("ptxas") = std::vector<std::string>())
+           py::arg("ptxas") = std::vector<std::string>(),
+           py::arg("threads") = 0)
       .def_property_readonly("kernel",
                              [](const Program &program) {
                                return nsacc_program_kernel(program.get());

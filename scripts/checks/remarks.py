@@ -10,7 +10,7 @@ from checks.tree import Problem, files, line_of, name, read
 DECLINING = (
     "nsatile-specialize-warps", "nsatile-narrow-key-loops", "nsatile-hold-operands",
     "nsatile-persist-programs", "nsatile-pipeline-loads", "nsatile-schedule-pipeline",
-    "nsatile-assume-finite", "nsatile-combine-early", "nsatile-split-key-loops",
+    "nsatile-assume-finite", "nsatile-combine-early", "nsatile-prefetch-entries",
     "convert-nsatile-to-nvvm",
 )
 

@@ -1,6 +1,7 @@
 //===- Generator.cpp - Random programs ------------------------------------===//
 
 #include "Generator.h"
+#include "Numbers.h"
 #include "RandomProgram.h"
 
 using namespace nsacc;
@@ -90,6 +91,7 @@ Case RandomProgram::run() {
   if (result.schedule)
     borders.push_back(result.schedule->keys);
   makeRuns(c, program.ragged, program.keyTokens, borders, derived, result);
+  writeNumbers(c, result);
   return std::move(result);
 }
 

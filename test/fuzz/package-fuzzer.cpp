@@ -162,6 +162,14 @@ private:
 
 } // namespace
 
+/// Whether one of the variants is said to be of no call.
+static bool isShadowed(const Package &package, const Variant &variant) {
+  size_t index = &variant - package.variants.data();
+  auto shadowed = findShadowed(package);
+  return std::any_of(shadowed.begin(), shadowed.end(),
+                     [&](auto pair) { return pair.first == index; });
+}
+
 /// The code that these tensors run on the fake's device 0; null if none.
 static const TargetCode *findCode(const Package &package,
                                   const Tensors &tensors) {
@@ -171,13 +179,15 @@ static const TargetCode *findCode(const Package &package,
     sizes.push_back(each.data());
   std::vector<int64_t> numbers;
   for (const Variant &variant : package.variants) {
-    std::optional<size_t> target = chooseTarget(variant, 9, 0);
+    std::optional<size_t> target = chooseTarget(package, variant, 9, 0);
     if (!target)
       continue;
     if (computeSteps(variant.steps, sizes, numbers))
       return nullptr;
-    if (!findFailedGuard(variant, numbers))
+    if (!findFailedGuard(variant, numbers)) {
+      require(!isShadowed(package, variant), "a call of a shadowed variant");
       return &variant.targets[*target];
+    }
   }
   return nullptr;
 }
@@ -221,6 +231,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(!module && *nsacc_rt_message(), "an error without a message");
   } else {
     Package package = readPackage(data, size);
+    require(!describePackage(package).empty(), "nothing to tell");
     // The fake knows parameters by the text that stands for one target.
     if (std::all_of(
             package.variants.begin(), package.variants.end(),

@@ -25,6 +25,7 @@ struct CompileFlags {
   std::vector<std::string> dims;
   std::string schedule, target, emit, output;
   std::optional<std::string> device;
+  unsigned threads = 0; ///< 0: as NSACC_THREADS says, or one for each core
 };
 
 /// What --emit asks for.
@@ -123,52 +124,86 @@ chooseTarget(const CompileFlags &flags, const Goal &goal) {
 
 //===-- Packages ----------------------------------------------------------===//
 
-/// The named part of a package; the driver's compiler does without machine
-/// code.
-static llvm::Expected<std::string> getPart(llvm::StringRef bytes,
-                                           llvm::StringRef part) {
-  if (part == "package")
-    return bytes.str();
-  rt::Package package = rt::readPackage(bytes.data(), bytes.size());
-  const rt::TargetCode &code = package.variants.front().targets.front();
-  if (part == "ptx")
-    return code.ptx;
-  if (code.cubin.empty())
-    return makeError("there is no machine code for " + code.architecture +
-                         ": ptxas, which makes it, wasn't found, or is older",
-                     "put a newer one on the PATH, or use --emit ptx");
-  return code.cubin;
-}
-
-static llvm::Expected<std::string> compilePackage(Program &program,
-                                                  const CompileFlags &flags,
-                                                  CompileOptions options) {
-  auto kernel = program.getKernel(flags.program.kernel);
-  if (!kernel)
-    return kernel.takeError();
-  auto dims = parseSettings("--dims", flags.dims);
-  if (!dims)
-    return dims.takeError();
-  auto known = readDimensions(*dims, getSignature(*kernel));
+/// The sizes of one set of --dims, which have to be all that code depends on.
+static llvm::Expected<DimSizes>
+readSizes(Program &program, const Settings &dims, nsa::KernelOp kernel) {
+  auto known = readDimensions(dims, getSignature(kernel));
   if (!known)
     return known.takeError();
-  if (auto sizes = findTileSizes(program.getModule(), *dims); !sizes)
+  if (auto sizes = findTileSizes(program.getModule(), dims); !sizes)
     return sizes.takeError();
+  return *known;
+}
+
+static llvm::Expected<std::unique_ptr<CompiledProgram>>
+createProgram(Program &program, const CompileFlags &flags,
+              CompileOptions options) {
+  auto threads = chooseThreads(flags.threads);
+  if (!threads)
+    return threads.takeError();
   Instruments &instruments = program.getInstruments();
   options.schedule = flags.schedule;
+  options.threads = *threads;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
                               llvm::StringRef phase) {
     instruments.preparePasses(manager, module, phase);
   };
-  auto compiled = CompiledProgram::create(program.getModule(), options);
+  return CompiledProgram::create(program.getModule(), options);
+}
+
+/// A package with a variant for each set of --dims, at least.
+static llvm::Expected<std::string> compilePackage(Program &program,
+                                                  const CompileFlags &flags,
+                                                  CompileOptions options) {
+  auto kernel = program.getKernel(flags.program.kernel);
+  if (!kernel)
+    return kernel.takeError();
+  auto sets = parseSettingSets("--dims", flags.dims);
+  if (!sets)
+    return sets.takeError();
+  std::vector<DimSizes> sizes;
+  for (const Settings &dims : *sets) {
+    auto known = readSizes(program, dims, *kernel);
+    if (!known)
+      return known.takeError();
+    sizes.push_back(std::move(*known));
+  }
+  auto compiled = createProgram(program, flags, std::move(options));
   if (!compiled)
     return compiled.takeError();
-  auto bytes = (*compiled)->package(kernel->getSymName(), *known);
-  if (!bytes)
-    return bytes.takeError();
-  return getPart(*bytes, flags.emit);
+  return (*compiled)->package(kernel->getSymName(), sizes);
+}
+
+/// The kernels of a run with the sizes of --dims, as PTX or machine code. The
+/// driver's compiler does without the latter.
+static llvm::Expected<std::string> compileImage(Program &program,
+                                                const CompileFlags &flags,
+                                                CompileOptions options) {
+  auto kernel = program.getKernel(flags.program.kernel);
+  if (!kernel)
+    return kernel.takeError();
+  auto dims = parseSettings("--dims", flags.dims);
+  if (!dims)
+    return dims.takeError();
+  auto sizes = readSizes(program, *dims, *kernel);
+  if (!sizes)
+    return sizes.takeError();
+  std::string architecture = options.device->getMachineArchitecture();
+  auto compiled = createProgram(program, flags, std::move(options));
+  if (!compiled)
+    return compiled.takeError();
+  auto image = (*compiled)->image(kernel->getSymName(), *sizes);
+  if (!image)
+    return image.takeError();
+  if (flags.emit == "ptx")
+    return std::move(image->ptx);
+  if (image->cubin.empty())
+    return makeError("there is no machine code for " + architecture +
+                         ": ptxas, which makes it, wasn't found, or is older",
+                     "put a newer one on the PATH, or use --emit ptx");
+  return std::move(image->cubin);
 }
 
 //===-- Schedules ---------------------------------------------------------===//
@@ -244,7 +279,9 @@ static ExitCode compile(const CompileFlags &flags,
   }
   if (!goal.isPart)
     return finish(instruments, print(program->getModule()), flags);
-  auto bytes = compilePackage(*program, flags, std::move(options));
+  auto bytes = flags.emit == "package"
+                   ? compilePackage(*program, flags, std::move(options))
+                   : compileImage(*program, flags, std::move(options));
   if (!bytes)
     return program->report(bytes.takeError());
   return finish(instruments, *bytes, flags);
@@ -255,7 +292,9 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
       "compile", "compile a program and write what a phase leaves");
   auto options = std::make_shared<CompileFlags>();
   addProgramFlags(*command, options->program);
-  addTileSizesFlag(*command, options->dims);
+  addTileSizesFlag(*command, options->dims,
+                   "; --emit package: one that names a size again is for a "
+                   "variant of its own");
   addScheduleFlag(*command, options->schedule);
   command
       ->add_option("--target", options->target,
@@ -264,6 +303,10 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
       ->type_name("NAME")
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler");
+  addThreadsFlag(*command, options->threads,
+                 "threads that compile kernels side by side (NSACC_THREADS, "
+                 "or one for each core)",
+                 "Compiler");
   addInstrumentFlags(*command, options->instruments);
   command
       ->add_flag("--remarks", options->instruments.remarks,

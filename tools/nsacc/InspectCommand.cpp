@@ -1,15 +1,14 @@
 //===- InspectCommand.cpp - nsacc inspect ---------------------------------===//
 
 #include "Commands.h"
+#include "InspectPackage.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "TileSizes.h"
-#include "nsacc/RT/Package.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
@@ -109,19 +108,7 @@ static ExitCode printPlans(Program &program, const InspectOptions &options) {
 
 //===-- Packages ----------------------------------------------------------===//
 
-static llvm::Expected<std::string> describePackage(llvm::StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return makeError("can't read '" + path + "': " + file.getError().message());
-  try {
-    return rt::describePackage(
-        rt::readPackage((*file)->getBufferStart(), (*file)->getBufferSize()));
-  } catch (const std::runtime_error &error) {
-    return makeError("'" + path + "': " + error.what());
-  }
-}
-
-static ExitCode printPackage(const InspectOptions &options) {
+static ExitCode inspectPackage(const InspectOptions &options) {
   const ProgramOptions &program = options.program;
   if (options.plan || !options.dims.empty() || !options.schedule.empty() ||
       !program.settings.empty() || !program.dtype.empty() ||
@@ -132,10 +119,9 @@ static ExitCode printPackage(const InspectOptions &options) {
                   "its kernel, sizes and schedule are those that it was "
                   "compiled for"),
         ExitCode::Usage);
-  auto text = describePackage(program.file);
-  if (!text)
-    return reportError(text.takeError());
-  llvm::outs() << *text;
+  if (llvm::Error error =
+          printPackage(program.file, options.json, llvm::outs()))
+    return reportError(std::move(error));
   return ExitCode::Success;
 }
 
@@ -144,7 +130,7 @@ static ExitCode printPackage(const InspectOptions &options) {
 static ExitCode inspect(const InspectOptions &options,
                         llvm::ArrayRef<std::string> commandLine) {
   if (llvm::sys::path::extension(options.program.file) == ".nsapkg")
-    return printPackage(options);
+    return inspectPackage(options);
   Instruments instruments({});
   ExitCode status;
   auto program =
@@ -184,7 +170,7 @@ static ExitCode inspect(const InspectOptions &options,
 void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
   CLI::App *command = app.add_subcommand(
       "inspect", "list a program's kernels: parameters, inputs, results; or "
-                 "what a package (.nsapkg) has, as JSON");
+                 "what a package (.nsapkg) has");
   auto options = std::make_shared<InspectOptions>();
   addProgramFlags(*command, options->program);
   auto *json = command->add_flag("--json", options->json, "print JSON");

@@ -2,6 +2,7 @@
 
 #include "ProgramFlags.h"
 #include "nsacc/Schedule/Settings.h"
+#include "nsacc/Support/Environment.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;
@@ -23,6 +24,21 @@ void nsacc::addDeviceFlag(CLI::App &command, std::optional<std::string> &device,
                   "describes, as nsacc env --json writes them")
       ->type_name("FILE.json")
       ->group(group);
+}
+
+void nsacc::addThreadsFlag(CLI::App &command, unsigned &threads,
+                           const std::string &description,
+                           const std::string &group) {
+  command.add_option("--threads", threads, description)
+      ->type_name("N")
+      ->check(CLI::Range(1u, 1024u))
+      ->group(group);
+}
+
+llvm::Expected<unsigned> nsacc::chooseThreads(unsigned asked) {
+  if (asked > 0)
+    return asked;
+  return lookupThreads();
 }
 
 void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {

@@ -22,6 +22,13 @@ void addDeviceFlag(CLI::App &command, std::optional<std::string> &device,
 /// --schedule.
 void addScheduleFlag(CLI::App &command, std::string &schedule);
 
+/// --threads, 0 while it isn't given.
+void addThreadsFlag(CLI::App &command, unsigned &threads,
+                    const std::string &description, const std::string &group);
+/// As many as were asked for, else NSACC_THREADS, else 0. Fails where that is
+/// no number of threads.
+llvm::Expected<unsigned> chooseThreads(unsigned asked);
+
 /// One value each time the flag stands; may stand several times.
 CLI::Option *addRepeatedFlag(CLI::App &command, const std::string &name,
                              std::vector<std::string> &values,

@@ -3,10 +3,10 @@
 #include "Run.h"
 #include "CompareCheck.h"
 #include "Outputs.h"
+#include "ProgramFlags.h"
 #include "Report.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Signature/Signature.h"
-#include "nsacc/Support/Environment.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -38,15 +38,6 @@ parseFiles(llvm::StringRef flag, llvm::ArrayRef<std::string> arguments) {
   return files;
 }
 
-static llvm::Expected<unsigned> chooseThreads(unsigned asked) {
-  if (asked > 0)
-    return asked;
-  llvm::Expected<unsigned> threads = lookupThreads();
-  if (!threads || *threads > 0)
-    return threads;
-  return llvm::hardware_concurrency().compute_thread_count();
-}
-
 static llvm::Error rejectTarget(llvm::StringRef name) {
   std::vector<std::string> names;
   for (const TargetInfo &info : getTargets())
@@ -74,7 +65,8 @@ static llvm::Expected<RunPlan> makePlan(const RunFlags &options) {
   auto threads = chooseThreads(options.threads);
   if (!threads)
     return threads.takeError();
-  plan.threads = *threads;
+  plan.threads =
+      *threads ? *threads : llvm::hardware_concurrency().compute_thread_count();
   auto dims = parseSettings("--dims", options.dims);
   if (!dims)
     return dims.takeError();
@@ -111,6 +103,7 @@ static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
   if (llvm::Error error = resolveTarget(target, flags.device, options))
     return error;
   options.schedule = flags.schedule;
+  options.threads = report.threads;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,

@@ -62,12 +62,10 @@ static void addTargetFlags(CLI::App &command, RunFlags &options) {
       ->capture_default_str()
       ->group(group);
   addDeviceFlag(command, options.device, group);
-  command
-      .add_option("--threads", options.threads,
-                  "threads (NSACC_THREADS, or all of the machine)")
-      ->type_name("N")
-      ->check(CLI::Range(1u, 1024u))
-      ->group(group);
+  addThreadsFlag(command, options.threads,
+                 "threads of runs and of the compiler (NSACC_THREADS, or all "
+                 "of the machine)",
+                 group);
   command
       .add_option("--repeat", options.repeat,
                   "runs; the best one's time is reported")

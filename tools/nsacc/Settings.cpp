@@ -50,3 +50,23 @@ nsacc::parseSettings(llvm::StringRef flag,
     }
   return settings;
 }
+
+llvm::Expected<std::vector<Settings>>
+nsacc::parseSettingSets(llvm::StringRef flag,
+                        llvm::ArrayRef<std::string> arguments) {
+  std::vector<Settings> sets(1);
+  for (const std::string &argument : arguments) {
+    auto settings = parseSettings(flag, argument);
+    if (!settings)
+      return settings.takeError();
+    bool isNext = llvm::any_of(*settings, [&](auto &setting) {
+      return llvm::any_of(sets.back(), [&](auto &known) {
+        return known.first == setting.first;
+      });
+    });
+    if (isNext)
+      sets.emplace_back();
+    llvm::append_range(sets.back(), *settings);
+  }
+  return sets;
+}

@@ -18,6 +18,10 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 llvm::Expected<Settings> parseSettings(llvm::StringRef flag,
                                        llvm::ArrayRef<std::string> arguments);
 
+/// The same for several sets: an argument that names one again begins the next.
+llvm::Expected<std::vector<Settings>>
+parseSettingSets(llvm::StringRef flag, llvm::ArrayRef<std::string> arguments);
+
 /// Parses one "name=value" argument whose value may hold commas.
 llvm::Expected<std::pair<std::string, std::string>>
 parseSetting(llvm::StringRef flag, llvm::StringRef argument);

@@ -58,11 +58,12 @@ ExitCode nsacc::compilePhases(Program &program,
   return program.runPhases(phase, *options);
 }
 
-void nsacc::addTileSizesFlag(CLI::App &command,
-                             std::vector<std::string> &dims) {
+void nsacc::addTileSizesFlag(CLI::App &command, std::vector<std::string> &dims,
+                             const std::string &more) {
   addRepeatedFlag(command, "--dims", dims,
                   "tile: sizes of heads and channels; others stay open, "
-                  "and tell what tiles are chosen for")
+                  "and tell what tiles are chosen for" +
+                      more)
       ->type_name("NAME=SIZE,...")
       ->group("Compiler");
 }

@@ -24,7 +24,8 @@ ExitCode compilePhases(Program &program, llvm::ArrayRef<std::string> dims,
                        const std::optional<gpu::Device> &device);
 
 /// --dims for phases behind `nsa`.
-void addTileSizesFlag(CLI::App &command, std::vector<std::string> &dims);
+void addTileSizesFlag(CLI::App &command, std::vector<std::string> &dims,
+                      const std::string &more = "");
 
 } // namespace nsacc
 

@@ -91,7 +91,8 @@ def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
     AllElementTypesMatch<["lhs", "rhs"]>]> {
   let summary = "starts a product of two tiles";
   let description = [{
-    `acc + lhs · rhs`, or `acc + lhs · rhsᵀ` with `transpose_rhs`, as `nsatile.dot`.
+    `acc + lhs · rhs`, of lhsᵀ or rhsᵀ where they are transposed, as `nsatile.dot`. A transposed left operand is in
+    shared memory, swizzled by 128 bytes.
     Where `adds` is false, `acc` doesn't count, and may be anything: a loop's first
     product needs no tile of zeros. Products end in the order in which they start.
     `head` is an `nsatile.fragment` of a left operand in shared memory: its columns
@@ -104,10 +105,11 @@ def NSATile_DotAsyncOp : NSATile_Op<"dot_async", [
   }];
   let arguments = (ins NSATile_Matrix:$lhs, Optional<NSATile_Matrix>:$head,
                        NSATile_Matrix:$rhs, Optional<NSATile_F32Matrix>:$acc,
-                       Optional<I1>:$adds, UnitAttr:$transpose_rhs);
+                       Optional<I1>:$adds, UnitAttr:$transpose_rhs,
+                       UnitAttr:$transpose_lhs);
   let results = (outs NSATile_PendingType:$result);
   let assemblyFormat = [{
-    $lhs (`head` $head^)? `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^ (`if` $adds^)?)?
+    (`transpose` $transpose_lhs^)? $lhs (`head` $head^)? `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^ (`if` $adds^)?)?
     attr-dict
     `:` functional-type(operands, $result)
   }];

@@ -1,146 +1,12 @@
 //===- NSATileFoldOps.cpp - Loops over tiles ------------------------------===//
 
+#include "NSATile/IR/FoldSyntax.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace nsacc::nsatile;
-
-using Operands = SmallVectorImpl<OpAsmParser::UnresolvedOperand>;
-using OptionalOperand = std::optional<OpAsmParser::UnresolvedOperand>;
-
-/// A range's operands: first, end, fullFirst, fullEnd.
-static constexpr unsigned kRangeOperands = 4;
-
-//===----------------------------------------------------------------------===//
-// Assembly
-//===----------------------------------------------------------------------===//
-
-/// `%first to %end full %a to %b`
-static ParseResult parseRange(OpAsmParser &parser, Operands &ranges) {
-  auto parseBounds = [&] {
-    return failure(parser.parseOperand(ranges.emplace_back()) ||
-                   parser.parseKeyword("to") ||
-                   parser.parseOperand(ranges.emplace_back()));
-  };
-  if (failed(parseBounds()))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("full")))
-    return parseBounds();
-  OpAsmParser::UnresolvedOperand first = ranges[ranges.size() - 2];
-  ranges.append(2, first);
-  return success();
-}
-
-static ParseResult parseList(OpAsmParser &parser, OptionalOperand &list,
-                             Type &type, Operands &indices,
-                             OptionalOperand &count) {
-  if (parser.parseOperand(list.emplace()) ||
-      parser.parseOperandList(indices, OpAsmParser::Delimiter::Square) ||
-      parser.parseColonType(type))
-    return failure();
-  if (succeeded(parser.parseOptionalKeyword("count")))
-    return parser.parseOperand(count.emplace());
-  return success();
-}
-
-static ParseResult parseFoldDomain(OpAsmParser &parser, Operands &ranges,
-                                   OptionalOperand &at, OptionalOperand &list,
-                                   Type &listType, Operands &indices,
-                                   OptionalOperand &count, IntegerAttr &parts) {
-  if (succeeded(parser.parseOptionalKeyword("at"))) {
-    if (parser.parseOperand(at.emplace()))
-      return failure();
-  } else if (succeeded(parser.parseOptionalKeyword("in"))) {
-    if (parseList(parser, list, listType, indices, count))
-      return failure();
-  }
-  parts = parser.getBuilder().getI64IntegerAttr(1);
-  if (succeeded(parser.parseOptionalKeyword("parts")) &&
-      parser.parseAttribute(parts, parser.getBuilder().getI64Type()))
-    return failure();
-  if (failed(parser.parseOptionalKeyword("over")))
-    return success();
-  return parser.parseCommaSeparatedList(
-      [&] { return parseRange(parser, ranges); });
-}
-
-static void printFoldDomain(OpAsmPrinter &printer, Operation *,
-                            OperandRange ranges, Value at, Value list,
-                            Type listType, OperandRange indices, Value count,
-                            IntegerAttr parts) {
-  bool isFirst = true;
-  auto separate = [&] {
-    if (!std::exchange(isFirst, false))
-      printer << " ";
-  };
-  if (at) {
-    separate();
-    printer << "at " << at;
-  }
-  if (list) {
-    separate();
-    printer << "in " << list << "[" << indices << "] : " << listType;
-    if (count)
-      printer << " count " << count;
-  }
-  if (parts.getInt() != 1) {
-    separate();
-    printer << "parts " << parts.getInt();
-  }
-  for (size_t i = 0; i + kRangeOperands <= ranges.size(); i += kRangeOperands) {
-    if (i == 0) {
-      separate();
-      printer << "over ";
-    } else {
-      printer << ", ";
-    }
-    printer << ranges[i] << " to " << ranges[i + 1];
-    if (ranges[i + 2] != ranges[i] || ranges[i + 3] != ranges[i])
-      printer << " full " << ranges[i + 2] << " to " << ranges[i + 3];
-  }
-}
-
-/// `state(%a, %b : T, U)`; results have the types of the state.
-static ParseResult parseFoldState(OpAsmParser &parser, Operands &inits,
-                                  SmallVectorImpl<Type> &initTypes,
-                                  SmallVectorImpl<Type> &resultTypes) {
-  if (failed(parser.parseOptionalKeyword("state")))
-    return success();
-  if (parser.parseLParen() || parser.parseOperandList(inits) ||
-      parser.parseColonTypeList(initTypes) || parser.parseRParen())
-    return failure();
-  resultTypes.assign(initTypes.begin(), initTypes.end());
-  return success();
-}
-
-static void printFoldState(OpAsmPrinter &printer, Operation *,
-                           OperandRange inits, TypeRange initTypes, TypeRange) {
-  if (!inits.empty())
-    printer << "state(" << inits << " : " << initTypes << ")";
-}
-
-/// `from(%m, %l, %o) : T, U, V`
-static ParseResult parseSoftmaxState(OpAsmParser &parser, Operands &inits,
-                                     SmallVectorImpl<Type> &initTypes,
-                                     SmallVectorImpl<Type> &resultTypes) {
-  bool hasInits = succeeded(parser.parseOptionalKeyword("from"));
-  if (hasInits && parser.parseOperandList(inits, OpAsmParser::Delimiter::Paren))
-    return failure();
-  if (parser.parseColonTypeList(resultTypes))
-    return failure();
-  if (hasInits)
-    initTypes.assign(resultTypes.begin(), resultTypes.end());
-  return success();
-}
-
-static void printSoftmaxState(OpAsmPrinter &printer, Operation *,
-                              OperandRange inits, TypeRange,
-                              TypeRange resultTypes) {
-  if (!inits.empty())
-    printer << "from(" << inits << ") ";
-  printer << ": " << resultTypes;
-}
 
 //===----------------------------------------------------------------------===//
 // Building
@@ -210,9 +76,78 @@ template <typename FoldLike> static FoldDomain getDomain(FoldLike fold) {
 FoldDomain FoldOp::getDomain() { return ::getDomain(*this); }
 FoldDomain SoftmaxFoldOp::getDomain() { return ::getDomain(*this); }
 
+std::optional<TileRange> FoldOp::getSingleRange() {
+  FoldDomain domain = getDomain();
+  if (!domain.isRanges() || domain.ranges.size() != 1)
+    return std::nullopt;
+  return domain.ranges.front();
+}
+
+void FoldOp::setRange(const TileRange &range) {
+  getRangesMutable().assign(
+      {range.first, range.end, range.fullFirst, range.fullEnd});
+}
+
+Value TileRange::isPartial(OpBuilder &builder, Location loc, Value tile) const {
+  auto constant = [&](bool value) {
+    return arith::ConstantIntOp::create(builder, loc, value, /*width=*/1);
+  };
+  auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
+    return arith::CmpIOp::create(builder, loc, predicate, tile, bound);
+  };
+  if (!hasFull())
+    return constant(true);
+  Value before, behind;
+  if (hasHead())
+    before = compare(arith::CmpIPredicate::slt, fullFirst);
+  if (hasTail())
+    behind = compare(arith::CmpIPredicate::sge, fullEnd);
+  if (before && behind)
+    return arith::OrIOp::create(builder, loc, before, behind);
+  if (before || behind)
+    return before ? before : behind;
+  return constant(false);
+}
+
 YieldScoresOp SoftmaxFoldOp::getScores() {
   return cast<YieldScoresOp>(getBody().front().getTerminator());
 }
+
+//===----------------------------------------------------------------------===//
+// Folds as loops
+//===----------------------------------------------------------------------===//
+
+std::optional<SmallVector<Value>> FoldOp::getLoopInductionVars() {
+  return SmallVector<Value>{getTile()};
+}
+
+std::optional<SmallVector<OpFoldResult>> FoldOp::getLoopLowerBounds() {
+  if (std::optional<TileRange> range = getSingleRange())
+    return SmallVector<OpFoldResult>{range->first};
+  return std::nullopt;
+}
+
+std::optional<SmallVector<OpFoldResult>> FoldOp::getLoopUpperBounds() {
+  if (std::optional<TileRange> range = getSingleRange())
+    return SmallVector<OpFoldResult>{range->end};
+  return std::nullopt;
+}
+
+std::optional<SmallVector<OpFoldResult>> FoldOp::getLoopSteps() {
+  return SmallVector<OpFoldResult>{Builder(getContext()).getIndexAttr(1)};
+}
+
+Block::BlockArgListType FoldOp::getRegionIterArgs() {
+  return getBody().getArguments().drop_front(2);
+}
+
+std::optional<MutableArrayRef<OpOperand>> FoldOp::getYieldedValuesMutable() {
+  return cast<YieldOp>(getBody().front().getTerminator()).getValuesMutable();
+}
+
+std::optional<ResultRange> FoldOp::getLoopResults() { return getResults(); }
+
+SmallVector<Region *> FoldOp::getLoopRegions() { return {&getBody()}; }
 
 //===----------------------------------------------------------------------===//
 // Names of arguments

@@ -27,7 +27,11 @@ class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
   }];
 }
 
-def NSATile_FoldOp : NSATile_FoldLike<"fold"> {
+def NSATile_FoldOp : NSATile_FoldLike<"fold", [
+    DeclareOpInterfaceMethods<LoopLikeOpInterface, [
+        "getLoopInductionVars", "getLoopLowerBounds", "getLoopUpperBounds",
+        "getLoopSteps", "getRegionIterArgs", "getYieldedValuesMutable",
+        "getLoopResults"]>]> {
   let summary = "a loop over tiles that carries a state";
   let description = [{
     The body is run once for each tile of the domain, in order. Its arguments are the
@@ -60,10 +64,11 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold"> {
     custom<FoldState>($inits, type($inits), type($results)) $body attr-dict
   }];
   let extraClassDeclaration = sharedDeclaration # [{
-    ::mlir::ValueRange getState() { return getBody().getArguments().drop_front(2); }
-    ::mlir::ValueRange getYielded() {
-      return getBody().front().getTerminator()->getOperands();
-    }
+    ::mlir::ValueRange getState() { return getRegionIterArgs(); }
+    /// The range of a fold over one; none for other domains.
+    std::optional<TileRange> getSingleRange();
+    /// Makes it go over another range; it has to be a fold over one.
+    void setRange(const TileRange &range);
   }];
 }
 

@@ -1,6 +1,7 @@
 //===- NSATileOps.cpp - Operations of the nsatile dialect -----------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/FoldSyntax.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 

@@ -15,6 +15,7 @@
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "NSATile/IR/NSATileEnums.h.inc"
@@ -33,6 +34,12 @@ struct TileRange {
 
   /// Whether any tile may be full.
   bool hasFull() const { return fullFirst != fullEnd; }
+  /// Whether tiles come before, or behind, the full ones.
+  bool hasHead() const { return first != fullFirst; }
+  bool hasTail() const { return fullEnd != end; }
+  /// Writes code that says whether a tile of the range isn't full.
+  mlir::Value isPartial(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value tile) const;
 };
 
 /// The tiles that a fold goes over, as `nsatile.fold` describes them: those of

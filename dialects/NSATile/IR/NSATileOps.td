@@ -9,6 +9,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class NSATile_Op<string mnemonic, list<Trait> traits = []>
@@ -272,26 +273,35 @@ def NSATile_DotOp : NSATile_Op<"dot", [
     Pure, AttrSizedOperandSegments, AllElementTypesMatch<["lhs", "rhs"]>]> {
   let summary = "a product of two tiles, accumulated in f32";
   let description = [{
-    `acc + lhs · rhs`, or `acc + lhs · rhsᵀ` with `transpose_rhs`.
+    `acc + lhs · rhs`, with `transpose_lhs` of lhsᵀ, with `transpose_rhs` of rhsᵀ.
 
-    `where` says which rows see which rows of `rhs` (not transposed). What a row
+    `where`, which no transposed operand goes with, says which rows see which rows of `rhs` (not transposed). What a row
     doesn't see counts as zeros for it, so that no infinity or NaN there reaches
     the row: `acc[r, c] + Σ lhs[r, k] · (visible[r, k] ? rhs[k, c] : 0)`. Where
     `visible` doesn't hold `lhs` is 0, so that it only matters where `rhs` isn't finite.
 
     ```mlir
     %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16>, tensor<128x64xbf16>) -> tensor<64x128xf32>
+    %g = nsatile.dot transpose %d, %k : (tensor<128x64xbf16>, tensor<128x64xbf16>) -> tensor<64x64xf32>
     %o = nsatile.dot %p, %v acc %a where %seen
         : (tensor<64x128xbf16>, tensor<128x64xbf16>, tensor<64x64xf32>, tensor<64x128xi1>) -> tensor<64x64xf32>
     ```
   }];
   let arguments = (ins NSATile_Matrix:$lhs, NSATile_Matrix:$rhs,
                        Optional<NSATile_F32Matrix>:$acc,
-                       Optional<NSATile_Visible>:$visible, UnitAttr:$transpose_rhs);
+                       Optional<NSATile_Visible>:$visible, UnitAttr:$transpose_rhs,
+                       UnitAttr:$transpose_lhs);
   let results = (outs NSATile_F32Matrix:$result);
   let assemblyFormat = [{
-    $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^)?
+    (`transpose` $transpose_lhs^)? $lhs `,` (`transpose` $transpose_rhs^)? $rhs (`acc` $acc^)?
     (`where` $visible^)? attr-dict `:` functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = [{
+    /// How many products an element of the result adds up.
+    int64_t getInner() {
+      return ::mlir::cast<::mlir::RankedTensorType>(getLhs().getType())
+          .getDimSize(getTransposeLhs() ? 0 : 1);
+    }
   }];
   let hasVerifier = 1;
 }

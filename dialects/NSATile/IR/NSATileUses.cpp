@@ -3,7 +3,6 @@
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -27,6 +26,6 @@ bool nsacc::nsatile::isScalarCode(Operation *op) {
 }
 
 bool nsacc::nsatile::hasLoop(Operation *op) {
-  return op->walk([](scf::ForOp) { return WalkResult::interrupt(); })
+  return op->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }

@@ -238,14 +238,14 @@ static LogicalResult verifyProduct(OpTy op, RankedTensorType result) {
     return op.emitOpError("expected tiles of static shape");
   int64_t inner = rhs.getDimSize(op.getTransposeRhs() ? 1 : 0);
   int64_t columns = rhs.getDimSize(op.getTransposeRhs() ? 0 : 1);
-  if (lhs.getDimSize(1) != inner)
+  int64_t rows = lhs.getDimSize(op.getTransposeLhs() ? 1 : 0);
+  if (lhs.getDimSize(op.getTransposeLhs() ? 0 : 1) != inner)
     return op.emitOpError("expected operands with equal inner sizes, found ")
-           << lhs << " and " << rhs
-           << (op.getTransposeRhs() ? " transposed" : "");
-  if (result.getDimSize(0) != lhs.getDimSize(0) ||
-      result.getDimSize(1) != columns)
+           << lhs << (op.getTransposeLhs() ? " transposed" : "") << " and "
+           << rhs << (op.getTransposeRhs() ? " transposed" : "");
+  if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
     return op.emitOpError("expected a result of ")
-           << lhs.getDimSize(0) << "x" << columns << ", found " << result;
+           << rows << "x" << columns << ", found " << result;
   if (op.getAcc() && op.getAcc().getType() != result)
     return op.emitOpError("expected an accumulator of the result's type ")
            << result << ", found " << op.getAcc().getType();
@@ -282,6 +282,14 @@ LogicalResult DotAsyncOp::verify() {
   if (getAdds() && !getAcc())
     return emitOpError("expected an accumulator for 'if'");
   RankedTensorType result = getResult().getType().getTile();
+  auto shared = dyn_cast_if_present<SharedLayoutAttr>(
+      cast<RankedTensorType>(getLhs().getType()).getEncoding());
+  if (getTransposeLhs() && (!shared || shared.getSwizzle() != 128))
+    return emitOpError("expected a transposed left operand in shared memory, "
+                       "with a swizzle of 128 bytes, found ")
+           << getLhs().getType();
+  if (getTransposeLhs() && getHead())
+    return emitOpError("expected no head of a transposed left operand");
   if (getHead()) {
     auto head = cast<RankedTensorType>(getHead().getType());
     if (failed(verifyFragment(*this, cast<RankedTensorType>(getLhs().getType()),
@@ -301,9 +309,9 @@ LogicalResult DotOp::verify() {
     return failure();
   if (!getVisible())
     return success();
-  if (getTransposeRhs())
-    return emitOpError("expected a right operand that isn't transposed where "
-                       "rows see parts of it");
+  if (getTransposeRhs() || getTransposeLhs())
+    return emitOpError("expected operands that aren't transposed where rows "
+                       "see parts of them");
   if (getVisible().getType().getShape() != lhs.getShape())
     return emitOpError("expected visibility for each element of the left "
                        "operand ")

@@ -107,7 +107,7 @@ private:
     Operation *before = user;
     for (Operation *op = user; !isDefinedIn(tile, op->getParentRegion());) {
       op = op->getParentOp();
-      if (isa<scf::ForOp>(op))
+      if (isa<LoopLikeOpInterface>(op))
         before = op;
     }
     Value &known =

@@ -27,7 +27,7 @@ static Value getFinalTile(DotOp dot, Block &outermost) {
   while (tile.getParentBlock() != &outermost) {
     OpOperand *yielded = nullptr;
     for (OpOperand &use : tile.getUses())
-      if (isa<scf::YieldOp>(use.getOwner()))
+      if (isa<scf::YieldOp, YieldOp>(use.getOwner()))
         yielded = &use;
     if (!yielded)
       return Value();

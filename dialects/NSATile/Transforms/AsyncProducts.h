@@ -11,7 +11,8 @@ namespace nsacc::nsatile {
 /// where no producer brings it.
 mlir::Value getRing(mlir::Value tile);
 
-/// True for products of warpgroups with a right operand that a producer brings.
+/// True for products of warpgroups that can be in flight: what they read from
+/// shared memory a producer brings, or the warpgroups write for them.
 bool canBeAsync(DotOp dot);
 
 } // namespace nsacc::nsatile

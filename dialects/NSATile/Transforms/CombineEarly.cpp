@@ -4,7 +4,6 @@
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/SetVector.h"
@@ -68,15 +67,15 @@ static bool hasLoopBetween(Operation *first, Operation *last) {
 // Order of loops
 //===----------------------------------------------------------------------===//
 
-static bool carriesTiles(scf::ForOp loop) {
-  return llvm::any_of(loop.getResultTypes(), isTile);
+static bool carriesTiles(LoopLikeOpInterface loop) {
+  return llvm::any_of(loop->getResultTypes(), isTile);
 }
 
 /// How many loops that carry tiles stand in each other: each has a state.
-static int64_t getWeight(scf::ForOp loop) {
+static int64_t getWeight(LoopLikeOpInterface loop) {
   int64_t inner = 0;
-  loop.getBody()->walk([&](scf::ForOp nested) {
-    if (carriesTiles(nested))
+  loop->walk([&](LoopLikeOpInterface nested) {
+    if (nested != loop && carriesTiles(nested))
       inner = std::max(inner, getWeight(nested));
   });
   return 1 + inner;
@@ -126,8 +125,8 @@ static StringRef moveBefore(Operation *op, Operation *place) {
 /// The loop that keeps most comes first, while there is nothing to be kept
 /// beside it.
 static void startWithHeaviest(Block &block) {
-  scf::ForOp first, heaviest;
-  for (auto loop : block.getOps<scf::ForOp>()) {
+  LoopLikeOpInterface first, heaviest;
+  for (auto loop : block.getOps<LoopLikeOpInterface>()) {
     if (!carriesTiles(loop))
       continue;
     if (!first)

@@ -2,11 +2,12 @@
 
 #include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
+#include "OverlapProducts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -23,7 +24,8 @@ static DotAsyncOp start(OpBuilder &builder, DotOp dot, Value lhs, Value rhs,
   auto type = PendingType::get(
       dot.getContext(), cast<RankedTensorType>(dot.getResult().getType()));
   return DotAsyncOp::create(builder, dot.getLoc(), type, lhs, /*head=*/Value(),
-                            rhs, acc, adds, dot.getTransposeRhs());
+                            rhs, acc, adds, dot.getTransposeRhs(),
+                            dot.getTransposeLhs());
 }
 
 static std::optional<int64_t> getStage(Operation *op) {
@@ -32,6 +34,11 @@ static std::optional<int64_t> getStage(Operation *op) {
 }
 
 static bool isLate(Operation *op) { return op->hasAttr(kLateAttrName); }
+
+/// Code of stage 1 that is neither a product nor of its operand.
+static bool isOwnSumCode(Operation *op) {
+  return getStage(op) == 1 && !isa<DotOp, AcquireOp, ReleaseOp>(op);
+}
 
 //===----------------------------------------------------------------------===//
 // One loop
@@ -44,8 +51,13 @@ struct Deferred {
   DotOp dot;
   /// The carried tile that it adds to.
   unsigned accIndex = 0;
-  /// Late code on that tile.
+  /// Code on that tile: late, or of stage 1.
   llvm::SetVector<Operation *> sumCode;
+  /// Code of stage 1 runs while the step's first products do, with what its own
+  /// step left for it: these values, broadcast where it reads broadcasts.
+  bool sumsInFlight = false;
+  SmallVector<Operation *> broadcasts;
+  SmallVector<Value> factors;
   /// The way to its right operand, and the operand's end.
   SmallVector<Operation *> tail;
   ReleaseOp release;
@@ -57,7 +69,7 @@ struct Deferred {
 /// Writes a loop whose steps overlap as its annotations say.
 class Expansion {
 public:
-  explicit Expansion(scf::ForOp loop) : loop(loop) {}
+  explicit Expansion(TileLoop loop) : loop(loop) {}
 
   /// Fails with an error where annotations make no pipeline.
   LogicalResult collect();
@@ -69,12 +81,16 @@ private:
     SmallVector<Value> carried;
     /// Of each deferred product.
     SmallVector<Value> accs, lhs;
+    SmallVector<SmallVector<Value>> factors;
     /// False for a first step whose sums are nothing yet.
     Value adds;
   };
   LogicalResult collectDeferred(DotOp dot);
-  Step cloneStep(OpBuilder &builder, Value index, const Step &previous,
+  LogicalResult collectFactors(Deferred &product);
+  Step cloneStep(OpBuilder &builder, IRMapping &mapping, const Step &previous,
                  bool isFirst);
+  Value computeSum(OpBuilder &builder, const Deferred &product, Value acc,
+                   ArrayRef<Value> factors);
   SmallVector<DotAsyncOp> startDeferred(OpBuilder &builder,
                                         const Step &previous);
   SmallVector<Value> finishDeferred(OpBuilder &builder,
@@ -84,12 +100,36 @@ private:
                     llvm::SmallPtrSetImpl<Operation *> &cloned);
   Value isBehindFirst(OpBuilder &builder, Value index, Value second);
 
-  scf::ForOp loop;
+  TileLoop loop;
   SmallVector<DotOp> leading;
-  SmallVector<Deferred> deferred;
+  std::vector<Deferred> deferred;
 };
 
 } // namespace
+
+LogicalResult Expansion::collectFactors(Deferred &product) {
+  product.sumsInFlight = llvm::any_of(product.sumCode, isOwnSumCode);
+  if (!product.sumsInFlight)
+    return success();
+  for (Operation *op : product.sumCode) {
+    if (!isOwnSumCode(op) || op->getNumRegions() != 0)
+      return op->emitOpError("works on the sum of a product that other code of "
+                             "stage 1 works on: expected stage 1 and no "
+                             "region");
+    for (Value value : op->getOperands()) {
+      if (value == loop.getCarried()[product.accIndex] ||
+          value.getParentBlock() != loop.getBody() ||
+          product.sumCode.contains(value.getDefiningOp()))
+        continue;
+      if (auto broadcast = value.getDefiningOp<BroadcastOp>()) {
+        product.broadcasts.push_back(broadcast);
+        value = broadcast.getSource();
+      }
+      product.factors.push_back(value);
+    }
+  }
+  return success();
+}
 
 LogicalResult Expansion::collectDeferred(DotOp dot) {
   Deferred product;
@@ -100,11 +140,13 @@ LogicalResult Expansion::collectDeferred(DotOp dot) {
     return dot.emitOpError("of stage 1 has to add to a tile that the loop "
                            "carries");
   product.accIndex = std::distance(yield->operand_begin(), yielded);
-  SmallVector<Value> open = {loop.getRegionIterArg(product.accIndex)};
+  SmallVector<Value> open = {loop.getCarried()[product.accIndex]};
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers())
-      if (isLate(user) && product.sumCode.insert(user))
+      if ((isLate(user) || isOwnSumCode(user)) && product.sumCode.insert(user))
         open.push_back(user->getResult(0));
+  if (failed(collectFactors(product)))
+    return failure();
   Value rhs = dot.getRhs();
   while (Operation *op = rhs.getDefiningOp()) {
     if (op->getBlock() != loop.getBody() || getStage(op) != 1)
@@ -126,7 +168,7 @@ LogicalResult Expansion::collectDeferred(DotOp dot) {
     return dot.emitOpError("of stage 1 needs a right operand that is released "
                            "in stage 1");
   product.startsAtZero =
-      matchPattern(loop.getInitArgs()[product.accIndex], m_AnyZeroFloat()) &&
+      matchPattern(loop.getInits()[product.accIndex], m_AnyZeroFloat()) &&
       llvm::all_of(product.sumCode, llvm::IsaPred<arith::MulFOp>);
   deferred.push_back(std::move(product));
   return success();
@@ -148,21 +190,37 @@ LogicalResult Expansion::collect() {
       return failure();
   }
   if (leading.empty() || deferred.empty())
-    return loop.emitOpError("of several stages needs products of stage 0 and "
-                            "of stage 1");
+    return loop->emitOpError("of several stages needs products of stage 0 and "
+                             "of stage 1");
   return success();
+}
+
+/// The tile that a deferred product adds to, of the one that was carried.
+Value Expansion::computeSum(OpBuilder &builder, const Deferred &product,
+                            Value acc, ArrayRef<Value> factors) {
+  if (!product.sumsInFlight)
+    return acc;
+  IRMapping mapping;
+  mapping.map(loop.getCarried()[product.accIndex], acc);
+  mapping.map(product.factors, factors);
+  for (Operation *op : product.broadcasts)
+    builder.clone(*op, mapping);
+  for (Operation *op : product.sumCode)
+    builder.clone(*op, mapping)->removeAttr(kStageAttrName);
+  return mapping.lookup(DotOp(product.dot).getAcc());
 }
 
 SmallVector<DotAsyncOp> Expansion::startDeferred(OpBuilder &builder,
                                                  const Step &previous) {
   SmallVector<DotAsyncOp> pending;
-  for (auto [product, lhs, acc] :
-       llvm::zip_equal(deferred, previous.lhs, previous.accs)) {
+  for (auto [product, lhs, acc, factors] : llvm::zip_equal(
+           deferred, previous.lhs, previous.accs, previous.factors)) {
     IRMapping mapping;
+    Value sum = computeSum(builder, product, acc, factors);
     for (Operation *op : product.tail)
       builder.clone(*op, mapping)->removeAttr(kStageAttrName);
     pending.push_back(start(builder, product.dot, lhs,
-                            mapping.lookup(product.dot.getRhs()), acc,
+                            mapping.lookup(product.dot.getRhs()), sum,
                             product.startsAtZero ? previous.adds : Value()));
   }
   return pending;
@@ -216,11 +274,9 @@ void Expansion::cloneSources(OpBuilder &builder, DotOp dot, IRMapping &mapping,
 
 /// A step without its own deferred products, and with those of the one before.
 /// All products that can start at once do, the step's own ones first.
-Expansion::Step Expansion::cloneStep(OpBuilder &builder, Value index,
+Expansion::Step Expansion::cloneStep(OpBuilder &builder, IRMapping &mapping,
                                      const Step &previous, bool isFirst) {
-  IRMapping mapping;
-  mapping.map(loop.getInductionVar(), index);
-  mapping.map(loop.getRegionIterArgs(), previous.carried);
+  mapping.map(loop.getCarried(), previous.carried);
   SmallVector<DotAsyncOp> own, pending;
   llvm::SmallPtrSet<Operation *, 16> cloned;
   Value inStep;
@@ -263,7 +319,7 @@ Expansion::Step Expansion::cloneStep(OpBuilder &builder, Value index,
   if (!pending.empty())
     for (auto [product, tile] :
          llvm::zip_equal(deferred, finishDeferred(builder, pending)))
-      mapping.map(loop.getRegionIterArg(product.accIndex), tile);
+      mapping.map(loop.getCarried()[product.accIndex], tile);
   auto isNothing = [&](const Deferred &product) {
     return isFirst && product.startsAtZero;
   };
@@ -284,7 +340,12 @@ Expansion::Step Expansion::cloneStep(OpBuilder &builder, Value index,
             ? tensor::EmptyOp::create(builder, loop.getLoc(), type.getShape(),
                                       type.getElementType(), type.getEncoding())
                   .getResult()
-            : mapping.lookupOrDefault(dot.getAcc());
+        : product.sumsInFlight
+            ? mapping.lookup(loop.getCarried()[product.accIndex])
+            : mapping.lookupOrDefault(Value(dot.getAcc()));
+    SmallVector<Value> &factors = step.factors.emplace_back();
+    for (Value factor : product.factors)
+      factors.push_back(mapping.lookupOrDefault(factor));
     step.accs.push_back(acc);
     step.lhs.push_back(mapping.lookupOrDefault(dot.getLhs()));
     // The sum isn't there yet: the tile that it adds to has its place.
@@ -308,51 +369,62 @@ Value Expansion::isBehindFirst(OpBuilder &builder, Value index, Value second) {
 ///           B(i - 1); B(last)
 void Expansion::apply() {
   Location loc = loop.getLoc();
-  size_t numCarried = loop.getNumRegionIterArgs();
+  size_t numCarried = loop.getCarried().size();
   auto getStep = [&](ValueRange values, Value adds) {
-    Step step = {
-        SmallVector<Value>(values.take_front(numCarried)), {}, {}, adds};
-    step.lhs.assign(values.begin() + numCarried, values.end());
-    for (const Deferred &product : deferred)
-      step.accs.push_back(values[product.accIndex]);
+    Step step;
+    step.carried = values.take_front(numCarried);
+    step.adds = adds;
+    values = values.drop_front(numCarried);
+    step.lhs = values.take_front(deferred.size());
+    values = values.drop_front(deferred.size());
+    for (const Deferred &product : deferred) {
+      step.accs.push_back(step.carried[product.accIndex]);
+      size_t numFactors = product.factors.size();
+      step.factors.push_back(values.take_front(numFactors));
+      values = values.drop_front(numFactors);
+    }
     return step;
   };
   auto flatten = [](const Step &step) {
     SmallVector<Value> values(step.carried);
     llvm::append_range(values, step.lhs);
+    for (const SmallVector<Value> &factors : step.factors)
+      llvm::append_range(values, factors);
     return values;
   };
   auto rotate = [&](OpBuilder &builder, Location loc) {
     Step init;
-    init.carried = SmallVector<Value>(loop.getInitArgs());
-    Step head = cloneStep(builder, loop.getLowerBound(), init, true);
-    Value second = arith::AddIOp::create(builder, loc, loop.getLowerBound(),
-                                         loop.getStep());
-    auto steady = scf::ForOp::create(
-        builder, loc, second, loop.getUpperBound(), loop.getStep(),
-        flatten(head),
-        [&](OpBuilder &nested, Location loc, Value index, ValueRange carried) {
-          Value adds = isBehindFirst(nested, index, second);
-          Step step = cloneStep(nested, index, getStep(carried, adds), false);
-          scf::YieldOp::create(nested, loc, flatten(step));
-        });
-    Step last = getStep(steady.getResults(),
-                        isBehindFirst(builder, loop.getUpperBound(), second));
+    init.carried = SmallVector<Value>(loop.getInits());
+    IRMapping mapping;
+    loop.mapStep(builder, mapping, loop.getFirst());
+    Step head = cloneStep(builder, mapping, init, true);
+    Value second = arith::AddIOp::create(builder, loc, loop.getFirst(),
+                                         loop.getStep(builder));
+    Operation *steady =
+        loop.createOver(builder, second, loop.getEnd(), flatten(head),
+                        [&](OpBuilder &nested, IRMapping &mapping, Value index,
+                            ValueRange carried) {
+                          Value adds = isBehindFirst(nested, index, second);
+                          return flatten(cloneStep(
+                              nested, mapping, getStep(carried, adds), false));
+                        });
+    Step last = getStep(steady->getResults(),
+                        isBehindFirst(builder, loop.getEnd(), second));
     SmallVector<Value> tiles =
         finishDeferred(builder, startDeferred(builder, last));
     for (auto [product, tile] : llvm::zip_equal(deferred, tiles))
       last.carried[product.accIndex] = tile;
     scf::YieldOp::create(builder, loc, last.carried);
   };
-  OpBuilder builder(loop);
+  OpBuilder builder(loop.getOperation());
   Value any = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                    loop.getLowerBound(), loop.getUpperBound());
+                                    loop.getFirst(), loop.getEnd());
   auto guarded = scf::IfOp::create(
       builder, loc, any, rotate, [&](OpBuilder &nested, Location loc) {
-        scf::YieldOp::create(nested, loc, loop.getInitArgs());
+        scf::YieldOp::create(nested, loc, loop.getInits());
       });
-  loop.replaceAllUsesWith(guarded);
-  loop.erase();
+  loop->replaceAllUsesWith(guarded);
+  loop->erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -374,12 +446,17 @@ namespace {
 struct ExpandPipeline
     : nsacc::nsatile::impl::NSATileExpandPipelineBase<ExpandPipeline> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
-    getOperation()->walk([&](scf::ForOp loop) {
-      if (loop->hasAttr(kStagesAttrName))
+    SmallVector<TileLoop> loops;
+    getOperation()->walk([&](Operation *op) {
+      if (TileLoop loop(op); loop && op->hasAttr(kStagesAttrName))
         loops.push_back(loop);
     });
-    for (scf::ForOp loop : loops) {
+    for (TileLoop loop : loops) {
+      auto stages = cast<IntegerAttr>(loop->removeAttr(kStagesAttrName));
+      if (stages.getInt() == 1) {
+        overlapProducts(*loop.getBody());
+        continue;
+      }
       Expansion expansion(loop);
       if (failed(expansion.collect()))
         return signalPassFailure();

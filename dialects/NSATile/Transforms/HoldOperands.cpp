@@ -104,7 +104,7 @@ static Operation *findLastProduct(Value lhs) {
   Operation *last = nullptr;
   for (OpOperand &use : lhs.getUses()) {
     auto dot = dyn_cast<DotAsyncOp>(use.getOwner());
-    if (!dot || use.getOperandNumber() != 0)
+    if (!dot || use.getOperandNumber() != 0 || dot.getTransposeLhs())
       return nullptr;
     Operation *ancestor = block->findAncestorOpInBlock(*dot);
     if (!last || last->isBeforeInBlock(ancestor))
@@ -202,7 +202,7 @@ struct HoldOperands
         Value lhs = dot.getLhs();
         auto type = cast<RankedTensorType>(lhs.getType());
         if (isa_and_present<SharedLayoutAttr>(type.getEncoding()) &&
-            !dot.getHead() && lhs.getDefiningOp())
+            !dot.getHead() && !dot.getTransposeLhs() && lhs.getDefiningOp())
           operands[lhs] = dot.getResult().getType().getTile().getEncoding();
       });
       ScheduleAttr schedule =

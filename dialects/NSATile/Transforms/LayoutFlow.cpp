@@ -175,8 +175,8 @@ void LayoutFlow::assignRest(ProgramOp program) {
 /// What a softmax adds up, and what carries that.
 static bool canBePartial(Value tile) {
   Operation *op = tile.getDefiningOp();
-  return !op ||
-         isa<SoftmaxUpdateOp, scf::ForOp, scf::IfOp, arith::ConstantOp>(op);
+  return !op || isa<SoftmaxUpdateOp, LoopLikeOpInterface, scf::IfOp,
+                    arith::ConstantOp>(op);
 }
 
 void LayoutFlow::assign(Value tile, Attribute layout) {
@@ -234,7 +234,8 @@ void LayoutFlow::propagate(Operation *op) {
         assign(dot.getResult(), getMma());
         if (dot.getAcc())
           assign(dot.getAcc(), getMma());
-        if (!isLoaded(dot.getLhs()) || dot.getVisible())
+        if ((!isLoaded(dot.getLhs()) && !dot.getTransposeLhs()) ||
+            dot.getVisible())
           assign(dot.getLhs(), getMma());
         if (dot.getVisible())
           assign(dot.getVisible(), getMma());
@@ -301,10 +302,12 @@ void LayoutFlow::propagate(Operation *op) {
             extract.getSourceType().getRank() == extract.getType().getRank())
           tie({extract.getSource(), extract.getResult()});
       })
-      .Case<scf::ForOp, scf::IfOp, scf::YieldOp>([&](Operation *control) {
-        propagateControl(isa<scf::YieldOp>(control) ? control->getParentOp()
-                                                    : control);
-      })
+      .Case<LoopLikeOpInterface, scf::IfOp, scf::YieldOp, YieldOp>(
+          [&](auto control) {
+            propagateControl(control->template hasTrait<OpTrait::IsTerminator>()
+                                 ? control->getParentOp()
+                                 : control);
+          })
       .Default([&](Operation *other) {
         if (!isElementwise(other) && !isa<RequireOp>(other))
           return;
@@ -343,10 +346,10 @@ void LayoutFlow::propagateControl(Operation *op) {
     for (Value tile : tiles)
       assign(tile, found);
   };
-  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op)) {
     for (auto [init, argument, yielded, result] :
-         llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs(),
-                         loop.getYieldedValues(), loop.getResults()))
+         llvm::zip_equal(loop.getInits(), loop.getRegionIterArgs(),
+                         loop.getYieldedValues(), loop->getResults()))
       if (isTile(result.getType()))
         carry({argument, yielded, result, init});
   } else if (auto ifOp = dyn_cast<scf::IfOp>(op)) {
@@ -375,7 +378,11 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
           return own && isShared(own) ? own : getShared(getTile(tile), true);
         bool isLhs = operand.getOperandNumber() ==
                      dot.getLhsMutable().getOperandNumber();
-        return isLhs && own && isShared(own) ? own : getMma();
+        if (isLhs && own && isShared(own))
+          return own;
+        // Registers hold rows of the left operand, never columns.
+        return isLhs && dot.getTransposeLhs() ? getShared(getTile(tile), true)
+                                              : getMma();
       })
       .Case([&](SoftmaxUpdateOp update) -> Attribute {
         if (operand.getOperandNumber() ==
@@ -433,10 +440,10 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       })
       .Case(
           [&](ExchangeOp exchange) { return getLayout(exchange.getResult()); })
-      .Case([&](scf::ForOp loop) {
+      .Case([&](LoopLikeOpInterface loop) {
         return getLayout(loop.getTiedLoopResult(&operand));
       })
-      .Case([&](scf::YieldOp yield) {
+      .Case<scf::YieldOp, YieldOp>([&](auto yield) {
         return getLayout(
             yield->getParentOp()->getResult(operand.getOperandNumber()));
       })

@@ -3,7 +3,6 @@
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -15,299 +14,57 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-/// A range with loops of its own has up to three copies of the body. More
-/// ranges than these share a loop.
-static constexpr size_t kRangesWithLoops = 3;
-
-namespace {
-
-using State = SmallVector<Value>;
-
-/// Writes the loops of one fold.
-class FoldLowering {
-public:
-  FoldLowering(FoldOp fold, bool peels)
-      : fold(fold), domain(fold.getDomain()), peels(peels), builder(fold),
-        loc(fold.getLoc()) {}
-
-  void run();
-
-private:
-  State lowerRanges(State state);
-  State lowerManyRanges(State state);
-  State lowerParts(Value entry, State state);
-  State lowerList(State state);
-  State lowerLoop(Value first, Value end, ArrayRef<TileRange> earlier,
-                  const State &state,
-                  llvm::function_ref<Value(Value tile)> isPartial);
-  State runStep(Value tile, Value partial, ValueRange state);
-  State runChecked(Value tile, ValueRange state, bool mayBeUnseen);
-  Value readEntry(Value index);
-
-  using Then = llvm::function_ref<State()>;
-  State choose(Value condition, Then yes, Then no);
-  State loop(Value first, Value end, const State &state,
-             llvm::function_ref<State(Value index, ValueRange carried)> body);
-
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value constantBool(bool value) {
-    return arith::ConstantIntOp::create(builder, loc, value, /*width=*/1);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-    return arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
-  }
-  Value less(Value lhs, Value rhs) {
-    return compare(arith::CmpIPredicate::slt, lhs, rhs);
-  }
-  Value atLeast(Value lhs, Value rhs) {
-    return compare(arith::CmpIPredicate::sge, lhs, rhs);
-  }
-  template <typename OpTy> Value make(Value lhs, Value rhs) {
-    return OpTy::create(builder, loc, lhs, rhs);
-  }
-  Value isOutside(Value tile, Value first, Value end) {
-    return make<arith::OrIOp>(less(tile, first), atLeast(tile, end));
-  }
-
-  FoldOp fold;
-  FoldDomain domain;
-  bool peels;
-  OpBuilder builder;
-  Location loc;
-};
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Steps
-//===----------------------------------------------------------------------===//
-
-/// A copy of the body.
-State FoldLowering::runStep(Value tile, Value partial, ValueRange state) {
-  IRMapping mapping;
-  mapping.map(fold.getTile(), tile);
-  mapping.map(fold.getPartial(), partial);
-  mapping.map(fold.getState(), state);
-  for (Operation &op : fold.getBody().front().without_terminator())
-    builder.clone(op, mapping);
-  State next;
-  for (Value value : fold.getYielded())
-    next.push_back(mapping.lookupOrDefault(value));
-  return next;
-}
-
-/// A step whose tile may be any: the ranges say whether it is full, and
-/// perhaps that nobody sees it.
-State FoldLowering::runChecked(Value tile, ValueRange state, bool mayBeUnseen) {
-  Value seen, full;
-  auto either = [&](Value &any, Value one) {
-    any = any ? make<arith::OrIOp>(any, one) : one;
-  };
-  for (const TileRange &range : domain.ranges) {
-    if (mayBeUnseen)
-      either(seen, make<arith::AndIOp>(atLeast(tile, range.first),
-                                       less(tile, range.end)));
-    if (range.hasFull())
-      either(full, make<arith::AndIOp>(atLeast(tile, range.fullFirst),
-                                       less(tile, range.fullEnd)));
-  }
-  auto step = [&]() -> State {
-    if (!full)
-      return runStep(tile, constantBool(true), state);
-    if (peels)
-      return choose(
-          full, [&] { return runStep(tile, constantBool(false), state); },
-          [&] { return runStep(tile, constantBool(true), state); });
-    Value partial = make<arith::XOrIOp>(full, constantBool(true));
-    return runStep(tile, partial, state);
-  };
-  if (!seen)
-    return step();
-  return choose(seen, step, [&] { return State(state); });
-}
-
-State FoldLowering::choose(Value condition, Then yes, Then no) {
-  auto branch = scf::IfOp::create(builder, loc, fold.getResultTypes(),
-                                  condition, /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(builder);
-  for (auto [block, then] : {std::pair(branch.thenBlock(), yes),
-                             std::pair(branch.elseBlock(), no)}) {
-    builder.setInsertionPointToEnd(block);
-    scf::YieldOp::create(builder, loc, then());
-  }
-  return State(branch.getResults());
-}
-
-State FoldLowering::loop(
-    Value first, Value end, const State &state,
-    llvm::function_ref<State(Value index, ValueRange carried)> body) {
-  auto op = scf::ForOp::create(builder, loc, first, end, constant(1), state);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(op.getBody());
-  State next = body(op.getInductionVar(), op.getRegionIterArgs());
-  // Without a state the loop has its terminator already.
-  if (!next.empty())
-    scf::YieldOp::create(builder, loc, next);
-  return State(op.getResults());
-}
-
-//===----------------------------------------------------------------------===//
-// Ranges
-//===----------------------------------------------------------------------===//
-
-State FoldLowering::lowerLoop(Value first, Value end,
-                              ArrayRef<TileRange> earlier, const State &state,
-                              llvm::function_ref<Value(Value tile)> isPartial) {
-  return loop(first, end, state, [&](Value tile, ValueRange carried) {
-    Value fresh;
-    for (const TileRange &range : earlier) {
-      Value outside = isOutside(tile, range.first, range.end);
-      fresh = fresh ? make<arith::AndIOp>(fresh, outside) : outside;
-    }
-    auto step = [&] { return runStep(tile, isPartial(tile), carried); };
-    return fresh ? choose(fresh, step, [&] { return State(carried); }) : step();
+/// True where tiles, or products, of a step are in flight in another one. With
+/// roles, what fills rings is elsewhere.
+static bool isPipelined(FoldOp fold) {
+  bool hasRoles = static_cast<bool>(fold->getParentOfType<RolesOp>());
+  return llvm::any_of(fold.getBody().front(), [&](Operation &op) {
+    return isa<DotAsyncOp>(op) || (isa<AcquireOp>(op) && !hasRoles);
   });
 }
 
 /// Before:   fold over first to end full a to b
 /// Peeled:   loops from first to a, a to b and b to end
 /// Else:     a loop from first to end that compares the tile's number
-State FoldLowering::lowerRanges(State state) {
-  for (auto [index, range] : llvm::enumerate(domain.ranges)) {
-    auto earlier = ArrayRef(domain.ranges).take_front(index);
-    bool hasHead = range.first != range.fullFirst,
-         hasTail = range.fullEnd != range.end;
-    auto constantly = [&](bool partial) {
-      return [this, partial](Value) { return constantBool(partial); };
+static void lower(FoldOp fold, const TileRange &range, bool peels) {
+  OpBuilder builder(fold);
+  Location loc = fold.getLoc();
+  SmallVector<Value> state(fold.getInits());
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  using IsPartial = llvm::function_ref<Value(OpBuilder &, Value tile)>;
+  auto createLoop = [&](Value first, Value end, IsPartial isPartial) {
+    auto loop = scf::ForOp::create(
+        builder, loc, first, end, one, state,
+        [&](OpBuilder &nested, Location loc, Value tile, ValueRange carried) {
+          IRMapping mapping;
+          mapping.map(fold.getTile(), tile);
+          mapping.map(fold.getPartial(), isPartial(nested, tile));
+          mapping.map(fold.getState(), carried);
+          for (Operation &op : fold.getBody().front().without_terminator())
+            nested.clone(op, mapping);
+          SmallVector<Value> next;
+          for (Value value : fold.getYieldedValues())
+            next.push_back(mapping.lookupOrDefault(value));
+          scf::YieldOp::create(nested, loc, next);
+        });
+    state.assign(loop.result_begin(), loop.result_end());
+  };
+  auto constantly = [&](bool partial) {
+    return [loc, partial](OpBuilder &nested, Value) -> Value {
+      return arith::ConstantIntOp::create(nested, loc, partial, /*width=*/1);
     };
-    if (!range.hasFull()) {
-      state =
-          lowerLoop(range.first, range.end, earlier, state, constantly(true));
-    } else if (peels) {
-      if (hasHead)
-        state = lowerLoop(range.first, range.fullFirst, earlier, state,
-                          constantly(true));
-      state = lowerLoop(range.fullFirst, range.fullEnd, earlier, state,
-                        constantly(false));
-      if (hasTail)
-        state = lowerLoop(range.fullEnd, range.end, earlier, state,
-                          constantly(true));
-    } else {
-      state =
-          lowerLoop(range.first, range.end, earlier, state, [&](Value tile) {
-            Value before = hasHead ? less(tile, range.fullFirst) : Value();
-            Value behind = hasTail ? atLeast(tile, range.fullEnd) : Value();
-            if (before && behind)
-              return make<arith::OrIOp>(before, behind);
-            if (before || behind)
-              return before ? before : behind;
-            return constantBool(false);
-          });
-    }
+  };
+  if (!range.hasFull() || !peels) {
+    createLoop(range.first, range.end, [&](OpBuilder &nested, Value tile) {
+      return range.isPartial(nested, loc, tile);
+    });
+  } else {
+    if (range.hasHead())
+      createLoop(range.first, range.fullFirst, constantly(true));
+    createLoop(range.fullFirst, range.fullEnd, constantly(false));
+    if (range.hasTail())
+      createLoop(range.fullEnd, range.end, constantly(true));
   }
-  return state;
-}
-
-/// One loop counts the tiles of all ranges, one range after the other. A tile
-/// of several ranges counts in the first of them.
-State FoldLowering::lowerManyRanges(State state) {
-  SmallVector<Value> before; // tiles of earlier ranges
-  Value count = constant(0);
-  for (const TileRange &range : domain.ranges) {
-    before.push_back(count);
-    count =
-        make<arith::AddIOp>(count, make<arith::SubIOp>(range.end, range.first));
-  }
-  return loop(constant(0), count, state, [&](Value index, ValueRange carried) {
-    Value tile = make<arith::AddIOp>(domain.ranges.front().first, index);
-    for (auto [range, start] :
-         llvm::drop_begin(llvm::zip_equal(domain.ranges, before))) {
-      Value own =
-          make<arith::AddIOp>(range.first, make<arith::SubIOp>(index, start));
-      tile =
-          arith::SelectOp::create(builder, loc, less(index, start), tile, own);
-    }
-    Value known = constantBool(false);
-    for (auto [range, next] :
-         llvm::zip(domain.ranges, ArrayRef(before).drop_front())) {
-      Value within = make<arith::AndIOp>(atLeast(tile, range.first),
-                                         less(tile, range.end));
-      known = make<arith::OrIOp>(
-          known, make<arith::AndIOp>(atLeast(index, next), within));
-    }
-    return choose(
-        known, [&] { return State(carried); },
-        [&] { return runChecked(tile, carried, /*mayBeUnseen=*/false); });
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Lists
-//===----------------------------------------------------------------------===//
-
-Value FoldLowering::readEntry(Value index) {
-  SmallVector<Value> indices(domain.indices);
-  indices.push_back(index);
-  Value entry = memref::LoadOp::create(builder, loc, domain.list, indices);
-  Type type = builder.getIndexType();
-  return entry.getType() == type
-             ? entry
-             : arith::IndexCastOp::create(builder, loc, type, entry);
-}
-
-State FoldLowering::lowerParts(Value entry, State state) {
-  if (domain.parts == 1)
-    return runChecked(entry, state, /*mayBeUnseen=*/false);
-  Value first = make<arith::MulIOp>(entry, constant(domain.parts));
-  return loop(constant(0), constant(domain.parts), state,
-              [&](Value part, ValueRange carried) {
-                return runChecked(make<arith::AddIOp>(first, part), carried,
-                                  /*mayBeUnseen=*/true);
-              });
-}
-
-State FoldLowering::lowerList(State state) {
-  auto type = cast<ShapedType>(domain.list.getType());
-  Value count = domain.count;
-  if (!count)
-    count = constant(type.getShape().back());
-  auto parts = constant(domain.parts);
-  Value end = make<arith::MulIOp>(count, parts);
-  return loop(constant(0), end, state, [&](Value index, ValueRange carried) {
-    Value number = index, part;
-    if (domain.parts > 1) {
-      number = make<arith::FloorDivSIOp>(index, parts);
-      part = make<arith::SubIOp>(index, make<arith::MulIOp>(number, parts));
-    }
-    Value entry = readEntry(number);
-    auto step = [&] {
-      Value tile = entry;
-      if (part)
-        tile = make<arith::AddIOp>(make<arith::MulIOp>(entry, parts), part);
-      // Steps of a pipeline have no branch: tiles that nobody sees are masked.
-      bool skips = domain.parts > 1 && (peels || !domain.count);
-      return runChecked(tile, carried, /*mayBeUnseen=*/skips);
-    };
-    // What is counted is there.
-    if (domain.count)
-      return step();
-    return choose(atLeast(entry, constant(0)), step,
-                  [&] { return State(carried); });
-  });
-}
-
-void FoldLowering::run() {
-  State state(fold.getInits());
-  if (domain.at)
-    state = lowerParts(domain.at, state);
-  else if (domain.list)
-    state = lowerList(state);
-  else if (domain.ranges.size() > kRangesWithLoops)
-    state = lowerManyRanges(state);
-  else
-    state = lowerRanges(state);
   fold.replaceAllUsesWith(state);
   fold.erase();
 }
@@ -321,8 +78,15 @@ struct LowerFolds : nsacc::nsatile::impl::NSATileLowerFoldsBase<LowerFolds> {
     // Inner folds first: bodies are copied.
     SmallVector<FoldOp> folds;
     getOperation()->walk([&](FoldOp fold) { folds.push_back(fold); });
-    for (FoldOp fold : folds)
-      FoldLowering(fold, peel).run();
+    for (FoldOp fold : folds) {
+      std::optional<TileRange> range = fold.getSingleRange();
+      if (!range) {
+        fold.emitOpError("expected a fold over one range, as "
+                         "nsatile-lower-domains makes of other domains");
+        return signalPassFailure();
+      }
+      lower(fold, *range, peel || isPipelined(fold));
+    }
   }
 };
 

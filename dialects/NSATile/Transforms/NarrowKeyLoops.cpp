@@ -3,6 +3,7 @@
 #include "AsyncProducts.h"
 #include "LayoutFlow.h"
 #include "NSATile/IR/Remarks.h"
+#include "NSATile/IR/TileLoop.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,7 +11,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -56,7 +56,7 @@ static bool isOfOneGroup(Operation *op, int64_t warps, int64_t positions) {
                cast<RankedTensorType>(reduce.getSource().getType())
                    .getEncoding());
   if (isa<AcquireOp, ReleaseOp, SoftmaxUpdateOp, BroadcastOp, IotaOp, ReshapeOp,
-          RowRangeOp, scf::IfOp, scf::YieldOp, tensor::SplatOp>(op))
+          RowRangeOp, YieldOp, scf::IfOp, scf::YieldOp, tensor::SplatOp>(op))
     return true;
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
@@ -77,16 +77,16 @@ public:
 
 private:
   bool follow(Value value);
-  bool isNarrowable(scf::ForOp loop);
+  bool isNarrowable(TileLoop loop);
   Value computeForAll(Value value, OpBuilder &builder, IRMapping &forAll);
-  void narrow(scf::ForOp loop);
-  void markSteps(scf::ForOp loop, IRMapping &forAll);
+  void narrow(TileLoop loop);
+  void markSteps(TileLoop loop, IRMapping &forAll);
 
   RowRangeOp range;
   int64_t warps;
   /// Scalar code that comes of the range, and the loops that it bounds.
   llvm::SmallPtrSet<Operation *, 32> code;
-  llvm::SetVector<scf::ForOp> loops;
+  llvm::SetVector<Operation *> loops;
 };
 
 } // namespace
@@ -96,10 +96,15 @@ private:
 bool Narrowing::follow(Value value) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    if (auto loop = dyn_cast<scf::ForOp>(user)) {
-      if (use.getOperandNumber() >= 2)
+    if (TileLoop loop(user); loop) {
+      if (value == loop.getFirst() || value == loop.getEnd())
+        loops.insert(user);
+      // What is full decides conditions.
+      auto fold = dyn_cast<FoldOp>(user);
+      unsigned bounds = fold ? fold.getRanges().size() : 2;
+      if (use.getOperandNumber() >= bounds ||
+          (fold && !follow(fold.getPartial())))
         return false;
-      loops.insert(loop);
     } else if (isa<scf::IfOp>(user)) {
       // Its results are the rows' own.
       if (user->walk([](AcquireOp) { return WalkResult::interrupt(); })
@@ -118,14 +123,15 @@ bool Narrowing::follow(Value value) {
 }
 
 /// True for loops that tiles are acquired in, once in each step.
-bool Narrowing::isNarrowable(scf::ForOp loop) {
-  if (loop.getBody()->getOps<AcquireOp>().empty() ||
-      !matchPattern(loop.getStep(), m_One()))
+bool Narrowing::isNarrowable(TileLoop loop) {
+  if (loop.getBody()->getOps<AcquireOp>().empty() || !loop.hasUnitStep())
     return false;
-  return !loop.walk([&](Operation *op) {
-                bool isNested = op->getParentOp() != loop;
-                if (op != loop && (!isOfOneGroup(op, warps, range.getSize()) ||
-                                   (isNested && isa<AcquireOp, ReleaseOp>(op))))
+  return !loop->walk([&](Operation *op) {
+                Operation *whole = loop.getOperation();
+                bool isNested = op->getParentOp() != whole;
+                if (op != whole &&
+                    (!isOfOneGroup(op, warps, range.getSize()) ||
+                     (isNested && isa<AcquireOp, ReleaseOp>(op))))
                   return WalkResult::interrupt();
                 return WalkResult::advance();
               })
@@ -149,7 +155,7 @@ StringRef Narrowing::explainFailure() {
     return "it bounds no loop";
   if (loops.size() > 1)
     return "it bounds several loops";
-  if (!isNarrowable(loops.front()))
+  if (!isNarrowable(TileLoop(loops.front())))
     return "warpgroups wait for each other in the loop that it bounds";
   return "";
 }
@@ -167,10 +173,10 @@ Value Narrowing::computeForAll(Value value, OpBuilder &builder,
 }
 
 /// Steps that only take part in the rings' going round.
-static void createSkip(scf::ForOp loop, OpBuilder &builder, Value lower,
+static void createSkip(TileLoop loop, OpBuilder &builder, Value lower,
                        Value upper) {
-  auto skip =
-      scf::ForOp::create(builder, loop.getLoc(), lower, upper, loop.getStep());
+  auto skip = scf::ForOp::create(builder, loop.getLoc(), lower, upper,
+                                 loop.getStep(builder));
   OpBuilder nested = OpBuilder::atBlockTerminator(skip.getBody());
   for (auto acquire : loop.getBody()->getOps<AcquireOp>()) {
     AcquireOp::create(nested, acquire.getLoc(), acquire.getRing());
@@ -179,64 +185,65 @@ static void createSkip(scf::ForOp loop, OpBuilder &builder, Value lower,
 }
 
 /// Says whether a step is one of those whose keys all rows see, if there are
-/// rows for all warpgroups: then all run it. Comparisons of its number with
-/// bounds from the range say so; false if there are none.
-void Narrowing::markSteps(scf::ForOp loop, IRMapping &forAll) {
-  OpBuilder before(loop), inside = OpBuilder::atBlockBegin(loop.getBody());
+/// rows for all warpgroups: then all run it. The full part says so, as far as
+/// it comes of the range; false if it doesn't.
+void Narrowing::markSteps(TileLoop loop, IRMapping &forAll) {
+  OpBuilder before(loop.getOperation()),
+      inside = OpBuilder::atBlockBegin(loop.getBody());
   Location loc = loop.getLoc();
   Value size = arith::ConstantIndexOp::create(before, loc, range.getSize());
   Value whole = arith::AddIOp::create(before, loc, range.getFirst(), size);
   Value inStep = arith::CmpIOp::create(before, loc, arith::CmpIPredicate::sle,
                                        whole, range.getEnd());
   bool isKnown = false;
-  for (auto compare : loop.getBody()->getOps<arith::CmpIOp>()) {
-    bool isBelow = compare.getPredicate() == arith::CmpIPredicate::slt;
-    Operation *bound = compare.getRhs().getDefiningOp();
-    if (compare.getLhs() != loop.getInductionVar() || !code.contains(bound) ||
-        loop->isAncestor(bound) ||
-        (!isBelow && compare.getPredicate() != arith::CmpIPredicate::sge))
-      continue;
+  auto addBound = [&](Value bound, arith::CmpIPredicate isFull) {
+    if (!code.contains(bound.getDefiningOp()))
+      return;
     isKnown = true;
-    Value isInside = arith::CmpIOp::create(
-        inside, loc,
-        isBelow ? arith::CmpIPredicate::sge : arith::CmpIPredicate::slt,
-        loop.getInductionVar(),
-        computeForAll(compare.getRhs(), before, forAll));
+    Value isInside =
+        arith::CmpIOp::create(inside, loc, isFull, loop.getIndex(),
+                              computeForAll(bound, before, forAll));
     inStep = arith::AndIOp::create(inside, loc, inStep, isInside);
+  };
+  if (auto fold = dyn_cast<FoldOp>(loop.getOperation())) {
+    TileRange tiles = *fold.getSingleRange();
+    if (tiles.hasFull() && tiles.hasHead())
+      addBound(tiles.fullFirst, arith::CmpIPredicate::sge);
+    if (tiles.hasFull() && tiles.hasTail())
+      addBound(tiles.fullEnd, arith::CmpIPredicate::slt);
   }
   if (!isKnown)
     inStep = arith::ConstantIntOp::create(before, loc, 0, /*width=*/1);
   InStepOp::create(inside, loc, inStep);
 }
 
-void Narrowing::narrow(scf::ForOp loop) {
-  OpBuilder builder(loop);
+void Narrowing::narrow(TileLoop loop) {
+  OpBuilder builder(loop.getOperation());
   Location loc = loop.getLoc();
   IRMapping forAll;
   forAll.map(range.getOwnFirst(), range.getFirst());
   forAll.map(range.getOwnEnd(), range.getEnd());
-  Value lower = computeForAll(loop.getLowerBound(), builder, forAll);
-  Value upper = computeForAll(loop.getUpperBound(), builder, forAll);
+  Value lower = computeForAll(loop.getFirst(), builder, forAll);
+  Value upper = computeForAll(loop.getEnd(), builder, forAll);
   markSteps(loop, forAll);
   // What the producer brings is what all rows see.
   auto clamp = [&](Value value, Value least) -> Value {
     Value most = arith::MinSIOp::create(builder, loc, value, upper);
     return arith::MaxSIOp::create(builder, loc, most, least);
   };
-  if (lower != loop.getLowerBound()) {
-    Value first = clamp(loop.getLowerBound(), lower);
+  if (lower != loop.getFirst()) {
+    Value first = clamp(loop.getFirst(), lower);
     createSkip(loop, builder, lower, first);
     lower = first;
   }
-  Value last = clamp(loop.getUpperBound(), lower);
-  loop.setLowerBound(lower);
-  loop.setUpperBound(last);
-  builder.setInsertionPointAfter(loop);
+  Value last = clamp(loop.getEnd(), lower);
+  loop.shrink(builder, lower, last);
+  builder.setInsertionPointAfter(loop.getOperation());
   createSkip(loop, builder, last, upper);
 }
 
 void Narrowing::apply() {
-  narrow(loops.front());
+  narrow(TileLoop(loops.front()));
   range.setGroups(warps / kGroupWarps);
 }
 

@@ -106,15 +106,43 @@ def NSATileOnlineSoftmax : Pass<"nsatile-online-softmax"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def NSATileLowerDomains : Pass<"nsatile-lower-domains"> {
+  let summary = "Write all folds over tiles as folds over one range";
+  let description = [{
+    A list's fold goes over the numbers of its entries and reads them, one over parts of a tile over the numbers of the
+    parts. Several ranges become a fold each, which leaves out the tiles of earlier ranges; more than three share
+    one, which counts their tiles. A step that finds out for itself whether its tile is full computes that, or
+    branches to a copy of the body for either, with `peel`. A fold over one range stays as it is.
+
+    Passes that pipeline loops take folds over one range: they keep the state, the number of the tile and what is full
+    of the range together until `nsatile-lower-folds`.
+
+    Before and after:
+
+    ```mlir
+    %r = nsatile.fold in %list[] : memref<16xi32> count %n over %first to %end full %a to %b state(%x0 : f32) {
+    ^bb0(%tile: index, %partial: i1, %x: f32): …
+
+    %r = nsatile.fold over %c0 to %n state(%x0 : f32) {
+    ^bb0(%i: index, %any: i1, %x: f32):
+      %tile = memref.load %list[%i] …
+      … %partial from %tile, %a and %b …
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"peel", "peel", "bool", "false", "steps that ask whether their tile is full have a copy of the body for either">
+  ];
+}
+
 def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
-  let summary = "Write folds over tiles as loops";
+  let summary = "Write folds over one range as loops";
   let description = [{
     With `peel`, the full tiles of a range get a loop of their own, between those of the partial ones, and
-    what is masked in the others vanishes there. Without, there is one loop, whose steps compare the number
-    of their tile with the bounds of the full part: a pipeline then needn't drain between loops
-    (`nsatile-split-key-loops` takes it apart later).
-
-    More than three ranges share a loop, which counts their tiles.
+    what is masked in the others vanishes there. Folds whose steps overlap always do: what is in flight goes on from one
+    loop to the next, and code behind a branch wouldn't be scheduled among the products before it. Other folds become
+    one loop without `peel`, whose steps compare the number of their tile with the bounds of the full part.
 
     Before and after, without `peel`:
 
@@ -130,8 +158,7 @@ def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
     }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
   let options = [
     Option<"peel", "peel", "bool", "false", "full tiles of a range have a loop of their own">
   ];
@@ -275,13 +302,45 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
+  let summary = "Read entries of lists a step ahead";
+  let description = [{
+    In loops of roles, a number that a step reads from memory at a place that comes of the step's number is read in the step before,
+    and carried: the producer computes the place of a tile from it, consumers a mask, and neither waits for
+    memory. The last step reads its own entry once more.
+
+    Before and after:
+
+    ```mlir
+    nsatile.fold over %c0 to %n {
+    ^bb0(%i: index, %partial: i1):
+      %entry = memref.load %list[%i]
+      … nsatile.fill %ring, %K[%entry, …]
+
+    %e0 = scf.if … { memref.load %list[%c0] } else { 0 }
+    nsatile.fold over %c0 to %n state(%e0 : index) {
+    ^bb0(%i: index, %partial: i1, %entry: index):
+      %next = arith.minsi %i + 1, %n - 1
+      %later = memref.load %list[%next]
+      … nsatile.fill %ring, %K[%entry, …]
+      nsatile.yield %later
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
   let summary = "Decide which products of a loop overlap";
   let description = [{
     In a loop of consumers whose step has products that depend on each other, the tensor cores wait for the code between
     them. A product whose sum is only handed to the next step can run there: it gets stage 1, along with what acquires and
     releases its right operand. Products that wait for no other one of the step get stage 0. Code on the handed sum, and
-    code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1.
+    code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1. Code on
+    sums of more than 128 columns gets stage 1 itself: it runs in the next step, while that one's products of stage 0 do.
+
+    Where no product can run in the next step (its right operand is read by another product, too, say), products that
+    need none of each other run side by side in their own: the loop has one stage.
 
     The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark says of each loop with
     products what was found.
@@ -308,9 +367,13 @@ def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
   let summary = "Write loops whose steps overlap";
   let description = [{
     Products of warpgroups with a right operand in shared memory are started and waited for apart. In a loop with
-    `nsatile.stages`, a step starts its own products of stage 0, then those of stage 1 of the step before,
-    and waits for its own: the others are in flight while the code behind these runs. The first step's head and the last
+    `nsatile.stages`, a step starts its own products of stage 0, then those of stage 1 of the step before (with the code of
+    stage 1 on their sums in front, which reads what its step left for it), and waits for its own: the others are in flight while the code behind these runs. The first step's head and the last
     step's products of stage 1 stand outside of the loop. Any number of products may have either stage.
+
+    In a loop of one stage, products start together as soon as all of their operands are there and those that these
+    come from have ended. What several products read is given back behind the last of them. Nothing is in flight from
+    step to step: ptxas wants registers of their own for all that is in flight at a time, and a backward step has none left.
 
     Before and after:
 
@@ -337,31 +400,6 @@ def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
-}
-
-def NSATileSplitKeyLoops : Pass<"nsatile-split-key-loops"> {
-  let summary = "Make a loop of its own for each answer to a branch in it";
-  let description = [{
-    A loop with products or tiles in flight whose branches ask whether the induction variable is below bounds
-    becomes a loop up to each bound, one after the other. What is in flight or
-    loop-carried goes on from one to the next, so that nothing drains, and a step has no branch: code behind one
-    isn't scheduled among the products before it.
-
-    Before and after:
-
-    ```mlir
-    %r = scf.for %j = %lo to %hi step %c1 iter_args(%x = %x0) {
-      %partial = arith.cmpi sge, %j, %mid : index
-      … scf.if %partial { a } else { b } …
-    }
-
-    %0 = arith.minsi %hi, %mid : index
-    %1 = arith.maxsi %0, %lo : index
-    %a = scf.for %j = %lo to %1 step %c1 iter_args(%x = %x0) { … b … }
-    %r = scf.for %j = %1 to %hi step %c1 iter_args(%x = %a) { … a … }
-    ```
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
 def NSATileHoldOperands : Pass<"nsatile-hold-operands"> {

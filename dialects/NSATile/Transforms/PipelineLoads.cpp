@@ -4,11 +4,11 @@
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
+#include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace nsacc::nsatile {
@@ -39,7 +39,7 @@ namespace {
 /// A loop whose tiles are loaded ahead.
 class Pipeline {
 public:
-  explicit Pipeline(scf::ForOp loop) : loop(loop) {}
+  explicit Pipeline(TileLoop loop) : loop(loop) {}
 
   /// False where there is nothing to load ahead.
   bool find();
@@ -47,6 +47,9 @@ public:
   void apply(int64_t stages);
 
 private:
+  bool isDefinedOutside(Value value) {
+    return loop.getInterface().isDefinedOutsideOfLoop(value);
+  }
   bool isKnownAhead(Value value);
   StringRef explainNotAhead(LoadOp load);
   Value copyAhead(OpBuilder &builder, Value value, IRMapping &mapping);
@@ -57,7 +60,7 @@ private:
   void acquire(OpBuilder &builder, size_t which);
   void release(size_t which);
 
-  scf::ForOp loop;
+  TileLoop loop;
   /// In the order of their first readers.
   SmallVector<LoadOp> loads;
   SmallVector<Operation *> firstReaders, lastReaders;
@@ -68,7 +71,7 @@ private:
 
 /// True where `value` can be computed for another step.
 bool Pipeline::isKnownAhead(Value value) {
-  if (loop.isDefinedOutsideOfLoop(value) || value == loop.getInductionVar())
+  if (isDefinedOutside(value) || value == loop.getIndex())
     return true;
   Operation *op = value.getDefiningOp();
   return op && op->getBlock() == loop.getBody() && isScalarCode(op) &&
@@ -158,7 +161,7 @@ int64_t Pipeline::getBytes() const {
 Value Pipeline::copyAhead(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
-  if (loop.isDefinedOutsideOfLoop(value))
+  if (isDefinedOutside(value))
     return value;
   Operation *op = value.getDefiningOp();
   for (Value operand : op->getOperands())
@@ -170,7 +173,7 @@ Value Pipeline::copyAhead(OpBuilder &builder, Value value, IRMapping &mapping) {
 /// Starts the loads of step `index`.
 void Pipeline::fill(OpBuilder &builder, ArrayRef<size_t> which, Value index) {
   IRMapping mapping;
-  mapping.map(loop.getInductionVar(), index);
+  mapping.map(loop.getIndex(), index);
   for (size_t each : which) {
     LoadOp load = loads[each];
     auto copyAll = [&](ValueRange values) {
@@ -193,7 +196,7 @@ void Pipeline::fillIfAny(OpBuilder &builder, ArrayRef<size_t> which,
     return;
   Location loc = loop.getLoc();
   Value isStep = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                       index, loop.getUpperBound());
+                                       index, loop.getEnd());
   auto branch = scf::IfOp::create(builder, loc, isStep);
   OpBuilder nested = OpBuilder::atBlockBegin(&branch.getThenRegion().front());
   fill(nested, which, index);
@@ -223,17 +226,17 @@ void Pipeline::acquire(OpBuilder &builder, size_t which) {
 }
 
 void Pipeline::release(size_t which) {
-  OpBuilder builder(loop.getContext());
+  OpBuilder builder(loop->getContext());
   builder.setInsertionPointAfter(lastReaders[which]);
   ReleaseOp::create(builder, loads[which].getLoc(), rings[which]);
 }
 
 /// `steps` after `index`.
-static Value getLater(OpBuilder &builder, scf::ForOp loop, Value index,
+static Value getLater(OpBuilder &builder, TileLoop loop, Value index,
                       int64_t steps) {
   Location loc = loop.getLoc();
   for (int64_t i = 0; i < steps; ++i)
-    index = arith::AddIOp::create(builder, loc, index, loop.getStep());
+    index = arith::AddIOp::create(builder, loc, index, loop.getStep(builder));
   return index;
 }
 
@@ -243,9 +246,9 @@ static Value getLater(OpBuilder &builder, scf::ForOp loop, Value index,
 /// in one block with it can't crowd its registers.
 void Pipeline::applyAhead(int64_t stages) {
   auto all = llvm::to_vector(llvm::seq<size_t>(0, loads.size()));
-  OpBuilder before(loop);
+  OpBuilder before(loop.getOperation());
   for (int64_t step = 0; step + 1 < stages; ++step)
-    fillIfAny(before, all, getLater(before, loop, loop.getLowerBound(), step));
+    fillIfAny(before, all, getLater(before, loop, loop.getFirst(), step));
   OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
   for (size_t each : all) {
     acquire(builder, each);
@@ -253,8 +256,7 @@ void Pipeline::applyAhead(int64_t stages) {
   }
   // Behind the release.
   builder.setInsertionPointAfter(lastReaders.front()->getNextNode());
-  fillIfAny(builder, all,
-            getLater(builder, loop, loop.getInductionVar(), stages - 1));
+  fillIfAny(builder, all, getLater(builder, loop, loop.getIndex(), stages - 1));
 }
 
 /// With room for one tile of each kind, a tile is loaded from when its place
@@ -263,13 +265,13 @@ void Pipeline::applyAhead(int64_t stages) {
 void Pipeline::applyInPlace() {
   size_t last = loads.size() - 1;
   auto first = llvm::to_vector(llvm::seq<size_t>(0, std::max<size_t>(last, 1)));
-  OpBuilder before(loop);
-  fillIfAny(before, first, loop.getLowerBound());
+  OpBuilder before(loop.getOperation());
+  fillIfAny(before, first, loop.getFirst());
   OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
   acquire(builder, 0);
   release(0);
   if (last > 0)
-    fill(builder, last, loop.getInductionVar());
+    fill(builder, last, loop.getIndex());
   for (size_t each = 0; each <= last; ++each) {
     // Behind the meeting that tells that the tile before has been read.
     builder.setInsertionPointAfter(lastReaders[each]->getNextNode());
@@ -278,8 +280,7 @@ void Pipeline::applyInPlace() {
       release(each + 1);
     }
     if (each < last || last == 0)
-      fillIfAny(builder, each,
-                getLater(builder, loop, loop.getInductionVar(), 1));
+      fillIfAny(builder, each, getLater(builder, loop, loop.getIndex(), 1));
   }
 }
 
@@ -294,18 +295,18 @@ static bool areApart(ArrayRef<Operation *> firstReaders,
 
 void Pipeline::apply(int64_t stages) {
   if (stages == 1 && !areApart(firstReaders, lastReaders))
-    return kLoadRemarks.missed(loop,
+    return kLoadRemarks.missed(loop.getOperation(),
                                "shared memory has room for one step's tiles, "
                                "and they are read side by side");
-  kLoadRemarks.passed(
-      loop, "tiles of a step that are loaded ahead: " + Twine(loads.size()) +
-                "; stages: " + Twine(stages));
-  OpBuilder builder(loop);
+  kLoadRemarks.passed(loop.getOperation(),
+                      "tiles of a step that are loaded ahead: " +
+                          Twine(loads.size()) + "; stages: " + Twine(stages));
+  OpBuilder builder(loop.getOperation());
   for (LoadOp load : loads) {
     auto tile = cast<RankedTensorType>(load.getTile().getType());
     rings.push_back(
         RingOp::create(builder, load.getLoc(),
-                       RingType::get(loop.getContext(), stages, tile)));
+                       RingType::get(loop->getContext(), stages, tile)));
   }
   if (stages == 1)
     applyInPlace();
@@ -365,7 +366,10 @@ struct PipelineLoads
       return kLoadRemarks.missed(program, reason);
     std::vector<Pipeline> pipelines;
     int64_t bytes = 0;
-    program.walk([&](scf::ForOp loop) {
+    program.walk([&](Operation *op) {
+      TileLoop loop(op);
+      if (!loop)
+        return;
       Pipeline pipeline(loop);
       if (!pipeline.find())
         return;

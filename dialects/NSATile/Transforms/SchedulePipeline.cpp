@@ -3,11 +3,13 @@
 #include "AsyncProducts.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/Remarks.h"
+#include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
+#include "OverlapProducts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILESCHEDULEPIPELINE
@@ -29,15 +31,16 @@ struct Candidate {
   /// Its way to the right operand, and the operand's end.
   SmallVector<Operation *> tail;
   ReleaseOp release;
-  /// What has to wait for the product: code on its sum, and code that writes
-  /// registers that it reads.
+  /// Code on the carried sum.
+  llvm::SetVector<Operation *> sumCode;
+  /// Code that writes registers that the product reads.
   llvm::SetVector<Operation *> late;
 };
 
 /// Looks for the products of one loop that can overlap.
 class StepScheduler {
 public:
-  explicit StepScheduler(scf::ForOp loop) : loop(loop), body(loop.getBody()) {}
+  explicit StepScheduler(TileLoop loop) : loop(loop), body(loop.getBody()) {}
 
   /// Leaves attributes for `nsatile-expand-pipeline`, or says why not.
   void run();
@@ -50,9 +53,10 @@ private:
   /// The products of the step that `value` comes from.
   llvm::SetVector<DotOp> findSources(Value value);
   bool takesTurns(ArrayRef<DotOp> leading);
+  void overlapInStep();
   void annotate(ArrayRef<DotOp> leading, ArrayRef<Candidate> deferred);
 
-  scf::ForOp loop;
+  TileLoop loop;
   Block *body;
   StringRef reason = "no product's sum is handed from step to step";
 };
@@ -65,7 +69,7 @@ private:
 
 /// Code between the carried sum and the product that adds to it.
 bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
-  SmallVector<Value> open = {loop.getRegionIterArg(index)};
+  SmallVector<Value> open = {loop.getCarried()[index]};
   while (!open.empty()) {
     for (OpOperand &use : open.pop_back_val().getUses()) {
       Operation *user = use.getOwner();
@@ -74,7 +78,7 @@ bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
       if (user->getBlock() != body || user->getNumResults() != 1 ||
           !isMemoryEffectFree(user))
         return false;
-      if (product.late.insert(user))
+      if (product.sumCode.insert(user))
         open.push_back(user->getResult(0));
     }
   }
@@ -183,9 +187,19 @@ bool StepScheduler::takesTurns(ArrayRef<DotOp> leading) {
          (warps == twoGroups && llvm::all_of(leading, isShort));
 }
 
+/// Code on a large sum takes a fifth of a product's time (D 256), in which the
+/// tensor cores can do the next step's first products.
+static bool runsInFlight(const Candidate &product) {
+  constexpr int64_t mostColumns = 128;
+  RankedTensorType sum = DotOp(product.dot).getResult().getType();
+  return sum.getDimSize(1) > mostColumns &&
+         llvm::all_of(product.sumCode,
+                      [](Operation *op) { return op->getNumRegions() == 0; });
+}
+
 void StepScheduler::annotate(ArrayRef<DotOp> leading,
                              ArrayRef<Candidate> deferred) {
-  Builder builder(loop.getContext());
+  Builder builder(loop->getContext());
   auto set = [&](Operation *op, int64_t stage) {
     op->setAttr(kStageAttrName, builder.getI64IntegerAttr(stage));
   };
@@ -198,10 +212,35 @@ void StepScheduler::annotate(ArrayRef<DotOp> leading,
       set(op, 1);
     for (Operation *op : product.late)
       op->setAttr(kLateAttrName, builder.getUnitAttr());
+    for (Operation *op : product.sumCode)
+      if (runsInFlight(product))
+        set(op, 1);
+      else
+        op->setAttr(kLateAttrName, builder.getUnitAttr());
   }
   loop->setAttr(kStagesAttrName, builder.getI64IntegerAttr(2));
   if (takesTurns(leading))
     loop->setAttr(kPingPongAttrName, builder.getUnitAttr());
+}
+
+/// Where no product can run in the next step, those that need none of each
+/// other run side by side.
+void StepScheduler::overlapInStep() {
+  ProductLevels levels(*body);
+  if (levels.getGroups().empty())
+    return;
+  StringRef reason = levels.explainNoOverlap(*body);
+  if (!reason.empty())
+    return kProductRemarks.missed(loop.getOperation(),
+                                  "products don't run side by side: " + reason);
+  loop->setAttr(kStagesAttrName,
+                Builder(loop->getContext()).getI64IntegerAttr(1));
+  std::string counts = llvm::join(
+      llvm::map_range(levels.getGroups(),
+                      [](auto &group) { return std::to_string(group.size()); }),
+      ", ");
+  kProductRemarks.passed(loop.getOperation(),
+                         "products of a step that run side by side: " + counts);
 }
 
 void StepScheduler::run() {
@@ -209,7 +248,7 @@ void StepScheduler::run() {
   if (dots.empty())
     return;
   SmallVector<Candidate> deferred;
-  for (unsigned index = 0; index < loop.getNumResults(); ++index)
+  for (unsigned index = 0; index < loop->getNumResults(); ++index)
     if (std::optional<Candidate> product = findDeferred(index))
       deferred.push_back(std::move(*product));
   auto isDeferred = [&](DotOp dot) {
@@ -225,16 +264,16 @@ void StepScheduler::run() {
   if (!deferred.empty() && leading.empty())
     reason = "no product can start a step: each waits for another one of it";
   if (deferred.empty() || leading.empty()) {
-    kProductRemarks.missed(loop, reason);
-    return;
+    kProductRemarks.missed(loop.getOperation(), reason);
+    return overlapInStep();
   }
   annotate(leading, deferred);
   kProductRemarks.passed(
-      loop, Twine(deferred.size()) + " of " + Twine(dots.size()) +
-                " products run while the next step's first ones do" +
-                (loop->hasAttr(kPingPongAttrName)
-                     ? "; warpgroups start theirs in turn"
-                     : ""));
+      loop.getOperation(),
+      Twine(deferred.size()) + " of " + Twine(dots.size()) +
+          " products run while the next step's first ones do" +
+          (loop->hasAttr(kPingPongAttrName) ? "; warpgroups start theirs in turn"
+                                            : ""));
 }
 
 namespace {
@@ -242,12 +281,14 @@ namespace {
 struct SchedulePipeline
     : nsacc::nsatile::impl::NSATileSchedulePipelineBase<SchedulePipeline> {
   void runOnOperation() override {
-    SmallVector<scf::ForOp> loops;
+    SmallVector<TileLoop> loops;
     getOperation()->walk([&](RolesOp roles) {
-      roles.getConsumers().walk(
-          [&](scf::ForOp loop) { loops.push_back(loop); });
+      roles.getConsumers().walk([&](Operation *op) {
+        if (TileLoop loop(op); loop)
+          loops.push_back(loop);
+      });
     });
-    for (scf::ForOp loop : loops)
+    for (TileLoop loop : loops)
       StepScheduler(loop).run();
   }
 };

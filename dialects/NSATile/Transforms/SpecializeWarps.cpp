@@ -4,6 +4,7 @@
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
+#include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -58,9 +59,8 @@ static StringRef explainNoBulkCopy(LoadOp load) {
 static bool isKnownToProducer(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     Operation *parent = argument.getOwner()->getParentOp();
-    auto loop = dyn_cast<scf::ForOp>(parent);
-    return isa<ProgramOp>(parent) ||
-           (loop && argument == loop.getInductionVar());
+    TileLoop loop(parent);
+    return isa<ProgramOp>(parent) || (loop && argument == loop.getIndex());
   }
   Operation *op = value.getDefiningOp();
   return isScalarCode(op) && llvm::all_of(op->getOperands(), isKnownToProducer);
@@ -70,10 +70,11 @@ static bool isKnownToProducer(Value value) {
 static bool isReachedByProducer(Operation *op) {
   for (Operation *parent = op->getParentOp(); !isa<ProgramOp>(parent);
        parent = parent->getParentOp()) {
-    if (auto loop = dyn_cast<scf::ForOp>(parent)) {
-      if (!isKnownToProducer(loop.getLowerBound()) ||
-          !isKnownToProducer(loop.getUpperBound()) ||
-          !isKnownToProducer(loop.getStep()))
+    if (TileLoop loop(parent); loop) {
+      auto step = dyn_cast<scf::ForOp>(parent);
+      if (!isKnownToProducer(loop.getFirst()) ||
+          !isKnownToProducer(loop.getEnd()) ||
+          (step && !isKnownToProducer(step.getStep())))
         return false;
     } else if (auto branch = dyn_cast<scf::IfOp>(parent)) {
       if (!isKnownToProducer(branch.getCondition()))
@@ -156,7 +157,7 @@ StringRef Specializer::collectLoads() {
       return;
     }
     rings[load] = Value();
-    inLoop |= static_cast<bool>(load->getParentOfType<scf::ForOp>());
+    inLoop |= static_cast<bool>(load->getParentOfType<LoopLikeOpInterface>());
   });
   if (rings.empty())
     return "a producer can load none of its tiles";
@@ -177,8 +178,7 @@ StringRef Specializer::explainUnfitProduct() {
     auto load = rhs.getDefiningOp<LoadOp>();
     if (!load || !rings.contains(load))
       return WalkResult::advance();
-    int64_t inner =
-        cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1);
+    int64_t inner = dot.getInner();
     if (dot.getVisible())
       reason = "a product looks at which pairs are visible";
     else if (!dot.getTransposeRhs() && inner % innerStep != 0)
@@ -193,7 +193,8 @@ void Specializer::createRings(OpBuilder &builder) {
   llvm::DenseMap<std::pair<Block *, Type>, unsigned> counts;
   llvm::MapVector<std::pair<Type, unsigned>, Value> created;
   for (auto &[load, ring] : rings) {
-    bool inLoop = static_cast<bool>(load->getParentOfType<scf::ForOp>());
+    bool inLoop =
+        static_cast<bool>(load->getParentOfType<LoopLikeOpInterface>());
     auto type = RingType::getChecked(
         [&] { return load.emitError(); }, load.getContext(),
         inLoop ? stages : 1, cast<RankedTensorType>(load.getTile().getType()));
@@ -235,14 +236,14 @@ void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
                  return isProducers(operand, mapping);
                })) {
       builder.clone(op, mapping);
-    } else if (auto loop = dyn_cast<scf::ForOp>(op);
-               loop && containsStaged(loop)) {
-      auto copy = scf::ForOp::create(builder, loc, lookup(loop.getLowerBound()),
-                                     lookup(loop.getUpperBound()),
-                                     lookup(loop.getStep()));
-      mapping.map(loop.getInductionVar(), copy.getInductionVar());
-      OpBuilder nested = OpBuilder::atBlockTerminator(copy.getBody());
-      cloneForProducer(*loop.getBody(), nested, mapping);
+    } else if (TileLoop loop(&op); loop && containsStaged(&op)) {
+      loop.createBare(builder, mapping,
+                      [&](OpBuilder &nested, IRMapping &, Value index,
+                          ValueRange) -> SmallVector<Value> {
+                        mapping.map(loop.getIndex(), index);
+                        cloneForProducer(*loop.getBody(), nested, mapping);
+                        return {};
+                      });
     } else if (auto branch = dyn_cast<scf::IfOp>(op);
                branch && containsStaged(branch)) {
       auto copy = scf::IfOp::create(builder, loc, TypeRange(),
@@ -329,7 +330,11 @@ void SpecializeWarps::runOnOperation() {
   for (ProgramOp program : getOperation().getOps<ProgramOp>()) {
     ScheduleAttr schedule = program.getScheduleAttr();
     int64_t warps = findWarps(program);
-    if (!schedule || schedule.getWarps() == 0)
+    if (!program.getBody().front().getOps<RepairOp>().empty())
+      kRoleRemarks.missed(program, "it repairs what another program computes: "
+                                   "tiles say whether it loads anything, and "
+                                   "its products look at each pair");
+    else if (!schedule || schedule.getWarps() == 0)
       kRoleRemarks.missed(program, "its schedule names no warps");
     else if (warps == 0)
       kRoleRemarks.missed(program, "no product is split over warps");

@@ -6,6 +6,7 @@
 #include "nsacc/GPU/Device.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Pipelines/Targets.h"
+#include "nsacc/RT/Package.h"
 #include "nsacc/Runtime/Signature.h"
 #include <functional>
 #include <memory>
@@ -33,6 +34,9 @@ struct CompileOptions {
   std::string cpu = {}, features = {};
   /// GPU: where ptxas may be, besides the PATH.
   std::vector<std::string> ptxas = {};
+  /// Threads that compile kernels side by side, at most; 0: one for each core.
+  /// Code doesn't depend on it.
+  unsigned threads = 0;
   /// Where the time of compilations is counted; may be null. Not to be used
   /// where several threads run the program.
   mlir::TimingScope *timing = nullptr;
@@ -125,10 +129,15 @@ public:
     return llvm::Error::success();
   }
 
-  /// GPU: a kernel as a package for libnsacc_rt. `sizes` has the dimensions
-  /// that code is made for.
+  /// GPU: a kernel as a package for libnsacc_rt, with the code that runs of
+  /// this program would use. Each of `sizes` has the dimensions that code is
+  /// made for.
   llvm::Expected<std::string> package(llvm::StringRef kernel,
-                                      const DimSizes &sizes) const;
+                                      llvm::ArrayRef<DimSizes> sizes) const;
+
+  /// GPU: all that a run with these sizes launches, in one image.
+  llvm::Expected<rt::Image> image(llvm::StringRef kernel,
+                                  const DimSizes &sizes) const;
 
   /// Compiles for the inputs' sizes, so that a run with them doesn't.
   llvm::Error prepare(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
@@ -160,7 +169,9 @@ protected:
                                  const RunOptions &options,
                                  RunStatistics &statistics) const = 0;
   virtual llvm::Expected<std::string>
-  packageChecked(size_t kernel, const DimSizes &sizes) const;
+  packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
+  virtual llvm::Expected<rt::Image> imageChecked(size_t kernel,
+                                                 const DimSizes &sizes) const;
 
   std::vector<Signature> signatures;
 };

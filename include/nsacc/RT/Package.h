@@ -10,10 +10,17 @@ namespace nsacc::rt {
 /// Dimensions of a package's buffer at most.
 constexpr size_t kMaxRank = 8;
 
+/// Variants in a package at most.
+constexpr size_t kMaxVariants = 64;
+
+/// Code of kernels that the driver loads together.
+struct Image {
+  std::string ptx, cubin; ///< empty where there is none
+};
+
 /// The code for one architecture, with the plan that it was made for.
 struct TargetCode {
   std::string architecture; ///< "sm_90a"
-  std::string ptx, cubin;   ///< empty where there is none
   std::vector<Requirement> requirements;
   Plan plan;
 };
@@ -35,6 +42,8 @@ struct Package {
   std::string compiler; ///< its version
   std::string kernel;
   std::vector<Parameter> parameters;
+  /// What launches of all variants name; equal ones stand once.
+  std::vector<Image> images;
   /// A call runs the first one whose guards all hold.
   std::vector<Variant> variants;
 };
@@ -42,9 +51,18 @@ struct Package {
 /// The first guard of a variant that doesn't hold, null where all do.
 const Guard *findFailedGuard(const Variant &variant,
                              const std::vector<int64_t> &numbers);
-/// "T <= 16, found 20 <= 16": why a guard doesn't hold.
-std::string describe(const Guard &guard, const Variant &variant,
-                     const std::vector<int64_t> &numbers);
+/// Whether all calls that `special` is for are calls that `general` is for, as
+/// far as that can be told: by guards that are equal, and that compare equal
+/// numbers with constants.
+bool covers(const Variant &general, const Variant &special);
+/// The variants that no call runs, each with the earlier one that takes its
+/// calls on every target.
+std::vector<std::pair<size_t, size_t>> findShadowed(const Package &package);
+/// "B = 2, T <= 16 (found 20); B = 2, T > 64 (found 20)": what each of the
+/// variants is for, and what is wrong with it for a call's sizes, which none
+/// fits. Those that another one of them covers are left out.
+std::string explainMisfit(const std::vector<const Variant *> &variants,
+                          const std::vector<const int64_t *> &sizes);
 
 /// The package as the bytes of a file.
 std::string writePackage(const Package &package);

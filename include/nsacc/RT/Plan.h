@@ -118,6 +118,8 @@ struct Launch {
   uint32_t grid[3]; ///< numbers of the plan
   /// How a GPU runs it; nothing to a CPU.
   uint32_t threads = 0, sharedBytes = 0, cluster = 1;
+  /// The package's image that has the kernel.
+  uint32_t image = 0;
   /// Waits for the end of the launch before it by itself.
   bool isDependent = false;
   std::vector<Argument> arguments;

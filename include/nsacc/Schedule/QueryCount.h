@@ -4,9 +4,21 @@
 #define NSACC_SCHEDULE_QUERYCOUNT_H
 
 #include "NSA/IR/NSAOps.h"
+#include "nsacc/GPU/Device.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace nsacc {
+
+/// A product of sizes, those of named dimensions and `factor`, that has to be
+/// at least so large.
+struct LeastProduct {
+  std::vector<std::string> dims;
+  int64_t factor = 1;
+  int64_t least = 0;
+
+  /// Sizes that aren't known count as enough, but for the first one.
+  bool holds(const llvm::StringMap<int64_t> &sizes) const;
+};
 
 /// The queries of a kernel whose tiles on a GPU depend on how many there are.
 class QueryCount {
@@ -14,9 +26,16 @@ public:
   /// None for kernels with the same tiles for any number.
   static std::optional<QueryCount> get(nsa::KernelOp kernel);
 
-  /// True for long batch rows, and enough of them for tiles of many queries to
-  /// keep a GPU's multiprocessors busy, of channels for which that decides on
-  /// tiles. Batches and heads without a size count as enough.
+  /// Whether tiles depend on it on this device.
+  static bool matters(const gpu::Device &device) {
+    return device.code.hasWarpgroupProducts;
+  }
+  /// Whether tiles depend on it for so many channels, which `sizes` has.
+  bool matters(const llvm::StringMap<int64_t> &sizes) const;
+  /// What holds, all of it, where queries are many: long batch rows, and enough
+  /// of them for tiles of many queries to keep a GPU's multiprocessors busy.
+  llvm::ArrayRef<LeastProduct> getConditions() const { return conditions; }
+  /// Whether there are many, and it matters.
   bool isLarge(const llvm::StringMap<int64_t> &sizes) const;
 
 private:
@@ -25,7 +44,11 @@ private:
     std::string name;
     int64_t size;
   };
-  Dim batch, tokens, heads, keyChannels, valueChannels;
+
+  static LeastProduct multiply(llvm::ArrayRef<Dim> dims, int64_t least);
+
+  Dim keyChannels, valueChannels;
+  std::vector<LeastProduct> conditions;
 };
 
 } // namespace nsacc

@@ -24,8 +24,8 @@ public:
         loader(kernel.b, kernel.threads, kernel.shared), op(op),
         shape(AccumulatorShape::get(getTile(op.getResult()))),
         rhs(sharedTiles.get(op.getRhs())),
-        element(getTile(op.getLhs()).getElementType()),
-        inner(getTile(op.getLhs()).getDimSize(1)), exact(kernel, op, shape) {}
+        element(getTile(op.getLhs()).getElementType()), inner(op.getInner()),
+        exact(kernel, op, shape) {}
 
   SmallVector<Value> write();
 
@@ -94,7 +94,7 @@ Value ProductWriter::getLhsElement(int64_t index) {
 SmallVector<Value, 4> ProductWriter::loadLhs(int64_t m, int64_t step) {
   if (isLhsShared())
     return loader.loadLeft(sharedTiles.get(op.getLhs()), shape.warps,
-                           shape.numM, m, step);
+                           shape.numM, m, step, op.getTransposeLhs());
   SmallVector<Value, 4> words;
   int64_t numK = llvm::divideCeil(inner, 8);
   for (int64_t half : {0, 1})
@@ -262,7 +262,7 @@ LogicalResult ProductEmitter::emitDot(DotOp op) {
                        : SharedTile();
   bool fits = element.isF32() ? rhs.swizzle == 0 : rhs.swizzle == 128;
   if (!isMma || rhs.elementBytes == 0 || !fits ||
-      (isShared(lhs) && op.getVisible()))
+      (isShared(lhs) ? !!op.getVisible() : op.getTransposeLhs()))
     return reject(op);
   kernel.program.setRegisters(op.getResult(),
                               ProductWriter(kernel, op).write());

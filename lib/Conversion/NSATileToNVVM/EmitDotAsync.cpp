@@ -19,7 +19,8 @@ class WarpgroupProductEmitter {
 public:
   explicit WarpgroupProductEmitter(Kernel &kernel)
       : b(kernel.b), threads(kernel.threads), program(kernel.program),
-        shared(kernel.shared), sharedTiles(kernel.sharedTiles) {}
+        shared(kernel.shared), sharedTiles(kernel.sharedTiles),
+        sync(kernel.sync) {}
 
   LogicalResult emitStart(DotAsyncOp op);
   void emitWait(DotWaitOp op);
@@ -35,12 +36,14 @@ private:
   SharedMatrix getMatrix(Value tile);
   Value describe(const SharedMatrix &matrix, bool isTransposed);
   SmallVector<Value> getHead(DotAsyncOp op);
+  SmallVector<SharedTile, 2> getOwnOperands(DotAsyncOp op) const;
 
   CodeBuilder &b;
   ThreadMap &threads;
   ProgramValues &program;
   SharedMemory &shared;
   SharedTiles &sharedTiles;
+  Synchronizer &sync;
 };
 
 } // namespace
@@ -90,6 +93,17 @@ SmallVector<Value> WarpgroupProductEmitter::getHead(DotAsyncOp op) {
   return words;
 }
 
+/// Operands in shared memory that no ring guards: the threads wrote them.
+SmallVector<SharedTile, 2>
+WarpgroupProductEmitter::getOwnOperands(DotAsyncOp op) const {
+  SmallVector<SharedTile, 2> own;
+  for (Value operand : {op.getLhs(), op.getRhs()})
+    if (isShared(getTile(operand)))
+      if (SharedTile tile = sharedTiles.get(operand); tile.isOwner)
+        own.push_back(tile);
+  return own;
+}
+
 LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
   RankedTensorType result = op.getResult().getType().getTile();
   RankedTensorType lhs = getTile(op.getLhs());
@@ -98,13 +112,17 @@ LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
       result.getDimSize(1) > 256 ||
       (!isShared(lhs) && lhs.getDimSize(1) % 16 != 0))
     return reject(op);
+  int64_t inner = lhs.getDimSize(op.getTransposeLhs() ? 0 : 1);
   int64_t tileRows = 16 * layout.getWarps();
   int64_t tiles = llvm::divideCeil(result.getDimSize(0), tileRows);
   ptx::WarpgroupProduct product;
   product.columns = llvm::alignTo(result.getDimSize(1), 8);
-  product.inner = llvm::alignTo(lhs.getDimSize(1), 16);
+  product.inner = llvm::alignTo(inner, 16);
   product.element = lhs.getElementType();
   product.transposeRhs = op.getTransposeRhs();
+  product.transposeLhs = op.getTransposeLhs();
+  for (const SharedTile &own : getOwnOperands(op))
+    sync.beforeRead(own);
   int64_t perTile = product.columns / 2;
   ArrayRef<Value> acc;
   if (op.getAcc())
@@ -123,6 +141,13 @@ LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
     if (isShared(lhs)) {
       left = getMatrix(op.getLhs());
       left.row = b.add(groupRow, b.i32(tileRows * tile));
+      // A slab's 64 columns are the warpgroup's rows.
+      if (product.transposeLhs) {
+        Value slab = b.add(threads.getWarpgroup(),
+                           b.i32(layout.getWarps() / kGroupWarps * tile));
+        left.address = b.add(left.address, b.mul(slab, b.i32(left.slabBytes)));
+        left.row = Value();
+      }
       product.lhsSlabBytes = left.slabBytes;
     }
     product.rhs = describe(rhs, op.getTransposeRhs());
@@ -136,6 +161,10 @@ LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
 }
 
 void WarpgroupProductEmitter::emitWait(DotWaitOp op) {
+  // Until then the product may read what the threads wrote for it.
+  if (auto start = op.getPending().getDefiningOp<DotAsyncOp>())
+    for (const SharedTile &own : getOwnOperands(start))
+      sync.add({own.offset, own.offset + own.bytes, /*isWrite=*/false});
   program.setRegisters(
       op.getTile(), ptx::waitProducts(b, op.getAllow(),
                                       program.getRegisters(op.getPending())));

@@ -1,5 +1,6 @@
 //===- EmitLayout.cpp - Tiles that change registers -----------------------===//
 
+#include "Fragments.h"
 #include "Instructions.h"
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,7 +18,7 @@ public:
   explicit LayoutEmitter(Kernel &kernel)
       : b(kernel.b), threads(kernel.threads), program(kernel.program),
         shared(kernel.shared), sharedTiles(kernel.sharedTiles),
-        sync(kernel.sync) {}
+        sync(kernel.sync), loader(kernel.b, kernel.threads, kernel.shared) {}
 
   LogicalResult emitConvert(ConvertLayoutOp op);
   void emitReshape(ReshapeOp op);
@@ -27,6 +28,7 @@ private:
   LogicalResult addUp(ConvertLayoutOp op);
   void divide(ConvertLayoutOp op);
   void writeOperand(ConvertLayoutOp op);
+  bool writeMatrices(const SharedTile &tile, Value source);
   void clear(const SharedTile &tile);
 
   CodeBuilder &b;
@@ -35,6 +37,7 @@ private:
   SharedMemory &shared;
   SharedTiles &sharedTiles;
   Synchronizer &sync;
+  FragmentLoader loader;
 };
 
 } // namespace
@@ -157,9 +160,37 @@ void LayoutEmitter::writeOperand(ConvertLayoutOp op) {
     clear(tile);
   }
   sync.beforeWrite(tile);
-  sharedTiles.write(tile, getTile(op.getSource()),
-                    program.getRegisters(op.getSource()));
+  bool isInFlight =
+      llvm::any_of(op.getResult().getUsers(), llvm::IsaPred<DotAsyncOp>);
+  if (!isInFlight || !writeMatrices(tile, op.getSource()))
+    sharedTiles.write(tile, getTile(op.getSource()),
+                      program.getRegisters(op.getSource()));
+  // Products in flight don't see what threads wrote otherwise.
+  if (isInFlight)
+    nvvm::fenceSharedForAsync(b);
   sharedTiles.set(op.getResult(), tile);
+}
+
+/// Four matrices of 8 by 8 at a time, as code for products in flight can; false
+/// for tiles that aren't made of them.
+bool LayoutEmitter::writeMatrices(const SharedTile &tile, Value source) {
+  RankedTensorType type = getTile(source);
+  auto mma = dyn_cast<MmaLayoutAttr>(type.getEncoding());
+  if (!mma || tile.swizzle != 128 || type.getElementTypeBitWidth() != 16 ||
+      type.getDimSize(0) % (16 * mma.getWarps()) != 0 ||
+      type.getDimSize(1) % 16 != 0)
+    return false;
+  ArrayRef<Value> values = program.getRegisters(source);
+  int64_t steps = type.getDimSize(1) / 16;
+  for (int64_t m = 0; m < type.getDimSize(0) / (16 * mma.getWarps()); ++m)
+    for (int64_t step = 0; step < steps; ++step) {
+      ArrayRef<Value> own = values.slice((m * steps + step) * 8, 8);
+      SmallVector<Value, 4> words;
+      for (int64_t word = 0; word < 4; ++word)
+        words.push_back(pack(b, own[2 * word], own[2 * word + 1]));
+      loader.storeLeft(tile, mma.getWarps(), m, step, words);
+    }
+  return true;
 }
 
 void LayoutEmitter::clear(const SharedTile &tile) {

@@ -34,14 +34,17 @@ LogicalResult RequirementEmitter::emitRequire(RequireOp op) {
   if (!requirement || !host.failureRecord)
     return reject(op);
   Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
+  llvm::DenseMap<Value, Value> extended;
   auto getValues = [&](int64_t index) {
     SmallVector<Value> values;
     for (Value value : op.getValues()) {
       Value number = isTile(value.getType())
                          ? program.getRegisters(value)[index]
                          : program.lookup(value);
-      values.push_back(number.getType().isInteger(64) ? number
-                                                      : b.extend(number));
+      Value &wide = extended[number];
+      if (!wide)
+        wide = number.getType().isInteger(64) ? number : b.extend(number);
+      values.push_back(wide);
     }
     return values;
   };

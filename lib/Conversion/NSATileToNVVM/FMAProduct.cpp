@@ -103,7 +103,7 @@ SmallVector<Value> FMAProduct::loadColumns(int64_t firstN, int64_t lastN,
 
 SmallVector<Value> FMAProduct::multiply(ArrayRef<Value> sums, int64_t firstN,
                                         int64_t lastN, bool skipsHidden) {
-  int64_t inner = getTile(op.getLhs()).getDimSize(1);
+  int64_t inner = op.getInner();
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(inner), b.i32(1), sums);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(loop.getBody());
@@ -115,9 +115,11 @@ SmallVector<Value> FMAProduct::multiply(ArrayRef<Value> sums, int64_t firstN,
     Value rows[2], hidden[2];
     for (int64_t lower : {0, 1}) {
       Value row = getCoordinate(shape.getIndex(m, 0, lower, 0), 0);
-      if (16 * shape.warps * shape.numM > lhs.rows)
-        row = b.make<arith::MinUIOp>(row, b.i32(lhs.rows - 1));
-      rows[lower] = load(lhs, row, k);
+      int64_t rowsOfLhs = op.getTransposeLhs() ? lhs.columns : lhs.rows;
+      if (16 * shape.warps * shape.numM > rowsOfLhs)
+        row = b.make<arith::MinUIOp>(row, b.i32(rowsOfLhs - 1));
+      rows[lower] =
+          op.getTransposeLhs() ? load(lhs, k, row) : load(lhs, row, k);
       if (skipsHidden) {
         Value bits = b.make<LLVM::BitcastOp>(b.getI32Type(), rows[lower]);
         hidden[lower] =

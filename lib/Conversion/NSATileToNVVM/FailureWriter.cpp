@@ -4,6 +4,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "nsacc-rt/failures.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <limits>
 
@@ -11,27 +12,42 @@ using namespace mlir;
 using namespace nsacc;
 
 void FailureWriter::add(Value isFailure, ArrayRef<Value> values) {
-  if (!found) {
-    found = isFailure;
-    least.assign(values.begin(), values.end());
-    return;
-  }
-  // Less where there is none yet, or by the first values that differ.
+  candidates.push_back({isFailure, SmallVector<Value>(values)});
+}
+
+FailureWriter::Candidate FailureWriter::getLess(const Candidate &lhs,
+                                                const Candidate &rhs) {
+  // By the first values that differ.
   Value isLess = b.make<arith::ConstantOp>(b.getBoolAttr(false));
-  for (auto [value, old] : llvm::reverse(llvm::zip_equal(values, least))) {
-    Value isSame = compare(arith::CmpIPredicate::eq, value, old);
-    isLess = b.select(isSame, isLess,
-                      compare(arith::CmpIPredicate::slt, value, old));
-  }
-  Value isNew = b.make<arith::OrIOp>(negate(found), isLess);
-  isNew = b.both(isFailure, isNew);
-  for (auto [value, old] : llvm::zip_equal(values, least))
-    old = b.select(isNew, value, old);
-  found = b.make<arith::OrIOp>(found, isFailure);
+  for (auto [left, right] :
+       llvm::reverse(llvm::zip_equal(lhs.values, rhs.values)))
+    if (left != right)
+      isLess = b.select(compare(arith::CmpIPredicate::eq, right, left), isLess,
+                        compare(arith::CmpIPredicate::slt, right, left));
+  Value isRight = b.make<arith::OrIOp>(negate(lhs.found), isLess);
+  isRight = b.both(rhs.found, isRight);
+  Candidate less{b.make<arith::OrIOp>(lhs.found, rhs.found), {}};
+  for (auto [left, right] : llvm::zip_equal(lhs.values, rhs.values))
+    less.values.push_back(left == right ? left
+                                        : b.select(isRight, right, left));
+  return less;
+}
+
+/// Neighbours first: values that a whole row shares aren't looked at before
+/// rows are compared.
+FailureWriter::Candidate
+FailureWriter::findLeast(ArrayRef<Candidate> candidates) {
+  if (candidates.size() == 1)
+    return candidates.front();
+  size_t half = llvm::PowerOf2Ceil(candidates.size()) / 2;
+  return getLess(findLeast(candidates.take_front(half)),
+                 findLeast(candidates.drop_front(half)));
 }
 
 void FailureWriter::write() {
-  b.when(found, [&] {
+  Candidate first = findLeast(candidates);
+  least = std::move(first.values);
+  b.when(first.found, [&] {
     Type flag = b.getI1Type();
     Value no = b.make<arith::ConstantOp>(b.getBoolAttr(false));
     auto loop = scf::WhileOp::create(b, TypeRange(flag), ValueRange(no));

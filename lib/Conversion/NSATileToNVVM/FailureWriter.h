@@ -15,14 +15,20 @@ public:
   FailureWriter(CodeBuilder &b, mlir::Value record, int64_t requirement)
       : b(b), record(record), requirement(requirement) {}
 
-  /// Keeps the least of failures at several elements: values where there is
-  /// one.
+  /// A failure at one of the elements: values where there is one. Neighbours
+  /// share most values, which are then compared less often.
   void add(mlir::Value isFailure, llvm::ArrayRef<mlir::Value> values);
-  /// Waits for the record and writes the failure into it, unless what is there
-  /// is less.
+  /// Waits for the record and writes the least failure into it, unless what is
+  /// there is less.
   void write();
 
 private:
+  struct Candidate {
+    mlir::Value found;
+    llvm::SmallVector<mlir::Value> values;
+  };
+  Candidate getLess(const Candidate &lhs, const Candidate &rhs);
+  Candidate findLeast(llvm::ArrayRef<Candidate> candidates);
   mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
                       mlir::Value rhs);
   mlir::Value negate(mlir::Value flag);
@@ -38,7 +44,7 @@ private:
   CodeBuilder &b;
   mlir::Value record;
   int64_t requirement;
-  mlir::Value found;
+  llvm::SmallVector<Candidate> candidates;
   llvm::SmallVector<mlir::Value> least;
 };
 

@@ -74,10 +74,15 @@ Value FragmentLoader::getPointer(const SharedTile &tile, Value laneRow,
 
 SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,
                                                int64_t warps, int64_t numM,
-                                               int64_t m, int64_t step) {
+                                               int64_t m, int64_t step,
+                                               bool isTransposed) {
   Value lane = threads.getLane();
-  Value row = b.add(b.mul(threads.getDim(ThreadDim::Warp), b.i32(16)),
-                    b.make<arith::AndIOp>(lane, b.i32(15)));
+  if (isTransposed)
+    return loadColumns(tile,
+                       b.add(b.mul(threads.getDim(ThreadDim::Warp), b.i32(16)),
+                             b.i32(16 * warps * m)),
+                       16 * step);
+  Value row = getLeftRow();
   int64_t firstRow = 16 * warps * m;
   // Rows beyond the tile's place read its last one.
   if (16 * warps * numM > tile.paddedRows) {
@@ -89,6 +94,51 @@ SmallVector<Value, 4> FragmentLoader::loadLeft(const SharedTile &tile,
   return nvvm::loadMatrices(b,
                             getPointer(tile, row, chunk, firstRow, 16 * step),
                             /*count=*/4, /*isTransposed=*/false);
+}
+
+/// The row of the warp's 16 that a lane tells.
+Value FragmentLoader::getLeftRow() {
+  return b.add(b.mul(threads.getDim(ThreadDim::Warp), b.i32(16)),
+               b.make<arith::AndIOp>(threads.getLane(), b.i32(15)));
+}
+
+void FragmentLoader::storeLeft(const SharedTile &tile, int64_t warps, int64_t m,
+                               int64_t step, ValueRange words) {
+  Value chunk = b.make<arith::ShRUIOp>(threads.getLane(), b.i32(4));
+  nvvm::storeMatrices(
+      b, getPointer(tile, getLeftRow(), chunk, 16 * warps * m, 16 * step),
+      words);
+}
+
+/// Columns `warpColumn` to `warpColumn` + 16 as rows of a left operand, its
+/// columns being 16 rows from `row` on. Lanes tell rows of four matrices of 8
+/// by 8: two side by side, and two below.
+SmallVector<Value, 4> FragmentLoader::loadColumns(const SharedTile &tile,
+                                                  Value warpColumn,
+                                                  int64_t row) {
+  constexpr int64_t chunkBytes = 16, chunkColumns = 8, slabChunks = 8;
+  Value lane = threads.getLane();
+  auto getBit = [&](int64_t bit) -> Value {
+    return b.make<arith::AndIOp>(
+        Value(b.make<arith::ShRUIOp>(lane, b.i32(bit))), b.i32(1));
+  };
+  Value inMatrix = b.make<arith::AndIOp>(lane, b.i32(7));
+  Value laneRow = b.add(inMatrix, b.mul(getBit(4), b.i32(8)));
+  Value chunk =
+      b.add(Value(b.make<arith::DivUIOp>(warpColumn, b.i32(chunkColumns))),
+            getBit(3));
+  // Columns beyond the tile's place read its last ones.
+  chunk = b.make<arith::MinUIOp>(chunk,
+                                 b.i32(tile.paddedColumns / chunkColumns - 1));
+  Value slab = b.make<arith::DivUIOp>(chunk, b.i32(slabChunks));
+  Value inSlab = b.make<arith::XOrIOp>(
+      Value(b.make<arith::RemUIOp>(chunk, b.i32(slabChunks))), inMatrix);
+  Value offset = b.add(b.mul(slab, b.i32(tile.paddedRows * tile.pitch)),
+                       b.add(b.mul(laneRow, b.i32(tile.pitch)),
+                             b.mul(inSlab, b.i32(chunkBytes))));
+  Value pointer = b.advance(shared.getPointer(offset, tile.place),
+                            tile.offset + row * tile.pitch);
+  return nvvm::loadMatrices(b, pointer, /*count=*/4, /*isTransposed=*/true);
 }
 
 namespace {

@@ -27,12 +27,22 @@ public:
   mlir::Value getPointer(const SharedTile &tile, mlir::Value laneRow,
                          mlir::Value laneChunk, int64_t row, int64_t column);
   /// The left operand's 16 columns from 16 `step` on, of the warp's rows in the
-  /// `m`th of `numM` times `warps` x 16 rows.
+  /// `m`th of `numM` times `warps` x 16 rows. The tile is that operand
+  /// transposed if so said.
   llvm::SmallVector<mlir::Value, 4> loadLeft(const SharedTile &tile,
                                              int64_t warps, int64_t numM,
-                                             int64_t m, int64_t step);
+                                             int64_t m, int64_t step,
+                                             bool isTransposed = false);
+
+  /// The inverse, of four words: rows have to be within the tile.
+  void storeLeft(const SharedTile &tile, int64_t warps, int64_t m, int64_t step,
+                 mlir::ValueRange words);
 
 private:
+  mlir::Value getLeftRow();
+  llvm::SmallVector<mlir::Value, 4>
+  loadColumns(const SharedTile &tile, mlir::Value warpColumn, int64_t row);
+
   CodeBuilder &b;
   ThreadMap &threads;
   SharedMemory &shared;

@@ -179,14 +179,19 @@ std::string ProductText::getStep(int64_t step, StringRef addition) const {
     left = listOperands(head + 4 * step, 4);
   else
     text += formatv("add.s64 a, ${0}, {1}; ", lhs,
-                    encode(slab * product.lhsSlabBytes + inSlab))
+                    encode(product.transposeLhs
+                               ? step * kStepRowBytes
+                               : slab * product.lhsSlabBytes + inSlab))
                 .str();
   StringRef type = product.element.isF16() ? "f16" : "bf16";
   return text +
          formatv("wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, "
                  "{3}, b, {4}, 1, 1, {5}{6}; ",
                  product.columns, type, listOperands(0, count), left, addition,
-                 isInHead ? "" : "0, ", product.transposeRhs ? 0 : 1)
+                 isInHead               ? ""
+                 : product.transposeLhs ? "1, "
+                                        : "0, ",
+                 product.transposeRhs ? 0 : 1)
              .str();
 }
 

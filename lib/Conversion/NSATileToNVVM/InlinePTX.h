@@ -50,6 +50,8 @@ struct WarpgroupProduct {
   int64_t lhsSlabBytes = 0, rhsSlabBytes = 0;
   /// Rows of `rhs` run along the inner dimension.
   bool transposeRhs = false;
+  /// Rows of `lhs` are 64 rows of the product, of one inner element each.
+  bool transposeLhs = false;
   /// May be empty; where `adds` (null: true) doesn't hold, it counts as 0.
   mlir::ValueRange acc;
   mlir::Value adds;

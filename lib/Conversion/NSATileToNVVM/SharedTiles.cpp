@@ -18,7 +18,8 @@ void SharedTiles::release(const SharedTile &tile) {
     shared.release(tile.offset);
 }
 
-/// Whether an op behind `op` in its block reads the tile or a reshape of it.
+/// Whether an op behind `op` in its block reads the tile or a reshape of it, or
+/// waits for a product that does.
 static bool isReadBehind(Operation *op, Value tile) {
   Block *block = op->getBlock();
   SmallVector<Value> aliases = {tile};
@@ -27,8 +28,8 @@ static bool isReadBehind(Operation *op, Value tile) {
       Operation *ancestor = block->findAncestorOpInBlock(*user);
       if (!ancestor || op->isBeforeInBlock(ancestor))
         return true;
-      if (auto reshape = dyn_cast<ReshapeOp>(user))
-        aliases.push_back(reshape.getResult());
+      if (isa<ReshapeOp, DotAsyncOp>(user))
+        aliases.push_back(user->getResult(0));
     }
   return false;
 }

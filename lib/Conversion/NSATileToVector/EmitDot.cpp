@@ -19,8 +19,7 @@ class DotEmitter {
 public:
   DotEmitter(TileEmitter &emitter, DotOp op, Value lhs, Value rhs, Value result)
       : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
-        op(op), lhs(lhs), rhs(rhs), result(result),
-        inner(cast<RankedTensorType>(op.getLhs().getType()).getDimSize(1)) {}
+        op(op), lhs(lhs), rhs(rhs), result(result), inner(op.getInner()) {}
 
   void emitAt(Value row, Value column, RegisterBlock block) {
     SmallVector<Value> sums =
@@ -204,7 +203,8 @@ static int64_t chooseRows(int64_t rows, int64_t vectors, int64_t registers) {
 }
 
 void TileEmitter::emitDot(DotOp op) {
-  Value lhs = getPacked(op.getLhs());
+  Value lhs = op.getTransposeLhs() ? transposedMemory.lookup(op.getLhs())
+                                   : getPacked(op.getLhs());
   Value rhs = op.getTransposeRhs() ? transposedMemory.lookup(op.getRhs())
                                    : getPacked(op.getRhs());
   Value result = allocateResult(op.getResult());

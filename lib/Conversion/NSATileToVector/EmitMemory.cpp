@@ -1,4 +1,4 @@
-//===- EmitMemory.cpp - Loads, stores and gathers of tiles ----------------===//
+//===- EmitMemory.cpp - Loads and stores of tiles -------------------------===//
 
 #include "TileEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -208,18 +208,16 @@ private:
 
 } // namespace
 
-static bool isVectorOfBits(Value buffer) {
-  return cast<MemRefType>(buffer.getType()).getElementType().isInteger(1);
-}
-
-static LogicalResult rejectBits(Operation *op) {
+LogicalResult TileEmitter::expectBytes(Operation *op, Value buffer) {
+  if (!cast<MemRefType>(buffer.getType()).getElementType().isInteger(1))
+    return success();
   return op->emitOpError("on a buffer of i1 isn't supported; expected "
                          "booleans as i8, one byte each");
 }
 
 LogicalResult TileEmitter::emitLoad(LoadOp op) {
-  if (isVectorOfBits(op.getBuffer()))
-    return rejectBits(op);
+  if (failed(expectBytes(op, op.getBuffer())))
+    return failure();
   auto type = cast<RankedTensorType>(op.getTile().getType());
   SmallVector<int64_t> steps(op.getSteps().value_or(ArrayRef<int64_t>()));
   steps.resize(type.getRank(), 1);
@@ -262,8 +260,8 @@ LogicalResult TileEmitter::emitLoad(LoadOp op) {
 }
 
 LogicalResult TileEmitter::emitStore(StoreOp op) {
-  if (isVectorOfBits(op.getBuffer()))
-    return rejectBits(op);
+  if (failed(expectBytes(op, op.getBuffer())))
+    return failure();
   auto type = cast<RankedTensorType>(op.getTile().getType());
   SmallVector<int64_t> steps(type.getRank(), 1);
   TileAccess access(*this, lookup(op.getBuffer()), op.getOffsets(),
@@ -271,144 +269,6 @@ LogicalResult TileEmitter::emitStore(StoreOp op) {
   access.forEachInside([&](ValueRange point, ValueRange target, int64_t width) {
     storeVector(VectorReader(*this, point, width).read(op.getTile()),
                 access.getBuffer(), target);
-  });
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
-// Gather
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Reads elements of a buffer by vectors of indices.
-class Gatherer {
-public:
-  Gatherer(TileEmitter &emitter, Value buffer)
-      : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
-        type(cast<MemRefType>(buffer.getType())),
-        metadata(
-            memref::ExtractStridedMetadataOp::create(builder, loc, buffer)) {
-    // All elements as one row: distances are computed here.
-    Value all = emitter.constant(std::numeric_limits<int64_t>::max());
-    auto layout =
-        StridedLayoutAttr::get(builder.getContext(), ShapedType::kDynamic, {1});
-    flat = memref::ReinterpretCastOp::create(
-        builder, loc,
-        MemRefType::get({ShapedType::kDynamic}, type.getElementType(), layout),
-        metadata.getBaseBuffer(), OpFoldResult(metadata.getOffset()),
-        ArrayRef<OpFoldResult>{all},
-        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
-    filled = arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
-    for (Value size : metadata.getSizes()) {
-      Value some = compare(arith::CmpIPredicate::sgt, size, 0);
-      filled = arith::AndIOp::create(builder, loc, filled, some);
-    }
-  }
-
-  Value gather(ArrayRef<Value> indices, int64_t width) {
-    auto indexType = VectorType::get({width}, builder.getIndexType());
-    Value distance = repeat(emitter.constant(0), indexType);
-    for (auto [index, size, stride] :
-         llvm::zip_equal(indices, metadata.getSizes(), metadata.getStrides())) {
-      Value clamped = clamp(repeat(index, indexType), size, indexType);
-      Value part = arith::MulIOp::create(builder, loc, clamped,
-                                         repeat(stride, indexType));
-      distance = arith::AddIOp::create(builder, loc, distance, part);
-    }
-    auto resultType = VectorType::get({width}, type.getElementType());
-    if (isa<FloatType>(type.getElementType()) &&
-        type.getElementTypeBitWidth() < 32)
-      return gatherNarrow(distance, resultType);
-    Value values = gatherWide(distance, resultType);
-    if (width != 1)
-      return values;
-    return vector::ExtractOp::create(builder, loc, values, 0);
-  }
-
-private:
-  Value gatherWide(Value distance, VectorType resultType) {
-    Value mask = repeat(
-        filled, VectorType::get(resultType.getShape(), builder.getI1Type()));
-    return vector::GatherOp::create(builder, loc, resultType, flat,
-                                    emitter.constant(0), distance, mask,
-                                    zeros(resultType));
-  }
-
-  /// One by one and as integers, as long as it goes: LLVM would build vectors
-  /// of bf16 from scalars by calls of a library.
-  Value gatherNarrow(Value distance, VectorType resultType) {
-    Type bits = builder.getIntegerType(resultType.getElementTypeBitWidth());
-    VectorType bitsType = resultType.clone(bits);
-    auto ifOp = scf::IfOp::create(builder, loc, bitsType, filled,
-                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(ifOp.elseBlock());
-    scf::YieldOp::create(builder, loc, zeros(bitsType));
-    builder.setInsertionPointToStart(ifOp.thenBlock());
-    Value result = zeros(bitsType.clone(builder.getI32Type()));
-    for (int64_t i = 0; i < resultType.getDimSize(0); ++i) {
-      Value at = vector::ExtractOp::create(builder, loc, distance, i);
-      Value element = memref::LoadOp::create(builder, loc, flat, at);
-      element = arith::BitcastOp::create(builder, loc, bits, element);
-      element =
-          arith::ExtUIOp::create(builder, loc, builder.getI32Type(), element);
-      result = vector::InsertOp::create(builder, loc, element, result, i);
-    }
-    result = arith::TruncIOp::create(builder, loc, bitsType, result);
-    scf::YieldOp::create(builder, loc, result);
-    builder.setInsertionPointAfter(ifOp);
-    if (resultType.getDimSize(0) != 1)
-      return vector::BitCastOp::create(builder, loc, resultType,
-                                       ifOp.getResult(0));
-    Value element =
-        vector::ExtractOp::create(builder, loc, ifOp.getResult(0), 0);
-    return arith::BitcastOp::create(builder, loc, type.getElementType(),
-                                    element);
-  }
-
-  Value zeros(VectorType type) {
-    return arith::ConstantOp::create(
-        builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
-  }
-  Value compare(arith::CmpIPredicate predicate, Value lhs, int64_t rhs) {
-    return arith::CmpIOp::create(builder, loc, predicate, lhs,
-                                 emitter.constant(rhs));
-  }
-  Value repeat(Value value, VectorType type) {
-    if (isa<VectorType>(value.getType()))
-      return value;
-    return vector::BroadcastOp::create(builder, loc, type, value);
-  }
-  Value clamp(Value index, Value size, VectorType type) {
-    Value last = arith::SubIOp::create(builder, loc, size, emitter.constant(1));
-    index = arith::MinSIOp::create(builder, loc, index, repeat(last, type));
-    return arith::MaxSIOp::create(builder, loc, index,
-                                  repeat(emitter.constant(0), type));
-  }
-
-  TileEmitter &emitter;
-  OpBuilder &builder;
-  Location loc;
-  MemRefType type;
-  memref::ExtractStridedMetadataOp metadata;
-  Value flat, filled;
-};
-
-} // namespace
-
-LogicalResult TileEmitter::emitGather(GatherOp op) {
-  if (isVectorOfBits(op.getBuffer()))
-    return rejectBits(op);
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  Value result = allocateResult(op.getResult());
-  Gatherer gatherer(*this, lookup(op.getBuffer()));
-  forEachVector(type.getShape(), [&](ValueRange point, int64_t width) {
-    VectorReader reader(*this, point, width);
-    SmallVector<Value> indices;
-    for (Value index : op.getIndices())
-      indices.push_back(reader.read(index));
-    storeVector(gatherer.gather(indices, width), result, point);
   });
   return success();
 }

@@ -1,6 +1,6 @@
 //===- EmitRequire.cpp - Conditions that a run depends on -----------------===//
 
-#include "TileEmitter.h"
+#include "RequirementChecker.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -10,27 +10,75 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-namespace {
+RequirementChecker::RequirementChecker(TileEmitter &emitter,
+                                       SmallVector<RequireOp> given)
+    : emitter(emitter), builder(emitter.getBuilder()),
+      requirements(std::move(given)) {
+  if (requirements.empty())
+    return;
+  Location loc = requirements.front().getLoc();
+  allHold = emitter.allocateScratch(MemRefType::get({1}, builder.getI8Type()));
+  Value yes =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  emitter.storeVector(yes, allHold, emitter.constant(0));
+}
 
-/// Code for failures, which no run that goes well comes to.
-class FailureReporter {
-public:
-  FailureReporter(TileEmitter &emitter, RequireOp op, Value values)
-      : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
-        op(op), values(values) {}
+void RequirementChecker::check(VectorReader &reader, int64_t width) {
+  if (requirements.empty())
+    return;
+  Value all;
+  for (RequireOp op : requirements) {
+    Value condition = reader.read(op.getCondition());
+    all = all ? arith::AndIOp::create(builder, op.getLoc(), all, condition)
+              : condition;
+  }
+  Location loc = requirements.front().getLoc();
+  if (width > 1)
+    all = vector::ReductionOp::create(builder, loc, vector::CombiningKind::AND,
+                                      all);
+  Value before = emitter.loadVector(allHold, emitter.constant(0), 1);
+  Value now = arith::AndIOp::create(
+      builder, loc, before,
+      arith::ExtUIOp::create(builder, loc, builder.getI8Type(), all));
+  emitter.storeVector(now, allHold, emitter.constant(0));
+}
 
-  /// Where `condition`, a boolean, doesn't hold.
-  void reportUnless(Value condition, ValueRange point) {
-    unless(condition, [&] {
-      VectorReader reader(emitter, point, 1);
-      for (auto [index, value] : llvm::enumerate(op.getValues())) {
-        Value number = reader.read(value);
-        if (number.getType().isIndex())
-          number = arith::IndexCastOp::create(builder, loc,
-                                              builder.getI64Type(), number);
-        memref::StoreOp::create(builder, loc, number, values,
-                                emitter.constant(index));
-      }
+void RequirementChecker::report(ArrayRef<int64_t> shape) {
+  if (requirements.empty())
+    return;
+  Location loc = requirements.front().getLoc();
+  Value hold = arith::TruncIOp::create(
+      builder, loc, builder.getI1Type(),
+      emitter.loadVector(allHold, emitter.constant(0), 1));
+  unless(hold, loc, [&] {
+    values = emitter.allocateScratch(
+        MemRefType::get({RequireOp::maxValues}, builder.getI64Type()));
+    SmallVector<Value> lower(shape.size(), emitter.constant(0)), upper;
+    for (int64_t size : shape)
+      upper.push_back(emitter.constant(size));
+    emitter.forEachPoint(lower, upper,
+                         [&](ValueRange point) { reportAt(point); });
+  });
+}
+
+/// Values that requirements share, such as positions, are stored once.
+void RequirementChecker::reportAt(ValueRange point) {
+  VectorReader reader(emitter, point, 1);
+  SmallVector<Value> stored(RequireOp::maxValues);
+  for (RequireOp op : requirements) {
+    Location loc = op.getLoc();
+    for (auto [index, value] : llvm::enumerate(op.getValues())) {
+      if (stored[index] == value)
+        continue;
+      stored[index] = value;
+      Value number = reader.read(value);
+      if (number.getType().isIndex())
+        number = arith::IndexCastOp::create(builder, loc, builder.getI64Type(),
+                                            number);
+      memref::StoreOp::create(builder, loc, number, values,
+                              emitter.constant(index));
+    }
+    unless(reader.read(op.getCondition()), loc, [&] {
       Value address =
           memref::ExtractAlignedPointerAsIndexOp::create(builder, loc, values);
       Value id = arith::ConstantOp::create(
@@ -39,56 +87,17 @@ public:
                            ValueRange{id, address});
     });
   }
+}
 
-  /// Where it doesn't hold for some of the elements that a vector has from
-  /// `point` on: one by one.
-  void reportUnlessAll(Value conditions, ValueRange point, int64_t width) {
-    if (width == 1)
-      return reportUnless(conditions, point);
-    Value all = vector::ReductionOp::create(
-        builder, loc, vector::CombiningKind::AND, conditions);
-    unless(all, [&] {
-      emitter.forEach(width, [&](Value lane) {
-        SmallVector<Value> element(point);
-        element.back() =
-            arith::AddIOp::create(builder, loc, element.back(), lane);
-        reportUnless(VectorReader(emitter, element, 1).read(op.getCondition()),
-                     element);
-      });
-    });
-  }
-
-private:
-  void unless(Value condition, llvm::function_ref<void()> body) {
-    auto ifOp = scf::IfOp::create(builder, loc, TypeRange(), condition,
-                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(ifOp.thenBlock());
-    scf::YieldOp::create(builder, loc);
-    builder.setInsertionPointToStart(ifOp.elseBlock());
-    scf::YieldOp::create(builder, loc);
-    builder.setInsertionPointToStart(ifOp.elseBlock());
-    body();
-  }
-
-  TileEmitter &emitter;
-  OpBuilder &builder;
-  Location loc;
-  RequireOp op;
-  Value values;
-};
-
-} // namespace
-
-void TileEmitter::emitRequire(RequireOp op) {
-  auto values = MemRefType::get({RequireOp::maxValues}, builder.getI64Type());
-  FailureReporter reporter(*this, op, scratch.allocate(values, loc));
-  if (!isTile(op.getCondition().getType()))
-    return reporter.reportUnless(lookup(op.getCondition()), {});
-  forEachVector(cast<RankedTensorType>(op.getCondition().getType()).getShape(),
-                [&](ValueRange point, int64_t width) {
-                  Value conditions =
-                      VectorReader(*this, point, width).read(op.getCondition());
-                  reporter.reportUnlessAll(conditions, point, width);
-                });
+void RequirementChecker::unless(Value condition, Location loc,
+                                llvm::function_ref<void()> body) {
+  auto ifOp = scf::IfOp::create(builder, loc, TypeRange(), condition,
+                                /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(ifOp.thenBlock());
+  scf::YieldOp::create(builder, loc);
+  builder.setInsertionPointToStart(ifOp.elseBlock());
+  scf::YieldOp::create(builder, loc);
+  builder.setInsertionPointToStart(ifOp.elseBlock());
+  body();
 }

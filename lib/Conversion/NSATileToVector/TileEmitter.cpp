@@ -23,10 +23,12 @@ LogicalResult TileEmitter::emitBlock(Block &block,
     if (isTile(argument.getType()))
       emitForms(argument);
   for (Operation &op : block.without_terminator()) {
+    emitPendingBefore(&op);
     loc = op.getLoc();
     if (failed(emit(&op)))
       return failure();
   }
+  emitPending();
   loc = block.getTerminator()->getLoc();
   atEnd();
   scratch.leave();
@@ -39,8 +41,11 @@ static bool hasTiles(Operation *op) {
 }
 
 LogicalResult TileEmitter::emit(Operation *op) {
+  if (canWait(op) && !isa<GatherOp>(op))
+    return defer(op), success();
   LogicalResult done =
       llvm::TypeSwitch<Operation *, LogicalResult>(op)
+          .Case([&](GatherOp gather) { return emitGather(gather); })
           .Case([&](ProgramIdOp id) {
             values.map(id.getId(), gridIds[id.getAxis()]);
             return success();
@@ -55,12 +60,8 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](scf::IfOp ifOp) { return emitIf(ifOp); })
           .Case([&](LoadOp load) { return emitLoad(load); })
           .Case([&](StoreOp store) { return emitStore(store); })
-          .Case([&](GatherOp gather) { return emitGather(gather); })
           .Case([&](DotOp dot) { return emitDot(dot), success(); })
           .Case([&](ReduceOp reduce) { return emitReduce(reduce), success(); })
-          .Case([&](RequireOp require) {
-            return emitRequire(require), success();
-          })
           .Case([&](ExchangeOp exchange) {
             return emitExchange(exchange), success();
           })
@@ -169,10 +170,10 @@ TileEmitter::splitRest(int64_t size) const {
 }
 
 void TileEmitter::forEachVectorOfRow(
-    int64_t size, llvm::function_ref<void(Value, int64_t)> body) {
-  constexpr int64_t maxUnrolled = 8;
+    int64_t size, llvm::function_ref<void(Value, int64_t)> body,
+    int64_t unrolled) {
   int64_t whole = size / lanes;
-  if (whole <= maxUnrolled) {
+  if (whole <= unrolled) {
     for (int64_t i = 0; i < whole; ++i)
       body(constant(i * lanes), lanes);
   } else {
@@ -183,7 +184,8 @@ void TileEmitter::forEachVectorOfRow(
     body(constant(column), width);
 }
 
-void TileEmitter::forEachVector(ArrayRef<int64_t> shape, VectorBody body) {
+void TileEmitter::forEachVector(ArrayRef<int64_t> shape, VectorBody body,
+                                int64_t unrolled) {
   if (shape.empty())
     return body({}, 1);
   SmallVector<Value> point;
@@ -194,11 +196,14 @@ void TileEmitter::forEachVector(ArrayRef<int64_t> shape, VectorBody body) {
         self(self, rest.drop_front());
         point.pop_back();
       });
-    forEachVectorOfRow(rest.front(), [&](Value column, int64_t width) {
-      point.push_back(column);
-      body(point, width);
-      point.pop_back();
-    });
+    forEachVectorOfRow(
+        rest.front(),
+        [&](Value column, int64_t width) {
+          point.push_back(column);
+          body(point, width);
+          point.pop_back();
+        },
+        unrolled);
   };
   visit(visit, shape);
 }

@@ -40,20 +40,27 @@ public:
   using VectorBody = llvm::function_ref<void(mlir::ValueRange, int64_t)>;
   using IndexBody = llvm::function_ref<void(mlir::Value)>;
   using PointBody = llvm::function_ref<void(mlir::ValueRange)>;
-  /// Columns 0 … size - 1 as vectors: first column and width.
+  static constexpr int64_t maxUnrolled = 8;
+  /// Columns 0 … size - 1 as vectors: first column and width. Up to `unrolled`
+  /// whole vectors are written out, more are a loop.
   void forEachVectorOfRow(int64_t size,
-                          llvm::function_ref<void(mlir::Value, int64_t)> body);
+                          llvm::function_ref<void(mlir::Value, int64_t)> body,
+                          int64_t unrolled = maxUnrolled);
   /// What whole vectors leave of `size` columns, as first columns and widths:
   /// powers of two, because LLVM handles others element by element.
   llvm::SmallVector<std::pair<int64_t, int64_t>> splitRest(int64_t size) const;
   /// All elements as vectors along the last dimension: indices and width.
-  void forEachVector(llvm::ArrayRef<int64_t> shape, VectorBody body);
+  void forEachVector(llvm::ArrayRef<int64_t> shape, VectorBody body,
+                     int64_t unrolled = maxUnrolled);
   void forEach(mlir::Value lower, mlir::Value upper, int64_t step,
                IndexBody body);
   void forEach(int64_t size, IndexBody body);
   void forEachPoint(mlir::ValueRange lower, mlir::ValueRange upper,
                     PointBody body);
 
+  mlir::Value allocateScratch(mlir::MemRefType type) {
+    return scratch.allocate(type, loc);
+  }
   mlir::Value loadVector(mlir::Value memory, mlir::ValueRange indices,
                          int64_t width);
   void storeVector(mlir::Value vector, mlir::Value memory,
@@ -77,13 +84,26 @@ private:
   // EmitMemory.cpp
   mlir::LogicalResult emitLoad(nsatile::LoadOp op);
   mlir::LogicalResult emitStore(nsatile::StoreOp op);
-  mlir::LogicalResult emitGather(nsatile::GatherOp op);
+  mlir::LogicalResult expectBytes(mlir::Operation *op, mlir::Value buffer);
 
   // EmitDot.cpp
   void emitDot(nsatile::DotOp op);
 
-  // EmitRequire.cpp
-  void emitRequire(nsatile::RequireOp op);
+  // EmitPointwise.cpp
+  /// Ops that share a loop over elements.
+  struct PointwiseGroup {
+    llvm::ArrayRef<int64_t> shape;
+    llvm::SmallVector<mlir::Operation *> ops;
+  };
+  /// True for such ops whose code may stand further below.
+  bool canWait(mlir::Operation *op) const;
+  bool isComputedWhereRead(mlir::Value tile) const;
+  void defer(mlir::Operation *op);
+  mlir::LogicalResult emitGather(nsatile::GatherOp op);
+  void emitPendingBefore(mlir::Operation *op);
+  void emitPendingOf(mlir::Value tile);
+  void emitPending();
+  void emitGroup(const PointwiseGroup &group);
 
   // EmitReduce.cpp
   void emitReduce(nsatile::ReduceOp op);
@@ -120,6 +140,7 @@ private:
   mlir::OpBuilder builder;
   mlir::Location loc;
   ScratchPool scratch;
+  llvm::SmallVector<PointwiseGroup> pending;
   mlir::SmallVector<mlir::Value, 3> gridIds;
   int64_t lanes, registers;
   mlir::IRMapping values;
@@ -135,7 +156,11 @@ public:
 
   /// `width` neighbouring elements of a tile; a scalar if that is one.
   mlir::Value read(mlir::Value tile);
-  /// The same, converted to f32.
+  /// The same of a tile that has memory, but isn't in it yet: computed.
+  mlir::Value evaluate(mlir::Value tile) { return known[tile] = compute(tile); }
+  /// Readers of a tile find this vector.
+  void define(mlir::Value tile, mlir::Value vector) { known[tile] = vector; }
+  /// The same as read, converted to f32.
   mlir::Value readF32(mlir::Value tile);
 
 private:

@@ -83,7 +83,9 @@ void TilePlacement::place(Value tile) {
     auto dot = dyn_cast<DotOp>(user);
     if (!dot || use.get() == dot.getAcc() || use.get() == dot.getVisible())
       continue;
-    if (dot.getTransposeRhs() && use.getOperandNumber() == 1)
+    bool isTransposed = use.getOperandNumber() == 0 ? dot.getTransposeLhs()
+                                                    : dot.getTransposeRhs();
+    if (isTransposed)
       transposed.insert(tile);
     else if (isF32 && tile.getDefiningOp<tensor::ExtractSliceOp>())
       continue; // rows of a tile that is packed itself

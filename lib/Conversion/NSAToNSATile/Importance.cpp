@@ -157,6 +157,26 @@ Value ImportanceTiles::getEnd(Value tensor) {
 // Columns
 //===----------------------------------------------------------------------===//
 
+/// No tile is full: absent entries are known by their scores alone.
+nsatile::FoldOp nsacc::foldColumns(
+    ProgramBuilder &program, Value end, int64_t columns, ValueRange inits,
+    llvm::function_ref<SmallVector<Value>(Value first, ValueRange state)>
+        body) {
+  OpBuilder &builder = program.getBuilder();
+  IndexMath m = program.math();
+  Value zero = m.constant(0);
+  nsatile::FoldDomain domain = {
+      .ranges = {{zero, m.ceilDiv(end, columns), zero, zero}}};
+  auto fold = nsatile::FoldOp::create(builder, program.getLoc(), domain,
+                                      inits.getTypes(), inits);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&fold.getBody().front());
+  SmallVector<Value> next =
+      body(m.mul(fold.getTile(), columns), fold.getState());
+  nsatile::YieldOp::create(builder, program.getLoc(), next);
+  return fold;
+}
+
 Tile nsacc::getIndices(TileMath &math, const Columns &columns) {
   OpBuilder &builder = math.getBuilder();
   Location loc = math.getLoc();
@@ -425,7 +445,7 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
       ImportanceTiles::getPeriod(tensor) == 1 ? schedule.getKeys() : 1;
   int64_t heads = tiles.getHeads(tensor);
   Value end = program.import(width), target = program.import(buffer);
-  auto body = [&](OpBuilder &, Location, Value first, ValueRange) {
+  auto body = [&](Value first, ValueRange) -> SmallVector<Value> {
     Value value = tiles.evaluate(tensor, {first, chunk}).value;
     value = narrow(builder, loc, value,
                    cast<MemRefType>(buffer.getType()).getElementType());
@@ -445,10 +465,9 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
                                  end};
     nsatile::StoreOp::create(builder, loc, value, target, offsets, limits,
                              SmallVector<int64_t>{token, token + 1, token + 2});
-    scf::YieldOp::create(builder, loc);
+    return {};
   };
-  scf::ForOp::create(builder, loc, m.constant(0), end, m.constant(chunk),
-                     ValueRange(), body);
+  foldColumns(program, end, chunk, {}, body);
   launchQueryProgram(program, shape, schedule.getTokens());
   return success();
 }

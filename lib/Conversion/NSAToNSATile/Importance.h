@@ -17,6 +17,14 @@ struct Columns {
   int64_t step = 1;
 };
 
+/// Folds over columns 0 to `end`, `columns` of them at a time. `body` gets the
+/// first column of a tile and gives the next state.
+nsatile::FoldOp foldColumns(ProgramBuilder &program, mlir::Value end,
+                            int64_t columns, mlir::ValueRange inits,
+                            llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                                mlir::Value first, mlir::ValueRange state)>
+                                body);
+
 /// The numbers of these columns.
 Tile getIndices(TileMath &math, const Columns &columns);
 

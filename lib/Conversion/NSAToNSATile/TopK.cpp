@@ -284,32 +284,26 @@ LogicalResult Selecting::build() {
   Value empty =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(listType));
   int64_t period = ImportanceTiles::getPeriod(importance());
-  auto loop = scf::ForOp::create(
-      builder, loc, m.constant(0), getLastBlock(), m.constant(chunk * period),
-      empty, [&](OpBuilder &, Location, Value firstBlock, ValueRange carried) {
-        Value list = carried[0];
-        auto merge = [&](Value first, Value list) -> Value {
-          Tile keys = getKeys({first, chunk, period});
-          return nsatile::TopOp::create(builder, loc, listType, list,
-                                        math.toMatrix(keys));
-        };
-        if (period == 1) {
-          list = merge(firstBlock, list);
-        } else {
-          auto phases = scf::ForOp::create(
-              builder, loc, m.constant(0), m.constant(period), m.constant(1),
-              list,
-              [&](OpBuilder &, Location, Value phase, ValueRange carried) {
-                scf::YieldOp::create(builder, loc,
-                                     merge(arith::AddIOp::create(
-                                               builder, loc, firstBlock, phase),
-                                           carried[0]));
-              });
-          list = phases.getResult(0);
-        }
-        scf::YieldOp::create(builder, loc, list);
-      });
-  Value indices = trim(loop.getResult(0)).value;
+  auto body = [&](Value firstBlock, ValueRange state) -> SmallVector<Value> {
+    auto merge = [&](Value first, Value list) -> Value {
+      Tile keys = getKeys({first, chunk, period});
+      return nsatile::TopOp::create(builder, loc, listType, list,
+                                    math.toMatrix(keys));
+    };
+    if (period == 1)
+      return {merge(firstBlock, state[0])};
+    auto phases = scf::ForOp::create(
+        builder, loc, m.constant(0), m.constant(period), m.constant(1), state,
+        [&](OpBuilder &, Location, Value phase, ValueRange carried) {
+          scf::YieldOp::create(
+              builder, loc,
+              merge(arith::AddIOp::create(builder, loc, firstBlock, phase),
+                    carried[0]));
+        });
+    return {phases.getResult(0)};
+  };
+  auto fold = foldColumns(program, getLastBlock(), chunk * period, empty, body);
+  Value indices = trim(fold.getResult(0)).value;
   if (sharing.isShared())
     storeShared(indices);
   else

@@ -260,7 +260,8 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
   Expected<int64_t> scratchBytes = getScratch(*copy);
   if (!scratchBytes)
     return scratchBytes.takeError();
-  Expected<std::unique_ptr<Jit>> jit = Jit::compile(*copy, *processor, timing);
+  Expected<std::unique_ptr<Jit>> jit =
+      Jit::compile(*copy, *processor, options.threads, timing);
   if (!jit)
     return jit.takeError();
   std::vector<ProgramFunction> programs;

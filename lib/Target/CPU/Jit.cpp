@@ -6,10 +6,12 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
+#include "nsacc/Support/Tasks.h"
+#include "nsacc/Target/Parts/ModuleParts.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/ExecutionEngine/Orc/ThreadSafeModule.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -185,41 +187,86 @@ static void initializeTarget() {
 Jit::Jit(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
 Jit::~Jit() = default;
 
-Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
-                                            const Processor &processor,
-                                            mlir::TimingScope &timing) {
-  initializeTarget();
-  mlir::TimingScope translating = timing.nest("translate to LLVM IR");
-  mlir::registerBuiltinDialectTranslation(*source.getContext());
-  mlir::registerLLVMDialectTranslation(*source.getContext());
-  auto context = std::make_unique<LLVMContext>();
-  std::unique_ptr<Module> module =
-      mlir::translateModuleToLLVMIR(source, *context);
-  if (!module)
-    return createStringError("the module couldn't be translated to LLVM IR");
-
+static orc::JITTargetMachineBuilder makeTarget(const Processor &processor) {
   orc::JITTargetMachineBuilder target((Triple(processor.triple)));
   target.setCPU(processor.name);
   target.addFeatures(processor.features);
   target.setCodeGenOptLevel(CodeGenOptLevel::Default);
+  // As the linker of LLJIT wants it.
+  target.setRelocationModel(Reloc::PIC_);
+  target.setCodeModel(CodeModel::Small);
+  return target;
+}
+
+static Expected<ModuleParts> translate(mlir::ModuleOp source) {
+  mlir::registerBuiltinDialectTranslation(*source.getContext());
+  mlir::registerLLVMDialectTranslation(*source.getContext());
+  LLVMContext context;
+  std::unique_ptr<Module> module =
+      mlir::translateModuleToLLVMIR(source, context);
+  if (!module)
+    return createStringError("the module couldn't be translated to LLVM IR");
+  return ModuleParts(*module);
+}
+
+using Object = std::unique_ptr<MemoryBuffer>;
+
+/// Machine code of one function.
+static Expected<Object> compileObject(const ModuleParts &parts,
+                                      const std::string &function,
+                                      const Processor &processor,
+                                      mlir::TimingScope &timing) {
+  mlir::TimingScope optimizing = timing.nest("optimize LLVM IR");
+  LLVMContext context;
+  Expected<std::unique_ptr<Module>> module = parts.read(function, context);
+  if (!module)
+    return module.takeError();
+  orc::JITTargetMachineBuilder target = makeTarget(processor);
   Expected<std::unique_ptr<TargetMachine>> machine =
       target.createTargetMachine();
   if (!machine)
     return machine.takeError();
-  module->setTargetTriple(Triple(processor.triple));
-  module->setDataLayout((*machine)->createDataLayout());
-  prepare(*module, processor);
-  translating.stop();
-
-  mlir::TimingScope optimizing = timing.nest("optimize LLVM IR");
-  optimize(*module, **machine);
+  (*module)->setTargetTriple(Triple(processor.triple));
+  (*module)->setDataLayout((*machine)->createDataLayout());
+  prepare(**module, processor);
+  optimize(**module, **machine);
   optimizing.stop();
-  if (hasLongBlock(*module))
-    target.setCodeGenOptLevel(CodeGenOptLevel::None);
 
   mlir::TimingScope generating = timing.nest("generate machine code");
+  if (hasLongBlock(**module))
+    (*machine)->setOptLevel(CodeGenOptLevel::None);
+  return orc::SimpleCompiler(**machine)(**module);
+}
+
+Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
+                                            const Processor &processor,
+                                            unsigned threads,
+                                            mlir::TimingScope &timing) {
+  initializeTarget();
+  mlir::TimingScope translating = timing.nest("translate to LLVM IR");
+  Expected<ModuleParts> parts = translate(source);
+  if (!parts)
+    return parts.takeError();
+  translating.stop();
+
+  ArrayRef<std::string> functions = parts->getFunctions();
+  std::vector<Object> objects(functions.size());
+  CompilerThreads pool(threads);
+  Tasks tasks(pool);
+  for (size_t i : parts->getLongestFirst())
+    tasks.add(i, [&, i]() -> Error {
+      auto made = compileObject(*parts, functions[i], processor, timing);
+      if (!made)
+        return made.takeError();
+      objects[i] = std::move(*made);
+      return Error::success();
+    });
+  if (Error error = tasks.wait())
+    return error;
+
+  mlir::TimingScope linking = timing.nest("link machine code");
   auto created = orc::LLJITBuilder()
-                     .setJITTargetMachineBuilder(std::move(target))
+                     .setJITTargetMachineBuilder(makeTarget(processor))
                      .setNumCompileThreads(0)
                      .create();
   if (!created)
@@ -228,16 +275,12 @@ Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
   if (Error error =
           jit->getMainJITDylib().define(orc::absoluteSymbols(getLibrary(*jit))))
     return error;
-  SmallVector<std::string> entries;
-  for (Function &function : *module)
-    if (function.getName().ends_with(kEntrySuffix))
-      entries.push_back(function.getName().str());
-  if (Error error = jit->addIRModule(
-          orc::ThreadSafeModule(std::move(module), std::move(context))))
-    return error;
-  // Compiles now, so that runs don't wait for it.
-  for (const std::string &entry : entries)
-    if (auto address = jit->lookup(entry); !address)
+  for (Object &object : objects)
+    if (Error error = jit->addObjectFile(std::move(object)))
+      return error;
+  // Links now, so that runs don't wait for it.
+  for (const std::string &function : functions)
+    if (auto address = jit->lookup(function + kEntrySuffix); !address)
       return address.takeError();
   return std::unique_ptr<Jit>(new Jit(std::move(jit)));
 }

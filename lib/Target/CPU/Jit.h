@@ -22,8 +22,10 @@ using ProgramFunction = void (*)(const uint64_t *slots, int64_t x, int64_t y,
 /// Machine code of a module's functions.
 class Jit {
 public:
+  /// Compiles functions side by side, on so many threads at most; 0: on one for
+  /// each core.
   static llvm::Expected<std::unique_ptr<Jit>>
-  compile(mlir::ModuleOp module, const Processor &processor,
+  compile(mlir::ModuleOp module, const Processor &processor, unsigned threads,
           mlir::TimingScope &timing);
   ~Jit();
 

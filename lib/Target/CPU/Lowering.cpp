@@ -40,6 +40,7 @@ void cpu::registerLowering(DialectRegistry &registry) {
 void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
   ConvertNSATileToVectorOptions vectors;
   vectors.vectorBits = vectorBits;
+  passes.addPass(nsatile::createNSATileLowerDomains({/*peel=*/true}));
   passes.addPass(nsatile::createNSATileLowerFolds({/*peel=*/true}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());

@@ -1,9 +1,10 @@
 //===- Compile.cpp - Tile programs as packages ----------------------------===//
 
+#include "CompileToPTX.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/Timing.h"
-#include "nsacc/Target/CUDA/CUDA.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace llvm;
 using namespace nsacc;
@@ -17,42 +18,115 @@ static Expected<nsatile::PlanOp> findPlan(mlir::ModuleOp module) {
                            Twine(range_size(plans)));
 }
 
-/// Adds machine code where ptxas is found and knows the device.
-static Error assembleInto(rt::TargetCode &code, const Options &options) {
-  std::optional<std::string> ptxas = findPtxas(options.ptxas);
-  // The driver compiles PTX, too, though later and each time.
-  if (!options.assemble || !ptxas)
+namespace {
+
+/// Kernels of one image.
+struct Part {
+  std::vector<std::string> kernels;
+  rt::Image image;
+  AssemblerReport report;
+};
+
+class PendingPackage : public Compilation {
+public:
+  PendingPackage(const Options &options, ModuleParts code, rt::Package package,
+                 CompilerThreads &threads);
+
+  Expected<rt::Package> finish() override;
+
+private:
+  Error compile(Part &part) const;
+
+  Options options;
+  std::optional<std::string> ptxas;
+  ModuleParts code;
+  rt::Package package;
+  std::vector<Part> parts;
+  Tasks tasks; ///< the last: what they use is there until they end
+};
+
+} // namespace
+
+/// A part for each kernel, or one for all.
+static std::vector<Part> makeParts(ArrayRef<std::string> kernels,
+                                   bool isOneImage) {
+  std::vector<Part> parts(isOneImage ? 1 : kernels.size());
+  for (auto [index, kernel] : enumerate(kernels))
+    parts[isOneImage ? 0 : index].kernels.push_back(kernel);
+  return parts;
+}
+
+PendingPackage::PendingPackage(const Options &options, ModuleParts code,
+                               rt::Package package, CompilerThreads &threads)
+    : options(options), code(std::move(code)), package(std::move(package)),
+      parts(makeParts(this->code.getFunctions(), options.isOneImage)),
+      tasks(threads) {
+  // Without it, the driver compiles PTX, though later and each time.
+  if (options.assemble)
+    ptxas = findPtxas(options.ptxas);
+  if (options.isOneImage)
+    tasks.add(0, [this] { return compile(parts.front()); });
+  else
+    for (size_t i : this->code.getLongestFirst())
+      tasks.add(i, [this, i] { return compile(parts[i]); });
+}
+
+Error PendingPackage::compile(Part &part) const {
+  mlir::TimingScope none;
+  mlir::TimingScope &timing = options.timing ? *options.timing : none;
+  mlir::TimingScope scope = timing.nest("PTX");
+  Expected<std::string> ptx = compileToPTX(code, part.kernels, options.device);
+  if (!ptx)
+    return ptx.takeError();
+  part.image.ptx = std::move(*ptx);
+  scope.stop();
+  if (!ptxas)
     return Error::success();
+  mlir::TimingScope assembling = timing.nest("ptxas");
   Expected<std::optional<MachineCode>> machineCode =
-      assemble(*ptxas, code.ptx, options.device.getMachineArchitecture());
+      assemble(*ptxas, part.image.ptx, options.device.getMachineArchitecture());
   if (!machineCode)
     return machineCode.takeError();
-  if (!*machineCode)
-    return Error::success();
-  code.cubin = std::move((*machineCode)->cubin);
-  if (options.report)
-    *options.report = std::move((*machineCode)->report);
+  // There is none where ptxas doesn't know the device.
+  if (*machineCode) {
+    part.image.cubin = std::move((*machineCode)->cubin);
+    part.report = std::move((*machineCode)->report);
+  }
   return Error::success();
 }
 
-Expected<rt::Package> nsacc::cuda::compile(mlir::ModuleOp module,
-                                           const Options &options) {
-  mlir::TimingScope none;
-  mlir::TimingScope &timing = options.timing ? *options.timing : none;
+Expected<rt::Package> PendingPackage::finish() {
+  if (Error error = tasks.wait())
+    return std::move(error);
+  StringMap<uint32_t> images;
+  for (auto [index, part] : enumerate(parts)) {
+    for (const std::string &kernel : part.kernels)
+      images[kernel] = index;
+    package.images.push_back(std::move(part.image));
+    if (!options.report)
+      continue;
+    append_range(options.report->kernels, part.report.kernels);
+    append_range(options.report->warnings, part.report.warnings);
+  }
+  rt::TargetCode &target = package.variants.front().targets.front();
+  for (rt::Launch &launch : target.plan.launches)
+    launch.image = images.lookup(launch.kernel);
+  return std::move(package);
+}
+
+Expected<std::unique_ptr<Compilation>>
+Compilation::start(mlir::ModuleOp module, const Options &options,
+                   CompilerThreads &threads) {
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  Expected<std::string> ptx = compileToPTX(*copy, options);
-  if (!ptx)
-    return ptx.takeError();
+  Expected<ModuleParts> code = lowerToLLVM(*copy, options);
+  if (!code)
+    return code.takeError();
   Expected<nsatile::PlanOp> plan = findPlan(*copy);
   if (!plan)
     return plan.takeError();
   mlir::FailureOr<rt::Package> package = packPlan(*plan, options);
   if (mlir::failed(package))
     return createStringError("the plan can't be packed");
-  rt::TargetCode &code = package->variants.front().targets.front();
-  code.ptx = std::move(*ptx);
-  mlir::TimingScope scope = timing.nest("ptxas");
-  if (Error error = assembleInto(code, options))
-    return std::move(error);
-  return std::move(*package);
+  return std::make_unique<PendingPackage>(options, std::move(*code),
+                                          std::move(*package), threads);
 }

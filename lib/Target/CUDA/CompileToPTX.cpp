@@ -1,5 +1,6 @@
 //===- CompileToPTX.cpp - Tile programs as PTX ----------------------------===//
 
+#include "CompileToPTX.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -10,7 +11,6 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Support/CompilerErrors.h"
-#include "nsacc/Target/CUDA/CUDA.h"
 #include "nsacc/Target/CUDA/Lowering.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -132,8 +132,8 @@ static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
     programs->setAttr(kRequirementsAttrName, requirements);
 }
 
-llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
-                                               const Options &options) {
+Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
+                                        const Options &options) {
   mlir::TimingScope none;
   mlir::TimingScope &timing = options.timing ? *options.timing : none;
   mlir::DialectRegistry registry;
@@ -156,18 +156,27 @@ llvm::Expected<std::string> cuda::compileToPTX(mlir::ModuleOp module,
   }
   copyLaunchFacts(*copy, module);
 
-  mlir::TimingScope scope = timing.nest("PTX");
+  mlir::TimingScope scope = timing.nest("translate to LLVM IR");
   LLVMContext context;
   std::unique_ptr<llvm::Module> code =
       mlir::translateModuleToLLVMIR(*copy, context);
   if (!code)
     return createStringError("the kernels can't be written as LLVM IR");
-  Expected<std::unique_ptr<TargetMachine>> machine =
-      createMachine(options.device.code);
+  return ModuleParts(*code);
+}
+
+Expected<std::string> cuda::compileToPTX(const ModuleParts &code,
+                                         ArrayRef<std::string> kernels,
+                                         const gpu::Device &device) {
+  LLVMContext context;
+  Expected<std::unique_ptr<llvm::Module>> module = code.read(kernels, context);
+  if (!module)
+    return module.takeError();
+  Expected<std::unique_ptr<TargetMachine>> machine = createMachine(device.code);
   if (!machine)
     return machine.takeError();
-  code->setTargetTriple((*machine)->getTargetTriple());
-  code->setDataLayout((*machine)->createDataLayout());
-  optimize(*code, **machine);
-  return print(*code, **machine);
+  (*module)->setTargetTriple((*machine)->getTargetTriple());
+  (*module)->setDataLayout((*machine)->createDataLayout());
+  optimize(**module, **machine);
+  return print(**module, **machine);
 }

@@ -34,7 +34,7 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   const gpu::Limits &limits = device.limits;
   bool isSpecialized =
       device.code.hasBulkCopies && device.code.hasWarpgroupProducts;
-  passes.addPass(nsatile::createNSATileLowerFolds());
+  passes.addPass(nsatile::createNSATileLowerDomains());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addNestedPass<nsatile::ProgramOp>(
@@ -50,13 +50,14 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   if (isSpecialized) {
     passes.addPass(nsatile::createNSATileSpecializeWarps());
     passes.addPass(nsatile::createNSATileNarrowKeyLoops());
+    passes.addPass(nsatile::createNSATilePrefetchEntries());
     passes.addPass(nsatile::createNSATileSchedulePipeline());
     passes.addPass(nsatile::createNSATileExpandPipeline());
   } else {
     passes.addNestedPass<nsatile::ProgramOp>(
         nsatile::createNSATilePipelineLoads({limits.sharedBytesOfBlock}));
   }
-  passes.addPass(nsatile::createNSATileSplitKeyLoops());
+  passes.addPass(nsatile::createNSATileLowerFolds());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   if (!isSpecialized)

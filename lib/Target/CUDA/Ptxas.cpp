@@ -7,6 +7,9 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
+#include <chrono>
+#include <csignal>
+#include <thread>
 
 using namespace llvm;
 using namespace nsacc::cuda;
@@ -99,8 +102,6 @@ nsacc::cuda::findPtxas(ArrayRef<std::string> candidates) {
   return std::nullopt;
 }
 
-static constexpr StringLiteral kSplitCompile = "--split-compile=0";
-
 namespace {
 
 /// A file that is gone with the scope.
@@ -164,6 +165,36 @@ static bool isUnknownArchitecture(StringRef output) {
   return output.contains("is not defined for option 'gpu-name'");
 }
 
+/// Runs a program to its end, as sys::ExecuteAndWait does, whose limit of time
+/// is the process's only alarm: threads that wait would take it from each
+/// other.
+static int run(StringRef program, ArrayRef<StringRef> arguments,
+               ArrayRef<std::optional<StringRef>> redirects,
+               std::string &message) {
+  using namespace std::chrono;
+  constexpr seconds most(600);
+  constexpr milliseconds longestPause(16);
+  bool hasFailed = false;
+  sys::ProcessInfo process =
+      sys::ExecuteNoWait(program, arguments, std::nullopt, redirects,
+                         /*MemoryLimit=*/0, &message, &hasFailed);
+  if (hasFailed)
+    return -1;
+  auto end = steady_clock::now() + most;
+  milliseconds pause(1);
+  while (steady_clock::now() < end) {
+    sys::ProcessInfo ended = sys::Wait(process, /*SecondsToWait=*/0, &message);
+    if (ended.Pid != 0)
+      return ended.ReturnCode;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, longestPause);
+  }
+  ::kill(process.Pid, SIGKILL);
+  sys::Wait(process, /*SecondsToWait=*/std::nullopt);
+  message = "it took more than " + std::to_string(most.count()) + " seconds";
+  return -1;
+}
+
 Expected<std::optional<MachineCode>>
 nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture) {
   auto input = TemporaryFile::create("ptx");
@@ -179,25 +210,13 @@ nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture) {
     return std::move(error);
 
   std::string arch = ("-arch=" + architecture).str();
-  // Kernels side by side, on all processors.
   StringRef arguments[] = {
-      ptxas,        "-v", arch, input->getPath(), "-o", output->getPath(),
-      kSplitCompile};
+      ptxas, "-v", arch, input->getPath(), "-o", output->getPath()};
   std::optional<StringRef> redirects[] = {std::nullopt, log->getPath(),
                                           log->getPath()};
   std::string message;
-  auto run = [&](ArrayRef<StringRef> arguments) {
-    return sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects,
-                               /*SecondsToWait=*/600, /*MemoryLimit=*/0,
-                               &message);
-  };
-  int status = run(arguments);
+  int status = run(ptxas, arguments, redirects, message);
   std::string text = log->read();
-  // An old ptxas doesn't know the option.
-  if (status > 0 && StringRef(text).contains("split-compile")) {
-    status = run(ArrayRef(arguments).drop_back());
-    text = log->read();
-  }
   if (status < 0)
     return createStringError("'" + ptxas + "' can't be run: " + message);
   if (status != 0 && isUnknownArchitecture(text))

@@ -136,19 +136,20 @@ nsatile.program @seen(%p: memref<4x8xf32>, %v: memref<8x16xf32>, %o: memref<4x16
 
 // -----
 
-// A condition is tested vector by vector; the rest is code that only a failure
-// comes to.
+// A loop over vectors notes whether a condition holds; the rest is code that
+// only a failure comes to.
 // CHECK: module attributes {nsacc.requirements = {{\[\[}}"element {0} is {1}", 2]]}
 // CHECK: func.func private @nsacc_report_failure(i64, index)
 // CHECK-LABEL: func.func @require(
 // CHECK: %[[HOLDS:.*]] = arith.cmpi slt, {{.*}} : vector<16xindex>
-// CHECK: %[[ALL:.*]] = vector.reduction <and>, %[[HOLDS]]
+// CHECK: vector.reduction <and>, %[[HOLDS]]
+// CHECK: %[[ALL:.*]] = arith.trunci %{{.*}} : i8 to i1
 // CHECK: scf.if %[[ALL]] {
 // CHECK-NOT: memref.store
 // CHECK: } else {
 // CHECK: scf.for
-// CHECK: arith.cmpi slt, {{.*}} : index
 // CHECK: memref.store %{{.*}} : memref<24xi64>
+// CHECK: arith.cmpi slt, {{.*}} : index
 // CHECK: %[[ID:.*]] = arith.constant 0 : i64
 // CHECK: call @nsacc_report_failure(%[[ID]], %{{.*}}) : (i64, index) -> ()
 nsatile.program @require(%x: memref<16xi64>, %n: index) {
@@ -160,5 +161,39 @@ nsatile.program @require(%x: memref<16xi64>, %n: index) {
   %ok = arith.cmpi slt, %i, %s : tensor<16xindex>
   %at = nsatile.iota %0 : tensor<16xindex>
   nsatile.require %ok, "element {0} is {1}" (%at, %i) : tensor<16xi1>, tensor<16xindex>, tensor<16xindex>
+  nsatile.return
+}
+
+// -----
+
+// Ops over the same elements share a loop: gathers by what gathers read, and
+// what is required of it, whose shared values are stored once.
+// CHECK-LABEL: func.func @nested_gathers(
+// CHECK: scf.for
+// CHECK: vector.gather
+// CHECK-NOT: scf.for
+// CHECK: vector.gather
+// CHECK-NOT: scf.for
+// CHECK: arith.andi %{{.*}} : vector<16xi1>
+// CHECK-NOT: scf.for
+// CHECK: scf.if
+// CHECK-NOT: scf.for
+// CHECK: else
+// CHECK: scf.for
+// CHECK-COUNT-4: memref.store %{{.*}} : memref<24xi64>
+// CHECK-NOT: memref.store %{{.*}} : memref<24xi64>
+// CHECK: return
+nsatile.program @nested_gathers(%table: memref<?xi64, strided<[?], offset: ?>>, %size: index) {
+  %first = arith.constant 0 : index
+  %at = nsatile.iota %first : tensor<80xindex>
+  %s = tensor.splat %size : tensor<80xindex>
+  %x = nsatile.gather %table[%at] : memref<?xi64, strided<[?], offset: ?>>, tensor<80xindex> -> tensor<80xi64>
+  %i = arith.index_cast %x : tensor<80xi64> to tensor<80xindex>
+  %x_inside = arith.cmpi slt, %i, %s : tensor<80xindex>
+  nsatile.require %x_inside, "element {0} is {1}, not below {2}" (%at, %i, %size) : tensor<80xi1>, tensor<80xindex>, tensor<80xindex>, index
+  %y = nsatile.gather %table[%i] : memref<?xi64, strided<[?], offset: ?>>, tensor<80xindex> -> tensor<80xi64>
+  %j = arith.index_cast %y : tensor<80xi64> to tensor<80xindex>
+  %y_inside = arith.cmpi slt, %j, %s : tensor<80xindex>
+  nsatile.require %y_inside, "element {0} is {1}, not below {2}" (%at, %j, %size) : tensor<80xi1>, tensor<80xindex>, tensor<80xindex>, index
   nsatile.return
 }

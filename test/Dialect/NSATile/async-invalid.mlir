@@ -102,6 +102,26 @@ nsatile.program @warps(%q: tensor<128x64xbf16, #m>, %f: tensor<128x64xbf16, #t>,
 
 // -----
 
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+nsatile.program @transposed(%q: tensor<64x64xbf16, #s>, %k: tensor<64x64xbf16, #m>) {
+  // expected-error @+1 {{expected a transposed left operand in shared memory, with a swizzle of 128 bytes, found 'tensor<64x64xbf16, #nsatile.mma<warps = 4>>'}}
+  %p = nsatile.dot_async transpose %q, %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> !nsatile.pending<tensor<64x64xf32, #s>>
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+nsatile.program @transposed_head(%q: tensor<64x64xbf16, #m>, %f: tensor<64x64xbf16, #s>, %k: tensor<64x64xbf16, #m>) {
+  // expected-error @+1 {{expected no head of a transposed left operand}}
+  %p = nsatile.dot_async transpose %q head %f, %k : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> !nsatile.pending<tensor<64x64xf32, #s>>
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @tiles(%n: index) {
   nsatile.roles consumers 4 {
     // expected-error @+1 {{expected a region of 3 indices, found}}

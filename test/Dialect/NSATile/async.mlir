@@ -51,5 +51,7 @@ nsatile.program @head(%q: tensor<64x128xbf16, #m>, %k: tensor<64x128xbf16, #m>) 
   %f = nsatile.fragment %q : tensor<64x128xbf16, #m> -> tensor<64x64xbf16, #s>
   // CHECK: nsatile.dot_async %{{.*}} head %[[F]], transpose
   %p = nsatile.dot_async %q head %f, transpose %k : (tensor<64x128xbf16, #m>, tensor<64x64xbf16, #s>, tensor<64x128xbf16, #m>) -> !nsatile.pending<tensor<64x64xf32, #s>>
+  // CHECK: nsatile.dot_async transpose %{{.*}}, %{{.*}} : (tensor<64x128xbf16,
+  %t = nsatile.dot_async transpose %q, %k : (tensor<64x128xbf16, #m>, tensor<64x128xbf16, #m>) -> !nsatile.pending<tensor<128x128xf32, #s>>
   nsatile.return
 }

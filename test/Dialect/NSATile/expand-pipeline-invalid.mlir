@@ -127,3 +127,28 @@ nsatile.program @alone(%q: tensor<64x64xbf16, #s>, %n: index) {
   }
   nsatile.return
 }
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+nsatile.program @sum_code(%q: tensor<64x64xbf16, #s>, %zero: tensor<64x64xf32, #s>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rk = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+      %twice = arith.addf %acc, %acc {nsatile.stage = 1 : i64} : tensor<64x64xf32, #s>
+      // expected-error @+1 {{works on the sum of a product that other code of stage 1 works on: expected stage 1 and no region}}
+      %positive = math.absf %twice {nsatile.late} : tensor<64x64xf32, #s>
+      %k = nsatile.acquire %rk {nsatile.stage = 1 : i64} : !R
+      %s = nsatile.dot %q, %k acc %positive {nsatile.stage = 1 : i64} : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk {nsatile.stage = 1 : i64} : !R
+      scf.yield %s : tensor<64x64xf32, #s>
+    } {nsatile.stages = 2 : i64}
+  } producer {
+  }
+  nsatile.return
+}

@@ -207,3 +207,165 @@ nsatile.program @inner(%q: tensor<64x72xbf16, #s>, %out: memref<64x64xf32>) {
   }
   nsatile.return
 }
+
+// -----
+
+// A fold's first step finds out whether its tile is full; the others go over what is left of the full part.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @fold
+// CHECK-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
+// CHECK: %[[BEFORE:.*]] = arith.cmpi slt, %[[A]], %[[B]]
+// CHECK: %[[BEHIND:.*]] = arith.cmpi sge, %[[A]], %[[C]]
+// CHECK: %[[PARTIAL:.*]] = arith.ori %[[BEFORE]], %[[BEHIND]]
+// CHECK: scf.if %[[PARTIAL]]
+// CHECK: %[[SECOND:.*]] = arith.addi %[[A]]
+// CHECK: %[[FULL:.*]] = arith.maxsi %[[B]], %[[SECOND]]
+// CHECK: %[[FULLEND:.*]] = arith.maxsi %[[C]], %[[SECOND]]
+// CHECK: nsatile.fold over %[[SECOND]] to %[[D]] full %[[FULL]] to %[[FULLEND]] state(
+// CHECK: ^bb0(%{{.*}}: index, %[[OWN:[a-z0-9]+]]: i1
+// CHECK: nsatile.dot_async
+// CHECK: nsatile.dot_async
+// CHECK: scf.if %[[OWN]]
+// CHECK: nsatile.yield
+nsatile.program @fold(%a: index, %b: index, %c: index, %d: index, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %rk = nsatile.ring : !R
+  %rv = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = nsatile.fold over %a to %d full %b to %c state(%zero : tensor<64x64xf32, #s>) {
+    ^bb0(%j: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      %e = scf.if %partial -> tensor<64x64xf32, #s> {
+        %n = arith.negf %s : tensor<64x64xf32, #s>
+        scf.yield %n : tensor<64x64xf32, #s>
+      } else {
+        scf.yield %s : tensor<64x64xf32, #s>
+      }
+      %v = nsatile.acquire %rv : !R
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %o = nsatile.dot %p, %v acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rv : !R
+      nsatile.yield %o : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+// Products that run side by side: the tile that two of them read is given back behind the second, the other one as soon as it
+// has been read.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @shared
+// CHECK: %[[RA:.*]] = nsatile.ring
+// CHECK: %[[RB:.*]] = nsatile.ring
+// CHECK: scf.for
+// CHECK-NEXT: %[[A:.*]] = nsatile.acquire %[[RA]]
+// CHECK-NEXT: %[[S0:.*]] = nsatile.dot_async %{{.*}}, transpose %[[A]]
+// CHECK-NEXT: %[[B:.*]] = nsatile.acquire %[[RB]]
+// CHECK-NEXT: %[[T0:.*]] = nsatile.dot_async %{{.*}}, transpose %[[B]]
+// CHECK-NEXT: %[[S:.*]] = nsatile.dot_wait %[[S0]] allow 1
+// CHECK-NEXT: %[[T:.*]] = nsatile.dot_wait %[[T0]] allow 0
+// CHECK-NEXT: nsatile.release %[[RB]]
+// CHECK-NEXT: arith.mulf %[[S]], %[[T]]
+// CHECK-NEXT: arith.truncf
+// CHECK-NEXT: %[[Y0:.*]] = nsatile.dot_async %{{.*}}, %[[A]] acc
+// CHECK-NEXT: %[[Y:.*]] = nsatile.dot_wait %[[Y0]] allow 0
+// CHECK-NEXT: nsatile.release %[[RA]]
+// CHECK-NEXT: scf.yield %[[Y]]
+nsatile.program @shared(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ra = nsatile.ring : !R
+  %rb = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero) -> (tensor<64x64xf32, #s>) {
+      %a = nsatile.acquire %ra : !R
+      %s = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      %b = nsatile.acquire %rb : !R
+      %t = nsatile.dot %g, transpose %b : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rb : !R
+      %e = arith.mulf %s, %t : tensor<64x64xf32, #s>
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %y = nsatile.dot %p, %a acc %x : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      scf.yield %y : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+// Code on a large sum runs in the next step, while that one's first products do. It takes along what its own step computed.
+
+#s = #nsatile.mma<warps = 4>
+#r = #nsatile.slice<dim = 1, of = #s>
+#m = #nsatile.shared<swizzle = 128>
+!RK = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+!RV = !nsatile.ring<2 of tensor<64x192xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @large_sum
+nsatile.program @large_sum(%q: tensor<64x64xbf16, #s>, %init: tensor<64x192xf32, #s>, %out: memref<64x192xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c192 = arith.constant 192 : index
+  %rk = nsatile.ring : !RK
+  %rv = nsatile.ring : !RV
+  nsatile.roles consumers 4 {
+    // The first step's head.
+    // CHECK: nsatile.dot_async %{{.*}}, transpose
+    // CHECK: %[[FIRST:.*]] = nsatile.reduce max
+    // CHECK-NOT: arith.mulf
+    // CHECK: scf.for %{{.*}} iter_args(%[[ACC:.*]] = %arg1, %[[P:.*]] = %{{.*}}, %[[ROWS:.*]] = %[[FIRST]])
+    // CHECK:   nsatile.dot_async %{{.*}}, transpose
+    // CHECK:   %[[FACTOR:.*]] = nsatile.broadcast %[[ROWS]] along [1]
+    // CHECK:   %[[SCALED:.*]] = arith.mulf %[[ACC]], %[[FACTOR]]
+    // CHECK:   %[[V:.*]] = nsatile.acquire
+    // CHECK:   %[[O0:.*]] = nsatile.dot_async %[[P]], %[[V]] acc %[[SCALED]]
+    // CHECK:   nsatile.dot_wait %{{.*}} allow 1
+    // CHECK:   %[[OWN:.*]] = nsatile.reduce max
+    // CHECK:   %[[O:.*]] = nsatile.dot_wait %[[O0]] allow 0
+    // CHECK-NOT: arith.mulf
+    // CHECK:   scf.yield %[[O]], %{{.*}}, %[[OWN]]
+    // The last step's product.
+    // CHECK: nsatile.broadcast
+    // CHECK: %[[LAST:.*]] = arith.mulf
+    // CHECK: nsatile.dot_async %{{.*}} acc %[[LAST]]
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %init) -> tensor<64x192xf32, #s> {
+      %k = nsatile.acquire %rk : !RK
+      %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !RK
+      %rows = nsatile.reduce max %s along 1 : tensor<64x64xf32, #s> -> tensor<64xf32, #r>
+      %factor = nsatile.broadcast %rows along [1] : tensor<64xf32, #r> -> tensor<64x192xf32, #s>
+      %scaled = arith.mulf %acc, %factor : tensor<64x192xf32, #s>
+      %v = nsatile.acquire %rv : !RV
+      %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %o = nsatile.dot %p, %v acc %scaled : (tensor<64x64xbf16, #s>, tensor<64x192xbf16, #m>, tensor<64x192xf32, #s>) -> tensor<64x192xf32, #s>
+      nsatile.release %rv : !RV
+      scf.yield %o : tensor<64x192xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c192] : tensor<64x192xf32, #s>, memref<64x192xf32>
+  } producer {
+  }
+  nsatile.return
+}

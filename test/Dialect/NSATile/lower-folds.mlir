@@ -1,6 +1,7 @@
 // Folds become loops: one that compares, or one for full tiles and one for each side of them.
-// RUN: nsacc-opt %s --nsatile-lower-folds --canonicalize --split-input-file | FileCheck %s
-// RUN: nsacc-opt %s --nsatile-lower-folds=peel=true --canonicalize --split-input-file | FileCheck %s --check-prefix=PEEL
+// RUN: nsacc-opt %s --nsatile-lower-domains --canonicalize --split-input-file | FileCheck %s --check-prefix=DOMAIN
+// RUN: nsacc-opt %s --nsatile-lower-domains --nsatile-lower-folds --canonicalize --split-input-file | FileCheck %s
+// RUN: nsacc-opt %s --nsatile-lower-domains=peel=true --nsatile-lower-folds=peel=true --canonicalize --split-input-file | FileCheck %s --check-prefix=PEEL
 
 // CHECK-LABEL: nsatile.program @band
 // CHECK-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
@@ -10,6 +11,12 @@
 // CHECK: %[[PARTIAL:.*]] = arith.ori %[[BEFORE]], %[[BEHIND]]
 // CHECK: scf.if %[[PARTIAL]]
 // CHECK-NOT: scf.for
+
+// A fold over one range stays as it is until it becomes a loop.
+// DOMAIN-LABEL: nsatile.program @band
+// DOMAIN-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
+// DOMAIN: nsatile.fold over %[[A]] to %[[D]] full %[[B]] to %[[C]] state(
+// DOMAIN-NOT: scf.for
 
 // PEEL-LABEL: nsatile.program @band
 // PEEL-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
@@ -49,6 +56,11 @@ nsatile.program @band(%a: index, %b: index, %c: index, %d: index, %x: f32, %out:
 // CHECK: %[[BEYOND:.*]] = arith.cmpi sge, %[[T]]
 // CHECK: %[[FRESH:.*]] = arith.ori %[[BELOW]], %[[BEYOND]]
 // CHECK: scf.if %[[FRESH]]
+// DOMAIN-LABEL: nsatile.program @two
+// DOMAIN: nsatile.fold over
+// DOMAIN-NOT: scf.if
+// DOMAIN: nsatile.fold over
+// DOMAIN: scf.if
 // PEEL-LABEL: nsatile.program @two
 // PEEL-COUNT-2: scf.for
 nsatile.program @two(%a: index, %b: index, %c: index, %d: index, %x: f32, %out: memref<1xf32>) {
@@ -71,6 +83,10 @@ nsatile.program @two(%a: index, %b: index, %c: index, %d: index, %x: f32, %out: 
 // CHECK: scf.for
 // CHECK: arith.select
 // CHECK-NOT: scf.for
+// DOMAIN-LABEL: nsatile.program @many
+// DOMAIN: %[[ZERO:.*]] = arith.constant 0 : index
+// DOMAIN: nsatile.fold over %[[ZERO]] to %{{.*}} state(
+// DOMAIN-NOT: nsatile.fold
 // PEEL-LABEL: nsatile.program @many
 // PEEL: scf.for
 // PEEL-NOT: scf.for
@@ -99,6 +115,11 @@ nsatile.program @many(%a: index, %b: index, %c: index, %d: index, %e: index, %x:
 // CHECK: memref.load
 // CHECK: arith.cmpi sge
 // CHECK: scf.if
+// DOMAIN-LABEL: nsatile.program @lists
+// DOMAIN-SAME: %[[N:[a-z0-9]+]]: index
+// DOMAIN: nsatile.fold over %{{.*}} to %[[N]] state(
+// DOMAIN: ^bb0(%[[I:[a-z0-9]+]]: index
+// DOMAIN: memref.load %{{.*}}[%[[I]]]
 // PEEL-LABEL: nsatile.program @lists
 nsatile.program @lists(%n: index, %list: memref<16xi32>, %row: memref<8xindex>, %x: f32, %out: memref<1xf32>) {
   %c0 = arith.constant 0 : index
@@ -143,5 +164,77 @@ nsatile.program @parts(%a: index, %b: index, %c: index, %d: index, %list: memref
     nsatile.yield %w : f32
   }
   memref.store %r, %out[%c0] : memref<1xf32>
+  nsatile.return
+}
+
+// -----
+
+// While a product stays in flight, steps have no branch.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+
+// CHECK-LABEL: nsatile.program @pipelined
+// CHECK-SAME: %[[A:[a-z0-9]+]]: index, %[[B:[a-z0-9]+]]: index, %[[C:[a-z0-9]+]]: index, %[[D:[a-z0-9]+]]: index
+// CHECK: %[[X:.*]] = scf.for %{{.*}} = %[[A]] to %[[B]]
+// CHECK: arith.select
+// CHECK: %[[Y:.*]] = scf.for %{{.*}} = %[[B]] to %[[C]] {{.*}} iter_args(%{{.*}} = %[[X]])
+// CHECK-NOT: arith.select
+// CHECK: scf.for %{{.*}} = %[[C]] to %[[D]] {{.*}} iter_args(%{{.*}} = %[[Y]])
+// CHECK-NOT: scf.if
+// CHECK: arith.select
+nsatile.program @pipelined(%a: index, %b: index, %c: index, %d: index, %q: tensor<64x64xbf16, #m>, %k: tensor<64x64xbf16, #m>, %seen: tensor<64x64xi1, #s>, %out: memref<64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = nsatile.fold over %a to %d full %b to %c state(%zero : tensor<64x64xf32, #s>) {
+  ^bb0(%tile: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
+    %p = nsatile.dot_async %q, transpose %k : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>) -> !nsatile.pending<tensor<64x64xf32, #s>>
+    %x = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<64x64xf32, #s>>
+    %t = scf.if %partial -> tensor<64x64xf32, #s> {
+      %y = arith.select %seen, %x, %zero : tensor<64x64xi1, #s>, tensor<64x64xf32, #s>
+      scf.yield %y : tensor<64x64xf32, #s>
+    } else {
+      scf.yield %x : tensor<64x64xf32, #s>
+    }
+    %sum = arith.addf %acc, %t : tensor<64x64xf32, #s>
+    nsatile.yield %sum : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}
+
+// -----
+
+// So are tiles that all threads load for later steps.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @acquired
+// CHECK: scf.for
+// CHECK-NOT: arith.addf
+// CHECK: scf.for
+// CHECK: arith.addf
+nsatile.program @acquired(%a: index, %b: index, %c: index, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ring = nsatile.ring : !R
+  %r = nsatile.fold over %a to %c full %a to %b state(%zero : tensor<64x64xf32, #s>) {
+  ^bb0(%tile: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
+    %k = nsatile.acquire %ring : !R
+    %x = nsatile.dot %q, transpose %k acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    nsatile.release %ring : !R
+    %t = scf.if %partial -> tensor<64x64xf32, #s> {
+      %y = arith.addf %x, %x : tensor<64x64xf32, #s>
+      scf.yield %y : tensor<64x64xf32, #s>
+    } else {
+      scf.yield %x : tensor<64x64xf32, #s>
+    }
+    nsatile.yield %t : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
   nsatile.return
 }

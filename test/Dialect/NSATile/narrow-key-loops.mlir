@@ -41,14 +41,16 @@ nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>,
     // CHECK: %[[ALLFULL:.*]] = arith.floordivsi %[[FIRST]], %[[C128]]
     // CHECK: %[[MOST:.*]] = arith.minsi %[[HIGH]], %[[ALL]]
     // CHECK: %[[LAST:.*]] = arith.maxsi %[[MOST]], %[[C0]]
-    // CHECK: %[[R:.*]] = scf.for %[[J:.*]] = %[[C0]] to %[[LAST]] step %[[C1]]
+    // The full part stays within what is left.
+    // CHECK: %[[FULLMOST:.*]] = arith.minsi %[[FULL]], %[[LAST]]
+    // CHECK: %[[R:.*]] = nsatile.fold over %[[C0]] to %[[LAST]] full %[[C0]] to %[[FULLMOST]]
+    // CHECK: ^bb0(%[[J:[a-z0-9]+]]: index
     // CHECK:   %[[BELOW:.*]] = arith.cmpi slt, %[[J]], %[[ALLFULL]]
     // CHECK:   %[[INSTEP:.*]] = arith.andi %[[WHOLE]], %[[BELOW]]
     // CHECK:   nsatile.in_step %[[INSTEP]]
-    // CHECK:   arith.cmpi sge, %[[J]], %[[FULL]]
     // CHECK:   nsatile.acquire %[[RING]]
-    %r = scf.for %j = %c0 to %high step %c1 iter_args(%acc = %zero) -> tensor<192x128xf32, #s> {
-      %partial = arith.cmpi sge, %j, %full : index
+    %r = nsatile.fold over %c0 to %high full %c0 to %full state(%zero : tensor<192x128xf32, #s>) {
+    ^bb0(%j: index, %partial: i1, %acc: tensor<192x128xf32, #s>):
       %k = nsatile.acquire %ring : !R
       %s = nsatile.dot %q, transpose %k : (tensor<192x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<192x128xf32, #s>
       nsatile.release %ring : !R
@@ -59,7 +61,7 @@ nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>,
         scf.yield %s : tensor<192x128xf32, #s>
       }
       %sum = arith.addf %acc, %x : tensor<192x128xf32, #s>
-      scf.yield %sum : tensor<192x128xf32, #s>
+      nsatile.yield %sum : tensor<192x128xf32, #s>
     }
     // CHECK: scf.for %{{.*}} = %[[LAST]] to %[[ALL]] step %[[C1]] {
     // CHECK-NEXT:   nsatile.acquire %[[RING]]

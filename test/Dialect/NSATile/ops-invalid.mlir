@@ -352,8 +352,32 @@ nsatile.program @p(%ok: i1, %v: index) {
 // -----
 
 nsatile.program @p(%x: tensor<4x8xf32>, %seen: tensor<4x8xi1>) {
-  // expected-error @below {{expected a right operand that isn't transposed where rows see parts of it}}
+  // expected-error @below {{expected operands that aren't transposed where rows see parts of them}}
   %t = nsatile.dot %x, transpose %x where %seen : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xi1>) -> tensor<4x4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>, %seen: tensor<4x8xi1>) {
+  // expected-error @below {{expected operands that aren't transposed where rows see parts of them}}
+  %t = nsatile.dot transpose %x, %x where %seen : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xi1>) -> tensor<8x8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>) {
+  // expected-error @below {{expected operands with equal inner sizes, found 'tensor<4x8xf32>' transposed and 'tensor<4x8xf32>' transposed}}
+  %t = nsatile.dot transpose %x, transpose %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<8x4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x8xf32>) {
+  // expected-error @below {{expected a result of 8x8, found 'tensor<4x4xf32>'}}
+  %t = nsatile.dot transpose %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
   nsatile.return
 }
 

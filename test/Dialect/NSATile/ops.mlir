@@ -21,6 +21,8 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   %kt = nsatile.load %k[%b, %c0, %c0, %c0] dims [1, 3] steps [4, 1] limits [%S, %D] : memref<?x?x?x64xbf16> -> tensor<64x64xbf16>
   // CHECK: nsatile.dot %{{.*}}, transpose %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
   %s = nsatile.dot %qt, transpose %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  // CHECK: nsatile.dot transpose %{{.*}}, %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %st = nsatile.dot transpose %qt, %kt : (tensor<64x64xbf16>, tensor<64x64xbf16>) -> tensor<64x64xf32>
   // CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 16{{$}}
   %own, %own_end = nsatile.row_range %c0 to %T of 16
   // CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 16 groups 2

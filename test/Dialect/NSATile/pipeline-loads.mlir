@@ -186,3 +186,36 @@ nsatile.program @written(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #s>, %n: 
   }
   nsatile.return
 }
+
+// -----
+
+// Folds load ahead as loops do.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @fold
+// CHECK: nsatile.fill
+// CHECK: nsatile.fold over %{{.*}} to %[[END:.*]] full
+// CHECK: ^bb0(%[[J:[a-z0-9]+]]: index
+// CHECK:   nsatile.acquire
+// CHECK:   %[[NEXT:.*]] = arith.addi %[[J]]
+// CHECK:   arith.cmpi slt, %[[NEXT]], %[[END]]
+// CHECK:   nsatile.fill
+// CHECK:   nsatile.yield
+nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %a: index, %b: index, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = nsatile.fold over %a to %n full %a to %b state(%zero : tensor<64x64xf32, #s>) {
+  ^bb0(%j: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
+    %first = arith.muli %j, %c64 : index
+    %t = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
+    %s = nsatile.dot %q, transpose %t acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    nsatile.yield %s : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}

@@ -113,3 +113,139 @@ nsatile.program @alone(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: 
   }
   nsatile.return
 }
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// A tile that two products read can't wait for the next step: those that need none of each other run side by side.
+// CHECK-LABEL: nsatile.program @shared
+// CHECK-NOT: nsatile.stage =
+// CHECK: } {nsatile.stages = 1 : i64}
+// REMARK: [Missed] {{.*}}Function=shared | Remark="the right operand of the product whose sum is carried isn't acquired for it alone"
+// REMARK: [Passed] {{.*}}Function=shared | Remark="products of a step that run side by side: 2, 1"
+nsatile.program @shared(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ra = nsatile.ring : !R
+  %rb = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero) -> (tensor<64x64xf32, #s>) {
+      %a = nsatile.acquire %ra : !R
+      %s = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      %b = nsatile.acquire %rb : !R
+      %t = nsatile.dot %g, transpose %b : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %rb : !R
+      %e = arith.mulf %s, %t : tensor<64x64xf32, #s>
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %y = nsatile.dot %p, %a acc %x : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      scf.yield %y : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @twice
+// CHECK-NOT: nsatile.stages
+// REMARK: [Missed] {{.*}}Function=twice | Remark="products don't run side by side: a step takes several tiles of one ring"
+nsatile.program @twice(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ra = nsatile.ring : !R
+  %rb = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero) -> (tensor<64x64xf32, #s>) {
+      %a = nsatile.acquire %ra : !R
+      %s = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      %b = nsatile.acquire %ra : !R
+      %t = nsatile.dot %g, transpose %b : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      %e = arith.mulf %s, %t : tensor<64x64xf32, #s>
+      %p = arith.truncf %e : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %y = nsatile.dot %p, %b acc %x : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      scf.yield %y : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @chain
+// CHECK-NOT: nsatile.stages
+// REMARK: [Missed] {{.*}}Function=chain | Remark="products don't run side by side: each product waits for the one before"
+nsatile.program @chain(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ra = nsatile.ring : !R
+  %rb = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero) -> (tensor<64x64xf32, #s>) {
+      %a = nsatile.acquire %ra : !R
+      %s = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
+      %y = nsatile.dot %p, %a acc %x : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      scf.yield %y : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+// CHECK-LABEL: nsatile.program @outer
+// CHECK-NOT: nsatile.stages
+// REMARK: [Missed] {{.*}}Function=outer | Remark="products don't run side by side: a step gives back a tile that another one took"
+nsatile.program @outer(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %ra = nsatile.ring : !R
+  %rb = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%x = %zero) -> (tensor<64x64xf32, #s>) {
+      %a = nsatile.acquire %ra : !R
+      %s = nsatile.dot %q, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      %t = nsatile.dot %g, transpose %a : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
+      nsatile.release %ra : !R
+      nsatile.release %rb : !R
+      %y = arith.mulf %s, %t : tensor<64x64xf32, #s>
+      scf.yield %y : tensor<64x64xf32, #s>
+    }
+    nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  } producer {
+  }
+  nsatile.return
+}

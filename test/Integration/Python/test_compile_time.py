@@ -42,6 +42,39 @@ def attentions(count: int) -> str:
     )
 
 
+def attention(clause: str, tables: str = "d: i32[M]") -> str:
+    return (
+        f"kernel formula(q: [B, T, H, D], k, v: [B, S, H, D], {tables}) -> [B, T, H, D] "
+        f"{{ return attend(q, k, v) {clause}; }}\n"
+    )
+
+
+def tables(depth: int) -> str:
+    """A table that is read with a table's value."""
+    return attention(f"where {'d[' * depth}0{']' * depth} == 0")
+
+
+def conditions(depth: int) -> str:
+    formula = "s"
+    for i in range(depth):
+        formula = f"select(s > {i}.5, d[{i} mod (j + 1)], {formula})"
+    return attention(f"where j <= i score {formula}")
+
+
+def extremes(depth: int) -> str:
+    formula = "s"
+    for i in range(depth):
+        formula = f"{'max' if i % 2 else 'min'}({formula} * 1.0{i}, {i}.5)"
+    return attention(f"where j <= i score {formula}", tables="_w: f32[M]")
+
+
+def masks(count: int) -> str:
+    """Tables each of which hides keys."""
+    names = [f"d{i}" for i in range(count)]
+    mask = " and ".join(f"{name}[j mod M] >= 0" for name in names)
+    return attention(f"where {mask}", tables=f"{', '.join(names)}: i32[M]")
+
+
 def measure(folder, text: str) -> float:
     """Seconds of the processor for compiling and a run on next to nothing."""
     command = shutil.which("nsacc")
@@ -49,9 +82,12 @@ def measure(folder, text: str) -> float:
     path = folder / "program.nsa"
     path.write_text(text)
     sizes = "B=1,T=2,H=1,D=8" if "attend(" in text else "B=1,T=2"
+    sizes += ",S=2,M=4" if "[M]" in text else ""
+    ranges = re.findall(r"\bd\d*\b(?=[:,] )", text.split(")")[0])
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
-        [command, "run", path, "--dims", sizes, "--dtype", "f32"],
+        [command, "run", path, "--dims", sizes, "--dtype", "f32"]
+        + [f"--range={name}=0..3" for name in ranges],
         check=True,
         stdout=subprocess.DEVNULL,
         timeout=LIMIT,
@@ -67,8 +103,21 @@ def measure(folder, text: str) -> float:
         (waves, (5, 50)),
         (results, (1, 10, 100)),
         (attentions, (1, 10, 100)),
+        (tables, (25, 250)),
+        (conditions, (20, 200)),
+        (extremes, (12, 120)),
+        (masks, (10, 100)),
     ],
-    ids=["chain", "waves", "results", "attentions"],
+    ids=[
+        "chain",
+        "waves",
+        "results",
+        "attentions",
+        "tables",
+        "conditions",
+        "extremes",
+        "masks",
+    ],
 )
 def test_time_is_linear(tmp_path, make, sizes):
     seconds = [measure(tmp_path, make(size)) for size in sizes]
@@ -82,6 +131,10 @@ def scored(formula: str) -> str:
         "kernel scored(q: [B, T, 8, 64], k, v: [B, S, 2, 64]) -> [B, T, 8, 64] {\n"
         f"  return attend(q, k, v) where j <= i score {formula};\n}}\n"
     )
+
+
+def sized(text: str) -> str:
+    return text.replace("H, D]", "2, 64]")
 
 
 def nest(count: int) -> str:
@@ -122,8 +175,11 @@ def compile_for_gpu(folder, text: str, target: str) -> subprocess.CompletedProce
         scored(
             " + ".join(f"gelu(s * {n}.5) * pow(abs(s), 0.{n}) * erf(s + {n})" for n in (1, 2, 3))
         ),
+        sized(tables(40)),
+        sized(masks(10)),
+        sized(extremes(120)),
     ],
-    ids=["map", "sines", "sum"],
+    ids=["map", "sines", "sum", "tables", "masks", "extremes"],
 )
 def test_long_formulas_on_gpus(tmp_path, text, target):
     """They are written out for each element of a thread: with the usual tiles, minutes of ptxas."""
@@ -134,7 +190,11 @@ def test_long_formulas_on_gpus(tmp_path, text, target):
     assert after.ru_utime - before.ru_utime < 30
 
 
-@pytest.mark.parametrize("text", [waves(400), scored(nest(200))], ids=["map", "score"])
+@pytest.mark.parametrize(
+    "text",
+    [waves(400), scored(nest(200)), sized(tables(250)), sized(conditions(60))],
+    ids=["map", "score", "tables", "conditions"],
+)
 def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")
     assert result.returncode == 1

@@ -10,9 +10,11 @@ import textwrap
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nsacc
+from nsacc.errors import ArgumentError
 
 PROLOGUE = """
 import os, signal, sys, threading, time
@@ -101,13 +103,21 @@ def test_handlers_of_the_exit_may_run_programs():
 
 
 def test_an_interrupt_ends_a_run():
+    # Whoever runs the tests in the background may have had interrupts ignored,
+    # and children inherit that.
     process = start("""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         p = make()
         p(*tensors(8))
-        x = tensors(60000)
+        begin = time.monotonic()
+        p(*tensors(4000))
+        # Whatever the machine's speed, one run takes a minute.
+        minutes = (time.monotonic() - begin) / 60
+        x = tensors(min(200000, max(20000, int(4000 * minutes**-0.5))))
         print('begin', flush=True)
         try:
-            p(*x)
+            while True:
+                p(*x)
         except KeyboardInterrupt:
             print('interrupted', p(*tensors(8)).shape)
     """)
@@ -190,3 +200,25 @@ def test_threads_compile_together():
             print(all(pool.map(use, range(24))))
     """), seconds=600)
     assert out == "True\n"
+
+
+SEVERAL = """kernel several(q, k, v: [B, T, H, D]) -> ([B, T, H, D], [B, T, H, D]) {
+  full = attend(q, k, v) where j <= i;
+  band = attend(q, k, v) where j <= i and j > i - 16;
+  return full, band;
+}"""
+
+
+def test_results_dont_depend_on_the_compilers_threads(monkeypatch):
+    x = np.random.default_rng(0).standard_normal((1, 40, 2, 16)).astype(np.float32)
+    results = []
+    for threads in ("1", "2", "9"):
+        monkeypatch.setenv("NSACC_THREADS", threads)
+        results.append([each.tobytes() for each in nsacc.compile(SEVERAL, dtype="f32")(x, x, x)])
+    assert results[0] == results[1] == results[2]
+
+
+def test_a_wrong_number_of_threads_is_told(monkeypatch):
+    monkeypatch.setenv("NSACC_THREADS", "many")
+    with pytest.raises(ArgumentError, match="NSACC_THREADS is 'many', expected a number"):
+        nsacc.compile(SEVERAL, dtype="f32")

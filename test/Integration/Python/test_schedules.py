@@ -122,6 +122,7 @@ def test_schedules_are_printed(target, expected):
     text = program.ir("schedule", **{**SIZES, "D": 64, "DV": 128})
     assert expected in text and "    keys: given\n" in text
     assert "  program (attend): cmp, slc, swa, map.1\n" in text
+    assert ("  program (union): slc\n" in text) == (target == "sm_90a")
     with pytest.raises(ArgumentError, match="phase 'schedule' depends on sizes of heads and "
                                             "channels: expected those of 'HQ', 'D', 'H', 'DV'"):
         program.ir("schedule")

@@ -16,11 +16,12 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
   }
 
   // CHECK: "format": "nsacc-package",
-  // CHECK-NEXT: "version": 4,
+  // CHECK-NEXT: "version": 5,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "parameters": [
   // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"order":[0,1],"result":false},
   // CHECK-NEXT: {"name":"o","dtype":"f32","sizes":[null,null,64],"strides":[null,null,1],"order":[0,1,2],"result":true}
+  // CHECK: "images": [],
   // CHECK: "variants": [
   // CHECK: "steps": [],
   // CHECK-NEXT: "guards": [],
@@ -56,6 +57,7 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     // CHECK-NEXT: "checks": [],
     // CHECK-NEXT: "workspaces": [{"dtype":"f32","sizes":[3,4],"first":0,"last":1},{"dtype":"i32","sizes":[8],"first":1,"last":1}],
     // CHECK: "kernel": "fill",
+    // CHECK-NEXT: "image": 0,
     // CHECK-NEXT: "grid": [7,0,0],
     // CHECK-NEXT: "threads": 384,
     // CHECK-NEXT: "shared": 98304,
@@ -68,6 +70,7 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     %f = arith.constant 1.0 : f32
     %true = arith.constant true
     // CHECK: "kernel": "scale",
+    // CHECK-NEXT: "image": 0,
     // CHECK-NEXT: "grid": [3,0,0],
     // CHECK: "dependent": true,
     // CHECK: "arguments": [
@@ -79,7 +82,6 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
     // CHECK-NEXT: {"number":0,"bytes":1}
     // CHECK-NEXT: ],
     // CHECK-NEXT: "extra": [{"kind":"counter"},{"kind":"failures"}]
-    // CHECK: "ptx_bytes": 0,
     // A workspace that no launch uses has sizes, too.
     %none = nsatile.workspace(%tiles) : memref<?xf32>
     %size = memref.dim %none, %c0 : memref<?xf32>

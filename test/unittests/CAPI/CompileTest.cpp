@@ -216,6 +216,7 @@ TEST(Compile, NullsAreUsageErrors) {
   EXPECT_EQ(nsacc_options_set_dtype(nullptr, "f32"), NSACC_ERROR_USAGE);
   Handle<nsacc_options> options(nsacc_options_create());
   EXPECT_EQ(nsacc_options_set_dtype(options.get(), nullptr), NSACC_ERROR_USAGE);
+  EXPECT_EQ(nsacc_options_set_threads(nullptr, 1), NSACC_ERROR_USAGE);
   EXPECT_EQ(nsacc_options_set_param(options.get(), nullptr, "1"),
             NSACC_ERROR_USAGE);
   nsacc_program_destroy(nullptr);
@@ -251,4 +252,17 @@ TEST(Compile, ReadsFiles) {
   EXPECT_EQ(nsacc_error_get_kind(error), NSACC_ERROR_KIND_FILE);
   EXPECT_THAT(nsacc_error_message(error), HasSubstr(path));
   nsacc_error_destroy(error);
+}
+
+TEST(Compile, ThreadsAreOfAnyNumber) {
+  for (uint32_t threads : {0u, 1u, 3u}) {
+    Handle<nsacc_options> options(nsacc_options_create());
+    EXPECT_EQ(nsacc_options_set_threads(options.get(), threads), NSACC_OK);
+    std::string source = causal;
+    nsacc_program *program = nullptr;
+    ASSERT_EQ(nsacc_compile(source.data(), source.size(), nullptr,
+                            options.get(), &program, nullptr),
+              NSACC_OK);
+    nsacc_program_destroy(program);
+  }
 }

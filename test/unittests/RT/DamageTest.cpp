@@ -105,10 +105,15 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
       }),
       HasSubstr("'grid' has 4 elements, more than 3"));
   EXPECT_THAT(failChanged([](Json &json) {
-                json["variants"][0]["targets"][0]["cubin"] =
-                    Json::binary({1, 2, 3});
+                json["images"][0]["cubin"] = Json::binary({1, 2, 3});
               }),
               HasSubstr("no ELF file"));
+  EXPECT_THAT(failChanged([](Json &json) {
+                json["variants"][0]["targets"][0]["launches"][1]["image"] = 1;
+              }),
+              HasSubstr("there is no image 1"));
+  EXPECT_THAT(failChanged([](Json &json) { json["images"] = Json::array(); }),
+              HasSubstr("there is no image 0"));
   EXPECT_THAT(failChanged([](Json &json) { json.erase("kernel"); }),
               HasSubstr("kernel"));
   EXPECT_THAT(failChanged([](Json &json) {
@@ -182,7 +187,7 @@ static std::string failPassing(void (*change)(TargetCode &)) {
   TargetCode &code = package.variants[0].targets[0];
   change(code);
   std::string asPTX = failDamaged(writePackage(package));
-  code.cubin = fakecuda::makeMachineCode(code.ptx);
+  package.images[0].cubin = fakecuda::makeMachineCode(package.images[0].ptx);
   EXPECT_EQ(failDamaged(writePackage(package)), asPTX);
   return asPTX;
 }

@@ -27,7 +27,6 @@ static TargetCode makeCode() {
   using Kind = Step::Kind;
   TargetCode code;
   code.architecture = "sm_90a";
-  code.ptx = kPTX;
   code.requirements = {{"no reason", 0},
                        {"table 'doc' is read at {1} in row {0}", 2}};
   code.plan.steps = {
@@ -42,11 +41,11 @@ static TargetCode makeCode() {
   code.plan.checks = {{6, 1, "size 1 of result 'o'"}};
   code.plan.workspaces = {{4, DType::F32, {0, 1}, 0, 1},
                           {4, DType::I32, {1}, 1, 1}};
-  Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, false, {}, {}};
+  Launch fill = {"fill", {3, 0, 4}, 128, 1024, 1, 0, false, {}, {}};
   fill.arguments = {{true, 1}, {true, 2}, {false, 1, 8}};
   fill.extra = {
       {ExtraParameter::Kind::TensorMap, {0, {2, 1, 0}, {32, 32, 1}, 128}}};
-  Launch scale = {"scale", {0, 4, 4}, 64, 65536, 1, false, {}, {}};
+  Launch scale = {"scale", {0, 4, 4}, 64, 65536, 1, 0, false, {}, {}};
   scale.arguments = {{true, 2}, {true, 3}, {false, 5, 4}};
   scale.extra = {{ExtraParameter::Kind::Counter},
                  {ExtraParameter::Kind::Failures},
@@ -64,18 +63,22 @@ Package nsacc::rt::makePackage() {
       {"q", DType::BF16, sizes, {{}, {}, 1}, {0, 1, 2}, false},
       {"o", DType::F32, sizes, {{}, {}, 1}, {0, 1, 2}, true},
   };
+  package.images = {{kPTX, ""}};
   package.variants = {{{}, {}, {makeCode()}}};
   return package;
 }
 
-/// The code under other names, with a workspace more.
-static TargetCode makeOtherCode() {
+/// The code under other names in an image of its own, with a workspace more.
+static TargetCode makeOtherCode(std::vector<Image> &images) {
   TargetCode code = makeCode();
+  std::string ptx = kPTX;
   for (Launch &launch : code.plan.launches) {
-    code.ptx.replace(code.ptx.find(".entry " + launch.kernel),
-                     7 + launch.kernel.size(), ".entry many_" + launch.kernel);
+    ptx.replace(ptx.find(".entry " + launch.kernel), 7 + launch.kernel.size(),
+                ".entry many_" + launch.kernel);
     launch.kernel = "many_" + launch.kernel;
+    launch.image = images.size();
   }
+  images.push_back({ptx, ""});
   code.plan.workspaces.push_back({4, DType::F32, {1}, 0, 1});
   code.requirements = {{"too many: {0}", 1}};
   return code;
@@ -95,7 +98,7 @@ Package nsacc::rt::makeVariants() {
                    {Kind::Constant, 1000, {}},
                    {Kind::LessEqual, 0, {1, 3}}},
                   {{2, "T > 64"}, {4, "T <= 1000"}},
-                  {makeOtherCode()}};
+                  {makeOtherCode(package.images)}};
   package.variants = {few, many};
   return package;
 }

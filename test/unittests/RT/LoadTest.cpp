@@ -73,7 +73,11 @@ TEST_F(LoadTest, ChoosesTheCodeForTheDevice) {
   Package package = makePackage();
   TargetCode older = package.variants[0].targets[0];
   older.architecture = "sm_80";
-  older.ptx.replace(older.ptx.find("sm_90a"), 6, "sm_80 ");
+  Image image = package.images[0];
+  image.ptx.replace(image.ptx.find("sm_90a"), 6, "sm_80 ");
+  package.images.push_back(image);
+  for (Launch &launch : older.plan.launches)
+    launch.image = 1;
   package.variants[0].targets.insert(package.variants[0].targets.begin(),
                                      older);
   Module hopper(package, 0), ampere(package, 1);
@@ -82,8 +86,7 @@ TEST_F(LoadTest, ChoosesTheCodeForTheDevice) {
   EXPECT_EQ(nsacc_rt_module_device(ampere), 1);
   // PTX goes to later devices, machine code doesn't.
   package.variants[0].targets.pop_back();
-  package.variants[0].targets[0].cubin =
-      fakecuda::makeMachineCode(package.variants[0].targets[0].ptx);
+  package.images[1].cubin = fakecuda::makeMachineCode(package.images[1].ptx);
   fakecuda::reset();
   Module later(package, 0);
   EXPECT_STREQ(nsacc_rt_target(later), "sm_80");
@@ -113,19 +116,18 @@ TEST_F(LoadTest, LivesInTheCurrentContext) {
 
 TEST_F(LoadTest, TellsWhatTheCompilerSaid) {
   Package package = makePackage();
-  package.variants[0].targets[0].ptx = "nonsense";
+  package.images[0].ptx = "nonsense";
   EXPECT_THAT(failLoad(package, NSACC_RT_DRIVER),
               AllOf(HasSubstr("the code of 'attend' for sm_90a"),
                     HasSubstr("ptxas fatal: no version")));
-  package.variants[0].targets[0].ptx = ".version 9.0\n.entry other() {}";
+  package.images[0].ptx = ".version 9.0\n.entry other() {}";
   EXPECT_THAT(failLoad(package, NSACC_RT_DRIVER),
               HasSubstr("finding kernel 'fill'"));
 }
 
 TEST_F(LoadTest, FallsBackToPTX) {
   Package package = makePackage();
-  package.variants[0].targets[0].cubin =
-      fakecuda::makeMachineCode(package.variants[0].targets[0].ptx);
+  package.images[0].cubin = fakecuda::makeMachineCode(package.images[0].ptx);
   fakecuda::failCall("cuModuleLoadDataEx", 209);
   Module module(package);
   EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 2u);

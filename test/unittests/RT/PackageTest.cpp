@@ -8,14 +8,12 @@ using ::testing::HasSubstr;
 
 TEST(PackageTest, ReadsWhatWasWritten) {
   Package package = makePackage();
-  package.variants[0].targets[0].cubin =
-      fakecuda::makeMachineCode(package.variants[0].targets[0].ptx);
+  package.images[0].cubin = fakecuda::makeMachineCode(package.images[0].ptx);
   std::string bytes = writePackage(package);
   Package read = readPackage(bytes.data(), bytes.size());
   EXPECT_EQ(writePackage(read), bytes);
   EXPECT_EQ(describePackage(read), describePackage(package));
-  EXPECT_EQ(read.variants[0].targets[0].cubin,
-            package.variants[0].targets[0].cubin);
+  EXPECT_EQ(read.images[0].cubin, package.images[0].cubin);
   EXPECT_EQ(read.variants[0].targets[0].plan.workspaces[0].elementBytes, 4);
 }
 
@@ -34,11 +32,11 @@ TEST(PackageTest, RefusesWhatIsNoPackage) {
   std::string bytes = writePackage(makePackage());
   EXPECT_THAT(failRead(bytes.substr(0, bytes.size() / 2)),
               HasSubstr("cut short"));
-  for (char version : {1, 3, 5}) {
+  for (char version : {1, 4, 6}) {
     bytes[16] = version;
     EXPECT_THAT(failRead(bytes),
                 HasSubstr("a package of version " + std::to_string(version) +
-                          "; this runtime reads 4: compile "
+                          "; this runtime reads 5: compile "
                           "it with nsacc of the same "
                           "version"));
   }

@@ -49,7 +49,8 @@ TEST_F(ThreadTest, HaveDevices) {
   Package package = makePackage();
   TargetCode &code = package.variants[0].targets[0];
   code.architecture = "sm_80";
-  code.ptx.replace(code.ptx.find("sm_90a"), 6, "sm_80 ");
+  std::string &ptx = package.images[0].ptx;
+  ptx.replace(ptx.find("sm_90a"), 6, "sm_80 ");
   Module first(package, 0), second(package, 1);
   runThreads(4, [&](unsigned index) {
     for (int i = 0; i < 100; ++i)

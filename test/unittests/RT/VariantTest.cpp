@@ -79,17 +79,47 @@ TEST_F(VariantTest, AreUnloaded) {
   EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 0u);
 }
 
+/// Takes the sizes that a guard says alone.
+static Variant makeVariant(Step::Kind kind, bool isConstantFirst, int64_t value,
+                           const Package &package) {
+  uint32_t first = isConstantFirst ? 1 : 0;
+  return {{{Step::Kind::Dim, 1, {0}},
+           {Step::Kind::Constant, value, {}},
+           {kind, 0, {first, 1 - first}}},
+          {{2, "guard " + std::to_string(value)}},
+          package.variants[0].targets};
+}
+
 TEST_F(VariantTest, TellWhyNoneIsForTheSizes) {
   Package package = makeVariants();
   Module module(package);
   EXPECT_EQ(failLaunch(module, Tensors(1, 2000)),
-            "the package of 'attend' has no code for these sizes: it needs T "
-            "<= 64, found 2000 <= 64; T <= 1000, found 2000 <= 1000: compile "
-            "it for them");
-  package.variants.insert(package.variants.end(), 4, package.variants[1]);
+            "the package of 'attend' has no code for these sizes: it is for T "
+            "<= 64 (found 2000); T > 64, T <= 1000 (found 2000): compile it "
+            "for them, too");
+  for (int64_t value : {3000, 3001, 3002, 3001})
+    package.variants.push_back(
+        makeVariant(Step::Kind::Equal, false, value, package));
   Module more(package);
   EXPECT_THAT(failLaunch(more, Tensors(1, 2000)),
-              HasSubstr("found 2000 <= 1000; and 2 more: compile it"));
+              HasSubstr("; guard 3000 (found 2000); guard 3001 (found 2000); "
+                        "and 1 more: compile it"));
+  // Of one that is for less than another, nothing is new.
+  Package within = makeVariants();
+  within.variants.insert(within.variants.begin(), within.variants[0]);
+  within.variants[0].steps.push_back({Step::Kind::Equal, 0, {0, 1}});
+  within.variants[0].guards.push_back({3, "T = 64"});
+  Module few(within);
+  EXPECT_THAT(failLaunch(few, Tensors(1, 2000)),
+              HasSubstr("it is for T <= 64 (found 2000); T > 64"));
+  Package two = makePackage();
+  two.variants[0].steps = {{Step::Kind::Dim, 0, {0}},
+                           {Step::Kind::Dim, 1, {0}},
+                           {Step::Kind::Less, 0, {0, 1}}};
+  two.variants[0].guards = {{2, "B < T"}};
+  Module pair(two);
+  EXPECT_THAT(failLaunch(pair, Tensors(3, 2)),
+              HasSubstr("it is for B < T (found 3 < 2): compile"));
   Package none = makePackage();
   none.variants.clear();
   std::string bytes = writePackage(none);
@@ -113,7 +143,7 @@ TEST_F(VariantTest, GuardsMayLeave64Bits) {
 
 TEST_F(VariantTest, TellWhatIsWrongWhenTheyAreNeeded) {
   Package package = makeVariants();
-  package.variants[1].targets[0].ptx = "nonsense";
+  package.images[1].ptx = "nonsense";
   Module module(package);
   expectLaunch(module, Tensors(1, 64));
   for (int i = 0; i < 2; ++i)
@@ -137,8 +167,8 @@ TEST_F(VariantTest, AreOfTheDevice) {
   Module module(package);
   expectLaunch(module, Tensors(1, 100));
   EXPECT_EQ(failLaunch(module, Tensors(1, 64)),
-            "the package of 'attend' has no code for these sizes: it needs T "
-            "> 64, found 64 < 64: compile it for them");
+            "the package of 'attend' has no code for these sizes: it is for T "
+            "> 64 (found 64), T <= 1000: compile it for them, too");
   package.variants[1].targets[0].architecture = "sm_100a";
   std::string bytes = writePackage(package);
   nsacc_rt_module *loaded = nullptr;
@@ -146,6 +176,102 @@ TEST_F(VariantTest, AreOfTheDevice) {
             NSACC_RT_PACKAGE);
   EXPECT_THAT(nsacc_rt_message(),
               HasSubstr("has code for sm_100a; this device is sm_90"));
+}
+
+// What variants share is compiled once.
+TEST_F(VariantTest, ShareImages) {
+  Package package = makeVariants();
+  package.variants[1].targets = package.variants[0].targets;
+  Module module(package);
+  expectLaunch(module, Tensors(1, 64));
+  expectLaunch(module, Tensors(1, 65));
+  EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 1u);
+  EXPECT_THAT(getKernels(),
+              ::testing::ElementsAre("fill", "scale", "fill", "scale"));
+  // Both launches of a kernel have room, whichever came first.
+  package.variants[1].targets[0].plan.launches[1].sharedBytes = 1024;
+  Module both(package);
+  expectLaunch(both, Tensors(1, 64));
+  expectLaunch(both, Tensors(1, 65));
+  expectLaunch(both, Tensors(1, 64));
+}
+
+// An image that fails doesn't take those with it that didn't.
+TEST_F(VariantTest, KeepTheImagesThatLoad) {
+  Package package = makePackage();
+  package.images.push_back({"nonsense", ""});
+  package.variants.push_back(package.variants[0]);
+  package.variants[0].steps = makeVariants().variants[0].steps;
+  package.variants[0].guards = makeVariants().variants[0].guards;
+  package.variants[0].targets[0].plan.launches[1].image = 1;
+  {
+    Module module(package);
+    EXPECT_THAT(failLaunch(module, Tensors(1, 64), NSACC_RT_DRIVER),
+                HasSubstr("ptxas fatal: no version"));
+    fakecuda::reset();
+    expectLaunch(module, Tensors(1, 65));
+    EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 0u);
+  }
+  EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 1u);
+}
+
+TEST_F(VariantTest, MayCoverEachOther) {
+  using Kind = Step::Kind;
+  Package package = makePackage();
+  auto make = [&](Kind kind, bool isConstantFirst, int64_t value) {
+    return makeVariant(kind, isConstantFirst, value, package);
+  };
+  Variant any = package.variants[0],
+          atMost64 = make(Kind::LessEqual, false, 64),
+          below65 = make(Kind::Less, false, 65),
+          below64 = make(Kind::Less, false, 64),
+          is64 = make(Kind::Equal, false, 64),
+          above63 = make(Kind::Less, true, 63),
+          atLeast64 = make(Kind::LessEqual, true, 64),
+          isnt64 = make(Kind::NotEqual, false, 64),
+          none = make(Kind::Less, true, INT64_MAX);
+  for (const Variant *each : {&atMost64, &below65, &is64, &isnt64, &none}) {
+    EXPECT_TRUE(covers(any, *each));
+    EXPECT_FALSE(covers(*each, any));
+    EXPECT_TRUE(covers(*each, *each));
+  }
+  EXPECT_TRUE(covers(atMost64, below65));
+  EXPECT_TRUE(covers(below65, atMost64));
+  EXPECT_TRUE(covers(atMost64, below64));
+  EXPECT_FALSE(covers(below64, atMost64));
+  EXPECT_TRUE(covers(atMost64, is64));
+  EXPECT_TRUE(covers(above63, atLeast64));
+  EXPECT_TRUE(covers(atLeast64, above63));
+  EXPECT_FALSE(covers(atLeast64, atMost64));
+  EXPECT_FALSE(covers(isnt64, below64)) << "is seen by equal guards alone";
+  EXPECT_TRUE(covers(atMost64, none)) << "no call fits it";
+  // Numbers are the same, whichever steps compute them.
+  Package variants = makeVariants();
+  EXPECT_FALSE(covers(variants.variants[0], variants.variants[1]));
+  Variant both = variants.variants[1];
+  both.guards.push_back({2, ""});
+  both.guards.erase(both.guards.begin());
+  EXPECT_TRUE(covers(variants.variants[1], both));
+  EXPECT_TRUE(covers(both, variants.variants[1]));
+}
+
+TEST_F(VariantTest, AreShadowed) {
+  using Pairs = std::vector<std::pair<size_t, size_t>>;
+  Package package = makeVariants();
+  EXPECT_EQ(findShadowed(package), Pairs());
+  package.variants.push_back(package.variants[0]);
+  EXPECT_EQ(findShadowed(package), (Pairs{{2, 0}}));
+  // On other devices, that one runs.
+  package.variants[2].targets[0].architecture = "sm_80";
+  EXPECT_EQ(findShadowed(package), Pairs());
+  // Machine code alone may not run where PTX does.
+  package.variants[2].targets[0].architecture = "sm_90a";
+  package.images.push_back({"", "machine code"});
+  package.variants[0].targets[0].plan.launches[0].image = 2;
+  EXPECT_EQ(findShadowed(package), Pairs());
+  package.variants[2].targets[0].architecture = "sm_80";
+  package.variants.insert(package.variants.begin(), makePackage().variants[0]);
+  EXPECT_EQ(findShadowed(package), (Pairs{{1, 0}, {2, 0}}));
 }
 
 // Requirements count from 0 in each variant.
@@ -246,4 +372,9 @@ TEST_F(VariantTest, AreCheckedWhenTheyAreRead) {
               package.variants.resize(65, package.variants[0]);
             }),
             "damaged package: 'variants' has 65 elements, more than 64");
+  EXPECT_EQ(failRead([](Package &package) {
+              package.variants[0].steps.resize(1025,
+                                               package.variants[0].steps[1]);
+            }),
+            "damaged package: 'steps' has 1025 elements, more than 1024");
 }

@@ -28,6 +28,8 @@ struct Options {
   std::string features;
   /// The plan to compile; empty: the module's only one.
   std::string plan;
+  /// Threads that compile programs side by side, at most; 0: one for each core.
+  unsigned threads = 0;
   /// Where the time of the phases is counted; may be null.
   mlir::TimingScope *timing = nullptr;
   /// Called with the lowering's pass manager before it runs; may be empty.

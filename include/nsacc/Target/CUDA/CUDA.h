@@ -7,6 +7,7 @@
 #include "nsacc/GPU/Device.h"
 #include "nsacc/RT/Package.h"
 #include "nsacc/Runtime/Signature.h"
+#include "nsacc/Support/Tasks.h"
 #include "nsacc/Target/CUDA/Ptxas.h"
 #include <functional>
 
@@ -30,6 +31,8 @@ struct Options {
   /// the usual place.
   bool assemble = true;
   std::vector<std::string> ptxas;
+  /// All kernels stand in one image, not each in its own.
+  bool isOneImage = false;
   /// What ptxas says of the kernels; may be null.
   AssemblerReport *report = nullptr;
   /// Names of dimensions, and sizes to check; may be null.
@@ -40,22 +43,26 @@ struct Options {
   std::function<void(mlir::PassManager &, mlir::ModuleOp)> preparePasses;
 };
 
-/// Lowers a module behind phase `tile` to PTX with a kernel for each program.
-/// What a package needs to know beside it stays in the module: plans, on each
-/// program `nsatile.kernel`, and `nsacc.requirements` on the module, as
-/// convert-nsatile-to-vector has it.
-llvm::Expected<std::string> compileToPTX(mlir::ModuleOp module,
-                                         const Options &options);
-
 /// What a package says of a plan whose programs were lowered, without images.
 /// What can't be packed is told by diagnostics.
 mlir::FailureOr<rt::Package> packPlan(nsatile::PlanOp plan,
                                       const Options &options);
 
-/// The only plan of a module, lowered, with PTX and, if ptxas is there, machine
-/// code. The module is left as it is.
-llvm::Expected<rt::Package> compile(mlir::ModuleOp module,
-                                    const Options &options);
+/// A package whose kernels are being compiled.
+class Compilation {
+public:
+  /// Lowers the only plan of a module, which is left as it is. From there its
+  /// kernels are compiled on `threads`, each to PTX and, if ptxas is there,
+  /// machine code. What the options point to lives as long as this.
+  static llvm::Expected<std::unique_ptr<Compilation>>
+  start(mlir::ModuleOp module, const Options &options,
+        CompilerThreads &threads);
+  virtual ~Compilation() = default;
+
+  /// Waits for them. To be called once. Fails with the first kernel's error, in
+  /// the order of the program.
+  virtual llvm::Expected<rt::Package> finish() = 0;
+};
 
 /// Registers --nsatile-plan-to-json with mlir-translate.
 void registerTranslations();

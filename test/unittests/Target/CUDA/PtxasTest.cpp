@@ -115,28 +115,27 @@ TEST_F(AssembleTest, MakesMachineCode) {
   EXPECT_TRUE(code->report.getLosses().empty());
 }
 
-// Before kernels could be compiled side by side.
-TEST_F(AssembleTest, TakesAnOldPtxas) {
-  llvm::SmallString<128> path;
-  int file = 0;
-  ASSERT_FALSE(
-      llvm::sys::fs::createTemporaryFile("old-ptxas", "sh", file, path));
-  llvm::FileRemover remover(path);
-  {
-    llvm::raw_fd_ostream script(file, /*shouldClose=*/true);
-    script << "#!/bin/sh\n"
-              "for each; do case $each in --split-compile*)\n"
-              "  echo \"ptxas fatal   : Unknown option '$each'\"; exit 1;;\n"
-              "esac; done\n"
-              "exec '"
-           << *ptxas << "' \"$@\"\n";
-  }
-  ASSERT_FALSE(
-      llvm::sys::fs::setPermissions(path, llvm::sys::fs::perms::all_all));
-  auto code = assemble(path, kPTX, "sm_90a");
-  ASSERT_TRUE(static_cast<bool>(code)) << toString(code.takeError());
-  ASSERT_TRUE(code->has_value());
-  EXPECT_EQ((*code)->report.kernels.size(), 1u);
+// Each waits for its own process.
+TEST_F(AssembleTest, RunsSideBySide) {
+  std::string wrong = kPTX;
+  wrong.replace(wrong.find("ret;"), 4, "rot;");
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&, i] {
+      auto code = assemble(*ptxas, i % 2 ? wrong : kPTX, "sm_90a");
+      EXPECT_EQ(static_cast<bool>(code), i % 2 == 0);
+      if (!code)
+        EXPECT_THAT(toString(code.takeError()), HasSubstr("ptxas refuses"));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+TEST_F(AssembleTest, MayNotBeRun) {
+  auto code = assemble("/nonexistent/ptxas", kPTX, "sm_90a");
+  ASSERT_FALSE(static_cast<bool>(code));
+  EXPECT_THAT(toString(code.takeError()),
+              HasSubstr("'/nonexistent/ptxas' can't be run: "));
 }
 
 // The driver compiles for GPUs that are newer than ptxas.

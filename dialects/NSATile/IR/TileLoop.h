@@ -1,0 +1,76 @@
+//===- TileLoop.h - Loops whose steps are tiles -----------------*- C++ -*-===//
+
+#ifndef NSACC_NSATILE_IR_TILELOOP_H
+#define NSACC_NSATILE_IR_TILELOOP_H
+
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace nsacc::nsatile {
+
+/// A fold over one range, or a `scf.for`: what pipelines are made of. Passes
+/// that make one of another needn't know which it is.
+class TileLoop {
+public:
+  /// Null for other ops.
+  explicit TileLoop(mlir::Operation *op = nullptr);
+
+  explicit operator bool() const { return op != nullptr; }
+  bool operator==(TileLoop other) const { return op == other.op; }
+  mlir::Operation *getOperation() const { return op; }
+  mlir::Operation *operator->() const { return op; }
+  mlir::LoopLikeOpInterface getInterface() const {
+    return mlir::cast<mlir::LoopLikeOpInterface>(op);
+  }
+  mlir::Location getLoc() const { return op->getLoc(); }
+  mlir::Block *getBody() const { return &op->getRegion(0).front(); }
+
+  mlir::Value getIndex() const;
+  mlir::Value getFirst() const;
+  mlir::Value getEnd() const;
+  /// What a step is later than the one before; writes the number where the loop
+  /// has no value for it.
+  mlir::Value getStep(mlir::OpBuilder &builder) const;
+  bool hasUnitStep() const;
+  mlir::OperandRange getInits() const { return getInterface().getInits(); }
+  mlir::Block::BlockArgListType getCarried() const {
+    return getInterface().getRegionIterArgs();
+  }
+  mlir::OperandRange getYielded() const {
+    return getBody()->getTerminator()->getOperands();
+  }
+
+  /// Lets copies of the body be step `index`.
+  void mapStep(mlir::OpBuilder &builder, mlir::IRMapping &mapping,
+               mlir::Value index) const;
+
+  /// Returns what the loop carries on.
+  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::OpBuilder &, mlir::IRMapping &, mlir::Value index,
+      mlir::ValueRange carried)>;
+  /// A loop of the same kind over `first` to `end`, steps of this one. `body`
+  /// gets a mapping from this one's step to its own.
+  mlir::Operation *createOver(mlir::OpBuilder &builder, mlir::Value first,
+                              mlir::Value end, mlir::ValueRange inits,
+                              Body body) const;
+  /// A loop of the same steps whose bounds are those of `mapping`, for code
+  /// that carries nothing and needn't know which tiles are full.
+  mlir::Operation *createBare(mlir::OpBuilder &builder,
+                              const mlir::IRMapping &mapping, Body body) const;
+
+  /// Leaves out steps before `first` and from `end` on, which have to be steps
+  /// of the loop, or its end.
+  void shrink(mlir::OpBuilder &builder, mlir::Value first,
+              mlir::Value end) const;
+
+private:
+  mlir::Operation *create(mlir::OpBuilder &builder, const TileRange &range,
+                          mlir::Value step, mlir::ValueRange inits,
+                          Body body) const;
+
+  mlir::Operation *op = nullptr;
+};
+
+} // namespace nsacc::nsatile
+
+#endif // NSACC_NSATILE_IR_TILELOOP_H

@@ -1,0 +1,61 @@
+//===- Tasks.h - Compiling side by side -------------------------*- C++ -*-===//
+
+#ifndef NSACC_SUPPORT_TASKS_H
+#define NSACC_SUPPORT_TASKS_H
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/ThreadPool.h"
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace nsacc {
+
+/// Threads of one compilation, which ends before a process can fork: they
+/// aren't kept for the next one.
+class CompilerThreads {
+public:
+  /// So many at most; 0: one for each core.
+  explicit CompilerThreads(unsigned most = 0);
+
+private:
+  friend class Tasks;
+
+  /// None where tasks run on the thread that adds them.
+  std::unique_ptr<llvm::ThreadPoolInterface> pool;
+};
+
+/// Work that is done side by side. One thread adds tasks and waits.
+class Tasks {
+public:
+  explicit Tasks(CompilerThreads &threads);
+  /// Waits for what was begun; the rest isn't done.
+  ~Tasks();
+
+  /// The work begins when a thread is free, in the order of adding. Fatal
+  /// errors of LLVM in it are its error. `place` is where it stands in the
+  /// program.
+  void add(size_t place, std::function<llvm::Error()> work);
+  /// Waits for all. Fails with the error of the first place that has one,
+  /// whichever came first; those behind it may not have run.
+  llvm::Error wait();
+
+private:
+  struct Task {
+    size_t place;
+    std::function<llvm::Error()> work;
+    llvm::Error error = llvm::Error::success();
+  };
+
+  void run(Task &task);
+
+  std::vector<std::unique_ptr<Task>> tasks;
+  std::atomic<size_t> firstFailed = SIZE_MAX;
+  std::optional<llvm::ThreadPoolTaskGroup> group;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_SUPPORT_TASKS_H

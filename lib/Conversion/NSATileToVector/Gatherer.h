@@ -1,0 +1,36 @@
+//===- Gatherer.h - Elements of buffers by vectors of indices ---*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETOVECTOR_GATHERER_H
+#define NSACC_LIB_CONVERSION_NSATILETOVECTOR_GATHERER_H
+
+#include "TileEmitter.h"
+
+namespace nsacc {
+
+/// Reads elements of a buffer by vectors of indices, which are clamped to its
+/// sizes.
+class Gatherer {
+public:
+  Gatherer(TileEmitter &emitter, mlir::Value buffer);
+
+  /// `width` elements; a scalar if that is one.
+  mlir::Value gather(llvm::ArrayRef<mlir::Value> indices, int64_t width);
+
+private:
+  mlir::Value gatherWide(mlir::Value distance, mlir::VectorType resultType);
+  mlir::Value gatherNarrow(mlir::Value distance, mlir::VectorType resultType);
+  mlir::Value zeros(mlir::VectorType type);
+  mlir::Value repeat(mlir::Value value, mlir::VectorType type);
+  mlir::Value clamp(mlir::Value index, mlir::Value size, mlir::VectorType type);
+
+  TileEmitter &emitter;
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  mlir::MemRefType type;
+  mlir::memref::ExtractStridedMetadataOp metadata;
+  mlir::Value flat, filled;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETOVECTOR_GATHERER_H

@@ -1,0 +1,185 @@
+//===- PackageVariants.cpp - Packages for several sizes -------------------===//
+
+#include "PackageVariants.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include <map>
+
+using namespace nsacc;
+using rt::Step;
+using Kind = rt::Step::Kind;
+
+namespace {
+
+/// A dimension of a package's parameter, as callers count.
+struct Place {
+  size_t parameter, dim;
+};
+
+/// Writes the guards of a variant.
+class GuardWriter {
+public:
+  GuardWriter(rt::Variant &variant,
+              const std::vector<rt::Parameter> &parameters)
+      : variant(variant), parameters(parameters) {}
+
+  void addSize(const Place &place, int64_t size) {
+    const rt::Parameter &parameter = parameters[place.parameter];
+    const std::string &name = parameter.sizes[place.dim].name;
+    std::string what = name.empty() ? "size " + std::to_string(place.dim) +
+                                          " of '" + parameter.name + "'"
+                                    : name;
+    add(Kind::Equal, getSize(place), constant(size),
+        what + " = " + std::to_string(size));
+  }
+
+  /// No sum is too large for 64 bits: what reaches the least value is that.
+  void addCondition(const LeastProduct &condition) {
+    uint32_t least = constant(condition.least);
+    uint32_t product = constant(condition.factor);
+    std::string what;
+    for (const std::string &dim : condition.dims) {
+      product = step(Kind::Mul, {product, getSize(findPlace(dim))});
+      product = step(Kind::Min, {product, least});
+      what += (what.empty() ? "" : " * ") + dim;
+    }
+    if (condition.factor != 1)
+      what += " * " + std::to_string(condition.factor);
+    add(Kind::LessEqual, least, product,
+        what + " >= " + std::to_string(condition.least));
+  }
+
+private:
+  Place findPlace(llvm::StringRef name) const {
+    for (auto [index, parameter] : llvm::enumerate(parameters))
+      for (auto [dim, size] : llvm::enumerate(parameter.sizes))
+        if (size.name == name)
+          return {index, dim};
+    llvm_unreachable("conditions are about dimensions of inputs");
+  }
+
+  uint32_t getSize(const Place &place) {
+    uint32_t dim = parameters[place.parameter].order[place.dim];
+    return step(Kind::Dim, {static_cast<uint32_t>(place.parameter)}, dim);
+  }
+
+  uint32_t constant(int64_t value) { return step(Kind::Constant, {}, value); }
+
+  uint32_t step(Kind kind, llvm::ArrayRef<uint32_t> operands,
+                int64_t value = 0) {
+    Step step;
+    step.kind = kind;
+    step.value = value;
+    llvm::copy(operands, step.operands);
+    variant.steps.push_back(step);
+    return variant.steps.size() - 1;
+  }
+
+  void add(Kind kind, uint32_t lhs, uint32_t rhs, std::string what) {
+    variant.guards.push_back({step(kind, {lhs, rhs}), std::move(what)});
+  }
+
+  rt::Variant &variant;
+  const std::vector<rt::Parameter> &parameters;
+};
+
+} // namespace
+
+/// Drops those that the next one does the same for.
+static void dropEqual(std::vector<PackageVariant> &variants) {
+  auto isEqual = [](const PackageVariant &lhs, const PackageVariant &rhs) {
+    return rt::writePackage(lhs.package) == rt::writePackage(rhs.package);
+  };
+  for (size_t i = variants.size(); i-- > 1;)
+    if (variants[i].conditions.empty() && isEqual(variants[i - 1], variants[i]))
+      variants.erase(variants.begin() + (i - 1));
+}
+
+/// Strides are no numbers that guards could compare.
+static llvm::Error checkStrides(const rt::Package &first,
+                                const rt::Package &other) {
+  for (auto [lhs, rhs] : llvm::zip_equal(first.parameters, other.parameters))
+    if (lhs.strides != rhs.strides || lhs.order != rhs.order)
+      return llvm::createStringError(
+          "the sizes of a package's variants ask for other strides of '" +
+          lhs.name + "' each: write a package for each");
+  return llvm::Error::success();
+}
+
+/// Where sizes differ among variants, one place for each name. Parameters keep
+/// those that don't.
+static std::vector<Place>
+separateSizes(llvm::ArrayRef<PackageVariant> variants,
+              std::vector<rt::Parameter> &parameters) {
+  std::vector<Place> places;
+  std::vector<std::string> names;
+  for (auto [index, parameter] : llvm::enumerate(parameters))
+    for (auto [dim, size] : llvm::enumerate(parameter.sizes)) {
+      bool isShared = llvm::all_of(variants, [&](const PackageVariant &each) {
+        return each.package.parameters[index].sizes[dim].fixed == size.fixed;
+      });
+      if (isShared)
+        continue;
+      size.fixed.reset();
+      if (!size.name.empty() && llvm::is_contained(names, size.name))
+        continue;
+      names.push_back(size.name);
+      places.push_back({index, dim});
+    }
+  return places;
+}
+
+namespace {
+
+/// Collects images; equal ones once.
+class ImagePool {
+public:
+  explicit ImagePool(std::vector<rt::Image> &images) : images(images) {}
+
+  uint32_t add(const rt::Image &image) {
+    auto [entry, isNew] = known.try_emplace(
+        {image.ptx, image.cubin}, static_cast<uint32_t>(images.size()));
+    if (isNew)
+      images.push_back(image);
+    return entry->second;
+  }
+
+private:
+  std::vector<rt::Image> &images;
+  std::map<std::pair<std::string, std::string>, uint32_t> known;
+};
+
+} // namespace
+
+llvm::Expected<rt::Package>
+nsacc::combineVariants(std::vector<PackageVariant> variants) {
+  dropEqual(variants);
+  if (variants.size() > rt::kMaxVariants)
+    return llvm::createStringError(
+        "these sizes are " + llvm::Twine(variants.size()) +
+        " variants; a package has " + llvm::Twine(rt::kMaxVariants) +
+        " at most: write several packages");
+  rt::Package package = variants.front().package;
+  for (const PackageVariant &each : variants)
+    if (llvm::Error error = checkStrides(package, each.package))
+      return std::move(error);
+  std::vector<Place> places = separateSizes(variants, package.parameters);
+  package.variants.clear();
+  package.images.clear();
+  ImagePool images(package.images);
+  for (PackageVariant &each : variants) {
+    rt::Package &own = each.package;
+    rt::Variant &variant =
+        package.variants.emplace_back(std::move(own.variants.front()));
+    for (rt::TargetCode &target : variant.targets)
+      for (rt::Launch &launch : target.plan.launches)
+        launch.image = images.add(own.images[launch.image]);
+    GuardWriter writer(variant, package.parameters);
+    for (const Place &place : places)
+      writer.addSize(place,
+                     *own.parameters[place.parameter].sizes[place.dim].fixed);
+    for (const LeastProduct &condition : each.conditions)
+      writer.addCondition(condition);
+  }
+  return package;
+}

@@ -1,0 +1,25 @@
+//===- CompileToPTX.h - Tile programs as PTX --------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_TARGET_CUDA_COMPILETOPTX_H
+#define NSACC_LIB_TARGET_CUDA_COMPILETOPTX_H
+
+#include "nsacc/Target/CUDA/CUDA.h"
+#include "nsacc/Target/Parts/ModuleParts.h"
+
+namespace nsacc::cuda {
+
+/// Lowers a module behind phase `tile` to LLVM IR with a kernel for each
+/// program. What a package needs to know beside it stays in the module: plans,
+/// on each program `nsatile.kernel`, and `nsacc.requirements` on the module, as
+/// convert-nsatile-to-vector has it.
+llvm::Expected<ModuleParts> lowerToLLVM(mlir::ModuleOp module,
+                                        const Options &options);
+
+/// Some of its kernels as PTX. Any thread may call it.
+llvm::Expected<std::string> compileToPTX(const ModuleParts &code,
+                                         llvm::ArrayRef<std::string> kernels,
+                                         const gpu::Device &device);
+
+} // namespace nsacc::cuda
+
+#endif // NSACC_LIB_TARGET_CUDA_COMPILETOPTX_H

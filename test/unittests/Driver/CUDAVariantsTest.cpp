@@ -1,0 +1,213 @@
+//===- CUDAVariantsTest.cpp - Runs and packages use the same code ---------===//
+
+#include "CUDAProgramTest.h"
+#include "nsacc-rt/nsacc_rt.h"
+#include <gmock/gmock.h>
+
+using namespace nsacc;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace {
+
+class CUDAVariantsTest : public CUDAProgramTest {
+protected:
+  static DimSizes makeHeads(int64_t heads, int64_t channels) {
+    DimSizes sizes;
+    sizes.sizes = {{"HQ", heads}, {"H", 2}, {"D", channels}, {"DV", channels}};
+    return sizes;
+  }
+
+  std::string write(llvm::ArrayRef<DimSizes> sizes) {
+    auto bytes = program->package("flash", sizes);
+    EXPECT_TRUE(static_cast<bool>(bytes)) << toString(bytes.takeError());
+    return bytes ? *bytes : "";
+  }
+
+  rt::Package read(llvm::ArrayRef<DimSizes> sizes) {
+    std::string bytes = write(sizes);
+    return rt::readPackage(bytes.data(), bytes.size());
+  }
+
+  /// Inputs and results that nobody looks at.
+  std::vector<Tensor> makeTensors(const DimSizes &sizes) {
+    const Signature &signature = program->getSignatures()[0];
+    std::vector<Tensor> tensors;
+    for (const auto *arguments : {&signature.inputs, &signature.results})
+      for (const Argument &argument : *arguments) {
+        auto shape = llvm::cantFail(getShape(argument, sizes));
+        std::vector<int64_t> strides(shape.size(), 1);
+        for (size_t i = shape.size(); i-- > 1;)
+          strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+        tensors.push_back(Tensor::borrow(reinterpret_cast<void *>(4096),
+                                         argument.dtype, shape, strides,
+                                         nullptr));
+      }
+    return tensors;
+  }
+};
+
+} // namespace
+
+/// Of f32, tiles are the same for any number of queries.
+static const char *const kHalves = R"(
+kernel flash(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])
+    -> [B, T, HQ, DV] {
+  return attend(q, k, v) where j <= i;
+})";
+
+/// What was launched since the last call, and how.
+static std::string takeLaunches() {
+  std::string text;
+  for (const fakecuda::Launch &launch : fakecuda::getLaunches()) {
+    text += launch.kernel + ":";
+    for (unsigned size : launch.grid)
+      text += " " + std::to_string(size);
+    text += "\n";
+  }
+  fakecuda::reset();
+  return text;
+}
+
+static std::string launch(nsacc_rt_module *module,
+                          llvm::ArrayRef<Tensor> tensors) {
+  std::vector<nsacc_rt_tensor> arguments;
+  for (const Tensor &tensor : tensors)
+    arguments.push_back({tensor.getData(),
+                         static_cast<nsacc_dtype>(tensor.getDType()),
+                         static_cast<int32_t>(tensor.getShape().size()),
+                         tensor.getShape().data(), tensor.getStrides().data()});
+  if (nsacc_rt_launch(module, arguments.data(), arguments.size(), nullptr))
+    return nsacc_rt_message();
+  return takeLaunches();
+}
+
+TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
+  int times = 0;
+  auto count = [&](mlir::ModuleOp module, const cuda::Options &options) {
+    ++times;
+    return compileStandIn(module, options);
+  };
+  compile(kHalves, "sm_90a", count);
+  std::string bytes = write({makeHeads(4, 80), makeHeads(6, 80)});
+  nsacc_rt_module *module = nullptr;
+  ASSERT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &module), NSACC_RT_OK)
+      << nsacc_rt_message();
+  fakecuda::reset();
+  EXPECT_EQ(times, 4) << "for few and many queries of two sizes each";
+  for (int64_t heads : {4, 6})
+    for (int64_t batch : {0, 1, 2, 3, 4, 5, 100})
+      for (int64_t tokens : {0, 1, 16383, 16384, 16385, 21845, 21846, 65536}) {
+        DimSizes sizes = makeHeads(heads, 80);
+        sizes.sizes["B"] = batch;
+        sizes.sizes["T"] = tokens;
+        sizes.sizes["S"] = 70;
+        std::vector<Tensor> tensors = makeTensors(sizes);
+        llvm::ArrayRef<Tensor> all(tensors);
+        RunOptions options;
+        options.device = DeviceStream{0, nullptr};
+        llvm::Error error =
+            program->runInto("", all.drop_back(), all.take_back(), options);
+        ASSERT_FALSE(error) << toString(std::move(error));
+        std::string run = takeLaunches();
+        EXPECT_EQ(launch(module, tensors), run)
+            << heads << ' ' << batch << ' ' << tokens;
+      }
+  nsacc_rt_unload(module);
+  EXPECT_EQ(times, 8) << "runs had all of these, too";
+}
+
+TEST_F(CUDAVariantsTest, AreForFewAndManyQueries) {
+  compile(kHalves, "sm_90a");
+  rt::Package package = read(makeHeads(4, 80));
+  ASSERT_EQ(package.variants.size(), 2u);
+  ASSERT_EQ(package.variants[0].guards.size(), 2u);
+  EXPECT_EQ(package.variants[0].guards[0].what, "T >= 16384");
+  EXPECT_EQ(package.variants[0].guards[1].what, "T * B * HQ >= 262144");
+  EXPECT_TRUE(package.variants[1].guards.empty());
+  // The stand-in's kernels are the same for both.
+  EXPECT_EQ(package.images.size(), 1u);
+  EXPECT_TRUE(rt::findShadowed(package).empty());
+}
+
+// Channels for which tiles are the same, and a device that has no others.
+TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
+  compile(kHalves, "sm_90a");
+  EXPECT_EQ(read(makeHeads(4, 64)).variants.size(), 1u);
+  EXPECT_EQ(read(makeHeads(4, 136)).variants.size(), 1u);
+  int times = 0;
+  auto count = [&](mlir::ModuleOp module, const cuda::Options &options) {
+    ++times;
+    return compileStandIn(module, options);
+  };
+  compile(kHalves, "sm_80", count);
+  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
+  EXPECT_EQ(times, 1);
+  compile(kFlash, "sm_90a");
+  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
+  // All of the tiles are given.
+  compile(kHalves, "sm_90a", compileStandIn,
+          "order=query_major,tokens=32,keys=32,warps=4");
+  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
+}
+
+TEST_F(CUDAVariantsTest, SizesAreGuards) {
+  compile(kHalves, "sm_90a");
+  rt::Package package = read({makeHeads(4, 64), makeHeads(6, 80)});
+  ASSERT_EQ(package.variants.size(), 3u);
+  EXPECT_EQ(package.parameters[0].sizes[2].name, "HQ");
+  EXPECT_EQ(package.parameters[1].sizes[2].fixed, 2);
+  std::vector<std::string> guards;
+  for (const rt::Guard &guard : package.variants[1].guards)
+    guards.push_back(guard.what);
+  EXPECT_THAT(guards, ElementsAre("HQ = 6", "D = 80", "DV = 80", "T >= 16384",
+                                  "T * B * HQ >= 262144"));
+}
+
+TEST_F(CUDAVariantsTest, CallsThatNoneFitsLearnWhatThereIs) {
+  compile(kHalves, "sm_90a");
+  std::string bytes = write({makeHeads(4, 64), makeHeads(6, 80)});
+  nsacc_rt_module *module = nullptr;
+  ASSERT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &module), NSACC_RT_OK);
+  DimSizes sizes = makeHeads(8, 80);
+  sizes.sizes["B"] = sizes.sizes["T"] = sizes.sizes["S"] = 1;
+  EXPECT_EQ(launch(module, makeTensors(sizes)),
+            "the package of 'flash' has no code for these sizes: it is for HQ "
+            "= 4 (found 8), D = 64 (found 80), DV = 64 (found 80); HQ = 6 "
+            "(found 8), D = 80, DV = 80: compile it for them, too");
+  nsacc_rt_unload(module);
+}
+
+TEST_F(CUDAVariantsTest, ArentWrittenTwice) {
+  compile(kHalves, "sm_90a");
+  DimSizes heads = makeHeads(4, 64), longer = heads;
+  longer.sizes["T"] = 20000;
+  auto bytes = program->package("flash", {heads, makeHeads(6, 80), longer});
+  ASSERT_FALSE(static_cast<bool>(bytes));
+  EXPECT_EQ(toString(bytes.takeError()),
+            "two variants of the package would be the same, for HQ=4,D=64,H=2,"
+            "DV=64: other sizes don't change the code of kernel 'flash'");
+}
+
+/// Fails for the sizes of head that are named.
+static PackageCompiler failFor(std::vector<int64_t> &channels) {
+  return [&](mlir::ModuleOp module,
+             const cuda::Options &options) -> llvm::Expected<rt::Package> {
+    auto package = compileStandIn(module, options);
+    if (!package)
+      return package.takeError();
+    int64_t size = *package->parameters[0].sizes[3].fixed;
+    if (llvm::is_contained(channels, size))
+      return llvm::createStringError("no code for " + llvm::Twine(size));
+    return package;
+  };
+}
+
+TEST_F(CUDAVariantsTest, TellTheFirstError) {
+  std::vector<int64_t> channels = {80, 64};
+  compile(kHalves, "sm_80", failFor(channels));
+  auto bytes = program->package(
+      "flash", {makeHeads(4, 16), makeHeads(6, 80), makeHeads(6, 64)});
+  ASSERT_FALSE(static_cast<bool>(bytes));
+  EXPECT_THAT(toString(bytes.takeError()), HasSubstr("no code for 80"));
+}

@@ -1,0 +1,98 @@
+//===- InspectPackage.cpp - What a package has ----------------------------===//
+
+#include "InspectPackage.h"
+#include "Messages.h"
+#include "nsacc/RT/Package.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <stdexcept>
+
+using namespace nsacc;
+
+static llvm::Expected<rt::Package> readFile(llvm::StringRef path) {
+  auto file = llvm::MemoryBuffer::getFile(path);
+  if (!file)
+    return makeError("can't read '" + path + "': " + file.getError().message());
+  try {
+    return rt::readPackage((*file)->getBufferStart(), (*file)->getBufferSize());
+  } catch (const std::runtime_error &error) {
+    return makeError("'" + path + "': " + error.what());
+  }
+}
+
+/// "q: bf16[B, T, 16, 64]"
+static std::string toString(const rt::Parameter &parameter) {
+  auto sizes = llvm::map_range(parameter.sizes, [](const rt::Size &size) {
+    return size.fixed          ? std::to_string(*size.fixed)
+           : size.name.empty() ? std::string("?")
+                               : size.name;
+  });
+  return parameter.name + ": " + rt::getName(parameter.dtype) + "[" +
+         llvm::join(sizes, ", ") + "]";
+}
+
+/// "T >= 16384, T * B >= 262144"
+static std::string describeGuards(const rt::Variant &variant) {
+  auto guards = llvm::map_range(
+      variant.guards, [](const rt::Guard &guard) { return guard.what; });
+  return variant.guards.empty() ? "all other sizes" : llvm::join(guards, ", ");
+}
+
+static void print(llvm::raw_ostream &os, llvm::StringRef heading,
+                  llvm::StringRef text) {
+  os << llvm::left_justify(heading, 12) << text << '\n';
+}
+
+static void printParameters(const rt::Package &package, bool results,
+                            llvm::raw_ostream &os) {
+  llvm::StringRef heading = results ? "results" : "inputs";
+  for (const rt::Parameter &parameter : package.parameters)
+    if (parameter.isResult == results) {
+      print(os, heading, toString(parameter));
+      heading = "";
+    }
+}
+
+static void printCode(const rt::TargetCode &code, llvm::raw_ostream &os) {
+  std::string heading = "  " + code.architecture;
+  for (const rt::Launch &launch : code.plan.launches) {
+    print(os, heading,
+          launch.kernel + ", image " + std::to_string(launch.image));
+    heading.clear();
+  }
+}
+
+static void printText(const rt::Package &package, llvm::raw_ostream &os) {
+  print(os, "kernel", package.kernel);
+  print(os, "compiler", "nsacc " + package.compiler);
+  printParameters(package, /*results=*/false, os);
+  printParameters(package, /*results=*/true, os);
+  for (auto [index, variant] : llvm::enumerate(package.variants)) {
+    bool isOnly = package.variants.size() == 1 && variant.guards.empty();
+    print(os, "variant " + std::to_string(index),
+          isOnly ? "all sizes" : describeGuards(variant));
+    for (const rt::TargetCode &code : variant.targets)
+      printCode(code, os);
+  }
+  for (auto [index, image] : llvm::enumerate(package.images))
+    print(os, "image " + std::to_string(index),
+          std::to_string(image.ptx.size()) + " bytes of PTX, " +
+              std::to_string(image.cubin.size()) + " of machine code");
+}
+
+llvm::Error nsacc::printPackage(llvm::StringRef path, bool asJSON,
+                                llvm::raw_ostream &os) {
+  auto package = readFile(path);
+  if (!package)
+    return package.takeError();
+  if (asJSON)
+    os << rt::describePackage(*package);
+  else
+    printText(*package, os);
+  for (auto [shadowed, by] : rt::findShadowed(*package))
+    printWarning("no call runs variant " + std::to_string(shadowed) +
+                 " of the package: variant " + std::to_string(by) + ", for " +
+                 describeGuards(package->variants[by]) +
+                 ", takes all that it is for");
+  return llvm::Error::success();
+}
