@@ -51,23 +51,13 @@ struct PendingCode {
   std::unique_ptr<cuda::Compilation> compilation;
 };
 
-/// What was compiled at once.
-class ReadyPackage : public cuda::Compilation {
-public:
-  explicit ReadyPackage(rt::Package package) : package(std::move(package)) {}
-  llvm::Expected<rt::Package> finish() override { return std::move(package); }
-
-private:
-  rt::Package package;
-};
-
 class CUDAProgram : public CompiledProgram {
 public:
   CUDAProgram(mlir::ModuleOp module, ModuleImage image,
               std::vector<Signature> signatures, const CompileOptions &options,
-              PackageCompiler compilePackage)
+              CompilationStarter starter)
       : compiler(module, std::move(image), options), options(options),
-        compilePackage(std::move(compilePackage)) {
+        starter(std::move(starter)) {
     this->signatures = std::move(signatures);
   }
 
@@ -132,7 +122,7 @@ private:
 
   TileCompiler compiler;
   CompileOptions options;
-  PackageCompiler compilePackage;
+  CompilationStarter starter;
   mutable CodeCache<std::string> packages;
   mutable CodeCache<LoadedPackage> modules;
 };
@@ -204,15 +194,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     pending->compilation.reset();
     pending->timing = timing.nest("target gpu");
     pending->places = getPlaces(module);
-    if (compilePackage) {
-      auto package = compilePackage(module, pending->target);
-      if (!package)
-        return package.takeError();
-      pending->compilation =
-          std::make_unique<ReadyPackage>(std::move(*package));
-      return llvm::Error::success();
-    }
-    auto started = cuda::Compilation::start(module, pending->target, threads);
+    auto started = starter(module, pending->target, threads);
     if (!started)
       return started.takeError();
     pending->compilation = std::move(*started);
@@ -444,8 +426,8 @@ llvm::Error CUDAProgram::check(const DeviceStream &where) const {
 
 llvm::Expected<std::unique_ptr<CompiledProgram>> nsacc::createCUDAProgram(
     mlir::ModuleOp module, ModuleImage image, std::vector<Signature> signatures,
-    const CompileOptions &options, PackageCompiler compiler) {
+    const CompileOptions &options, CompilationStarter starter) {
   return std::make_unique<CUDAProgram>(module, std::move(image),
                                        std::move(signatures), options,
-                                       std::move(compiler));
+                                       std::move(starter));
 }
