@@ -165,6 +165,17 @@ static std::string replaceSettings(llvm::StringRef schedule,
   return llvm::join(kept, ",");
 }
 
+/// The most tokens that share a selection in the program.
+int64_t TileCompiler::getMostShared(const Signature &signature) const {
+  int64_t most = 1;
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  if (auto module = image.read(context, signature.kernel))
+    module->walk([&](nsa::TopKOp op) {
+      most = std::max<int64_t>(most, op.getShareTokens());
+    });
+  return most;
+}
+
 /// Says how many tokens may share a selection where fewer than the program asks
 /// for have room: no tiles are smaller than the rows that choose together.
 llvm::Error TileCompiler::adviseSharing(llvm::Error error,
@@ -172,14 +183,7 @@ llvm::Error TileCompiler::adviseSharing(llvm::Error error,
                                         const Signature &signature,
                                         const Specialization &code,
                                         Finish finish) const {
-  int64_t fits = 0, asked = 1;
-  {
-    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-    if (auto module = image.read(context, signature.kernel))
-      module->walk([&](nsa::TopKOp op) {
-        asked = std::max<int64_t>(asked, op.getShareTokens());
-      });
-  }
+  int64_t fits = 0, asked = getMostShared(signature);
   for (int64_t beyond = asked; beyond - fits > 1;) {
     int64_t middle = (fits + beyond) / 2;
     bool hasNoRoom;
@@ -205,7 +209,17 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
   llvm::StringRef given = options.schedule;
   bool isGiven = given.contains("tokens") || given.contains("keys");
   bool hasNoRoom;
-  for (llvm::StringRef tiles : kSmallerTiles) {
+  llvm::StringRef smallest = std::end(kSmallerTiles)[-1];
+  std::string least = replaceSettings(given, smallest);
+  llvm::ArrayRef<llvm::StringLiteral> smaller = kSmallerTiles;
+  // Where rows that share a selection take the room, no smaller tiles help.
+  if (getMostShared(signature) > 1)
+    if (llvm::Error again =
+            compileWith(least, signature, code, finish, hasNoRoom)) {
+      llvm::consumeError(std::move(again));
+      smaller = smaller.drop_front(smaller.size());
+    }
+  for (llvm::StringRef tiles : smaller) {
     std::string schedule = replaceSettings(given, tiles);
     if (llvm::Error again =
             compileWith(schedule, signature, code, finish, hasNoRoom)) {
@@ -217,9 +231,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     llvm::consumeError(std::move(error));
     return llvm::Error::success();
   }
-  llvm::StringRef smallest = std::end(kSmallerTiles)[-1];
-  error = adviseSharing(std::move(error), replaceSettings(given, smallest),
-                        signature, code, finish);
+  error = adviseSharing(std::move(error), least, signature, code, finish);
   std::string where = code.device ? " '" + code.device->name + "'" : "";
   return addNote(std::move(error), "no smaller tiles fit" + where +
                                        ": tried down to " + smallest);

@@ -93,6 +93,7 @@ private:
                           const Specialization &code, Finish finish,
                           bool &hasNoRoom,
                           int64_t mostShared = kAnyShared) const;
+  int64_t getMostShared(const Signature &signature) const;
   llvm::Error adviseSharing(llvm::Error error, llvm::StringRef schedule,
                             const Signature &signature,
                             const Specialization &code, Finish finish) const;
