@@ -217,7 +217,12 @@ Bound KernelGen::generateElementwise(const ast::Expr *expr, Type element) {
   std::optional<Scalar> scalar = scalars.generate(expr);
   bool importance = !operands.importances.empty();
   std::optional<Type> result;
-  if (scalar)
+  if (scalar && importance && scalar->type == ScalarType::Bool)
+    problems
+        .error(expr->range,
+               "arithmetic with an importance gives reals, found a condition")
+        .note("select(condition, 1, 0) makes a number of a condition");
+  else if (scalar)
     result = getMapElement(scalar->type, importance ? getF32() : element,
                            expr->range);
   if (result && llvm::isa<FloatType>(*result))

@@ -138,13 +138,13 @@ Value KernelGen::generateCount(const ast::Clause *clause, Type selection) {
   auto type = llvm::cast<nsa::NamedTensorType>(count.getType());
   ArrayRef<Attribute> rows =
       llvm::cast<nsa::SelectionType>(selection).getDims();
-  if (type.getDims() == rows && llvm::isa<IntegerType>(type.getElementType()) &&
-      !type.getElementType().isInteger(1))
-    return convert(count, builder.getI32Type(), clause->value->range,
-                   clause->value->range);
+  Type element = type.getElementType();
+  if (type.getDims() == rows &&
+      (element.isInteger(32) || element.isInteger(64)))
+    return count;
   problems
       .error(clause->value->range, "'count' must be i32" + nsa::toString(rows) +
-                                       ", found " +
+                                       " or i64, found " +
                                        spell(getDeclaredType(count, symbols)))
       .note("it says how many blocks each query and head selects");
   return {};

@@ -108,6 +108,8 @@ static int64_t countCopies(Operation *op) {
 
 int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
   constexpr int64_t warpSize = 32, usualWarps = 4, softmax = 20;
+  // What a loop over keys takes whatever its tiles: bounds, addresses, loads.
+  constexpr int64_t loop = 1000;
   std::optional<nsatile::ScheduleAttr> schedule = program.getSchedule();
   int64_t warps =
       schedule && schedule->getWarps() ? schedule->getWarps() : usualWarps;
@@ -134,7 +136,7 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
                   values ? countProducts(getSize(scores, 0), getSize(values, 1),
                                          getSize(scores, 1))
                          : 0;
-              return softmax * countElements(scores) +
+              return loop + softmax * countElements(scores) +
                      static_cast<int64_t>(llvm::divideCeil(products, warps));
             })
             .Case([&](nsatile::RequireOp require) {

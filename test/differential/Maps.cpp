@@ -8,6 +8,7 @@
 
 #include "ProgramText.h"
 #include "llvm/ADT/STLExtras.h"
+#include <optional>
 
 using namespace nsacc::differential;
 
@@ -33,6 +34,9 @@ private:
   Operand makeInput(Kind kind, unsigned dims);
   /// Something of a kind whose dimensions are among `within`.
   Text pick(Kind kind, unsigned within);
+  /// The same, but no constant.
+  Text pickTensor(Kind kind, unsigned within);
+  std::optional<Text> pickMade(Kind kind, unsigned within);
   Text pickInput(Kind kind, unsigned within);
   Text makeInteger(const Operand &first);
   Text makeBool(const Operand &first);
@@ -100,11 +104,22 @@ Text Maps::pickInput(Kind kind, unsigned within) {
   return makeInput(kind, c.below(1 << dims.size()) & within).text;
 }
 
-Text Maps::pick(Kind kind, unsigned within) {
-  // What was made last first: chains grow, and use things again.
+/// What was made last first: chains grow, and use things again.
+std::optional<Text> Maps::pickMade(Kind kind, unsigned within) {
   for (const Operand &value : llvm::reverse(values))
     if (value.kind == kind && !(value.dims & ~within) && c.chance(60))
       return value.text;
+  return std::nullopt;
+}
+
+Text Maps::pickTensor(Kind kind, unsigned within) {
+  std::optional<Text> made = pickMade(kind, within);
+  return made ? *made : pickInput(kind, within);
+}
+
+Text Maps::pick(Kind kind, unsigned within) {
+  if (std::optional<Text> made = pickMade(kind, within))
+    return *made;
   if (kind == Kind::Integer && c.chance(40))
     return c.chance(50) ? makeGreatInteger(c) : number(c.below(7));
   if (kind == Kind::Real && c.chance(30))
@@ -131,7 +146,8 @@ Text Maps::makeInteger(const Operand &first) {
   case 4:
     return x + c.pick({" floordiv ", " ceildiv ", " mod "}) + divisor;
   case 5: {
-    Text by = other();
+    // A constant 0 is an error, also behind a guard.
+    Text by = pickTensor(Kind::Integer, first.dims);
     Text divide = c.pick({" floordiv ", " ceildiv ", " mod "});
     return "select(" + by + " != 0, " + x + divide + by + ", 5)";
   }

@@ -126,9 +126,11 @@ static LogicalResult verifySharedHeads(TopKOp op, Attribute heads) {
 static LogicalResult verifyCount(TopKOp op, ArrayRef<Attribute> rows) {
   if (!op.getCount())
     return success();
-  return expectTensor(op, "the count",
-                      cast<NamedTensorType>(op.getCount().getType()), rows,
-                      IntegerType::get(op.getContext(), 32),
+  auto count = cast<NamedTensorType>(op.getCount().getType());
+  Type element = count.getElementType();
+  if (!element.isInteger(64))
+    element = IntegerType::get(op.getContext(), 32);
+  return expectTensor(op, "the count", count, rows, element,
                       "there is one for each row of the selection");
 }
 

@@ -77,13 +77,12 @@ static ArrayRef<Attribute> getDimsBehindTokens(NamedTensorType type,
   return dims.drop_front(position + 1);
 }
 
-/// An argument that clauses read element by element, and nothing else: no
-/// tile has its shape.
-static bool isTable(KernelOp kernel, BlockArgument argument) {
-  return !argument.use_empty() &&
-         llvm::none_of(argument.getUsers(), [&](Operation *user) {
-           return user->getParentOp() == kernel;
-         });
+/// Whether tiles have the argument's shape. Those of tables, which clauses read
+/// element by element, and of what no result needs, have not.
+static bool isTiled(KernelOp kernel, BlockArgument argument) {
+  return llvm::any_of(argument.getUsers(), [&](Operation *user) {
+    return user->getParentOp() == kernel;
+  });
 }
 
 SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
@@ -103,7 +102,7 @@ SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
         names.insert(named.getName());
   };
   for (BlockArgument argument : kernel.getBody().getArguments())
-    if (!isTable(kernel, argument))
+    if (isTiled(kernel, argument))
       add(argument);
   for (Operation &op : kernel.getBody().front())
     for (Value result : op.getResults())

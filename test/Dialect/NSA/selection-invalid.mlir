@@ -146,6 +146,16 @@ nsa.kernel @shared_heads(%p: !P) {
 
 !P = !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+nsa.kernel @count_of_wide(%p: !P, %c: !nsa.tensor<[B, T], i64>) {
+  // expected-error @below {{expected the count to be of type !nsa.tensor<[B, T, H], 'i64'>, found '!nsa.tensor<[B, T], i64>'; there is one for each row of the selection}}
+  %b = nsa.topk %p count %c top 4 : (!P, !nsa.tensor<[B, T], i64>) -> !S
+  nsa.return
+}
+
+// -----
+
+!P = !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
+!S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
 nsa.kernel @count(%p: !P, %c: !nsa.tensor<[B, T], i32>) {
   // expected-error @below {{expected the count to be of type !nsa.tensor<[B, T, H], 'i32'>, found '!nsa.tensor<[B, T], i32>'; there is one for each row of the selection}}
   %b = nsa.topk %p count %c top 4 : (!P, !nsa.tensor<[B, T], i32>) -> !S

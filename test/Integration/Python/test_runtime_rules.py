@@ -90,12 +90,12 @@ def test_indices_handed_in_are_blocks(index):
     assert all(part in message for part in ("idx", "[1, 4, 0, 2]", str(index)))
 
 
-@pytest.mark.parametrize("count", (-1, 3))
-def test_counts_are_within_top(count):
-    source = f"""kernel f({HEAD}, n: i32[B, T, H]) -> [B, T, HQ, DV] {{
+@pytest.mark.parametrize("count, bits", [(-1, 32), (3, 32), (-1, 64), (2**32 + 1, 64)])
+def test_counts_are_within_top(count, bits):
+    source = f"""kernel f({HEAD}, n: i{bits}[B, T, H]) -> [B, T, HQ, DV] {{
   return attend(q, k, v) in topk(prob(attend(q, pool(k, 4))), 2) count n;
 }}"""
-    counts = np.zeros((2, 5, 2), dtype=np.int32)
+    counts = np.zeros((2, 5, 2), dtype=f"int{bits}")
     counts[1, 0, 1] = count
     message = rejects(", but must be 0 to ", source, *qkv(RNG, 5, 7), counts)
     assert all(part in message for part in ("'n'", "[1, 0, 1]", str(count)))
@@ -116,6 +116,39 @@ def test_counts_of_all_who_share_are_within_top(share, importance, heads):
         counts[place] = 3
         message = rejects(", but must be 0 to ", source, *qkv(RNG, 5, 7, group=2), counts)
         assert all(part in message for part in ("'n'", str(list(place))))
+
+
+def test_what_no_result_needs_may_be_empty():
+    source = f"""kernel f({HEAD}, x: f32[B, T, H, N]) -> f32[B, T, HQ, DV] {{
+  _m = blocks(x, 4, map=identity);
+  return attend(q, k, v);
+}}"""
+    q, k, v = qkv(RNG, 5, 0)
+    for target in ("cpu", "oracle"):
+        out = program(source, target=target)(q, k, v, np.zeros((2, 5, 2, 0), dtype=np.float32))
+        assert not out.any()
+
+
+def test_merges_of_one_attention_are_that_attention():
+    source = f"""kernel f({HEAD}, w: f32) -> (f32[B, T, HQ, DV], f32[B, T, HQ]) {{
+  a = attend(q, k, v) sink w;
+  m = merge(a);
+  return m, lse(m);
+}}"""
+    for target in ("cpu", "oracle"):
+        out, lse = program(source, target=target)(*qkv(RNG, 5, 7), np.float32(np.inf))
+        assert not out.any() and np.isposinf(lse).all()
+
+
+def test_weights_too_small_for_f16_are_zero():
+    """Where values are f16, what docs/Numerics.md says: infinite or NaN, never a number."""
+    q, k = np.zeros((1, 1, 1, 2), np.float16), np.zeros((1, 2, 1, 2), np.float16)
+    v = np.array([1, np.inf], np.float16).reshape(1, 2, 1, 1)
+    for score in ("-20.0 * j", "-10.0 * j"):
+        for target in ("cpu", "oracle"):
+            out = program(attend(f"score {score}"), target=target, dtype="f16")(q, k, v)
+            assert not np.isfinite(out).any()
+            assert np.isposinf(out).all() or (target == "cpu" and score == "-20.0 * j")
 
 
 @pytest.mark.parametrize("clause, declared", [
