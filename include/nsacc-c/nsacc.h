@@ -149,8 +149,10 @@ NSACC_API nsacc_status nsacc_options_set_target(nsacc_options *options,
  * one of this machine. `nsacc env --json` writes such descriptions. */
 NSACC_API nsacc_status nsacc_options_set_device(nsacc_options *options,
                                                 const char *path);
-/** How every op is tiled, "order=union,tokens=16,keys=64"; what isn't named is
- * the compiler's choice. Not of the oracle. */
+/** How ops are tiled: "keys=64" for all that have the field, "slc: order=union,
+ * tokens=8; cmp: keys=128" for those whose values the program gives these names
+ * (docs/Schedules.md). What isn't given is the compiler's choice; what can't
+ * hold is NSACC_ERROR_KIND_ARGUMENT when compiled. Not of the oracle. */
 NSACC_API nsacc_status nsacc_options_set_schedule(nsacc_options *options,
                                                   const char *schedule);
 
@@ -274,6 +276,16 @@ NSACC_API nsacc_status nsacc_program_tile_ir(const nsacc_program *program,
                                              size_t num_sizes,
                                              nsacc_text **text,
                                              nsacc_error **error);
+
+/** How each op is tiled for these sizes, and why: which ops share a program,
+ * and every field of every op (docs/Schedules.md). Takes what
+ * nsacc_program_tile_ir takes. Target oracle has no schedule. */
+NSACC_API nsacc_status nsacc_program_schedule(const nsacc_program *program,
+                                              const char *const *names,
+                                              const int64_t *sizes,
+                                              size_t num_sizes,
+                                              nsacc_text **text,
+                                              nsacc_error **error);
 
 /*===-- Running
  * ---------------------------------------------------------------*/

@@ -194,27 +194,52 @@ const char *nsacc_text_data(const nsacc_text *text) {
 
 void nsacc_text_destroy(nsacc_text *text) { delete text; }
 
+/// Text of the program for sizes: what `print` makes of them.
+static Failure printForSizes(const char *function, const nsacc_program *program,
+                             const char *const *names, const int64_t *sizes,
+                             size_t num_sizes, nsacc_text **text,
+                             llvm::function_ref<llvm::Expected<std::string>(
+                                 const llvm::StringMap<int64_t> &)>
+                                 print) {
+  if (!program || !text || (num_sizes > 0 && (!names || !sizes)))
+    return fail(NSACC_ERROR_KIND_USAGE,
+                std::string(function) +
+                    ": program, names, sizes or text is NULL");
+  *text = nullptr;
+  llvm::StringMap<int64_t> known;
+  for (size_t index = 0; index < num_sizes; ++index) {
+    if (!names[index])
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  std::string(function) + ": a name is NULL");
+    known[names[index]] = sizes[index];
+  }
+  auto printed = print(known);
+  if (!printed)
+    return toFailure(printed.takeError(), *program);
+  *text = new nsacc_text{std::move(*printed)};
+  return nullptr;
+}
+
 nsacc_status nsacc_program_tile_ir(const nsacc_program *program,
                                    const char *const *names,
                                    const int64_t *sizes, size_t num_sizes,
                                    nsacc_text **text, nsacc_error **error) {
   return guarded(error, [&]() -> Failure {
-    if (!program || !text || (num_sizes > 0 && (!names || !sizes)))
-      return fail(NSACC_ERROR_KIND_USAGE,
-                  "nsacc_program_tile_ir: program, names, sizes or text is "
-                  "NULL");
-    *text = nullptr;
-    llvm::StringMap<int64_t> known;
-    for (size_t index = 0; index < num_sizes; ++index) {
-      if (!names[index])
-        return fail(NSACC_ERROR_KIND_USAGE,
-                    "nsacc_program_tile_ir: a name is NULL");
-      known[names[index]] = sizes[index];
-    }
-    auto tiles = program->compiled->printTiles("", known);
-    if (!tiles)
-      return toFailure(tiles.takeError(), *program);
-    *text = new nsacc_text{std::move(*tiles)};
-    return nullptr;
+    return printForSizes("nsacc_program_tile_ir", program, names, sizes,
+                         num_sizes, text, [&](const auto &known) {
+                           return program->compiled->printTiles("", known);
+                         });
+  });
+}
+
+nsacc_status nsacc_program_schedule(const nsacc_program *program,
+                                    const char *const *names,
+                                    const int64_t *sizes, size_t num_sizes,
+                                    nsacc_text **text, nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    return printForSizes("nsacc_program_schedule", program, names, sizes,
+                         num_sizes, text, [&](const auto &known) {
+                           return program->compiled->printSchedule("", known);
+                         });
   });
 }

@@ -37,6 +37,13 @@ protected:
                           /*device=*/std::nullopt);
   }
 
+  llvm::Expected<std::string>
+  printScheduleOf(size_t kernel,
+                  const llvm::StringMap<int64_t> &sizes) const override {
+    return compiler.printSchedule(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
+  }
+
   llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
                          llvm::ArrayRef<Tensor> inputs,
                          llvm::ArrayRef<Tensor> results,

@@ -96,6 +96,13 @@ protected:
   }
 
   llvm::Expected<std::string>
+  printScheduleOf(size_t kernel,
+                  const llvm::StringMap<int64_t> &sizes) const override {
+    return compiler.printSchedule(kernel, signatures[kernel], sizes,
+                                  options.device);
+  }
+
+  llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
   llvm::Expected<rt::Image> imageChecked(size_t kernel,
                                          const DimSizes &sizes) const override;

@@ -3,7 +3,7 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "NSA/IR/NSAOps.h"
 #include "Targets.h"
-#include "nsacc/Schedule/Settings.h"
+#include "nsacc/Schedule/Choose.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -12,6 +12,18 @@
 
 using namespace nsacc;
 
+static llvm::Error checkSchedule(mlir::ModuleOp module,
+                                 const CompileOptions &options) {
+  auto settings = schedule::Settings::parse(options.schedule);
+  llvm::Error error = settings
+                          ? schedule::check(module, {options.device}, *settings)
+                          : settings.takeError();
+  if (!error)
+    return error;
+  return llvm::createStringError(llvm::toString(std::move(error)) + "\n" +
+                                 schedule::explainSettings());
+}
+
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
   if (options.target == Target::GPU && !options.device)
@@ -19,7 +31,7 @@ CompiledProgram::create(mlir::ModuleOp module, const CompileOptions &options) {
         "a GPU's program needs the device to compile for");
   // The oracle says that it has none.
   if (options.target != Target::Oracle)
-    if (llvm::Error error = schedule::checkSchedule(options.schedule))
+    if (llvm::Error error = checkSchedule(module, options))
       return std::move(error);
   std::vector<Signature> signatures;
   for (auto kernel : module.getOps<nsa::KernelOp>())
@@ -217,6 +229,17 @@ CompiledProgram::printTiles(llvm::StringRef kernel,
   if (llvm::Error error = checkNames(signatures[*index], sizes))
     return std::move(error);
   return printTilesOf(*index, sizes);
+}
+
+llvm::Expected<std::string>
+CompiledProgram::printSchedule(llvm::StringRef kernel,
+                               const llvm::StringMap<int64_t> &sizes) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  if (llvm::Error error = checkNames(signatures[*index], sizes))
+    return std::move(error);
+  return printScheduleOf(*index, sizes);
 }
 
 llvm::Error CompiledProgram::prepare(llvm::StringRef kernel,

@@ -44,6 +44,12 @@ protected:
         "'cpu'");
   }
 
+  llvm::Expected<std::string>
+  printScheduleOf(size_t, const llvm::StringMap<int64_t> &) const override {
+    return llvm::createStringError(
+        "target 'oracle' has no schedule: it interprets the program");
+  }
+
   llvm::Error runChecked(size_t kernel, const DimSizes &,
                          llvm::ArrayRef<Tensor> inputs,
                          llvm::ArrayRef<Tensor> results,

@@ -3,10 +3,13 @@
 #include "TileCompiler.h"
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
+#include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/NSATileOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "nsacc/Driver/CompileError.h"
+#include "nsacc/Schedule/Choose.h"
 #include "nsacc/Support/CompilerErrors.h"
 #include "nsacc/Support/CrashHandler.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,7 +18,8 @@ using namespace nsacc;
 
 TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
                            const CompileOptions &options)
-    : image(std::move(image)), options(options) {
+    : image(std::move(image)), options(options),
+      settings(llvm::cantFail(schedule::Settings::parse(options.schedule))) {
   for (auto kernel : module.getOps<nsa::KernelOp>()) {
     auto &names = dims.emplace_back();
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
@@ -104,7 +108,7 @@ static llvm::Error addNote(llvm::Error error, const llvm::Twine &message) {
 
 llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
                                        const Specialization &code,
-                                       llvm::StringRef schedule,
+                                       const schedule::Settings &settings,
                                        mlir::TimingScope &timing) const {
   mlir::TimingScope scope = timing.nest("phase tile");
   auto prepare = [&](mlir::PassManager &manager, mlir::ModuleOp module,
@@ -113,17 +117,30 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
     if (options.preparePasses)
       options.preparePasses(manager, module, getName(phase));
   };
-  PhaseOptions phaseOptions = {code.sizes, schedule.str(), code.device,
+  PhaseOptions phaseOptions = {code.sizes, settings, code.device,
                                code.hasManyQueries};
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))
     return llvm::createStringError("the tile phase failed");
   return llvm::Error::success();
 }
 
-llvm::Error TileCompiler::compileWith(llvm::StringRef schedule,
+/// Of each program, the names of the ops that it computes.
+static llvm::StringMap<std::vector<std::string>>
+getOpNames(mlir::ModuleOp module) {
+  llvm::StringMap<std::vector<std::string>> names;
+  for (auto program : module.getOps<nsatile::ProgramOp>())
+    if (auto ops =
+            program->getAttrOfType<mlir::ArrayAttr>(nsatile::kOpsAttrName))
+      for (mlir::Attribute op : ops)
+        names[program.getSymName()].push_back(
+            mlir::cast<mlir::StringAttr>(op).str());
+  return names;
+}
+
+llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
                                       const Signature &signature,
                                       const Specialization &code, Finish finish,
-                                      bool &hasNoRoom,
+                                      NoRoom &noRoom,
                                       int64_t mostShared) const {
   mlir::TimingScope none;
   mlir::TimingScope &timing = options.timing ? *options.timing : none;
@@ -136,39 +153,25 @@ llvm::Error TileCompiler::compileWith(llvm::StringRef schedule,
   module->walk([&](nsa::TopKOp op) {
     op.setShareTokens(std::min<int64_t>(op.getShareTokens(), mostShared));
   });
-  llvm::Error error = lowerToTiles(*module, code, schedule, timing);
+  llvm::Error error = lowerToTiles(*module, code, settings, timing);
+  auto names = getOpNames(*module);
   if (!error)
     error = catchFatalErrors([&] { return finish(*module, timing); });
-  hasNoRoom = error.isA<NoRoomError>();
+  noRoom.reset();
+  error = llvm::handleErrors(
+      std::move(error), [&](std::unique_ptr<NoRoomError> found) -> llvm::Error {
+        noRoom.emplace();
+        for (const std::string &program : found->getPrograms())
+          llvm::append_range(*noRoom, names[program]);
+        return llvm::Error(std::move(found));
+      });
   return error ? explain(collector, std::move(error)) : llvm::Error::success();
-}
-
-/// Settings of tiles, the larger ones first.
-static constexpr llvm::StringLiteral kSmallerTiles[] = {
-    "keys=32", "tokens=16,keys=32", "tokens=4,keys=32", "tokens=1,keys=32",
-    "tokens=1,keys=16"};
-
-/// A schedule's settings, but those of `tiles` for what both name.
-static std::string replaceSettings(llvm::StringRef schedule,
-                                   llvm::StringRef tiles) {
-  llvm::SmallVector<llvm::StringRef> kept, added;
-  schedule.split(kept, ',', -1, /*KeepEmpty=*/false);
-  tiles.split(added, ',');
-  auto getName = [](llvm::StringRef setting) {
-    return setting.split('=').first.trim();
-  };
-  llvm::erase_if(kept, [&](llvm::StringRef setting) {
-    return llvm::is_contained(llvm::map_range(added, getName),
-                              getName(setting));
-  });
-  kept.append(added);
-  return llvm::join(kept, ",");
 }
 
 /// Says how many tokens may share a selection where fewer than the program asks
 /// for have room: no tiles are smaller than the rows that choose together.
 llvm::Error TileCompiler::adviseSharing(llvm::Error error,
-                                        llvm::StringRef schedule,
+                                        const schedule::Settings &settings,
                                         const Signature &signature,
                                         const Specialization &code,
                                         Finish finish) const {
@@ -182,9 +185,9 @@ llvm::Error TileCompiler::adviseSharing(llvm::Error error,
   }
   for (int64_t beyond = asked; beyond - fits > 1;) {
     int64_t middle = (fits + beyond) / 2;
-    bool hasNoRoom;
-    llvm::Error again = compileWith(schedule, signature, code, finish,
-                                    hasNoRoom, /*mostShared=*/middle);
+    NoRoom noRoom;
+    llvm::Error again = compileWith(settings, signature, code, finish, noRoom,
+                                    /*mostShared=*/middle);
     (again ? beyond : fits) = middle;
     llvm::consumeError(std::move(again));
   }
@@ -196,33 +199,56 @@ llvm::Error TileCompiler::adviseSharing(llvm::Error error,
                      llvm::Twine(fits) + "' fits");
 }
 
-/// Compiles with the first smaller tiles that fit. Tiles that the schedule
-/// names stay: then those that fit are what the error advises.
+/// Whether the tiles of one of the ops were given.
+static bool areGiven(const schedule::Settings &settings,
+                     llvm::ArrayRef<std::string> ops) {
+  using schedule::Field;
+  constexpr Field tiles[] = {Field::Tokens, Field::Keys, Field::Blocks,
+                             Field::Windows};
+  for (const std::string &op : ops)
+    for (Field field : tiles)
+      if (settings.find(op, field))
+        return true;
+  return false;
+}
+
+/// Compiles with the first smaller tiles that fit, of the ops that have no room
+/// alone. Tiles that were given stay: then those that fit are what the error
+/// advises.
 llvm::Error TileCompiler::makeSmaller(llvm::Error error,
+                                      std::vector<std::string> ops,
                                       const Signature &signature,
                                       const Specialization &code,
                                       Finish finish) const {
-  llvm::StringRef given = options.schedule;
-  bool isGiven = given.contains("tokens") || given.contains("keys");
-  bool hasNoRoom;
-  for (llvm::StringRef tiles : kSmallerTiles) {
-    std::string schedule = replaceSettings(given, tiles);
-    if (llvm::Error again =
-            compileWith(schedule, signature, code, finish, hasNoRoom)) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  auto module = image.read(context, signature.kernel);
+  if (!module)
+    return error;
+  nsa::KernelOp kernel = *module->getOps<nsa::KernelOp>().begin();
+  schedule::Settings smallest = settings;
+  bool isGiven = false;
+  while (auto smaller = schedule::makeSmaller(kernel, smallest, ops)) {
+    isGiven |= areGiven(settings, ops);
+    smallest = std::move(*smaller);
+    NoRoom noRoom;
+    llvm::Error again = compileWith(smallest, signature, code, finish, noRoom);
+    if (again) {
       llvm::consumeError(std::move(again));
+      if (noRoom && !noRoom->empty())
+        ops = std::move(*noRoom);
       continue;
     }
     if (isGiven)
-      return addNote(std::move(error), "the schedule '" + schedule + "' fits");
+      return addNote(std::move(error),
+                     "the schedule '" + smallest.toString() + "' fits");
     llvm::consumeError(std::move(error));
     return llvm::Error::success();
   }
-  llvm::StringRef smallest = std::end(kSmallerTiles)[-1];
-  error = adviseSharing(std::move(error), replaceSettings(given, smallest),
-                        signature, code, finish);
+  error = adviseSharing(std::move(error), smallest, signature, code, finish);
   std::string where = code.device ? " '" + code.device->name + "'" : "";
   return addNote(std::move(error), "no smaller tiles fit" + where +
-                                       ": tried down to " + smallest);
+                                       ": tried down to '" +
+                                       smallest.toString() + "'");
 }
 
 /// Says whose fault it is, and writes what shows it.
@@ -258,23 +284,23 @@ llvm::Error TileCompiler::explainLate(llvm::Error error,
 llvm::Error TileCompiler::compile(const Signature &signature,
                                   const Specialization &code,
                                   Finish finish) const {
-  bool hasNoRoom = false;
-  llvm::Error error =
-      compileWith(options.schedule, signature, code, finish, hasNoRoom);
+  NoRoom noRoom;
+  llvm::Error error = compileWith(settings, signature, code, finish, noRoom);
   if (error.isA<FatalError>())
     return explainFatal(std::move(error), signature, code);
-  if (hasNoRoom)
-    error = makeSmaller(std::move(error), signature, code, finish);
+  if (noRoom)
+    error = makeSmaller(std::move(error), std::move(*noRoom), signature, code,
+                        finish);
   llvm::StringRef others =
       code.device ? "target 'cpu' has other limits, and " : "";
   return addNote(std::move(error),
                  others + "target 'oracle' runs every program, slowly");
 }
 
-llvm::Expected<std::string>
-TileCompiler::print(size_t kernel, const Signature &signature,
-                    const llvm::StringMap<int64_t> &sizes,
-                    std::optional<gpu::Device> device) const {
+llvm::Expected<Specialization>
+TileCompiler::specialize(size_t kernel, const llvm::StringMap<int64_t> &sizes,
+                         std::optional<gpu::Device> device,
+                         llvm::StringRef phase) const {
   Specialization code;
   code.hasManyQueries = hasManyQueries(kernel, sizes);
   if (device)
@@ -289,16 +315,53 @@ TileCompiler::print(size_t kernel, const Signature &signature,
   }
   if (!missing.empty())
     return llvm::createStringError(
-        "phase 'tile' depends on sizes of heads and channels: expected those "
-        "of " +
+        "phase '" + phase +
+        "' depends on sizes of heads and channels: expected those of " +
         llvm::join(missing, ", "));
+  return code;
+}
+
+llvm::Expected<std::string>
+TileCompiler::print(size_t kernel, const Signature &signature,
+                    const llvm::StringMap<int64_t> &sizes,
+                    std::optional<gpu::Device> device) const {
+  auto code = specialize(kernel, sizes, std::move(device), "tile");
+  if (!code)
+    return code.takeError();
   std::string text;
   auto finish = [&](mlir::ModuleOp module, mlir::TimingScope &) -> llvm::Error {
     llvm::raw_string_ostream os(text);
     module.print(os);
     return llvm::Error::success();
   };
-  if (llvm::Error error = compile(signature, code, finish))
+  if (llvm::Error error = compile(signature, *code, finish))
+    return std::move(error);
+  return text;
+}
+
+llvm::Expected<std::string>
+TileCompiler::printSchedule(size_t kernel, const Signature &signature,
+                            const llvm::StringMap<int64_t> &sizes,
+                            std::optional<gpu::Device> device) const {
+  auto code = specialize(kernel, sizes, std::move(device), "schedule");
+  if (!code)
+    return code.takeError();
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  frontend::DiagnosticCollector collector(context);
+  auto module = image.read(context, signature.kernel);
+  if (!module)
+    return llvm::createStringError("the module can't be read back");
+  nsa::NSASpecializeOptions dims;
+  dims.dims.assign(code->sizes.begin(), code->sizes.end());
+  mlir::PassManager manager(&context);
+  manager.addPass(nsa::createNSASpecialize(dims));
+  if (mlir::failed(manager.run(*module)))
+    return explain(collector,
+                   llvm::createStringError("the sizes don't fit the program"));
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (llvm::Error error = schedule::printSchedules(
+          *module, {code->device, code->hasManyQueries}, settings, os))
     return std::move(error);
   return text;
 }

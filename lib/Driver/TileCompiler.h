@@ -34,6 +34,7 @@ struct Specialization {
 /// context of its own, so that any thread can compile.
 class TileCompiler {
 public:
+  /// The options' schedule is one that can be read.
   TileCompiler(mlir::ModuleOp module, ModuleImage image,
                const CompileOptions &options);
 
@@ -79,30 +80,48 @@ public:
                                     const llvm::StringMap<int64_t> &sizes,
                                     std::optional<gpu::Device> device) const;
 
+  /// How its ops are tiled, and why.
+  llvm::Expected<std::string>
+  printSchedule(size_t kernel, const Signature &signature,
+                const llvm::StringMap<int64_t> &sizes,
+                std::optional<gpu::Device> device) const;
+
 private:
+  /// Fails where a size is missing that `phase` depends on.
+  llvm::Expected<Specialization>
+  specialize(size_t kernel, const llvm::StringMap<int64_t> &sizes,
+             std::optional<gpu::Device> device, llvm::StringRef phase) const;
   static constexpr int64_t kAnyShared = std::numeric_limits<int64_t>::max();
 
   bool hasManyQueries(size_t kernel,
                       const llvm::StringMap<int64_t> &sizes) const {
     return queries[kernel] && queries[kernel]->isLarge(sizes);
   }
+  /// Ops whose programs have no room, by their names; none where that isn't
+  /// what failed.
+  using NoRoom = std::optional<std::vector<std::string>>;
+
   llvm::Error lowerToTiles(mlir::ModuleOp module, const Specialization &code,
-                           llvm::StringRef schedule,
+                           const schedule::Settings &settings,
                            mlir::TimingScope &timing) const;
-  llvm::Error compileWith(llvm::StringRef schedule, const Signature &signature,
+  llvm::Error compileWith(const schedule::Settings &settings,
+                          const Signature &signature,
                           const Specialization &code, Finish finish,
-                          bool &hasNoRoom,
+                          NoRoom &noRoom,
                           int64_t mostShared = kAnyShared) const;
-  llvm::Error adviseSharing(llvm::Error error, llvm::StringRef schedule,
+  llvm::Error adviseSharing(llvm::Error error,
+                            const schedule::Settings &settings,
                             const Signature &signature,
                             const Specialization &code, Finish finish) const;
-  llvm::Error makeSmaller(llvm::Error error, const Signature &signature,
+  llvm::Error makeSmaller(llvm::Error error, std::vector<std::string> ops,
+                          const Signature &signature,
                           const Specialization &code, Finish finish) const;
   llvm::Error explainFatal(llvm::Error error, const Signature &signature,
                            const Specialization &code) const;
 
   ModuleImage image;
   CompileOptions options;
+  schedule::Settings settings;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
   /// And the queries whose number tiles depend on.

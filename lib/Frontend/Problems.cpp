@@ -3,37 +3,14 @@
 #include "Problems.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Diagnostics.h"
+#include "nsacc/Support/Suggestions.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
 using namespace nsacc::frontend;
 
-static bool sameLetters(StringRef a, StringRef b) {
-  std::string left = a.str(), right = b.str();
-  llvm::sort(left);
-  llvm::sort(right);
-  return left == right;
-}
-
 Problem &Problem::suggest(StringRef unknown, ArrayRef<StringRef> known) {
-  constexpr size_t longest = 64;
-  if (unknown.size() > longest)
-    return *this;
-  unsigned near = std::max<unsigned>(1, unknown.size() / 3) + 1;
-  StringRef nearest;
-  for (StringRef candidate : known) {
-    if (candidate.size() > longest)
-      continue;
-    unsigned distance = unknown.edit_distance(candidate, true, near + 1);
-    if (candidate.equals_insensitive(unknown))
-      distance = 0;
-    else if (distance == 2 && sameLetters(candidate, unknown))
-      distance = 1; // two letters changed places
-    if (distance < near && distance < candidate.size()) {
-      near = distance;
-      nearest = candidate;
-    }
-  }
+  StringRef nearest = nsacc::findNearest(unknown, known);
   return nearest.empty() ? *this : note("did you mean " + quote(nearest) + "?");
 }
 

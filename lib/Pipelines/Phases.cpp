@@ -67,13 +67,11 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   nsa::NSASpecializeOptions specialize;
   specialize.dims.assign(options.sizes.begin(), options.sizes.end());
   manager.addPass(nsa::createNSASpecialize(specialize));
-  // A GPU's tiles fit its registers.
-  if (!options.schedule.empty() || options.device)
-    manager.addPass(createNSASetSchedule(
-        {options.schedule, options.device, options.hasManyQueries}));
+  manager.addPass(
+      createNSASetSchedule({schedule::SettingsOption(options.schedule),
+                            options.device, options.hasManyQueries}));
   ConvertNSAToNSATileOptions convert;
   if (options.device) {
-    convert.exactPrograms = true;
     // Registers and shared memory hold what the CPU has on its stack.
     convert.mostSelected = 256;
     convert.mostShared = 256;
@@ -144,9 +142,10 @@ struct TilePhaseOptions : PassPipelineOptions<TilePhaseOptions> {
   ListOption<std::string> dims{
       *this, "dims",
       llvm::cl::desc("sizes of heads and channels as NAME=SIZE, …")};
-  Option<std::string> schedule{
+  Option<schedule::SettingsOption> schedule{
       *this, "schedule",
-      llvm::cl::desc("parameters of #nsatile.schedule as NAME=VALUE, …")};
+      llvm::cl::desc(
+          "fields of schedules as FIELD=VALUE,…;NAME:FIELD=VALUE,…")};
   Option<gpu::DeviceOption> device{
       *this, "device", llvm::cl::desc("GPU to compile for, as sm_90a")};
   Option<bool> hasManyQueries{

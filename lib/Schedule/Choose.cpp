@@ -1,53 +1,447 @@
 //===- Choose.cpp - How kernels are tiled ---------------------------------===//
 
 #include "nsacc/Schedule/Choose.h"
-#include "mlir/IR/Diagnostics.h"
+#include "Tiling.h"
+#include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
+using nsatile::LoopOrder;
 
-Choice schedule::replace(Choice choice, const Settings &settings) {
-  // Warps belong to the rows that they were chosen for.
-  if (settings.tokens)
-    choice.warps = 0;
-  choice.order = settings.order.value_or(choice.order);
-  choice.tokens = settings.tokens.value_or(choice.tokens);
-  choice.keys = settings.keys.value_or(choice.keys);
-  choice.splits = settings.splits.value_or(choice.splits);
-  choice.warps = settings.warps.value_or(choice.warps);
-  choice.stages = settings.stages.value_or(choice.stages);
-  if (settings.isAny())
-    choice.reason += "; with the fields that were given";
-  return choice;
-}
+namespace {
 
-Choice schedule::choose(KernelOp kernel, const Goal &goal,
-                        const Settings &settings) {
-  Choice chosen;
-  if (!goal.device) {
-    chosen = chooseForCPU(kernel, getGroup(kernel));
-    // What the order of the CPU's own choice is best with isn't another's.
-    if (settings.isAny())
-      chosen.tokens = std::max<int64_t>(1, kPartRows / getGroup(kernel));
-  } else if (goal.device->code.hasWarpgroupProducts) {
-    chosen = chooseForWarpgroups(kernel, settings, goal.hasManyQueries);
-  } else {
-    chosen = chooseForWarps(kernel, settings);
+/// Chooses for one kernel.
+class Chooser {
+public:
+  Chooser(KernelOp kernel, const Goal &goal, const Settings &settings)
+      : kernel(kernel), goal(goal), settings(settings),
+        ops(getScheduledOps(kernel)), cut(kernel, findOwn()) {
+    for (const ScheduledOp &op : ops)
+      names[op.op] = op.name;
   }
-  return replace(std::move(chosen), settings);
+
+  llvm::Expected<KernelChoice> run();
+
+private:
+  SmallVector<Operation *> findOwn();
+  llvm::Error checkProgram(const ScheduledOp &op);
+  llvm::Error checkAgreement(const ScheduledOp &op);
+
+  /// What is given for an op: by its name, for one that it shares a program
+  /// with, or for all.
+  const Setting *find(const OpChoice &op, Field field) const;
+  /// Sets a field as given, or as chosen.
+  void put(OpChoice &op, Field field, int64_t chosen, const Twine &reason);
+
+  Scope getScope(Operation *op, int64_t group) const;
+  LoopOrder getOrder(AttendOp op) const;
+  LoopOrder getOrder(const Scope &scope) const;
+  Tiling tile(const Scope &scope) const;
+
+  llvm::Error chooseAttend(OpChoice &choice);
+  llvm::Error chooseImportance(OpChoice &choice);
+  void chooseTopK(OpChoice &choice);
+  void chooseMap(OpChoice &choice);
+  llvm::Error chooseWarps(OpChoice &choice, const Tiling &tiling);
+  void chooseTile(OpChoice &choice, const Scope &scope, const Tiling &tiling);
+  void choosePart(OpChoice &choice, int64_t group);
+  void chooseExact(OpChoice &choice, const Scope &scope);
+  void chooseProgram(OpChoice &choice);
+
+  KernelOp kernel;
+  const Goal &goal;
+  const Settings &settings;
+  std::vector<ScheduledOp> ops;
+  ProgramCut cut;
+  llvm::DenseMap<Operation *, StringRef> names;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What is given
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
+
+SmallVector<Operation *> Chooser::findOwn() {
+  SmallVector<Operation *> own;
+  for (const ScheduledOp &op : ops) {
+    const Setting *given = settings.find(op.name, Field::Program);
+    if (given && given->value == kOwn && !op.op->use_empty())
+      own.push_back(op.op);
+  }
+  return own;
 }
 
-nsatile::ScheduleAttr schedule::makeAttr(const Choice &choice,
-                                         MLIRContext *context,
-                                         std::string &problem) {
-  ScopedDiagnosticHandler collect(context, [&](Diagnostic &found) {
-    if (problem.empty())
-      problem = found.str();
-  });
-  return nsatile::ScheduleAttr::getChecked(
-      mlir::detail::getDefaultDiagnosticEmitFn(UnknownLoc::get(context)),
-      context, choice.order, choice.tokens, choice.keys, choice.splits,
-      choice.warps, choice.stages);
+/// What can't be computed in its readers' programs.
+llvm::Error Chooser::checkProgram(const ScheduledOp &op) {
+  const Setting *given = settings.find(op.name, Field::Program);
+  if (!given || given->op.empty() || given->value == kOwn)
+    return llvm::Error::success();
+  StringRef reason = cut.getReason(op.op);
+  if (op.kind == OpKind::TopK || op.kind == OpKind::Pool)
+    reason = "many query tiles read what it computes once";
+  if (reason.empty())
+    return llvm::Error::success();
+  return settings.explain(given->column,
+                          "'" + op.name +
+                              "' can't be computed in the programs of its "
+                              "readers: " +
+                              reason);
+}
+
+/// Ops that share a program have its fields in common.
+llvm::Error Chooser::checkAgreement(const ScheduledOp &op) {
+  for (Operation *other : cut.getSharing(op.op))
+    for (const Setting &mine : settings.getList())
+      for (const Setting &theirs : settings.getList())
+        if (mine.op == op.name && theirs.op == names.lookup(other) &&
+            mine.op != theirs.op && mine.field == theirs.field &&
+            getInfo(mine.field).isOfProgram && mine.value != theirs.value &&
+            mine.column > theirs.column && !mine.isDerived && !theirs.isDerived)
+          return settings.explain(
+              mine.column,
+              "'" + mine.op + "' shares a program with '" + theirs.op +
+                  "', for which '" + getInfo(mine.field).name + "' is " +
+                  schedule::toString(theirs.field, theirs.value) +
+                  " at column " + Twine(theirs.column) +
+                  ": give both the same value, or one of them program=own");
+  return llvm::Error::success();
+}
+
+const Setting *Chooser::find(const OpChoice &op, Field field) const {
+  const Setting *given = settings.find(op.name, field);
+  if ((given && !given->op.empty()) || !getInfo(field).isOfProgram)
+    return given;
+  for (Operation *other : cut.getSharing(op.op))
+    if (const Setting *theirs = settings.find(names.lookup(other), field);
+        theirs && !theirs->op.empty())
+      return theirs;
+  return given;
+}
+
+void Chooser::put(OpChoice &op, Field field, int64_t chosen,
+                  const Twine &reason) {
+  const Setting *given = find(op, field);
+  if (!given)
+    return op.set(field, chosen, reason);
+  bool isShared = !given->op.empty() && given->op != op.name;
+  op.set(field, given->value,
+         isShared ? "given for '" + given->op + "', in the same program"
+                  : "given");
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+/// Ops with a program of their own that were given one are chosen for alone.
+Scope Chooser::getScope(Operation *op, int64_t group) const {
+  constexpr llvm::StringLiteral given = "given";
+  Scope scope = {kernel, {}, group};
+  if (cut.getReason(op) == given && isa<ScoringOpInterface>(op)) {
+    scope.ops.push_back(cast<ScoringOpInterface>(op));
+    return scope;
+  }
+  for (const ScheduledOp &each : ops)
+    if (auto scoring = dyn_cast<ScoringOpInterface>(each.op))
+      if (cut.getReason(each.op) != given)
+        scope.ops.push_back(scoring);
+  return scope;
+}
+
+/// Without a selection there are no blocks to walk.
+LoopOrder Chooser::getOrder(AttendOp op) const {
+  const Setting *given = settings.find(names.lookup(op), Field::Order);
+  auto order = given         ? static_cast<LoopOrder>(given->value)
+               : goal.device ? LoopOrder::Union
+                             : LoopOrder::BlockMajor;
+  if (op.getSelection() || order == LoopOrder::KeyMajor)
+    return order;
+  return LoopOrder::QueryMajor;
+}
+
+LoopOrder Chooser::getOrder(const Scope &scope) const {
+  std::optional<LoopOrder> selecting, other;
+  for (ScoringOpInterface op : scope.ops) {
+    auto attend = dyn_cast<AttendOp>(op.getOperation());
+    if (!attend)
+      continue;
+    LoopOrder order = getOrder(attend);
+    std::optional<LoopOrder> &found = attend.getSelection() ? selecting : other;
+    if (!found || order == LoopOrder::Union)
+      found = order;
+  }
+  return selecting.value_or(other.value_or(LoopOrder::QueryMajor));
+}
+
+Tiling Chooser::tile(const Scope &scope) const {
+  LoopOrder order = getOrder(scope);
+  if (!goal.device)
+    return tileForCPU(scope, order);
+  return goal.device->code.hasWarpgroupProducts
+             ? tileForWarpgroups(scope, order, goal.hasManyQueries)
+             : tileForWarps(scope, order);
+}
+
+static int64_t toTokens(int64_t rows, int64_t group) {
+  return std::max<int64_t>(1, rows / group);
+}
+
+/// The most that divides `tokens` and isn't above `most`.
+static int64_t divide(int64_t tokens, int64_t most) {
+  int64_t part = std::clamp<int64_t>(most, 1, tokens);
+  while (tokens % part != 0)
+    --part;
+  return part;
+}
+
+/// Tokens of parts of about kPartRows rows; all of them where parts would be
+/// much smaller.
+static int64_t getPartTokens(int64_t tokens, int64_t group) {
+  int64_t part = divide(tokens, kPartRows / group);
+  return part * group * 2 > kPartRows ? part : tokens;
+}
+
+/// Warps belong to the rows that they were chosen for, and parts to tiles whose
+/// rows aren't spread over warps.
+llvm::Error Chooser::chooseWarps(OpChoice &choice, const Tiling &tiling) {
+  if (!goal.device)
+    return llvm::Error::success();
+  const Setting *part = find(choice, Field::Part);
+  bool isOpen = find(choice, Field::Tokens) || part || tiling.warps == 0;
+  put(choice, Field::Warps, isOpen ? 0 : tiling.warps,
+      isOpen ? "by the rows of the program's products" : tiling.reason);
+  put(choice, Field::Stages, 2, "a step's loads run during the step before");
+  if (part && choice.get(Field::Warps) > 0)
+    return settings.explain(
+        part->column, "'part' cuts tiles whose rows aren't spread over "
+                      "warps, and '" +
+                          choice.name +
+                          "' has warps=" + Twine(choice.get(Field::Warps)) +
+                          ": expected warps=auto");
+  return llvm::Error::success();
+}
+
+void Chooser::chooseTile(OpChoice &choice, const Scope &scope,
+                         const Tiling &tiling) {
+  put(choice, Field::Tokens, toTokens(tiling.rows, scope.group), tiling.reason);
+  put(choice, Field::Keys, tiling.keys, tiling.reason);
+  choosePart(choice, scope.group);
+}
+
+/// Behind the warps, on which parts depend.
+void Chooser::choosePart(OpChoice &choice, int64_t group) {
+  int64_t tokens = choice.get(Field::Tokens);
+  bool hasWarps = goal.device && choice.kind != OpKind::TopK &&
+                  choice.get(Field::Warps) > 0;
+  int64_t part = hasWarps ? tokens : getPartTokens(tokens, group);
+  put(choice, Field::Part, part,
+      hasWarps         ? "rows are spread over the warps"
+      : part == tokens ? "the tile in one"
+                       : "parts of 64 rows have tighter bounds");
+  choice.fields[static_cast<size_t>(Field::Part)]->value =
+      divide(tokens, choice.get(Field::Part));
+}
+
+void Chooser::chooseProgram(OpChoice &choice) {
+  if (choice.kind == OpKind::TopK || choice.kind == OpKind::Pool)
+    return choice.set(Field::Program, kOwn,
+                      "many query tiles read what it computes once");
+  StringRef reason = cut.getReason(choice.op);
+  if (!reason.empty())
+    choice.set(Field::Program, kOwn, reason);
+  else
+    choice.set(Field::Program, 0, "its readers need no more than their tiles");
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// Smaller tiles of the same rows, which registers hold along with all that
+/// products need to look at each pair. Tokens that walk their blocks one by
+/// one have a state of their own beside the tile's.
+void Chooser::chooseExact(OpChoice &choice, const Scope &scope) {
+  int64_t tokens = choice.get(Field::Tokens);
+  put(choice, Field::ExactTokens, kPartRows / scope.group,
+      "64 rows, with what looks at each pair, fit the registers");
+  choice.fields[static_cast<size_t>(Field::ExactTokens)]->value =
+      divide(tokens, choice.get(Field::ExactTokens));
+  bool walks = getOrder(scope) == LoopOrder::Union;
+  put(choice, Field::ExactKeys,
+      std::min<int64_t>(choice.get(Field::Keys), walks ? 16 : 32),
+      walks ? "walks of single tokens have a state beside the tile's"
+            : "fits the registers with what looks at each pair");
+}
+
+llvm::Error Chooser::chooseAttend(OpChoice &choice) {
+  auto op = cast<AttendOp>(choice.op);
+  auto scoring = cast<ScoringOpInterface>(choice.op);
+  Scope scope = getScope(op, getQueryShape(kernel, scoring).group);
+  Tiling tiling = tile(scope);
+  LoopOrder order = getOrder(op);
+  const Setting *given = settings.find(choice.name, Field::Order);
+  if (given && !given->op.empty() &&
+      static_cast<LoopOrder>(given->value) != order)
+    return settings.explain(
+        given->column,
+        "'" + choice.name + "' has no selection, whose blocks order=" +
+            stringifyLoopOrder(static_cast<LoopOrder>(given->value)) +
+            " walks: expected query_major or key_major");
+  choice.set(Field::Order, static_cast<int64_t>(order),
+             given && static_cast<LoopOrder>(given->value) == order ? "given"
+             : !op.getSelection() ? "there is no selection"
+             : goal.device ? "all rows of a tile walk the blocks that any "
+                             "of them selected"
+                           : "tokens share the keys of blocks that they "
+                             "selected");
+  put(choice, Field::Splits, 1, "the keys in one");
+  const Setting *splits = settings.find(choice.name, Field::Splits);
+  if (choice.get(Field::Splits) > 1 && order != LoopOrder::KeyMajor)
+    return settings.explain(splits->column,
+                            "expected a split of the keys under order "
+                            "key_major, found order " +
+                                stringifyLoopOrder(order));
+  chooseProgram(choice);
+  if (llvm::Error error = chooseWarps(choice, tiling))
+    return error;
+  chooseTile(choice, scope, tiling);
+  if (!goal.device)
+    return llvm::Error::success();
+  put(choice, Field::QueryStages, 0,
+      "two if a persistent program has room for them");
+  put(choice, Field::PingPong, 0, "by warpgroups and channels");
+  put(choice, Field::HeldColumns, -1, "as many as registers have room for");
+  put(choice, Field::Softmax, 0, "by warps, keys and what is known of scores");
+  chooseExact(choice, scope);
+  return llvm::Error::success();
+}
+
+llvm::Error Chooser::chooseImportance(OpChoice &choice) {
+  auto op = cast<ScoringOpInterface>(choice.op);
+  Scope scope = getScope(choice.op, getQueryShape(kernel, op).group);
+  Tiling tiling = tile(scope);
+  chooseProgram(choice);
+  if (llvm::Error error = chooseWarps(choice, tiling))
+    return error;
+  chooseTile(choice, scope, tiling);
+  return llvm::Error::success();
+}
+
+/// Selecting gains nothing from a wide tile. Its warps follow from its rows.
+void Chooser::chooseTopK(OpChoice &choice) {
+  auto op = cast<TopKOp>(choice.op);
+  FoundShape found =
+      findQueryShape(kernel, op.getImportance(), [](Value value) {
+        Operation *op = value.getDefiningOp();
+        return !op ||
+               isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp>(op);
+      });
+  int64_t group = found.shape ? found.shape->group : 1;
+  Scope scope = getScope(op, group);
+  Tiling tiling = tile(scope);
+  const Setting *named = settings.find(choice.name, Field::Tokens);
+  const Setting *all = settings.findForAll(Field::Tokens);
+  int64_t tokens = all ? all->value : toTokens(tiling.rows, group);
+  if (named && !named->op.empty())
+    choice.set(Field::Tokens, named->value, "given");
+  else
+    choice.set(Field::Tokens, getPartTokens(tokens, group),
+               "at most 64 rows: selecting gains nothing from more");
+  // Rows that choose together are of one tile.
+  int64_t share = op.getShareTokens();
+  if (choice.get(Field::Tokens) % share != 0)
+    choice.set(Field::Tokens, llvm::alignTo(choice.get(Field::Tokens), share),
+               Twine(share) + " tokens share a selection");
+  const Setting *keys = settings.findForAll(Field::Keys);
+  put(choice, Field::Blocks, keys ? keys->value : tiling.keys,
+      "as many as an attend has keys");
+  chooseProgram(choice);
+  choosePart(choice, group);
+  if (goal.device)
+    put(choice, Field::Stages, 2, "a step's loads run during the step before");
+}
+
+void Chooser::chooseMap(OpChoice &choice) {
+  StringRef reason = "vectors of a few rows; its time is that of memory";
+  put(choice, Field::Rows, 16, reason);
+  put(choice, Field::Columns, 64, reason);
+  chooseProgram(choice);
+}
+
+llvm::Expected<KernelChoice> Chooser::run() {
+  std::vector<OpChoice> choices;
+  for (const ScheduledOp &op : ops) {
+    if (llvm::Error error = checkProgram(op))
+      return std::move(error);
+    if (llvm::Error error = checkAgreement(op))
+      return std::move(error);
+    OpChoice choice = {op, {}};
+    switch (op.kind) {
+    case OpKind::Attend:
+      if (llvm::Error error = chooseAttend(choice))
+        return std::move(error);
+      break;
+    case OpKind::Importance:
+      if (llvm::Error error = chooseImportance(choice))
+        return std::move(error);
+      break;
+    case OpKind::TopK:
+      chooseTopK(choice);
+      break;
+    case OpKind::Pool:
+      put(choice, Field::Windows, 16, "enough for whole vectors");
+      chooseProgram(choice);
+      break;
+    case OpKind::Map:
+      chooseMap(choice);
+      break;
+    }
+    choices.push_back(std::move(choice));
+  }
+  return KernelChoice{std::move(choices), std::move(cut)};
+}
+
+llvm::Expected<KernelChoice> schedule::choose(KernelOp kernel, const Goal &goal,
+                                              const Settings &settings) {
+  return Chooser(kernel, goal, settings).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+Attribute OpChoice::getAttr() const {
+  auto value = [&](Field field, int64_t otherwise) {
+    const auto &found = fields[static_cast<size_t>(field)];
+    return found ? found->value : otherwise;
+  };
+  MLIRContext *context = op->getContext();
+  auto program = static_cast<nsatile::ProgramUse>(value(Field::Program, 0));
+  if (kind == OpKind::Pool)
+    return nsatile::PoolScheduleAttr::get(context, get(Field::Windows));
+  if (kind == OpKind::Map)
+    return nsatile::MapScheduleAttr::get(context, get(Field::Rows),
+                                         get(Field::Columns), program);
+  int64_t tokens = get(Field::Tokens), part = get(Field::Part);
+  return nsatile::ScheduleAttr::get(
+      context, static_cast<LoopOrder>(value(Field::Order, 0)), tokens,
+      get(kind == OpKind::TopK ? Field::Blocks : Field::Keys),
+      value(Field::Splits, 1), part == tokens ? 0 : part, program,
+      value(Field::Warps, 0), value(Field::Stages, 2),
+      value(Field::QueryStages, 0),
+      static_cast<nsatile::Switch>(value(Field::PingPong, 0)),
+      value(Field::HeldColumns, -1),
+      static_cast<nsatile::SoftmaxOrder>(value(Field::Softmax, 0)),
+      value(Field::ExactTokens, 0), value(Field::ExactKeys, 0));
+}
+
+void schedule::setSchedules(const KernelChoice &choice) {
+  for (const OpChoice &op : choice.ops)
+    op.op->setAttr(nsatile::NSATileDialect::getScheduleAttrName(),
+                   op.getAttr());
 }

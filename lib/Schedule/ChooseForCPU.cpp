@@ -1,7 +1,6 @@
 //===- ChooseForCPU.cpp - How kernels are tiled on CPUs -------------------===//
 
-#include "KernelFacts.h"
-#include "nsacc/Schedule/Choose.h"
+#include "Tiling.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -10,32 +9,23 @@ using namespace nsacc::schedule;
 
 /// A wide tile lets tokens share the blocks that they selected, as long as the
 /// accumulators stay near.
-static int64_t chooseRows(KernelOp kernel) {
+static int64_t chooseRows(const Scope &scope) {
   constexpr int64_t accumulatorElements = 32 << 10;
-  int64_t channels = 1;
-  kernel.walk([&](AttendOp op) {
-    for (Value tensor : {op.getKey(), op.getValue()}) {
-      auto type = cast<NamedTensorType>(tensor.getType());
-      channels = std::max(channels,
-                          getSize(kernel, type.getDims().back()).value_or(1));
-    }
-  });
+  int64_t channels = std::max<int64_t>(1, scope.getChannels());
   return std::max<int64_t>(accumulatorElements / channels / kPartRows, 1) *
          kPartRows;
 }
 
-Choice schedule::chooseForCPU(KernelOp kernel, int64_t group) {
-  Choice choice;
-  int64_t rows = kPartRows;
-  choice.reason = "64 rows and 64 keys stay in the nearest cache";
-  if (findSelecting(kernel)) {
-    choice.order = nsatile::LoopOrder::BlockMajor;
-    rows = chooseRows(kernel);
-    choice.reason = "many rows share the blocks that they selected, and their "
+Tiling schedule::tileForCPU(const Scope &scope, nsatile::LoopOrder order) {
+  Tiling tiling;
+  tiling.reason = "64 rows and 64 keys stay in the nearest cache";
+  if (order == nsatile::LoopOrder::BlockMajor && scope.findSelecting()) {
+    tiling.rows = chooseRows(scope);
+    tiling.reason = "many rows share the blocks that they selected, and their "
                     "accumulators stay in a cache";
   }
   // A multiple of its parts.
-  int64_t part = std::max<int64_t>(1, kPartRows / group);
-  choice.tokens = std::max<int64_t>(1, rows / group / part) * part;
-  return choice;
+  int64_t part = std::max<int64_t>(1, kPartRows / scope.group) * scope.group;
+  tiling.rows = std::max<int64_t>(1, tiling.rows / part) * part;
+  return tiling;
 }

@@ -1,7 +1,7 @@
 //===- ChooseForGPU.cpp - How kernels are tiled on GPUs -------------------===//
 
-#include "KernelFacts.h"
 #include "NSA/Analysis/Faults.h"
+#include "Tiling.h"
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Schedule/ScalarCost.h"
 
@@ -10,21 +10,11 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-namespace {
-
-/// Tiles of a program, and why.
-struct Tiling {
-  int64_t rows = 64, keys = 64, warps = 0;
-  std::string reason = "64 rows and 64 keys fit any kernel";
-};
-
-} // namespace
-
 /// With 32 rows to a warp, a fragment of keys or values that it reads from
 /// shared memory serves two products. The state of so many rows and their
 /// scores fill a warp's registers.
-static std::optional<Tiling> tileDenseForWarps(KernelOp kernel) {
-  std::optional<DenseAttention> dense = findDenseAttention(kernel);
+static std::optional<Tiling> tileDenseForWarps(const Scope &scope) {
+  std::optional<DenseAttention> dense = findDenseAttention(scope);
   if (!dense || dense->channels > 128)
     return std::nullopt;
   MaskInfo mask = analyzeMask(dense->attend);
@@ -64,9 +54,9 @@ static size_t countQueryTables(AttendOp attend) {
 /// are faster where the rows of a band see few keys beside their own, and in
 /// many long rows (6 % without a mask, 2 % with a causal one). At 1024 tokens
 /// they are 3 % slower, as their last tile has rows to spare.
-static std::optional<Tiling> tileDenseForWarpgroups(KernelOp kernel,
+static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
                                                     bool hasManyQueries) {
-  std::optional<DenseAttention> dense = findDenseAttention(kernel);
+  std::optional<DenseAttention> dense = findDenseAttention(scope);
   if (!dense)
     return std::nullopt;
   auto [attend, channels] = *dense;
@@ -113,24 +103,24 @@ static std::optional<Tiling> tileDenseForWarpgroups(KernelOp kernel,
 /// Tiles of tokens that walk the union of their blocks. Rows fill two
 /// warpgroups' products, unless so many tokens would select more blocks than a
 /// list has.
-static std::optional<Tiling> tileForSelections(KernelOp kernel,
+static std::optional<Tiling> tileForSelections(const Scope &scope,
                                                bool warpgroups) {
-  AttendOp attend = findSelecting(kernel);
+  AttendOp attend = scope.findSelecting();
   if (!attend)
     return std::nullopt;
-  int64_t count = 0, channels = 0;
+  int64_t count = 0, channels = scope.getChannels(), group = scope.group;
   bool hasHalves = true;
-  kernel.walk([&](AttendOp op) {
+  for (ScoringOpInterface op : scope.ops) {
+    auto other = dyn_cast<AttendOp>(op.getOperation());
+    if (!other)
+      continue;
     ++count;
-    for (Value tensor : {op.getKey(), op.getValue()}) {
+    for (Value tensor : {other.getKey(), other.getValue()}) {
       auto type = cast<NamedTensorType>(tensor.getType());
-      channels = std::max(channels,
-                          getSize(kernel, type.getDims().back()).value_or(0));
       hasHalves &= type.getElementType().getIntOrFloatBitWidth() == 16;
     }
-  });
+  }
   auto type = cast<SelectionType>(attend.getSelection().getType());
-  int64_t group = getGroup(kernel);
   auto query = cast<NamedTensorType>(attend.getQuery().getType());
   bool perQueryHead =
       type.getDims().back() == query.getDims()[query.isRagged() ? 1 : 2];
@@ -159,14 +149,18 @@ static std::optional<Tiling> tileForSelections(KernelOp kernel,
 
 /// Three attentions of one program have no registers for the scores of 64 keys
 /// beside the sum of what the others gave. nsa fits with 32.
-static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
+static std::optional<Tiling> tileForSeveral(const Scope &scope) {
   int64_t count = 0, channels = 0;
-  kernel.walk([&](AttendOp attend) {
-    auto type = cast<NamedTensorType>(attend.getValue().getType());
+  for (ScoringOpInterface op : scope.ops) {
+    auto attend = dyn_cast<AttendOp>(op.getOperation());
+    if (!attend)
+      continue;
     ++count;
-    channels =
-        std::max(channels, getSize(kernel, type.getDims().back()).value_or(0));
-  });
+    auto type = cast<NamedTensorType>(attend.getValue().getType());
+    channels = std::max(
+        channels,
+        getStaticSize(scope.kernel, type.getDims().back()).value_or(0));
+  }
   if (count < 3 || channels <= 64)
     return std::nullopt;
   return Tiling{/*rows=*/64, /*keys=*/32, /*warps=*/0,
@@ -177,13 +171,12 @@ static std::optional<Tiling> tileForSeveral(KernelOp kernel) {
 /// Fewer keys at a time where a pair's scalar code is long. A GPU's code is
 /// written out for each pair of a thread: its registers would spill, and its
 /// compiler take minutes.
-static Tiling shorten(Tiling tiling, KernelOp kernel) {
+static Tiling shorten(Tiling tiling, const Scope &scope) {
   constexpr int64_t warpSize = 32, usualWarps = 4, leastKeys = 16,
                     most = 16 << 10; // instructions for a tile
   int64_t count = 0;
-  kernel.walk([&](ScoringOpInterface op) {
+  for (ScoringOpInterface op : scope.ops)
     count = std::max(count, countPairInstructions(op));
-  });
   int64_t threads = warpSize * (tiling.warps ? tiling.warps : usualWarps),
           keys = tiling.keys;
   while (tiling.keys > leastKeys &&
@@ -199,45 +192,27 @@ static Tiling shorten(Tiling tiling, KernelOp kernel) {
 // Choices
 //===----------------------------------------------------------------------===//
 
-/// Selected blocks are walked by all rows of a tile, whose products have many
-/// rows.
-static nsatile::LoopOrder chooseOrder(KernelOp kernel,
-                                      const Settings &settings) {
-  if (settings.order)
-    return *settings.order;
-  return findSelecting(kernel) ? nsatile::LoopOrder::Union
-                               : nsatile::LoopOrder::QueryMajor;
-}
-
 /// With the tiles of a dense attention alone where there are any.
-static Choice choose(KernelOp kernel, const Settings &settings, bool warpgroups,
-                     std::optional<Tiling> dense) {
-  Choice choice;
-  choice.order = chooseOrder(kernel, settings);
-  Tiling tiling;
-  if (choice.order == nsatile::LoopOrder::Union ||
-      choice.order == nsatile::LoopOrder::QueryMajor) {
-    std::optional<Tiling> chosen = choice.order == nsatile::LoopOrder::Union
-                                       ? tileForSelections(kernel, warpgroups)
-                                       : std::move(dense);
-    if (!chosen)
-      chosen = tileForSeveral(kernel);
-    tiling = shorten(chosen.value_or(Tiling()), kernel);
-  }
-  choice.tokens = std::max<int64_t>(1, tiling.rows / getGroup(kernel));
-  choice.keys = tiling.keys;
-  choice.warps = tiling.warps;
-  choice.reason = std::move(tiling.reason);
-  return choice;
+static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
+                           bool warpgroups, std::optional<Tiling> dense) {
+  if (order != nsatile::LoopOrder::Union &&
+      order != nsatile::LoopOrder::QueryMajor)
+    return {};
+  std::optional<Tiling> chosen = order == nsatile::LoopOrder::Union
+                                     ? tileForSelections(scope, warpgroups)
+                                     : std::move(dense);
+  if (!chosen)
+    chosen = tileForSeveral(scope);
+  return shorten(chosen.value_or(Tiling()), scope);
 }
 
-Choice schedule::chooseForWarps(KernelOp kernel, const Settings &settings) {
-  return ::choose(kernel, settings, /*warpgroups=*/false,
-                  tileDenseForWarps(kernel));
+Tiling schedule::tileForWarps(const Scope &scope, nsatile::LoopOrder order) {
+  return chooseTiling(scope, order, /*warpgroups=*/false,
+                      tileDenseForWarps(scope));
 }
 
-Choice schedule::chooseForWarpgroups(KernelOp kernel, const Settings &settings,
-                                     bool hasManyQueries) {
-  return ::choose(kernel, settings, /*warpgroups=*/true,
-                  tileDenseForWarpgroups(kernel, hasManyQueries));
+Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
+                                   bool hasManyQueries) {
+  return chooseTiling(scope, order, /*warpgroups=*/true,
+                      tileDenseForWarpgroups(scope, hasManyQueries));
 }

@@ -8,8 +8,20 @@
 
 namespace nsacc::schedule {
 
-/// The size of a tensor's dimension that the kernel was specialized for.
-std::optional<int64_t> getSize(nsa::KernelOp kernel, mlir::Attribute dim);
+/// What a choice of tiles looks at: the attentions and importances that are
+/// chosen for together.
+struct Scope {
+  nsa::KernelOp kernel;
+  llvm::SmallVector<nsa::ScoringOpInterface> ops;
+  /// Query heads of a key head.
+  int64_t group = 1;
+
+  /// The attention that goes over selected blocks; null if there is none.
+  nsa::AttendOp findSelecting() const;
+  /// The widest head dimension of keys and values of all attentions, as far as
+  /// it's known; 0: none is.
+  int64_t getChannels() const;
+};
 
 /// Whether a row's first key moves along with it.
 bool isBand(const nsa::MaskInfo &mask);
@@ -17,17 +29,14 @@ bool isBand(const nsa::MaskInfo &mask);
 /// Scores that are nothing but products.
 bool isPlain(nsa::AttendOp attend, const nsa::MaskInfo &mask);
 
-/// The attention that goes over selected blocks; null if there is none.
-nsa::AttendOp findSelecting(nsa::KernelOp kernel);
-
 struct DenseAttention {
   nsa::AttendOp attend;
   int64_t channels = 0;
 };
 
-/// The one attention of a kernel over keys that aren't selected; none where
+/// The one attention of a scope over keys that aren't selected; none where
 /// operands are no halves or can't be copied in rows.
-std::optional<DenseAttention> findDenseAttention(nsa::KernelOp kernel);
+std::optional<DenseAttention> findDenseAttention(const Scope &scope);
 
 /// Channels for which tiles of two or of three warpgroups may be the faster
 /// ones: with fewer it's three, with more there are registers for two.

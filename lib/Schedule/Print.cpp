@@ -10,18 +10,6 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-/// The name that the program gives the op's value, or where it stands.
-static std::string findName(Operation *op) {
-  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
-    return name.getName().str();
-  auto place = op->getLoc()->findInstanceOf<FileLineColRange>();
-  if (!place)
-    return "_";
-  return (llvm::sys::path::filename(place.getFilename()) + ":" +
-          Twine(place.getStartLine()) + ":" + Twine(place.getStartColumn()))
-      .str();
-}
-
 static void printSizes(KernelOp kernel, llvm::raw_ostream &os) {
   auto sizes = kernel->getAttrOfType<DictionaryAttr>(kSizesAttrName);
   if (!sizes)
@@ -31,36 +19,77 @@ static void printSizes(KernelOp kernel, llvm::raw_ostream &os) {
        << cast<IntegerAttr>(size.getValue()).getInt();
 }
 
-/// "order=union, tokens=16, …: why"
-static void printChoice(nsatile::ScheduleAttr attr, StringRef reason,
-                        llvm::raw_ostream &os) {
-  os << "order=" << nsatile::stringifyLoopOrder(attr.getOrder())
-     << ", tokens=" << attr.getTokens() << ", keys=" << attr.getKeys()
-     << ", splits=" << attr.getSplits() << ", warps=" << attr.getWarps()
-     << ", stages=" << attr.getStages() << ": " << reason << "\n";
+/// The program that an attention's order puts in front of its own: lists of the
+/// blocks that tiles walk, or states of tiles of keys.
+static StringRef getProgramBefore(const OpChoice &op) {
+  if (op.kind != OpKind::Attend)
+    return "";
+  auto order = static_cast<nsatile::LoopOrder>(op.get(Field::Order));
+  return order == nsatile::LoopOrder::Union      ? "union"
+         : order == nsatile::LoopOrder::KeyMajor ? "partial"
+                                                 : "";
+}
+
+/// "program (attend): cmp, slc, swa": an op stands in each that computes it.
+static void printPrograms(const KernelChoice &choice, llvm::raw_ostream &os) {
+  for (const Program &program : choice.cut.getPrograms()) {
+    for (const OpChoice &op : choice.ops)
+      if (StringRef before = getProgramBefore(op); !before.empty() &&
+                                                   program.what == "attend" &&
+                                                   program.ops.contains(op.op))
+        os << "  program (" << before << "): " << op.name << "\n";
+    std::vector<StringRef> names;
+    for (const OpChoice &op : choice.ops)
+      if (program.ops.contains(op.op))
+        names.push_back(op.name);
+    os << "  program (" << program.what << "): " << llvm::join(names, ", ")
+       << "\n";
+  }
+}
+
+/// Where an op stands, " at nsa.nsa:7:9".
+static std::string describePlace(Operation *op) {
+  auto place = op->getLoc()->findInstanceOf<FileLineColRange>();
+  if (!place)
+    return "";
+  return (" at " + llvm::sys::path::filename(place.getFilename()) + ":" +
+          Twine(place.getStartLine()) + ":" + Twine(place.getStartColumn()))
+      .str();
+}
+
+/// "order=union, tokens=16, …", and a line with the reason for each field.
+static void printOp(const OpChoice &choice, llvm::raw_ostream &os) {
+  std::vector<std::string> values, reasons;
+  for (const FieldInfo &info : getFields()) {
+    const auto &found = choice.fields[static_cast<size_t>(info.field)];
+    if (!found)
+      continue;
+    values.push_back(
+        (info.name + "=" + toString(info.field, found->value)).str());
+    reasons.push_back((info.name + ": " + found->reason).str());
+  }
+  os << "  " << choice.name << " (" << getName(choice.kind)
+     << describePlace(choice.op) << "): " << llvm::join(values, ", ") << "\n";
+  for (const std::string &reason : reasons)
+    os << "    " << reason << "\n";
 }
 
 llvm::Error schedule::printSchedules(ModuleOp module, const Goal &goal,
-                                     StringRef text, llvm::raw_ostream &os) {
-  llvm::Expected<Settings> settings = parseSettings(text);
-  if (!settings)
-    return settings.takeError();
-  module.getContext()->loadDialect<nsatile::NSATileDialect>();
+                                     const Settings &settings,
+                                     llvm::raw_ostream &os) {
+  if (llvm::Error error = check(module, goal, settings))
+    return error;
   for (KernelOp kernel : module.getOps<KernelOp>()) {
-    Choice choice = choose(kernel, goal, *settings);
-    std::string problem;
-    auto attr = makeAttr(choice, module.getContext(), problem);
-    if (!attr)
-      return llvm::createStringError(explainProblem(text, problem));
+    llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings);
+    if (!choice)
+      return choice.takeError();
     os << "kernel " << kernel.getSymName() << " for "
        << (goal.device ? goal.device->name : "cpu");
     printSizes(kernel, os);
     os << (goal.hasManyQueries ? ", many queries\n" : "\n");
-    kernel.walk([&](ScoringOpInterface op) {
-      os << "  " << findName(op) << " (" << op->getName().stripDialect()
-         << "): ";
-      printChoice(attr, choice.reason, os);
-    });
+    printPrograms(*choice, os);
+    for (const OpChoice &op : choice->ops)
+      printOp(op, os);
   }
   return llvm::Error::success();
 }

@@ -1,93 +1,216 @@
-//===- Settings.cpp - What a user sets of a schedule ----------------------===//
+//===- Settings.cpp - What a user sets of schedules -----------------------===//
 
 #include "nsacc/Schedule/Settings.h"
-#include "mlir/IR/MLIRContext.h"
-#include "nsacc/Schedule/Choose.h"
-#include "llvm/ADT/StringSet.h"
+#include "nsacc/Support/Suggestions.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
-using namespace mlir;
+using namespace llvm;
 using namespace nsacc;
 using namespace nsacc::schedule;
 
+std::string schedule::explainSettings() {
+  std::vector<std::string> fields;
+  for (const FieldInfo &info : getFields()) {
+    std::string values = info.names.empty() ? "N" : join(info.names, "|");
+    fields.push_back((info.name + "=" + values).str());
+  }
+  return "expected FIELD=VALUE, …, with NAME: in front for one op and a "
+         "semicolon behind it, as in 'keys=32; slc: tokens=8'; fields are " +
+         join(fields, ", ");
+}
+
+Error Settings::explain(size_t column, const Twine &problem) const {
+  return createStringError("can't use the schedule '" + toString() +
+                           "': " + "column " + Twine(column) + ": " + problem);
+}
+
+const Setting *Settings::find(StringRef op, Field field) const {
+  const Setting *found = findForAll(field);
+  for (const Setting &setting : list)
+    if (setting.field == field && !setting.op.empty() && setting.op == op)
+      found = &setting;
+  return found;
+}
+
+const Setting *Settings::findForAll(Field field) const {
+  for (const Setting &setting : list)
+    if (setting.field == field && setting.op.empty())
+      return &setting;
+  return nullptr;
+}
+
+void Settings::set(StringRef op, Field field, int64_t value) {
+  isChanged = true;
+  for (Setting &setting : list)
+    if (setting.field == field && setting.op == op) {
+      setting.value = value;
+      setting.isDerived = true;
+      return;
+    }
+  list.push_back({op.str(), field, value, 0, 0, /*isDerived=*/true});
+}
+
+std::string Settings::toString() const {
+  if (!isChanged)
+    return text;
+  // Those of an op stand together.
+  std::vector<std::string> groups, names;
+  for (const Setting &setting : list)
+    if (!is_contained(names, setting.op))
+      names.push_back(setting.op);
+  for (const std::string &name : names) {
+    std::vector<std::string> fields;
+    for (const Setting &setting : list)
+      if (setting.op == name)
+        fields.push_back((getInfo(setting.field).name + "=" +
+                          schedule::toString(setting.field, setting.value))
+                             .str());
+    groups.push_back((name.empty() ? "" : name + ": ") + join(fields, ", "));
+  }
+  return join(groups, "; ");
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
 namespace {
-struct Field {
-  StringLiteral name;
-  std::optional<int64_t> Settings::*value;
+
+class Reader {
+public:
+  Reader(StringRef text, const Settings &settings)
+      : text(text), settings(settings) {}
+
+  Error read();
+  std::vector<Setting> list;
+
+private:
+  Error readGroup(StringRef group);
+  Error readSetting(StringRef op, StringRef setting);
+  Expected<int64_t> readValue(const FieldInfo &info, StringRef value,
+                              StringRef at);
+  size_t getColumn(StringRef part) const {
+    return part.data() - text.data() + 1;
+  }
+  Error fail(StringRef at, const Twine &problem) const {
+    return settings.explain(getColumn(at), problem);
+  }
+
+  StringRef text;
+  const Settings &settings;
 };
+
 } // namespace
 
-/// Those with numbers; `order` has names.
-static constexpr Field kFields[] = {{"tokens", &Settings::tokens},
-                                    {"keys", &Settings::keys},
-                                    {"splits", &Settings::splits},
-                                    {"warps", &Settings::warps},
-                                    {"stages", &Settings::stages}};
-
-std::string schedule::explainSettings() {
-  std::string text = "expected order=query_major, union, block_major or "
-                     "key_major";
-  for (const Field &field : kFields)
-    text += (", " + field.name + "=N").str();
-  return text + ", separated by commas";
-}
-
-std::string schedule::explainProblem(StringRef text, StringRef problem) {
-  return ("can't use the schedule '" + text + "': " + problem).str();
-}
-
-static llvm::Error readSetting(StringRef name, StringRef value,
-                               Settings &settings) {
-  if (name == "order") {
-    settings.order = nsatile::symbolizeLoopOrder(value);
-    return settings.order
-               ? llvm::Error::success()
-               : llvm::createStringError(
-                     "expected one of [query_major, union, key_major, "
-                     "block_major] for 'order', found '" +
-                     value + "'");
-  }
-  for (const Field &field : kFields) {
-    if (name != field.name)
-      continue;
+Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
+                                    StringRef at) {
+  if (info.automatic && value == "auto")
+    return *info.automatic;
+  if (!info.names.empty()) {
+    const StringLiteral *found = llvm::find(info.names, value);
+    if (found != info.names.end())
+      return found - info.names.begin();
+  } else {
     int64_t number;
     if (value.getAsInteger(10, number))
-      return llvm::createStringError("expected integer value for '" + name +
-                                     "', found '" + value + "'");
-    settings.*field.value = number;
-    return llvm::Error::success();
+      return fail(at, "expected integer value for '" + info.name +
+                          "', found '" + value + "'");
+    if (number >= info.least && number <= info.most)
+      return number;
   }
-  return llvm::createStringError("there is no field '" + name + "'");
+  return fail(at, "expected " + describeValues(info) + " for '" + info.name +
+                      "', found '" + value + "'");
 }
 
-llvm::Expected<Settings> schedule::parseSettings(StringRef text) {
-  SmallVector<StringRef> parts;
-  text.split(parts, ',', -1, /*KeepEmpty=*/false);
-  Settings settings;
-  llvm::StringSet<> given;
-  for (StringRef part : parts) {
-    auto [name, value] = part.split('=');
-    name = name.trim();
-    llvm::Error error = readSetting(name, value.trim(), settings);
-    if (error)
-      return std::move(error);
-    if (!given.insert(name).second)
-      return llvm::createStringError("'" + name + "' is given twice");
+Error Reader::readSetting(StringRef op, StringRef setting) {
+  auto [name, value] = setting.split('=');
+  name = name.trim();
+  const FieldInfo *info = findField(name);
+  if (!info) {
+    SmallVector<StringRef> known;
+    for (const FieldInfo &each : getFields())
+      known.push_back(each.name);
+    StringRef nearest = findNearest(name, known);
+    return fail(
+        name, "there is no field '" + name + "'" +
+                  (nearest.empty() ? "" : ": did you mean '" + nearest + "'?"));
   }
+  if (value.data() == nullptr || !setting.contains('='))
+    return fail(name, "expected a value behind '" + name + "='");
+  Expected<int64_t> number = readValue(*info, value.trim(), name);
+  if (!number)
+    return number.takeError();
+  for (const Setting &given : list)
+    if (given.field == info->field && given.op == op)
+      return fail(name, "'" + name + "' is given twice" +
+                            (op.empty() ? "" : " for '" + op + "'") +
+                            ", first at column " + Twine(given.column));
+  list.push_back({op.str(), info->field, *number,
+                  op.empty() ? 0 : getColumn(op), getColumn(name)});
+  return Error::success();
+}
+
+/// Fields, with the name of an op in front or without.
+Error Reader::readGroup(StringRef group) {
+  StringRef op;
+  if (group.contains(':')) {
+    std::tie(op, group) = group.split(':');
+    op = op.trim();
+    if (op.empty())
+      return fail(op, "expected the name of an op in front of ':'");
+    if (group.trim().empty())
+      return fail(op, "expected FIELD=VALUE behind '" + op + ":'");
+    if (group.contains(':'))
+      return fail(group.drop_front(group.find(':')),
+                  "expected ';' in front of another op's name");
+  }
+  SmallVector<StringRef> parts;
+  group.split(parts, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    if (!part.trim().empty())
+      if (Error error = readSetting(op, part.trim()))
+        return error;
+  return Error::success();
+}
+
+Error Reader::read() {
+  SmallVector<StringRef> groups;
+  text.split(groups, ';', -1, /*KeepEmpty=*/false);
+  for (StringRef group : groups)
+    if (Error error = readGroup(group))
+      return error;
+  return Error::success();
+}
+
+Expected<Settings> Settings::parse(StringRef text) {
+  Settings settings;
+  settings.text = text.str();
+  Reader reader(settings.text, settings);
+  if (Error error = reader.read())
+    return std::move(error);
+  settings.list = std::move(reader.list);
   return settings;
 }
 
-llvm::Error schedule::checkSchedule(StringRef text) {
-  auto fail = [&](StringRef problem) {
-    return llvm::createStringError(explainProblem(text, problem) + "\n" +
-                                   explainSettings());
-  };
-  llvm::Expected<Settings> settings = parseSettings(text);
-  if (!settings)
-    return fail(llvm::toString(settings.takeError()));
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  context.loadDialect<nsatile::NSATileDialect>();
-  std::string problem;
-  if (makeAttr(replace(Choice(), *settings), &context, problem))
-    return llvm::Error::success();
-  return fail(problem);
+//===----------------------------------------------------------------------===//
+// Options of passes
+//===----------------------------------------------------------------------===//
+
+raw_ostream &schedule::operator<<(raw_ostream &os,
+                                  const SettingsOption &settings) {
+  // A pipeline's options end at a space.
+  std::string text = settings.toString();
+  llvm::erase(text, ' ');
+  return os << text;
+}
+
+bool llvm::cl::parser<SettingsOption>::parse(cl::Option &option, StringRef,
+                                             StringRef text,
+                                             SettingsOption &settings) {
+  Expected<Settings> read = Settings::parse(text);
+  if (!read)
+    return option.error(toString(read.takeError()));
+  settings = SettingsOption(std::move(*read));
+  return false;
 }

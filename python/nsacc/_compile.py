@@ -8,6 +8,7 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 from . import _dtypes
@@ -17,9 +18,10 @@ from .program import Program
 
 def compile(source: str | os.PathLike[str] | None = None, *,
             path: str | os.PathLike[str] | None = None, target: str = "cpu",
-            device: str | os.PathLike[str] | None = None, schedule: str = "",
-            dtype: Any = "bf16", kernel: str | None = None,
-            params: Mapping[str, Any] | None = None, **more_params: Any) -> Program:
+            device: str | os.PathLike[str] | None = None,
+            schedule: str | Mapping[str, Any] = "", dtype: Any = "bf16",
+            kernel: str | None = None, params: Mapping[str, Any] | None = None,
+            **more_params: Any) -> Program:
     """Compiles an attention program.
 
     Args:
@@ -31,8 +33,10 @@ def compile(source: str | os.PathLike[str] | None = None, *,
             interprets in float64, slowly, and runs every program.
         device: a JSON file that describes the GPU to compile for, with ``target="cuda"``; as
             ``nsacc env --json`` writes them.
-        schedule: how every op is tiled, as "order=union,tokens=16,keys=64"; what isn't named is
-            the compiler's choice. Not of the oracle.
+        schedule: how ops are tiled: "keys=64" for all that have the field, "slc: order=union,
+            tokens=8; cmp: keys=128" for those whose values the program gives these names; or the
+            same as a mapping, ``{"keys": 64, "slc": {"tokens": 8}}``. docs/Schedules.md lists the
+            fields; what isn't given is the compiler's choice. Not of the oracle.
         dtype: element type of the tensors that name none: "bf16", "f16" or "f32", or such a
             dtype of NumPy or torch.
         kernel: which kernel, where the program has several.
@@ -56,7 +60,11 @@ def compile(source: str | os.PathLike[str] | None = None, *,
     if device is not None and not isinstance(device, (str, os.PathLike)):
         raise ArgumentError(f"device is a {type(device).__qualname__}, expected the path of a JSON "
                             f"file")
-    _check_string("schedule", schedule)
+    if isinstance(schedule, Mapping):
+        schedule = _spell_schedule(schedule)
+    if not isinstance(schedule, str):
+        raise ArgumentError(f"schedule is a {type(schedule).__qualname__}, expected a string or a "
+                            f"mapping of fields to values")
     if kernel is not None:
         _check_string("kernel", kernel)
     if params is not None and not isinstance(params, Mapping):
@@ -75,6 +83,24 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         if diagnostic.severity == "warning":
             warnings.warn(CompileWarning(diagnostic), stacklevel=2)
     return program
+
+
+def _spell_schedule(schedule: Mapping[str, Any]) -> str:
+    """As text: fields of all ops, then those of named ones."""
+    def spell(fields: Mapping[str, Any]) -> str:
+        for field, value in fields.items():
+            _check_string("a name in the schedule", field)
+            if isinstance(value, bool) or not isinstance(value, (str, Integral)):
+                raise ArgumentError(f"'{field}' of the schedule is a {type(value).__qualname__}, "
+                                    f"expected an integer or a string")
+        return ", ".join(f"{field}={value}" for field, value in fields.items())
+
+    ops = {name: fields for name, fields in schedule.items() if isinstance(fields, Mapping)}
+    groups = [spell({name: value for name, value in schedule.items() if name not in ops})]
+    for name, fields in ops.items():
+        _check_string("a name in the schedule", name)
+        groups.append(f"{name}: {spell(fields)}")
+    return "; ".join(group for group in groups if group)
 
 
 def _check_string(name: str, value: Any) -> None:

@@ -111,7 +111,7 @@ class Program:
 
     @property
     def phases(self) -> tuple[str, ...]:
-        """What `ir` takes; compiled targets take ``"tile"``, too, with sizes."""
+        """What `ir` takes; compiled targets take ``"tile"`` and ``"schedule"``, too, with sizes."""
         return self._program.phases
 
     def ir(self, phase: str = "nsa", /, **sizes: int) -> str:
@@ -120,6 +120,8 @@ class Program:
         Phase ``"tile"`` needs the sizes of heads and channels, on which code over tiles depends:
         ``program.ir("tile", HQ=16, H=4, D=64, DV=64)``. For a GPU, sizes of batch and
         query tokens choose among tiles, too; without them, those are for short rows.
+        ``"schedule"`` takes the same sizes, and is no MLIR but a list: which ops share a program,
+        and how each is tiled, with a reason for every field.
 
         Raises `ArgumentError` for an unknown phase or dimension, and where sizes are missing.
         """
@@ -133,18 +135,15 @@ class Program:
                 raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
         if phase == "tile":
             return self._program.tile_ir(sizes)
-        if phase in ("ptx", "cubin", "package"):
-            raise ArgumentError(f"phase {phase!r} is code of a GPU for given sizes, which the "
-                                f"command line writes: nsacc compile FILE --emit {phase} "
-                                f"--target sm_90a --dims HQ=…,H=…; here there is "
-                                f"{', '.join(map(repr, (*self.phases, 'tile')))}")
+        if phase == "schedule":
+            return self._program.schedule(sizes)
         if sizes:
             raise ArgumentError(f"phase {phase!r} doesn't depend on sizes, found "
                                 + ", ".join(sizes))
         if phase not in self.phases:
-            known = self.phases if self.target == "oracle" else (*self.phases, "tile")
+            sized = () if self.target == "oracle" else ("tile", "schedule")
             raise ArgumentError(f"unknown phase {phase!r}: target {self.target!r} has "
-                                f"{', '.join(map(repr, known))}")
+                                f"{', '.join(map(repr, (*self.phases, *sized)))}")
         return self._program.ir(phase)
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:

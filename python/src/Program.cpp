@@ -39,7 +39,12 @@ public:
 
   const nsacc_program *get() const { return handle.get(); }
   std::string getIR(const std::string &phase) const;
-  std::string getTileIR(const std::map<std::string, int64_t> &sizes) const;
+  std::string getTileIR(const std::map<std::string, int64_t> &sizes) const {
+    return printForSizes(nsacc_program_tile_ir, sizes);
+  }
+  std::string getSchedule(const std::map<std::string, int64_t> &sizes) const {
+    return printForSizes(nsacc_program_schedule, sizes);
+  }
   py::tuple inferShapes(const std::vector<const HostTensor *> &inputs,
                         std::optional<int> device, uintptr_t stream) const;
   py::tuple run(const std::vector<const HostTensor *> &inputs,
@@ -49,6 +54,9 @@ public:
   void checkRuns(int device, uintptr_t stream) const;
 
 private:
+  std::string printForSizes(decltype(&nsacc_program_tile_ir) print,
+                            const std::map<std::string, int64_t> &sizes) const;
+
   Handle<nsacc_program> handle;
 };
 } // namespace
@@ -121,7 +129,8 @@ std::string Program::getIR(const std::string &phase) const {
 }
 
 std::string
-Program::getTileIR(const std::map<std::string, int64_t> &sizes) const {
+Program::printForSizes(decltype(&nsacc_program_tile_ir) print,
+                       const std::map<std::string, int64_t> &sizes) const {
   std::vector<const char *> names;
   std::vector<int64_t> values;
   for (const auto &[name, size] : sizes) {
@@ -130,8 +139,8 @@ Program::getTileIR(const std::map<std::string, int64_t> &sizes) const {
   }
   nsacc_text *text = nullptr;
   callUnlocked([&](nsacc_error **error) {
-    return nsacc_program_tile_ir(handle.get(), names.data(), values.data(),
-                                 names.size(), &text, error);
+    return print(handle.get(), names.data(), values.data(), names.size(), &text,
+                 error);
   });
   return nsacc_text_data(Handle<nsacc_text>(text).get());
 }
@@ -326,6 +335,7 @@ void nsacc::python::bindProgram(py::module_ &module) {
           })
       .def("ir", &Program::getIR, py::arg("phase"))
       .def("tile_ir", &Program::getTileIR, py::arg("sizes"))
+      .def("schedule", &Program::getSchedule, py::arg("sizes"))
       .def("infer_shapes", &Program::inferShapes, py::arg("inputs"),
            py::kw_only(), py::arg("device") = py::none(), py::arg("stream") = 0)
       .def("check", &Program::checkRuns, py::arg("device"), py::arg("stream"))

@@ -227,8 +227,8 @@ printSchedules(Program &program, const CompileFlags &flags,
   std::string text;
   llvm::raw_string_ostream os(text);
   if (llvm::Error error = schedule::printSchedules(
-          program.getModule(), {device, found->hasManyQueries}, flags.schedule,
-          os))
+          program.getModule(), {device, found->hasManyQueries},
+          llvm::cantFail(schedule::Settings::parse(flags.schedule)), os))
     return std::move(error);
   return text;
 }

@@ -44,11 +44,15 @@ llvm::Expected<unsigned> nsacc::chooseThreads(unsigned asked) {
 void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {
   command
       .add_option("--schedule", schedule,
-                  "how every op is tiled, as order=union,tokens=16,keys=64; "
-                  "what isn't named is the compiler's choice")
-      ->type_name("NAME=VALUE,...")
+                  "how ops are tiled, as keys=32 for all and 'slc: "
+                  "order=union, tokens=8; cmp: keys=128' for those of these "
+                  "names; what isn't given is the compiler's choice")
+      ->type_name("[NAME:]FIELD=VALUE,...;...")
       ->check([](const std::string &given) {
-        return llvm::toString(schedule::checkSchedule(given));
+        auto settings = schedule::Settings::parse(given);
+        return settings ? std::string()
+                        : llvm::toString(settings.takeError()) + "\n" +
+                              schedule::explainSettings();
       })
       ->group("Compiler");
 }

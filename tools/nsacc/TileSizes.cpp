@@ -52,7 +52,8 @@ ExitCode nsacc::compilePhases(Program &program,
   auto options = findTileSizes(program.getModule(), *given);
   if (!options)
     return reportError(options.takeError());
-  options->schedule = schedule.str();
+  // The flag was checked when it was read.
+  options->schedule = llvm::cantFail(schedule::Settings::parse(schedule));
   options->device = device;
   return program.runPhases(phase, *options);
 }

@@ -22,7 +22,8 @@ class Ours:
         text = self._tool("nsacc-translate", "--import-nsa", "--dtype", work.dtype, *params,
                           root / "examples" / f"{work.work}.nsa")
         text = self._tool("nsacc-opt", "--nsacc-nsa-phase", f"--nsa-specialize=dims={dims}",
-                          "--convert-nsa-to-nsatile", "--nsatile-online-softmax",
+                          "--nsa-set-schedule", "--convert-nsa-to-nsatile",
+                          "--nsatile-online-softmax",
                           "--canonicalize", "--cse", text=text)
         self.module.write_text(text)
         schedules = re.findall(r"#nsatile\.schedule<([^>]*)>", text)

@@ -37,22 +37,71 @@ def NSATile_ReduceKindAttr
   let assemblyFormat = "$value";
 }
 
+def NSATile_ProgramUse : I32EnumAttr<"ProgramUse", "where an op is computed", [
+  I32EnumAttrCase<"Fused", 0, "fused">,
+  I32EnumAttrCase<"Own", 1, "own">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_Switch : I32EnumAttr<"Switch", "what may be left to a pass", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"On", 1, "on">,
+  I32EnumAttrCase<"Off", 2, "off">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_SoftmaxOrder : I32EnumAttr<"SoftmaxOrder", "how a step of a softmax is ordered", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"Rows", 1, "rows">,
+  I32EnumAttrCase<"Together", 2, "together">,
+  I32EnumAttrCase<"MaximaFirst", 3, "maxima_first">,
+  I32EnumAttrCase<"DecayFirst", 4, "decay_first">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
 def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let mnemonic = "schedule";
-  let summary = "how a kernel is tiled: the whole tuning point";
+  let summary = "how an attention, an importance or a top-k is tiled";
   let description = [{
+    `nsatile.schedule` of `nsa.attend`, `nsa.importance` and `nsa.topk` before the conversion, and `schedule` of the
+    programs behind it. [Schedules](../Schedules.md) lists the fields by the names that users set, and their
+    defaults.
+
+    Of an op:
+
     - `order`: `query_major` walks the keys of each query tile, of a selection each token's
       blocks; `union` walks the blocks that any of a query tile's tokens selected, with all of its
       rows, along a list that a program of its own makes; `block_major` walks all blocks up to the last visible key, each with the
       tokens of the query tile that selected it; `key_major` holds a tile of keys (of a selection: a block) and walks the queries that see it, keeps their states in memory, and
       merges these where the attention is used, in a fixed order.
-    - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
-    - `keys`: keys of a tile.
+    - `keys`: keys of a tile; of a top-k, blocks whose importance is computed at a time.
     - `splits`: parts of the keys that `key_major` goes over in parallel, each with
       states of its own for every query.
-    - `warps`: warps of a program on a GPU; 0 lets the compiler choose by the rows of
+    - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
+    - `exact_keys`: `keys` of the exact program.
+
+    Of the program, where the ops that share it agree:
+
+    - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
+    - `part`: tokens of the parts in which a tile walks keys that aren't selected, whose bounds are
+      tighter than the tile's; 0: the tile in one. It divides `tokens`.
+    - `warps`: warps of a program on a GPU; 0 lets `nsatile-assign-layouts` choose by the rows of
       a tile.
     - `stages`: buffers for each tile that a GPU loads in a loop.
+    - `query_stages`: buffers for each tile that a persistent program loads once for a query tile;
+      0: two where shared memory has room.
+    - `ping_pong`: whether warpgroups start their products in turn; `auto`: unless two warpgroups have products
+      as long as their softmaxes.
+    - `held_columns`: columns of a left operand that stay in registers; -1: as many as registers have
+      room for.
+    - `softmax`: how a step of a softmax is ordered: `rows` one after the other, all rows `together`, `maxima_first`
+      in front of all exponentials, `decay_first` the factor of what was summed before. `auto`:
+      by warps, keys and whether scores are known to be finite.
+    - `exact_tokens`: `tokens` of the exact program, which computes again what isn't finite in a fast one's
+      results; 0: there is none. It divides `tokens`.
 
     ```mlir
     #nsatile.schedule<order = query_major, tokens = 32, keys = 64>
@@ -62,8 +111,61 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"LoopOrder", "LoopOrder::QueryMajor">:$order,
     "int64_t":$tokens, "int64_t":$keys,
     DefaultValuedParameter<"int64_t", "1">:$splits,
+    DefaultValuedParameter<"int64_t", "0">:$part,
+    DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,
     DefaultValuedParameter<"int64_t", "0">:$warps,
-    DefaultValuedParameter<"int64_t", "2">:$stages);
+    DefaultValuedParameter<"int64_t", "2">:$stages,
+    DefaultValuedParameter<"int64_t", "0">:$query_stages,
+    DefaultValuedParameter<"Switch", "Switch::Auto">:$ping_pong,
+    DefaultValuedParameter<"int64_t", "-1">:$held_columns,
+    DefaultValuedParameter<"SoftmaxOrder", "SoftmaxOrder::Auto">:$softmax,
+    DefaultValuedParameter<"int64_t", "0">:$exact_tokens,
+    DefaultValuedParameter<"int64_t", "0">:$exact_keys);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The same op in the exact program of its program: in small tiles of whole
+    /// parts, without lists or warps of its own.
+    ScheduleAttr getExact() const;
+    /// This op's fields with the program's.
+    ScheduleAttr inProgram(ScheduleAttr program) const;
+  }];
+}
+
+def NSATile_PoolScheduleAttr : AttrDef<NSATileDialect, "PoolSchedule"> {
+  let mnemonic = "pool_schedule";
+  let summary = "how a pooling is tiled";
+  let description = [{
+    `nsatile.schedule` of `nsa.pool`.
+
+    - `windows`: windows that a program pools.
+
+    ```mlir
+    #nsatile.pool_schedule<windows = 16>
+    ```
+  }];
+  let parameters = (ins "int64_t":$windows);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def NSATile_MapScheduleAttr : AttrDef<NSATileDialect, "MapSchedule"> {
+  let mnemonic = "map_schedule";
+  let summary = "how elementwise code is tiled";
+  let description = [{
+    `nsatile.schedule` of `nsa.map`.
+
+    - `rows`, `columns`: a tile over a tensor's last two dimensions, where no attention is
+      computed in the program.
+    - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
+
+    ```mlir
+    #nsatile.map_schedule<rows = 16, columns = 64>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$rows, "int64_t":$columns,
+    DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -17,6 +17,10 @@ namespace nsacc::nsatile {
 inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
     "nsatile.assumes_finite";
 
+/// On a program, strings: the ops of the kernel that it computes in tiles of
+/// their schedules, by the names that settings have for them.
+inline constexpr llvm::StringLiteral kOpsAttrName = "nsatile.ops";
+
 /// What `nsatile-schedule-pipeline` tells `nsatile-expand-pipeline`. On a loop:
 /// how many of its steps overlap, an i64 (1: products of one step only), and whether warpgroups start their
 /// products in turn (ping-pong), a unit. On ops of its body: the stage of a

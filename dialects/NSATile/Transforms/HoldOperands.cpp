@@ -149,16 +149,22 @@ static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
   return room;
 }
 
-static void hold(Value lhs, Attribute layout, int64_t room) {
+/// The columns that the schedule gives, or as many as there is room for.
+static void hold(Value lhs, Attribute layout, int64_t room, int64_t given) {
   auto type = cast<RankedTensorType>(lhs.getType());
   auto getFragmentType = [&](int64_t columns) {
     return RankedTensorType::get({type.getDimSize(0), columns},
                                  type.getElementType(), layout);
   };
-  int64_t columns =
-      llvm::alignDown(std::min(type.getDimSize(1), kMostColumns), 16);
-  while (columns > 0 && countRegisters(getFragmentType(columns)) > room)
+  bool isGiven = given >= 0;
+  int64_t columns = llvm::alignDown(
+      std::min(type.getDimSize(1), isGiven ? given : kMostColumns), 16);
+  while (!isGiven && columns > 0 &&
+         countRegisters(getFragmentType(columns)) > room)
     columns = llvm::alignDown(columns - 1, kSlabColumns);
+  if (columns == 0 && isGiven)
+    return kOperandRemarks.missed(lhs.getDefiningOp(),
+                                  "the schedule holds no columns");
   if (columns == 0)
     return kOperandRemarks.missed(
         lhs.getDefiningOp(),
@@ -199,9 +205,12 @@ struct HoldOperands
             !dot.getHead() && !dot.getTransposeLhs() && lhs.getDefiningOp())
           operands[lhs] = dot.getResult().getType().getTile().getEncoding();
       });
+      ScheduleAttr schedule =
+          roles->getParentOfType<ProgramOp>().getScheduleAttr();
+      int64_t given = schedule ? schedule.getHeldColumns() : -1;
       for (auto [lhs, layout] : operands)
         if (std::optional<int64_t> room = findRoom(lhs, consumers, each))
-          hold(lhs, layout, *room);
+          hold(lhs, layout, *room, given);
     });
   }
 };

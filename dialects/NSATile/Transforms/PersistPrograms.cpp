@@ -88,8 +88,11 @@ static int64_t getResultBytes(ProgramOp program) {
   return bytes;
 }
 
-/// Returns how many rings got a second stage.
+/// Gives rings of query tiles the stages of the schedule, or a second one where
+/// there is room. Returns how many rings got more.
 static int64_t deepenRings(ProgramOp program, int64_t sharedBytes) {
+  ScheduleAttr schedule = program.getScheduleAttr();
+  int64_t given = schedule ? schedule.getQueryStages() : 0;
   // For barriers.
   constexpr int64_t slack = 1024;
   int64_t left = sharedBytes - slack - getResultBytes(program);
@@ -99,11 +102,12 @@ static int64_t deepenRings(ProgramOp program, int64_t sharedBytes) {
   int64_t count = 0;
   for (RingOp ring : rings) {
     RingType type = ring.getRing().getType();
-    if (type.getStages() != 1 || getBytes(type) > left)
+    if (type.getStages() != 1 || given == 1 ||
+        (given == 0 && getBytes(type) > left))
       continue;
     left -= getBytes(type);
-    ring.getRing().setType(
-        RingType::get(type.getContext(), /*stages=*/2, type.getTile()));
+    ring.getRing().setType(RingType::get(
+        type.getContext(), given == 0 ? 2 : given, type.getTile()));
     ++count;
   }
   return count;
@@ -142,8 +146,8 @@ struct PersistPrograms
       wrap(op.getProducer(), extents);
       int64_t count = deepenRings(program, sharedBytes);
       kPersistenceRemarks.passed(program,
-                                 "blocks take tile after tile; rings with a "
-                                 "second stage for the next one's: " +
+                                 "blocks take tile after tile; rings with "
+                                 "more stages for the next one's: " +
                                      Twine(count));
     }
   }

@@ -170,11 +170,15 @@ std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
 //===----------------------------------------------------------------------===//
 
 /// Warpgroups that start a step's products one after the other compute
-/// softmaxes while others multiply. Two whose products take as long as their
-/// softmaxes come to that by themselves, and lose 2 % by waiting (D 128, H200).
+/// softmaxes while others multiply (ping-pong), unless the schedule says
+/// whether. Two whose products take as long as their softmaxes come to that by
+/// themselves, and lose 2 % by waiting (D 128, H200); one has no other.
 bool StepScheduler::takesTurns(ArrayRef<DotOp> leading) {
   constexpr int64_t twoGroups = 8, shortInner = 64;
   int64_t warps = loop->getParentOfType<RolesOp>().getWarps();
+  ScheduleAttr schedule = loop->getParentOfType<ProgramOp>().getScheduleAttr();
+  if (schedule && schedule.getPingPong() != Switch::Auto)
+    return schedule.getPingPong() == Switch::On && warps >= twoGroups;
   auto isShort = [&](DotOp dot) {
     return cast<RankedTensorType>(dot.getLhs().getType()).getDimSize(1) <=
            shortInner;
@@ -267,7 +271,9 @@ void StepScheduler::run() {
   kProductRemarks.passed(
       loop.getOperation(),
       Twine(deferred.size()) + " of " + Twine(dots.size()) +
-          " products run while the next step's first ones do");
+          " products run while the next step's first ones do" +
+          (loop->hasAttr(kPingPongAttrName) ? "; warpgroups start theirs in turn"
+                                            : ""));
 }
 
 namespace {

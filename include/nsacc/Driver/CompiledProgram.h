@@ -25,8 +25,9 @@ struct CompileOptions {
   /// GPU: that device's number where it is one of this machine's; a run on
   /// another one gets code for that. None: code is for `device` alone.
   std::optional<int> ordinal = {};
-  /// Parameters of #nsatile.schedule for every op, "order=union,tokens=16";
-  /// what isn't named is the compiler's choice. The oracle has no schedule.
+  /// Fields of all ops' schedules and of named ones, "keys=32; slc: tokens=8"
+  /// (docs/Schedules.md); what isn't given is the compiler's choice. The oracle
+  /// has no schedule.
   std::string schedule = {};
   /// CPU: name of the processor to compile for (empty: this one), and features
   /// on top, "+avx2,-avx512f".
@@ -148,12 +149,20 @@ public:
   printTiles(llvm::StringRef kernel,
              const llvm::StringMap<int64_t> &sizes) const;
 
+  /// How each op of the kernel is tiled for these sizes, and why, as text.
+  llvm::Expected<std::string>
+  printSchedule(llvm::StringRef kernel,
+                const llvm::StringMap<int64_t> &sizes) const;
+
 protected:
   /// Sizes that the inputs gave to dimensions are known and consistent.
   virtual llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
                                      RunStatistics &statistics) const = 0;
   virtual llvm::Expected<std::string>
   printTilesOf(size_t kernel, const llvm::StringMap<int64_t> &sizes) const = 0;
+  virtual llvm::Expected<std::string>
+  printScheduleOf(size_t kernel,
+                  const llvm::StringMap<int64_t> &sizes) const = 0;
   virtual llvm::Error runChecked(size_t kernel, const DimSizes &sizes,
                                  llvm::ArrayRef<Tensor> inputs,
                                  llvm::ArrayRef<Tensor> results,

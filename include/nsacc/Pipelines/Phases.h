@@ -4,6 +4,7 @@
 #define NSACC_PIPELINES_PHASES_H
 
 #include "nsacc/GPU/Device.h"
+#include "nsacc/Schedule/Settings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -46,9 +47,8 @@ llvm::StringRef getDescription(Phase phase);
 struct PhaseOptions {
   /// Sizes of heads and channels, "HQ=16".
   std::vector<std::string> sizes;
-  /// Parameters of #nsatile.schedule, "order=union,tokens=16"; what isn't named
-  /// is the compiler's choice.
-  std::string schedule;
+  /// Fields of schedules that are given; the others are the compiler's choice.
+  schedule::Settings schedule;
   /// The GPU to compile for; none: the CPU. Phases behind `tile` need one.
   std::optional<gpu::Device> device;
   /// Tiles are chosen for many queries, as QueryCount has it. What is compiled

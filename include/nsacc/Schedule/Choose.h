@@ -1,15 +1,16 @@
 //===- Choose.h - How kernels are tiled -------------------------*- C++ -*-===//
 //
-// The compiler's choice of a schedule for each kind of target. Passes and
-// lowerings read what is chosen here.
+// The compiler's choice of a schedule for each op and kind of target. Passes
+// and lowerings read what is chosen here.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef NSACC_SCHEDULE_CHOOSE_H
 #define NSACC_SCHEDULE_CHOOSE_H
 
-#include "NSA/IR/NSAOps.h"
+#include "NSATile/IR/NSATileOps.h"
 #include "nsacc/GPU/Device.h"
+#include "nsacc/Schedule/Programs.h"
 #include "nsacc/Schedule/Settings.h"
 
 namespace nsacc::schedule {
@@ -17,55 +18,62 @@ namespace nsacc::schedule {
 /// Indices of a union's list, at most: a block of threads sorts them at once.
 inline constexpr int64_t kMostListed = 4096;
 
-/// So many rows fill a warpgroup's product and a CPU's registers alike.
-inline constexpr int64_t kPartRows = 64;
-
 /// What a choice stands on beside the kernel and its `nsa.sizes`.
 struct Goal {
   /// None: the CPU.
-  std::optional<gpu::Device> device;
+  std::optional<gpu::Device> device = {};
   /// The kernel is for many queries, as QueryCount has it.
   bool hasManyQueries = false;
 };
 
-/// A schedule's fields, and why they were chosen.
-struct Choice {
-  nsatile::LoopOrder order = nsatile::LoopOrder::QueryMajor;
-  int64_t tokens = 1, keys = 64, splits = 1, warps = 0, stages = 2;
-  /// In words, without a full stop.
+/// A field's value, and why, in words without a full stop.
+struct ChosenValue {
+  int64_t value;
   std::string reason;
 };
 
-/// Query heads of a key head, in the first attention or importance that has
-/// sizes; 1 without any.
-int64_t getGroup(nsa::KernelOp kernel);
+/// The schedule of an op.
+struct OpChoice : ScheduledOp {
+  PerField<ChosenValue> fields;
 
-/// For the CPU, where `group` query heads share a key head.
-Choice chooseForCPU(nsa::KernelOp kernel, int64_t group);
+  int64_t get(Field field) const {
+    return fields[static_cast<size_t>(field)]->value;
+  }
+  void set(Field field, int64_t value, const llvm::Twine &reason) {
+    fields[static_cast<size_t>(field)] = ChosenValue{value, reason.str()};
+  }
+  /// #nsatile.schedule, #nsatile.pool_schedule or #nsatile.map_schedule.
+  mlir::Attribute getAttr() const;
+};
 
-/// For GPUs whose products are of warps (code for sm_80), and of warpgroups
-/// (code for sm_90a): tiles for the order that is set, else for the chosen one.
-Choice chooseForWarps(nsa::KernelOp kernel, const Settings &settings);
-Choice chooseForWarpgroups(nsa::KernelOp kernel, const Settings &settings,
-                           bool hasManyQueries);
+/// The schedules of a kernel's ops, in its order, and its programs.
+struct KernelChoice {
+  std::vector<OpChoice> ops;
+  ProgramCut cut;
+};
 
-/// A choice with what is set in its place. Warps belong to the rows that they
-/// were chosen for: they stay open where tokens are set.
-Choice replace(Choice choice, const Settings &settings);
+/// The compiler's choice for the goal, with what is given in its place. Fails
+/// where what is given doesn't hold for the kernel's ops.
+llvm::Expected<KernelChoice> choose(nsa::KernelOp kernel, const Goal &goal,
+                                    const Settings &settings);
 
-/// The compiler's choice for the goal, with what is set in its place.
-Choice choose(nsa::KernelOp kernel, const Goal &goal, const Settings &settings);
+/// Sets `nsatile.schedule` of each op.
+void setSchedules(const KernelChoice &choice);
 
-/// The attribute of a choice; null where the fields can't hold together, with
-/// `problem`.
-nsatile::ScheduleAttr makeAttr(const Choice &choice, mlir::MLIRContext *context,
-                               std::string &problem);
+/// Whether every name and field of the settings is one of the module's kernels,
+/// and holds for sizes that aren't known yet.
+llvm::Error check(mlir::ModuleOp module, const Goal &goal,
+                  const Settings &settings);
 
-/// Prints for each kernel what its choice stands on, and a line for each
-/// attention and importance, by the name that the program gives its value: its
-/// schedule, and why. Fails where the fields of `text` can't hold.
+/// Settings with the next smaller tiles for ops of these names, which have no
+/// room; none where there are no smaller ones.
+std::optional<Settings> makeSmaller(nsa::KernelOp kernel, Settings settings,
+                                    llvm::ArrayRef<std::string> names);
+
+/// Prints for each kernel what its choice stands on, the programs, and each op
+/// by its name: its fields, and why. Fails where the settings don't hold.
 llvm::Error printSchedules(mlir::ModuleOp module, const Goal &goal,
-                           llvm::StringRef text, llvm::raw_ostream &os);
+                           const Settings &settings, llvm::raw_ostream &os);
 
 } // namespace nsacc::schedule
 

@@ -1,38 +1,83 @@
-//===- Settings.h - What a user sets of a schedule --------------*- C++ -*-===//
+//===- Settings.h - What a user sets of schedules ---------------*- C++ -*-===//
 
 #ifndef NSACC_SCHEDULE_SETTINGS_H
 #define NSACC_SCHEDULE_SETTINGS_H
 
-#include "NSATile/IR/NSATileOps.h"
+#include "nsacc/Schedule/Fields.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Error.h"
+#include <vector>
 
 namespace nsacc::schedule {
 
-/// Fields of `#nsatile.schedule` that are given; the others are the compiler's
-/// choice.
-struct Settings {
-  std::optional<nsatile::LoopOrder> order;
-  std::optional<int64_t> tokens, keys, splits, warps, stages;
-
-  bool isAny() const {
-    return order || tokens || keys || splits || warps || stages;
-  }
+/// A field of the op of this name; of all ops that have it where the name is
+/// empty.
+struct Setting {
+  std::string op;
+  Field field;
+  int64_t value;
+  /// Columns of the op's and of the field's name in the text, from 1 on.
+  size_t opColumn = 0, column = 0;
+  /// Set since, in place of what was given.
+  bool isDerived = false;
 };
 
-/// Reads "order=union, tokens=16". Says which setting is no field, has no
-/// value of its kind, or is given twice; ranges are the attribute's.
-llvm::Expected<Settings> parseSettings(llvm::StringRef text);
+/// Fields that are given; the others are the compiler's choice.
+class Settings {
+public:
+  Settings() = default;
 
-/// "can't use the schedule 'TEXT': PROBLEM"
-std::string explainProblem(llvm::StringRef text, llvm::StringRef problem);
+  /// Reads "order=union; slc: tokens=8, warps=auto". Says at which column there
+  /// is no field, no value of its kind or range, or one that is given twice.
+  static llvm::Expected<Settings> parse(llvm::StringRef text);
+
+  llvm::ArrayRef<Setting> getList() const { return list; }
+  bool isEmpty() const { return list.empty(); }
+  /// What holds for the op of this name; null where the field isn't given.
+  const Setting *find(llvm::StringRef op, Field field) const;
+  /// The same, if it is given for all ops.
+  const Setting *findForAll(Field field) const;
+  /// Sets a field of one op, in place of what is given.
+  void set(llvm::StringRef op, Field field, int64_t value);
+
+  /// As it was given; with what was set since, as it would be given.
+  std::string toString() const;
+  /// "can't use the schedule 'TEXT': column 7: PROBLEM"
+  llvm::Error explain(size_t column, const llvm::Twine &problem) const;
+
+private:
+  std::vector<Setting> list;
+  std::string text;
+  bool isChanged = false;
+};
 
 /// What settings look like, for notes.
 std::string explainSettings();
 
-/// Says what is wrong with a schedule for any kernel, such as a name that none
-/// has. "" is right.
-llvm::Error checkSchedule(llvm::StringRef text);
+/// An option of passes, as text in pipelines.
+struct SettingsOption : Settings {
+  SettingsOption() = default;
+  SettingsOption(Settings settings) : Settings(std::move(settings)) {}
+};
+
+llvm::raw_ostream &operator<<(llvm::raw_ostream &os,
+                              const SettingsOption &settings);
 
 } // namespace nsacc::schedule
+
+template <>
+class llvm::cl::parser<nsacc::schedule::SettingsOption>
+    : public llvm::cl::basic_parser<nsacc::schedule::SettingsOption> {
+public:
+  using basic_parser::basic_parser;
+
+  /// True on errors, which it prints.
+  bool parse(llvm::cl::Option &option, llvm::StringRef name,
+             llvm::StringRef text, nsacc::schedule::SettingsOption &settings);
+  void printOptionDiff(const llvm::cl::Option &,
+                       const nsacc::schedule::SettingsOption &, OptVal,
+                       size_t) const {}
+  llvm::StringRef getValueName() const override { return "schedule"; }
+};
 
 #endif // NSACC_SCHEDULE_SETTINGS_H

@@ -3,9 +3,11 @@
 #ifndef NSACC_SUPPORT_COMPILERERRORS_H
 #define NSACC_SUPPORT_COMPILERERRORS_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 #include <string>
+#include <vector>
 
 namespace nsacc {
 
@@ -14,7 +16,11 @@ class NoRoomError : public llvm::ErrorInfo<NoRoomError> {
 public:
   static char ID;
 
-  explicit NoRoomError(const llvm::Twine &message) : text(message.str()) {}
+  /// `programs` are the names of those that have no room.
+  NoRoomError(const llvm::Twine &message, std::vector<std::string> programs)
+      : text(message.str()), programs(std::move(programs)) {}
+
+  llvm::ArrayRef<std::string> getPrograms() const { return programs; }
 
   void log(llvm::raw_ostream &os) const override { os << text; }
   std::error_code convertToErrorCode() const override {
@@ -23,6 +29,7 @@ public:
 
 private:
   std::string text;
+  std::vector<std::string> programs;
 };
 
 /// LLVM met what it has no answer for. A fault of nsacc, which shouldn't have

@@ -4,6 +4,7 @@
 #include "InlinePTX.h"
 #include "Instructions.h"
 #include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/Remarks.h"
 #include "Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -13,16 +14,24 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-SoftmaxOrder SoftmaxOrder::get(SoftmaxUpdateOp op, const KernelFacts &facts) {
+static constexpr PassRemarks kSoftmaxRemarks = {"convert-nsatile-to-nvvm",
+                                                "SoftmaxOrder"};
+
+SoftmaxOrder nsacc::getSoftmaxOrder(SoftmaxUpdateOp op,
+                                    const KernelFacts &facts) {
   constexpr int64_t twoGroups = 8, manyKeys = 128;
+  ScheduleAttr schedule = op->getParentOfType<ProgramOp>().getScheduleAttr();
+  if (schedule && schedule.getSoftmax() != SoftmaxOrder::Auto)
+    return schedule.getSoftmax();
   RankedTensorType scores = getTile(op.getScores());
   int64_t warps = cast<MmaLayoutAttr>(scores.getEncoding()).getWarps();
-  SoftmaxOrder order;
-  order.takesTurns = op->hasAttr(kAssumesFiniteAttrName);
-  order.isCrowded = order.takesTurns && warps > twoGroups;
-  order.hasRoom = order.takesTurns && facts.hasRoles && warps == twoGroups &&
-                  scores.getDimSize(1) >= manyKeys;
-  return order;
+  if (!op->hasAttr(kAssumesFiniteAttrName))
+    return SoftmaxOrder::Rows;
+  if (warps > twoGroups)
+    return SoftmaxOrder::DecayFirst;
+  if (facts.hasRoles && warps == twoGroups && scores.getDimSize(1) >= manyKeys)
+    return SoftmaxOrder::MaximaFirst;
+  return SoftmaxOrder::Together;
 }
 
 /// No key is hidden by a mask.
@@ -32,7 +41,7 @@ static bool isProduct(Value tile) {
 
 SoftmaxUpdate::SoftmaxUpdate(Kernel &kernel, SoftmaxUpdateOp op)
     : b(kernel.b), threads(kernel.threads), program(kernel.program), op(op),
-      order(SoftmaxOrder::get(op, kernel.facts)),
+      order(getSoftmaxOrder(op, kernel.facts)),
       math(b, op->hasAttr(kAssumesFiniteAttrName), isProduct(op.getScores())),
       matrix(program.getLayout(getTile(op.getScores()))),
       rows(groupByRow(matrix, program.getLayout(getTile(op.getMax())))),
@@ -83,7 +92,8 @@ Value SoftmaxUpdate::addUp(size_t row) {
       parts.push_back(probs[index]);
   bool isPartial = isa<PartialLayoutAttr>(getTile(op.getSum()).getEncoding());
   Value old = program.getRegisters(op.getSum())[row];
-  bool beginsWithOld = isPartial && order.isCrowded && !parts.empty();
+  bool beginsWithOld =
+      isPartial && order == SoftmaxOrder::DecayFirst && !parts.empty();
   if (beginsWithOld)
     parts.front() = b.fma(old, decays[row], parts.front());
   Value sum = combineAll(b, ReduceKind::Sum, parts);
@@ -118,7 +128,7 @@ void SoftmaxUpdate::writeRows(size_t first, size_t last) {
       if (!matrix.isPadding(index))
         exponents.emplace_back(index, shift);
   }
-  if (order.hasRoom)
+  if (order == SoftmaxOrder::MaximaFirst)
     computeFirst(b, maxima);
   llvm::sort(exponents, llvm::less_first());
   for (auto [index, shift] : exponents)
@@ -128,7 +138,8 @@ void SoftmaxUpdate::writeRows(size_t first, size_t last) {
 }
 
 void SoftmaxUpdate::write() {
-  size_t together = order.takesTurns ? rows.size() : 1;
+  kSoftmaxRemarks.passed(op, "a step's order: " + stringifySoftmaxOrder(order));
+  size_t together = order == SoftmaxOrder::Rows ? 1 : rows.size();
   for (size_t first = 0; first < rows.size(); first += together)
     writeRows(first, first + together);
   program.setRegisters(op.getNewMax(), std::move(maxima));

@@ -8,23 +8,18 @@
 
 namespace nsacc {
 
-/// In which order ptxas is to compute a step.
-struct SoftmaxOrder {
-  /// A chain of sums begins with the decay, so that ptxas computes it before
-  /// the other exponentials, and fills the time they take with what it scales:
-  /// three warpgroups are 2 % faster, two 1 % slower (H200).
-  bool isCrowded = false;
-  /// The maxima come before all exponentials. Two warpgroups have registers for
-  /// the maxima of many keys while the product before is still under way: 1 to
-  /// 3 % (D 128, H200). Three are up to 3 % slower.
-  bool hasRoom = false;
-  /// Rows take turns, and don't wait for their own chains; one after the other,
-  /// they need fewer registers.
-  bool takesTurns = false;
-
-  static SoftmaxOrder get(nsatile::SoftmaxUpdateOp op,
-                          const KernelFacts &facts);
-};
+/// In which order ptxas is to compute a step: as the schedule says, or as its
+/// `auto` stands for.
+///
+/// Rows one after the other need the fewest registers; together they don't wait
+/// for their own chains. A chain of sums that begins with the decay lets ptxas
+/// compute it before the other exponentials, and fill the time they take with
+/// what it scales: three warpgroups are 2 % faster, two 1 % slower (H200). Two
+/// warpgroups have registers for the maxima of many keys in front of all
+/// exponentials, while the product before is still under way: 1 to 3 % (D 128,
+/// H200). Three are up to 3 % slower.
+nsatile::SoftmaxOrder getSoftmaxOrder(nsatile::SoftmaxUpdateOp op,
+                                      const KernelFacts &facts);
 
 /// Writes one step. Rows are by the registers of the maxima.
 class SoftmaxUpdate {
@@ -44,7 +39,7 @@ private:
   ThreadMap &threads;
   ProgramValues &program;
   nsatile::SoftmaxUpdateOp op;
-  SoftmaxOrder order;
+  nsatile::SoftmaxOrder order;
   SoftmaxMath math;
   const nsatile::TileLayout &matrix;
   llvm::SmallVector<llvm::SmallVector<int64_t>> rows;

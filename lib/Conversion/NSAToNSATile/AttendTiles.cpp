@@ -160,8 +160,8 @@ SmallVector<Value> Attention::foldKeys(const QueryRows &rows) {
 /// parts, whose bounds are tighter.
 SmallVector<Value> Attention::foldParts(const QueryRows &rows) {
   IndexMath m = program.math();
-  int64_t tokens = getPartTokens(schedule, tile.tokens, tile.group);
-  if (tokens == tile.tokens)
+  int64_t tokens = schedule.getPart();
+  if (tokens == 0)
     return foldKeys(rows);
   int64_t count = tokens * tile.group;
   auto loop = scf::ForOp::create(

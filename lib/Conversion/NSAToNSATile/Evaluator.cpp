@@ -52,7 +52,7 @@ FailureOr<Tile> Evaluator::compute(Value tensor, const DimSet &dims) {
   }
   if (auto attend = dyn_cast<AttendOp>(op)) {
     bool onlyLse = tensor == attend.getLse() && attend.getOutput().use_empty();
-    setTiles(attend, attendTile(program, tile, attend, schedule, onlyLse));
+    this->attend(attend, onlyLse);
     return getRowTile(tensor);
   }
   InFlightDiagnostic error =
@@ -60,6 +60,14 @@ FailureOr<Tile> Evaluator::compute(Value tensor, const DimSet &dims) {
                       "operand of arithmetic");
   error.attachNote() << "run the program with --target oracle";
   return error;
+}
+
+void Evaluator::attend(AttendOp op, bool onlyLse) {
+  nsatile::ScheduleAttr own = getSchedule(op);
+  if (isExact)
+    own = own.getExact();
+  attends.push_back(op);
+  setTiles(op, attendTile(program, tile, op, own.inProgram(schedule), onlyLse));
 }
 
 void Evaluator::setTiles(AttendOp op, const AttendTiles &computed) {
@@ -126,8 +134,7 @@ FailureOr<Tile> Evaluator::evaluateLse(Value lse) {
   if (!program.getPlan().isMaterialized(lse)) {
     Operation *op = lse.getDefiningOp();
     if (auto attend = dyn_cast<AttendOp>(op)) {
-      setTiles(attend, attendTile(program, tile, attend, schedule,
-                                  /*onlyLse=*/true));
+      this->attend(attend, /*onlyLse=*/true);
       return getRowTile(lse);
     }
     if (auto merge = dyn_cast<MergeOp>(op)) {

@@ -18,10 +18,12 @@ struct Normalizer {
 /// Asks for the tiles of values from the results backwards.
 class Evaluator {
 public:
+  /// `schedule` is the program's. In an exact program, attentions have the
+  /// tiles of exact ones.
   Evaluator(ProgramBuilder &program, const QueryTile &tile,
-            nsatile::ScheduleAttr schedule)
+            nsatile::ScheduleAttr schedule, bool isExact = false)
       : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-        tile(tile), schedule(schedule) {}
+        tile(tile), schedule(schedule), isExact(isExact) {}
 
   /// The rows (and channels, if the tensor has them) of the tile.
   mlir::FailureOr<Tile> evaluate(mlir::Value tensor);
@@ -31,6 +33,8 @@ public:
   /// The log-sum-exp of an attention or of a merge, without their outputs.
   mlir::FailureOr<Tile> evaluateLse(mlir::Value lse);
   mlir::FailureOr<Normalizer> evaluateNormalizer(mlir::Value lse);
+  /// Those that were computed.
+  llvm::ArrayRef<mlir::Operation *> getAttends() const { return attends; }
   TileMath getMath(nsa::NamedTensorType type) {
     return getMath(type, getRowDims(type));
   }
@@ -55,6 +59,8 @@ private:
   void setNormalizer(mlir::Value lse, const Normalizer &normalizer);
   /// The tile of a result of an attention or a merge.
   Tile &getRowTile(mlir::Value tensor);
+  /// Computes an attention.
+  void attend(nsa::AttendOp op, bool onlyLse);
   /// Notes the tiles of an attention's results.
   void setTiles(nsa::AttendOp op, const AttendTiles &computed);
   Tile computeRest(TileMath &math, Tile lse, Tile most, Tile logarithm);
@@ -64,6 +70,8 @@ private:
   mlir::Location loc;
   const QueryTile &tile;
   nsatile::ScheduleAttr schedule;
+  bool isExact;
+  llvm::SmallVector<mlir::Operation *> attends;
   /// Of tensors in their dimensions.
   llvm::DenseMap<std::pair<mlir::Value, nsa::DimSet>, Tile> tiles;
   /// Of log-sum-exps: the rest, or the largest score and the sum to make it of.

@@ -135,6 +135,8 @@ Value ImportanceTiles::getNumColumns(Attribute dim) {
 Value ImportanceTiles::getEnd(Value tensor) {
   IndexMath m = program.math();
   Operation *op = tensor.getDefiningOp();
+  if (program.getPlan().isMaterialized(tensor))
+    return getNumColumns(getColumnDim(tensor));
   if (auto importance = dyn_cast_or_null<ImportanceOp>(op)) {
     Source &source = *sources.find(op)->second;
     return source.scorer.getLastKey(source.rows);
@@ -251,7 +253,15 @@ Tile ImportanceTiles::load(Value tensor, const Columns &columns) {
     SmallVector<ReassociationIndices> rows = {{0, 1}, {2}};
     value = tensor::CollapseShapeOp::create(builder, loc, value, rows);
   }
-  return {widen(builder, loc, value, type), Spread::Matrix};
+  Tile loaded = {widen(builder, loc, value, type), Spread::Matrix};
+  if (!tensor.getDefiningOp())
+    return loaded;
+  // Beyond the entries that were computed, none is present.
+  TileMath math(builder, loc, getRows(tensor), columns.count);
+  loaded =
+      keep(arith::CmpIPredicate::sge, m.constant(0), math, loaded, columns);
+  return keep(arith::CmpIPredicate::slt, getNumColumns(type.getDims().back()),
+              math, loaded, columns);
 }
 
 static EntryReduction::Kind getKind(HeadReduction heads) {
@@ -413,12 +423,14 @@ Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns,
 //===----------------------------------------------------------------------===//
 
 LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
-                                            const QueryShape &shape,
-                                            Value tensor, Value buffer,
-                                            nsatile::ScheduleAttr schedule) {
+                                            const FoundShape &found,
+                                            Value tensor, Value buffer) {
+  const QueryShape &shape = *found.shape;
+  nsatile::ScheduleAttr schedule = getSchedule(found.first);
   auto type = cast<NamedTensorType>(tensor.getType());
   Value width = plan.getBufferSize(buffer, type.getRank() - 1);
   ProgramBuilder program(plan, tensor.getLoc(), "importance", schedule);
+  program.setOps(nsa::ScoringOpInterface(found.first).getOperation());
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),

@@ -131,7 +131,8 @@ static PartialStates allocatePartialStates(PlanBuilder &plan, AttendOp op,
 }
 
 void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
-                                 AttendOp op, nsatile::ScheduleAttr schedule) {
+                                 AttendOp op) {
+  nsatile::ScheduleAttr schedule = getSchedule(op);
   bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   OpBuilder &builder = program.getBuilder();
@@ -181,6 +182,7 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
     });
   });
   plan.setPartialStates(op, partial);
+  program.setOps(op.getOperation());
   Value rows =
       shape.dims.batch
           ? plan.getSize(shape.dims.batch)

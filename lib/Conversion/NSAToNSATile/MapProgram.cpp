@@ -8,17 +8,16 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// Rows and columns of a tile.
-static constexpr int64_t kRows = 16, kColumns = 64;
-
 namespace {
 
 /// Tiles over the last two dimensions of a tensor; the others stand still.
 class Mapping {
 public:
-  Mapping(ProgramBuilder &program, NamedTensorType type)
+  Mapping(ProgramBuilder &program, NamedTensorType type,
+          nsatile::MapScheduleAttr schedule)
       : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-        type(type), math(builder, loc, kRows, kColumns) {}
+        type(type), schedule(schedule),
+        math(builder, loc, schedule.getRows(), schedule.getColumns()) {}
 
   /// Sizes of the tensor's dimensions, in the plan.
   void setPlace(ArrayRef<Value> planSizes);
@@ -43,6 +42,7 @@ private:
   OpBuilder &builder;
   Location loc;
   NamedTensorType type;
+  nsatile::MapScheduleAttr schedule;
   TileMath math;
   /// Where the tile starts in each dimension of the tensor; their sizes.
   SmallVector<Value> offsets, sizes;
@@ -58,9 +58,9 @@ void Mapping::setPlace(ArrayRef<Value> planSizes) {
     sizes.push_back(program.import(size));
   offsets.resize(rank);
   if (rank > 0)
-    offsets[rank - 1] = m.mul(program.programId(1), kColumns);
+    offsets[rank - 1] = m.mul(program.programId(1), schedule.getColumns());
   if (rank > 1)
-    offsets[rank - 2] = m.mul(program.programId(0), kRows);
+    offsets[rank - 2] = m.mul(program.programId(0), schedule.getRows());
   // All other dimensions are one axis of the grid.
   Value rest = program.programId(2);
   for (int64_t dim = rank - 3; dim >= 0; --dim) {
@@ -78,7 +78,8 @@ Mapping::Access Mapping::getAccess(const DimSet &dims) {
       continue;
     bool isColumn = dim + 1 == rank;
     access.dims.push_back(index);
-    access.shape.push_back(isColumn ? kColumns : kRows);
+    access.shape.push_back(isColumn ? schedule.getColumns()
+                                    : schedule.getRows());
     access.limits.push_back(sizes[dim]);
     access.spread =
         join(access.spread, isColumn ? Spread::Column : Spread::Row);
@@ -191,6 +192,16 @@ void Mapping::store(Tile tile, Value buffer) {
                            access.offsets, access.limits, access.dims);
 }
 
+/// That of the map; copies of other tensors have its default.
+static nsatile::MapScheduleAttr getMapSchedule(Value tensor) {
+  StringRef name = nsatile::NSATileDialect::getScheduleAttrName();
+  if (auto map = tensor.getDefiningOp<MapOp>())
+    return map->getAttrOfType<nsatile::MapScheduleAttr>(name);
+  return nsatile::MapScheduleAttr::get(tensor.getContext(), /*rows=*/16,
+                                       /*columns=*/64,
+                                       nsatile::ProgramUse::Own);
+}
+
 LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
                                      Value buffer) {
   auto type = cast<NamedTensorType>(tensor.getType());
@@ -199,7 +210,10 @@ LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
   for (size_t dim = 0; dim < type.getRank(); ++dim)
     sizes.push_back(plan.getBufferSize(buffer, dim));
   ProgramBuilder program(plan, tensor.getLoc(), "map");
-  Mapping mapping(program, type);
+  if (auto map = tensor.getDefiningOp<MapOp>())
+    program.setOps(map.getOperation());
+  nsatile::MapScheduleAttr schedule = getMapSchedule(tensor);
+  Mapping mapping(program, type, schedule);
   mapping.setPlace(sizes);
   FailureOr<Tile> value =
       mapping.evaluate(tensor, DimSet(type.getRank(), true));
@@ -212,7 +226,9 @@ LogicalResult nsacc::buildMapProgram(PlanBuilder &plan, Value tensor,
        ArrayRef(sizes).drop_back(std::min<size_t>(2, sizes.size())))
     rest = arith::MulIOp::create(plan.getBuilder(), plan.getLoc(), rest, size);
   Value one = m.constant(1);
-  program.launch(sizes.size() > 1 ? m.ceilDiv(sizes.end()[-2], kRows) : one,
-                 sizes.empty() ? one : m.ceilDiv(sizes.back(), kColumns), rest);
+  program.launch(
+      sizes.size() > 1 ? m.ceilDiv(sizes.end()[-2], schedule.getRows()) : one,
+      sizes.empty() ? one : m.ceilDiv(sizes.back(), schedule.getColumns()),
+      rest);
   return success();
 }

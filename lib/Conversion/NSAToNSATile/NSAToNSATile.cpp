@@ -24,47 +24,38 @@ namespace {
 /// into one program over query tiles.
 class KernelConverter {
 public:
-  KernelConverter(KernelOp kernel, bool exactPrograms,
-                  const ShapeLimits &limits)
+  KernelConverter(KernelOp kernel, const ShapeLimits &limits)
       : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext())),
-        exactPrograms(exactPrograms), limits(limits) {}
+        limits(limits) {}
 
   LogicalResult run();
 
 private:
-  nsatile::ScheduleAttr getSchedule(const QueryShape &shape);
   /// Results that are shared values themselves are written in place; the
   /// others remain.
   SmallVector<Target> bindResults();
   LogicalResult materialize(Operation *op);
   LogicalResult materializeOperands(Operation *op);
   LogicalResult materializeTensor(Value tensor);
+  /// A buffer for a tensor, which compute() fills.
+  Target createTarget(Value tensor);
+  /// What an op computes that has a program of its own.
+  LogicalResult materializeResults(Operation *op);
   /// Attentions over other query tiles than those of the program that uses
   /// them.
   LogicalResult materializeAttentions(ArrayRef<Operation *> ops);
   /// Computes tensors into their buffers, those of the same query tiles in one
   /// program.
   LogicalResult compute(ArrayRef<Target> targets);
-  LogicalResult computeTogether(const QueryShape &shape,
+  LogicalResult computeTogether(const FoundShape &found,
                                 ArrayRef<Target> targets);
 
   KernelOp kernel;
   PlanBuilder plan;
-  bool exactPrograms;
   ShapeLimits limits;
 };
 
 } // namespace
-
-nsatile::ScheduleAttr KernelConverter::getSchedule(const QueryShape &shape) {
-  if (auto given = kernel->getAttrOfType<nsatile::ScheduleAttr>(
-          nsatile::NSATileDialect::getScheduleAttrName()))
-    return given;
-  schedule::Choice choice = schedule::chooseForCPU(kernel, shape.group);
-  return nsatile::ScheduleAttr::get(kernel.getContext(), choice.order,
-                                    choice.tokens, choice.keys, choice.splits,
-                                    choice.warps, choice.stages);
-}
 
 /// Of pooled keys or blocks for each query.
 static bool isImportance(Value tensor) {
@@ -89,69 +80,33 @@ SmallVector<Target> KernelConverter::bindResults() {
   return computed;
 }
 
-/// Selecting gains nothing from a wide tile. Its warps follow from its rows.
-static nsatile::ScheduleAttr getPartSchedule(nsatile::ScheduleAttr schedule,
-                                             int64_t group) {
-  auto get = [&](int64_t tokens) {
-    return nsatile::ScheduleAttr::get(
-        schedule.getContext(), schedule.getOrder(), tokens, schedule.getKeys(),
-        schedule.getSplits(), /*warps=*/0, schedule.getStages());
-  };
-  return get(
-      getPartTokens(get(schedule.getTokens()), schedule.getTokens(), group));
-}
-
 LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
-  SmallVector<std::pair<QueryShape, SmallVector<Target>>> fused;
+  SmallVector<std::pair<FoundShape, SmallVector<Target>>> fused;
   for (const Target &target : targets) {
     FoundShape found = findQueryShape(plan, target.tensor);
-    std::optional<QueryShape> shape = found.shape;
     if (failed(materializeAttentions(found.others.getArrayRef())))
       return failure();
-    if (!shape) {
+    if (!found.shape) {
       if (failed(buildMapProgram(plan, target.tensor, target.buffer)))
         return failure();
     } else if (isImportance(target.tensor)) {
-      if (failed(buildImportanceProgram(plan, *shape, target.tensor,
-                                        target.buffer, getSchedule(*shape))))
+      if (failed(buildImportanceProgram(plan, found, target.tensor,
+                                        target.buffer)))
         return failure();
     } else {
       auto *group = llvm::find_if(
-          fused, [&](auto &entry) { return entry.first == *shape; });
+          fused, [&](auto &entry) { return entry.first.shape == found.shape; });
       if (group == fused.end()) {
-        fused.push_back({*shape, {}});
+        fused.push_back({found, {}});
         group = &fused.back();
       }
       group->second.push_back(target);
     }
   }
-  for (auto &[shape, group] : fused)
-    if (failed(computeTogether(shape, group)))
+  for (auto &[found, group] : fused)
+    if (failed(computeTogether(found, group)))
       return failure();
   return success();
-}
-
-/// Smaller tiles of the same rows, which registers hold along with all that
-/// products need to look at each pair.
-static nsatile::ScheduleAttr getExactSchedule(nsatile::ScheduleAttr schedule,
-                                              int64_t group) {
-  int64_t mostKeys = 32;
-  // It is rarely run: lists of its own tiles aren't worth a program. Tokens
-  // that walk their blocks one by one have a state of their own beside the
-  // tile's.
-  nsatile::LoopOrder order = schedule.getOrder();
-  if (order == nsatile::LoopOrder::Union) {
-    order = nsatile::LoopOrder::QueryMajor;
-    mostKeys = 16;
-  }
-  int64_t tokens =
-      std::clamp<int64_t>(kPartRows / group, 1, schedule.getTokens());
-  while (schedule.getTokens() % tokens != 0)
-    --tokens;
-  return nsatile::ScheduleAttr::get(schedule.getContext(), order, tokens,
-                                    std::min(schedule.getKeys(), mostKeys),
-                                    schedule.getSplits(),
-                                    /*warps=*/0, schedule.getStages());
 }
 
 /// Whether products ask which pairs are visible, as those of a softmax will.
@@ -167,17 +122,16 @@ static bool looksAtPairs(nsatile::ProgramOp program) {
       .wasInterrupted();
 }
 
-LogicalResult KernelConverter::computeTogether(const QueryShape &shape,
+LogicalResult KernelConverter::computeTogether(const FoundShape &found,
                                                ArrayRef<Target> targets) {
-  nsatile::ScheduleAttr schedule = getSchedule(shape);
   FailureOr<nsatile::ProgramOp> program =
-      buildQueryProgram(plan, shape, targets, schedule);
+      buildQueryProgram(plan, found, targets, /*isExact=*/false);
   if (failed(program))
     return failure();
-  if (!exactPrograms || !looksAtPairs(*program))
+  if (getSchedule(found.first).getExactTokens() == 0 || !looksAtPairs(*program))
     return success();
-  FailureOr<nsatile::ProgramOp> exact = buildQueryProgram(
-      plan, shape, targets, getExactSchedule(schedule, shape.group));
+  FailureOr<nsatile::ProgramOp> exact =
+      buildQueryProgram(plan, found, targets, /*isExact=*/true);
   if (failed(exact))
     return failure();
   (*program)->setAttr(nsatile::kExactProgramAttrName,
@@ -206,7 +160,14 @@ LogicalResult KernelConverter::materializeTensor(Value tensor) {
   if (!isa<MapOp, AttendOp, MergeOp, BlocksOp, ImportanceOp, IndicesOp>(op))
     return success();
   // What it is computed from is looked up before it stands in memory itself.
-  Value buffer = plan.createBuffer(tensor);
+  Target target = createTarget(tensor);
+  if (failed(compute(target)))
+    return failure();
+  plan.bind(tensor, target.buffer);
+  return success();
+}
+
+Target KernelConverter::createTarget(Value tensor) {
   // Of all tensors a program reads, importances and merges take log-sum-exps.
   auto dividesBy = [&](Operation *user) {
     auto merge = dyn_cast<MergeOp>(user);
@@ -214,11 +175,21 @@ LogicalResult KernelConverter::materializeTensor(Value tensor) {
     return (merge && llvm::is_contained(merge.getLses(), tensor)) ||
            (importance && importance.getLse() == tensor);
   };
+  Target target = {tensor, plan.createBuffer(tensor)};
   if (llvm::any_of(tensor.getUsers(), dividesBy))
     plan.addRest(tensor);
-  if (failed(compute(Target{tensor, buffer})))
+  return target;
+}
+
+LogicalResult KernelConverter::materializeResults(Operation *op) {
+  SmallVector<Target> targets;
+  for (Value result : op->getResults())
+    if (!result.use_empty() && !plan.isMaterialized(result))
+      targets.push_back(createTarget(result));
+  if (failed(compute(targets)))
     return failure();
-  plan.bind(tensor, buffer);
+  for (const Target &target : targets)
+    plan.bind(target.tensor, target.buffer);
   return success();
 }
 
@@ -265,21 +236,19 @@ LogicalResult KernelConverter::materialize(Operation *op) {
         if (failed(shape))
           return failure();
         allocate(topk.getResult());
-        return buildTopKProgram(
-            plan, *shape, topk,
-            getPartSchedule(getSchedule(*shape), shape->group));
+        return buildTopKProgram(plan, *shape, topk);
       })
       .Case([&](AttendOp attend) -> LogicalResult {
         QueryShape shape = getQueryShape(
-            plan, cast<ScoringOpInterface>(attend.getOperation()));
-        nsatile::ScheduleAttr schedule = getSchedule(shape);
+            kernel, cast<ScoringOpInterface>(attend.getOperation()));
+        nsatile::ScheduleAttr schedule = getSchedule(attend);
         if (attend->use_empty())
           return success();
         if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor)
-          buildKeyMajorProgram(plan, shape, attend, schedule);
+          buildKeyMajorProgram(plan, shape, attend);
         if (schedule.getOrder() == nsatile::LoopOrder::Union &&
             attend.getSelection())
-          return buildUnionLists(plan, shape, attend, schedule.getTokens());
+          return buildUnionLists(plan, shape, attend);
         return success();
       })
       .Case([&](DeclareSelectionOp declare) {
@@ -289,17 +258,54 @@ LogicalResult KernelConverter::materialize(Operation *op) {
       .Default(success());
 }
 
+/// Whether the schedule gives the op a program of its own. Ops that are shared
+/// between query tiles have one in any case.
+static bool hasOwnProgram(Operation *op) {
+  Attribute attr = op->getAttr(nsatile::NSATileDialect::getScheduleAttrName());
+  if (auto map = dyn_cast_if_present<nsatile::MapScheduleAttr>(attr))
+    return map.getProgram() == nsatile::ProgramUse::Own;
+  return isa<ScoringOpInterface>(op) &&
+         getSchedule(op).getProgram() == nsatile::ProgramUse::Own;
+}
+
 LogicalResult KernelConverter::run() {
   if (failed(checkQueryShapes(plan, limits)))
     return failure();
   SmallVector<Target> computed = bindResults();
   for (Operation &op : kernel.getBody().front())
-    if (failed(materialize(&op)))
+    if (failed(materialize(&op)) ||
+        (hasOwnProgram(&op) && failed(materializeResults(&op))))
       return failure();
   if (failed(compute(computed)))
     return failure();
   plan.finish();
   kernel.erase();
+  return success();
+}
+
+/// Whether each op that is tiled says how.
+static LogicalResult checkSchedules(KernelOp kernel) {
+  StringRef name = nsatile::NSATileDialect::getScheduleAttrName();
+  auto explain = [&](Operation *op, StringRef expected) {
+    InFlightDiagnostic error = op->emitOpError("needs ");
+    error << name << " = #nsatile." << expected << "<…> to be tiled, found ";
+    if (Attribute found = op->getAttr(name))
+      error << found;
+    else
+      error << "none";
+    error.attachNote() << "nsa-set-schedule sets it";
+    return failure();
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    Attribute found = op.getAttr(name);
+    if (isa<PoolOp>(op) && !isa_and_present<nsatile::PoolScheduleAttr>(found))
+      return explain(&op, nsatile::PoolScheduleAttr::getMnemonic());
+    if (isa<MapOp>(op) && !isa_and_present<nsatile::MapScheduleAttr>(found))
+      return explain(&op, nsatile::MapScheduleAttr::getMnemonic());
+    if (isa<ScoringOpInterface, TopKOp>(op) &&
+        !isa_and_present<nsatile::ScheduleAttr>(found))
+      return explain(&op, nsatile::ScheduleAttr::getMnemonic());
+  }
   return success();
 }
 
@@ -312,10 +318,8 @@ struct ConvertNSAToNSATile
   void runOnOperation() override {
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
-      if (failed(checkLimits(kernel)) ||
-          failed(
-              KernelConverter(kernel, exactPrograms, {mostChannels, mostGroup})
-                  .run()))
+      if (failed(checkLimits(kernel)) || failed(checkSchedules(kernel)) ||
+          failed(KernelConverter(kernel, {mostChannels, mostGroup}).run()))
         return signalPassFailure();
     for (auto program : getOperation().getOps<nsatile::ProgramOp>())
       if (failed(checkLength(program)))

@@ -2,11 +2,12 @@
 
 #include "PlanBuilder.h"
 #include "NSA/IR/NSANames.h"
-#include "NSA/Transforms/Passes.h"
+#include "NSATile/IR/NSATileHints.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "nsacc/Schedule/Programs.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -25,6 +26,8 @@ static Type getMemoryType(Type elementType) {
 
 PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer)
     : kernel(kernel), builder(outer) {
+  for (const schedule::ScheduledOp &op : schedule::getScheduledOps(kernel))
+    names[op.op] = builder.getStringAttr(op.name);
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
   auto add = [&](Type type, StringRef name, ArrayRef<int64_t> order) {
@@ -80,15 +83,7 @@ MemRefType PlanBuilder::getInputType(NamedTensorType type,
 }
 
 std::optional<int64_t> PlanBuilder::getStaticSize(Attribute dim) {
-  if (auto size = dyn_cast<IntegerAttr>(dim))
-    return size.getInt();
-  auto named = dyn_cast<NamedDimAttr>(dim);
-  auto sizes = kernel->getAttrOfType<DictionaryAttr>(kSizesAttrName);
-  if (!named || named.getRagged() || !sizes)
-    return std::nullopt;
-  if (auto size = sizes.getAs<IntegerAttr>(named.getName()))
-    return size.getInt();
-  return std::nullopt;
+  return nsacc::getStaticSize(kernel, dim);
 }
 
 Value PlanBuilder::getSize(Attribute dim) {
@@ -293,6 +288,13 @@ ProgramBuilder::ProgramBuilder(PlanBuilder &plan, Location loc, StringRef what,
                                nsatile::ScheduleAttr schedule)
     : plan(plan), program(plan.createProgram(loc, what, schedule)),
       builder(program.getBody()) {}
+
+void ProgramBuilder::setOps(ArrayRef<Operation *> ops) {
+  SmallVector<Attribute> names;
+  for (Operation *op : ops)
+    names.push_back(plan.getName(op));
+  program->setAttr(nsatile::kOpsAttrName, builder.getArrayAttr(names));
+}
 
 Value ProgramBuilder::import(Value planValue) {
   Value &argument = arguments[planValue];

@@ -16,6 +16,12 @@ namespace nsacc {
 mlir::Value getNumWindows(const IndexMath &math, nsa::PooledDimAttr pooled,
                           mlir::Value tokens);
 
+/// How an attention, an importance or a top-k is tiled.
+inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
+  return op->getAttrOfType<nsatile::ScheduleAttr>(
+      nsatile::NSATileDialect::getScheduleAttrName());
+}
+
 /// What key-major programs leave of an attention: for each split of the keys
 /// the state of every query row. A buffer for each part of the state.
 struct PartialStates {
@@ -96,6 +102,9 @@ public:
   /// Arithmetic at the end of the plan.
   IndexMath math() { return IndexMath(builder, getLoc()); }
 
+  /// The name of an op with a schedule.
+  mlir::StringAttr getName(mlir::Operation *op) { return names.lookup(op); }
+
   /// Ends the plan.
   void finish();
 
@@ -121,6 +130,7 @@ private:
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, UnionLists> unionLists;
+  llvm::DenseMap<mlir::Operation *, mlir::StringAttr> names;
   unsigned programs = 0;
 };
 
@@ -150,6 +160,10 @@ public:
     mlir::Value start, size;
   };
   Row getRow(mlir::Attribute dim, mlir::Value batchRow);
+
+  /// Says which ops of the kernel the program computes in tiles of their
+  /// schedules.
+  void setOps(llvm::ArrayRef<mlir::Operation *> ops);
 
   /// Arithmetic at the insertion point.
   IndexMath math() { return IndexMath(builder, getLoc()); }

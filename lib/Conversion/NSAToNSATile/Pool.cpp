@@ -10,9 +10,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// Windows that one program pools.
-static constexpr int64_t kWindows = 16;
-
 namespace {
 
 /// A tile of windows (rows) times channels (columns).
@@ -20,13 +17,20 @@ class Pooling {
 public:
   Pooling(ProgramBuilder &program, PoolOp op, int64_t channels)
       : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-        op(op), math(builder, loc, kWindows, channels),
+        op(op), count(getWindows(op)), math(builder, loc, count, channels),
         input(cast<NamedTensorType>(op.getInput().getType())),
         result(cast<NamedTensorType>(op.getResult().getType())),
         pooled(
             cast<PooledDimAttr>(result.getDims()[input.isRagged() ? 0 : 1])) {}
 
   void build();
+  /// Windows that one program pools.
+  static int64_t getWindows(PoolOp op) {
+    return op
+        ->getAttrOfType<nsatile::PoolScheduleAttr>(
+            nsatile::NSATileDialect::getScheduleAttrName())
+        .getWindows();
+  }
 
 private:
   /// Token `offset` of every window, as f32; zeros outside of the sequence.
@@ -51,6 +55,7 @@ private:
   OpBuilder &builder;
   Location loc;
   PoolOp op;
+  int64_t count;
   TileMath math;
   NamedTensorType input, result;
   PooledDimAttr pooled;
@@ -168,7 +173,7 @@ void Pooling::build() {
   IndexMath m = program.math();
   head = program.programId(1);
   batchRow = program.programId(2);
-  firstWindow = m.mul(program.programId(0), kWindows);
+  firstWindow = m.mul(program.programId(0), count);
   Attribute sequence = input.getDims()[input.isRagged() ? 0 : 1];
   tokens = program.getRow(sequence, batchRow);
   windows = program.getRow(pooled, batchRow);
@@ -214,6 +219,7 @@ LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {
     return op.emitOpError("needs the size of dimension '")
            << toString(type.getDims().back()) << "' to be compiled";
   ProgramBuilder program(plan, op.getLoc(), "pool");
+  program.setOps(op.getOperation());
   Pooling(program, op, *channels).build();
 
   IndexMath m = plan.math();
@@ -222,7 +228,7 @@ LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {
   Attribute sequence = result.getDims()[ragged ? 0 : 1];
   Value rows = ragged ? plan.getNumRows(cast<PooledDimAttr>(sequence).getBase())
                       : plan.getSize(type.getDims().front());
-  program.launch(m.ceilDiv(plan.getSize(sequence), kWindows),
+  program.launch(m.ceilDiv(plan.getSize(sequence), Pooling::getWindows(op)),
                  plan.getSize(type.getDims()[ragged ? 1 : 2]), rows);
   return success();
 }

@@ -28,15 +28,6 @@ static FailureOr<int64_t> requireSize(PlanBuilder &plan, Operation *op,
   return error;
 }
 
-QueryShape nsacc::getQueryShape(PlanBuilder &plan, ScoringOpInterface op) {
-  auto query = cast<NamedTensorType>(op.getQuery().getType());
-  QueryShape shape = {QueryDims::get(query), getHeadDim(op.getKey())};
-  shape.group = *plan.getStaticSize(shape.dims.head) /
-                std::max<int64_t>(1, *plan.getStaticSize(shape.keyHead));
-  shape.group = std::max<int64_t>(1, shape.group);
-  return shape;
-}
-
 /// A selected block is one tile of keys.
 static LogicalResult checkSelection(ScoringOpInterface op) {
   constexpr int64_t most = 1024;
@@ -95,62 +86,10 @@ LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan,
   return failure(result.wasInterrupted());
 }
 
-namespace {
-
-/// Walks from a tensor to the attentions that it's computed from.
-class ShapeFinder {
-public:
-  ShapeFinder(PlanBuilder &plan, Value tensor)
-      : plan(plan),
-        hasRows(hasRowDims(cast<NamedTensorType>(tensor.getType()))) {
-    visit(tensor, getOwnDims(tensor));
-  }
-
-  FoundShape found;
-
-private:
-  static DimSet getOwnDims(Value tensor) {
-    return getRowDims(cast<NamedTensorType>(tensor.getType()));
-  }
-
-  /// A value with dimensions `dims` of the tensor.
-  void visit(Value value, const DimSet &dims) {
-    if (plan.isMaterialized(value) || !visited.insert({value, dims}).second)
-      return;
-    Operation *op = value.getDefiningOp();
-    if (auto map = dyn_cast<MapOp>(op)) {
-      for (Value input : map.getInputs())
-        visit(input, compose(dims, map.getPlaces(input)));
-      return;
-    }
-    if (!isa<ScoringOpInterface, MergeOp, BlocksOp, DeclareBlocksOp>(op))
-      return;
-    if (!hasRows || dims != getOwnDims(value))
-      found.others.insert(op);
-    else if (auto scoring = dyn_cast<ScoringOpInterface>(op))
-      add(scoring);
-    else
-      for (Value operand : op->getOperands())
-        visit(operand, getOwnDims(operand));
-  }
-
-  void add(ScoringOpInterface op) {
-    QueryShape own = getQueryShape(plan, op);
-    if (!found.shape)
-      found.shape = own;
-    else if (*found.shape != own)
-      found.others.insert(op);
-  }
-
-  PlanBuilder &plan;
-  bool hasRows;
-  llvm::DenseSet<std::pair<Value, DimSet>> visited;
-};
-
-} // namespace
-
 FoundShape nsacc::findQueryShape(PlanBuilder &plan, Value tensor) {
-  return ShapeFinder(plan, tensor).found;
+  return findQueryShape(plan.getKernel(), tensor, [&](Value value) {
+    return plan.isMaterialized(value);
+  });
 }
 
 FailureOr<QueryShape> nsacc::getSelectionShape(PlanBuilder &plan, TopKOp op) {
@@ -207,15 +146,19 @@ static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
   return success();
 }
 
-FailureOr<nsatile::ProgramOp>
-nsacc::buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
-                         ArrayRef<Target> targets,
-                         nsatile::ScheduleAttr schedule) {
+FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
+                                                       const FoundShape &found,
+                                                       ArrayRef<Target> targets,
+                                                       bool isExact) {
+  const QueryShape &shape = *found.shape;
+  nsatile::ScheduleAttr schedule = getSchedule(found.first);
+  if (isExact)
+    schedule = schedule.getExact();
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
                                    shape.group, getProgramPlace(program));
-  Evaluator evaluator(program, tile, schedule);
+  Evaluator evaluator(program, tile, schedule, isExact);
   for (auto [tensor, buffer] : targets) {
     FailureOr<Tile> value = evaluator.evaluate(tensor);
     if (failed(value))
@@ -226,6 +169,7 @@ nsacc::buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
     if (failed(storeRest(evaluator, program, tile, tensor)))
       return failure();
   }
+  program.setOps(evaluator.getAttends());
   launchQueryProgram(program, shape, schedule.getTokens());
   return program.getProgram();
 }

@@ -5,18 +5,8 @@
 
 #include "PlanBuilder.h"
 #include "QueryTile.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace nsacc {
-
-/// What a program over query tiles needs to know of a kernel's attentions.
-struct QueryShape {
-  QueryDims dims;
-  mlir::Attribute keyHead;
-  int64_t group = 1; ///< query heads of a key head
-
-  bool operator==(const QueryShape &other) const = default;
-};
 
 /// The most that a target compiles.
 struct ShapeLimits {
@@ -27,15 +17,7 @@ struct ShapeLimits {
 /// missing, don't go together, or are beyond what the target compiles.
 llvm::LogicalResult checkQueryShapes(PlanBuilder &plan,
                                      const ShapeLimits &limits);
-/// The shape of one of them.
-QueryShape getQueryShape(PlanBuilder &plan, nsa::ScoringOpInterface op);
-/// The shape of the attentions that a tensor is computed from, as far as they
-/// aren't materialized: that of the first, null without any. Others differ from
-/// it, or have rows and channels in other places than the tensor.
-struct FoundShape {
-  std::optional<QueryShape> shape;
-  llvm::SetVector<mlir::Operation *> others;
-};
+/// Of a tensor's attentions that the plan hasn't materialized.
 FoundShape findQueryShape(PlanBuilder &plan, mlir::Value tensor);
 /// The shape of what a selection's importance is computed from.
 llvm::FailureOr<QueryShape> getSelectionShape(PlanBuilder &plan,
@@ -48,23 +30,22 @@ void launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
 /// Partial states of an attention in key-major order, into buffers that the
 /// plan remembers.
 void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
-                          nsa::AttendOp op, nsatile::ScheduleAttr schedule);
+                          nsa::AttendOp op);
 
 /// A tensor of the kernel and the buffer that it's computed into.
 struct Target {
   mlir::Value tensor, buffer;
 };
-/// One program that computes tensors over query tiles, fused.
+/// One program that computes tensors over query tiles, fused; the program with
+/// small tiles that looks at each pair where it is the exact one.
 llvm::FailureOr<nsatile::ProgramOp>
-buildQueryProgram(PlanBuilder &plan, const QueryShape &shape,
-                  llvm::ArrayRef<Target> targets,
-                  nsatile::ScheduleAttr schedule);
+buildQueryProgram(PlanBuilder &plan, const FoundShape &found,
+                  llvm::ArrayRef<Target> targets, bool isExact);
 /// An importance, as what it is in memory.
 llvm::LogicalResult buildImportanceProgram(PlanBuilder &plan,
-                                           const QueryShape &shape,
+                                           const FoundShape &found,
                                            mlir::Value tensor,
-                                           mlir::Value buffer,
-                                           nsatile::ScheduleAttr schedule);
+                                           mlir::Value buffer);
 /// Elementwise code over materialized tensors.
 llvm::LogicalResult buildMapProgram(PlanBuilder &plan, mlir::Value tensor,
                                     mlir::Value buffer);
@@ -83,8 +64,7 @@ llvm::LogicalResult buildDeclaredSelectionProgram(PlanBuilder &plan,
 
 /// A selection's block indices into its buffer.
 llvm::LogicalResult buildTopKProgram(PlanBuilder &plan, const QueryShape &shape,
-                                     nsa::TopKOp op,
-                                     nsatile::ScheduleAttr schedule);
+                                     nsa::TopKOp op);
 
 } // namespace nsacc
 

@@ -7,30 +7,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-QueryDims QueryDims::get(NamedTensorType query) {
-  ArrayRef<Attribute> dims = query.getDims();
-  if (query.isRagged())
-    return {Attribute(), dims[0], dims[1]};
-  return {dims[0], dims[1], dims[2]};
-}
-
-DimSet nsacc::getRowDims(NamedTensorType type) {
-  int64_t first = type.isRagged() ? kToken : kBatch;
-  DimSet dims(std::max<int64_t>(first + type.getRank(), kRowDims));
-  dims.set(first, first + type.getRank());
-  return dims;
-}
-
-int64_t nsacc::getPartTokens(nsatile::ScheduleAttr schedule, int64_t tokens,
-                             int64_t group) {
-  if (schedule.getWarps() > 0)
-    return tokens;
-  int64_t part = std::clamp<int64_t>(kPartRows / group, 1, tokens);
-  while (tokens % part != 0)
-    --part;
-  return part * group * 2 > kPartRows ? part : tokens;
-}
-
 /// tensor<TxG> to tensor<R>, tensor<TxGxC> to tensor<RxC>.
 static Value collapseRows(OpBuilder &builder, Location loc, Value value) {
   auto type = cast<RankedTensorType>(value.getType());

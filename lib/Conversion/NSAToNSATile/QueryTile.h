@@ -4,28 +4,9 @@
 #define NSACC_LIB_CONVERSION_NSATONSATILE_QUERYTILE_H
 
 #include "ScalarTiler.h"
-#include "nsacc/Schedule/Choose.h"
+#include "nsacc/Schedule/QueryShape.h"
 
 namespace nsacc {
-
-/// The dimensions that a query tile runs over: [B, T, HQ] or [ragged T, HQ].
-/// `batch` is null for ragged queries.
-struct QueryDims {
-  mlir::Attribute batch, token, head;
-
-  static QueryDims get(nsa::NamedTensorType query);
-  bool operator==(const QueryDims &other) const = default;
-};
-
-/// The dimensions of a tensor of rows, [batch, tokens, heads, channels], the
-/// batch without a number where they are ragged.
-enum RowDim { kBatch, kToken, kHead, kChannel, kRowDims };
-/// Those of a tensor that starts with the first of them and has no others.
-nsa::DimSet getRowDims(nsa::NamedTensorType type);
-/// Whether a tensor has at most so many dimensions.
-inline bool hasRowDims(nsa::NamedTensorType type) {
-  return getRowDims(type).size() == kRowDims;
-}
 
 /// `tokens` neighbouring query tokens of one batch row times the query heads of
 /// one key head. Row r is token r / group, head r % group of the tile.
@@ -44,13 +25,6 @@ struct QueryTile {
 
   int64_t getRows() const { return tokens * group; }
 };
-
-using schedule::kPartRows;
-/// Tokens of the parts in which a tile walks keys that all of its rows may see:
-/// as many as divide it and make no more than kPartRows rows. The whole tile
-/// where these are few, or spread over warps.
-int64_t getPartTokens(nsatile::ScheduleAttr schedule, int64_t tokens,
-                      int64_t group);
 
 /// Where the queries of a tile stand.
 struct QueryPlace {

@@ -49,7 +49,8 @@ Tile nsacc::sortDistinct(TileMath &math, Tile indices) {
 }
 
 LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
-                                     AttendOp op, int64_t tokens) {
+                                     AttendOp op) {
+  int64_t tokens = getSchedule(op).getTokens();
   Value selection = op.getSelection();
   if (plan.getUnionLists(selection, tokens))
     return success();
@@ -81,6 +82,7 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   UnionLists lists = {allocate(width), allocate(1)};
 
   ProgramBuilder program(plan, op.getLoc(), "union");
+  program.setOps(op.getOperation());
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();

@@ -4,6 +4,7 @@
 #define NSACC_LIB_CONVERSION_NSATONSATILE_SELECTIONLISTS_H
 
 #include "QueryProgram.h"
+#include "nsacc/Schedule/Choose.h"
 
 namespace nsacc {
 
@@ -18,7 +19,7 @@ Tile sortDistinct(TileMath &math, Tile indices);
 /// blocks that any of its tokens selected, and how many they are. Does nothing
 /// where the plan has these lists.
 llvm::LogicalResult buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
-                                    nsa::AttendOp op, int64_t tokens);
+                                    nsa::AttendOp op);
 
 } // namespace nsacc
 

@@ -20,30 +20,22 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
   using NSASetScheduleBase::NSASetScheduleBase;
 
   void runOnOperation() override {
-    llvm::Expected<schedule::Settings> settings = schedule::parseSettings(text);
-    if (!settings) {
-      std::string problem = llvm::toString(settings.takeError());
-      for (KernelOp kernel : getOperation().getOps<KernelOp>())
-        explain(kernel, problem);
-      return signalPassFailure();
-    }
+    schedule::Goal goal = {device, hasManyQueries};
+    if (llvm::Error error = schedule::check(getOperation(), goal, settings))
+      return explain(std::move(error));
     for (KernelOp kernel : getOperation().getOps<KernelOp>()) {
-      std::string problem;
-      nsatile::ScheduleAttr attr = schedule::makeAttr(
-          schedule::choose(kernel, {device, hasManyQueries}, *settings),
-          &getContext(), problem);
-      if (!attr) {
-        explain(kernel, problem);
-        return signalPassFailure();
-      }
-      kernel->setAttr(nsatile::NSATileDialect::getScheduleAttrName(), attr);
+      auto choice = schedule::choose(kernel, goal, settings);
+      if (!choice)
+        return explain(choice.takeError());
+      schedule::setSchedules(*choice);
     }
   }
 
-  void explain(KernelOp kernel, StringRef problem) {
+  void explain(llvm::Error problem) {
     InFlightDiagnostic error =
-        kernel.emitError(schedule::explainProblem(text, problem));
+        getOperation().emitError(llvm::toString(std::move(problem)));
     error.attachNote() << schedule::explainSettings();
+    signalPassFailure();
   }
 };
 

@@ -338,8 +338,8 @@ static LogicalResult materializeLses(PlanBuilder &plan, const QueryShape &shape,
 }
 
 LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
-                                      const QueryShape &shape, TopKOp op,
-                                      nsatile::ScheduleAttr schedule) {
+                                      const QueryShape &shape, TopKOp op) {
+  nsatile::ScheduleAttr schedule = getSchedule(op);
   FailureOr<Sharing> sharing = getSharing(plan, shape, op, schedule);
   if (failed(sharing))
     return failure();
@@ -349,6 +349,7 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
           materializeLses(plan, shape, op.getImportance(), schedule, visited)))
     return failure();
   ProgramBuilder program(plan, op.getLoc(), "select", schedule);
+  program.setOps(op.getOperation());
   if (failed(Selecting(program, shape, op, schedule, *sharing).build()))
     return failure();
   IndexMath m = plan.math();

@@ -219,7 +219,9 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
        Twine(getStackBytes()) + "; use smaller tiles or raise the stack limit")
           .str();
   largest->emitError(message);
-  return make_error<NoRoomError>(message);
+  auto name = largest->getAttrOfType<mlir::StringAttr>(
+      mlir::SymbolTable::getSymbolAttrName());
+  return make_error<NoRoomError>(message, std::vector<std::string>{name.str()});
 }
 
 static Error lower(mlir::ModuleOp module, const Processor &processor,

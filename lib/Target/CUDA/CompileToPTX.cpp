@@ -107,15 +107,17 @@ static Error runPipeline(PipelineBuilder build, mlir::ModuleOp module,
   return Error::success();
 }
 
-/// Whether that is why the kernels weren't lowered.
-static bool exceedsSharedMemory(mlir::ModuleOp kernels,
-                                const gpu::Limits &limits) {
-  return any_of(kernels.getOps<mlir::LLVM::LLVMFuncOp>(),
-                [&](mlir::Operation *kernel) {
-                  auto facts = kernel->getAttrOfType<nsatile::KernelAttr>(
-                      nsatile::NSATileDialect::getKernelAttrName());
-                  return facts && facts.getShared() > limits.sharedBytesOfBlock;
-                });
+/// The kernels that weren't lowered for that reason.
+static std::vector<std::string> findWithoutRoom(mlir::ModuleOp kernels,
+                                                const gpu::Limits &limits) {
+  std::vector<std::string> names;
+  for (auto kernel : kernels.getOps<mlir::LLVM::LLVMFuncOp>()) {
+    auto facts = kernel->getAttrOfType<nsatile::KernelAttr>(
+        nsatile::NSATileDialect::getKernelAttrName());
+    if (facts && facts.getShared() > limits.sharedBytesOfBlock)
+      names.push_back(kernel.getSymName().str());
+  }
+  return names;
 }
 
 /// What a package needs to know of kernels stays with the programs.
@@ -145,9 +147,12 @@ Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
     return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
   if (Error error = runPipeline(buildKernelPipeline, *copy, options, timing)) {
-    if (!exceedsSharedMemory(*copy, options.device.limits))
+    std::vector<std::string> names =
+        findWithoutRoom(*copy, options.device.limits);
+    if (names.empty())
       return std::move(error);
-    return make_error<NoRoomError>(toString(std::move(error)));
+    return make_error<NoRoomError>(toString(std::move(error)),
+                                   std::move(names));
   }
   copyLaunchFacts(*copy, module);
 

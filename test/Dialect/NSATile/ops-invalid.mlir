@@ -29,6 +29,51 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<order = key_major,
 
 // -----
 
+// expected-error @below {{expected a part that divides the 8 tokens, or 0 for the whole tile, found 3}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, part = 3>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected at least 1 stage of query tiles, or 0 for the compiler's choice, found -1}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, query_stages = -1>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected 0 or more columns in registers, or -1 for the compiler's choice, found -2}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, held_columns = -2>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected tokens of the exact program that divide the 8 tokens, or 0 for none, found 5}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, exact_tokens = 5, exact_keys = 1>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected both tokens and keys of the exact program, or neither, found 4 and 0}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, exact_tokens = 4>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected 1 to 65536 windows, found 0}}
+module attributes {nsatile.schedule = #nsatile.pool_schedule<windows = 0>} {}
+
+// -----
+
+// expected-error @below {{expected a tile of 1 to 65536 rows and columns, found 16 by 0}}
+module attributes {nsatile.schedule = #nsatile.map_schedule<rows = 16, columns = 0>} {}
+
+// -----
+
 // expected-error @below {{expected a split of the keys under order key_major, found order union}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<order = union, tokens = 1, keys = 1, splits = 2>} {
   nsatile.return

@@ -2,7 +2,7 @@
 // RUN: nsacc-opt %s --nsatile-persist-programs --remarks-filter=".*" 2> %t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 
-// REMARK: [Passed] {{.*}}Function=roles | Remark="blocks take tile after tile; rings with a second stage for the next one's: 0"
+// REMARK: [Passed] {{.*}}Function=roles | Remark="blocks take tile after tile; rings with more stages for the next one's: 0"
 // REMARK: [Missed] {{.*}}Function=plain | Remark="it has no roles"
 
 #m = #nsatile.shared<swizzle = 128>

@@ -225,8 +225,9 @@ def test_what_cannot_be_compiled_has_a_place():
 
 
 @pytest.mark.parametrize("target", ["cpu", "sm_90a", "sm_80"])
-@pytest.mark.parametrize("schedule", ["tokens=abc", "rows=4", "order=diagonal", "tokens=0",
-                                      "splits=2", "warps=33", "tokens=70000"])
+@pytest.mark.parametrize("schedule", ["tokens=abc", "lines=4", "slc: keys=8", "windows=4",
+                                      "order=diagonal", "tokens=0", "splits=2", "warps=33",
+                                      "tokens=70000"])
 def test_schedules_are_checked_with_the_program(target, schedule):
     source = "kernel f(x: f32[B, T, H, D]) -> f32[B, T, H, D] { return attend(x, x, x); }"
     with pytest.raises(ArgumentError, match=f"can't use the schedule '{schedule}'"):
@@ -287,7 +288,7 @@ def test_text_that_is_no_program(text):
 
 def test_unknown_phase_names_all():
     program = nsacc.compile("kernel f(x: f32[A]) -> f32[A] { return x; }")
-    with pytest.raises(ArgumentError, match="has 'frontend', 'nsa', 'tile'$"):
+    with pytest.raises(ArgumentError, match="has 'frontend', 'nsa', 'tile', 'schedule'$"):
         program.ir("poem")
 
 

@@ -325,9 +325,10 @@ TEST(Run, SchedulesAreOfCompiledTargets) {
 TEST(Run, SchedulesAreCheckedWithThePrograms) {
   for (const char *target : {"cpu", "sm_90a", "sm_80"})
     for (const char *schedule :
-         {"tokens=abc", "rows=4", "order=diagonal", "tokens=0", "keys=-1",
-          "warps=33", "splits=2", "tokens", "tokens=4,tokens=8", "tokens=4>",
-          "keys=99999999999999999999", "tokens=70000"}) {
+         {"tokens=abc", "lines=4", "slc: keys=8", "windows=4", "order=diagonal",
+          "tokens=0", "keys=-1", "warps=33", "splits=2", "tokens",
+          "tokens=4,tokens=8", "tokens=4>", "keys=99999999999999999999",
+          "tokens=70000"}) {
       Handle<nsacc_options> options(nsacc_options_create());
       nsacc_options_set_target(options.get(), target);
       nsacc_options_set_schedule(options.get(), schedule);
@@ -344,6 +345,6 @@ TEST(Run, SchedulesAreCheckedWithThePrograms) {
       EXPECT_THAT(nsacc_error_message(error),
                   AllOf(HasSubstr(std::string("can't use the schedule '") +
                                   schedule + "'"),
-                        HasSubstr("expected order=query_major")));
+                        HasSubstr("expected FIELD=VALUE")));
     }
 }

@@ -2,9 +2,7 @@
 
 #include "CompiledTest.h"
 #include "NSA/Transforms/Passes.h"
-#include "NSATile/IR/NSATileDialect.h"
 #include "NSATile/Transforms/Passes.h"
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/PassManager.h"
@@ -53,12 +51,10 @@ Error Program::compile(const std::string &source, const std::string &dtype,
   auto kernel = *module->getOps<nsa::KernelOp>().begin();
   signature = nsacc::getSignature(kernel);
 
-  context.loadDialect<nsatile::NSATileDialect>();
+  Expected<schedule::Settings> settings = schedule::Settings::parse(schedule);
+  if (!settings)
+    return settings.takeError();
   mlir::OwningOpRef<mlir::ModuleOp> copy = module->clone();
-  if (!schedule.empty())
-    (*copy->getOps<nsa::KernelOp>().begin())
-        ->setAttr(nsatile::NSATileDialect::getScheduleAttrName(),
-                  mlir::parseAttribute(schedule, &context));
   mlir::PassManager passes(&context);
   nsa::NSASpecializeOptions specialize;
   llvm::SmallVector<llvm::StringRef> dims;
@@ -67,6 +63,8 @@ Error Program::compile(const std::string &source, const std::string &dtype,
   for (llvm::StringRef dim : dims)
     specialize.dims.push_back(dim.str());
   passes.addPass(nsa::createNSASpecialize(specialize));
+  passes.addPass(createNSASetSchedule(
+      {schedule::SettingsOption(std::move(*settings)), std::nullopt, false}));
   passes.addPass(createConvertNSAToNSATile());
   passes.addPass(nsatile::createNSATileOnlineSoftmax());
   if (mlir::failed(passes.run(*copy)))

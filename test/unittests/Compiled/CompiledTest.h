@@ -23,7 +23,7 @@ using Sizes = std::map<std::string, int64_t>;
 class Program {
 public:
   /// Sizes of dimensions; those that count tokens stay open in the code.
-  /// `schedule` is an attribute in text, or empty.
+  /// `schedule` is settings in text, or empty.
   Program(const std::string &source, Sizes sizes, std::string dtype = "f32",
           std::string schedule = "", cpu::Options options = {});
 

@@ -16,9 +16,8 @@ Sizes withoutTables() {
 }
 
 const char *const kFaultOrders[] = {
-    "#nsatile.schedule<tokens = 8, keys = 16>",
-    "#nsatile.schedule<order = union, tokens = 8, keys = 16>",
-    "#nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2>"};
+    "tokens=8,keys=16", "order=union,tokens=8,keys=16",
+    "order=key_major,tokens=8,keys=16,splits=2"};
 
 std::string attendFaulty(const std::string &clauses) {
   return "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"

@@ -11,10 +11,9 @@ constexpr double kTolerance = 2e-5;
 /// One key head for two query heads, more tokens than a tile has.
 const Sizes kSizes = {{"B", 1}, {"T", 37}, {"S", 150}, {"HQ", 2},
                       {"H", 1}, {"D", 8},  {"DV", 40}};
-const char *const kTile = "#nsatile.schedule<tokens = 16, keys = 32>";
-const char *const kOrders[] = {
-    kTile, "#nsatile.schedule<order = union, tokens = 16, keys = 32>",
-    "#nsatile.schedule<order = key_major, tokens = 16, keys = 32, splits = 3>"};
+const char *const kTile = "tokens=16,keys=32";
+const char *const kOrders[] = {kTile, "order=union,tokens=16,keys=32",
+                               "order=key_major,tokens=16,keys=32,splits=3"};
 
 std::string attend(const std::string &clauses) {
   return "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV]) -> "

@@ -99,8 +99,7 @@ std::vector<Tensor> getInputs() {
 void check(const std::vector<std::string> &expressions, double ulps,
            double absolute = 0) {
   SCOPED_TRACE(llvm::join(expressions, "; "));
-  Program program(apply(expressions), kScalarSizes, "f32",
-                  "#nsatile.schedule<tokens = 64, keys = 16>");
+  Program program(apply(expressions), kScalarSizes, "f32", "tokens=64,keys=16");
   ASSERT_TRUE(program.isValid());
   std::vector<Tensor> inputs = getInputs();
   auto expected = program.interpret(inputs);
@@ -209,8 +208,7 @@ TEST(ScalarTest, StorageTypesWithoutInstructionsOfTheirOwn) {
                       " v: [B, S, H, DV], d: [S]) -> [B, T, HQ, DV]"
                       " { return attend(q, k, v) where j <= i"
                       "     score s + d[j]; }",
-                      sizes, dtype, "#nsatile.schedule<tokens = 8, keys = 16>",
-                      options);
+                      sizes, dtype, "tokens=8,keys=16", options);
       program.expectAgreement(program.makeInputs(),
                               dtype == std::string("f16") ? 4e-3 : 3e-2);
     }

@@ -1,6 +1,7 @@
 //===- CUDAProgramTest.cpp - Programs on a GPU, with a fake driver --------===//
 
 #include "CUDAProgramTest.h"
+#include "NSATile/IR/NSATileOps.h"
 #include "nsacc-rt/nsacc_rt.h"
 #include "nsacc/Support/CompilerErrors.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -68,14 +69,18 @@ TEST_F(CUDAProgramTest, FatalErrorsOfLLVMAreErrors) {
   llvm::sys::fs::remove(path);
 }
 
-/// Says that nothing has room, `times` times.
+/// Says that no program has room, `times` times.
 static PackageCompiler refuse(int &times) {
   return [&times](mlir::ModuleOp module,
                   const cuda::Options &options) -> llvm::Expected<rt::Package> {
     if (times-- <= 0)
       return compileStandIn(module, options);
     module.emitError("tiles take too much");
-    return llvm::make_error<NoRoomError>("tiles take too much");
+    std::vector<std::string> names;
+    for (auto program : module.getOps<nsatile::ProgramOp>())
+      names.push_back(program.getSymName().str());
+    return llvm::make_error<NoRoomError>("tiles take too much",
+                                         std::move(names));
   };
 }
 
@@ -93,8 +98,48 @@ TEST_F(CUDAProgramTest, TilesThatAreGivenStayAndGetAdvice) {
   std::string message = fail(makeInputs(makeSizes()));
   EXPECT_THAT(message, HasSubstr("tiles take too much"));
   EXPECT_THAT(message,
-              HasSubstr("'order=query_major,warps=4,tokens=16,keys=32' "
-                        "fits"));
+              HasSubstr("'order=query_major, tokens=64, warps=4; attend.1: "
+                        "keys=32, tokens=16' fits"));
+}
+
+TEST_F(CUDAProgramTest, OnlyOpsWithoutRoomAreMadeSmaller) {
+  constexpr const char *selecting = R"(
+kernel f(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
+  gist = attend(q, pool(k, 16), pool(k, 16));
+  sel = topk(score(gist), 2);
+  return attend(q, k, k) in sel;
+})";
+  std::vector<std::string> found;
+  auto compiler =
+      [&](mlir::ModuleOp module,
+          const cuda::Options &options) -> llvm::Expected<rt::Package> {
+    std::string tokens;
+    bool hasRoom = true;
+    std::vector<std::string> names;
+    for (auto program : module.getOps<nsatile::ProgramOp>()) {
+      nsatile::ScheduleAttr schedule = program.getScheduleAttr();
+      if (!schedule || !program.getSymName().contains("_select_")) {
+        if (schedule && schedule.getExactTokens() > 0)
+          tokens += " attend " + std::to_string(schedule.getTokens());
+        continue;
+      }
+      tokens += "select " + std::to_string(schedule.getTokens()) + " " +
+                std::to_string(schedule.getKeys());
+      hasRoom = schedule.getTokens() <= 4;
+      names.push_back(program.getSymName().str());
+    }
+    found.push_back(tokens);
+    if (hasRoom)
+      return compileStandIn(module, options);
+    module.emitError("tiles take too much");
+    return llvm::make_error<NoRoomError>("tiles take too much",
+                                         std::move(names));
+  };
+  compile(selecting, "sm_90a", compiler);
+  EXPECT_EQ(fail(makeInputs(makeSizes())), "no error");
+  EXPECT_THAT(found, testing::ElementsAre(
+                         "select 32 64 attend 32", "select 32 32 attend 32",
+                         "select 16 32 attend 32", "select 4 32 attend 32"));
 }
 
 TEST_F(CUDAProgramTest, WhereNoTilesHaveRoomIsSaid) {

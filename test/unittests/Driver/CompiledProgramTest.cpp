@@ -178,7 +178,7 @@ TEST_F(CompiledProgramTest, SchedulesChangeTheTiles) {
     auto inputs = makeInputs(*program, "flash", getSizes(33));
     EXPECT_EQ(fail(*program, "flash", inputs), "no error");
   }
-  EXPECT_EQ(schedules, "5 6 6 ");
+  EXPECT_EQ(schedules, "6 6 6 ");
 }
 
 TEST_F(CompiledProgramTest, ErrorsNameWhatIsWrong) {

@@ -31,7 +31,10 @@ TEST(ReproducerTest, RunsThePipelineAgain) {
   device.limits.multiprocessors = 10;
   ASSERT_FALSE(static_cast<bool>(
       addPhase(manager, Phase::Tile,
-               {{"HQ=8", "D=64"}, "order=union,tokens=\"16\"", device})));
+               {{"HQ=8", "D=64"},
+                llvm::cantFail(schedule::Settings::parse(
+                    "order=union; flash: tokens=16, softmax=rows")),
+                device})));
   std::string text = makeReproducer(manager, *module);
 
   mlir::PassReproducerOptions options;

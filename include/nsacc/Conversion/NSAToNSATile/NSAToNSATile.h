@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "nsacc/GPU/DeviceOption.h"
+#include "nsacc/Schedule/Settings.h"
 
 namespace mlir::affine {
 class AffineDialect;

@@ -24,9 +24,6 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"exactPrograms", "exact-programs", "bool", "false",
-           "give programs with products that look at who sees what a second one with "
-           "small tiles that computes the same, for nsatile-assume-finite">,
     Option<"mostSelected", "most-selected", "int64_t", "2048",
            "the most blocks that a selection may have for a row">,
     Option<"mostShared", "most-shared", "int64_t", "2147483647",
@@ -47,22 +44,24 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
 }
 
 def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
-  let summary = "Choose how kernels are tiled";
+  let summary = "Choose how ops are tiled";
   let description = [{
-    Sets `nsatile.schedule` of every kernel. What the option leaves out gets the
+    Sets `nsatile.schedule` of every op that is tiled. What the option leaves out gets the
     compiler's choice, which depends on the head counts in `nsa.sizes` and on the
-    GPU's `device`: a name, `sm_86`, or JSON with limits of its own. Before and
-    after, with `schedule=order=union,tokens=16` and key tiles left to the compiler:
+    GPU's `device`: a name, `sm_86`, or JSON with limits of its own. Settings are of all ops that
+    have the field, or, behind `NAME:`, of the op to whose value the program gives that name
+    (docs/Schedules.md). Before and after, with `schedule=order=union;slc:tokens=16`:
 
     ```mlir
-    nsa.kernel @f(…) … attributes {nsa.sizes = …}
-    nsa.kernel @f(…) … attributes {nsa.sizes = …, nsatile.schedule =
-      #nsatile.schedule<order = union, tokens = 16, keys = 64>}
+    %slc = nsa.attend(…) in %sel … loc("slc")
+    %slc = nsa.attend(…) in %sel … {nsatile.schedule =
+      #nsatile.schedule<order = union, tokens = 16, keys = 64>} loc("slc")
     ```
   }];
   let options = [
-    Option<"text", "schedule", "std::string", "",
-           "parameters of #nsatile.schedule as NAME=VALUE,…">,
+    Option<"settings", "schedule", "::nsacc::schedule::SettingsOption",
+           "::nsacc::schedule::SettingsOption()",
+           "fields that are given, as FIELD=VALUE,…;NAME:FIELD=VALUE,…">,
     Option<"device", "device", "::nsacc::gpu::DeviceOption", "::nsacc::gpu::DeviceOption()",
            "the GPU that the compiler's choice is for; none: the CPU">,
     Option<"hasManyQueries", "many-queries", "bool", "false",

@@ -1,0 +1,295 @@
+//===- Fields.cpp - What a schedule says of an op -------------------------===//
+
+#include "nsacc/Schedule/Fields.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/ErrorHandling.h"
+
+using namespace llvm;
+using namespace nsacc::schedule;
+
+StringRef nsacc::schedule::getName(OpKind kind) {
+  switch (kind) {
+  case OpKind::Attend:
+    return "attend";
+  case OpKind::Importance:
+    return "importance";
+  case OpKind::TopK:
+    return "topk";
+  case OpKind::Pool:
+    return "pool";
+  case OpKind::Map:
+    return "map";
+  }
+  llvm_unreachable("unknown kind of op");
+}
+
+static constexpr OpKind kKinds[] = {OpKind::Attend, OpKind::Importance,
+                                    OpKind::TopK, OpKind::Pool, OpKind::Map};
+
+static constexpr unsigned bit(OpKind kind) {
+  return 1u << static_cast<unsigned>(kind);
+}
+
+static constexpr unsigned kAttend = bit(OpKind::Attend),
+                          kScoring = kAttend | bit(OpKind::Importance),
+                          kQueryTiles = kScoring | bit(OpKind::TopK);
+static constexpr int64_t kMost = 1 << 16;
+
+static constexpr StringLiteral kOrders[] = {"query_major", "union", "key_major",
+                                            "block_major"};
+static constexpr StringLiteral kPrograms[] = {"fused", "own"};
+static constexpr StringLiteral kSwitches[] = {"auto", "on", "off"};
+static constexpr StringLiteral kSoftmaxOrders[] = {
+    "auto", "rows", "together", "maxima_first", "decay_first"};
+
+static constexpr FieldInfo kFields[] = {
+    {Field::Order, "order", kAttend, false, false, 0, 3, kOrders, std::nullopt,
+     "which loops are outside: `query_major` walks the keys of each query "
+     "tile, of a selection each token's blocks; `union`, of selections, the "
+     "blocks that any token of the tile selected, with all rows; "
+     "`block_major`, of selections, all blocks, each with the tokens that "
+     "selected it; `key_major` holds a tile of keys and walks the queries that "
+     "see it, with states in memory",
+     "selections: CPU `block_major`, GPUs `union`; others `query_major`"},
+    {Field::Tokens,
+     "tokens",
+     kQueryTiles,
+     true,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "query tokens of a tile, which has as many rows for each as query heads "
+     "share a key head",
+     "CPU 64 rows, under `block_major` as many as keep 128 KiB of "
+     "accumulators; sm_80 64 or 128 rows; sm_90a 64, 128 or 192 rows; a topk "
+     "at most 64 rows"},
+    {Field::Keys,
+     "keys",
+     kScoring,
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "keys of a tile; of an importance, entries at a time where it is a result",
+     "CPU 64; sm_80 32 to 128, sm_90a 32 to 128 by channels, mask and warps; "
+     "fewer where a pair's scalar code is long"},
+    {Field::Blocks,
+     "blocks",
+     bit(OpKind::TopK),
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "blocks whose importance is computed at a time",
+     "as many as an attend has keys"},
+    {Field::Windows,
+     "windows",
+     bit(OpKind::Pool),
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "windows that a program pools",
+     "16"},
+    {Field::Rows,
+     "rows",
+     bit(OpKind::Map),
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "rows of a tile over a tensor's last two dimensions, in programs without "
+     "an attention",
+     "16"},
+    {Field::Columns,
+     "columns",
+     bit(OpKind::Map),
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "columns of that tile",
+     "64"},
+    {Field::Splits,
+     "splits",
+     kAttend,
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "parts of the keys that `key_major` goes over side by side, each with "
+     "states of its own for every query",
+     "1"},
+    {Field::Part,
+     "part",
+     kQueryTiles,
+     true,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "tokens of the parts in which a tile walks keys that aren't selected, "
+     "whose bounds are tighter than the tile's: the most that divide the "
+     "tile's tokens and aren't above this",
+     "the whole tile on GPUs with warps chosen; else at most 64 rows"},
+    {Field::Program, "program",
+     kQueryTiles | bit(OpKind::Pool) | bit(OpKind::Map), false, false, 0, 1,
+     kPrograms, std::nullopt,
+     "`fused`: computed in the programs of its readers, which share a tile of "
+     "queries; `own`: computed once, into memory. A topk and a pool are always "
+     "`own`",
+     "`own` where another op reads it from memory, or tiles of its queries are "
+     "none of its readers'; else `fused`"},
+    {Field::Warps,
+     "warps",
+     kScoring,
+     true,
+     true,
+     0,
+     32,
+     {},
+     0,
+     "warps of a program; `auto`: by the rows of its products, without "
+     "warp specialization",
+     "sm_80: 4 for dense attentions; sm_90a: 4, 8 or 12, so that warpgroups "
+     "fill their registers; `auto` for others, and where tokens or parts are "
+     "given"},
+    {Field::Stages,
+     "stages",
+     kQueryTiles,
+     true,
+     true,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "buffers for each tile that is loaded in a loop; with cp.async as many of "
+     "them as shared memory has room for",
+     "2"},
+    {Field::QueryStages,
+     "query_stages",
+     kAttend,
+     true,
+     true,
+     0,
+     16,
+     {},
+     0,
+     "buffers for each tile that a persistent program loads once for a query "
+     "tile; `auto`: 2 where shared memory has room beside all others, else 1",
+     "`auto`"},
+    {Field::PingPong, "ping_pong", kAttend, true, true, 0, 2, kSwitches, 0,
+     "whether warpgroups start their products in turn; `auto`: unless there "
+     "are two, with products longer than 64 channels, which come to that by "
+     "themselves",
+     "`auto`"},
+    {Field::HeldColumns,
+     "held_columns",
+     kAttend,
+     true,
+     true,
+     0,
+     1024,
+     {},
+     -1,
+     "columns of the queries that stay in registers, in multiples of 16; "
+     "`auto`: as many as registers have room for, at most 128",
+     "`auto`"},
+    {Field::Softmax, "softmax", kAttend, true, true, 0, 4, kSoftmaxOrders, 0,
+     "the order of a step of a softmax: `rows` one after the other, which "
+     "needs the fewest registers; all rows `together`; `maxima_first`: "
+     "together, maxima in front of all exponentials; `decay_first`: together, "
+     "the factor of what was summed before the step first. `auto`: `rows` "
+     "where scores may be infinite; else `decay_first` for more than two "
+     "warpgroups, `maxima_first` for two with roles and 128 keys or more, "
+     "`together` for others",
+     "`auto`"},
+    {Field::ExactTokens,
+     "exact_tokens",
+     kAttend,
+     true,
+     true,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "tokens of a tile of the program that computes again what isn't finite: "
+     "the most that divide the tile's tokens and aren't above this",
+     "at most 64 rows"},
+    {Field::ExactKeys,
+     "exact_keys",
+     kAttend,
+     false,
+     true,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "its keys of a tile",
+     "32, and 16 in programs of a `union`; not more than `keys`"},
+};
+
+ArrayRef<FieldInfo> nsacc::schedule::getFields() { return kFields; }
+
+const FieldInfo *nsacc::schedule::findField(StringRef name) {
+  const FieldInfo *found = llvm::find_if(
+      kFields, [&](const FieldInfo &info) { return info.name == name; });
+  return found == std::end(kFields) ? nullptr : found;
+}
+
+std::string nsacc::schedule::toString(Field field, int64_t value) {
+  const FieldInfo &info = getInfo(field);
+  if (!info.names.empty())
+    return info.names[value].str();
+  return info.automatic == value ? "auto" : std::to_string(value);
+}
+
+std::string nsacc::schedule::listFields(OpKind kind) {
+  std::vector<StringRef> names;
+  for (const FieldInfo &info : kFields)
+    if (info.isOf(kind))
+      names.push_back(info.name);
+  return join(names, ", ");
+}
+
+std::string nsacc::schedule::describeValues(const FieldInfo &info) {
+  if (info.names.empty())
+    return std::to_string(info.automatic == info.least ? info.least + 1
+                                                       : info.least) +
+           " to " + std::to_string(info.most) +
+           (info.automatic ? " or auto" : "");
+  return join(info.names.drop_back(), ", ") + " or " + info.names.back().str();
+}
+
+std::string nsacc::schedule::writeFieldTable() {
+  std::string text = "| field | values | of | compiler's choice | meaning |\n"
+                     "|---|---|---|---|---|\n";
+  for (const FieldInfo &info : kFields) {
+    std::vector<StringRef> kinds;
+    for (OpKind kind : kKinds)
+      if (info.isOf(kind))
+        kinds.push_back(getName(kind));
+    text += ("| `" + info.name + "` | " + describeValues(info) + " | " +
+             join(kinds, ", ") + (info.isOfProgram ? "; their program" : "") +
+             (info.isOfGPU ? "; GPUs" : "") + " | " + info.defaults + " | " +
+             info.meaning + " |\n")
+                .str();
+  }
+  return text;
+}

@@ -1,0 +1,29 @@
+//===- Tiling.h - Tiles of a program, and why -------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_SCHEDULE_TILING_H
+#define NSACC_LIB_SCHEDULE_TILING_H
+
+#include "KernelFacts.h"
+#include "NSATile/IR/NSATileOps.h"
+
+namespace nsacc::schedule {
+
+/// So many rows fill a warpgroup's product and a CPU's registers alike.
+inline constexpr int64_t kPartRows = 64;
+
+struct Tiling {
+  int64_t rows = kPartRows, keys = 64, warps = 0;
+  std::string reason = "64 rows and 64 keys fit any kernel";
+};
+
+/// For the CPU, and for GPUs whose products are of warps (code for sm_80), or
+/// of warpgroups (code for sm_90a). `order` is that of selections, and
+/// query_major or key_major where there are none.
+Tiling tileForCPU(const Scope &scope, nsatile::LoopOrder order);
+Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order);
+Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
+                         bool hasManyQueries);
+
+} // namespace nsacc::schedule
+
+#endif // NSACC_LIB_SCHEDULE_TILING_H

@@ -1,0 +1,135 @@
+"""Schedules of single ops: what comes of them is right, and what can't be is said at compile()."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nsacc
+from nsacc.errors import ArgumentError
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SIZES = {"HQ": 8, "H": 2, "D": 16, "DV": 24}
+PARAMS = {"block": 8, "top": 3, "len": 8, "stride": 4, "window": 13}
+RAGGED = """kernel rows(q: [ragged T, HQ, D], k: [ragged T, H, D], v: [ragged T, H, D],
+    g: f32[ragged T, HQ]) -> [ragged T, HQ, D] {
+  near = attend(q, k, v) where 0 <= i - j < 5;
+  far = attend(q, k, v) where j + 5 <= i;
+  both = merge(near, far);
+  return g * both + near;
+}"""
+
+
+def nsa(schedule="", target="cpu") -> nsacc.Program:
+    return nsacc.compile(EXAMPLES / "nsa.nsa", target=target, dtype="f32", schedule=schedule,
+                         params=PARAMS)
+
+
+def make_inputs(batch: int = 2, tokens: int = 37, keys: int = 61) -> list[np.ndarray]:
+    rng = np.random.default_rng(5)
+    def normal(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, dtype=np.float32)
+    heads, key_heads, channels, values = SIZES.values()
+    return [normal(batch, tokens, heads, channels), normal(batch, keys, key_heads, channels),
+            normal(batch, keys, key_heads, values),
+            *(normal(batch, tokens, heads) for _ in range(3))]
+
+
+@pytest.mark.parametrize("schedule", [
+    "slc: order=union, tokens=8; cmp: keys=128",
+    "slc: order=query_major; swa: keys=16; cmp: keys=24",
+    "cmp: order=key_major, splits=3; slc: order=union, tokens=4",
+    "slc: order=key_major, splits=2; keys=16",
+    "sel: tokens=3, blocks=5", "tokens=6; sel: tokens=16; part=2",
+    "kc: windows=3; vc: windows=16", "map.1: rows=4, columns=8",
+    "cmp: program=own", "slc: program=own, tokens=4; swa: tokens=16",
+    "swa: program=own; cmp: program=own; slc: tokens=2", "importance.1: program=own",
+    "importance.1: program=own, tokens=5, keys=8", "cmp: program=own; importance.1: program=own",
+    "map.1: program=own", "program=own", "program=own; order=union; keys=16; tokens=4",
+])
+def test_schedules_of_named_ops(schedule):
+    inputs = make_inputs()
+    expected = nsa(target="oracle")(*inputs)
+    np.testing.assert_allclose(nsa(schedule)(*inputs), expected, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("schedule", ["near: program=own", "far: program=own", "program=own",
+                                      "both: keys=8" , "far: order=key_major, splits=2"])
+def test_programs_of_ragged_rows(schedule):
+    if schedule.startswith("both"):
+        with pytest.raises(ArgumentError, match="column 1: the program has no op 'both'"):
+            nsacc.compile(RAGGED, dtype="f32", schedule=schedule)
+        return
+    rng = np.random.default_rng(3)
+    def normal(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape, dtype=np.float32)
+    offsets = np.array([0, 4, 4, 23, 40], np.int32)
+    inputs = [normal(40, 4, 8), normal(40, 2, 8), normal(40, 2, 8), normal(40, 4), offsets]
+    expected = nsacc.compile(RAGGED, dtype="f32", target="oracle")(*inputs)
+    found = nsacc.compile(RAGGED, dtype="f32", schedule=schedule)(*inputs)
+    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("schedule", ["a: program=own",
+                                      "a: program=own, order=key_major, splits=2"])
+def test_results_that_have_programs_of_their_own(schedule):
+    def flash(**options: str) -> nsacc.Program:
+        return nsacc.compile(EXAMPLES / "flash.nsa", dtype="f32", **options)
+    inputs = make_inputs()[:3]
+    for found, expected in zip(flash(schedule=schedule)(*inputs), flash(target="oracle")(*inputs),
+                               strict=True):
+        np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-5)
+
+
+def test_mappings_are_schedules():
+    program = nsa({"keys": 32, "slc": {"order": "union", "tokens": 8}, "cmp": {"keys": 128}})
+    assert program.schedule == "keys=32; slc: order=union, tokens=8; cmp: keys=128"
+    assert nsa({}).schedule == ""
+    for wrong, message in [
+            ({3: 4}, "a name in the schedule is a int, expected a string"),
+            ({"slc": {3: 4}}, "a name in the schedule is a int, expected a string"),
+            ({"keys": 3.5}, "'keys' of the schedule is a float, expected an integer or a string"),
+            ({"slc": {"keys": True}}, "'keys' of the schedule is a bool"),
+            ({"slx": {"keys": 3}}, "column 1: the program has no op 'slx': did you mean 'slc'?")]:
+        with pytest.raises(ArgumentError, match=message.replace("?", "[?]")):
+            nsa(wrong)
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90a", "sm_80"])
+@pytest.mark.parametrize("schedule, message", [
+    ("slx: tokens=8", "column 1: the program has no op 'slx': did you mean 'slc'[?] ops are kc"),
+    ("slc: tokns=8", "column 6: there is no field 'tokns': did you mean 'tokens'[?]"),
+    ("sel: order=union", "column 6: 'sel' is a topk without a field 'order': it has tokens"),
+    ("slc: keys=0", "column 6: expected 1 to 65536 for 'keys', found '0'"),
+    ("slc: keys=8, keys=8", "column 14: 'keys' is given twice for 'slc', first at column 6"),
+    ("cmp: order=block_major", "column 6: 'cmp' has no selection"),
+    ("slc: splits=2", "column 6: expected a split of the keys under order key_major"),
+    ("slc: part=2; cmp: part=4", "column 19: 'cmp' shares a program with 'slc'"),
+    ("sel: program=fused", "column 6: 'sel' can't be computed in the programs of its readers"),
+])
+def test_wrong_schedules_have_columns(target, schedule, message):
+    with pytest.raises(ArgumentError, match=message):
+        nsa(schedule, target)
+
+
+@pytest.mark.parametrize("target, expected", [
+    ("cpu", "slc (attend at nsa.nsa:11:9): order=block_major, tokens=64, keys=32,"),
+    ("sm_90a", "slc (attend at nsa.nsa:11:9): order=union, tokens=16, keys=32,")])
+def test_schedules_are_printed(target, expected):
+    program = nsa("slc: keys=32", target)
+    text = program.ir("schedule", **{**SIZES, "D": 64, "DV": 128})
+    assert expected in text and "    keys: given\n" in text
+    assert "  program (attend): cmp, slc, swa, map.1\n" in text
+    assert ("  program (union): slc\n" in text) == (target == "sm_90a")
+    with pytest.raises(ArgumentError, match="phase 'schedule' depends on sizes of heads and "
+                                            "channels: expected those of 'HQ', 'D', 'H', 'DV'"):
+        program.ir("schedule")
+    with pytest.raises(ArgumentError, match="has no dimension 'Q'"):
+        program.ir("schedule", Q=3)
+
+
+def test_the_oracle_has_no_schedule():
+    with pytest.raises(ArgumentError, match="target 'oracle' has no schedule"):
+        nsa(target="oracle").ir("schedule", **SIZES)

@@ -1,0 +1,151 @@
+//===- ChooseTest.cpp - Which schedules ops get ---------------------------===//
+
+#include "nsacc/Schedule/Choose.h"
+#include "mlir/IR/MLIRContext.h"
+#include "nsacc/Frontend/Frontend.h"
+#include "nsacc/Pipelines/Phases.h"
+#include <gmock/gmock.h>
+
+using namespace nsacc;
+using namespace nsacc::schedule;
+using testing::HasSubstr;
+
+namespace {
+
+/// Three attentions of one program, a selection, and a fourth attention whose
+/// queries are the first one's output.
+constexpr const char *kProgram = R"(
+kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, D], g: f32[B, T, HQ])
+    -> [B, T, HQ, D] {
+  kc, vc = pool(k, 32, 16), pool(v, 32, 16);
+  cmp = attend(q, kc, vc) where end(j) <= i;
+  sel = topk(blocks(prob(cmp), 64), 8) keep last 1;
+  slc = attend(q, k, v) in sel where j <= i;
+  swa = attend(q, k, v) where 0 <= i - j < 64;
+  return g * cmp + slc + swa;
+})";
+
+class Choose : public testing::Test {
+protected:
+  Choose() : context(mlir::MLIRContext::Threading::DISABLED) {
+    module = frontend::compile(llvm::MemoryBufferRef(kProgram, "f.nsa"),
+                               frontend::Options(), context);
+    EXPECT_TRUE(mlir::succeeded(runPhases(*module, Phase::NSA)));
+  }
+
+  nsa::KernelOp getKernel() { return *module->getOps<nsa::KernelOp>().begin(); }
+  static Goal getGoal(llvm::StringRef device) {
+    return {device.empty() ? std::nullopt
+                           : std::optional(*gpu::findDevice(device))};
+  }
+  std::string explain(llvm::StringRef text, llvm::StringRef device = "sm_90a") {
+    return llvm::toString(
+        check(*module, getGoal(device), llvm::cantFail(Settings::parse(text))));
+  }
+  KernelChoice getChoice(llvm::StringRef text,
+                         llvm::StringRef device = "sm_90a") {
+    return llvm::cantFail(choose(getKernel(), getGoal(device),
+                                 llvm::cantFail(Settings::parse(text))));
+  }
+  static const OpChoice &find(const KernelChoice &choice,
+                              llvm::StringRef name) {
+    for (const OpChoice &op : choice.ops)
+      if (op.name == name)
+        return op;
+    llvm_unreachable("no op of this name");
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+};
+
+} // namespace
+
+TEST_F(Choose, FieldsOfProgramsAreOfAllItsOps) {
+  KernelChoice choice = getChoice("slc: tokens=8, keys=16; sel: tokens=4");
+  EXPECT_EQ(find(choice, "slc").get(Field::Tokens), 8);
+  EXPECT_EQ(find(choice, "cmp").get(Field::Tokens), 8);
+  EXPECT_EQ(find(choice, "swa").get(Field::Tokens), 8);
+  EXPECT_EQ(find(choice, "sel").get(Field::Tokens), 4);
+  EXPECT_EQ(find(choice, "slc").get(Field::Keys), 16);
+  EXPECT_EQ(find(choice, "cmp").get(Field::Keys), 64);
+  EXPECT_THAT(explain("slc: tokens=8; cmp: tokens=16"),
+              HasSubstr("column 21: 'cmp' shares a program with 'slc', for "
+                        "which 'tokens' is 8 at column 6"));
+  EXPECT_EQ(explain("slc: tokens=8; cmp: tokens=16, program=own"), "");
+}
+
+TEST_F(Choose, OpsOfOneProgram) {
+  auto list = [](const KernelChoice &choice) {
+    std::string text;
+    for (const Program &program : choice.cut.getPrograms()) {
+      text += program.what.str() + ":";
+      for (const OpChoice &op : choice.ops)
+        if (op.kind != OpKind::Map && program.ops.contains(op.op))
+          text += " " + op.name;
+      text += "\n";
+    }
+    return text;
+  };
+  EXPECT_EQ(list(getChoice("")), "pool: kc\npool: vc\n"
+                                 "select: cmp importance.1 sel\n"
+                                 "attend: cmp slc swa\n");
+  EXPECT_EQ(list(getChoice("cmp: program=own")),
+            "pool: kc\npool: vc\nattend: cmp\n"
+            "select: importance.1 sel\nattend: slc swa\n");
+}
+
+TEST_F(Choose, NamesAndFieldsAreTheProgramsOwn) {
+  EXPECT_THAT(explain("sclc: tokens=8"),
+              HasSubstr("column 1: the program has no op 'sclc': did you mean "
+                        "'slc'? ops are kc (pool), vc (pool), cmp (attend), "
+                        "importance.1 (importance), sel (topk), slc "
+                        "(attend), swa (attend)"));
+  EXPECT_THAT(explain("keys=8; sel: order=union"),
+              HasSubstr("column 14: 'sel' is a topk without a field 'order': "
+                        "it has tokens, blocks, part, program, stages"));
+  EXPECT_THAT(explain("warps=8", ""),
+              HasSubstr("column 1: 'warps' is of GPUs, and target 'cpu' is "
+                        "none"));
+  EXPECT_THAT(explain("cmp: order=union"),
+              HasSubstr("column 6: 'cmp' has no selection, whose blocks "
+                        "order=union walks: expected query_major or "
+                        "key_major"));
+  EXPECT_THAT(explain("swa: splits=2"),
+              HasSubstr("column 6: expected a split of the keys under order "
+                        "key_major, found order query_major"));
+  EXPECT_THAT(explain("slc: part=4, warps=8"),
+              HasSubstr("column 6: 'part' cuts tiles whose rows aren't spread "
+                        "over warps, and 'cmp' has warps=8: expected "
+                        "warps=auto"));
+  EXPECT_EQ(explain("slc: part=4"), "");
+  EXPECT_THAT(explain("sel: program=fused"),
+              HasSubstr("column 6: 'sel' can't be computed in the programs of "
+                        "its readers: many query tiles read what it computes "
+                        "once"));
+}
+
+TEST_F(Choose, FieldsThatNoOpHas) {
+  module = frontend::compile(
+      llvm::MemoryBufferRef("kernel g(q: [B, T, H, D]) -> [B, T, H, D] { "
+                            "return attend(q, q, q); }",
+                            "g.nsa"),
+      frontend::Options(), context);
+  EXPECT_THAT(explain("windows=4"),
+              HasSubstr("column 1: no op of the program has a field "
+                        "'windows': ops are attend.1 (attend)"));
+}
+
+TEST_F(Choose, SmallerTilesAreOfOpsWithoutRoom) {
+  std::optional<Settings> settings = Settings();
+  std::vector<std::string> steps;
+  while ((settings = makeSmaller(getKernel(), *settings, {"sel"})))
+    steps.push_back(settings->toString());
+  EXPECT_THAT(steps, testing::ElementsAre(
+                         "sel: blocks=32", "sel: blocks=32, tokens=16",
+                         "sel: blocks=32, tokens=4", "sel: blocks=32, tokens=1",
+                         "sel: blocks=16, tokens=1"));
+  settings = makeSmaller(getKernel(), Settings(), {"kc", "slc"});
+  EXPECT_EQ(settings->toString(), "kc: windows=4; slc: keys=32");
+  EXPECT_FALSE(makeSmaller(getKernel(), Settings(), {}).has_value());
+}

@@ -1,0 +1,82 @@
+//===- SettingsTest.cpp - What a user sets of schedules -------------------===//
+
+#include "nsacc/Schedule/Settings.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <gmock/gmock.h>
+
+using namespace nsacc::schedule;
+using testing::HasSubstr;
+
+static Settings parse(llvm::StringRef text) {
+  return llvm::cantFail(Settings::parse(text));
+}
+
+static std::string explain(llvm::StringRef text) {
+  auto settings = Settings::parse(text);
+  return settings ? "" : llvm::toString(settings.takeError());
+}
+
+TEST(Settings, NamedFieldsComeBeforeThoseOfAllOps) {
+  Settings settings = parse("keys=32, warps=auto; slc: keys=16, order=union");
+  EXPECT_EQ(settings.find("slc", Field::Keys)->value, 16);
+  EXPECT_EQ(settings.find("cmp", Field::Keys)->value, 32);
+  EXPECT_EQ(settings.find("slc", Field::Order)->value, 1);
+  EXPECT_EQ(settings.find("cmp", Field::Order), nullptr);
+  EXPECT_EQ(settings.find("cmp", Field::Warps)->value, 0);
+  EXPECT_EQ(settings.findForAll(Field::Order), nullptr);
+}
+
+TEST(Settings, AreWrittenAsTheyAreRead) {
+  const char *text = "order=union , tokens=8 ;cmp:keys=128";
+  Settings settings = parse(text);
+  EXPECT_EQ(settings.toString(), text);
+  settings.set("cmp", Field::Keys, 32);
+  settings.set("slc", Field::Softmax, 0);
+  EXPECT_EQ(settings.toString(),
+            "order=union, tokens=8; cmp: keys=32; slc: softmax=auto");
+  EXPECT_EQ(parse(settings.toString()).toString(), settings.toString());
+  std::string option;
+  llvm::raw_string_ostream(option) << SettingsOption(settings);
+  EXPECT_EQ(option, "order=union,tokens=8;cmp:keys=32;slc:softmax=auto");
+}
+
+TEST(Settings, ErrorsHaveTheirColumns) {
+  EXPECT_EQ(explain("tokens=4, tokns=8"),
+            "can't use the schedule 'tokens=4, tokns=8': column 11: there is "
+            "no field 'tokns': did you mean 'tokens'?");
+  EXPECT_EQ(explain("warmth=3"), "can't use the schedule 'warmth=3': column "
+                                 "1: there is no field 'warmth'");
+  EXPECT_THAT(explain("slc: tokens=abc"),
+              HasSubstr("column 6: expected integer value for 'tokens', "
+                        "found 'abc'"));
+  EXPECT_THAT(explain("slc: tokens=0"),
+              HasSubstr("column 6: expected 1 to 65536 for 'tokens', found "
+                        "'0'"));
+  EXPECT_THAT(explain("warps=33"),
+              HasSubstr("expected 1 to 32 or auto for 'warps', found '33'"));
+  EXPECT_THAT(explain("order=sideways"),
+              HasSubstr("expected query_major, union, key_major or "
+                        "block_major for 'order', found 'sideways'"));
+  EXPECT_THAT(explain("slc: keys=8, keys=16"),
+              HasSubstr("column 14: 'keys' is given twice for 'slc', first at "
+                        "column 6"));
+  EXPECT_THAT(explain("keys=8; slc: tokens=1; keys=8"),
+              HasSubstr("column 24: 'keys' is given twice, first at column "
+                        "1"));
+  EXPECT_THAT(explain(" : keys=8"),
+              HasSubstr("expected the name of an op in front of ':'"));
+  EXPECT_THAT(explain("slc:"), HasSubstr("expected FIELD=VALUE behind 'slc:'"));
+  EXPECT_THAT(explain("slc: keys=8, cmp: keys=4"),
+              HasSubstr("column 17: expected ';' in front of another op's "
+                        "name"));
+  EXPECT_THAT(explain("tokens"), HasSubstr("expected a value behind "
+                                           "'tokens='"));
+}
+
+TEST(Settings, DocumentationHasTheTableOfFields) {
+  auto file = llvm::MemoryBuffer::getFile(NSACC_DOCS "/Schedules.md");
+  ASSERT_TRUE(file);
+  EXPECT_THAT((*file)->getBuffer().str(), HasSubstr(writeFieldTable()))
+      << "docs/Schedules.md's table should be\n"
+      << writeFieldTable();
+}
