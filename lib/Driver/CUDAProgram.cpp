@@ -66,8 +66,11 @@ public:
   CUDAProgram(mlir::ModuleOp module, ModuleImage image,
               std::vector<Signature> signatures, const CompileOptions &options,
               PackageCompiler compilePackage)
-      : compiler(module, std::move(image), options), options(options),
-        compilePackage(std::move(compilePackage)) {
+      : compiler(module, std::move(image), options,
+                 [](mlir::ModuleOp module, const Specialization &code) {
+                   return cuda::checkRoom(module, cuda::Options(*code.device));
+                 }),
+        options(options), compilePackage(std::move(compilePackage)) {
     this->signatures = std::move(signatures);
   }
 
@@ -88,6 +91,12 @@ protected:
                          llvm::ArrayRef<Tensor> results,
                          const RunOptions &options,
                          RunStatistics &statistics) const override;
+
+  llvm::Expected<schedule::Settings>
+  fitScheduleOf(size_t kernel,
+                const llvm::StringMap<int64_t> &sizes) const override {
+    return compiler.fit(kernel, signatures[kernel], sizes, options.device);
+  }
 
   llvm::Expected<std::string>
   printTilesOf(size_t kernel,
@@ -220,8 +229,9 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     pending->compilation = std::move(*started);
     return llvm::Error::success();
   };
-  if (llvm::Error error = compiler.compile(signatures[kernel], code, lower))
-    return std::move(error);
+  if (auto fitting = compiler.compile(signatures[kernel], code, lower);
+      !fitting)
+    return fitting.takeError();
   return pending;
 }
 

@@ -408,7 +408,8 @@ llvm::Expected<KernelChoice> Chooser::run() {
 
 llvm::Expected<KernelChoice> schedule::choose(KernelOp kernel, const Goal &goal,
                                               const Settings &settings) {
-  return Chooser(kernel, goal, settings).run();
+  Settings own = settings.getOf(kernel.getSymName());
+  return Chooser(kernel, goal, own).run();
 }
 
 //===----------------------------------------------------------------------===//
