@@ -51,26 +51,16 @@ struct PendingCode {
   std::unique_ptr<cuda::Compilation> compilation;
 };
 
-/// What was compiled at once.
-class ReadyPackage : public cuda::Compilation {
-public:
-  explicit ReadyPackage(rt::Package package) : package(std::move(package)) {}
-  llvm::Expected<rt::Package> finish() override { return std::move(package); }
-
-private:
-  rt::Package package;
-};
-
 class CUDAProgram : public CompiledProgram {
 public:
   CUDAProgram(mlir::ModuleOp module, ModuleImage image,
               std::vector<Signature> signatures, const CompileOptions &options,
-              PackageCompiler compilePackage)
+              CompilationStarter starter)
       : compiler(module, std::move(image), options,
                  [](mlir::ModuleOp module, const Specialization &code) {
                    return cuda::checkRoom(module, cuda::Options(*code.device));
                  }),
-        options(options), compilePackage(std::move(compilePackage)) {
+        options(options), starter(std::move(starter)) {
     this->signatures = std::move(signatures);
   }
 
@@ -133,6 +123,11 @@ private:
   llvm::Expected<rt::Package> finish(size_t kernel, PendingCode &pending) const;
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
                                       bool isOneImage = false) const;
+  llvm::Expected<std::vector<TileCompiler::Variant>>
+  listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
+  llvm::Error compileTogether(size_t kernel,
+                              llvm::ArrayRef<TileCompiler::Variant> variants,
+                              std::vector<PackageVariant> &done) const;
   llvm::Expected<nsacc_rt_module *> getModule(size_t kernel,
                                               const DimSizes &sizes,
                                               int ordinal,
@@ -143,7 +138,7 @@ private:
 
   TileCompiler compiler;
   CompileOptions options;
-  PackageCompiler compilePackage;
+  CompilationStarter starter;
   mutable CodeCache<std::string> packages;
   mutable CodeCache<LoadedPackage> modules;
 };
@@ -215,15 +210,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     pending->compilation.reset();
     pending->timing = timing.nest("target gpu");
     pending->places = getPlaces(module);
-    if (compilePackage) {
-      auto package = compilePackage(module, pending->target);
-      if (!package)
-        return package.takeError();
-      pending->compilation =
-          std::make_unique<ReadyPackage>(std::move(*package));
-      return llvm::Error::success();
-    }
-    auto started = cuda::Compilation::start(module, pending->target, threads);
+    auto started = starter(module, pending->target, threads);
     if (!started)
       return started.takeError();
     pending->compilation = std::move(*started);
@@ -273,17 +260,19 @@ CUDAProgram::imageChecked(size_t kernel, const DimSizes &sizes) const {
   return std::move(package->images.front());
 }
 
-llvm::Expected<std::string>
-CUDAProgram::packageChecked(size_t kernel,
-                            llvm::ArrayRef<DimSizes> sizes) const {
-  std::vector<TileCompiler::Variant> wanted;
+//===-- Packages ----------------------------------------------------------===//
+
+/// The code for calls with all of these sizes, without any twice.
+llvm::Expected<std::vector<TileCompiler::Variant>>
+CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
+  std::vector<TileCompiler::Variant> variants;
   std::vector<std::vector<std::string>> known;
   for (const DimSizes &each : sizes) {
-    auto variants =
+    auto found =
         compiler.getVariants(kernel, signatures[kernel], each, *options.device);
-    if (!variants)
-      return variants.takeError();
-    const std::vector<std::string> &own = variants->front().code.sizes;
+    if (!found)
+      return found.takeError();
+    const std::vector<std::string> &own = found->front().code.sizes;
     if (llvm::is_contained(known, own))
       return llvm::createStringError(
           "two variants of the package would be the same, for " +
@@ -291,44 +280,61 @@ CUDAProgram::packageChecked(size_t kernel,
           ": other sizes don't change the code of kernel '" +
           signatures[kernel].kernel + "'");
     known.push_back(own);
-    llvm::append_range(wanted, *variants);
+    llvm::append_range(variants, *found);
   }
+  return variants;
+}
+
+/// Lowers one variant while the kernels of others are compiled. What is wrong
+/// with an earlier one is told first.
+llvm::Error
+CUDAProgram::compileTogether(size_t kernel,
+                             llvm::ArrayRef<TileCompiler::Variant> variants,
+                             std::vector<PackageVariant> &done) const {
   CompilerThreads threads(options.threads);
-  std::vector<PackageVariant> done;
   std::vector<std::unique_ptr<PendingCode>> pending;
-  auto finishAll = [&]() -> llvm::Error {
-    for (; done.size() < pending.size();) {
-      auto package = finish(kernel, *pending[done.size()]);
-      if (!package)
-        return package.takeError();
-      done.push_back({std::move(*package), wanted[done.size()].conditions});
-    }
-    return llvm::Error::success();
-  };
-  // Times that overlap would count twice.
-  bool isTimed = options.timing && *options.timing;
-  for (const TileCompiler::Variant &variant : wanted) {
+  llvm::Error problem = llvm::Error::success();
+  for (const TileCompiler::Variant &variant : variants) {
     auto started = start(kernel, variant.code, threads);
     if (!started) {
-      // What is wrong with an earlier one is told first.
-      llvm::Error error = finishAll();
-      if (!error)
-        return started.takeError();
-      llvm::consumeError(started.takeError());
-      return std::move(error);
+      problem = started.takeError();
+      break;
     }
     pending.push_back(std::move(*started));
-    if (isTimed)
-      if (llvm::Error error = finishAll())
-        return std::move(error);
   }
-  if (llvm::Error error = finishAll())
-    return std::move(error);
+  for (size_t i = 0; i < pending.size(); ++i) {
+    auto package = finish(kernel, *pending[i]);
+    if (!package) {
+      llvm::consumeError(std::move(problem));
+      return package.takeError();
+    }
+    done.push_back({std::move(*package), variants[i].conditions});
+  }
+  return problem;
+}
+
+llvm::Expected<std::string>
+CUDAProgram::packageChecked(size_t kernel,
+                            llvm::ArrayRef<DimSizes> sizes) const {
+  auto wanted = listVariants(kernel, sizes);
+  if (!wanted)
+    return wanted.takeError();
+  // Times that overlap would count twice.
+  bool isTimed = options.timing && *options.timing;
+  size_t together = isTimed ? 1 : wanted->size();
+  std::vector<PackageVariant> done;
+  for (llvm::ArrayRef<TileCompiler::Variant> left = *wanted; !left.empty();
+       left = left.drop_front(together))
+    if (llvm::Error error =
+            compileTogether(kernel, left.take_front(together), done))
+      return std::move(error);
   auto package = combineVariants(std::move(done));
   if (!package)
     return package.takeError();
   return rt::writePackage(*package);
 }
+
+//===-- Loading -----------------------------------------------------------===//
 
 llvm::Expected<nsacc_rt_module *>
 CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
@@ -437,8 +443,8 @@ llvm::Error CUDAProgram::check(const DeviceStream &where) const {
 
 llvm::Expected<std::unique_ptr<CompiledProgram>> nsacc::createCUDAProgram(
     mlir::ModuleOp module, ModuleImage image, std::vector<Signature> signatures,
-    const CompileOptions &options, PackageCompiler compiler) {
+    const CompileOptions &options, CompilationStarter starter) {
   return std::make_unique<CUDAProgram>(module, std::move(image),
                                        std::move(signatures), options,
-                                       std::move(compiler));
+                                       std::move(starter));
 }

@@ -19,14 +19,16 @@ createCPUProgram(mlir::ModuleOp module, ModuleImage image,
                  std::vector<Signature> signatures,
                  const CompileOptions &options);
 
-/// Compiles for a GPU; null: cuda::Compilation does, side by side.
-using PackageCompiler = std::function<llvm::Expected<rt::Package>(
-    mlir::ModuleOp, const cuda::Options &)>;
+/// Begins to compile for a GPU, as cuda::Compilation::start does.
+using CompilationStarter =
+    std::function<llvm::Expected<std::unique_ptr<cuda::Compilation>>(
+        mlir::ModuleOp, const cuda::Options &, CompilerThreads &)>;
 
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 createCUDAProgram(mlir::ModuleOp module, ModuleImage image,
                   std::vector<Signature> signatures,
-                  const CompileOptions &options, PackageCompiler compiler = {});
+                  const CompileOptions &options,
+                  CompilationStarter starter = cuda::Compilation::start);
 
 inline double getSecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)

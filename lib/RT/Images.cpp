@@ -2,6 +2,7 @@
 
 #include "Images.h"
 #include "Failure.h"
+#include <utility>
 
 using namespace nsacc::rt;
 namespace results = driver::results;
@@ -49,10 +50,10 @@ driver::Module Images::load(uint32_t index, const std::string &architecture,
   }
 }
 
-std::vector<driver::Module> Images::getLoaded() const {
+std::vector<driver::Module> Images::take() {
   std::vector<driver::Module> modules;
-  for (const Slot &slot : slots)
+  for (Slot &slot : slots)
     if (slot.module)
-      modules.push_back(slot.module);
+      modules.push_back(std::exchange(slot.module, nullptr));
   return modules;
 }

@@ -20,8 +20,8 @@ public:
   /// a later call tries again.
   driver::Module load(uint32_t image, const std::string &architecture,
                       int major);
-  /// Those that the driver has. Nobody may load any meanwhile.
-  std::vector<driver::Module> getLoaded() const;
+  /// Hands over what the driver has. Nobody may load any meanwhile.
+  std::vector<driver::Module> take();
 
 private:
   driver::Module loadText(const std::string &image,

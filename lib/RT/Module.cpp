@@ -21,8 +21,15 @@ Module::Module(Package given, int wanted)
   sameSizes = findSameSizes(package.parameters);
   ContextScope scope(context);
   // What every call runs is compiled here, and its errors are told.
-  if (variants.front()->getVariant().guards.empty())
+  if (!variants.front()->getVariant().guards.empty())
+    return;
+  try {
     variants.front()->load();
+  } catch (...) {
+    for (driver::Module module : images.take())
+      Driver::get().moduleUnload(module);
+    throw;
+  }
 }
 
 size_t Module::countLaunches() const {
@@ -52,7 +59,7 @@ static void keep(KeptForGraphs recorded) {
 
 Module::~Module() {
   KeptForGraphs recorded;
-  std::vector<driver::Module> modules = images.getLoaded();
+  std::vector<driver::Module> modules = images.take();
   for (auto &[key, state] : states)
     if (key.isCapture)
       recorded.states.push_back(std::move(state));

@@ -22,10 +22,11 @@ inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
 inline constexpr llvm::StringLiteral kOpsAttrName = "nsatile.ops";
 
 /// What `nsatile-schedule-pipeline` tells `nsatile-expand-pipeline`. On a loop:
-/// how many of its steps overlap, an i64 (1: products of one step only), and whether warpgroups start their
-/// products in turn (ping-pong), a unit. On ops of its body: the stage of a
-/// product, of what brings its operand and of what gives that back, an i64; and
-/// a unit on code that runs when the products of stage 1 have ended.
+/// how many of its steps overlap, an i64 (1: products of one step only), and
+/// whether warpgroups start their products in turn (ping-pong), a unit. On ops
+/// of its body: the stage of a product, of what brings its operand and of what
+/// gives that back, an i64; and a unit on code that runs when the products of
+/// stage 1 have ended.
 inline constexpr llvm::StringLiteral kStagesAttrName = "nsatile.stages",
                                      kPingPongAttrName = "nsatile.ping_pong",
                                      kStageAttrName = "nsatile.stage",

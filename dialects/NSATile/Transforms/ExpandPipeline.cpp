@@ -454,7 +454,8 @@ struct ExpandPipeline
     for (TileLoop loop : loops) {
       auto stages = cast<IntegerAttr>(loop->removeAttr(kStagesAttrName));
       if (stages.getInt() == 1) {
-        overlapProducts(*loop.getBody());
+        if (failed(overlapProducts(loop.getOperation())))
+          return signalPassFailure();
         continue;
       }
       Expansion expansion(loop);

@@ -37,7 +37,9 @@ static constexpr int64_t kLeastShare = 16;
 static bool hasOwnRows(DotOp dot, int64_t warps, int64_t positions) {
   int64_t rows =
       cast<RankedTensorType>(dot.getResult().getType()).getDimSize(0);
-  return canBeAsync(dot) && rows == 16 * warps && rows % positions == 0;
+  // Rows of a transposed operand are no positions.
+  return canBeAsync(dot) && !dot.getTransposeLhs() && rows == 16 * warps &&
+         rows % positions == 0;
 }
 
 /// True when no warpgroup waits for another one in `op`, whatever is nested in

@@ -210,4 +210,13 @@ void StepWriter::write() {
     dot.erase();
 }
 
-void nsacc::nsatile::overlapProducts(Block &body) { StepWriter(body).write(); }
+LogicalResult nsacc::nsatile::overlapProducts(Operation *loop) {
+  Block &body = loop->getRegion(0).front();
+  StringRef reason = ProductLevels(body).explainNoOverlap(body);
+  if (!reason.empty())
+    return loop->emitOpError("of one stage needs products that run side by "
+                             "side: ")
+           << reason;
+  StepWriter(body).write();
+  return success();
+}

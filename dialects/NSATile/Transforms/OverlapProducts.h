@@ -33,10 +33,10 @@ private:
   llvm::SmallVector<llvm::SmallVector<DotOp>> groups;
 };
 
-/// Starts the products of each level together once their operands are there,
-/// waits for each where its result is read, and gives tiles back behind their
-/// last reader.
-void overlapProducts(mlir::Block &body);
+/// Starts the products of each level of a loop's step together once their
+/// operands are there, waits for each where its result is read, and gives tiles
+/// back behind their last reader. An error where no products can overlap.
+mlir::LogicalResult overlapProducts(mlir::Operation *loop);
 
 } // namespace nsacc::nsatile
 

@@ -74,8 +74,9 @@ static int64_t getBytes(RingType ring) {
   return ring.getStages() * SharedShape::get(ring.getTile()).bytes;
 }
 
-/// Results of 16 bits leave through shared memory.
-static int64_t getResultBytes(ProgramOp program) {
+/// Results of 16 bits leave through shared memory, and operands that consumers
+/// write stand there.
+static int64_t getConsumerBytes(ProgramOp program) {
   constexpr int64_t swizzle = 128;
   int64_t bytes = 0;
   program.walk([&](StoreOp store) {
@@ -84,6 +85,11 @@ static int64_t getResultBytes(ProgramOp program) {
         tile.getElementTypeBitWidth() == 16)
       bytes += SharedShape::get(tile.getShape(), tile.getElementType(), swizzle)
                    .bytes;
+  });
+  program.walk([&](ConvertLayoutOp convert) {
+    auto tile = cast<RankedTensorType>(convert.getResult().getType());
+    if (isa_and_present<SharedLayoutAttr>(tile.getEncoding()))
+      bytes += SharedShape::get(tile).bytes;
   });
   return bytes;
 }
@@ -95,7 +101,7 @@ static int64_t deepenRings(ProgramOp program, int64_t sharedBytes) {
   int64_t given = schedule ? schedule.getQueryStages() : 0;
   // For barriers.
   constexpr int64_t slack = 1024;
-  int64_t left = sharedBytes - slack - getResultBytes(program);
+  int64_t left = sharedBytes - slack - getConsumerBytes(program);
   auto rings = llvm::to_vector(program.getBody().front().getOps<RingOp>());
   for (RingOp ring : rings)
     left -= getBytes(ring.getRing().getType());

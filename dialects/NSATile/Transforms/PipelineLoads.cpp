@@ -329,7 +329,7 @@ static int64_t getOtherBytes(ProgramOp program) {
       auto tile = dyn_cast<RankedTensorType>(type);
       if (!tile)
         continue;
-      if (isa<LoadOp>(op) && getSharedLayout(tile))
+      if (isa<LoadOp, ConvertLayoutOp>(op) && getSharedLayout(tile))
         loaded += getPlaceBytes(tile);
       bool isMoved = isa<ConvertLayoutOp, ReduceOp, ExchangeOp>(op);
       if (isMoved)

@@ -272,8 +272,9 @@ void StepScheduler::run() {
       loop.getOperation(),
       Twine(deferred.size()) + " of " + Twine(dots.size()) +
           " products run while the next step's first ones do" +
-          (loop->hasAttr(kPingPongAttrName) ? "; warpgroups start theirs in turn"
-                                            : ""));
+          (loop->hasAttr(kPingPongAttrName)
+               ? "; warpgroups start theirs in turn"
+               : ""));
 }
 
 namespace {

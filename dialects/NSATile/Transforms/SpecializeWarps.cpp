@@ -172,16 +172,18 @@ StringRef Specializer::explainUnfitProduct() {
   constexpr int64_t innerStep = 16;
   StringRef reason;
   program.walk([&](DotOp dot) {
-    Value rhs = dot.getRhs();
-    while (auto reshape = rhs.getDefiningOp<ReshapeOp>())
-      rhs = reshape.getSource();
-    auto load = rhs.getDefiningOp<LoadOp>();
-    if (!load || !rings.contains(load))
-      return WalkResult::advance();
-    int64_t inner = dot.getInner();
-    if (dot.getVisible())
+    auto isStaged = [&](Value operand) {
+      while (auto reshape = operand.getDefiningOp<ReshapeOp>())
+        operand = reshape.getSource();
+      auto load = operand.getDefiningOp<LoadOp>();
+      return load && rings.contains(load);
+    };
+    // Inner elements are columns of other operands.
+    bool readsRows = (dot.getTransposeLhs() && isStaged(dot.getLhs())) ||
+                     (!dot.getTransposeRhs() && isStaged(dot.getRhs()));
+    if (dot.getVisible() && isStaged(dot.getRhs()))
       reason = "a product looks at which pairs are visible";
-    else if (!dot.getTransposeRhs() && inner % innerStep != 0)
+    else if (readsRows && dot.getInner() % innerStep != 0)
       reason = "the inner size of a product isn't a multiple of 16";
     return reason.empty() ? WalkResult::advance() : WalkResult::interrupt();
   });

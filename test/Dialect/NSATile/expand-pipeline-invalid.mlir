@@ -152,3 +152,26 @@ nsatile.program @sum_code(%q: tensor<64x64xbf16, #s>, %zero: tensor<64x64xf32, #
   }
   nsatile.return
 }
+
+// -----
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+
+nsatile.program @one_stage(%q: tensor<64x64xbf16, #s>, %zero: tensor<64x64xf32, #s>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rk = nsatile.ring : !R
+  nsatile.roles consumers 4 {
+    // expected-error @+1 {{of one stage needs products that run side by side: each product waits for the one before}}
+    %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+      %k = nsatile.acquire %rk : !R
+      %s = nsatile.dot %q, %k acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+      nsatile.release %rk : !R
+      scf.yield %s : tensor<64x64xf32, #s>
+    } {nsatile.stages = 1 : i64}
+  } producer {
+  }
+  nsatile.return
+}

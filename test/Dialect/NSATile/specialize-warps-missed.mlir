@@ -3,7 +3,6 @@
 
 // REMARK: [Missed] {{.*}}Function=cast | Remark="the tile isn't loaded by a producer: its buffer isn't an argument of the program"
 // REMARK: [Missed] {{.*}}Function=cast | Remark="a producer can load none of its tiles"
-// REMARK: [Missed] {{.*}}Function=repairs | Remark="it repairs what another program computes: tiles say whether it loads anything, and its products look at each pair"
 nsatile.program @cast(%k: memref<128x64xbf16>, %q: tensor<64x64xbf16, #nsatile.mma<warps = 4>>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
   %c0 = arith.constant 0 : index
@@ -159,6 +158,7 @@ nsatile.program @no_product() attributes {schedule = #nsatile.schedule<tokens = 
   nsatile.return
 }
 
+// REMARK: [Missed] {{.*}}Function=repairs | Remark="it repairs what another program computes: tiles say whether it loads anything, and its products look at each pair"
 nsatile.program @repairs(%n: index) attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
   nsatile.repair of(%n, %n, %n) {
   ^bb0(%x: index, %y: index, %z: index):

@@ -245,3 +245,31 @@ nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32
   nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
   nsatile.return
 }
+
+// -----
+
+// The inner elements of a transposed left operand are rows, which bulk copies leave as they were behind the last one.
+
+#s = #nsatile.mma<warps = 4>
+#m = #nsatile.shared<swizzle = 128>
+!B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
+
+// CHECK-LABEL: nsatile.program @ragged_rows
+// CHECK-NOT: nsatile.roles
+// REMARK: [Missed] {{.*}}Function=ragged_rows | Remark="the inner size of a product isn't a multiple of 16"
+nsatile.program @ragged_rows(%k: !B, %q: tensor<64x24xbf16, #nsatile.shared<swizzle = 128>>, %out: memref<64x64xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c24 = arith.constant 24 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
+  %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
+    %first = arith.muli %j, %c24 : index
+    %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<24x64xbf16, #m>
+    %o = nsatile.dot transpose %kt, transpose %q acc %acc : (tensor<24x64xbf16, #m>, tensor<64x24xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
+    scf.yield %o : tensor<64x64xf32, #s>
+  }
+  nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
+  nsatile.return
+}

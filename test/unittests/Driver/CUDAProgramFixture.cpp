@@ -68,8 +68,37 @@ void CUDAProgramTest::TearDown() {
   EXPECT_EQ(fakecuda::getRetained(), 0u) << "contexts leaked";
 }
 
+namespace {
+
+/// What was compiled at once.
+class ReadyPackage : public cuda::Compilation {
+public:
+  explicit ReadyPackage(rt::Package package) : package(std::move(package)) {}
+  llvm::Expected<rt::Package> finish() override { return std::move(package); }
+
+private:
+  rt::Package package;
+};
+
+} // namespace
+
 void CUDAProgramTest::compile(const char *text, const char *target,
                               PackageCompiler compiler, std::string schedule) {
+  auto starter = [compiler = std::move(compiler)](mlir::ModuleOp module,
+                                                  const cuda::Options &options,
+                                                  CompilerThreads &)
+      -> llvm::Expected<std::unique_ptr<cuda::Compilation>> {
+    auto package = compiler(module, options);
+    if (!package)
+      return package.takeError();
+    return std::make_unique<ReadyPackage>(std::move(*package));
+  };
+  compileWith(text, target, std::move(starter), std::move(schedule));
+}
+
+void CUDAProgramTest::compileWith(const char *text, const char *target,
+                                  CompilationStarter starter,
+                                  std::string schedule) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto module =
       frontend::compile(llvm::MemoryBufferRef(text, "test.nsa"), {}, context);
@@ -83,7 +112,7 @@ void CUDAProgramTest::compile(const char *text, const char *target,
   options.schedule = std::move(schedule);
   program = llvm::cantFail(
       createCUDAProgram(*module, llvm::cantFail(ModuleImage::create(*module)),
-                        std::move(signatures), options, compiler));
+                        std::move(signatures), options, std::move(starter)));
 }
 
 std::vector<Tensor> CUDAProgramTest::makeInputs(DimSizes sizes) {

@@ -69,6 +69,41 @@ TEST_F(CUDAProgramTest, FatalErrorsOfLLVMAreErrors) {
   llvm::sys::fs::remove(path);
 }
 
+namespace {
+
+/// Kernels whose code is LLVM's fault, told while others are compiled.
+class FatalCompilation : public cuda::Compilation {
+public:
+  explicit FatalCompilation(CompilerThreads &threads) : tasks(threads) {
+    for (int i = 0; i < 4; ++i)
+      tasks.add(i, []() -> llvm::Error {
+        llvm::report_fatal_error("Cannot select: fcos");
+      });
+  }
+  llvm::Expected<rt::Package> finish() override { return tasks.wait(); }
+
+private:
+  Tasks tasks;
+};
+
+} // namespace
+
+TEST_F(CUDAProgramTest, FatalErrorsOfKernelsAreErrors) {
+  compileWith(
+      kFlash, "sm_90a",
+      [](mlir::ModuleOp, const cuda::Options &, CompilerThreads &threads)
+          -> llvm::Expected<std::unique_ptr<cuda::Compilation>> {
+        return std::make_unique<FatalCompilation>(threads);
+      });
+  std::string message = fail(makeInputs(makeSizes()));
+  EXPECT_THAT(message, HasSubstr("internal error: LLVM can't compile kernel "
+                                 "'flash': Cannot select: fcos"));
+  llvm::StringRef path =
+      llvm::StringRef(message).split("with the reproducer ").second;
+  EXPECT_TRUE(llvm::sys::fs::exists(path)) << message;
+  llvm::sys::fs::remove(path);
+}
+
 /// Says that no program has room, `times` times.
 static PackageCompiler refuse(int &times) {
   return [&times](mlir::ModuleOp module,

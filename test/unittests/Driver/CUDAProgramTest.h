@@ -18,6 +18,10 @@ namespace nsacc {
 /// Causal attention of f32.
 extern const char *const kFlash;
 
+/// Compiles for a GPU at once.
+using PackageCompiler = std::function<llvm::Expected<rt::Package>(
+    mlir::ModuleOp, const cuda::Options &)>;
+
 /// Packs kernels without a body.
 llvm::Expected<rt::Package> compileStandIn(mlir::ModuleOp module,
                                            const cuda::Options &options);
@@ -31,6 +35,8 @@ protected:
   void compile(const char *text, const char *target,
                PackageCompiler compiler = compileStandIn,
                std::string schedule = "");
+  void compileWith(const char *text, const char *target,
+                   CompilationStarter starter, std::string schedule = "");
   std::vector<Tensor> makeInputs(DimSizes sizes);
   static DimSizes makeSizes();
   /// Memory of a device, which is the host's here, instead of the tensors'.

@@ -143,6 +143,20 @@ TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
   compile(kHalves, "sm_80", count);
   EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
   EXPECT_EQ(times, 1);
+  times = 0;
+  for (int64_t tokens : {1, 1 << 17}) {
+    DimSizes sizes = makeHeads(4, 80);
+    sizes.sizes["B"] = sizes.sizes["S"] = 1;
+    sizes.sizes["T"] = tokens;
+    std::vector<Tensor> tensors = makeTensors(sizes);
+    llvm::ArrayRef<Tensor> all(tensors);
+    RunOptions options;
+    options.device = DeviceStream{1, nullptr}; // an sm_80
+    llvm::Error error =
+        program->runInto("", all.drop_back(), all.take_back(), options);
+    EXPECT_FALSE(error) << toString(std::move(error));
+  }
+  EXPECT_EQ(times, 1) << "for few and for many";
   compile(kFlash, "sm_90a");
   EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
   // All of the tiles are given.

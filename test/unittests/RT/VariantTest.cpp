@@ -213,6 +213,17 @@ TEST_F(VariantTest, KeepTheImagesThatLoad) {
     EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 0u);
   }
   EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 1u);
+  // Without guards, errors come when the package is loaded, which has no module
+  // then.
+  package.variants.pop_back();
+  package.variants[0].guards.clear();
+  fakecuda::reset();
+  std::string bytes = writePackage(package);
+  nsacc_rt_module *loaded = nullptr;
+  EXPECT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &loaded),
+            NSACC_RT_DRIVER);
+  EXPECT_EQ(fakecuda::countCalls("cuModuleLoadDataEx"), 2u);
+  EXPECT_EQ(fakecuda::countCalls("cuModuleUnload"), 1u);
 }
 
 TEST_F(VariantTest, MayCoverEachOther) {
