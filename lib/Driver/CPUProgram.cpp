@@ -17,7 +17,8 @@ class CPUProgram : public CompiledProgram {
 public:
   CPUProgram(mlir::ModuleOp module, ModuleImage image,
              std::vector<Signature> signatures, const CompileOptions &options)
-      : compiler(module, std::move(image), options), options(options) {
+      : compiler(module, std::move(image), options, getRoomCheck(options)),
+        options(options) {
     this->signatures = std::move(signatures);
   }
 
@@ -28,6 +29,13 @@ protected:
   llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
                              RunStatistics &statistics) const override {
     return getExecutable(kernel, sizes, statistics).takeError();
+  }
+
+  llvm::Expected<schedule::Settings>
+  fitScheduleOf(size_t kernel,
+                const llvm::StringMap<int64_t> &sizes) const override {
+    return compiler.fit(kernel, signatures[kernel], sizes,
+                        /*device=*/std::nullopt);
   }
 
   llvm::Expected<std::string>
@@ -51,6 +59,15 @@ protected:
                          RunStatistics &statistics) const override;
 
 private:
+  static TileCompiler::RoomCheck getRoomCheck(const CompileOptions &options) {
+    cpu::Options target;
+    target.cpu = options.cpu;
+    target.features = options.features;
+    return [target](mlir::ModuleOp module, const Specialization &) {
+      return cpu::checkRoom(module, target);
+    };
+  }
+
   llvm::Expected<const cpu::Executable &>
   getExecutable(size_t kernel, const DimSizes &sizes,
                 RunStatistics &statistics) const;
@@ -104,8 +121,9 @@ CPUProgram::compile(size_t kernel, const Specialization &code) const {
     result = std::move(*executable);
     return llvm::Error::success();
   };
-  if (llvm::Error error = compiler.compile(signatures[kernel], code, finish))
-    return std::move(error);
+  if (auto fitting = compiler.compile(signatures[kernel], code, finish);
+      !fitting)
+    return fitting.takeError();
   return result;
 }
 

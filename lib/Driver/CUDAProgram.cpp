@@ -56,8 +56,11 @@ public:
   CUDAProgram(mlir::ModuleOp module, ModuleImage image,
               std::vector<Signature> signatures, const CompileOptions &options,
               CompilationStarter starter)
-      : compiler(module, std::move(image), options), options(options),
-        starter(std::move(starter)) {
+      : compiler(module, std::move(image), options,
+                 [](mlir::ModuleOp module, const Specialization &code) {
+                   return cuda::checkRoom(module, cuda::Options(*code.device));
+                 }),
+        options(options), starter(std::move(starter)) {
     this->signatures = std::move(signatures);
   }
 
@@ -78,6 +81,12 @@ protected:
                          llvm::ArrayRef<Tensor> results,
                          const RunOptions &options,
                          RunStatistics &statistics) const override;
+
+  llvm::Expected<schedule::Settings>
+  fitScheduleOf(size_t kernel,
+                const llvm::StringMap<int64_t> &sizes) const override {
+    return compiler.fit(kernel, signatures[kernel], sizes, options.device);
+  }
 
   llvm::Expected<std::string>
   printTilesOf(size_t kernel,
@@ -207,8 +216,9 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     pending->compilation = std::move(*started);
     return llvm::Error::success();
   };
-  if (llvm::Error error = compiler.compile(signatures[kernel], code, lower))
-    return std::move(error);
+  if (auto fitting = compiler.compile(signatures[kernel], code, lower);
+      !fitting)
+    return fitting.takeError();
   return pending;
 }
 

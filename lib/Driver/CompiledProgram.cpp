@@ -204,42 +204,46 @@ llvm::Error CompiledProgram::runInto(llvm::StringRef kernel,
                     statistics ? *statistics : unwanted);
 }
 
-/// The names of sizes are those of the inputs' dimensions.
-static llvm::Error checkNames(const Signature &signature,
-                              const llvm::StringMap<int64_t> &sizes) {
+/// The kernel's index, where the names of sizes are those of its inputs'
+/// dimensions.
+static llvm::Expected<size_t>
+findKernelOf(llvm::ArrayRef<Signature> signatures, llvm::StringRef kernel,
+             const llvm::StringMap<int64_t> &sizes) {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index;
   llvm::SetVector<llvm::StringRef> known;
-  for (const Argument &input : signature.inputs)
+  for (const Argument &input : signatures[*index].inputs)
     for (const Dim &dim : input.dims)
       if (dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged)
         known.insert(dim.name);
   for (llvm::StringRef name : sizes.keys())
     if (!known.contains(name))
-      return llvm::createStringError("kernel '" + signature.kernel +
+      return llvm::createStringError("kernel '" + signatures[*index].kernel +
                                      "' has no dimension '" + name +
                                      "': it has " + llvm::join(known, ", "));
-  return llvm::Error::success();
+  return index;
+}
+
+llvm::Expected<schedule::Settings>
+CompiledProgram::fitSchedule(llvm::StringRef kernel,
+                             const llvm::StringMap<int64_t> &sizes) const {
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes);
+  return index ? fitScheduleOf(*index, sizes) : index.takeError();
 }
 
 llvm::Expected<std::string>
 CompiledProgram::printTiles(llvm::StringRef kernel,
                             const llvm::StringMap<int64_t> &sizes) const {
-  llvm::Expected<size_t> index = findKernel(signatures, kernel);
-  if (!index)
-    return index.takeError();
-  if (llvm::Error error = checkNames(signatures[*index], sizes))
-    return std::move(error);
-  return printTilesOf(*index, sizes);
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes);
+  return index ? printTilesOf(*index, sizes) : index.takeError();
 }
 
 llvm::Expected<std::string>
 CompiledProgram::printSchedule(llvm::StringRef kernel,
                                const llvm::StringMap<int64_t> &sizes) const {
-  llvm::Expected<size_t> index = findKernel(signatures, kernel);
-  if (!index)
-    return index.takeError();
-  if (llvm::Error error = checkNames(signatures[*index], sizes))
-    return std::move(error);
-  return printScheduleOf(*index, sizes);
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes);
+  return index ? printScheduleOf(*index, sizes) : index.takeError();
 }
 
 llvm::Error CompiledProgram::prepare(llvm::StringRef kernel,

@@ -8,6 +8,11 @@
 
 using namespace nsacc;
 
+static llvm::Error explainNoSchedule() {
+  return llvm::createStringError(
+      "target 'oracle' has no schedule: it interprets the program");
+}
+
 namespace {
 
 /// Runs read the module concurrently, which is why its context guards what it
@@ -44,10 +49,14 @@ protected:
         "'cpu'");
   }
 
+  llvm::Expected<schedule::Settings>
+  fitScheduleOf(size_t, const llvm::StringMap<int64_t> &) const override {
+    return explainNoSchedule();
+  }
+
   llvm::Expected<std::string>
   printScheduleOf(size_t, const llvm::StringMap<int64_t> &) const override {
-    return llvm::createStringError(
-        "target 'oracle' has no schedule: it interprets the program");
+    return explainNoSchedule();
   }
 
   llvm::Error runChecked(size_t kernel, const DimSizes &,

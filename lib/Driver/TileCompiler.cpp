@@ -17,9 +17,10 @@
 using namespace nsacc;
 
 TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
-                           const CompileOptions &options)
+                           const CompileOptions &options, RoomCheck checkRoom)
     : image(std::move(image)), options(options),
-      settings(llvm::cantFail(schedule::Settings::parse(options.schedule))) {
+      settings(llvm::cantFail(schedule::Settings::parse(options.schedule))),
+      checkRoom(std::move(checkRoom)) {
   for (auto kernel : module.getOps<nsa::KernelOp>()) {
     auto &names = dims.emplace_back();
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
@@ -218,8 +219,8 @@ static bool areGiven(const schedule::Settings &settings,
 llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                                       std::vector<std::string> ops,
                                       const Signature &signature,
-                                      const Specialization &code,
-                                      Finish finish) const {
+                                      const Specialization &code, Finish finish,
+                                      schedule::Settings &fitting) const {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto module = image.read(context, signature.kernel);
   if (!module)
@@ -242,6 +243,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
       return addNote(std::move(error),
                      "the schedule '" + smallest.toString() + "' fits");
     llvm::consumeError(std::move(error));
+    fitting = std::move(smallest);
     return llvm::Error::success();
   }
   error = adviseSharing(std::move(error), smallest, signature, code, finish);
@@ -281,16 +283,19 @@ llvm::Error TileCompiler::explainLate(llvm::Error error,
              : std::move(error);
 }
 
-llvm::Error TileCompiler::compile(const Signature &signature,
-                                  const Specialization &code,
-                                  Finish finish) const {
+llvm::Expected<schedule::Settings>
+TileCompiler::compile(const Signature &signature, const Specialization &code,
+                      Finish finish) const {
   NoRoom noRoom;
+  schedule::Settings fitting = settings;
   llvm::Error error = compileWith(settings, signature, code, finish, noRoom);
   if (error.isA<FatalError>())
     return explainFatal(std::move(error), signature, code);
   if (noRoom)
     error = makeSmaller(std::move(error), std::move(*noRoom), signature, code,
-                        finish);
+                        finish, fitting);
+  if (!error)
+    return fitting;
   llvm::StringRef others =
       code.device ? "target 'cpu' has other limits, and " : "";
   return addNote(std::move(error),
@@ -321,6 +326,32 @@ TileCompiler::specialize(size_t kernel, const llvm::StringMap<int64_t> &sizes,
   return code;
 }
 
+llvm::Error TileCompiler::hasRoom(mlir::ModuleOp module,
+                                  const Specialization &code) const {
+  llvm::Error error = checkRoom(module, code);
+  if (!error || error.isA<NoRoomError>())
+    return error;
+  llvm::consumeError(std::move(error));
+  return llvm::Error::success();
+}
+
+llvm::Expected<schedule::Settings>
+TileCompiler::fit(const Signature &signature,
+                  const Specialization &code) const {
+  return compile(signature, code,
+                 [&](mlir::ModuleOp module, mlir::TimingScope &) {
+                   return hasRoom(module, code);
+                 });
+}
+
+llvm::Expected<schedule::Settings>
+TileCompiler::fit(size_t kernel, const Signature &signature,
+                  const llvm::StringMap<int64_t> &sizes,
+                  std::optional<gpu::Device> device) const {
+  auto code = specialize(kernel, sizes, std::move(device), "tile");
+  return code ? fit(signature, *code) : code.takeError();
+}
+
 llvm::Expected<std::string>
 TileCompiler::print(size_t kernel, const Signature &signature,
                     const llvm::StringMap<int64_t> &sizes,
@@ -329,13 +360,14 @@ TileCompiler::print(size_t kernel, const Signature &signature,
   if (!code)
     return code.takeError();
   std::string text;
-  auto finish = [&](mlir::ModuleOp module, mlir::TimingScope &) -> llvm::Error {
+  auto finish = [&](mlir::ModuleOp module, mlir::TimingScope &) {
+    text.clear();
     llvm::raw_string_ostream os(text);
     module.print(os);
-    return llvm::Error::success();
+    return hasRoom(module, *code);
   };
-  if (llvm::Error error = compile(signature, *code, finish))
-    return std::move(error);
+  if (auto fitting = compile(signature, *code, finish); !fitting)
+    return fitting.takeError();
   return text;
 }
 
@@ -346,6 +378,9 @@ TileCompiler::printSchedule(size_t kernel, const Signature &signature,
   auto code = specialize(kernel, sizes, std::move(device), "schedule");
   if (!code)
     return code.takeError();
+  auto fitting = fit(signature, *code);
+  if (!fitting)
+    return fitting.takeError();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   frontend::DiagnosticCollector collector(context);
   auto module = image.read(context, signature.kernel);
@@ -361,7 +396,7 @@ TileCompiler::printSchedule(size_t kernel, const Signature &signature,
   std::string text;
   llvm::raw_string_ostream os(text);
   if (llvm::Error error = schedule::printSchedules(
-          *module, {code->device, code->hasManyQueries}, settings, os))
+          *module, {code->device, code->hasManyQueries}, *fitting, os))
     return std::move(error);
   return text;
 }

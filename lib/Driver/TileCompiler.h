@@ -7,6 +7,7 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Schedule/QueryCount.h"
 #include "llvm/ADT/StringMap.h"
+#include <functional>
 #include <limits>
 #include <mutex>
 
@@ -34,9 +35,14 @@ struct Specialization {
 /// context of its own, so that any thread can compile.
 class TileCompiler {
 public:
+  /// Fails with NoRoomError where a module of one plan has no room on its
+  /// target, and where it can't be lowered.
+  using RoomCheck =
+      std::function<llvm::Error(mlir::ModuleOp, const Specialization &)>;
+
   /// The options' schedule is one that can be read.
   TileCompiler(mlir::ModuleOp module, ModuleImage image,
-               const CompileOptions &options);
+               const CompileOptions &options, RoomCheck checkRoom);
 
   /// What the code of a kernel depends on, of inputs with these sizes.
   llvm::Expected<Specialization>
@@ -67,13 +73,21 @@ public:
 
   /// Calls `finish` with a module of one plan. Diagnostics, also those of
   /// `finish`, are a CompileError. Where `finish` says NoRoomError, it is
-  /// called again with smaller tiles, unless the schedule names theirs.
-  llvm::Error compile(const Signature &signature, const Specialization &code,
-                      Finish finish) const;
+  /// called again with smaller tiles, unless the schedule names theirs. Returns
+  /// the schedule that had room.
+  llvm::Expected<schedule::Settings> compile(const Signature &signature,
+                                             const Specialization &code,
+                                             Finish finish) const;
 
   /// What `compile` makes of an error. For what `finish` leaves to later.
   llvm::Error explainLate(llvm::Error error, const Signature &signature,
                           const Specialization &code) const;
+
+  /// The schedule of `compile` for the target's own code.
+  llvm::Expected<schedule::Settings>
+  fit(size_t kernel, const Signature &signature,
+      const llvm::StringMap<int64_t> &sizes,
+      std::optional<gpu::Device> device) const;
 
   /// The module of `compile` as text. Fails where a size is missing.
   llvm::Expected<std::string> print(size_t kernel, const Signature &signature,
@@ -91,6 +105,10 @@ private:
   llvm::Expected<Specialization>
   specialize(size_t kernel, const llvm::StringMap<int64_t> &sizes,
              std::optional<gpu::Device> device, llvm::StringRef phase) const;
+  /// Later phases say what else is wrong.
+  llvm::Error hasRoom(mlir::ModuleOp module, const Specialization &code) const;
+  llvm::Expected<schedule::Settings> fit(const Signature &signature,
+                                         const Specialization &code) const;
   static constexpr int64_t kAnyShared = std::numeric_limits<int64_t>::max();
 
   bool hasManyQueries(size_t kernel,
@@ -115,13 +133,15 @@ private:
                             const Specialization &code, Finish finish) const;
   llvm::Error makeSmaller(llvm::Error error, std::vector<std::string> ops,
                           const Signature &signature,
-                          const Specialization &code, Finish finish) const;
+                          const Specialization &code, Finish finish,
+                          schedule::Settings &fitting) const;
   llvm::Error explainFatal(llvm::Error error, const Signature &signature,
                            const Specialization &code) const;
 
   ModuleImage image;
   CompileOptions options;
   schedule::Settings settings;
+  RoomCheck checkRoom;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
   /// And the queries whose number tiles depend on.

@@ -130,8 +130,9 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
     return op.set(field, chosen, reason);
   bool isShared = !given->op.empty() && given->op != op.name;
   op.set(field, given->value,
-         isShared ? "given for '" + given->op + "', in the same program"
-                  : "given");
+         given->isDerived ? "larger tiles have no room"
+         : isShared       ? "given for '" + given->op + "', in the same program"
+                          : "given");
 }
 
 //===----------------------------------------------------------------------===//
@@ -348,7 +349,7 @@ void Chooser::chooseTopK(OpChoice &choice) {
   const Setting *all = settings.findForAll(Field::Tokens);
   int64_t tokens = all ? all->value : toTokens(tiling.rows, group);
   if (named && !named->op.empty())
-    choice.set(Field::Tokens, named->value, "given");
+    put(choice, Field::Tokens, named->value, "given");
   else
     choice.set(Field::Tokens, getPartTokens(tokens, group),
                "at most 64 rows: selecting gains nothing from more");
@@ -408,7 +409,8 @@ llvm::Expected<KernelChoice> Chooser::run() {
 
 llvm::Expected<KernelChoice> schedule::choose(KernelOp kernel, const Goal &goal,
                                               const Settings &settings) {
-  return Chooser(kernel, goal, settings).run();
+  Settings own = settings.getOf(kernel.getSymName());
+  return Chooser(kernel, goal, own).run();
 }
 
 //===----------------------------------------------------------------------===//

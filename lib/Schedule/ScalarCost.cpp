@@ -139,6 +139,10 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
               return loop + softmax * countElements(scores) +
                      static_cast<int64_t>(llvm::divideCeil(products, warps));
             })
+            .Case([&](nsatile::GatherOp gather) {
+              // An index that is clamped, and a load.
+              return 10 * countElements(gather.getResult());
+            })
             .Case([&](nsatile::RequireOp require) {
               // A test of each element, and the least that fails.
               return 10 * countElements(require.getCondition());

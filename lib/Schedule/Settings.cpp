@@ -51,6 +51,24 @@ void Settings::set(StringRef op, Field field, int64_t value) {
   list.push_back({op.str(), field, value, 0, 0, /*isDerived=*/true});
 }
 
+void Settings::addOf(StringRef kernel, const Settings &fitting) {
+  for (const Setting &setting : fitting.list) {
+    if (!setting.isDerived)
+      continue;
+    isChanged = true;
+    list.push_back(setting);
+    list.back().kernel = kernel.str();
+  }
+}
+
+Settings Settings::getOf(StringRef kernel) const {
+  Settings own = *this;
+  llvm::erase_if(own.list, [&](const Setting &setting) {
+    return !setting.kernel.empty() && setting.kernel != kernel;
+  });
+  return own;
+}
+
 std::string Settings::toString() const {
   if (!isChanged)
     return text;

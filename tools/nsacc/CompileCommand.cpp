@@ -2,14 +2,11 @@
 
 #include "Commands.h"
 #include "Dimensions.h"
-#include "NSA/Transforms/Passes.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "TileSizes.h"
-#include "mlir/Pass/PassManager.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/RT/Package.h"
-#include "nsacc/Schedule/Choose.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -209,27 +206,25 @@ static llvm::Expected<std::string> compileImage(Program &program,
 //===-- Schedules ---------------------------------------------------------===//
 
 /// What is chosen for the sizes of --dims, and why.
-static llvm::Expected<std::string>
-printSchedules(Program &program, const CompileFlags &flags,
-               const std::optional<gpu::Device> &device) {
+static llvm::Expected<std::string> printSchedules(Program &program,
+                                                  const CompileFlags &flags,
+                                                  CompileOptions options) {
   auto dims = parseSettings("--dims", flags.dims);
   if (!dims)
     return dims.takeError();
-  auto found = findTileSizes(program.getModule(), *dims);
-  if (!found)
-    return found.takeError();
-  nsa::NSASpecializeOptions specialize;
-  specialize.dims.assign(found->sizes.begin(), found->sizes.end());
-  mlir::PassManager manager(program.getModule().getContext());
-  manager.addPass(nsa::createNSASpecialize(specialize));
-  if (mlir::failed(manager.run(program.getModule())))
-    return makeError("the sizes of --dims don't fit the program");
+  auto compiled = createProgram(program, flags, std::move(options));
+  if (!compiled)
+    return compiled.takeError();
   std::string text;
-  llvm::raw_string_ostream os(text);
-  if (llvm::Error error = schedule::printSchedules(
-          program.getModule(), {device, found->hasManyQueries},
-          llvm::cantFail(schedule::Settings::parse(flags.schedule)), os))
-    return std::move(error);
+  for (auto kernel : program.getModule().getOps<nsa::KernelOp>()) {
+    auto sizes = readSizes(program, *dims, kernel);
+    if (!sizes)
+      return sizes.takeError();
+    auto own = (*compiled)->printSchedule(kernel.getSymName(), sizes->sizes);
+    if (!own)
+      return own.takeError();
+    text += *own;
+  }
   return text;
 }
 
@@ -273,7 +268,7 @@ static ExitCode compile(const CompileFlags &flags,
   if (status != ExitCode::Success)
     return status;
   if (goal.isSchedule) {
-    auto text = printSchedules(*program, flags, options.device);
+    auto text = printSchedules(*program, flags, std::move(options));
     return text ? finish(instruments, *text, flags)
                 : program->report(text.takeError());
   }

@@ -118,6 +118,10 @@ ExitCode Program::parseIR(const ProgramOptions &options) {
 
 ExitCode Program::runPhases(Phase last, const PhaseOptions &options) {
   for (Phase phase : getPhases()) {
+    if (phase > last)
+      break;
+    if (done && phase <= *done)
+      continue;
     mlir::TimingScope scope =
         instruments.getTiming().nest("phase " + getName(phase).str());
     auto prepare = [&](mlir::PassManager &manager, mlir::ModuleOp module,
@@ -133,8 +137,7 @@ ExitCode Program::runPhases(Phase last, const PhaseOptions &options) {
     if (!isDone)
       return reportInternalError(
           ("the " + getName(phase) + " phase failed").str());
-    if (phase == last)
-      break;
+    done = phase;
   }
   return ExitCode::Success;
 }

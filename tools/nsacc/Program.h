@@ -39,8 +39,9 @@ public:
   mlir::ModuleOp getModule() { return *module; }
   /// The kernel of that name, or the only one.
   llvm::Expected<nsa::KernelOp> getKernel(llvm::StringRef name);
-  /// Takes the module to the end of `phase`. Where a phase up to `nsa` fails,
-  /// that is an internal error; the others reject what can't be compiled.
+  /// Takes the module from where it is to the end of `phase`. Where a phase up
+  /// to `nsa` fails, that is an internal error; the others reject what can't be
+  /// compiled.
   ExitCode runPhases(Phase phase, const PhaseOptions &options = {});
   Instruments &getInstruments() { return instruments; }
   /// Shows the diagnostics of a CompileError with their source lines, and other
@@ -61,6 +62,8 @@ private:
   std::optional<frontend::DiagnosticPrinter> diagnostics;
   std::optional<ReproducerScope> reproducer;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The phase that the module is behind.
+  std::optional<Phase> done;
 };
 
 } // namespace nsacc

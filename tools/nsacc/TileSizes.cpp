@@ -4,6 +4,7 @@
 #include "Dimensions.h"
 #include "NSA/Transforms/Passes.h"
 #include "ProgramFlags.h"
+#include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Schedule/QueryCount.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/STLExtras.h"
@@ -40,6 +41,31 @@ llvm::Expected<PhaseOptions> nsacc::findTileSizes(mlir::ModuleOp module,
                    "add --dims " + llvm::join(missing, "=…,") + "=…");
 }
 
+/// The schedule that each kernel is compiled with.
+static llvm::Expected<schedule::Settings>
+fitSchedules(Program &program, const Settings &dims, llvm::StringRef schedule,
+             const std::optional<gpu::Device> &device) {
+  CompileOptions options;
+  options.target = device ? Target::GPU : Target::CPU;
+  options.device = device;
+  options.schedule = schedule.str();
+  auto compiled = CompiledProgram::create(program.getModule(), options);
+  if (!compiled)
+    return compiled.takeError();
+  // The flag was checked when it was read.
+  auto fitting = llvm::cantFail(schedule::Settings::parse(schedule));
+  for (auto kernel : program.getModule().getOps<nsa::KernelOp>()) {
+    auto known = readDimensions(dims, getSignature(kernel));
+    if (!known)
+      return known.takeError();
+    auto own = (*compiled)->fitSchedule(kernel.getSymName(), known->sizes);
+    if (!own)
+      return own.takeError();
+    fitting.addOf(kernel.getSymName(), *own);
+  }
+  return fitting;
+}
+
 ExitCode nsacc::compilePhases(Program &program,
                               llvm::ArrayRef<std::string> dims,
                               llvm::StringRef schedule, Phase phase,
@@ -52,8 +78,13 @@ ExitCode nsacc::compilePhases(Program &program,
   auto options = findTileSizes(program.getModule(), *given);
   if (!options)
     return reportError(options.takeError());
-  // The flag was checked when it was read.
-  options->schedule = llvm::cantFail(schedule::Settings::parse(schedule));
+  if (ExitCode status = program.runPhases(Phase::NSA);
+      status != ExitCode::Success)
+    return status;
+  auto fitting = fitSchedules(program, *given, schedule, device);
+  if (!fitting)
+    return program.report(fitting.takeError());
+  options->schedule = std::move(*fitting);
   options->device = device;
   return program.runPhases(phase, *options);
 }

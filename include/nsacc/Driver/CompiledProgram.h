@@ -8,6 +8,7 @@
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/RT/Package.h"
 #include "nsacc/Runtime/Signature.h"
+#include "nsacc/Schedule/Settings.h"
 #include <functional>
 #include <memory>
 #include <optional>
@@ -143,6 +144,13 @@ public:
   llvm::Error prepare(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
                       RunStatistics *statistics = nullptr) const;
 
+  /// The schedule that code for these sizes is compiled with: the options', and
+  /// smaller tiles of ops that had no room. The sizes are those of heads and
+  /// channels; others may be open.
+  llvm::Expected<schedule::Settings>
+  fitSchedule(llvm::StringRef kernel,
+              const llvm::StringMap<int64_t> &sizes) const;
+
   /// The kernel behind phase `tile`, as text, for sizes of heads and channels;
   /// others stay open. An error where the target has no such phase.
   llvm::Expected<std::string>
@@ -158,6 +166,8 @@ protected:
   /// Sizes that the inputs gave to dimensions are known and consistent.
   virtual llvm::Error prepareChecked(size_t kernel, const DimSizes &sizes,
                                      RunStatistics &statistics) const = 0;
+  virtual llvm::Expected<schedule::Settings>
+  fitScheduleOf(size_t kernel, const llvm::StringMap<int64_t> &sizes) const = 0;
   virtual llvm::Expected<std::string>
   printTilesOf(size_t kernel, const llvm::StringMap<int64_t> &sizes) const = 0;
   virtual llvm::Expected<std::string>

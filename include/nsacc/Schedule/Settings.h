@@ -20,6 +20,8 @@ struct Setting {
   size_t opColumn = 0, column = 0;
   /// Set since, in place of what was given.
   bool isDerived = false;
+  /// The kernel whose ops are meant; empty: any.
+  std::string kernel = {};
 };
 
 /// Fields that are given; the others are the compiler's choice.
@@ -39,6 +41,11 @@ public:
   const Setting *findForAll(Field field) const;
   /// Sets a field of one op, in place of what is given.
   void set(llvm::StringRef op, Field field, int64_t value);
+
+  /// Adds what was set since in `fitting`, for ops of this kernel alone.
+  void addOf(llvm::StringRef kernel, const Settings &fitting);
+  /// What holds for a kernel.
+  Settings getOf(llvm::StringRef kernel) const;
 
   /// As it was given; with what was set since, as it would be given.
   std::string toString() const;

@@ -224,8 +224,14 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
   return make_error<NoRoomError>(message, std::vector<std::string>{name.str()});
 }
 
-static Error lower(mlir::ModuleOp module, const Processor &processor,
-                   const Options &options, mlir::TimingScope &timing) {
+/// Returns the bytes of stack that a program takes.
+static Expected<int64_t> lower(mlir::ModuleOp module,
+                               const Processor &processor,
+                               const Options &options,
+                               mlir::TimingScope &timing) {
+  mlir::DialectRegistry registry;
+  registerLowering(registry);
+  module.getContext()->appendDialectRegistry(registry);
   mlir::PassManager passes(module.getContext());
   passes.enableTiming(timing);
   buildLoweringPipeline(passes, processor.getVectorBits());
@@ -233,7 +239,16 @@ static Error lower(mlir::ModuleOp module, const Processor &processor,
     options.preparePasses(passes, module);
   if (mlir::failed(passes.run(module)))
     return createStringError("the programs couldn't be lowered for the CPU");
-  return Error::success();
+  return getScratch(module);
+}
+
+Error nsacc::cpu::checkRoom(mlir::ModuleOp module, const Options &options) {
+  mlir::TimingScope none;
+  Expected<Processor> processor = getProcessor(options.cpu, options.features);
+  if (!processor)
+    return processor.takeError();
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  return lower(*copy, *processor, options, none).takeError();
 }
 
 Expected<std::unique_ptr<Executable>>
@@ -251,13 +266,8 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
   if (mlir::failed(plan))
     return createStringError("the plan couldn't be read");
 
-  mlir::DialectRegistry registry;
-  registerLowering(registry);
-  module.getContext()->appendDialectRegistry(registry);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  if (Error error = lower(*copy, *processor, options, timing))
-    return error;
-  Expected<int64_t> scratchBytes = getScratch(*copy);
+  Expected<int64_t> scratchBytes = lower(*copy, *processor, options, timing);
   if (!scratchBytes)
     return scratchBytes.takeError();
   Expected<std::unique_ptr<Jit>> jit =

@@ -132,10 +132,11 @@ static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
     programs->setAttr(kRequirementsAttrName, requirements);
 }
 
-Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
-                                        const Options &options) {
-  mlir::TimingScope none;
-  mlir::TimingScope &timing = options.timing ? *options.timing : none;
+/// Takes a module behind phase `tile` to layouts, and returns its kernels in
+/// the LLVM dialect.
+static Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+lowerKernels(mlir::ModuleOp module, const Options &options,
+             mlir::TimingScope &timing) {
   mlir::DialectRegistry registry;
   registerLowering(registry);
   mlir::registerBuiltinDialectTranslation(registry);
@@ -154,12 +155,30 @@ Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
     return make_error<NoRoomError>(toString(std::move(error)),
                                    std::move(names));
   }
-  copyLaunchFacts(*copy, module);
+  return copy;
+}
+
+Error cuda::checkRoom(mlir::ModuleOp module, const Options &options) {
+  mlir::TimingScope none;
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  return lowerKernels(*copy, options, none).takeError();
+}
+
+Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
+                                        const Options &options) {
+  mlir::TimingScope none;
+  mlir::TimingScope &timing = options.timing ? *options.timing : none;
+  Expected<mlir::OwningOpRef<mlir::ModuleOp>> lowered =
+      lowerKernels(module, options, timing);
+  if (!lowered)
+    return lowered.takeError();
+  mlir::ModuleOp copy = **lowered;
+  copyLaunchFacts(copy, module);
 
   mlir::TimingScope scope = timing.nest("translate to LLVM IR");
   LLVMContext context;
   std::unique_ptr<llvm::Module> code =
-      mlir::translateModuleToLLVMIR(*copy, context);
+      mlir::translateModuleToLLVMIR(copy, context);
   if (!code)
     return createStringError("the kernels can't be written as LLVM IR");
   return ModuleParts(*code);

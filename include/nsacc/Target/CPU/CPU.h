@@ -79,6 +79,10 @@ public:
 llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
                                                     const Options &options);
 
+/// Fails with NoRoomError where the stack is too small for a program's tiles,
+/// and where the module can't be lowered. Leaves it as it is.
+llvm::Error checkRoom(mlir::ModuleOp module, const Options &options);
+
 /// Registers what lowering to LLVM needs with a context's registry.
 void registerLowering(mlir::DialectRegistry &registry);
 /// Tile programs to the LLVM dialect, for vectors of `vectorBits`.

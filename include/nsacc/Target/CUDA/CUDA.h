@@ -43,6 +43,10 @@ struct Options {
   std::function<void(mlir::PassManager &, mlir::ModuleOp)> preparePasses;
 };
 
+/// Fails with NoRoomError where shared memory is too small for a program's
+/// tiles, and where the module can't be lowered. Leaves it as it is.
+llvm::Error checkRoom(mlir::ModuleOp module, const Options &options);
+
 /// What a package says of a plan whose programs were lowered, without images.
 /// What can't be packed is told by diagnostics.
 mlir::FailureOr<rt::Package> packPlan(nsatile::PlanOp plan,
