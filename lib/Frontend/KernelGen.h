@@ -108,8 +108,9 @@ private:
   /// Of a score that is divided by the root of its features once more.
   void checkScaledTwice(mlir::Region &clause, const ast::Clause *syntax,
                         mlir::Attribute features);
-  /// Of a formula that is infinite or NaN at a visible pair.
-  void checkFinite(nsa::AttendOp attend, mlir::Region &clause,
+  /// Of a formula that is infinite or NaN at a visible pair; false where it
+  /// is.
+  bool checkFinite(nsa::AttendOp attend, mlir::Region &clause,
                    const ast::Clause *syntax, llvm::StringRef what);
   /// Of a bias towards far keys.
   void checkDistance(nsa::AttendOp attend, const Sequence &key,
@@ -156,6 +157,8 @@ private:
   void generateBody();
   void generateAssignment(const ast::Statement &statement);
   void generateReturn(const ast::Statement &statement);
+  /// Tells where a comma stands between the conditions of a mask.
+  static void explainComma(Problem &problem, const ast::Statement &statement);
   mlir::Value generateResult(const ast::Result &result, const ast::Expr *expr);
   void finish(llvm::ArrayRef<mlir::Value> results);
   std::string getResultName(size_t index) const;
@@ -289,6 +292,8 @@ private:
   mlir::OpBuilder builder;
   mlir::StringAttr file;
   Symbols symbols;
+  /// Names that a declaration couldn't have: what uses them was reported.
+  llvm::StringSet<> rejected;
   nsa::KernelOp op;
   /// Names of result dimensions that no input has, and what they stand for.
   llvm::StringMap<mlir::Attribute> resultDims;

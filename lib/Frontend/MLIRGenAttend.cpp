@@ -293,12 +293,17 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
       continue;
     }
     if (!bound.lse || bound.scoresOnly) {
+      bool attention = bound.kind == Bound::Kind::Attention;
       problems
           .error(argument.value->range,
                  "'merge' takes attentions with softmax and values, found " +
-                     describe(bound.kind))
-          .note("one softmax is taken over the keys of all branches; add "
-                "gated outputs with '+' instead if that is meant");
+                     (bound.scoresOnly ? StringRef("one without values")
+                      : attention      ? StringRef("one with another weight")
+                                       : describe(bound.kind)))
+          .note(bound.scoresOnly
+                    ? "give it values: attend(q, k, v)"
+                    : "one softmax is taken over the keys of all branches; add "
+                      "gated outputs with '+' instead if that is meant");
       valid = false;
       continue;
     }

@@ -128,6 +128,13 @@ void KernelGen::checkFalling(nsa::AttendOp attend, Range range) {
 void KernelGen::checkDependence(nsa::AttendOp attend, const Sequence &key,
                                 const ast::CallExpr *call) {
   Range range = call->find(ast::Clause::Kind::Score)->value->range;
+  // A score of -inf was warned of.
+  SmallVector<Attribute> arguments(attend.getScore().getNumArguments());
+  arguments[0] = builder.getF32FloatAttr(1);
+  auto score = dyn_cast_or_null<FloatAttr>(
+      ScalarTrial(attend.getScore()).evaluate(arguments));
+  if (score && std::isinf(score.getValueAsDouble()))
+    return;
   if (!usesScore(attend.getScore()))
     problems.warning(range, "nothing of q · k is left in this score")
         .note("'s' is q · k, scaled: a bias is added to it, as in 's + x'; "
@@ -146,6 +153,9 @@ void KernelGen::checkDivisor(nsa::AttendOp attend, const Sequence &key,
   constexpr int64_t size = 23;
   MaskTrial mask(attend.getMask(), /*place=*/0);
   ScalarTrial trial(attend.getNormalize());
+  // A constant was warned of.
+  if (trial.evaluate())
+    return;
   auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
   for (int64_t query : {0, 1, 2, 5}) {
     int64_t visible = 0;

@@ -157,10 +157,10 @@ void KernelGen::checkScaledTwice(Region &clause, const ast::Clause *syntax,
   }
 }
 
-void KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
+bool KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
                             const ast::Clause *syntax, StringRef what) {
   if (clause.empty() || !syntax)
-    return;
+    return true;
   MaskTrial mask(attend.getMask(), /*place=*/0);
   ScalarTrial trial(clause);
   for (int64_t query : {64, 5, 1, 0})
@@ -207,8 +207,9 @@ void KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
       else
         warning.note("hide such pairs with 'where', or give them another " +
                      what + " with select(condition, x, y)");
-      return;
+      return false;
     }
+  return true;
 }
 
 void KernelGen::checkDistance(nsa::AttendOp attend, const Sequence &key,
@@ -260,11 +261,11 @@ void KernelGen::checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
     checkScaledTwice(attend.getScore(), score, query.features);
     checkScaledTwice(attend.getWeight(), weight, query.features);
   }
-  checkFinite(attend, attend.getScore(), score, "score");
+  bool isFinite = checkFinite(attend, attend.getScore(), score, "score");
   checkFinite(attend, attend.getWeight(), weight, "weight");
   checkDistance(attend, key, score);
   checkDivisor(attend, key, call->find(Kind::Normalize));
-  if (attend.getWeight().empty() && score)
+  if (attend.getWeight().empty() && score && isFinite)
     checkDependence(attend, key, call);
   // Without values only scores are asked for.
   if (call->arguments.size() == 3)

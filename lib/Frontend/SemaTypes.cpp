@@ -28,6 +28,7 @@ bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
         .error(name.range,
                quote(name.text) + " has a fixed meaning and can't be a name")
         .note("it is a position or a value in clauses; choose another name");
+    rejected.insert(name.text);
     return false;
   }
   auto [found, isNew] = symbols.insert({name.text, symbol});
