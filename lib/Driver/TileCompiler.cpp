@@ -195,9 +195,9 @@ llvm::Error TileCompiler::adviseSharing(llvm::Error error,
   if (fits == 0)
     return error;
   return addNote(std::move(error),
-                 "'share tokens " + llvm::Twine(asked) +
-                     "' is more than shared memory holds; 'share tokens " +
-                     llvm::Twine(fits) + "' fits");
+                 "'share tokens " + llvm::Twine(asked) + "' is more than " +
+                     (code.device ? "shared memory" : "the stack") +
+                     " holds; 'share tokens " + llvm::Twine(fits) + "' fits");
 }
 
 /// Whether the tiles of one of the ops were given.

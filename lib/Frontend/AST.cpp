@@ -80,3 +80,23 @@ const Clause *CallExpr::find(Clause::Kind kind) const {
       clauses, [&](const Clause &clause) { return clause.kind == kind; });
   return found == clauses.end() ? nullptr : found;
 }
+
+bool nsacc::frontend::ast::mentions(
+    const Expr *expr, llvm::function_ref<bool(llvm::StringRef)> isMeant) {
+  auto within = [&](const Expr *part) { return mentions(part, isMeant); };
+  if (auto *name = llvm::dyn_cast<NameExpr>(expr))
+    return isMeant(name->name);
+  if (auto *unary = llvm::dyn_cast<UnaryExpr>(expr))
+    return within(unary->operand);
+  if (auto *binary = llvm::dyn_cast<BinaryExpr>(expr))
+    return within(binary->lhs) || within(binary->rhs);
+  if (auto *comparison = llvm::dyn_cast<ComparisonExpr>(expr))
+    return llvm::any_of(comparison->operands, within);
+  if (auto *index = llvm::dyn_cast<IndexExpr>(expr))
+    return llvm::any_of(index->indices, within);
+  if (auto *call = llvm::dyn_cast<CallExpr>(expr))
+    return llvm::any_of(call->arguments, [&](const Argument &argument) {
+      return within(argument.value);
+    });
+  return false;
+}

@@ -10,6 +10,7 @@
 
 #include "Source.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Allocator.h"
 #include "llvm/Support/Casting.h"
 #include <optional>
@@ -190,6 +191,10 @@ struct IndexExpr : Expr {
   Expr *base;
   llvm::ArrayRef<Expr *> indices;
 };
+
+/// Whether `expr` has such a name in it, tables' and functions' aside.
+bool mentions(const Expr *expr,
+              llvm::function_ref<bool(llvm::StringRef)> isMeant);
 
 //===----------------------------------------------------------------------===//
 // Kernels

@@ -14,6 +14,8 @@
 
 namespace nsacc::frontend {
 
+class MaskProof;
+
 /// Gives names their meaning, checks everything and generates the kernel op in
 /// one walk over the syntax. What is wrong is reported once: its value becomes
 /// `Bound::Kind::Unknown`, which nothing complains about.
@@ -106,8 +108,9 @@ private:
   /// Of a score that is divided by the root of its features once more.
   void checkScaledTwice(mlir::Region &clause, const ast::Clause *syntax,
                         mlir::Attribute features);
-  /// Of a formula that is infinite or NaN at a visible pair.
-  void checkFinite(nsa::AttendOp attend, mlir::Region &clause,
+  /// Of a formula that is infinite or NaN at a visible pair; false where it
+  /// is.
+  bool checkFinite(nsa::AttendOp attend, mlir::Region &clause,
                    const ast::Clause *syntax, llvm::StringRef what);
   /// Of a bias towards far keys.
   void checkDistance(nsa::AttendOp attend, const Sequence &key,
@@ -115,15 +118,32 @@ private:
   /// Of exponentials that nothing normalizes.
   void checkExponential(nsa::AttendOp attend, const ast::Clause *weight);
 
+  // SemaScoreTrials.cpp
+  /// Warns of a softmax's score that doesn't grow with s, or of which 0 stands
+  /// for keys that are to be hidden.
+  void checkDependence(nsa::AttendOp attend, const Sequence &key,
+                       const ast::CallExpr *call);
+  bool checkZeros(nsa::AttendOp attend, const Sequence &key, Range range);
+  /// Of a score that falls as s grows.
+  void checkFalling(nsa::AttendOp attend, Range range);
+  /// Of a divisor that is 0 for a query that sees keys.
+  void checkDivisor(nsa::AttendOp attend, const Sequence &key,
+                    const ast::Clause *normalize);
+
   // SemaSelections.cpp
   /// Warns of a causal selection that shows later tokens of a query's block.
   void checkOwnBlock(nsa::AttendOp attend, const Sequence &key,
                      const ast::CallExpr *call);
+  /// Of a causal attention's selection that later tokens choose.
+  void checkGistFuture(nsa::AttendOp attend, const ast::CallExpr *call);
 
   // SemaMasks.cpp
   /// Warns of a mask that hides every key, or whatever `keys` are.
   void checkVisible(mlir::Region &mask, const ast::Clause *where,
-                    llvm::StringRef keys);
+                    llvm::StringRef keys, MaskProof &proof);
+  /// Warns of a mask that compares positions and hides nothing.
+  void checkHidden(nsa::AttendOp attend, const Sequence &key,
+                   const ast::Clause *where, MaskProof &proof);
   /// Warns of a mask that shows the keys after a query, but few before it, or
   /// none.
   void checkFuture(nsa::AttendOp attend, const Sequence &key,
@@ -137,6 +157,8 @@ private:
   void generateBody();
   void generateAssignment(const ast::Statement &statement);
   void generateReturn(const ast::Statement &statement);
+  /// Tells where a comma stands between the conditions of a mask.
+  static void explainComma(Problem &problem, const ast::Statement &statement);
   mlir::Value generateResult(const ast::Result &result, const ast::Expr *expr);
   void finish(llvm::ArrayRef<mlir::Value> results);
   std::string getResultName(size_t index) const;
@@ -270,6 +292,8 @@ private:
   mlir::OpBuilder builder;
   mlir::StringAttr file;
   Symbols symbols;
+  /// Names that a declaration couldn't have: what uses them was reported.
+  llvm::StringSet<> rejected;
   nsa::KernelOp op;
   /// Names of result dimensions that no input has, and what they stand for.
   llvm::StringMap<mlir::Attribute> resultDims;

@@ -1,6 +1,7 @@
 //===- MLIRGenAttend.cpp - Attention and its clauses ----------------------===//
 
 #include "KernelGen.h"
+#include "MaskProof.h"
 #include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -134,12 +135,15 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
   // What stands for a formula with an error isn't what was meant.
   if (!problems.hasErrors()) {
     const ast::Clause *where = call->find(ast::Clause::Kind::Where);
-    checkVisible(attend.getMask(), where, "key");
+    MaskProof proof(attend.getMask(), query->tokens, query->heads, key->tokens);
+    checkVisible(attend.getMask(), where, "key", proof);
+    checkHidden(attend, *key, where, proof);
     checkFuture(attend, *key, where);
     checkScale(attend, call->find(ast::Clause::Kind::Scale));
     checkConstants(attend, call);
     checkScores(attend, call, *query, *key);
     checkOwnBlock(attend, *key, call);
+    checkGistFuture(attend, call);
   }
   Bound bound;
   bound.kind = Bound::Kind::Attention;
@@ -289,12 +293,17 @@ Bound KernelGen::generateMerge(const ast::CallExpr *call) {
       continue;
     }
     if (!bound.lse || bound.scoresOnly) {
+      bool attention = bound.kind == Bound::Kind::Attention;
       problems
           .error(argument.value->range,
                  "'merge' takes attentions with softmax and values, found " +
-                     describe(bound.kind))
-          .note("one softmax is taken over the keys of all branches; add "
-                "gated outputs with '+' instead if that is meant");
+                     (bound.scoresOnly ? StringRef("one without values")
+                      : attention      ? StringRef("one with another weight")
+                                       : describe(bound.kind)))
+          .note(bound.scoresOnly
+                    ? "give it values: attend(q, k, v)"
+                    : "one softmax is taken over the keys of all branches; add "
+                      "gated outputs with '+' instead if that is meant");
       valid = false;
       continue;
     }

@@ -61,6 +61,20 @@ static void nameOp(const Bound &bound, StringRef name) {
         NameLoc::get(StringAttr::get(op->getContext(), name), op->getLoc()));
 }
 
+void KernelGen::explainComma(Problem &problem,
+                             const ast::Statement &statement) {
+  for (auto [value, next] :
+       llvm::zip(statement.values, statement.values.drop_front())) {
+    const auto *call = llvm::dyn_cast<ast::CallExpr>(value);
+    if (call && call->find(ast::Clause::Kind::Where) &&
+        llvm::isa<ast::ComparisonExpr, ast::BinaryExpr>(next)) {
+      problem.note({value->range.end, value->range.end + 1},
+                   "a comma ends the clause; conditions are joined by 'and'");
+      return;
+    }
+  }
+}
+
 void KernelGen::generateAssignment(const ast::Statement &statement) {
   size_t names = statement.names.size(), values = statement.values.size();
   bool parsed = !llvm::is_contained(statement.values, nullptr);
@@ -69,6 +83,7 @@ void KernelGen::generateAssignment(const ast::Statement &statement) {
         statement.range, Twine(names) + (names == 1 ? " name" : " names") +
                              " but " + Twine(values) +
                              (values == 1 ? " value" : " values"));
+    explainComma(problem, statement);
     problem.note(names > values
                      ? "each name needs a value of its own, separated by "
                        "commas; lse(x) gives the log-sum-exp of an attention"
@@ -95,15 +110,16 @@ void KernelGen::generateReturn(const ast::Statement &statement) {
   size_t found = statement.values.size(), expected = kernel.results.size();
   bool parsed = !llvm::is_contained(statement.values, nullptr);
   if (found != expected) {
-    if (parsed)
-      problems
-          .error(statement.range, "kernel " + quote(kernel.name.text) +
-                                      " has " + Twine(expected) +
-                                      (expected == 1 ? " result" : " results") +
-                                      ", found " + Twine(found) +
-                                      (found == 1 ? " value" : " values"))
-          .note(kernel.name.range, "return as many values as the kernel "
-                                   "declares behind '->'");
+    if (parsed) {
+      Problem &problem = problems.error(
+          statement.range,
+          "kernel " + quote(kernel.name.text) + " has " + Twine(expected) +
+              (expected == 1 ? " result" : " results") + ", found " +
+              Twine(found) + (found == 1 ? " value" : " values"));
+      explainComma(problem, statement);
+      problem.note(kernel.name.range, "return as many values as the kernel "
+                                      "declares behind '->'");
+    }
     return;
   }
   SmallVector<Value> values;

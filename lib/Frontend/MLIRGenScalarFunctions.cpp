@@ -80,8 +80,12 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
     if (name == "softmax" && scope.softmax)
       problem.note("write 'weight softmax', or leave 'weight' out");
     else if (isTensorFunction(name))
-      problem.note(quote(name) + " computes a tensor: give it a statement of "
-                                 "its own");
+      problem.note(quote(name) +
+                   " computes a tensor: give it a statement of "
+                   "its own" +
+                   (scope.tables ? "; clauses read inputs only, so that one "
+                                   "kernel computes it and another reads it"
+                                 : ""));
     else if (StringRef spelling = explainFunction(name); !spelling.empty())
       problem.note(spelling);
     else

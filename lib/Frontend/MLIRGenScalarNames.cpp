@@ -121,6 +121,14 @@ std::string ScalarGen::describeAvailable() const {
 }
 
 void ScalarGen::reportUnknownName(const ast::NameExpr *expr) {
+  if (expr->name == "softmax" && scope.softmax) {
+    problems
+        .error(expr->range, "'softmax' stands alone in 'weight', and is no "
+                            "number")
+        .note("leave out 'weight' for a softmax; a weight with another divisor "
+              "is written 'weight exp(s) normalize D'");
+    return;
+  }
   Problem &problem = problems.error(
       expr->range, "unknown name " + quote(expr->name) + " " + scope.place);
   SmallVector<StringRef> known(llvm::make_first_range(symbols));
@@ -140,7 +148,8 @@ void ScalarGen::reportUnknownName(const ast::NameExpr *expr) {
     problem.note(describeAvailable() + ", parameters, dimensions and tables");
   else
     problem.note("declare it as a parameter: kernel name<" + expr->name +
-                 " = …>(…)");
+                 " = …>(…); of other names, those of statements before this "
+                 "one are known");
 }
 
 void ScalarGen::reportNoScalar(const Symbol &symbol, StringRef name,
@@ -216,8 +225,13 @@ std::optional<Scalar> ScalarGen::generateGroupSize(Range range) {
 std::optional<Scalar> ScalarGen::generateIndex(const ast::IndexExpr *expr) {
   const auto *base = llvm::dyn_cast<ast::NameExpr>(expr->base);
   if (!base) {
-    problems.error(expr->base->range, "only inputs can be read with indices")
-        .note("write the name of an input in front of '['");
+    Problem &problem = problems.error(expr->base->range,
+                                      "only inputs can be read with indices");
+    if (llvm::isa<ast::IndexExpr>(expr->base))
+      problem.note("write all indices in one pair of brackets, as in "
+                   "'table[b, i]'");
+    else
+      problem.note("write the name of an input in front of '['");
     return std::nullopt;
   }
   auto found = symbols.find(base->name);

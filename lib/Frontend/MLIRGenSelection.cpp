@@ -1,5 +1,6 @@
 //===- MLIRGenSelection.cpp - Selections of blocks ------------------------===//
 
+#include "MaskProof.h"
 #include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -211,8 +212,11 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
     topk.erase();
     return {};
   }
-  if (!problems.hasErrors())
-    checkVisible(topk.getMask(), where, "block");
+  if (!problems.hasErrors()) {
+    MaskProof proof(topk.getMask(), dims.drop_back().back(), dims.back(),
+                    *blocks);
+    checkVisible(topk.getMask(), where, "block", proof);
+  }
   Bound bound;
   bound.kind = Bound::Kind::Selection;
   bound.value = topk.getResult();

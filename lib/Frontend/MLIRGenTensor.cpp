@@ -44,6 +44,8 @@ Bound KernelGen::generateName(const ast::NameExpr *expr) {
               "tensors");
     return {};
   }
+  if (rejected.contains(expr->name))
+    return {};
   Problem &problem =
       problems.error(expr->range, "unknown name " + quote(expr->name));
   SmallVector<StringRef> known(llvm::make_first_range(symbols));

@@ -15,6 +15,18 @@ Expr *Parser::parseCall(Name callee) {
   if (!parseArguments(callee, arguments))
     return nullptr;
   SmallVector<Clause> clauses;
+  if (callee.text == "attend" && is_contained(openCalls, "attend")) {
+    problems
+        .error(callee.range,
+               "this 'attend' is part of a clause of the 'attend' "
+               "in front, which reaches as far as it can")
+        .note("end the clause with parentheses: (attend(…) where …) - x * "
+              "(attend(…) where …)");
+    // Its clauses are nobody else's.
+    SaveAndRestore alone(openCalls, {});
+    parseClauses(callee, clauses);
+    return nullptr;
+  }
   if (callee.text == "attend" || callee.text == "topk")
     parseClauses(callee, clauses);
   auto *call = file.create<CallExpr>(callee, file.copy(ArrayRef(arguments)),
@@ -40,6 +52,16 @@ bool Parser::parseArguments(Name callee,
       return false;
     if (!takeIf(Kind::Comma))
       break;
+  }
+  if (token.isAny(Kind::Identifier, Kind::Integer, Kind::Real) &&
+      !startsStatement()) {
+    problems
+        .error(getGap(), "expected ')' after the arguments of " +
+                             quote(callee.text) + ", found " + describeFound())
+        .note({lastEnd, lastEnd},
+              "insert ',' or an operator here: arguments have commas between "
+              "them");
+    return false;
   }
   return expect(Kind::RParen, "after the arguments of " + quote(callee.text));
 }

@@ -133,8 +133,10 @@ Expr *Parser::parseComparison(Expr *first, unsigned precedence) {
 Expr *Parser::parseUnary() {
   if (depth == maxHeight) {
     problems.error(token.range, "nested too deeply")
-        .note("expressions nest at most " + Twine(maxHeight) +
-              " levels; give a part of it a name in a statement of its own");
+        .note(
+            "expressions nest at most " + Twine(maxHeight) +
+            " levels; give a part of it a name in a statement of its own, or, "
+            "of what depends on s, i or j, use fewer brackets");
     return nullptr;
   }
   ++depth;

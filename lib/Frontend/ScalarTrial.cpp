@@ -2,7 +2,10 @@
 
 #include "ScalarTrial.h"
 #include "NSA/IR/NSAOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
@@ -11,6 +14,20 @@ using namespace nsacc::frontend;
 Attribute ScalarTrial::evaluate(Operation &op, std::optional<int64_t> size) {
   if (isa<nsa::DimOp>(op) && size)
     return IntegerAttr::get(IndexType::get(op.getContext()), *size);
+  if (auto read = dyn_cast<nsa::TableReadOp>(op); read && table) {
+    Type type = read.getType();
+    if (auto real = dyn_cast<FloatType>(type))
+      return FloatAttr::get(real, *table);
+    return type.isIndex() ? IntegerAttr::get(type, int64_t(*table))
+                          : Attribute();
+  }
+  // Folding leaves these alone.
+  if (isa<math::SqrtOp, math::LogOp, math::Log2Op>(op))
+    if (auto operand =
+            dyn_cast_or_null<FloatAttr>(values.lookup(op.getOperand(0)));
+        operand && operand.getValueAsDouble() < 0)
+      return FloatAttr::get(operand.getType(),
+                            std::numeric_limits<double>::quiet_NaN());
   if (op.getNumResults() != 1 || op.getNumRegions() != 0)
     return {};
   OwningOpRef<Operation *> &copy = copies[&op];
@@ -64,4 +81,18 @@ std::optional<bool> MaskTrial::isVisible(int64_t query, int64_t key) {
   auto visible = dyn_cast_or_null<IntegerAttr>(
       code.evaluate({at(place), at(place), at(query), at(query), at(key)}));
   return visible ? std::optional(!visible.getValue().isZero()) : std::nullopt;
+}
+
+std::optional<double> nsacc::frontend::evaluateAt(ScalarTrial &trial,
+                                                  MLIRContext *context,
+                                                  double s, int64_t query,
+                                                  int64_t key) {
+  constexpr int64_t heads = 8;
+  Builder builder(context);
+  auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
+  // Score, batch row, head, row of the query, its position, key.
+  auto value = dyn_cast_or_null<FloatAttr>(trial.evaluate(
+      {builder.getF32FloatAttr(s), at(0), at(0), at(query), at(query), at(key)},
+      heads));
+  return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
 }

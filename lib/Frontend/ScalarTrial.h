@@ -23,6 +23,9 @@ public:
                            std::optional<int64_t> size = std::nullopt);
   /// With arguments that may be anything.
   mlir::Attribute evaluate(std::optional<int64_t> size = std::nullopt);
+  /// From now on a table's element is this number: cut off where it is an
+  /// integer; a condition may still be either.
+  void setTables(double element) { table = element; }
   /// What a value of the code was in the last trial: null where that isn't
   /// sure.
   mlir::Attribute lookup(mlir::Value value) const {
@@ -33,6 +36,7 @@ private:
   mlir::Attribute evaluate(mlir::Operation &op, std::optional<int64_t> size);
 
   mlir::Region &region;
+  std::optional<double> table;
   /// Folding may change an op in place: swap its operands, say, of which the
   /// second of an 'and' may have no value.
   llvm::DenseMap<mlir::Operation *, mlir::OwningOpRef<mlir::Operation *>>
@@ -55,6 +59,18 @@ private:
   ScalarTrial code;
   std::optional<int64_t> place;
 };
+
+/// What a score or weight is at the score `s` of a pair in the first head of
+/// the first row; nothing where that isn't sure.
+std::optional<double> evaluateAt(ScalarTrial &trial, mlir::MLIRContext *context,
+                                 double s, int64_t query, int64_t key);
+
+/// Elements of tables at which formulas are tried.
+inline constexpr double kTriedElements[] = {1, -1, 0.5, 3};
+
+/// Scores at which they are, from small to large.
+inline constexpr double kTriedScores[] = {-1e6, -100, -1,  -0.01,
+                                          0.01, 1,    100, 1e6};
 
 /// A key that lies `distance` tokens or a little more after a query, or before
 /// it where that is negative: a token, or a window with all of its tokens.

@@ -166,7 +166,7 @@ bool KernelGen::noteRoles(const Sequence &sequence) {
 
 /// H, HQ, H2, heads, num_heads, …
 static bool soundsLikeHeads(StringRef name) {
-  if (name.contains_insensitive("head"))
+  if (name.contains_insensitive("head") || name == "nh" || name == "n_h")
     return true;
   auto isUpper = [](char c) { return llvm::isUpper(c) || llvm::isDigit(c); };
   return name.starts_with("H") && name.size() <= 3 &&
@@ -174,8 +174,8 @@ static bool soundsLikeHeads(StringRef name) {
 }
 
 bool nsacc::frontend::soundsLikeTokens(StringRef name) {
-  return name == "T" || name == "S" || name.contains_insensitive("token") ||
-         name.contains_insensitive("seq");
+  return name == "T" || name == "S" || name == "lq" || name == "lk" ||
+         name.contains_insensitive("token") || name.contains_insensitive("seq");
 }
 
 void KernelGen::checkNames(const Sequence &sequence) {

@@ -1,5 +1,6 @@
 //===- SemaMasks.cpp - Masks that are most likely a mistake ---------------===//
 
+#include "MaskProof.h"
 #include "ScalarGen.h"
 #include "ScalarTrial.h"
 #include "Sequence.h"
@@ -194,12 +195,12 @@ findSharedPair(nsa::AttendOp first, nsa::AttendOp second) {
   return std::nullopt;
 }
 
-void KernelGen::checkVisible(Region &region, const ast::Clause *where,
-                             StringRef keys) {
+/// Whether no pair that is tried may be visible.
+static bool hidesTried(Region &region) {
   // Tens of thousands of pairs are tried before a mask is said to hide all.
   constexpr size_t most = 48;
-  if (!where || llvm::range_size(region.front()) > most)
-    return;
+  if (llvm::range_size(region.front()) > most)
+    return false;
   // Every constant's neighbours, and multiples of the usual blocks.
   llvm::SetVector<int64_t> constants, positions;
   addPositions(region, constants);
@@ -216,13 +217,77 @@ void KernelGen::checkVisible(Region &region, const ast::Clause *where,
   for (int64_t query : positions)
     for (int64_t key : positions)
       if (mask.isVisible(query, key) != false)
-        return;
+        return false;
+  return true;
+}
+
+void KernelGen::checkVisible(Region &region, const ast::Clause *where,
+                             StringRef keys, MaskProof &proof) {
+  if (!where)
+    return;
+  bool isProven = proof.isAlways(/*visible=*/false);
+  if (!isProven && !hidesTried(region))
+    return;
   problems
       .warning(where->value->range, "this mask hides every " + Twine(keys) +
-                                        " from every query that was tried")
+                                        " from every query" +
+                                        (isProven ? "" : " that was tried"))
       .note((keys == "key" ? "a query that sees no key gets 0; " : "") +
             Twine("are two comparisons, or a "
                   "parameter's value, the wrong way round?"));
+}
+
+/// Whether a part of the mask says itself that every key is meant: `j < S`.
+static bool asksForAll(const ast::Expr *mask, StringRef tokens) {
+  if (auto *both = llvm::dyn_cast<ast::BinaryExpr>(mask))
+    return both->op == Operator::And &&
+           (asksForAll(both->lhs, tokens) || asksForAll(both->rhs, tokens));
+  auto *comparison = llvm::dyn_cast<ast::ComparisonExpr>(mask);
+  auto isName = [](const ast::Expr *expr, StringRef name) {
+    auto *leaf = llvm::dyn_cast<ast::NameExpr>(expr);
+    return leaf && leaf->name == name;
+  };
+  for (size_t i = 0; comparison && i < comparison->ops.size(); ++i) {
+    const ast::Expr *less = comparison->operands[i],
+                    *more = comparison->operands[i + 1];
+    if (comparison->ops[i] == Operator::Greater)
+      std::swap(less, more);
+    else if (comparison->ops[i] != Operator::Less)
+      continue;
+    if (isName(less, "j") && isName(more, tokens))
+      return true;
+  }
+  return false;
+}
+
+static bool hasOr(const ast::Expr *mask) {
+  auto *both = llvm::dyn_cast<ast::BinaryExpr>(mask);
+  return both &&
+         (both->op == Operator::Or || hasOr(both->lhs) || hasOr(both->rhs));
+}
+
+void KernelGen::checkHidden(nsa::AttendOp attend, const Sequence &key,
+                            const ast::Clause *where, MaskProof &proof) {
+  // A parameter of 0 or false may switch a part of the mask off.
+  auto isOff = [&](StringRef name) {
+    auto found = symbols.find(name);
+    if (found == symbols.end() ||
+        found->second.bound.kind != Bound::Kind::Constant)
+      return false;
+    const Constant &value = found->second.bound.constant;
+    return value.type == ScalarType::Bool ||
+           (value.type == ScalarType::Int && value.integer <= 0);
+  };
+  if (!where || attend.getMask().getOps<arith::CmpIOp>().empty() ||
+      asksForAll(where->value, nsa::getTokenDim(key.tokens)) ||
+      ast::mentions(where->value, isOff) || !proof.isAlways(/*visible=*/true))
+    return;
+  problems.warning(where->value->range, "this mask hides no key from any query")
+      .note((hasOr(where->value)
+                 ? "'or' shows what either side shows; a causal window is 'j "
+                   "<= i and i - j < N'"
+                 : "a causal mask is 'j <= i'") +
+            Twine("; leave out 'where' if every key is meant"));
 }
 
 /// Windows lie behind a query, or before it, that many tokens away at least.

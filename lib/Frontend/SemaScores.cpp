@@ -14,12 +14,23 @@ using namespace nsacc::frontend;
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// The number that a clause has wherever it is asked, if it is one.
-static std::optional<double> getConstant(Region &clause) {
+/// Whether a clause has such a number wherever it is asked, for each `s`.
+static bool isAlways(Region &clause, llvm::function_ref<bool(double)> isMeant) {
   if (clause.empty())
-    return std::nullopt;
-  auto value = dyn_cast_or_null<FloatAttr>(ScalarTrial(clause).evaluate());
-  return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
+    return false;
+  ScalarTrial trial(clause);
+  SmallVector<Attribute> arguments(clause.getNumArguments());
+  Builder builder(clause.getContext());
+  for (double element : kTriedElements)
+    for (double s : kTriedScores) {
+      if (!arguments.empty() && clause.getArgument(0).getType().isF32())
+        arguments[0] = builder.getF32FloatAttr(s);
+      trial.setTables(element);
+      auto value = dyn_cast_or_null<FloatAttr>(trial.evaluate(arguments));
+      if (!value || !isMeant(value.getValueAsDouble()))
+        return false;
+    }
+  return true;
 }
 
 void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
@@ -56,22 +67,33 @@ void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
 void KernelGen::checkConstants(nsa::AttendOp attend,
                                const ast::CallExpr *call) {
   using Kind = ast::Clause::Kind;
-  if (std::optional<double> score = getConstant(attend.getScore());
-      score && std::isinf(*score) && *score < 0)
+  auto isZero = [](double value) { return value == 0; };
+  if (isAlways(attend.getScore(),
+               [](double value) { return std::isinf(value) && value < 0; }))
     problems
         .warning(call->find(Kind::Score)->value->range,
                  "a score of -inf hides every key")
         .note("hide some with 'where', or with select(…, s, -inf)");
-  if (getConstant(attend.getWeight()) == 0)
+  if (isAlways(attend.getWeight(), isZero))
     problems
         .warning(call->find(Kind::Weight)->value->range,
-                 "every weight is 0, and so is the output")
+                 attend.getNormalize().empty()
+                     ? "every weight is 0, and so is the output"
+                     : "every weight is 0, and so is the output, or NaN where "
+                       "0 is divided by 0")
         .note("a weight is a function of the score, such as silu(s)");
-  if (getConstant(attend.getNormalize()) == 0)
+  if (isAlways(attend.getNormalize(), isZero))
     problems
         .warning(call->find(Kind::Normalize)->value->range,
                  "the output is divided by 0")
         .note("'normalize sum' makes the weights add up to 1");
+  if (isAlways(attend.getSink(), [](double value) {
+        return std::isnan(value) || (std::isinf(value) && value > 0);
+      }))
+    problems
+        .warning(call->find(Kind::Sink)->value->range,
+                 "this sink leaves nothing to the keys: it isn't finite")
+        .note("a sink is a score of its own, such as 0; leave it out for none");
 }
 
 //===----------------------------------------------------------------------===//
@@ -135,23 +157,10 @@ void KernelGen::checkScaledTwice(Region &clause, const ast::Clause *syntax,
   }
 }
 
-/// `clause` at the score `s` of a pair.
-static std::optional<double> evaluateAt(ScalarTrial &trial, Region &clause,
-                                        double s, int64_t query, int64_t key) {
-  constexpr int64_t heads = 8;
-  Builder builder(clause.getContext());
-  auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
-  // Score, batch row, head, row of the query, its position, key.
-  auto value = dyn_cast_or_null<FloatAttr>(trial.evaluate(
-      {builder.getF32FloatAttr(s), at(0), at(0), at(query), at(query), at(key)},
-      heads));
-  return value ? std::optional(value.getValueAsDouble()) : std::nullopt;
-}
-
-void KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
+bool KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
                             const ast::Clause *syntax, StringRef what) {
   if (clause.empty() || !syntax)
-    return;
+    return true;
   MaskTrial mask(attend.getMask(), /*place=*/0);
   ScalarTrial trial(clause);
   for (int64_t query : {64, 5, 1, 0})
@@ -167,10 +176,18 @@ void KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
                (std::isnan(*value) ||
                 (std::isinf(*value) && (*value > 0 || what != "score")));
       };
-      std::optional<double> positive =
-          evaluateAt(trial, clause, /*s=*/1, query, key);
-      std::optional<double> negative =
-          evaluateAt(trial, clause, /*s=*/-1, query, key);
+      // Wrong is what is so whatever tables hold.
+      auto tryAt = [&](double s) {
+        std::optional<double> value;
+        for (double element : kTriedElements) {
+          trial.setTables(element);
+          value = evaluateAt(trial, builder.getContext(), s, query, key);
+          if (!isWrong(value))
+            break;
+        }
+        return value;
+      };
+      std::optional<double> positive = tryAt(1), negative = tryAt(-1);
       if (!isWrong(positive) && !isWrong(negative))
         continue;
       double wrong = isWrong(positive) ? *positive : *negative;
@@ -190,8 +207,9 @@ void KernelGen::checkFinite(nsa::AttendOp attend, Region &clause,
       else
         warning.note("hide such pairs with 'where', or give them another " +
                      what + " with select(condition, x, y)");
-      return;
+      return false;
     }
+  return true;
 }
 
 void KernelGen::checkDistance(nsa::AttendOp attend, const Sequence &key,
@@ -203,7 +221,7 @@ void KernelGen::checkDistance(nsa::AttendOp attend, const Sequence &key,
   ScalarTrial trial(clause);
   SmallVector<double, 3> values;
   for (int64_t distance : distances)
-    if (auto value = evaluateAt(trial, clause, /*s=*/0, query,
+    if (auto value = evaluateAt(trial, builder.getContext(), /*s=*/0, query,
                                 findKey(key.tokens, query, -distance)))
       values.push_back(*value);
   if (values.size() != std::size(distances))
@@ -243,9 +261,12 @@ void KernelGen::checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
     checkScaledTwice(attend.getScore(), score, query.features);
     checkScaledTwice(attend.getWeight(), weight, query.features);
   }
-  checkFinite(attend, attend.getScore(), score, "score");
+  bool isFinite = checkFinite(attend, attend.getScore(), score, "score");
   checkFinite(attend, attend.getWeight(), weight, "weight");
   checkDistance(attend, key, score);
+  checkDivisor(attend, key, call->find(Kind::Normalize));
+  if (attend.getWeight().empty() && score && isFinite)
+    checkDependence(attend, key, call);
   // Without values only scores are asked for.
   if (call->arguments.size() == 3)
     checkExponential(attend, weight);

@@ -60,6 +60,44 @@ static bool showsOwn(nsa::ImportanceOp importance, int64_t query) {
                  .isVisible(query, window + windows.getMemory()) == true;
 }
 
+/// Whether an importance counts windows soon after a query, and long after.
+static bool countsLater(nsa::ImportanceOp importance) {
+  constexpr int64_t query = 3 << 14, near = 1, far = 1 << 14;
+  MaskTrial mask(importance.getMask(), /*place=*/0);
+  return llvm::all_of(ArrayRef{near, far}, [&](int64_t distance) {
+    return mask.isVisible(
+               query, findKey(getWindows(importance), query, distance)) == true;
+  });
+}
+
+void KernelGen::checkGistFuture(nsa::AttendOp attend,
+                                const ast::CallExpr *call) {
+  auto topk = attend.getSelection()
+                  ? attend.getSelection().getDefiningOp<nsa::TopKOp>()
+                  : nsa::TopKOp();
+  SmallVector<nsa::ImportanceOp> importances;
+  if (!topk || !collectImportances(topk.getImportance(), importances) ||
+      !llvm::all_of(importances, countsLater))
+    return;
+  int64_t block = cast<nsa::SelectionType>(topk.getType()).getBlock();
+  constexpr int64_t query = 3 << 14, far = 1 << 14;
+  MaskTrial shown(attend.getMask(), /*place=*/0),
+      chosen(topk.getMask(), /*place=*/0);
+  bool isCausal = shown.isVisible(query, query) == true &&
+                  shown.isVisible(query, query + 1) == false &&
+                  shown.isVisible(query, query + far) == false;
+  if (!isCausal || chosen.isVisible(query, (query + far) / block) != true)
+    return;
+  problems
+      .warning(call->find(ast::Clause::Kind::In)->value->range,
+               "the importance of this selection counts keys after a query, "
+               "though the attention's mask hides them: later tokens choose "
+               "the blocks")
+      .note("give the attend of the importance a mask, too: 'where end(j) <= "
+            "i'; if later keys are meant to choose, 'where start(j) < " +
+            getWindows(importances.front()).getBase() + "'");
+}
+
 void KernelGen::checkOwnBlock(nsa::AttendOp attend, const Sequence &key,
                               const ast::CallExpr *call) {
   auto topk = attend.getSelection()

@@ -3,6 +3,7 @@
 #include "KernelGen.h"
 #include "NSA/IR/NSADialect.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -28,6 +29,7 @@ bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
         .error(name.range,
                quote(name.text) + " has a fixed meaning and can't be a name")
         .note("it is a position or a value in clauses; choose another name");
+    rejected.insert(name.text);
     return false;
   }
   auto [found, isNew] = symbols.insert({name.text, symbol});
@@ -218,6 +220,21 @@ Attribute KernelGen::resolveNamedDim(const ast::Dim &dim, ast::Name name) {
 }
 
 Attribute KernelGen::resolveConstantDim(const ast::Dim &dim) {
+  // An input behind this one may be the first to name a dimension.
+  auto isDim = [&](StringRef name) {
+    auto found = symbols.find(name);
+    return found == symbols.end() ? llvm::isUpper(name.front())
+                                  : found->second.kind == Symbol::Kind::Dim;
+  };
+  if (llvm::isa<ast::BinaryExpr>(dim.size) && ast::mentions(dim.size, isDim)) {
+    problems
+        .error(dim.size->range,
+               "a dimension is a name, a number or computed of parameters, "
+               "found a formula of another dimension")
+        .note("give it a name of its own: of query heads, 'HQ', which may be "
+              "any multiple of 'H'");
+    return {};
+  }
   std::optional<int64_t> size = evaluateInt(dim.size, "a dimension", 1);
   return size ? builder.getI64IntegerAttr(*size) : Attribute();
 }

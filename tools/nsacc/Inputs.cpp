@@ -215,6 +215,13 @@ llvm::Expected<Inputs> nsacc::makeInputs(Signature signature,
   std::vector<bool> isGiven(count);
   if (llvm::Error error = loadInputs(signature, options.files, inputs, isGiven))
     return error;
+  for (auto [argument, present] : llvm::zip(signature.inputs, isGiven))
+    for (const auto &[name, range] : options.ranges)
+      if (present && name == argument.name)
+        return makeError("--range " + name + "=" + range +
+                             " is for a random input, but '" + name +
+                             "' is loaded from a file",
+                         "leave out --range or --input");
   llvm::SmallVector<const Tensor *> given;
   for (auto [tensor, present] : llvm::zip(inputs.tensors, isGiven))
     given.push_back(present ? &tensor : nullptr);

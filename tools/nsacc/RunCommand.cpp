@@ -25,6 +25,12 @@ static void addInputFlags(CLI::App &command, RunFlags &options) {
       ->group(group);
   command.add_option("--seed", options.seed, "of random inputs")
       ->capture_default_str()
+      // It would wrap around.
+      ->check([](const std::string &text) {
+        return text.starts_with("-")
+                   ? "expected a number of at least 0, found " + text
+                   : std::string();
+      })
       ->group(group);
   command
       .add_option("--save-inputs", options.inputDir,

@@ -1,0 +1,62 @@
+//===- MaskProof.h - Masks that hide no pair, or every pair -----*- C++ -*-===//
+
+#ifndef NSACC_LIB_FRONTEND_MASKPROOF_H
+#define NSACC_LIB_FRONTEND_MASKPROOF_H
+
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/Region.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+#include <optional>
+
+namespace nsacc::frontend {
+
+/// Says of a mask what holds for all sizes, by linear arithmetic over
+/// positions and sizes. What isn't linear may have any value.
+class MaskProof {
+public:
+  /// Of a mask over queries and keys with these dimensions. Only tokens have
+  /// as many keys as their dimension's size; of windows and blocks the number
+  /// isn't used.
+  MaskProof(mlir::Region &mask, mlir::Attribute queries, mlir::Attribute heads,
+            mlir::Attribute keys);
+
+  /// Whether each pair that there can be is `visible`; false where that isn't
+  /// proven.
+  bool isAlways(bool visible);
+
+private:
+  /// A sum of variables with factors; the first number stands alone.
+  using Sum = llvm::SmallVector<int64_t, 8>;
+  /// Sums of which none is negative.
+  using Conjunction = llvm::SmallVector<Sum, 4>;
+  using Union = llvm::SmallVector<Conjunction, 4>;
+
+  Sum addVariable();
+  Sum getSize(llvm::StringRef dim);
+  /// Of the tokens behind it, or as it stands.
+  Sum getSize(mlir::Attribute dim);
+  /// Nothing where numbers are too large.
+  std::optional<Sum> add(const Sum &lhs, const Sum &rhs, int64_t factor = 1);
+  Sum getSum(mlir::Value value);
+  std::optional<Sum> getOperation(mlir::Value value);
+  /// Adds `one + factor * other + constant >= 0`.
+  void addFact(const Sum &one, const Sum &other, int64_t factor,
+               int64_t constant = 0);
+
+  Union visit(mlir::Value value, bool expected);
+  Union compare(mlir::Value value, bool expected);
+  bool isEmpty(const Conjunction &conjunction) const;
+
+  mlir::Region &mask;
+  unsigned variables = 0;
+  llvm::StringMap<Sum> sizes;
+  llvm::DenseMap<mlir::Value, Sum> sums;
+  /// What holds wherever the mask is asked.
+  Conjunction facts;
+};
+
+} // namespace nsacc::frontend
+
+#endif // NSACC_LIB_FRONTEND_MASKPROOF_H

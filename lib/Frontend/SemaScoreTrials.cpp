@@ -1,0 +1,192 @@
+//===- SemaScoreTrials.cpp - What scores and divisors make of their input -===//
+
+#include "ScalarTrial.h"
+#include "Sequence.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::frontend;
+
+/// Whether both are known, and the same number.
+static bool isSameNumber(Attribute one, Attribute other) {
+  auto left = dyn_cast_or_null<FloatAttr>(one),
+       right = dyn_cast_or_null<FloatAttr>(other);
+  if (left && right) // 0 and -0 are
+    return left.getValueAsDouble() == right.getValueAsDouble();
+  return one && one == other;
+}
+
+/// Whether the score has to do with `s`, for any pair.
+static bool usesScore(Region &clause) {
+  Builder builder(clause.getContext());
+  llvm::MapVector<Value, SmallVector<Attribute>> found;
+  ScalarTrial trial(clause);
+  SmallVector<Attribute> arguments(clause.getNumArguments());
+  for (double s : kTriedScores) {
+    arguments[0] = builder.getF32FloatAttr(s);
+    trial.evaluate(arguments);
+    for (Operation &op : clause.front().without_terminator())
+      found[op.getResult(0)].push_back(trial.lookup(op.getResult(0)));
+  }
+  llvm::DenseSet<Value> users = {clause.getArgument(0)};
+  for (auto &[value, numbers] : found) {
+    bool reads =
+        llvm::any_of(value.getDefiningOp()->getOperands(),
+                     [&](Value operand) { return users.contains(operand); });
+    if (reads && !llvm::all_of(numbers, [&](Attribute number) {
+          return isSameNumber(numbers.front(), number);
+        }))
+      users.insert(value);
+  }
+  return users.contains(clause.front().getTerminator()->getOperand(0));
+}
+
+/// The scores of a pair for rising `s`; empty where one isn't sure.
+static SmallVector<double> getScores(ScalarTrial &trial, MLIRContext *context,
+                                     int64_t query, int64_t key) {
+  SmallVector<double> scores;
+  for (double s : kTriedScores)
+    if (auto score = evaluateAt(trial, context, s, query, key))
+      scores.push_back(*score);
+    else
+      return {};
+  return scores;
+}
+
+bool KernelGen::checkZeros(nsa::AttendOp attend, const Sequence &key,
+                           Range range) {
+  Region &clause = attend.getScore();
+  // A product that fades to 0 is no mask.
+  if (clause.getOps<arith::SelectOp>().empty())
+    return false;
+  constexpr int64_t query = 3 << 14, far = 1 << 14,
+                    near[] = {-1, 0, -64, -512, 1, 64};
+  ScalarTrial trial(clause);
+  MaskTrial mask(attend.getMask(), /*place=*/0);
+  enum Kind { Hidden, Zero, Other };
+  auto classify = [&](int64_t at) {
+    if (mask.isVisible(query, at) != true)
+      return Hidden;
+    for (double element : kTriedElements) {
+      trial.setTables(element);
+      SmallVector<double> scores =
+          getScores(trial, builder.getContext(), query, at);
+      if (scores.empty() ||
+          !llvm::all_of(scores, [](double score) { return score == 0; }))
+        return Other;
+    }
+    return Zero;
+  };
+  if (llvm::none_of(near, [&](int64_t distance) {
+        return classify(findKey(key.tokens, query, distance)) == Other;
+      }))
+    return false;
+  for (int64_t distance : {far, -far}) {
+    int64_t at = findKey(key.tokens, query, distance);
+    if (classify(at) != Zero)
+      continue;
+    problems
+        .warning(range, "a score of 0 hides no key: key " + Twine(at) +
+                            " of query " + Twine(query) + " has weight exp(0)")
+        .note("hide keys with 'where', or with select(…, s, -inf)");
+    return true;
+  }
+  return false;
+}
+
+void KernelGen::checkFalling(nsa::AttendOp attend, Range range) {
+  ScalarTrial trial(attend.getScore());
+  MaskTrial mask(attend.getMask(), /*place=*/0);
+  bool isVisible = false;
+  for (int64_t query : {3 << 14, 64, 5})
+    for (int64_t key : {query, query + 1, query - 1, query - 4, query - 512,
+                        query - (1 << 14)}) {
+      if (key < 0 || mask.isVisible(query, key) == false)
+        continue;
+      isVisible = true;
+      for (double element : kTriedElements) {
+        trial.setTables(element);
+        SmallVector<double> scores =
+            getScores(trial, builder.getContext(), query, key);
+        // f32 has no difference for large ones beside a bias.
+        if (scores.empty() || !llvm::is_sorted(llvm::reverse(scores)) ||
+            !(scores.front() > scores.back()))
+          return;
+      }
+    }
+  if (isVisible)
+    problems
+        .warning(range, "this score falls as s grows: the keys that match a "
+                        "query least weigh most")
+        .note("a score grows with s, as in 's - x'");
+}
+
+void KernelGen::checkDependence(nsa::AttendOp attend, const Sequence &key,
+                                const ast::CallExpr *call) {
+  Range range = call->find(ast::Clause::Kind::Score)->value->range;
+  // A score of -inf was warned of.
+  SmallVector<Attribute> arguments(attend.getScore().getNumArguments());
+  arguments[0] = builder.getF32FloatAttr(1);
+  auto score = dyn_cast_or_null<FloatAttr>(
+      ScalarTrial(attend.getScore()).evaluate(arguments));
+  if (score && std::isinf(score.getValueAsDouble()))
+    return;
+  if (!usesScore(attend.getScore()))
+    problems.warning(range, "nothing of q · k is left in this score")
+        .note("'s' is q · k, scaled: a bias is added to it, as in 's + x'; "
+              "weights without it are 'weight exp(x) normalize sum'");
+  else if (!checkZeros(attend, key, range) &&
+           !call->find(ast::Clause::Kind::Scale))
+    checkFalling(attend, range);
+}
+
+void KernelGen::checkDivisor(nsa::AttendOp attend, const Sequence &key,
+                             const ast::Clause *normalize) {
+  // Of windows and selected blocks, the number that a query sees isn't known.
+  if (!normalize || attend.getSelection() ||
+      !isa<nsa::NamedDimAttr>(key.tokens))
+    return;
+  constexpr int64_t size = 23;
+  MaskTrial mask(attend.getMask(), /*place=*/0);
+  ScalarTrial trial(attend.getNormalize());
+  // A constant was warned of.
+  if (trial.evaluate())
+    return;
+  auto at = [&](int64_t value) { return builder.getIndexAttr(value); };
+  for (int64_t query : {0, 1, 2, 5}) {
+    int64_t visible = 0;
+    bool isKnown = true;
+    for (int64_t key = 0; key < size; ++key) {
+      std::optional<bool> one = mask.isVisible(query, key);
+      isKnown &= one.has_value();
+      visible += one == true;
+    }
+    auto isWrong = [&](double sum, double element) {
+      trial.setTables(element);
+      // The sum, visible keys, batch row, head, the query's row and position.
+      auto value = dyn_cast_or_null<FloatAttr>(
+          trial.evaluate({builder.getF32FloatAttr(sum), at(visible), at(0),
+                          at(0), at(query), at(query)},
+                         size));
+      return value && (value.getValueAsDouble() == 0 ||
+                       std::isnan(value.getValueAsDouble()));
+    };
+    constexpr double sums[] = {0.75, 3};
+    if (!isKnown || visible == 0 ||
+        !llvm::all_of(kTriedElements, [&](double element) {
+          return isWrong(sums[0], element) && isWrong(sums[1], element);
+        }))
+      continue;
+    problems
+        .warning(normalize->value->range,
+                 "the output of query " + Twine(query) +
+                     " is divided by 0, or by NaN, though it sees " +
+                     Twine(visible) + (visible == 1 ? " key" : " keys"))
+        .note("keep the divisor above 0, as in 'normalize max(x, 1)'");
+    return;
+  }
+}
