@@ -76,13 +76,14 @@ private:
     }
     if (!isa<ScoringOpInterface, MergeOp, BlocksOp, DeclareBlocksOp>(op))
       return;
-    if (!hasRows || dims != getOwnDims(value))
+    if (!hasRows || dims != getOwnDims(value)) {
       found.others.insert(op);
-    else if (auto scoring = dyn_cast<ScoringOpInterface>(op))
-      add(scoring);
-    else
-      for (Value operand : op->getOperands())
-        visit(operand, getOwnDims(operand));
+      return;
+    }
+    if (auto scoring = dyn_cast<ScoringOpInterface>(op))
+      return add(scoring);
+    for (Value operand : op->getOperands())
+      visit(operand, getOwnDims(operand));
     // A merge of what stands in memory has the query tiles that it came from.
     if (auto merge = dyn_cast<MergeOp>(op); merge && !found.shape)
       if (AttendOp attend = findAttend(merge))

@@ -8,6 +8,7 @@
 #include "Numbers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include <set>
 #include <vector>
 
 using namespace nsacc::differential;
@@ -38,6 +39,8 @@ void nsacc::differential::writeNumbers(Choices &choices, Case &testCase) {
   // All of them, or some.
   uint32_t percent = choices.pick({100, 60});
   auto sizes = testCase.sizes;
+  // Equal numbers don't say which dimension of another tensor is which.
+  std::set<int64_t> written;
   for (const auto &[name, size] : sizes) {
     size_t body = testCase.program.find("\n{");
     llvm::StringRef types = llvm::StringRef(testCase.program).take_front(body);
@@ -45,7 +48,7 @@ void nsacc::differential::writeNumbers(Choices &choices, Case &testCase) {
         llvm::StringRef(testCase.program).drop_front(body);
     // 'heads' marks a name.
     if (types.contains("heads " + name) || !findWords(formulas, name).empty() ||
-        !choices.chance(percent))
+        !choices.chance(percent) || !written.insert(size).second)
       continue;
     std::vector<size_t> places = findWords(types, name);
     for (size_t at : llvm::reverse(places))

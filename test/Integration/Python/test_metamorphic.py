@@ -152,6 +152,14 @@ def with_blind_branch(text: str) -> str | None:
     return text.replace(f"return {name[1]}", f"return {blind}")
 
 
+def nearly_same(left: np.ndarray, right: np.ndarray) -> bool:
+    """A merge rounds sums and quotients once more: two units in the last place of f32."""
+    if left.dtype.kind in "bi" or same(left, right):
+        return same(left, right)
+    left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    return np.allclose(left, right, rtol=2**-22, atol=0, equal_nan=True)
+
+
 def test_a_branch_that_sees_nothing_changes_nothing(cases):
     problems, checked = [], 0
     for text, program, runs in cases:
@@ -162,7 +170,7 @@ def test_a_branch_that_sees_nothing_changes_nothing(cases):
             if results is None or found is None:
                 continue
             checked += 1
-            if not all(map(same, results, found)):
+            if not all(map(nearly_same, results, found)):
                 problems.append(changed)
     assert not problems, "\n\n".join(problems)
     assert checked
