@@ -15,6 +15,9 @@ using namespace nsacc::frontend;
 /// More conjunctions than this aren't told apart.
 static constexpr size_t kMaxConjunctions = 32;
 
+/// Masks of more ops are left alone: proofs take time, and nest as they do.
+static constexpr unsigned kMostOps = 128;
+
 /// Larger numbers might wrap around in the mask.
 static constexpr int64_t kLargest = int64_t(1) << 32;
 
@@ -229,6 +232,8 @@ bool MaskProof::isEmpty(const Conjunction &conjunction) const {
 bool MaskProof::isAlways(bool visible) {
   if (mask.empty())
     return visible;
+  if (llvm::hasNItemsOrMore(mask.front(), kMostOps + 1))
+    return false;
   Union others = visit(mask.front().getTerminator()->getOperand(0), !visible);
   return llvm::all_of(others,
                       [&](const Conjunction &each) { return isEmpty(each); });
