@@ -1,6 +1,8 @@
 //===- CompilationTest.cpp - Kernels compile side by side -----------------===//
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Frontend/Frontend.h"
