@@ -1,6 +1,7 @@
 //===- TileLoop.cpp - Loops whose steps are tiles -------------------------===//
 
 #include "NSATile/IR/TileLoop.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
@@ -35,6 +36,15 @@ Value TileLoop::getStep(OpBuilder &builder) const {
 bool TileLoop::hasUnitStep() const {
   auto loop = dyn_cast<scf::ForOp>(op);
   return !loop || matchPattern(loop.getStep(), m_One());
+}
+
+bool TileLoop::isKnownAhead(Value value) const {
+  if (getInterface().isDefinedOutsideOfLoop(value) || value == getIndex())
+    return true;
+  Operation *source = value.getDefiningOp();
+  return source && source->getBlock() == getBody() && isScalarCode(source) &&
+         llvm::all_of(source->getOperands(),
+                      [&](Value operand) { return isKnownAhead(operand); });
 }
 
 void TileLoop::mapStep(OpBuilder &builder, IRMapping &mapping,

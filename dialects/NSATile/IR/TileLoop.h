@@ -40,6 +40,10 @@ public:
     return getBody()->getTerminator()->getOperands();
   }
 
+  /// True where `value` can be computed for another step: by scalar code, of
+  /// the step's number and of what is defined outside of the loop.
+  bool isKnownAhead(mlir::Value value) const;
+
   /// Lets copies of the body be step `index`.
   void mapStep(mlir::OpBuilder &builder, mlir::IRMapping &mapping,
                mlir::Value index) const;

@@ -50,7 +50,6 @@ private:
   bool isDefinedOutside(Value value) {
     return loop.getInterface().isDefinedOutsideOfLoop(value);
   }
-  bool isKnownAhead(Value value);
   StringRef explainNotAhead(LoadOp load);
   Value copyAhead(OpBuilder &builder, Value value, IRMapping &mapping);
   void fill(OpBuilder &builder, ArrayRef<size_t> which, Value index);
@@ -69,16 +68,6 @@ private:
 
 } // namespace
 
-/// True where `value` can be computed for another step.
-bool Pipeline::isKnownAhead(Value value) {
-  if (isDefinedOutside(value) || value == loop.getIndex())
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && op->getBlock() == loop.getBody() && isScalarCode(op) &&
-         llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isKnownAhead(operand); });
-}
-
 /// Why a tile in shared memory can't be loaded ahead; empty where it can.
 StringRef Pipeline::explainNotAhead(LoadOp load) {
   if (isStoredTo(load.getBuffer()))
@@ -86,7 +75,7 @@ StringRef Pipeline::explainNotAhead(LoadOp load) {
   for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
     if (step != 1)
       return "it takes every other row";
-  auto isKnown = [&](Value value) { return isKnownAhead(value); };
+  auto isKnown = [&](Value value) { return loop.isKnownAhead(value); };
   if (!isKnown(load.getBuffer()) || !llvm::all_of(load.getOffsets(), isKnown) ||
       !llvm::all_of(load.getLimits(), isKnown))
     return "its place depends on tiles or on the step before";

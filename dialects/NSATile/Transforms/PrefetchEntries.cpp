@@ -31,7 +31,6 @@ public:
   void apply();
 
 private:
-  bool isKnownAhead(Value value);
   bool comesOfIndex(Value value);
   Value copyFor(OpBuilder &builder, Value value, IRMapping &step);
   SmallVector<Value> readFor(OpBuilder &builder, Value index);
@@ -41,17 +40,6 @@ private:
 };
 
 } // namespace
-
-/// True where `value` can be computed for another step.
-bool EntryLoop::isKnownAhead(Value value) {
-  if (loop.getInterface().isDefinedOutsideOfLoop(value) ||
-      value == loop.getIndex())
-    return true;
-  Operation *op = value.getDefiningOp();
-  return op && op->getBlock() == loop.getBody() && isScalarCode(op) &&
-         llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isKnownAhead(operand); });
-}
 
 bool EntryLoop::comesOfIndex(Value value) {
   Operation *op = value.getDefiningOp();
@@ -67,7 +55,7 @@ bool EntryLoop::find() {
   for (auto load : loop.getBody()->getOps<memref::LoadOp>()) {
     if (!load.getType().isIntOrIndex() || !comesOfIndex(load.getResult()))
       continue;
-    if (isKnownAhead(load.getResult()))
+    if (loop.isKnownAhead(load.getResult()))
       entries.push_back(load);
     else
       kEntryRemarks.missed(load, "the entry isn't read a step ahead: its place "
