@@ -1,6 +1,5 @@
 //===- PrefetchEntries.cpp - Entries of lists a step ahead ----------------===//
 
-#include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
