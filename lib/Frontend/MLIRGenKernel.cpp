@@ -61,6 +61,13 @@ static void nameOp(const Bound &bound, StringRef name) {
         NameLoc::get(StringAttr::get(op->getContext(), name), op->getLoc()));
 }
 
+/// Whether the parser could read the statement's values; where it couldn't, it
+/// has said why.
+static bool hasValues(const ast::Statement &statement) {
+  return !statement.values.empty() &&
+         !llvm::is_contained(statement.values, nullptr);
+}
+
 void KernelGen::explainComma(Problem &problem,
                              const ast::Statement &statement) {
   for (auto [value, next] :
@@ -77,8 +84,7 @@ void KernelGen::explainComma(Problem &problem,
 
 void KernelGen::generateAssignment(const ast::Statement &statement) {
   size_t names = statement.names.size(), values = statement.values.size();
-  bool parsed = !llvm::is_contained(statement.values, nullptr);
-  if (names != values && parsed) {
+  if (names != values && hasValues(statement)) {
     Problem &problem = problems.error(
         statement.range, Twine(names) + (names == 1 ? " name" : " names") +
                              " but " + Twine(values) +
@@ -108,9 +114,8 @@ void KernelGen::generateAssignment(const ast::Statement &statement) {
 
 void KernelGen::generateReturn(const ast::Statement &statement) {
   size_t found = statement.values.size(), expected = kernel.results.size();
-  bool parsed = !llvm::is_contained(statement.values, nullptr);
   if (found != expected) {
-    if (parsed) {
+    if (hasValues(statement)) {
       Problem &problem = problems.error(
           statement.range,
           "kernel " + quote(kernel.name.text) + " has " + Twine(expected) +
