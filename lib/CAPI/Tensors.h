@@ -4,7 +4,7 @@
 #define NSACC_LIB_CAPI_TENSORS_H
 
 #include "Error.h"
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 
 namespace nsacc::capi {
 

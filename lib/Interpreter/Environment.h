@@ -10,7 +10,7 @@
 #define NSACC_LIB_INTERPRETER_ENVIRONMENT_H
 
 #include "Values.h"
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 
 namespace mlir {
 class Attribute;

@@ -3,7 +3,7 @@
 #ifndef NSACC_LIB_INTERPRETER_ROUNDING_H
 #define NSACC_LIB_INTERPRETER_ROUNDING_H
 
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 #include "llvm/ADT/bit.h"
 #include <cmath>
 #include <optional>

@@ -208,7 +208,7 @@ static int64_t getPartTokens(int64_t tokens, int64_t group) {
 }
 
 /// Warps belong to the rows that they were chosen for, and parts to tiles whose
-/// rows aren't spread over warps.
+/// rows aren't distributed over warps.
 llvm::Error Chooser::chooseWarps(OpChoice &choice, const Tiling &tiling) {
   if (!goal.device)
     return llvm::Error::success();
@@ -219,7 +219,7 @@ llvm::Error Chooser::chooseWarps(OpChoice &choice, const Tiling &tiling) {
   put(choice, Field::Stages, 2, "a step's loads run during the step before");
   if (part && choice.get(Field::Warps) > 0)
     return settings.explain(
-        part->column, "'part' cuts tiles whose rows aren't spread over "
+        part->column, "'part' cuts tiles whose rows aren't distributed over "
                       "warps, and '" +
                           choice.name +
                           "' has warps=" + Twine(choice.get(Field::Warps)) +
@@ -241,7 +241,7 @@ void Chooser::choosePart(OpChoice &choice, int64_t group) {
                   choice.get(Field::Warps) > 0;
   int64_t part = hasWarps ? tokens : getPartTokens(tokens, group);
   put(choice, Field::Part, part,
-      hasWarps         ? "rows are spread over the warps"
+      hasWarps         ? "rows are distributed over the warps"
       : part == tokens ? "the tile in one"
                        : "parts of 64 rows have tighter bounds");
   choice.fields[static_cast<size_t>(Field::Part)]->value =
@@ -316,7 +316,8 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   put(choice, Field::QueryStages, 0,
       "two if a persistent program has room for them");
   put(choice, Field::PingPong, 0, "by warpgroups and channels");
-  put(choice, Field::HeldColumns, -1, "as many as registers have room for");
+  put(choice, Field::ColumnsInRegisters, -1,
+      "as many as registers have room for");
   put(choice, Field::Softmax, 0, "by warps, keys and what is known of scores");
   chooseExact(choice, scope);
   return llvm::Error::success();
@@ -437,7 +438,7 @@ Attribute OpChoice::getAttr() const {
       value(Field::Warps, 0), value(Field::Stages, 2),
       value(Field::QueryStages, 0),
       static_cast<nsatile::Switch>(value(Field::PingPong, 0)),
-      value(Field::HeldColumns, -1),
+      value(Field::ColumnsInRegisters, -1),
       static_cast<nsatile::SoftmaxOrder>(value(Field::Softmax, 0)),
       value(Field::ExactTokens, 0), value(Field::ExactKeys, 0));
 }

@@ -199,8 +199,8 @@ static constexpr FieldInfo kFields[] = {
      "are two, with products longer than 64 channels, which come to that by "
      "themselves",
      "`auto`"},
-    {Field::HeldColumns,
-     "held_columns",
+    {Field::ColumnsInRegisters,
+     "columns_in_registers",
      kAttend,
      true,
      true,
@@ -217,7 +217,8 @@ static constexpr FieldInfo kFields[] = {
      "together, maxima in front of all exponentials; `decay_first`: together, "
      "the factor of what was summed before the step first. `auto`: `rows` "
      "where scores may be infinite; else `decay_first` for more than two "
-     "warpgroups, `maxima_first` for two with roles and 128 keys or more, "
+     "warpgroups, `maxima_first` for two that are warp-specialized and 128 "
+     "keys or more, "
      "`together` for others",
      "`auto`"},
     {Field::ExactTokens,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from checks.tree import Problem, files, line_of, name, read
 
-_BASE = {"Support", "Runtime", "GPU"}
+_BASE = {"Support", "Tensor", "GPU"}
 _MIDDLE = _BASE | {"dialects"}
 _BACK = _MIDDLE | {"Signature", "Frontend", "Interpreter", "Schedule", "Conversion", "Target"}
 _FRONT = _BACK | {"Pipelines", "Driver", "RT"}
@@ -15,7 +15,7 @@ _FRONT = _BACK | {"Pipelines", "Driver", "RT"}
 # Folder -> what it may use besides itself.
 ALLOWED: dict[str, set[str]] = {
     "Support": set(),
-    "Runtime": set(),
+    "Tensor": set(),
     "RT": set(),
     "GPU": set(),
     "dialects": _BASE,
@@ -137,8 +137,8 @@ def _dialect_order(relative: str, included: str) -> str | None:
 
 
 def _without_mlir(layer: str | None, used: str) -> str | None:
-    if layer == "Runtime" and used.lower().startswith("mlir"):
-        return f"Runtime must not use {used}: it is linked by programs that have no compiler"
+    if layer == "Tensor" and used.lower().startswith("mlir"):
+        return f"Tensor must not use {used}: it is linked by programs that have no compiler"
     if layer == "GPU" and used.lower().startswith("mlir"):
         return f"GPU must not use {used}: a device is plain data, and no IR"
     if layer == "RT" and used.lower().startswith(("mlir", "llvm")):

@@ -8,7 +8,7 @@ from pathlib import Path
 from checks.tree import Problem, files, line_of, name, read
 
 DECLINING = (
-    "nsatile-specialize-warps", "nsatile-narrow-key-loops", "nsatile-hold-operands",
+    "nsatile-specialize-warps", "nsatile-narrow-key-loops", "nsatile-operands-in-registers",
     "nsatile-persist-programs", "nsatile-pipeline-loads", "nsatile-schedule-pipeline",
     "nsatile-assume-finite", "nsatile-combine-early", "nsatile-prefetch-entries",
     "convert-nsatile-to-nvvm",

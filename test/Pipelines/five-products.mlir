@@ -10,16 +10,16 @@
 // REMARK: [Missed] {{.*}}Remark="the right operand of the product whose sum is carried isn't acquired for it alone"
 // REMARK: [Passed] {{.*}}Remark="products of a step that run side by side: 2, 3"
 
-// HOPPER: %[[RK:.*]] = nsatile.ring : <1 of
-// HOPPER: %[[RV:.*]] = nsatile.ring : <1 of
-// HOPPER: %[[RQ:.*]] = nsatile.ring : <2 of
-// HOPPER: %[[RG:.*]] = nsatile.ring : <2 of
-// HOPPER: %[[K:.*]] = nsatile.acquire %[[RK]]
-// HOPPER: %[[V:.*]] = nsatile.acquire %[[RV]]
+// HOPPER: %[[RK:.*]] = nsatile.circular_buffer : <1 of
+// HOPPER: %[[RV:.*]] = nsatile.circular_buffer : <1 of
+// HOPPER: %[[RQ:.*]] = nsatile.circular_buffer : <2 of
+// HOPPER: %[[RG:.*]] = nsatile.circular_buffer : <2 of
+// HOPPER: %[[K:.*]] = nsatile.consumer_wait %[[RK]]
+// HOPPER: %[[V:.*]] = nsatile.consumer_wait %[[RV]]
 // HOPPER: scf.for
-// HOPPER:   %[[Q:.*]] = nsatile.acquire %[[RQ]]
+// HOPPER:   %[[Q:.*]] = nsatile.consumer_wait %[[RQ]]
 // HOPPER:   %[[S0:.*]] = nsatile.dot_async %[[K]], transpose %[[Q]]
-// HOPPER:   %[[G:.*]] = nsatile.acquire %[[RG]]
+// HOPPER:   %[[G:.*]] = nsatile.consumer_wait %[[RG]]
 // HOPPER:   %[[DP0:.*]] = nsatile.dot_async %[[V]] head %{{.*}}, transpose %[[G]]
 // HOPPER:   %[[S:.*]] = nsatile.dot_wait %[[S0]] allow 1
 // HOPPER:   math.exp2
@@ -29,16 +29,16 @@
 // HOPPER:   %[[DQ0:.*]] = nsatile.dot_async transpose %[[DST]], %[[K]]
 // HOPPER:   %[[DK0:.*]] = nsatile.dot_async %[[DS]], %[[Q]] acc
 // HOPPER:   nsatile.dot_wait %[[DV0]] allow 2
-// HOPPER-NEXT: nsatile.release %[[RG]]
+// HOPPER-NEXT: nsatile.consumer_release %[[RG]]
 // HOPPER:   %[[DQ:.*]] = nsatile.dot_wait %[[DQ0]] allow 1
 // HOPPER:   nsatile.store %[[DQ]]
 // HOPPER:   nsatile.dot_wait %[[DK0]] allow 0
-// HOPPER-NEXT: nsatile.release %[[RQ]]
+// HOPPER-NEXT: nsatile.consumer_release %[[RQ]]
 // HOPPER:   scf.yield
-// HOPPER: nsatile.release %[[RK]]
+// HOPPER: nsatile.consumer_release %[[RK]]
 
 // AMPERE: scf.for
-// AMPERE: nsatile.acquire
+// AMPERE: nsatile.consumer_wait
 // AMPERE: nsatile.dot {{.*}}, transpose
 // AMPERE: nsatile.dot {{.*}}, transpose
 // AMPERE: nsatile.convert_layout {{.*}} -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
@@ -100,7 +100,7 @@ module {
   // 128 keys of two warpgroups and 64 queries: the queries' gradient has 128 rows if it is that of channels. Its left operand
   // are the keys, transposed, which a producer brings, and its right one is written by the warpgroups.
   // HOPPER-LABEL: nsatile.program @two_warpgroups
-  // HOPPER: %[[K:.*]] = nsatile.acquire
+  // HOPPER: %[[K:.*]] = nsatile.consumer_wait
   // HOPPER: %[[DS:.*]] = nsatile.convert_layout
   // HOPPER: nsatile.dot_async transpose %[[K]], %[[DS]] :
   // WGMMA-LABEL: llvm.func @two_warpgroups

@@ -3,7 +3,7 @@
 #ifndef NSACC_TEST_DIFFERENTIAL_CASE_H
 #define NSACC_TEST_DIFFERENTIAL_CASE_H
 
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <map>

@@ -1,7 +1,7 @@
 //===- Inputs.cpp - Tensors of a run --------------------------------------===//
 
 #include "Inputs.h"
-#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include <cmath>
 #include <limits>
 

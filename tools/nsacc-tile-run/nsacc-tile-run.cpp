@@ -5,9 +5,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/Timing.h"
-#include "nsacc/Runtime/Npy.h"
-#include "nsacc/Runtime/RandomInputs.h"
 #include "nsacc/Target/CPU/CPU.h"
+#include "nsacc/Tensor/Npy.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>

@@ -2,7 +2,7 @@
 
 #include "Check.h"
 #include "StorageCheck.h"
-#include "nsacc/Runtime/Compare.h"
+#include "nsacc/Tensor/Compare.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"

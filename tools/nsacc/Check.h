@@ -5,7 +5,7 @@
 
 #include "NSA/IR/NSAOps.h"
 #include "nsacc/Interpreter/Interpreter.h"
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 
 namespace nsacc {
 

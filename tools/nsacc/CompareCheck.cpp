@@ -2,8 +2,8 @@
 
 #include "CompareCheck.h"
 #include "nsacc/Interpreter/Accuracy.h"
-#include "nsacc/Runtime/Compare.h"
 #include "nsacc/Signature/Signature.h"
+#include "nsacc/Tensor/Compare.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -3,8 +3,8 @@
 #include "Inputs.h"
 #include "Dimensions.h"
 #include "Messages.h"
-#include "nsacc/Runtime/Npy.h"
-#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Tensor/Npy.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>

@@ -2,7 +2,7 @@
 
 #include "Outputs.h"
 #include "Messages.h"
-#include "nsacc/Runtime/Npy.h"
+#include "nsacc/Tensor/Npy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"

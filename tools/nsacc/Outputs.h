@@ -4,7 +4,7 @@
 #define NSACC_TOOLS_NSACC_OUTPUTS_H
 
 #include "Settings.h"
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 
 namespace nsacc {
 

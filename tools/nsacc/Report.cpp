@@ -2,8 +2,8 @@
 
 #include "Report.h"
 #include "Messages.h"
-#include "nsacc/Runtime/Compare.h"
 #include "nsacc/Support/Version.h"
+#include "nsacc/Tensor/Compare.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -3,8 +3,8 @@
 #include "StorageCheck.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "nsacc/Runtime/Compare.h"
 #include "nsacc/Signature/Signature.h"
+#include "nsacc/Tensor/Compare.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 

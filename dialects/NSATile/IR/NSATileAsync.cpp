@@ -1,4 +1,4 @@
-//===- NSATileAsync.cpp - Rings, products in flight, roles ----------------===//
+//===- NSATileAsync.cpp - Circular buffers, products in flight ------------===//
 
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/IR/Builders.h"
@@ -18,8 +18,9 @@ void NSATileDialect::registerTypes() {
       >();
 }
 
-LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
-                               int64_t stages, RankedTensorType tile) {
+LogicalResult
+CircularBufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                           int64_t stages, RankedTensorType tile) {
   if (stages < 1)
     return emitError() << "expected room for at least 1 tile, found " << stages;
   if (!tile.hasStaticShape())
@@ -27,8 +28,8 @@ LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-/// A consumer fills nothing, a producer reads no tile.
-LogicalResult RolesOp::verifyRegions() {
+/// A consumer loads nothing, a producer reads no tile.
+LogicalResult WarpSpecializeOp::verifyRegions() {
   auto reject = [&](Region &region, StringRef role, auto isOther) {
     WalkResult result = region.walk([&](Operation *op) {
       if (!isOther(op))
@@ -40,11 +41,11 @@ LogicalResult RolesOp::verifyRegions() {
     return failure(result.wasInterrupted());
   };
   if (failed(reject(getConsumers(), "consumers",
-                    [](Operation *op) { return isa<FillOp>(op); })))
+                    [](Operation *op) { return isa<ProducerLoadOp>(op); })))
     return failure();
   return reject(getProducer(), "the producer", [](Operation *op) {
-    return isa<AcquireOp, ReleaseOp, FragmentOp, DotAsyncOp, DotWaitOp,
-               StoreOp>(op);
+    return isa<ConsumerWaitOp, ConsumerReleaseOp, FragmentOp, DotAsyncOp,
+               DotWaitOp, StoreOp>(op);
   });
 }
 

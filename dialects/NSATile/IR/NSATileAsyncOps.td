@@ -3,67 +3,67 @@
 
 include "NSATile/IR/NSATileTypes.td"
 
-//===-- Rings -------------------------------------------------------------===//
+//===-- Circular buffers -------------------------------------------------===//
 
-def NSATile_RingOp : NSATile_Op<"ring", [MemoryEffects<[MemAlloc]>]> {
-  let summary = "an empty ring of tiles in shared memory";
+def NSATile_CircularBufferOp : NSATile_Op<"circular_buffer", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "an empty circular buffer of tiles in shared memory";
   let description = [{
     ```mlir
-    %k = nsatile.ring : !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+    %k = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
     ```
   }];
-  let results = (outs NSATile_RingType:$ring);
-  let assemblyFormat = "attr-dict `:` type($ring)";
+  let results = (outs NSATile_CircularBufferType:$circular_buffer);
+  let assemblyFormat = "attr-dict `:` type($circular_buffer)";
 }
 
-def NSATile_FillOp : NSATile_Op<"fill", [
+def NSATile_ProducerLoadOp : NSATile_Op<"producer_load", [
     AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "starts the copy of a tile to the back of a ring";
+  let summary = "starts the copy of a tile to the back of a circular buffer";
   let description = [{
-    Waits until the ring has room, then starts a bulk copy of what `nsatile.load`
-    would give, but that elements beyond a limit that lie within the buffer may be read. The tile can be acquired when the copy has ended.
+    Waits until the circular buffer has room, then starts a bulk copy of what `nsatile.load`
+    would give, but that elements beyond a limit that lie within the buffer may be read. Consumers can read the tile when the copy has ended.
 
     ```mlir
-    nsatile.fill %k, %buffer[%b, %j, %h, %c0] dims [1, 3] limits [%S, %D]
-        : !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>, memref<…>
+    nsatile.producer_load %k, %buffer[%b, %j, %h, %c0] dims [1, 3] limits [%S, %D]
+        : !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>, memref<…>
     ```
   }];
-  let arguments = (ins NSATile_RingType:$ring, NSATile_Buffer:$buffer,
+  let arguments = (ins NSATile_CircularBufferType:$circular_buffer, NSATile_Buffer:$buffer,
                        Variadic<Index>:$offsets, Variadic<Index>:$limits,
                        DenseI64ArrayAttr:$dims);
   let assemblyFormat = [{
-    $ring `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
-    attr-dict `:` type($ring) `,` type($buffer)
+    $circular_buffer `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
+    attr-dict `:` type($circular_buffer) `,` type($buffer)
   }];
   let hasVerifier = 1;
 }
 
-def NSATile_AcquireOp : NSATile_Op<"acquire", [
+def NSATile_ConsumerWaitOp : NSATile_Op<"consumer_wait", [
     MemoryEffects<[MemRead, MemWrite]>,
-    TypesMatchWith<"the ring's tile", "ring", "tile",
-                   "::llvm::cast<RingType>($_self).getTile()">]> {
-  let summary = "waits for the tile at the front of a ring";
+    TypesMatchWith<"the circular buffer's tile", "circular_buffer", "tile",
+                   "::llvm::cast<CircularBufferType>($_self).getTile()">]> {
+  let summary = "waits for the tile at the front of a circular buffer";
   let description = [{
-    The tile may be read until the ring's next `release`.
+    The tile may be read until the circular buffer's next `nsatile.consumer_release`.
 
     ```mlir
-    %t = nsatile.acquire %k : !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+    %t = nsatile.consumer_wait %k : !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
     ```
   }];
-  let arguments = (ins NSATile_RingType:$ring);
+  let arguments = (ins NSATile_CircularBufferType:$circular_buffer);
   let results = (outs NSATile_Tile:$tile);
-  let assemblyFormat = "$ring attr-dict `:` type($ring)";
+  let assemblyFormat = "$circular_buffer attr-dict `:` type($circular_buffer)";
 }
 
-def NSATile_ReleaseOp : NSATile_Op<"release", [
+def NSATile_ConsumerReleaseOp : NSATile_Op<"consumer_release", [
     MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "gives the place at the front of a ring back";
+  let summary = "gives the place at the front of a circular buffer back";
   let description = [{
     Each warp of the consumers says for itself that it has read the tile; there is room
     when all have.
   }];
-  let arguments = (ins NSATile_RingType:$ring);
-  let assemblyFormat = "$ring attr-dict `:` type($ring)";
+  let arguments = (ins NSATile_CircularBufferType:$circular_buffer);
+  let assemblyFormat = "$circular_buffer attr-dict `:` type($circular_buffer)";
 }
 
 //===-- Products in flight ------------------------------------------------===//
@@ -134,25 +134,25 @@ def NSATile_DotWaitOp : NSATile_Op<"dot_wait", [
   let assemblyFormat = "$pending `allow` $allow attr-dict `:` type($pending)";
 }
 
-//===-- Turns -------------------------------------------------------------===//
+//===-- Ping-pong ---------------------------------------------------------===//
 
-def NSATile_TakeTurnOp : NSATile_Op<"take_turn", [
+def NSATile_PingPongWaitOp : NSATile_Op<"ping_pong_wait", [
     MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until it is the warpgroup's turn";
+  let summary = "waits until the warpgroup before has arrived";
   let description = [{
-    Consumers' warpgroups do what stands between this and `nsatile.pass_turn` one after the
-    other, in a ring. All come by as often.
+    The consumers' warpgroups run what stands between this and `nsatile.ping_pong_arrive` one after the
+    other, round and round: CUTLASS's ping-pong schedule. Each warpgroup has to run both ops equally often.
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def NSATile_PassTurnOp : NSATile_Op<"pass_turn", [
+def NSATile_PingPongArriveOp : NSATile_Op<"ping_pong_arrive", [
     MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "gives the turn to the next warpgroup";
+  let summary = "lets the next warpgroup go on";
   let assemblyFormat = "attr-dict";
 }
 
-def NSATile_InStepOp : NSATile_Op<"in_step", [
+def NSATile_UniformStepOp : NSATile_Op<"uniform_step", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "says whether all warpgroups run this step of a loop";
   let description = [{
@@ -210,9 +210,9 @@ def NSATile_RepairOp : NSATile_Op<"repair", [
   let hasRegionVerifier = 1;
 }
 
-//===-- Roles of warps ----------------------------------------------------===//
+//===-- Producers and consumers -------------------------------------------===//
 
-def NSATile_RolesOp : NSATile_Op<"roles", [
+def NSATile_WarpSpecializeOp : NSATile_Op<"warp_specialize", [
     HasParent<"ProgramOp">, NoRegionArguments, NoTerminator, SingleBlock,
     RecursiveMemoryEffects]> {
   let summary = "one part of a program's warps loads, the other computes";
@@ -221,10 +221,10 @@ def NSATile_RolesOp : NSATile_Op<"roles", [
     are those of a thread of the consumers; the producer's go down to 24, or 32.
 
     ```mlir
-    nsatile.roles consumers 8 {
-      … nsatile.acquire …
+    nsatile.warp_specialize consumers 8 {
+      … nsatile.consumer_wait …
     } producer {
-      … nsatile.fill …
+      … nsatile.producer_load …
     }
     ```
   }];
@@ -237,7 +237,7 @@ def NSATile_RolesOp : NSATile_Op<"roles", [
 }
 
 def NSATile_TilesOp : NSATile_Op<"tiles", [
-    HasParent<"RolesOp">, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+    HasParent<"WarpSpecializeOp">, NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
   let summary = "what is done for each point of a grid, one after the other";
   let description = [{
     A grid's points (x, y, z) are shared among as many blocks as run at once: each

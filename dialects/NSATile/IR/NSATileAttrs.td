@@ -95,7 +95,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
       0: two where shared memory has room.
     - `ping_pong`: whether warpgroups start their products in turn; `auto`: unless two warpgroups have products
       as long as their softmaxes.
-    - `held_columns`: columns of a left operand that stay in registers; -1: as many as registers have
+    - `columns_in_registers`: columns of a left operand that stay in registers; -1: as many as registers have
       room for.
     - `softmax`: how a step of a softmax is ordered: `rows` one after the other, all rows `together`, `maxima_first`
       in front of all exponentials, `decay_first` the factor of what was summed before. `auto`:
@@ -117,7 +117,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"int64_t", "2">:$stages,
     DefaultValuedParameter<"int64_t", "0">:$query_stages,
     DefaultValuedParameter<"Switch", "Switch::Auto">:$ping_pong,
-    DefaultValuedParameter<"int64_t", "-1">:$held_columns,
+    DefaultValuedParameter<"int64_t", "-1">:$columns_in_registers,
     DefaultValuedParameter<"SoftmaxOrder", "SoftmaxOrder::Auto">:$softmax,
     DefaultValuedParameter<"int64_t", "0">:$exact_tokens,
     DefaultValuedParameter<"int64_t", "0">:$exact_keys);

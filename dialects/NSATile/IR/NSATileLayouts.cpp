@@ -11,7 +11,7 @@ using EmitError = function_ref<InFlightDiagnostic()>;
 
 static bool isRegisterLayout(Attribute layout) {
   return isa<MmaLayoutAttr, SliceLayoutAttr, ReshapeLayoutAttr,
-             SpreadLayoutAttr>(layout);
+             BlockedLayoutAttr>(layout);
 }
 
 /// What slices and reshapes are made of.
@@ -19,7 +19,7 @@ static LogicalResult verifyInner(EmitError emitError, Attribute inner) {
   if (isRegisterLayout(inner))
     return success();
   return emitError() << "expected a layout of registers without partial sums: "
-                        "#nsatile.mma, slice, reshape or spread, found "
+                        "#nsatile.mma, slice, reshape or blocked, found "
                      << inner;
 }
 
@@ -109,8 +109,8 @@ LogicalResult ReshapeLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape,
   return verifyInner(getOf(), getAs(), elementType, emitError);
 }
 
-LogicalResult SpreadLayoutAttr::verify(EmitError emitError, int64_t threads,
-                                       int64_t vector) {
+LogicalResult BlockedLayoutAttr::verify(EmitError emitError, int64_t threads,
+                                        int64_t vector) {
   if (threads < 32 || threads > 1024 || threads % 32 != 0)
     return emitError()
            << "expected whole warps of threads, at most 1024, found "
@@ -121,11 +121,12 @@ LogicalResult SpreadLayoutAttr::verify(EmitError emitError, int64_t threads,
   return success();
 }
 
-LogicalResult SpreadLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                                               EmitError emitError) const {
+LogicalResult BlockedLayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                                                EmitError emitError) const {
   if (ShapedType::isDynamicShape(shape))
-    return emitError() << "can't slice #nsatile.spread: which element a thread "
-                          "holds depends on every size";
+    return emitError()
+           << "can't slice #nsatile.blocked: which element a thread "
+              "holds depends on every size";
   return success();
 }
 

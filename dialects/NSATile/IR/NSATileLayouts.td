@@ -75,14 +75,14 @@ def NSATile_ReshapeLayout : NSATile_Layout<"ReshapeLayout", "reshape"> {
   let genVerifyDecl = 1;
 }
 
-def NSATile_SpreadLayout : NSATile_Layout<"SpreadLayout", "spread"> {
+def NSATile_BlockedLayout : NSATile_Layout<"BlockedLayout", "blocked"> {
   let summary = "registers in row-major order, dealt out to threads";
   let description = [{
     Thread t holds in register (i, j), j changing fastest, element (`threads` · i + t) · `vector` + j
     of the tile in row-major order.
 
     ```mlir
-    tensor<16x64xbf16, #nsatile.spread<threads = 128, vector = 8>>
+    tensor<16x64xbf16, #nsatile.blocked<threads = 128, vector = 8>>
     ```
   }];
   let parameters = (ins "int64_t":$threads,

@@ -315,7 +315,7 @@ def NSATile_ConvertLayoutOp : NSATile_Op<"convert_layout", [Pure]> {
 
     ```mlir
     %s = nsatile.convert_layout %t
-        : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64x64xf32, #nsatile.spread<threads = 128>>
+        : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64x64xf32, #nsatile.blocked<threads = 128>>
     ```
   }];
   let arguments = (ins NSATile_Tile:$source);
@@ -329,7 +329,7 @@ def NSATile_ReshapeOp : NSATile_Op<"reshape", [Pure]> {
   let summary = "the same elements, in row-major order, as a tile of another shape";
   let description = [{
     Nothing moves: where one of the tiles has a layout, the other's is that layout under
-    `#nsatile.reshape`, or both are the same `#nsatile.spread`.
+    `#nsatile.reshape`, or both are the same `#nsatile.blocked`.
 
     ```mlir
     %r = nsatile.reshape %t : tensor<64x64xf32, #nsatile.mma<warps = 4>>

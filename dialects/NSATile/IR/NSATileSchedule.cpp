@@ -14,7 +14,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t keys, int64_t splits, int64_t part,
                                    ProgramUse, int64_t warps, int64_t stages,
                                    int64_t queryStages, Switch,
-                                   int64_t heldColumns, SoftmaxOrder,
+                                   int64_t columnsInRegisters, SoftmaxOrder,
                                    int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
@@ -46,10 +46,10 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected at least 1 stage of query tiles, or 0 for "
                           "the compiler's choice, found "
                        << queryStages;
-  if (heldColumns < -1)
+  if (columnsInRegisters < -1)
     return emitError() << "expected 0 or more columns in registers, or -1 for "
                           "the compiler's choice, found "
-                       << heldColumns;
+                       << columnsInRegisters;
   if (exactTokens < 0 || (exactTokens > 0 && tokens % exactTokens != 0))
     return emitError() << "expected tokens of the exact program that divide "
                           "the "
@@ -68,7 +68,7 @@ ScheduleAttr ScheduleAttr::getExact() const {
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(), getSplits(),
              /*part=*/0, getProgram(), /*warps=*/0, getStages(),
-             /*query_stages=*/0, Switch::Auto, /*held_columns=*/-1,
+             /*query_stages=*/0, Switch::Auto, /*columns_in_registers=*/-1,
              SoftmaxOrder::Auto, /*exact_tokens=*/0, /*exact_keys=*/0);
 }
 
@@ -77,7 +77,7 @@ ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   return get(getContext(), getOrder(), program.getTokens(), getKeys(),
              getSplits(), program.getPart(), getProgram(), program.getWarps(),
              program.getStages(), program.getQueryStages(),
-             program.getPingPong(), program.getHeldColumns(),
+             program.getPingPong(), program.getColumnsInRegisters(),
              program.getSoftmax(), hasExact ? program.getExactTokens() : 0,
              hasExact ? getExactKeys() : 0);
 }

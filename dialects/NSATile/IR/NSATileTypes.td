@@ -9,14 +9,14 @@ class NSATile_Type<string name, string typeMnemonic>
   let mnemonic = typeMnemonic;
 }
 
-def NSATile_RingType : NSATile_Type<"Ring", "ring"> {
+def NSATile_CircularBufferType : NSATile_Type<"CircularBuffer", "circular_buffer"> {
   let summary = "tiles in shared memory on their way from memory to products";
   let description = [{
-    A queue with room for `stages` tiles. What is filled in first is acquired and
+    A queue with room for `stages` tiles. What is loaded first is read and
     released first.
 
     ```mlir
-    !nsatile.ring<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+    !nsatile.circular_buffer<2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
     ```
   }];
   let parameters = (ins "int64_t":$stages, "::mlir::RankedTensorType":$tile);

@@ -112,8 +112,8 @@ LogicalResult StoreOp::verify() {
   return verifyAccess(*this, cast<RankedTensorType>(getTile().getType()));
 }
 
-LogicalResult FillOp::verify() {
-  return verifyAccess(*this, getRing().getType().getTile());
+LogicalResult ProducerLoadOp::verify() {
+  return verifyAccess(*this, getCircularBuffer().getType().getTile());
 }
 
 LogicalResult GatherOp::verify() {
@@ -351,7 +351,7 @@ LogicalResult ReshapeOp::verify() {
     return emitOpError("expected as many elements of one type, found ")
            << source << " and " << result;
   Attribute from = source.getEncoding(), to = result.getEncoding();
-  bool isRowMajor = from == to && (!from || isa<SpreadLayoutAttr>(from));
+  bool isRowMajor = from == to && (!from || isa<BlockedLayoutAttr>(from));
   if (!isRowMajor && resolve(source) != resolve(result))
     return emitOpError("expected one layout to be #nsatile.reshape of the "
                        "other, so that no element moves; found ")

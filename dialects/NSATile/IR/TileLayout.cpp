@@ -143,11 +143,11 @@ bool TileLayout::read(Attribute layout) {
         readMma(mma.getWarps(), mma.getContext());
         return true;
       })
-      .Case([&](SpreadLayoutAttr spread) {
+      .Case([&](BlockedLayoutAttr blocked) {
         if (ShapedType::isDynamicShape(shape))
           return false;
-        readSpread(spread.getThreads(), spread.getVector(),
-                   spread.getContext());
+        readBlocked(blocked.getThreads(), blocked.getVector(),
+                    blocked.getContext());
         return true;
       })
       .Case([&](SliceLayoutAttr slice) {
@@ -220,8 +220,8 @@ static TileLayout::Coordinates unflatten(AffineExpr flat, int64_t total,
   return coordinates;
 }
 
-void TileLayout::readSpread(int64_t numThreads, int64_t vector,
-                            MLIRContext *context) {
+void TileLayout::readBlocked(int64_t numThreads, int64_t vector,
+                             MLIRContext *context) {
   threads = numThreads;
   sizes = {static_cast<int64_t>(llvm::divideCeil(threads, 32)), 8, 4, threads};
   int64_t total = ShapedType::getNumElements(shape);
@@ -350,7 +350,7 @@ Attribute TileLayout::getReshaped(ArrayRef<int64_t> shape, Attribute layout,
     shape = reshape.getAs();
     layout = reshape.getOf();
   }
-  if (shape == result || isa<SpreadLayoutAttr>(layout))
+  if (shape == result || isa<BlockedLayoutAttr>(layout))
     return layout;
   return ReshapeLayoutAttr::get(layout.getContext(), shape, layout);
 }

@@ -75,7 +75,7 @@ private:
   explicit TileLayout(llvm::ArrayRef<int64_t> shape) : shape(shape) {}
   bool read(mlir::Attribute layout);
   void readMma(int64_t warps, mlir::MLIRContext *context);
-  void readSpread(int64_t threads, int64_t vector, mlir::MLIRContext *context);
+  void readBlocked(int64_t threads, int64_t vector, mlir::MLIRContext *context);
   bool readSlice(int64_t dim, mlir::Attribute of);
   bool readReshape(llvm::ArrayRef<int64_t> as, mlir::Attribute of);
   void addCondition(Register &reg, mlir::AffineExpr expr, int64_t bound) const;

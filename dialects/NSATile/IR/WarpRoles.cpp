@@ -25,14 +25,15 @@ RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers,
   return {total - consumerGroups * consumer, consumer};
 }
 
-RoleRegisters RoleRegisters::get(RolesOp roles, int64_t registers) {
-  bool readsLists = roles.getProducer()
+RoleRegisters RoleRegisters::get(WarpSpecializeOp specialized,
+                                 int64_t registers) {
+  bool readsLists = specialized.getProducer()
                         .walk([](memref::LoadOp load) {
                           return load->getParentOfType<scf::ForOp>()
                                      ? WalkResult::interrupt()
                                      : WalkResult::advance();
                         })
                         .wasInterrupted();
-  return get(roles.getWarps() / kGroupWarps, registers,
+  return get(specialized.getWarps() / kGroupWarps, registers,
              readsLists ? kLists : kCopies);
 }

@@ -7,7 +7,7 @@
 
 namespace nsacc::nsatile {
 
-class RolesOp;
+class WarpSpecializeOp;
 
 constexpr int64_t kWarpSize = 32;
 /// A warpgroup multiplies together; 16 rows are each warp's.
@@ -15,8 +15,8 @@ constexpr int64_t kGroupWarps = 4;
 constexpr int64_t kGroupThreads = kGroupWarps * kWarpSize;
 constexpr int64_t kGroupRows = 16 * kGroupWarps;
 
-/// Of a thread of each role, when the producer's warpgroup has handed the
-/// consumers' what it doesn't need.
+/// Of a thread of the producer and of the consumers, when the producer's
+/// warpgroup has handed the consumers' what it doesn't need.
 struct RoleRegisters {
   int64_t producer, consumer;
 
@@ -27,7 +27,7 @@ struct RoleRegisters {
   /// For blocks that have all registers of a multiprocessor.
   static RoleRegisters get(int64_t consumerGroups, int64_t registers,
                            int64_t leastProducer = kCopies);
-  static RoleRegisters get(RolesOp roles, int64_t registers);
+  static RoleRegisters get(WarpSpecializeOp specialized, int64_t registers);
   /// False where all threads have as many as there can be from the start.
   bool areMoved() const { return producer != consumer; }
 };

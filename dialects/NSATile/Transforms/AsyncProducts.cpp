@@ -7,11 +7,11 @@
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-Value nsacc::nsatile::getRing(Value tile) {
+Value nsacc::nsatile::getCircularBuffer(Value tile) {
   while (auto reshape = tile.getDefiningOp<ReshapeOp>())
     tile = reshape.getSource();
-  auto acquire = tile.getDefiningOp<AcquireOp>();
-  return acquire ? acquire.getRing() : Value();
+  auto wait = tile.getDefiningOp<ConsumerWaitOp>();
+  return wait ? wait.getCircularBuffer() : Value();
 }
 
 /// A swizzled tile in shared memory that the consumers write themselves.
@@ -26,12 +26,12 @@ bool nsacc::nsatile::canBeAsync(DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getResult().getType());
   auto layout = dyn_cast_if_present<MmaLayoutAttr>(type.getEncoding());
   if (!layout || layout.getWarps() % 4 != 0 || dot.getVisible() ||
-      !(getRing(dot.getRhs()) || isWrittenByConsumers(dot.getRhs())))
+      !(getCircularBuffer(dot.getRhs()) || isWrittenByConsumers(dot.getRhs())))
     return false;
   auto lhs = cast<RankedTensorType>(dot.getLhs().getType());
   // Instructions read whole tiles of 64 rows, 16 inner and 8 outer elements.
   // Bulk copies bring zeros behind the last column, and only there.
-  bool isShared = getRing(dot.getLhs()) != nullptr;
+  bool isShared = getCircularBuffer(dot.getLhs()) != nullptr;
   bool isPadded = isShared && dot.getTransposeRhs() && !dot.getTransposeLhs();
   if (llvm::alignTo(type.getDimSize(0), 16) % (16 * layout.getWarps()) != 0 ||
       type.getDimSize(1) > 256 || (!isPadded && dot.getInner() % 16 != 0))

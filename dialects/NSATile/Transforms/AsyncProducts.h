@@ -7,9 +7,9 @@
 
 namespace nsacc::nsatile {
 
-/// The ring that a tile, or what it is a reshape of, is acquired from; null
-/// where no producer brings it.
-mlir::Value getRing(mlir::Value tile);
+/// The circular buffer that a tile, or what it is a reshape of, comes from;
+/// null where no producer brings it.
+mlir::Value getCircularBuffer(mlir::Value tile);
 
 /// True for products of warpgroups that can be in flight: what they read from
 /// shared memory a producer brings, or the warpgroups write for them.

@@ -37,7 +37,8 @@ static bool isLate(Operation *op) { return op->hasAttr(kLateAttrName); }
 
 /// Code of stage 1 that is neither a product nor of its operand.
 static bool isOwnSumCode(Operation *op) {
-  return getStage(op) == 1 && !isa<DotOp, AcquireOp, ReleaseOp>(op);
+  return getStage(op) == 1 &&
+         !isa<DotOp, ConsumerWaitOp, ConsumerReleaseOp>(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -60,7 +61,7 @@ struct Deferred {
   SmallVector<Value> factors;
   /// The way to its right operand, and the operand's end.
   SmallVector<Operation *> tail;
-  ReleaseOp release;
+  ConsumerReleaseOp release;
   /// Zeros that are scaled stay zeros, which the first product needn't add to,
   /// and whose registers the first scores can have.
   bool startsAtZero = false;
@@ -152,16 +153,17 @@ LogicalResult Expansion::collectDeferred(DotOp dot) {
     if (op->getBlock() != loop.getBody() || getStage(op) != 1)
       break;
     product.tail.insert(product.tail.begin(), op);
-    if (isa<AcquireOp>(op))
+    if (isa<ConsumerWaitOp>(op))
       break;
     rhs = op->getOperand(0);
   }
-  if (product.tail.empty() || !isa<AcquireOp>(product.tail.front()))
-    return dot.emitOpError("of stage 1 needs a right operand that is acquired "
-                           "in stage 1");
-  Value ring = cast<AcquireOp>(product.tail.front()).getRing();
-  for (auto release : loop.getBody()->getOps<ReleaseOp>())
-    if (release.getRing() == ring && getStage(release) == 1 &&
+  if (product.tail.empty() || !isa<ConsumerWaitOp>(product.tail.front()))
+    return dot.emitOpError(
+        "of stage 1 needs a right operand that is waited for "
+        "in stage 1");
+  Value buffer = cast<ConsumerWaitOp>(product.tail.front()).getCircularBuffer();
+  for (auto release : loop.getBody()->getOps<ConsumerReleaseOp>())
+    if (release.getCircularBuffer() == buffer && getStage(release) == 1 &&
         dot->isBeforeInBlock(release) && !product.release)
       product.release = release;
   if (!product.release)
@@ -233,16 +235,16 @@ SmallVector<Value> Expansion::finishDeferred(OpBuilder &builder,
   for (auto [product, dot] : llvm::zip_equal(deferred, pending)) {
     tiles.push_back(DotWaitOp::create(builder, product.dot.getLoc(),
                                       DotAsyncOp(dot).getResult(), --later));
-    ReleaseOp::create(builder, product.release.getLoc(),
-                      product.release.getRing());
+    ConsumerReleaseOp::create(builder, product.release.getLoc(),
+                              product.release.getCircularBuffer());
   }
   return tiles;
 }
 
 /// Creates an op for steps that all warpgroups run; `condition` is null if they
 /// run all.
-static void whereInStep(OpBuilder &builder, Value condition,
-                        llvm::function_ref<void(OpBuilder &)> create) {
+static void whereUniform(OpBuilder &builder, Value condition,
+                         llvm::function_ref<void(OpBuilder &)> create) {
   if (!condition)
     return create(builder);
   scf::IfOp::create(builder, condition.getLoc(), condition,
@@ -279,13 +281,14 @@ Expansion::Step Expansion::cloneStep(OpBuilder &builder, IRMapping &mapping,
   mapping.map(loop.getCarried(), previous.carried);
   SmallVector<DotAsyncOp> own, pending;
   llvm::SmallPtrSet<Operation *, 16> cloned;
-  Value inStep;
-  bool takesTurns = loop->hasAttr(kPingPongAttrName);
+  Value isUniform;
+  bool usesPingPong = loop->hasAttr(kPingPongAttrName);
   auto startAll = [&] {
     Location loc = leading.front().getLoc();
-    if (takesTurns)
-      whereInStep(builder, inStep,
-                  [&](OpBuilder &nested) { TakeTurnOp::create(nested, loc); });
+    if (usesPingPong)
+      whereUniform(builder, isUniform, [&](OpBuilder &nested) {
+        PingPongWaitOp::create(nested, loc);
+      });
     for (DotOp dot : leading) {
       cloneSources(builder, dot, mapping, cloned);
       own.push_back(start(builder, dot, mapping.lookupOrDefault(dot.getLhs()),
@@ -293,16 +296,17 @@ Expansion::Step Expansion::cloneStep(OpBuilder &builder, IRMapping &mapping,
     }
     if (!isFirst)
       pending = startDeferred(builder, previous);
-    if (takesTurns)
-      whereInStep(builder, inStep,
-                  [&](OpBuilder &nested) { PassTurnOp::create(nested, loc); });
+    if (usesPingPong)
+      whereUniform(builder, isUniform, [&](OpBuilder &nested) {
+        PingPongArriveOp::create(nested, loc);
+      });
   };
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (getStage(&op) == 1 || isLate(&op) || cloned.contains(&op))
       continue;
     auto *first = llvm::find(leading, dyn_cast<DotOp>(op));
-    if (auto step = dyn_cast<InStepOp>(op)) {
-      inStep = mapping.lookupOrDefault(step.getCondition());
+    if (auto step = dyn_cast<UniformStepOp>(op)) {
+      isUniform = mapping.lookupOrDefault(step.getCondition());
     } else if (isa<DotOp>(op) && first != leading.end()) {
       if (own.empty())
         startAll();
@@ -463,7 +467,7 @@ struct ExpandPipeline
         return signalPassFailure();
       expansion.apply();
     }
-    getOperation()->walk([](InStepOp step) { step.erase(); });
+    getOperation()->walk([](UniformStepOp step) { step.erase(); });
     getOperation()->walk([](DotOp dot) {
       if (canBeAsync(dot))
         runInPlace(dot);

@@ -82,7 +82,7 @@ Attribute LayoutFlow::getRows() const {
   return SliceLayoutAttr::get(context, 1, getMma());
 }
 
-Attribute LayoutFlow::getSpread(RankedTensorType tile) const {
+Attribute LayoutFlow::getBlocked(RankedTensorType tile) const {
   constexpr int64_t vectorBits = 128;
   Type type = tile.getElementType();
   int64_t bits = type.isIndex() ? 32 : type.getIntOrFloatBitWidth();
@@ -91,7 +91,7 @@ Attribute LayoutFlow::getSpread(RankedTensorType tile) const {
   while (vector > 1 &&
          (last % vector != 0 || tile.getNumElements() < vector * 32 * warps))
     vector /= 2;
-  return SpreadLayoutAttr::get(context, 32 * warps, vector);
+  return BlockedLayoutAttr::get(context, 32 * warps, vector);
 }
 
 Attribute LayoutFlow::getShared(RankedTensorType tile, bool forProduct) const {
@@ -127,7 +127,7 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
   program.walk([&](Operation *op) {
     if (isa<DotOp, SoftmaxUpdateOp>(op)) {
       propagate(op);
-      spread();
+      propagate();
     }
   });
   // Where a tile has few rows most threads would hold none of them.
@@ -135,11 +135,11 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
   program.walk([&](ExchangeOp exchange) {
     RankedTensorType type = exchange.getKeys().getType();
     assign(exchange.getResult(),
-           type.getDimSize(0) >= leastRows ? getMma() : getSpread(type));
+           type.getDimSize(0) >= leastRows ? getMma() : getBlocked(type));
   });
   program.walk([&](SoftmaxFinalizeOp op) {
     propagate(op);
-    spread();
+    propagate();
   });
 }
 
@@ -148,10 +148,10 @@ void LayoutFlow::assignRest(ProgramOp program) {
     for (Region &region : op->getRegions())
       for (Value argument : region.getArguments())
         if (isTile(argument.getType()) && !getLayout(argument))
-          assign(argument, getSpread(getTile(argument)));
+          assign(argument, getBlocked(getTile(argument)));
     for (Value result : op->getResults())
       if (isTile(result.getType()) && !getLayout(result) && !isCheap(result))
-        assign(result, getSpread(getTile(result)));
+        assign(result, getBlocked(getTile(result)));
   });
   // Cheap tiles are computed as their last reader wants them; users come first.
   SmallVector<Operation *> ops;
@@ -163,7 +163,7 @@ void LayoutFlow::assignRest(ProgramOp program) {
         continue;
       Attribute wanted = getWanted(operand);
       if (!wanted || isShared(wanted))
-        wanted = getSpread(getTile(tile));
+        wanted = getBlocked(getTile(tile));
       assign(tile, wanted);
     }
 }
@@ -187,10 +187,10 @@ void LayoutFlow::assign(Value tile, Attribute layout) {
       !layouts.try_emplace(tile, layout).second)
     return;
   worklist.push_back(tile);
-  spread();
+  propagate();
 }
 
-void LayoutFlow::spread() {
+void LayoutFlow::propagate() {
   while (!worklist.empty()) {
     Value tile = worklist.pop_back_val();
     if (Operation *op = tile.getDefiningOp())
@@ -208,7 +208,7 @@ void LayoutFlow::spread() {
 Attribute LayoutFlow::slice(RankedTensorType whole, Attribute layout,
                             ArrayRef<int64_t> dims,
                             RankedTensorType sliced) const {
-  if (isa<SpreadLayoutAttr>(layout))
+  if (isa<BlockedLayoutAttr>(layout))
     layout = ReshapeLayoutAttr::get(
         context, ArrayRef<int64_t>{whole.getNumElements()}, layout);
   for (int64_t dim : llvm::reverse(dims))
@@ -453,7 +453,7 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       .Case([&](StoreOp) -> Attribute {
         if (own && isa<PartialLayoutAttr>(own))
           return cast<PartialLayoutAttr>(own).getOf();
-        return own && isShared(own) ? getSpread(getTile(tile)) : own;
+        return own && isShared(own) ? getBlocked(getTile(tile)) : own;
       })
       .Default([&](Operation *other) -> Attribute {
         // Elementwise: as the result, or as the first operand that decides.
@@ -463,6 +463,6 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
           if (isTile(value.getType()) && getLayout(value) &&
               flows(getLayout(value)))
             return getLayout(value);
-        return getSpread(getTile(tile));
+        return getBlocked(getTile(tile));
       });
 }

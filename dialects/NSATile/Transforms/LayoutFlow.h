@@ -36,7 +36,7 @@ public:
   /// Gives a tile a layout, and those that follow from it, too.
   void assign(mlir::Value tile, mlir::Attribute layout);
 
-  mlir::Attribute getSpread(mlir::RankedTensorType tile) const;
+  mlir::Attribute getBlocked(mlir::RankedTensorType tile) const;
   mlir::Attribute getShared(mlir::RankedTensorType tile, bool forProduct) const;
 
 private:
@@ -44,7 +44,7 @@ private:
   void assignAnchors(ProgramOp program);
   void assignRest(ProgramOp program);
   void assignOperand(mlir::Value tile, bool isMatrix);
-  void spread();
+  void propagate();
   void propagate(mlir::Operation *op);
   void propagateControl(mlir::Operation *op);
   void tie(llvm::ArrayRef<mlir::Value> tiles);

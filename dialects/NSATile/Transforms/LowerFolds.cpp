@@ -14,12 +14,14 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-/// True where tiles, or products, of a step are in flight in another one. With
-/// roles, what fills rings is elsewhere.
+/// True where tiles, or products, of a step are in flight in another one. In
+/// warp-specialized programs, what loads into circular buffers is elsewhere.
 static bool isPipelined(FoldOp fold) {
-  bool hasRoles = static_cast<bool>(fold->getParentOfType<RolesOp>());
+  bool isWarpSpecialized =
+      static_cast<bool>(fold->getParentOfType<WarpSpecializeOp>());
   return llvm::any_of(fold.getBody().front(), [&](Operation &op) {
-    return isa<DotAsyncOp>(op) || (isa<AcquireOp>(op) && !hasRoles);
+    return isa<DotAsyncOp>(op) ||
+           (isa<ConsumerWaitOp>(op) && !isWarpSpecialized);
   });
 }
 

@@ -57,8 +57,9 @@ static bool isOfOneGroup(Operation *op, int64_t warps, int64_t positions) {
            isa_and_present<MmaLayoutAttr>(
                cast<RankedTensorType>(reduce.getSource().getType())
                    .getEncoding());
-  if (isa<AcquireOp, ReleaseOp, SoftmaxUpdateOp, BroadcastOp, IotaOp, ReshapeOp,
-          RowRangeOp, YieldOp, scf::IfOp, scf::YieldOp, tensor::SplatOp>(op))
+  if (isa<ConsumerWaitOp, ConsumerReleaseOp, SoftmaxUpdateOp, BroadcastOp,
+          IotaOp, ReshapeOp, RowRangeOp, YieldOp, scf::IfOp, scf::YieldOp,
+          tensor::SplatOp>(op))
     return true;
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
 }
@@ -109,7 +110,7 @@ bool Narrowing::follow(Value value) {
         return false;
     } else if (isa<scf::IfOp>(user)) {
       // Its results are the rows' own.
-      if (user->walk([](AcquireOp) { return WalkResult::interrupt(); })
+      if (user->walk([](ConsumerWaitOp) { return WalkResult::interrupt(); })
               .wasInterrupted())
         return false;
     } else if (user->getNumRegions() != 0 || !isMemoryEffectFree(user) ||
@@ -124,16 +125,16 @@ bool Narrowing::follow(Value value) {
   return true;
 }
 
-/// True for loops that tiles are acquired in, once in each step.
+/// True for loops that wait for tiles, once in each step.
 bool Narrowing::isNarrowable(TileLoop loop) {
-  if (loop.getBody()->getOps<AcquireOp>().empty() || !loop.hasUnitStep())
+  if (loop.getBody()->getOps<ConsumerWaitOp>().empty() || !loop.hasUnitStep())
     return false;
   return !loop->walk([&](Operation *op) {
                 Operation *whole = loop.getOperation();
                 bool isNested = op->getParentOp() != whole;
                 if (op != whole &&
                     (!isOfOneGroup(op, warps, range.getSize()) ||
-                     (isNested && isa<AcquireOp, ReleaseOp>(op))))
+                     (isNested && isa<ConsumerWaitOp, ConsumerReleaseOp>(op))))
                   return WalkResult::interrupt();
                 return WalkResult::advance();
               })
@@ -174,15 +175,15 @@ Value Narrowing::computeForAll(Value value, OpBuilder &builder,
   return forAll.lookup(value);
 }
 
-/// Steps that only take part in the rings' going round.
+/// Steps that only take part in the circular buffers' going round.
 static void createSkip(TileLoop loop, OpBuilder &builder, Value lower,
                        Value upper) {
   auto skip = scf::ForOp::create(builder, loop.getLoc(), lower, upper,
                                  loop.getStep(builder));
   OpBuilder nested = OpBuilder::atBlockTerminator(skip.getBody());
-  for (auto acquire : loop.getBody()->getOps<AcquireOp>()) {
-    AcquireOp::create(nested, acquire.getLoc(), acquire.getRing());
-    ReleaseOp::create(nested, acquire.getLoc(), acquire.getRing());
+  for (auto wait : loop.getBody()->getOps<ConsumerWaitOp>()) {
+    ConsumerWaitOp::create(nested, wait.getLoc(), wait.getCircularBuffer());
+    ConsumerReleaseOp::create(nested, wait.getLoc(), wait.getCircularBuffer());
   }
 }
 
@@ -195,8 +196,8 @@ void Narrowing::markSteps(TileLoop loop, IRMapping &forAll) {
   Location loc = loop.getLoc();
   Value size = arith::ConstantIndexOp::create(before, loc, range.getSize());
   Value whole = arith::AddIOp::create(before, loc, range.getFirst(), size);
-  Value inStep = arith::CmpIOp::create(before, loc, arith::CmpIPredicate::sle,
-                                       whole, range.getEnd());
+  Value isUniform = arith::CmpIOp::create(
+      before, loc, arith::CmpIPredicate::sle, whole, range.getEnd());
   bool isKnown = false;
   auto addBound = [&](Value bound, arith::CmpIPredicate isFull) {
     if (!code.contains(bound.getDefiningOp()))
@@ -205,7 +206,7 @@ void Narrowing::markSteps(TileLoop loop, IRMapping &forAll) {
     Value isInside =
         arith::CmpIOp::create(inside, loc, isFull, loop.getIndex(),
                               computeForAll(bound, before, forAll));
-    inStep = arith::AndIOp::create(inside, loc, inStep, isInside);
+    isUniform = arith::AndIOp::create(inside, loc, isUniform, isInside);
   };
   if (auto fold = dyn_cast<FoldOp>(loop.getOperation())) {
     TileRange tiles = *fold.getSingleRange();
@@ -215,8 +216,8 @@ void Narrowing::markSteps(TileLoop loop, IRMapping &forAll) {
       addBound(tiles.fullEnd, arith::CmpIPredicate::slt);
   }
   if (!isKnown)
-    inStep = arith::ConstantIntOp::create(before, loc, 0, /*width=*/1);
-  InStepOp::create(inside, loc, inStep);
+    isUniform = arith::ConstantIntOp::create(before, loc, 0, /*width=*/1);
+  UniformStepOp::create(inside, loc, isUniform);
 }
 
 void Narrowing::narrow(TileLoop loop) {
@@ -254,11 +255,11 @@ namespace {
 struct NarrowKeyLoops
     : nsacc::nsatile::impl::NSATileNarrowKeyLoopsBase<NarrowKeyLoops> {
   void runOnOperation() override {
-    getOperation()->walk([](RolesOp roles) {
-      int64_t warps = roles.getWarps();
+    getOperation()->walk([](WarpSpecializeOp specialized) {
+      int64_t warps = specialized.getWarps();
       if (warps <= kGroupWarps || warps % kGroupWarps != 0)
         return;
-      roles.getConsumers().walk([&](RowRangeOp range) {
+      specialized.getConsumers().walk([&](RowRangeOp range) {
         Narrowing narrowing(range, warps);
         if (StringRef reason = narrowing.explainFailure(); !reason.empty())
           return kKeyLoopRemarks.missed(

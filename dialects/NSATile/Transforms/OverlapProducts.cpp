@@ -15,12 +15,12 @@ using namespace nsacc::nsatile;
 
 /// Ops that may be run at any place in front of what reads their results.
 static bool isPlacedByNeed(Operation *op) {
-  return isa<AcquireOp, ReshapeOp>(op);
+  return isa<ConsumerWaitOp, ReshapeOp>(op);
 }
 
 /// Ops that are run behind the products that read a tile.
 static bool isPlacedByProducts(Operation *op) {
-  return isa<ReleaseOp, InStepOp>(op);
+  return isa<ConsumerReleaseOp, UniformStepOp>(op);
 }
 
 static SmallVector<Operation *> getSources(Operation *op) {
@@ -67,12 +67,12 @@ StringRef ProductLevels::explainNoOverlap(Block &body) const {
   if (llvm::none_of(groups,
                     [](ArrayRef<DotOp> group) { return group.size() > 1; }))
     return "each product waits for the one before";
-  llvm::SmallPtrSet<Value, 8> rings;
-  for (auto acquire : body.getOps<AcquireOp>())
-    if (!rings.insert(acquire.getRing()).second)
-      return "a step takes several tiles of one ring";
-  for (auto release : body.getOps<ReleaseOp>())
-    if (!rings.contains(release.getRing()))
+  llvm::SmallPtrSet<Value, 8> buffers;
+  for (auto wait : body.getOps<ConsumerWaitOp>())
+    if (!buffers.insert(wait.getCircularBuffer()).second)
+      return "a step takes several tiles of one circular buffer";
+  for (auto release : body.getOps<ConsumerReleaseOp>())
+    if (!buffers.contains(release.getCircularBuffer()))
       return "a step gives back a tile that another one took";
   return "";
 }
@@ -108,7 +108,7 @@ private:
   llvm::SmallPtrSet<Operation *, 32> placed;
   SmallVector<Pending> pending;
   SmallVector<DotOp> ended;
-  SmallVector<ReleaseOp> releases;
+  SmallVector<ConsumerReleaseOp> releases;
 };
 
 } // namespace
@@ -130,11 +130,11 @@ void StepWriter::waitFor(Operation *product) {
 
 /// Gives tiles back that all of the step's ops have read.
 void StepWriter::releaseRead() {
-  auto isRead = [&](ReleaseOp release) {
+  auto isRead = [&](ConsumerReleaseOp release) {
     SmallVector<Value> open;
-    for (auto acquire : body.getOps<AcquireOp>())
-      if (acquire.getRing() == release.getRing())
-        open.push_back(acquire.getTile());
+    for (auto wait : body.getOps<ConsumerWaitOp>())
+      if (wait.getCircularBuffer() == release.getCircularBuffer())
+        open.push_back(wait.getTile());
     while (!open.empty())
       for (Operation *user : open.pop_back_val().getUsers()) {
         Operation *reader = body.findAncestorOpInBlock(*user);
@@ -151,7 +151,7 @@ void StepWriter::releaseRead() {
       }
     return true;
   };
-  llvm::erase_if(releases, [&](ReleaseOp release) {
+  llvm::erase_if(releases, [&](ConsumerReleaseOp release) {
     if (!isRead(release))
       return false;
     release->moveBefore(body.getTerminator());
@@ -187,7 +187,7 @@ void StepWriter::start(DotOp dot) {
 void StepWriter::write() {
   SmallVector<Operation *> ops;
   for (Operation &op : body.without_terminator()) {
-    if (auto release = dyn_cast<ReleaseOp>(op))
+    if (auto release = dyn_cast<ConsumerReleaseOp>(op))
       releases.push_back(release);
     ops.push_back(&op);
   }

@@ -169,7 +169,7 @@ def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::Pro
   let description = [{
     Layouts start at products, softmaxes and exchanges, which want `#nsatile.mma`, and
     flow along elementwise code, broadcasts, reductions, reshapes, loops and branches in both directions.
-    What a product loads is in shared memory; what nothing reaches is `#nsatile.spread`. Where layouts meet, cheap
+    What a product loads is in shared memory; what nothing reaches is `#nsatile.blocked`. Where layouts meet, cheap
     values (constants, positions, small loads and arithmetic on these) are
     computed once more, others are converted.
 
@@ -233,10 +233,10 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
 }
 
 def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"> {
-  let summary = "Let a producer load operands of products through rings";
+  let summary = "Let a producer load operands of products through circular buffers";
   let description = [{
-    Loads of swizzled tiles into shared memory become fills of rings by a producer
-    of its own; the other warps acquire the tiles, compute, and release them. The
+    Loads of swizzled tiles into shared memory go into circular buffers by a producer
+    of its own; the other warps wait for the tiles, compute, and release them. The
     producer has a copy of the program's control flow and scalar code. A load
     stays where it is when its place or its being run depends on tiles, or when a bulk tensor copy
     can't bring it. Programs that load nothing so in a loop, whose products aren't split over
@@ -254,16 +254,16 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
       … nsatile.dot %q, transpose %k …
     }
 
-    %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
-    nsatile.roles consumers 4 {
+    %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+    nsatile.warp_specialize consumers 4 {
       scf.for %j = … {
-        %k = nsatile.acquire %ring
+        %k = nsatile.consumer_wait %buffer
         … nsatile.dot %q, transpose %k …
-        nsatile.release %ring
+        nsatile.consumer_release %buffer
       }
     } producer {
       scf.for %j = … {
-        nsatile.fill %ring, %K[%j, %c0] …
+        nsatile.producer_load %buffer, %K[%j, %c0] …
       }
     }
     ```
@@ -276,10 +276,10 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
   let description = [{
     Where bounds of consumers' loops come of an `nsatile.row_range`, each warpgroup gets
     those of its own rows. The producer brings what the rows of all see: steps before
-    and behind a warpgroup's own acquire the tiles and release them.
+    and behind a warpgroup's own wait for the tiles and release them.
 
     The range stays whole if a warpgroup's share is below 16 positions (of 16 query heads on one key head, 64 rows have
-    4), if its results are used otherwise or for more than one loop, if what is acquired in such a loop hangs on a
+    4), if its results are used otherwise or for more than one loop, if what is waited for in such a loop hangs on a
     condition, or if warpgroups wait for each other there.
 
     Before and after, for three warpgroups:
@@ -288,15 +288,15 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
     %first, %end = nsatile.row_range %a to %b of 192
     … %lo and %hi from %first and %end …
     %r = scf.for %j = %lo to %hi step %c1 … {
-      %k = nsatile.acquire %ring
-      … nsatile.release %ring …
+      %k = nsatile.consumer_wait %buffer
+      … nsatile.consumer_release %buffer …
     }
 
     %first, %end = nsatile.row_range %a to %b of 192 groups 3
     … %lo and %hi from %first and %end, %lower and %upper from %a and %b …
-    scf.for %j = %lower to %lo step %c1 { nsatile.acquire %ring nsatile.release %ring }
+    scf.for %j = %lower to %lo step %c1 { nsatile.consumer_wait %buffer nsatile.consumer_release %buffer }
     %r = scf.for %j = %lo to %hi step %c1 … { … }
-    scf.for %j = %hi to %upper step %c1 { nsatile.acquire %ring nsatile.release %ring }
+    scf.for %j = %hi to %upper step %c1 { nsatile.consumer_wait %buffer nsatile.consumer_release %buffer }
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
@@ -305,7 +305,7 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
 def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
   let summary = "Read entries of lists a step ahead";
   let description = [{
-    In loops of roles, a number that a step reads from memory at a place that comes of the step's number is read in the step before,
+    In loops of producers and consumers, a number that a step reads from memory at a place that comes of the step's number is read in the step before,
     and carried: the producer computes the place of a tile from it, consumers a mask, and neither waits for
     memory. The last step reads its own entry once more.
 
@@ -315,14 +315,14 @@ def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
     nsatile.fold over %c0 to %n {
     ^bb0(%i: index, %partial: i1):
       %entry = memref.load %list[%i]
-      … nsatile.fill %ring, %K[%entry, …]
+      … nsatile.producer_load %buffer, %K[%entry, …]
 
     %e0 = scf.if … { memref.load %list[%c0] } else { 0 }
     nsatile.fold over %c0 to %n state(%e0 : index) {
     ^bb0(%i: index, %partial: i1, %entry: index):
       %next = arith.minsi %i + 1, %n - 1
       %later = memref.load %list[%next]
-      … nsatile.fill %ring, %K[%entry, …]
+      … nsatile.producer_load %buffer, %K[%entry, …]
       nsatile.yield %later
     ```
   }];
@@ -334,7 +334,7 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
   let summary = "Decide which products of a loop overlap";
   let description = [{
     In a loop of consumers whose step has products that depend on each other, the tensor cores wait for the code between
-    them. A product whose sum is only handed to the next step can run there: it gets stage 1, along with what acquires and
+    them. A product whose sum is only handed to the next step can run there: it gets stage 1, along with what waits for and
     releases its right operand. Products that wait for no other one of the step get stage 0. Code on the handed sum, and
     code that writes registers which a product in flight reads, is late: it runs behind the products of stage 1. Code on
     sums of more than 128 columns gets stage 1 itself: it runs in the next step, while that one's products of stage 0 do.
@@ -402,23 +402,23 @@ def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
-def NSATileHoldOperands : Pass<"nsatile-hold-operands"> {
+def NSATileOperandsInRegisters : Pass<"nsatile-operands-in-registers"> {
   let summary = "Hold left operands in registers where there is room";
   let description = [{
     A left operand in shared memory that stays the same over a loop is read by every step's product. As many of its
     columns as consumers have registers for are read once: all of them, or 64, and 128 at most.
     Room is what a thread's registers leave beside the tiles that the loop and those around it carry, those that are
     used in it or behind it, the results of its products, and 28 for all else. Where a loop that
-    carries tiles stands between the operand and its last use without multiplying it, nothing is held.
+    carries tiles stands between the operand and its last use without multiplying it, nothing stays.
 
     Before and after, where 64 of 128 columns fit:
 
     ```mlir
-    %q = nsatile.acquire %ring
+    %q = nsatile.consumer_wait %buffer
     %r = scf.for … {
       %s = nsatile.dot_async %q, transpose %k
 
-    %q = nsatile.acquire %ring
+    %q = nsatile.consumer_wait %buffer
     %f = nsatile.fragment %q : tensor<128x128xbf16, #shared> -> tensor<128x64xbf16, #mma>
     %r = scf.for … {
       %s = nsatile.dot_async %q head %f, transpose %k
@@ -457,14 +457,14 @@ def NSATileCombineEarly : Pass<"nsatile-combine-early", "::nsacc::nsatile::Progr
 def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::ProgramOp"> {
   let summary = "Load tiles of later steps while a step computes";
   let description = [{
-    Tiles that a loop loads into shared memory go through rings of as many tiles as the
-    schedule's `stages` say, or as there is room for. The threads of a program without roles fill them:
-    a step begins with its tiles acquired, reads the first one, and starts the loads of step `stages - 1`
-    from there before it goes on. With one stage, a tile's place is filled again as soon as it has been read, and a step's last
+    Tiles that a loop loads into shared memory go through circular buffers of as many tiles as the
+    schedule's `stages` say, or as there is room for. The threads of a program that isn't warp-specialized load them:
+    a step begins with its tiles there, reads the first one, and starts the loads of step `stages - 1`
+    from there before it goes on. With one stage, a tile's place is loaded again as soon as it has been read, and a step's last
     tile is loaded while it computes with the others.
 
     A load stays where it is when its place isn't known ahead (it depends on tiles or on what the loop
-    carries), or when the program writes the buffer. Programs with roles have producers for this.
+    carries), or when the program writes the buffer. Warp-specialized programs have producers for this.
 
     Before and after, with two stages:
 
@@ -474,15 +474,15 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
       … nsatile.dot %q, transpose %k …
     }
 
-    %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
-    scf.if %any { nsatile.fill %ring, %K[%lo, %c0] … }
+    %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+    scf.if %any { nsatile.producer_load %buffer, %K[%lo, %c0] … }
     scf.for %j = %lo to %hi step %c1 {
-      %k = nsatile.acquire %ring
+      %k = nsatile.consumer_wait %buffer
       … nsatile.dot %q, transpose %k …
-      nsatile.release %ring
+      nsatile.consumer_release %buffer
       %next = arith.addi %j, %c1 : index
       %more = arith.cmpi slt, %next, %hi : index
-      scf.if %more { nsatile.fill %ring, %K[%next, %c0] … }
+      scf.if %more { nsatile.producer_load %buffer, %K[%next, %c0] … }
       …
     }
     ```
@@ -496,18 +496,18 @@ def NSATilePipelineLoads : Pass<"nsatile-pipeline-loads", "::nsacc::nsatile::Pro
 def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"> {
   let summary = "Let blocks stay and take tile after tile";
   let description = [{
-    Programs with roles run as many blocks as the device runs at once, and each takes the
+    Warp-specialized programs run as many blocks as the device runs at once, and each takes the
     next point of the grid when it is done with one (`nsatile.tiles`). The producer
     loads the next point's tiles while consumers still store results, and no
     block waits for another one's end. The program gets its launch's grid as arguments.
-    Rings of one tile get room for the next point's, where shared memory has it beside that for results.
+    Circular buffers of one tile get room for the next point's, where shared memory has it beside that for results.
 
     Before and after:
 
     ```mlir
-    nsatile.roles consumers 8 { %x = nsatile.program_id 0 … } producer { … }
+    nsatile.warp_specialize consumers 8 { %x = nsatile.program_id 0 … } producer { … }
 
-    nsatile.roles consumers 8 {
+    nsatile.warp_specialize consumers 8 {
       nsatile.tiles of (%nx, %ny, %nz) {
       ^bb0(%x: index, %y: index, %z: index):
         …

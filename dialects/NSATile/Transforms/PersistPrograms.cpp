@@ -40,11 +40,12 @@ static bool isUneven(TilesOp tiles) {
   return numbers.contains(tiles.getBody().getArgument(0));
 }
 
-/// Moves a role into `nsatile.tiles`, whose points its program ids become.
-static void wrap(Region &role, ArrayRef<Value> extents) {
-  Block &block = role.front();
+/// Moves the producer or the consumers into `nsatile.tiles`, whose points its
+/// program ids become.
+static void wrap(Region &partition, ArrayRef<Value> extents) {
+  Block &block = partition.front();
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
-  Location loc = role.getLoc();
+  Location loc = partition.getLoc();
   auto tiles = TilesOp::create(builder, loc, extents[0], extents[1], extents[2],
                                /*uneven=*/false);
   Type index = builder.getIndexType();
@@ -56,12 +57,14 @@ static void wrap(Region &role, ArrayRef<Value> extents) {
   tiles.setUneven(isUneven(tiles));
 }
 
-/// Numbers of programs that stand outside of roles would be a block's.
+/// Numbers of programs that stand outside of producer and consumers would be a
+/// block's.
 static bool numbersOutside(ProgramOp program) {
   return program
       .walk([](ProgramIdOp id) {
-        return id->getParentOfType<RolesOp>() ? WalkResult::advance()
-                                              : WalkResult::interrupt();
+        return id->getParentOfType<WarpSpecializeOp>()
+                   ? WalkResult::advance()
+                   : WalkResult::interrupt();
       })
       .wasInterrupted();
 }
@@ -70,8 +73,8 @@ static bool numbersOutside(ProgramOp program) {
 // Room for the next tile
 //===----------------------------------------------------------------------===//
 
-static int64_t getBytes(RingType ring) {
-  return ring.getStages() * SharedShape::get(ring.getTile()).bytes;
+static int64_t getBytes(CircularBufferType buffer) {
+  return buffer.getStages() * SharedShape::get(buffer.getTile()).bytes;
 }
 
 /// Results of 16 bits leave through shared memory, and operands that consumers
@@ -94,25 +97,26 @@ static int64_t getConsumerBytes(ProgramOp program) {
   return bytes;
 }
 
-/// Gives rings of query tiles the stages of the schedule, or a second one where
-/// there is room. Returns how many rings got more.
-static int64_t deepenRings(ProgramOp program, int64_t sharedBytes) {
+/// Gives circular buffers of query tiles the stages of the schedule, or a
+/// second one where there is room. Returns how many circular buffers got more.
+static int64_t deepenCircularBuffers(ProgramOp program, int64_t sharedBytes) {
   ScheduleAttr schedule = program.getScheduleAttr();
   int64_t given = schedule ? schedule.getQueryStages() : 0;
   // For barriers.
   constexpr int64_t slack = 1024;
   int64_t left = sharedBytes - slack - getConsumerBytes(program);
-  auto rings = llvm::to_vector(program.getBody().front().getOps<RingOp>());
-  for (RingOp ring : rings)
-    left -= getBytes(ring.getRing().getType());
+  auto buffers =
+      llvm::to_vector(program.getBody().front().getOps<CircularBufferOp>());
+  for (CircularBufferOp buffer : buffers)
+    left -= getBytes(buffer.getCircularBuffer().getType());
   int64_t count = 0;
-  for (RingOp ring : rings) {
-    RingType type = ring.getRing().getType();
+  for (CircularBufferOp buffer : buffers) {
+    CircularBufferType type = buffer.getCircularBuffer().getType();
     if (type.getStages() != 1 || given == 1 ||
         (given == 0 && getBytes(type) > left))
       continue;
     left -= getBytes(type);
-    ring.getRing().setType(RingType::get(
+    buffer.getCircularBuffer().setType(CircularBufferType::get(
         type.getContext(), given == 0 ? 2 : given, type.getTile()));
     ++count;
   }
@@ -121,14 +125,14 @@ static int64_t deepenRings(ProgramOp program, int64_t sharedBytes) {
 
 /// Why blocks can't take tile after tile; empty where they can.
 static StringRef explainNotPersistent(ProgramOp program) {
-  auto roles = program.getBody().front().getOps<RolesOp>();
-  if (roles.empty())
-    return "it has no roles";
+  auto specialized = program.getBody().front().getOps<WarpSpecializeOp>();
+  if (specialized.empty())
+    return "it isn't warp-specialized";
   if (findLaunches(program).empty())
     return "nothing launches it";
   if (numbersOutside(program))
-    return "its number is read outside of its roles";
-  if (!(*roles.begin()).getConsumers().getOps<TilesOp>().empty())
+    return "its number is read outside of its producer and consumers";
+  if (!(*specialized.begin()).getConsumers().getOps<TilesOp>().empty())
     return "its blocks take tile after tile already";
   return "";
 }
@@ -145,16 +149,17 @@ struct PersistPrograms
         kPersistenceRemarks.missed(program, reason);
         continue;
       }
-      RolesOp op = *program.getBody().front().getOps<RolesOp>().begin();
+      WarpSpecializeOp op =
+          *program.getBody().front().getOps<WarpSpecializeOp>().begin();
       SmallVector<Value> extents =
           addArguments(program, findLaunches(program), getGrid);
       wrap(op.getConsumers(), extents);
       wrap(op.getProducer(), extents);
-      int64_t count = deepenRings(program, sharedBytes);
-      kPersistenceRemarks.passed(program,
-                                 "blocks take tile after tile; rings with "
-                                 "more stages for the next one's: " +
-                                     Twine(count));
+      int64_t count = deepenCircularBuffers(program, sharedBytes);
+      kPersistenceRemarks.passed(
+          program, "blocks take tile after tile; circular buffers with "
+                   "more stages for the next one's: " +
+                       Twine(count));
     }
   }
 };

@@ -52,18 +52,18 @@ private:
   }
   StringRef explainNotAhead(LoadOp load);
   Value copyAhead(OpBuilder &builder, Value value, IRMapping &mapping);
-  void fill(OpBuilder &builder, ArrayRef<size_t> which, Value index);
+  void producerLoad(OpBuilder &builder, ArrayRef<size_t> which, Value index);
   void fillIfAny(OpBuilder &builder, ArrayRef<size_t> which, Value index);
   void applyInPlace();
   void applyAhead(int64_t stages);
-  void acquire(OpBuilder &builder, size_t which);
-  void release(size_t which);
+  void consumerWait(OpBuilder &builder, size_t which);
+  void consumerRelease(size_t which);
 
   TileLoop loop;
   /// In the order of their first readers.
   SmallVector<LoadOp> loads;
   SmallVector<Operation *> firstReaders, lastReaders;
-  SmallVector<Value> rings;
+  SmallVector<Value> buffers;
 };
 
 } // namespace
@@ -144,7 +144,7 @@ int64_t Pipeline::getBytes() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Fills, and what waits for them
+// Loads into circular buffers, and what waits for them
 //===----------------------------------------------------------------------===//
 
 Value Pipeline::copyAhead(OpBuilder &builder, Value value, IRMapping &mapping) {
@@ -160,7 +160,8 @@ Value Pipeline::copyAhead(OpBuilder &builder, Value value, IRMapping &mapping) {
 }
 
 /// Starts the loads of step `index`.
-void Pipeline::fill(OpBuilder &builder, ArrayRef<size_t> which, Value index) {
+void Pipeline::producerLoad(OpBuilder &builder, ArrayRef<size_t> which,
+                            Value index) {
   IRMapping mapping;
   mapping.map(loop.getIndex(), index);
   for (size_t each : which) {
@@ -173,8 +174,8 @@ void Pipeline::fill(OpBuilder &builder, ArrayRef<size_t> which, Value index) {
     };
     SmallVector<Value> offsets = copyAll(load.getOffsets());
     SmallVector<Value> limits = copyAll(load.getLimits());
-    FillOp::create(builder, load.getLoc(), rings[each], load.getBuffer(),
-                   offsets, limits, load.getDims());
+    ProducerLoadOp::create(builder, load.getLoc(), buffers[each],
+                           load.getBuffer(), offsets, limits, load.getDims());
   }
 }
 
@@ -188,7 +189,7 @@ void Pipeline::fillIfAny(OpBuilder &builder, ArrayRef<size_t> which,
                                        index, loop.getEnd());
   auto branch = scf::IfOp::create(builder, loc, isStep);
   OpBuilder nested = OpBuilder::atBlockBegin(&branch.getThenRegion().front());
-  fill(nested, which, index);
+  producerLoad(nested, which, index);
 }
 
 /// Reshapes of the tile that stood before it follow.
@@ -207,17 +208,17 @@ static void moveReshapes(Operation *before) {
     }
 }
 
-void Pipeline::acquire(OpBuilder &builder, size_t which) {
+void Pipeline::consumerWait(OpBuilder &builder, size_t which) {
   LoadOp load = loads[which];
-  auto tile = AcquireOp::create(builder, load.getLoc(), rings[which]);
+  auto tile = ConsumerWaitOp::create(builder, load.getLoc(), buffers[which]);
   load.getTile().replaceAllUsesWith(tile.getTile());
   moveReshapes(tile);
 }
 
-void Pipeline::release(size_t which) {
+void Pipeline::consumerRelease(size_t which) {
   OpBuilder builder(loop->getContext());
   builder.setInsertionPointAfter(lastReaders[which]);
-  ReleaseOp::create(builder, loads[which].getLoc(), rings[which]);
+  ConsumerReleaseOp::create(builder, loads[which].getLoc(), buffers[which]);
 }
 
 /// `steps` after `index`.
@@ -240,8 +241,8 @@ void Pipeline::applyAhead(int64_t stages) {
     fillIfAny(before, all, getLater(before, loop, loop.getFirst(), step));
   OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
   for (size_t each : all) {
-    acquire(builder, each);
-    release(each);
+    consumerWait(builder, each);
+    consumerRelease(each);
   }
   // Behind the release.
   builder.setInsertionPointAfter(lastReaders.front()->getNextNode());
@@ -257,16 +258,16 @@ void Pipeline::applyInPlace() {
   OpBuilder before(loop.getOperation());
   fillIfAny(before, first, loop.getFirst());
   OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
-  acquire(builder, 0);
-  release(0);
+  consumerWait(builder, 0);
+  consumerRelease(0);
   if (last > 0)
-    fill(builder, last, loop.getIndex());
+    producerLoad(builder, last, loop.getIndex());
   for (size_t each = 0; each <= last; ++each) {
     // Behind the meeting that tells that the tile before has been read.
     builder.setInsertionPointAfter(lastReaders[each]->getNextNode());
     if (each < last) {
-      acquire(builder, each + 1);
-      release(each + 1);
+      consumerWait(builder, each + 1);
+      consumerRelease(each + 1);
     }
     if (each < last || last == 0)
       fillIfAny(builder, each, getLater(builder, loop, loop.getIndex(), 1));
@@ -293,9 +294,9 @@ void Pipeline::apply(int64_t stages) {
   OpBuilder builder(loop.getOperation());
   for (LoadOp load : loads) {
     auto tile = cast<RankedTensorType>(load.getTile().getType());
-    rings.push_back(
-        RingOp::create(builder, load.getLoc(),
-                       RingType::get(loop->getContext(), stages, tile)));
+    buffers.push_back(CircularBufferOp::create(
+        builder, load.getLoc(),
+        CircularBufferType::get(loop->getContext(), stages, tile)));
   }
   if (stages == 1)
     applyInPlace();
@@ -346,8 +347,8 @@ struct PipelineLoads
     ScheduleAttr schedule = program.getScheduleAttr();
     StringRef reason = schedule ? "" : "it has no schedule";
     program.walk([&](Operation *op) {
-      if (isa<RolesOp, RingOp>(op))
-        reason = "its tiles go through rings already";
+      if (isa<WarpSpecializeOp, CircularBufferOp>(op))
+        reason = "its tiles go through circular buffers already";
       else if (isa<RepairOp>(op))
         reason = "it repairs what another program computes, which is rare";
     });

@@ -146,7 +146,7 @@ struct PrefetchEntries
     // Inner loops first: bodies are copied.
     SmallVector<TileLoop> loops;
     getOperation()->walk([&](Operation *op) {
-      if (TileLoop loop(op); loop && op->getParentOfType<RolesOp>())
+      if (TileLoop loop(op); loop && op->getParentOfType<WarpSpecializeOp>())
         loops.push_back(loop);
     });
     for (TileLoop loop : loops) {

@@ -30,7 +30,7 @@ struct Candidate {
   DotOp dot;
   /// Its way to the right operand, and the operand's end.
   SmallVector<Operation *> tail;
-  ReleaseOp release;
+  ConsumerReleaseOp release;
   /// Code on the carried sum.
   llvm::SetVector<Operation *> sumCode;
   /// Code that writes registers that the product reads.
@@ -52,7 +52,7 @@ private:
   void findRoundings(Candidate &product);
   /// The products of the step that `value` comes from.
   llvm::SetVector<DotOp> findSources(Value value);
-  bool takesTurns(ArrayRef<DotOp> leading);
+  bool usesPingPong(ArrayRef<DotOp> leading);
   void overlapInStep();
   void annotate(ArrayRef<DotOp> leading, ArrayRef<Candidate> deferred);
 
@@ -85,28 +85,28 @@ bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
   return true;
 }
 
-/// The right operand must be acquired and released for this product alone.
+/// The right operand must be waited for and released for this product alone.
 bool StepScheduler::findTail(Candidate &product) {
   Value rhs = product.dot.getRhs();
   while (Operation *op = rhs.getDefiningOp()) {
     if (!op->hasOneUse() || op->getBlock() != body)
       return false;
     product.tail.push_back(op);
-    if (isa<AcquireOp>(op))
+    if (isa<ConsumerWaitOp>(op))
       break;
     if (!isa<ReshapeOp>(op))
       return false;
     rhs = op->getOperand(0);
   }
-  auto acquire = product.tail.empty()
-                     ? AcquireOp()
-                     : dyn_cast<AcquireOp>(product.tail.back());
-  if (!acquire)
+  auto wait = product.tail.empty()
+                  ? ConsumerWaitOp()
+                  : dyn_cast<ConsumerWaitOp>(product.tail.back());
+  if (!wait)
     return false;
   std::reverse(product.tail.begin(), product.tail.end());
   for (Operation *op = product.dot->getNextNode(); op; op = op->getNextNode())
-    if (auto release = dyn_cast<ReleaseOp>(op))
-      if (release.getRing() == acquire.getRing()) {
+    if (auto release = dyn_cast<ConsumerReleaseOp>(op))
+      if (release.getCircularBuffer() == wait.getCircularBuffer()) {
         product.release = release;
         return true;
       }
@@ -158,7 +158,7 @@ std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
   }
   if (!findTail(product)) {
     reason = "the right operand of the product whose sum is carried isn't "
-             "acquired for it alone";
+             "waited for for it alone";
     return std::nullopt;
   }
   findRoundings(product);
@@ -173,9 +173,9 @@ std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
 /// softmaxes while others multiply (ping-pong), unless the schedule says
 /// whether. Two whose products take as long as their softmaxes come to that by
 /// themselves, and lose 2 % by waiting (D 128, H200); one has no other.
-bool StepScheduler::takesTurns(ArrayRef<DotOp> leading) {
+bool StepScheduler::usesPingPong(ArrayRef<DotOp> leading) {
   constexpr int64_t twoGroups = 8, shortInner = 64;
-  int64_t warps = loop->getParentOfType<RolesOp>().getWarps();
+  int64_t warps = loop->getParentOfType<WarpSpecializeOp>().getWarps();
   ScheduleAttr schedule = loop->getParentOfType<ProgramOp>().getScheduleAttr();
   if (schedule && schedule.getPingPong() != Switch::Auto)
     return schedule.getPingPong() == Switch::On && warps >= twoGroups;
@@ -219,7 +219,7 @@ void StepScheduler::annotate(ArrayRef<DotOp> leading,
         op->setAttr(kLateAttrName, builder.getUnitAttr());
   }
   loop->setAttr(kStagesAttrName, builder.getI64IntegerAttr(2));
-  if (takesTurns(leading))
+  if (usesPingPong(leading))
     loop->setAttr(kPingPongAttrName, builder.getUnitAttr());
 }
 
@@ -283,8 +283,8 @@ struct SchedulePipeline
     : nsacc::nsatile::impl::NSATileSchedulePipelineBase<SchedulePipeline> {
   void runOnOperation() override {
     SmallVector<TileLoop> loops;
-    getOperation()->walk([&](RolesOp roles) {
-      roles.getConsumers().walk([&](Operation *op) {
+    getOperation()->walk([&](WarpSpecializeOp specialized) {
+      specialized.getConsumers().walk([&](Operation *op) {
         if (TileLoop loop(op); loop)
           loops.push_back(loop);
       });

@@ -20,8 +20,8 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-static constexpr PassRemarks kRoleRemarks = {"nsatile-specialize-warps",
-                                             "WarpSpecialized"};
+static constexpr PassRemarks kSpecializeRemarks = {"nsatile-specialize-warps",
+                                                   "WarpSpecialized"};
 
 //===----------------------------------------------------------------------===//
 // What can be loaded by a producer
@@ -126,7 +126,7 @@ public:
 private:
   StringRef collectLoads();
   StringRef explainUnfitProduct();
-  void createRings(OpBuilder &builder);
+  void createCircularBuffers(OpBuilder &builder);
   void cloneForProducer(Block &from, OpBuilder &builder, IRMapping &mapping);
   bool isProducers(Value value, const IRMapping &mapping);
   void consume(LoadOp load);
@@ -135,8 +135,8 @@ private:
   ProgramOp program;
   int64_t warps, stages;
   Region *consumers = nullptr;
-  /// Loads that the producer does, and the rings they go through.
-  llvm::MapVector<LoadOp, Value> rings;
+  /// Loads that the producer does, and the circular buffers they go through.
+  llvm::MapVector<LoadOp, Value> buffers;
 };
 
 struct SpecializeWarps
@@ -146,20 +146,20 @@ struct SpecializeWarps
 
 } // namespace
 
-/// Fills `rings`; says why nothing can be loaded ahead, or nothing.
+/// Finds `buffers`; says why nothing can be loaded ahead, or nothing.
 StringRef Specializer::collectLoads() {
   bool inLoop = false;
   program.walk<WalkOrder::PreOrder>([&](LoadOp load) {
     if (StringRef reason = explainNoProducer(load); !reason.empty()) {
       if (isReadByProduct(load))
-        kRoleRemarks.missed(load,
-                            "the tile isn't loaded by a producer: " + reason);
+        kSpecializeRemarks.missed(
+            load, "the tile isn't loaded by a producer: " + reason);
       return;
     }
-    rings[load] = Value();
+    buffers[load] = Value();
     inLoop |= static_cast<bool>(load->getParentOfType<LoopLikeOpInterface>());
   });
-  if (rings.empty())
+  if (buffers.empty())
     return "a producer can load none of its tiles";
   return inLoop ? "" : "without a loop there is nothing to load ahead";
 }
@@ -176,7 +176,7 @@ StringRef Specializer::explainUnfitProduct() {
       while (auto reshape = operand.getDefiningOp<ReshapeOp>())
         operand = reshape.getSource();
       auto load = operand.getDefiningOp<LoadOp>();
-      return load && rings.contains(load);
+      return load && buffers.contains(load);
     };
     // Inner elements are columns of other operands.
     bool readsRows = (dot.getTransposeLhs() && isStaged(dot.getLhs())) ||
@@ -190,30 +190,30 @@ StringRef Specializer::explainUnfitProduct() {
   return reason;
 }
 
-/// Loads of one loop after the other go through the same rings.
-void Specializer::createRings(OpBuilder &builder) {
+/// Loads of one loop after the other go through the same circular buffers.
+void Specializer::createCircularBuffers(OpBuilder &builder) {
   llvm::DenseMap<std::pair<Block *, Type>, unsigned> counts;
   llvm::MapVector<std::pair<Type, unsigned>, Value> created;
-  for (auto &[load, ring] : rings) {
+  for (auto &[load, buffer] : buffers) {
     bool inLoop =
         static_cast<bool>(load->getParentOfType<LoopLikeOpInterface>());
-    auto type = RingType::getChecked(
+    auto type = CircularBufferType::getChecked(
         [&] { return load.emitError(); }, load.getContext(),
         inLoop ? stages : 1, cast<RankedTensorType>(load.getTile().getType()));
     unsigned number = counts[{load->getBlock(), type}]++;
     Value &shared = created[{type, number}];
     if (!shared)
-      shared = RingOp::create(builder, load.getLoc(), type);
-    ring = shared;
+      shared = CircularBufferOp::create(builder, load.getLoc(), type);
+    buffer = shared;
   }
 }
 
 bool Specializer::containsStaged(Operation *op) const {
-  return llvm::any_of(rings,
+  return llvm::any_of(buffers,
                       [&](auto &entry) { return op->isAncestor(entry.first); });
 }
 
-/// True for what the producer has a copy of, or stands outside of roles.
+/// True for what the producer has a copy of, or stands outside of both regions.
 /// Scalars that come of a tile, as elements of tables do, are the consumers'.
 bool Specializer::isProducers(Value value, const IRMapping &mapping) {
   return mapping.contains(value) ||
@@ -229,10 +229,10 @@ void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
       return llvm::map_to_vector(values, lookup);
     };
     auto load = dyn_cast<LoadOp>(op);
-    if (load && rings.contains(load)) {
-      FillOp::create(builder, loc, rings.lookup(load), load.getBuffer(),
-                     lookupAll(load.getOffsets()), lookupAll(load.getLimits()),
-                     load.getDims());
+    if (load && buffers.contains(load)) {
+      ProducerLoadOp::create(builder, loc, buffers.lookup(load),
+                             load.getBuffer(), lookupAll(load.getOffsets()),
+                             lookupAll(load.getLimits()), load.getDims());
     } else if (isScalarCode(&op) &&
                llvm::all_of(op.getOperands(), [&](Value operand) {
                  return isProducers(operand, mapping);
@@ -281,12 +281,12 @@ static Operation *findLastReader(Value value) {
 }
 
 void Specializer::consume(LoadOp load) {
-  Value ring = rings.lookup(load);
+  Value buffer = buffers.lookup(load);
   OpBuilder builder(load);
-  auto acquire = AcquireOp::create(builder, load.getLoc(), ring);
-  load.getTile().replaceAllUsesWith(acquire.getTile());
-  builder.setInsertionPointAfter(findLastReader(acquire.getTile()));
-  ReleaseOp::create(builder, load.getLoc(), ring);
+  auto wait = ConsumerWaitOp::create(builder, load.getLoc(), buffer);
+  load.getTile().replaceAllUsesWith(wait.getTile());
+  builder.setInsertionPointAfter(findLastReader(wait.getTile()));
+  ConsumerReleaseOp::create(builder, load.getLoc(), buffer);
 }
 
 void Specializer::run() {
@@ -294,24 +294,24 @@ void Specializer::run() {
   if (reason.empty())
     reason = explainUnfitProduct();
   if (!reason.empty())
-    return kRoleRemarks.missed(program, reason);
-  kRoleRemarks.passed(program, "tiles that a producer loads for " +
-                                   Twine(warps) +
-                                   " warps: " + Twine(rings.size()));
+    return kSpecializeRemarks.missed(program, reason);
+  kSpecializeRemarks.passed(program, "tiles that a producer loads for " +
+                                         Twine(warps) +
+                                         " warps: " + Twine(buffers.size()));
   Block &body = program.getBody().front();
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  createRings(builder);
-  auto roles = RolesOp::create(builder, program.getLoc(), warps);
-  consumers = &roles.getConsumers();
+  createCircularBuffers(builder);
+  auto specialized = WarpSpecializeOp::create(builder, program.getLoc(), warps);
+  consumers = &specialized.getConsumers();
   Block *consumer = builder.createBlock(consumers);
-  Block *producer = builder.createBlock(&roles.getProducer());
+  Block *producer = builder.createBlock(&specialized.getProducer());
   consumer->getOperations().splice(consumer->end(), body.getOperations(),
-                                   std::next(roles->getIterator()),
+                                   std::next(specialized->getIterator()),
                                    std::prev(body.end()));
   IRMapping mapping;
   OpBuilder producing = OpBuilder::atBlockBegin(producer);
   cloneForProducer(*consumer, producing, mapping);
-  for (auto &[load, ring] : rings) {
+  for (auto &[load, buffer] : buffers) {
     consume(load);
     load.erase();
   }
@@ -333,18 +333,19 @@ void SpecializeWarps::runOnOperation() {
     ScheduleAttr schedule = program.getScheduleAttr();
     int64_t warps = findWarps(program);
     if (!program.getBody().front().getOps<RepairOp>().empty())
-      kRoleRemarks.missed(program, "it repairs what another program computes: "
-                                   "tiles say whether it loads anything, and "
-                                   "its products look at each pair");
+      kSpecializeRemarks.missed(program,
+                                "it repairs what another program computes: "
+                                "tiles say whether it loads anything, and "
+                                "its products look at each pair");
     else if (!schedule || schedule.getWarps() == 0)
-      kRoleRemarks.missed(program, "its schedule names no warps");
+      kSpecializeRemarks.missed(program, "its schedule names no warps");
     else if (warps == 0)
-      kRoleRemarks.missed(program, "no product is split over warps");
+      kSpecializeRemarks.missed(program, "no product is split over warps");
     // Products in flight are those of warpgroups.
     else if (warps % 4 != 0)
-      kRoleRemarks.missed(program,
-                          "the " + Twine(warps) +
-                              " warps of its products aren't warpgroups");
+      kSpecializeRemarks.missed(program,
+                                "the " + Twine(warps) +
+                                    " warps of its products aren't warpgroups");
     else
       Specializer(program, warps, schedule.getStages()).run();
   }

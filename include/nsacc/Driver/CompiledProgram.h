@@ -7,8 +7,8 @@
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/RT/Package.h"
-#include "nsacc/Runtime/Signature.h"
 #include "nsacc/Schedule/Settings.h"
+#include "nsacc/Tensor/Signature.h"
 #include <functional>
 #include <memory>
 #include <optional>

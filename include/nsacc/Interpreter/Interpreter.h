@@ -3,7 +3,7 @@
 #ifndef NSACC_INTERPRETER_INTERPRETER_H
 #define NSACC_INTERPRETER_INTERPRETER_H
 
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 #include "llvm/Support/Error.h"
 #include <atomic>
 #include <optional>

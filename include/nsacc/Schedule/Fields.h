@@ -33,7 +33,7 @@ enum class Field {
   Stages,
   QueryStages,
   PingPong,
-  HeldColumns,
+  ColumnsInRegisters,
   Softmax,
   ExactTokens,
   ExactKeys

@@ -3,7 +3,7 @@
 #ifndef NSACC_SIGNATURE_SIGNATURE_H
 #define NSACC_SIGNATURE_SIGNATURE_H
 
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 
 namespace nsacc::nsa {
 class KernelOp;

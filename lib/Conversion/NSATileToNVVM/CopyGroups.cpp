@@ -16,22 +16,22 @@ void CopyGroups::beforeBarrier() {
   if (hasCopies)
     ptx::waitAllCopies(b);
   hasCopies = false;
-  for (auto &[ring, queue] : queues)
+  for (auto &[buffer, queue] : queues)
     queue.mustMeet = false;
 }
 
 //===----------------------------------------------------------------------===//
-// Rings
+// Circular buffers
 //===----------------------------------------------------------------------===//
 
-void CopyGroups::removeQueue(Value ring) {
-  if (!getQueue(ring).groups.empty())
+void CopyGroups::removeQueue(Value buffer) {
+  if (!getQueue(buffer).groups.empty())
     note();
-  queues.erase(ring);
+  queues.erase(buffer);
 }
 
-void CopyGroups::push(Value ring) {
-  getQueue(ring).groups.push_back(numGroups);
+void CopyGroups::push(Value buffer) {
+  getQueue(buffer).groups.push_back(numGroups);
   hasOpenGroup = true;
 }
 
@@ -59,14 +59,14 @@ bool CopyGroups::waitFor(int64_t group) {
 
 CopyGroups::State CopyGroups::getState() const {
   State state;
-  for (auto &[ring, queue] : queues) {
-    auto &distances = state.distances[ring];
+  for (auto &[buffer, queue] : queues) {
+    auto &distances = state.distances[buffer];
     for (int64_t group : queue.groups)
       distances.push_back(numGroups - group);
     if (queue.mustMeet)
-      state.mustMeet.insert(ring);
+      state.mustMeet.insert(buffer);
     if (queue.isRead)
-      state.isRead.insert(ring);
+      state.isRead.insert(buffer);
   }
   state.hasCopies = hasCopies;
   state.hasOpenGroup = hasOpenGroup;
@@ -75,11 +75,11 @@ CopyGroups::State CopyGroups::getState() const {
 }
 
 void CopyGroups::setQueues(const State &state) {
-  for (auto &[ring, queue] : queues) {
+  for (auto &[buffer, queue] : queues) {
     queue.groups.clear();
-    for (int64_t distance : state.distances.lookup(ring))
+    for (int64_t distance : state.distances.lookup(buffer))
       queue.groups.push_back(numGroups - distance);
-    queue.mustMeet = state.mustMeet.contains(ring);
+    queue.mustMeet = state.mustMeet.contains(buffer);
   }
   arrivedGroup = -1;
 }
@@ -94,8 +94,8 @@ void CopyGroups::setState(const State &state) {
 /// What only one of two branches filled in may be there.
 void CopyGroups::join(const State &other) {
   State state = getState();
-  for (auto &[ring, distances] : other.distances) {
-    auto &joined = state.distances[ring];
+  for (auto &[buffer, distances] : other.distances) {
+    auto &joined = state.distances[buffer];
     for (auto [index, distance] : llvm::enumerate(distances)) {
       if (index < joined.size())
         joined[index] = std::min(joined[index], distance);
@@ -118,24 +118,25 @@ void CopyGroups::join(const State &other) {
 CopyGroups::State CopyGroups::enterLoop() {
   commit();
   State state = getState();
-  for (auto &[ring, queue] : queues)
-    state.mustMeet.insert(ring);
+  for (auto &[buffer, queue] : queues)
+    state.mustMeet.insert(buffer);
   setQueues(state);
   return state;
 }
 
-/// A step leaves as many tiles in rings as it finds, acquired or not, and none
-/// nearer to the last group.
+/// A step leaves as many tiles in circular buffers as it finds, acquired or
+/// not, and none nearer to the last group.
 LogicalResult CopyGroups::leaveLoop(Operation *op, const State &before) {
-  for (auto &[ring, queue] : queues) {
-    auto entered = before.distances.lookup(ring);
+  for (auto &[buffer, queue] : queues) {
+    auto entered = before.distances.lookup(buffer);
     bool isSame = queue.groups.size() == entered.size() &&
-                  queue.isRead == before.isRead.contains(ring);
+                  queue.isRead == before.isRead.contains(buffer);
     for (size_t i = 0; isSame && i < entered.size(); ++i)
       isSame = numGroups - queue.groups[i] >= entered[i];
     if (!isSame)
-      return op->emitOpError("expected steps that fill rings as often as they "
-                             "release them");
+      return op->emitOpError(
+          "expected steps that fill circular buffers as often as they "
+          "release them");
   }
   setQueues(before);
   // The loop may not have run at all.

@@ -22,15 +22,16 @@ class CopyGroups {
 public:
   explicit CopyGroups(CodeBuilder &b) : b(b) {}
 
-  /// Copies outside of rings have started.
+  /// Copies outside of circular buffers have started.
   void note();
   bool areUnderWay() const { return hasCopies; }
-  /// Waits for copies outside of rings, in front of a barrier.
+  /// Waits for copies outside of circular buffers, in front of a barrier.
   void beforeBarrier();
 
-  //===-- Rings -----------------------------------------------------------===//
+  //===-- Circular buffers
+  //-----------------------------------------------------------===//
 
-  /// Tiles that wait in a ring.
+  /// Tiles that wait in a circular buffer.
   struct Queue {
     /// Groups of their copies, the oldest first.
     llvm::SmallVector<int64_t, 4> groups;
@@ -38,12 +39,13 @@ public:
     /// A thread may still read what was released.
     bool mustMeet = true;
   };
-  bool hasRings() const { return !queues.empty(); }
-  Queue &getQueue(mlir::Value ring) { return queues[ring]; }
-  /// Copies of tiles that are still under way are those of no ring then.
-  void removeQueue(mlir::Value ring);
+  bool hasCircularBuffers() const { return !queues.empty(); }
+  Queue &getQueue(mlir::Value buffer) { return queues[buffer]; }
+  /// Copies of tiles that are still under way are those of no circular buffer
+  /// then.
+  void removeQueue(mlir::Value buffer);
   /// A tile's copies have started.
-  void push(mlir::Value ring);
+  void push(mlir::Value buffer);
   /// What has started is a group.
   void commit();
   /// True where threads have to meet behind the wait.
@@ -53,7 +55,8 @@ public:
 
   /// At a place in the code, counted backwards.
   struct State {
-    /// For each ring, how many groups before the next one its tiles are in.
+    /// For each circular buffer, how many groups before the next one its tiles
+    /// are in.
     llvm::MapVector<mlir::Value, llvm::SmallVector<int64_t, 4>> distances;
     llvm::SmallDenseSet<mlir::Value, 4> mustMeet, isRead;
     bool hasCopies = false, hasOpenGroup = false;
@@ -76,10 +79,10 @@ private:
   /// Groups that were committed, and the last one that all threads have waited
   /// for.
   int64_t numGroups = 0, arrivedGroup = -1;
-  /// Copies of rings wait for their group's commit.
+  /// Copies of circular buffers wait for their group's commit.
   bool hasOpenGroup = false;
-  /// Copies outside of rings are under way, and the group that they are in at
-  /// the latest.
+  /// Copies outside of circular buffers are under way, and the group that they
+  /// are in at the latest.
   bool hasCopies = false;
   int64_t copiesGroup = 0;
 };

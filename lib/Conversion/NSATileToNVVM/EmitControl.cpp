@@ -82,10 +82,10 @@ LogicalResult ControlEmitter::emitRegion(Region &from, Block *to) {
 //===----------------------------------------------------------------------===//
 
 /// A loop without results of warps that have bounds of their own. What the loop
-/// counts, places in rings among it, is the same for all lanes, but ptxas would
-/// compute addresses of products lane by lane. So a vote and a barrier show
-/// that all lanes go and end together, and LLVM can't see that the counter and
-/// a count go along, and compute the latter from the former.
+/// counts, places in circular buffers among it, is the same for all lanes, but
+/// ptxas would compute addresses of products lane by lane. So a vote and a
+/// barrier show that all lanes go and end together, and LLVM can't see that the
+/// counter and a count go along, and compute the latter from the former.
 LogicalResult ControlEmitter::emitWarpFor(scf::ForOp op) {
   Value upper = program.lookup(op.getUpperBound());
   Value step = program.lookup(op.getStep());
@@ -111,8 +111,9 @@ LogicalResult ControlEmitter::emitWarpFor(scf::ForOp op) {
 }
 
 static bool isOfConsumers(Operation *op) {
-  auto roles = op->getParentOfType<RolesOp>();
-  return roles && roles.getConsumers().isAncestor(op->getParentRegion());
+  auto specialized = op->getParentOfType<WarpSpecializeOp>();
+  return specialized &&
+         specialized.getConsumers().isAncestor(op->getParentRegion());
 }
 
 LogicalResult ControlEmitter::emitSteps(scf::ForOp op, scf::ForOp loop,
@@ -148,7 +149,7 @@ LogicalResult ControlEmitter::emitFor(scf::ForOp op) {
   Synchronizer::Pending before = sync.getPending();
   // The state of the loop's rows needs the registers; what depends on the
   // thread's number is computed anew in each step, and behind the loop.
-  bool isTight = copies.hasRings() && threads.getScope().isBlock;
+  bool isTight = copies.hasCircularBuffers() && threads.getScope().isBlock;
   if (failed(emitSteps(op, loop, isTight)))
     return failure();
   // It may not have run at all.

@@ -93,7 +93,8 @@ SmallVector<Value> WarpgroupProductEmitter::getHead(DotAsyncOp op) {
   return words;
 }
 
-/// Operands in shared memory that no ring guards: the threads wrote them.
+/// Operands in shared memory that no circular buffer guards: the threads wrote
+/// them.
 SmallVector<SharedTile, 2>
 WarpgroupProductEmitter::getOwnOperands(DotAsyncOp op) const {
   SmallVector<SharedTile, 2> own;

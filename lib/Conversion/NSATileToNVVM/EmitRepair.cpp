@@ -81,7 +81,7 @@ LogicalResult RepairEmitter::emitRepair(RepairOp op) {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPoint(loop.getBody()->getTerminator());
       mapPoint(program, op.getBody(), grid.getPoint(b, loop.getInductionVar()));
-      result = emitter.emitRole(op.getBody());
+      result = emitter.emitPartition(op.getBody());
       // The next point's tiles go where this one's were.
       sync.barrier();
     }

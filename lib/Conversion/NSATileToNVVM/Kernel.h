@@ -10,11 +10,11 @@ namespace nsacc {
 
 /// What a program says of all of its code, and the target of all programs.
 struct KernelFacts {
-  /// Some warps fill rings with bulk copies, the others compute.
-  bool hasRoles = false;
+  /// Some warps fill circular buffers with bulk copies, the others compute.
+  bool isWarpSpecialized = false;
   /// All products have operands of 16 bits.
   bool multipliesIn16Bits = false;
-  /// Of a multiprocessor, which warps with roles share.
+  /// Of a multiprocessor, which warp-specialized programs divide up.
   int64_t numRegisters = 0;
 
   static KernelFacts get(nsatile::ProgramOp program, int64_t numRegisters);

@@ -11,7 +11,7 @@ KernelFacts KernelFacts::get(ProgramOp program, int64_t numRegisters) {
   facts.numRegisters = numRegisters;
   bool multipliesIn32Bits = false;
   program.walk([&](Operation *op) {
-    facts.hasRoles |= isa<RolesOp>(op);
+    facts.isWarpSpecialized |= isa<WarpSpecializeOp>(op);
     if (isa<DotOp, DotAsyncOp>(op))
       (getTile(op->getOperand(0)).getElementType().isF32()
            ? multipliesIn32Bits
@@ -38,14 +38,15 @@ KernelEmitter::KernelEmitter(Kernel &kernel)
   addStores(*this, kernel);
   addTileSources(*this, kernel);
   addWarpgroupProducts(*this, kernel);
-  if (kernel.facts.hasRoles) {
-    auto bulkRings = std::make_shared<BulkRings>(kernel);
-    addRoles(*this, kernel, bulkRings);
-    rings = bulkRings;
+  if (kernel.facts.isWarpSpecialized) {
+    auto bulkBuffers = std::make_shared<BulkCircularBuffers>(kernel);
+    addWarpSpecialize(*this, kernel, bulkBuffers);
+    buffers = bulkBuffers;
   } else {
-    rings = std::make_shared<CopyRings>(kernel);
+    buffers = std::make_shared<CopyCircularBuffers>(kernel);
   }
-  add(rings, &Rings::create, &Rings::fill, &Rings::acquire, &Rings::release);
+  add(buffers, &CircularBuffers::create, &CircularBuffers::producerLoad,
+      &CircularBuffers::consumerWait, &CircularBuffers::consumerRelease);
 }
 
 LogicalResult KernelEmitter::emitAgain(Operation &op) {
@@ -58,7 +59,7 @@ LogicalResult KernelEmitter::emitNext(Operation &op) {
   if (failed(emitAgain(op)))
     return failure();
   sharedTiles.releaseDead(&op);
-  rings->releaseDead(&op);
+  buffers->releaseDead(&op);
   return success();
 }
 
@@ -70,8 +71,8 @@ LogicalResult KernelEmitter::emitBlock(Block &block) {
   return success();
 }
 
-LogicalResult KernelEmitter::emitRole(Region &role) {
-  for (Operation &op : role.front())
+LogicalResult KernelEmitter::emitPartition(Region &partition) {
+  for (Operation &op : partition.front())
     if (failed(emitNext(op)))
       return failure();
   return success();

@@ -3,8 +3,8 @@
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_KERNELEMITTER_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_KERNELEMITTER_H
 
+#include "CircularBuffers.h"
 #include "Kernel.h"
-#include "Rings.h"
 #include <functional>
 
 namespace nsacc {
@@ -29,8 +29,9 @@ public:
 
   /// Everything but the terminator.
   mlir::LogicalResult emitBlock(mlir::Block &block);
-  /// All ops: roles have no terminator.
-  mlir::LogicalResult emitRole(mlir::Region &role);
+  /// All ops of the producer's or the consumers' region, which have no
+  /// terminator.
+  mlir::LogicalResult emitPartition(mlir::Region &partition);
   /// An op at its place in the code.
   mlir::LogicalResult emitNext(mlir::Operation &op);
   /// An op once more, at another place.
@@ -51,7 +52,7 @@ private:
 
   CodeBuilder &b;
   SharedTiles &sharedTiles;
-  std::shared_ptr<Rings> rings;
+  std::shared_ptr<CircularBuffers> buffers;
   llvm::DenseMap<mlir::TypeID,
                  std::function<mlir::LogicalResult(mlir::Operation *)>>
       table;
@@ -78,9 +79,9 @@ void addSoftmax(KernelEmitter &emitter, Kernel &kernel);
 void addStores(KernelEmitter &emitter, Kernel &kernel);
 void addTileSources(KernelEmitter &emitter, Kernel &kernel);
 void addWarpgroupProducts(KernelEmitter &emitter, Kernel &kernel);
-/// For programs with roles, whose rings are `rings`.
-void addRoles(KernelEmitter &emitter, Kernel &kernel,
-              std::shared_ptr<BulkRings> rings);
+/// For warp-specialized programs, whose circular buffers are `buffers`.
+void addWarpSpecialize(KernelEmitter &emitter, Kernel &kernel,
+                       std::shared_ptr<BulkCircularBuffers> buffers);
 
 } // namespace nsacc
 

@@ -37,10 +37,10 @@ void KernelParameters::addHostParameters() {
   });
   hasCounter = hasTiles || repairs;
   hasRaised = raises || repairs;
-  // Without roles all threads copy.
-  program.walk([&](FillOp fill) {
-    if (fill->getParentOfType<RolesOp>())
-      tensorMaps.insert(getTensorMap(fill));
+  // All threads copy where the program isn't warp-specialized.
+  program.walk([&](ProducerLoadOp load) {
+    if (load->getParentOfType<WarpSpecializeOp>())
+      tensorMaps.insert(getTensorMap(load));
   });
   program.walk([&](StoreOp store) {
     if (std::optional<BulkStore> bulk = BulkStore::get(store))

@@ -91,7 +91,7 @@ struct ConvertNSATileToNVVM
     FailureOr<int64_t> threads = getThreads(program);
     if (failed(threads))
       return failure();
-    program.walk([&](RolesOp) { *threads += kProducerThreads; });
+    program.walk([&](WarpSpecializeOp) { *threads += kProducerThreads; });
     OpBuilder builder(program);
     KernelParameters parameters(program);
     auto function = LLVM::LLVMFuncOp::create(

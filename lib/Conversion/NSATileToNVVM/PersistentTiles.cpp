@@ -17,9 +17,10 @@ PersistentTiles::PersistentTiles(KernelEmitter &emitter, Kernel &kernel)
 void PersistentTiles::createQueue() { queue.emplace(b, threads, shared); }
 
 LogicalResult PersistentTiles::emitTiles(TilesOp op) {
-  auto roles = cast<RolesOp>(op->getParentOp());
-  return op->getParentRegion() == &roles.getProducer() ? emitProducer(op)
-                                                       : emitConsumers(op);
+  auto specialized = cast<WarpSpecializeOp>(op->getParentOp());
+  return op->getParentRegion() == &specialized.getProducer()
+             ? emitProducer(op)
+             : emitConsumers(op);
 }
 
 //===----------------------------------------------------------------------===//
@@ -124,7 +125,7 @@ LogicalResult PersistentTiles::emitProducer(TilesOp op) {
                               b.make<arith::SubIOp>(total, b.i32(1)));
   Value next = b.add(asked, blocks);
   mapPoint(program, op.getBody(), doing->getArguments());
-  if (failed(emitter.emitRole(op.getBody())))
+  if (failed(emitter.emitPartition(op.getBody())))
     return failure();
   scf::YieldOp::create(b, next);
   return success();

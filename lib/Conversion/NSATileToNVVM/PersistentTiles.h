@@ -8,12 +8,12 @@
 
 namespace nsacc {
 
-/// Writes the loops of both roles over points of the grid.
+/// Writes the loops of producer and consumers over points of the grid.
 class PersistentTiles {
 public:
   PersistentTiles(KernelEmitter &emitter, Kernel &kernel);
 
-  /// Before roles begin; `init` by one thread.
+  /// Before warps part; `init` by one thread.
   void createQueue();
   void init(int64_t consumerWarps) const { queue->init(consumerWarps); }
   mlir::LogicalResult emitTiles(nsatile::TilesOp op);

@@ -21,7 +21,7 @@ struct SharedTile : nsatile::SharedShape {
   mlir::Value place = {};
   /// False where the place outlives the tile.
   bool isOwner = true;
-  /// A ring sees to it that threads meet before it is written again.
+  /// A circular buffer sees to it that threads meet before it is written again.
   bool isGuarded = false;
 
   static SharedTile get(mlir::RankedTensorType type);
@@ -38,7 +38,8 @@ public:
 
   /// The first free place, as bytes from the begin of shared memory.
   int64_t allocate(int64_t bytes);
-  /// Barriers of all rings stand side by side, and are never given back.
+  /// Barriers of all circular buffers stand side by side, and are never given
+  /// back.
   int64_t allocateBarriers(int64_t count);
   void release(int64_t offset);
   int64_t getPeak() const { return peak; }

@@ -29,7 +29,8 @@ SoftmaxOrder nsacc::getSoftmaxOrder(SoftmaxUpdateOp op,
     return SoftmaxOrder::Rows;
   if (warps > twoGroups)
     return SoftmaxOrder::DecayFirst;
-  if (facts.hasRoles && warps == twoGroups && scores.getDimSize(1) >= manyKeys)
+  if (facts.isWarpSpecialized && warps == twoGroups &&
+      scores.getDimSize(1) >= manyKeys)
     return SoftmaxOrder::MaximaFirst;
   return SoftmaxOrder::Together;
 }

@@ -24,8 +24,9 @@ TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
                             builder.getDenseI64ArrayAttr(box), kSlabRowBytes);
 }
 
-TensorMapAttr nsacc::getTensorMap(FillOp op) {
-  SmallVector<int64_t> sizes(op.getRing().getType().getTile().getShape());
+TensorMapAttr nsacc::getTensorMap(ProducerLoadOp op) {
+  SmallVector<int64_t> sizes(
+      op.getCircularBuffer().getType().getTile().getShape());
   sizes.back() = kSlabColumns;
   return getTensorMap(cast<BlockArgument>(op.getBuffer()), op.getDims(), sizes);
 }
@@ -40,8 +41,8 @@ static BulkStore examine(StoreOp op, StringRef &reason) {
     reason = why;
     return store;
   };
-  if (!op->getParentOfType<RolesOp>())
-    return fail("its program has no roles");
+  if (!op->getParentOfType<WarpSpecializeOp>())
+    return fail("its program isn't warp-specialized");
   if (!buffer)
     return fail("its buffer isn't an argument of the program");
   if (!isa<FloatType>(type.getElementType()) ||

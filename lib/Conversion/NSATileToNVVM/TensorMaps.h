@@ -17,8 +17,8 @@ constexpr int64_t kSlabRowBytes = 2 * nsatile::kSlabColumns;
 nsatile::TensorMapAttr getTensorMap(mlir::BlockArgument buffer,
                                     llvm::ArrayRef<int64_t> dims,
                                     llvm::ArrayRef<int64_t> sizes);
-/// Of the buffer that a fill reads.
-nsatile::TensorMapAttr getTensorMap(nsatile::FillOp op);
+/// Of the buffer that `nsatile.producer_load` reads.
+nsatile::TensorMapAttr getTensorMap(nsatile::ProducerLoadOp op);
 
 /// How a warpgroup's rows of a result go to memory as one box.
 struct BulkStore {

@@ -15,7 +15,7 @@ class TileQueue {
 public:
   TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared);
 
-  /// By one thread, before roles begin.
+  /// By one thread, before warps part.
   void init(int64_t consumerWarps) const { queue.init(consumerWarps); }
   /// The producer tells a point, or that there is none where `isThere` doesn't
   /// hold; gives what it told.

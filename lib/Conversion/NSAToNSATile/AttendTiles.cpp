@@ -21,13 +21,13 @@ SmallVector<Value> Attention::getInitialState(int64_t rows) {
   TileMath math(builder, loc, rows, channels);
   SmallVector<Value> state;
   if (op.isSoftmax()) {
-    state.push_back(math.constant(Spread::Row, -kInfinity));
-    state.push_back(math.constant(Spread::Row, 0.0));
+    state.push_back(math.constant(TileAxes::Row, -kInfinity));
+    state.push_back(math.constant(TileAxes::Row, 0.0));
   }
   if (!onlyLse)
-    state.push_back(math.constant(Spread::Matrix, 0.0));
+    state.push_back(math.constant(TileAxes::Matrix, 0.0));
   if (isNormalized())
-    state.append(3, math.constant(Spread::Row, 0.0));
+    state.append(3, math.constant(TileAxes::Row, 0.0));
   return state;
 }
 
@@ -44,7 +44,7 @@ Value Attention::takesPart(Value scores) {
   auto type = cast<RankedTensorType>(scores.getType());
   TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
   return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, scores,
-                               math.constant(Spread::Matrix, -kInfinity));
+                               math.constant(TileAxes::Matrix, -kInfinity));
 }
 
 /// acc + weights · values, for the keys whose score isn't -inf.
@@ -72,7 +72,7 @@ void Attention::yieldScores(const QueryRows &rows, const KeyTile &keys) {
       scorer.scoreVisible(rows, keys, rawScale, /*counts=*/false).scores;
   TileMath math(builder, loc, rows.count, keys.count);
   Value scale =
-      rawScale ? scorer.getScale() : math.constant(Spread::Scalar, 1.0);
+      rawScale ? scorer.getScale() : math.constant(TileAxes::Scalar, 1.0);
   nsatile::YieldScoresOp::create(builder, loc, scores, scale,
                                  onlyLse ? Value() : loadValues(keys));
 }
@@ -83,13 +83,13 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
   VisibleScores tile = scorer.scoreVisible(rows, keys, /*rawScale=*/false,
                                            /*counts=*/isNormalized());
   TileMath math(builder, loc, rows.count, keys.count);
-  Tile scores = {tile.scores, Spread::Matrix};
-  Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
-  Tile one = {math.constant(Spread::Scalar, 1.0), Spread::Scalar};
+  Tile scores = {tile.scores, TileAxes::Matrix};
+  Tile zero = {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar};
+  Tile one = {math.constant(TileAxes::Scalar, 1.0), TileAxes::Scalar};
   // A score of -inf weighs nothing, whatever the weight makes of it.
-  Tile weights = {scorer.weigh(rows, scores.value, keys), Spread::Matrix};
+  Tile weights = {scorer.weigh(rows, scores.value, keys), TileAxes::Matrix};
   weights =
-      math.select({takesPart(scores.value), Spread::Matrix}, weights, zero);
+      math.select({takesPart(scores.value), TileAxes::Matrix}, weights, zero);
   SmallVector<Value> next = {
       accumulate(weights.value, scores.value, keys, state[0])};
   if (isNormalized()) {
@@ -104,7 +104,7 @@ SmallVector<Value> Attention::stepWeights(const QueryRows &rows,
     next.push_back(add(state[1], addRows(weights.value)));
     next.push_back(add(state[2], tile.counts));
     Tile present =
-        math.select({takesPart(scores.value), Spread::Matrix}, one, zero);
+        math.select({takesPart(scores.value), TileAxes::Matrix}, one, zero);
     next.push_back(add(state[3], addRows(math.toMatrix(present))));
   }
   return next;
@@ -200,15 +200,15 @@ SmallVector<Value> Attention::insertState(ValueRange part, ValueRange whole,
 
 AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
   TileMath math(builder, loc, rows.count, channels);
-  Tile max = {state[0], Spread::Row}, sum = {state[1], Spread::Row};
-  Value acc = onlyLse ? math.constant(Spread::Matrix, 0.0) : state[2];
+  Tile max = {state[0], TileAxes::Row}, sum = {state[1], TileAxes::Row};
+  Value acc = onlyLse ? math.constant(TileAxes::Matrix, 0.0) : state[2];
   if (!op.getSink().empty()) {
     // The sink is one more score, without a value.
     std::optional<Demand> demand = scorer.getDemand(nsa::Clause::Sink, &rows);
     Tile sink = {
         math.toRow(tileRegion(op.getSink(), scorer.getRowArguments(rows), math,
                               scorer.getContext(demand))),
-        Spread::Row};
+        TileAxes::Row};
     Value column = nsatile::BroadcastOp::create(
         builder, loc,
         RankedTensorType::get({rows.count, 1}, builder.getF32Type()),
@@ -216,11 +216,11 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
     auto update = nsatile::SoftmaxUpdateOp::create(
         builder, loc, max.value.getType(), sum.value.getType(),
         column.getType(), max.value.getType(), max.value, sum.value, column,
-        math.constant(Spread::Scalar, 1.0));
+        math.constant(TileAxes::Scalar, 1.0));
     max.value = update.getNewMax();
     sum.value = update.getNewSum();
-    acc = math.apply<arith::MulFOp>({acc, Spread::Matrix},
-                                    {update.getDecay(), Spread::Row})
+    acc = math.apply<arith::MulFOp>({acc, TileAxes::Matrix},
+                                    {update.getDecay(), TileAxes::Row})
               .value;
   }
   auto end = nsatile::SoftmaxFinalizeOp::create(builder, loc, acc.getType(),
@@ -228,12 +228,12 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
                                                 sum.value, acc);
   if (onlyLse)
     return {Value(), end.getLse(), max.value, sum.value};
-  Tile output = {end.getOutput(), Spread::Matrix};
+  Tile output = {end.getOutput(), TileAxes::Matrix};
   if (!op.getSink().empty()) {
     // Whatever the sink is, a row that saw nothing has no output.
-    Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
-    Tile sawNothing =
-        math.compare(arith::CmpFPredicate::OEQ, {state[1], Spread::Row}, zero);
+    Tile zero = {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar};
+    Tile sawNothing = math.compare(arith::CmpFPredicate::OEQ,
+                                   {state[1], TileAxes::Row}, zero);
     output = math.select(sawNothing, zero, output);
   }
   return {output.value, end.getLse(), max.value, sum.value};
@@ -243,19 +243,20 @@ Value Attention::finishWeights(const QueryRows &rows, ValueRange state) {
   if (!isNormalized())
     return state[0];
   TileMath math(builder, loc, rows.count, channels);
-  Tile acc = {state[0], Spread::Matrix}, visible = {state[2], Spread::Row};
-  Type integers = math.getType(Spread::Row, builder.getI64Type());
-  Type indices = math.getType(Spread::Row, builder.getIndexType());
+  Tile acc = {state[0], TileAxes::Matrix}, visible = {state[2], TileAxes::Row};
+  Type integers = math.getType(TileAxes::Row, builder.getI64Type());
+  Type indices = math.getType(TileAxes::Row, builder.getIndexType());
   Value count = arith::IndexCastOp::create(
       builder, loc, indices,
       arith::FPToSIOp::create(builder, loc, integers, visible.value));
-  SmallVector<Tile> arguments = {{state[1], Spread::Row}, {count, Spread::Row}};
+  SmallVector<Tile> arguments = {{state[1], TileAxes::Row},
+                                 {count, TileAxes::Row}};
   arguments.append(scorer.getRowArguments(rows));
-  Value zero = math.constant(Spread::Row, 0.0);
+  Value zero = math.constant(TileAxes::Row, 0.0);
   Tile takesPart = {arith::CmpFOp::create(builder, loc,
                                           arith::CmpFPredicate::UNE, state[3],
                                           zero),
-                    Spread::Row};
+                    TileAxes::Row};
   std::optional<Demand> demand =
       scorer.getDemand(nsa::Clause::Normalize, &rows, takesPart);
   Tile norm =
@@ -263,9 +264,9 @@ Value Attention::finishWeights(const QueryRows &rows, ValueRange state) {
   Tile quotient = math.apply<arith::DivFOp>(acc, norm);
   Tile empty = {arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
                                       state[3], zero),
-                Spread::Row};
+                TileAxes::Row};
   return math
-      .select(empty, {math.constant(Spread::Scalar, 0.0), Spread::Scalar},
+      .select(empty, {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar},
               quotient)
       .value;
 }

@@ -21,15 +21,15 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
   NamedDimAttr keys = program.getPlan().getNamedDim(type.getOf());
   Value tokens = program.getRow(keys, batchRow).size;
   Value blocks = m.ceilDiv(tokens, type.getBlock());
-  auto scalar = [](Value value) -> Tile { return {value, Spread::Scalar}; };
-  auto iota = [&](Spread spread, Value start) -> Tile {
+  auto scalar = [](Value value) -> Tile { return {value, TileAxes::Scalar}; };
+  auto iota = [&](TileAxes axes, Value start) -> Tile {
     auto shape =
-        cast<RankedTensorType>(math.getType(spread, builder.getIndexType()));
-    return {nsatile::IotaOp::create(builder, loc, shape, start), spread};
+        cast<RankedTensorType>(math.getType(axes, builder.getIndexType()));
+    return {nsatile::IotaOp::create(builder, loc, shape, start), axes};
   };
   Tile value =
       math.convert<arith::IndexCastOp>(indices, builder.getIndexType());
-  Tile list = iota(Spread::Row, offsets[offsets.size() - 3]);
+  Tile list = iota(TileAxes::Row, offsets[offsets.size() - 3]);
   Tile fits = math.apply<arith::AndIOp>(
       math.compare(arith::CmpIPredicate::sge, value, scalar(m.constant(-1))),
       math.compare(arith::CmpIPredicate::slt, value, scalar(blocks)));
@@ -41,7 +41,7 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
   if (offsets.size() == 4)
     values.push_back(scalar(batchRow));
   values.append({list, scalar(offsets[offsets.size() - 2]),
-                 iota(Spread::Column, m.constant(0)), value,
+                 iota(TileAxes::Column, m.constant(0)), value,
                  scalar(m.add(blocks, -1)), scalar(tokens), scalar(batchRow),
                  scalar(blocks)});
   // {n} counted from the element's position on.
@@ -58,7 +58,7 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
         " blocks of " + std::to_string(type.getBlock());
     SmallVector<Value> operands;
     for (Tile each : values)
-      operands.push_back(each.spread == Spread::Scalar ? each.value
+      operands.push_back(each.axes == TileAxes::Scalar ? each.value
                                                        : math.toMatrix(each));
     nsatile::RequireOp::create(builder, op.getLoc(), math.toMatrix(holds),
                                builder.getStringAttr(message), operands);
@@ -108,10 +108,10 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   Type stored = input.getElementType();
   Value loaded = nsatile::LoadOp::create(
       builder, loc,
-      cast<RankedTensorType>(math.getType(Spread::Matrix, stored)),
+      cast<RankedTensorType>(math.getType(TileAxes::Matrix, stored)),
       program.getBuffer(op.getIndices()), offsets, limits, dims,
       DenseI64ArrayAttr());
-  Tile indices = {loaded, Spread::Matrix};
+  Tile indices = {loaded, TileAxes::Matrix};
 
   requireBlocks(program, op, indices, math, offsets, batchRow, row);
   if (stored.isInteger(64))

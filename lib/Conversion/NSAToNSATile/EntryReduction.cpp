@@ -12,8 +12,8 @@ static double getStart(EntryReduction::Kind kind) {
 
 EntryReduction::EntryReduction(TileMath &math, Kind kind)
     : math(math), kind(kind),
-      value{math.constant(Spread::Matrix, getStart(kind)), Spread::Matrix},
-      count{math.constant(Spread::Matrix, 0.0), Spread::Matrix} {}
+      value{math.constant(TileAxes::Matrix, getStart(kind)), TileAxes::Matrix},
+      count{math.constant(TileAxes::Matrix, 0.0), TileAxes::Matrix} {}
 
 void EntryReduction::add(Tile entry, std::optional<Tile> factor) {
   Tile present =
@@ -64,12 +64,12 @@ void EntryReduction::addWithin(Tile entries, int64_t outer, int64_t n) {
         how, three, /*dim=*/1);
     SmallVector<ReassociationIndices> both = {{0, 1}};
     auto result = cast<RankedTensorType>(
-        math.getType(Spread::Matrix, builder.getF32Type()));
+        math.getType(TileAxes::Matrix, builder.getF32Type()));
     if (result != reduced.getType())
       reduced = tensor::ExpandShapeOp::create(
           builder, loc, result,
           tensor::CollapseShapeOp::create(builder, loc, reduced, both), both);
-    return {reduced, Spread::Matrix};
+    return {reduced, TileAxes::Matrix};
   };
   Tile present =
       wide.compare(arith::CmpFPredicate::UNE, entries, getReal(wide, kAbsent));

@@ -13,7 +13,7 @@ inline constexpr double kAbsent = -kInfinity;
 
 /// A scalar of f32.
 inline Tile getReal(TileMath &math, double value) {
-  return {math.constant(Spread::Scalar, value), Spread::Scalar};
+  return {math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
 }
 
 /// Reduces entries while they come. Absent ones (-inf) don't count; the result
@@ -24,8 +24,8 @@ public:
   EntryReduction(TileMath &math, Kind kind);
   /// Goes on from values that a loop carries.
   EntryReduction(TileMath &math, Kind kind, mlir::ValueRange carried)
-      : math(math), kind(kind), value{carried[0], Spread::Matrix},
-        count{carried[1], Spread::Matrix} {}
+      : math(math), kind(kind), value{carried[0], TileAxes::Matrix},
+        count{carried[1], TileAxes::Matrix} {}
 
   /// `factor`, if given, scales entries that are present.
   void add(Tile entry, std::optional<Tile> factor = std::nullopt);

@@ -72,10 +72,10 @@ void Evaluator::attend(AttendOp op, bool onlyLse) {
 
 void Evaluator::setTiles(AttendOp op, const AttendTiles &computed) {
   if (computed.output)
-    getRowTile(op.getOutput()) = {computed.output, Spread::Matrix};
+    getRowTile(op.getOutput()) = {computed.output, TileAxes::Matrix};
   if (!computed.lse)
     return;
-  getRowTile(op.getLse()) = {computed.lse, Spread::Row};
+  getRowTile(op.getLse()) = {computed.lse, TileAxes::Row};
   states[op.getLse()] = computed;
 }
 
@@ -103,24 +103,24 @@ Demand Evaluator::getElementDemand(MapOp op, const DimSet &dims,
   Demand demand;
   demand.op = getOpNumber(op);
   demand.active =
-      math.compare(arith::CmpIPredicate::slt, {tile.tokenOfRow, Spread::Row},
-                   {tile.numTokens, Spread::Scalar});
+      math.compare(arith::CmpIPredicate::slt, {tile.tokenOfRow, TileAxes::Row},
+                   {tile.numTokens, TileAxes::Scalar});
   for (int dim : dims.set_bits()) {
     Tile index;
     if (dim == kBatch)
-      index = {tile.batchRow, Spread::Scalar};
+      index = {tile.batchRow, TileAxes::Scalar};
     else if (dim == kToken)
-      index = math.apply<arith::AddIOp>({tile.tokenOfRow, Spread::Row},
-                                        {tile.rowStart, Spread::Scalar});
+      index = math.apply<arith::AddIOp>({tile.tokenOfRow, TileAxes::Row},
+                                        {tile.rowStart, TileAxes::Scalar});
     else if (dim == kHead)
-      index = {tile.headOfRow, Spread::Row};
+      index = {tile.headOfRow, TileAxes::Row};
     else
-      index = {
-          nsatile::IotaOp::create(builder, loc,
-                                  cast<RankedTensorType>(math.getType(
-                                      Spread::Column, builder.getIndexType())),
-                                  program.math().constant(0)),
-          Spread::Column};
+      index = {nsatile::IotaOp::create(
+                   builder, loc,
+                   cast<RankedTensorType>(
+                       math.getType(TileAxes::Column, builder.getIndexType())),
+                   program.math().constant(0)),
+               TileAxes::Column};
     demand.positions.push_back(index);
   }
   return demand;
@@ -159,7 +159,7 @@ void Evaluator::setNormalizer(Value lse, const Normalizer &normalizer) {
 }
 
 static Tile realRow(TileMath &math, double value) {
-  return {math.constant(Spread::Row, value), Spread::Row};
+  return {math.constant(TileAxes::Row, value), TileAxes::Row};
 }
 
 /// (most - lse) + logarithm, whose difference is exact; 0 where the log-sum-exp
@@ -168,7 +168,7 @@ Tile Evaluator::computeRest(TileMath &math, Tile lse, Tile most,
                             Tile logarithm) {
   Tile rest = math.apply<arith::AddFOp>(math.apply<arith::SubFOp>(most, lse),
                                         logarithm);
-  Tile size = {math::AbsFOp::create(builder, loc, lse.value), lse.spread};
+  Tile size = {math::AbsFOp::create(builder, loc, lse.value), lse.axes};
   Tile isFinite =
       math.compare(arith::CmpFPredicate::OLT, size,
                    realRow(math, std::numeric_limits<double>::infinity()));
@@ -188,9 +188,9 @@ FailureOr<Normalizer> Evaluator::evaluateNormalizer(Value lse) {
   auto state = states.find(lse);
   if (state != states.end()) {
     Tile logarithm = {math::LogOp::create(builder, loc, state->second.sum),
-                      Spread::Row};
-    rest =
-        computeRest(math, *found, {state->second.max, Spread::Row}, logarithm);
+                      TileAxes::Row};
+    rest = computeRest(math, *found, {state->second.max, TileAxes::Row},
+                       logarithm);
   } else if (Value buffer = program.getPlan().getRest(lse)) {
     rest = loadQueryTile(program, tile, type, getRowDims(type),
                          program.import(buffer), math);
@@ -229,12 +229,12 @@ Evaluator::Shares Evaluator::computeShares(TileMath &math,
     Tile distance = math.apply<arith::AddFOp>(
         math.apply<arith::SubFOp>(branch.lse, base), branch.rest);
     shares.shares.push_back(
-        {math::ExpOp::create(builder, loc, distance.value), Spread::Row});
+        {math::ExpOp::create(builder, loc, distance.value), TileAxes::Row});
     shares.total =
         math.apply<arith::AddFOp>(shares.total, shares.shares.back());
   }
   Tile logarithm = {math::LogOp::create(builder, loc, shares.total.value),
-                    Spread::Row};
+                    TileAxes::Row};
   // inf - inf has made the rest NaN.
   Tile isInfinite = math.compare(arith::CmpFPredicate::OEQ, greatest,
                                  realRow(math, infinity));
@@ -259,7 +259,7 @@ LogicalResult Evaluator::computeMerge(MergeOp op) {
   TileMath math = getMath(cast<NamedTensorType>(op.getOutput().getType()));
   Shares shares = computeShares(math, *branches);
   Tile zero = realRow(math, 0.0), one = realRow(math, 1.0);
-  Tile sum = {math.constant(Spread::Matrix, 0.0), Spread::Matrix};
+  Tile sum = {math.constant(TileAxes::Matrix, 0.0), TileAxes::Matrix};
   for (auto [output, share] : llvm::zip_equal(outputs, shares.shares))
     sum = math.apply<arith::AddFOp>(sum,
                                     math.apply<arith::MulFOp>(output, share));

@@ -184,12 +184,12 @@ Tile nsacc::getIndices(TileMath &math, const Columns &columns) {
   auto type = RankedTensorType::get({columns.count}, builder.getIndexType());
   if (columns.step == 1)
     return {nsatile::IotaOp::create(builder, loc, type, columns.first),
-            Spread::Column};
+            TileAxes::Column};
   Tile number = {nsatile::IotaOp::create(builder, loc, type, m.constant(0)),
-                 Spread::Column};
-  Tile step = {m.constant(columns.step), Spread::Scalar};
+                 TileAxes::Column};
+  Tile step = {m.constant(columns.step), TileAxes::Scalar};
   return math.apply<arith::AddIOp>(math.apply<arith::MulIOp>(number, step),
-                                   {columns.first, Spread::Scalar});
+                                   {columns.first, TileAxes::Scalar});
 }
 
 Tile ImportanceTiles::evaluate(Value tensor, const Columns &columns) {
@@ -253,7 +253,7 @@ Tile ImportanceTiles::load(Value tensor, const Columns &columns) {
     SmallVector<ReassociationIndices> rows = {{0, 1}, {2}};
     value = tensor::CollapseShapeOp::create(builder, loc, value, rows);
   }
-  Tile loaded = {widen(builder, loc, value, type), Spread::Matrix};
+  Tile loaded = {widen(builder, loc, value, type), TileAxes::Matrix};
   if (!tensor.getDefiningOp())
     return loaded;
   // Beyond the entries that were computed, none is present.
@@ -286,7 +286,7 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
                   .mayBeNegative = true};
   ScoreTile scored = source.scorer.score(source.rows, keys, /*rawScale=*/false);
   TileMath pairs(builder, loc, tile.getRows(), columns.count);
-  Tile scores = {scored.scores, Spread::Matrix};
+  Tile scores = {scored.scores, TileAxes::Matrix};
   Tile value = scores;
   if (op.getKind() == ImportanceKind::Prob) {
     Tile distance = pairs.apply<arith::SubFOp>(
@@ -294,13 +294,13 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
         source.normalizer.rest);
     value.value = math::ExpOp::create(builder, loc, distance.value);
   } else if (op.getKind() == ImportanceKind::Activation) {
-    Tile seen = pairs.select({scored.visible, Spread::Matrix}, scores,
+    Tile seen = pairs.select({scored.visible, TileAxes::Matrix}, scores,
                              getReal(pairs, kAbsent));
     value.value = source.scorer.weigh(source.rows, pairs.toMatrix(seen), keys);
   }
   // A score of -inf is absent whatever the weight makes of it.
   Tile present = pairs.apply<arith::AndIOp>(
-      {scored.visible, Spread::Matrix},
+      {scored.visible, TileAxes::Matrix},
       pairs.compare(arith::CmpFPredicate::UNE, scores,
                     getReal(pairs, kAbsent)));
   value = pairs.select(present, value, getReal(pairs, kAbsent));
@@ -366,7 +366,7 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
         Value shared = m.sub(m.min(m.add(begin, len), m.constant(block)),
                              m.max(begin, m.constant(0)));
         if (!divides) {
-          Tile meets = {m.less(m.constant(0), shared), Spread::Scalar};
+          Tile meets = {m.less(m.constant(0), shared), TileAxes::Scalar};
           value = math.select(meets, value, getReal(math, kAbsent));
         }
         EntryReduction reduction(math, kind, carried);
@@ -389,7 +389,7 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
 Tile ImportanceTiles::keep(arith::CmpIPredicate side, Value start,
                            TileMath &math, Tile value, const Columns &columns) {
   Tile indices = getIndices(math, columns);
-  Tile isKept = math.compare(side, indices, {start, Spread::Scalar});
+  Tile isKept = math.compare(side, indices, {start, TileAxes::Scalar});
   return math.select(isKept, value, getReal(math, kAbsent));
 }
 
@@ -399,7 +399,7 @@ Tile ImportanceTiles::getShare(TileMath &math, Value tokens, int64_t stride) {
       arith::IndexCastOp::create(builder, loc, builder.getI64Type(), tokens);
   Value number =
       arith::SIToFPOp::create(builder, loc, builder.getF32Type(), integer);
-  return math.apply<arith::DivFOp>({number, Spread::Scalar},
+  return math.apply<arith::DivFOp>({number, TileAxes::Scalar},
                                    getReal(math, stride));
 }
 
@@ -415,7 +415,7 @@ Tile ImportanceTiles::evaluateMap(MapOp op, const Columns &columns,
   TileMath math(builder, loc, getRows(op.getResult()), columns.count);
   Tile value =
       tileRegion(op.getBody(), operands, math, {program, tile.batchRow});
-  return {math.toMatrix(value), Spread::Matrix};
+  return {math.toMatrix(value), TileAxes::Matrix};
 }
 
 //===----------------------------------------------------------------------===//

@@ -78,10 +78,10 @@ SmallVector<Value> Attention::mergeStates(ValueRange lhs, ValueRange rhs) {
   merged = {merge.getNewMax(), merge.getNewSum()};
   if (onlyLse)
     return merged;
-  Tile left = math.apply<arith::MulFOp>({lhs[2], Spread::Matrix},
-                                        {merge.getLhsDecay(), Spread::Row});
-  Tile right = math.apply<arith::MulFOp>({rhs[2], Spread::Matrix},
-                                         {merge.getRhsDecay(), Spread::Row});
+  Tile left = math.apply<arith::MulFOp>({lhs[2], TileAxes::Matrix},
+                                        {merge.getLhsDecay(), TileAxes::Row});
+  Tile right = math.apply<arith::MulFOp>({rhs[2], TileAxes::Matrix},
+                                         {merge.getRhsDecay(), TileAxes::Row});
   merged.push_back(math.apply<arith::AddFOp>(left, right).value);
   return merged;
 }

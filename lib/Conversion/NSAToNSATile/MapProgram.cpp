@@ -30,7 +30,7 @@ private:
   struct Access {
     SmallVector<Value> offsets, limits;
     SmallVector<int64_t> dims, shape;
-    Spread spread = Spread::Scalar;
+    TileAxes axes = TileAxes::Scalar;
   };
   Access getAccess(const DimSet &dims);
   Tile load(Value buffer, NamedTensorType type, const DimSet &dims);
@@ -81,8 +81,8 @@ Mapping::Access Mapping::getAccess(const DimSet &dims) {
     access.shape.push_back(isColumn ? schedule.getColumns()
                                     : schedule.getRows());
     access.limits.push_back(sizes[dim]);
-    access.spread =
-        join(access.spread, isColumn ? Spread::Column : Spread::Row);
+    access.axes =
+        join(access.axes, isColumn ? TileAxes::Column : TileAxes::Row);
   }
   return access;
 }
@@ -94,9 +94,9 @@ Tile Mapping::load(Value buffer, NamedTensorType from, const DimSet &dims) {
       builder, loc, RankedTensorType::get(access.shape, elementType), buffer,
       access.offsets, access.limits, access.dims, DenseI64ArrayAttr());
   value = widen(builder, loc, value, from);
-  if (access.spread == Spread::Scalar)
+  if (access.axes == TileAxes::Scalar)
     value = tensor::ExtractOp::create(builder, loc, value, ValueRange());
-  return {value, access.spread};
+  return {value, access.axes};
 }
 
 FailureOr<Tile> Mapping::evaluate(Value tensor, const DimSet &dims) {
@@ -162,15 +162,15 @@ Demand Mapping::getDemand(MapOp map, const DimSet &dims) {
   demand.op = getOpNumber(map);
   int64_t rank = type.getRank();
   for (int dim : dims.set_bits()) {
-    Tile index = {offsets[dim], Spread::Scalar};
+    Tile index = {offsets[dim], TileAxes::Scalar};
     if (dim + 2 >= rank) {
-      Spread spread = dim + 1 == rank ? Spread::Column : Spread::Row;
+      TileAxes axes = dim + 1 == rank ? TileAxes::Column : TileAxes::Row;
       auto shape =
-          cast<RankedTensorType>(math.getType(spread, builder.getIndexType()));
+          cast<RankedTensorType>(math.getType(axes, builder.getIndexType()));
       index = {nsatile::IotaOp::create(builder, loc, shape, offsets[dim]),
-               spread};
+               axes};
       Tile inside = math.compare(arith::CmpIPredicate::slt, index,
-                                 {sizes[dim], Spread::Scalar});
+                                 {sizes[dim], TileAxes::Scalar});
       demand.active = demand.active.value
                           ? math.apply<arith::AndIOp>(demand.active, inside)
                           : inside;
@@ -182,8 +182,8 @@ Demand Mapping::getDemand(MapOp map, const DimSet &dims) {
 
 void Mapping::store(Tile tile, Value buffer) {
   Access access = getAccess(DimSet(type.getRank(), true));
-  Value value = math.spreadTo(tile, access.spread);
-  if (access.spread == Spread::Scalar)
+  Value value = math.broadcastTo(tile, access.axes);
+  if (access.axes == TileAxes::Scalar)
     value = tensor::SplatOp::create(builder, loc, value,
                                     RankedTensorType::get({}, value.getType()));
   value = narrow(builder, loc, value,

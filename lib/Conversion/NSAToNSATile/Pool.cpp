@@ -67,12 +67,12 @@ private:
 
 Tile Pooling::getWindowStarts() {
   IndexMath m = program.math();
-  auto rows =
-      cast<RankedTensorType>(math.getType(Spread::Row, builder.getIndexType()));
+  auto rows = cast<RankedTensorType>(
+      math.getType(TileAxes::Row, builder.getIndexType()));
   Tile window = {nsatile::IotaOp::create(builder, loc, rows, firstWindow),
-                 Spread::Row};
+                 TileAxes::Row};
   return math.apply<arith::MulIOp>(
-      window, {m.constant(pooled.getStride()), Spread::Scalar});
+      window, {m.constant(pooled.getStride()), TileAxes::Scalar});
 }
 
 Pooling::Access Pooling::getAccess(const ProgramBuilder::Row &row,
@@ -94,29 +94,29 @@ Tile Pooling::loadTokens(Value offset) {
                       m.add(offset, pooled.getFirstStart()));
   Access access = getAccess(tokens, first);
   auto type = cast<RankedTensorType>(
-      math.getType(Spread::Matrix, input.getElementType()));
+      math.getType(TileAxes::Matrix, input.getElementType()));
   Value loaded = nsatile::LoadOp::create(
       builder, loc, type, program.getBuffer(op.getInput()), access.offsets,
       access.limits, access.dims,
       builder.getDenseI64ArrayAttr({pooled.getStride(), 1}));
-  Tile tile = {widen(builder, loc, loaded, input), Spread::Matrix};
+  Tile tile = {widen(builder, loc, loaded, input), TileAxes::Matrix};
   if (!input.isRagged() || pooled.getFirstStart() == 0)
     return tile;
   // Packed rows have the row before them where the zeros on the left should be.
   return math.select(isInside(offset), tile,
-                     {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+                     {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar});
 }
 
 Tile Pooling::isInside(Value offset) {
   IndexMath m = program.math();
   Tile token = math.apply<arith::AddIOp>(
       getWindowStarts(),
-      {m.add(offset, pooled.getFirstStart()), Spread::Scalar});
+      {m.add(offset, pooled.getFirstStart()), TileAxes::Scalar});
   return math.apply<arith::AndIOp>(
       math.compare(arith::CmpIPredicate::slt, token,
-                   {tokens.size, Spread::Scalar}),
+                   {tokens.size, TileAxes::Scalar}),
       math.compare(arith::CmpIPredicate::sge, token,
-                   {m.constant(0), Spread::Scalar}));
+                   {m.constant(0), TileAxes::Scalar}));
 }
 
 Tile Pooling::getWeight(Value offset) {
@@ -129,7 +129,7 @@ Tile Pooling::getWeight(Value offset) {
       builder, loc, program.getBuffer(op.getWeights()), indices);
   if (!type.getElementType().isF32())
     weight = arith::ExtFOp::create(builder, loc, builder.getF32Type(), weight);
-  return {weight, Spread::Scalar};
+  return {weight, TileAxes::Scalar};
 }
 
 std::pair<Value, Value> Pooling::getOffsets() {
@@ -152,20 +152,22 @@ Tile Pooling::finish(Tile sum) {
     return sum;
   if (!isPartial())
     return math.apply<arith::DivFOp>(
-        sum, {math.constant(Spread::Scalar, pooled.getLen()), Spread::Scalar});
+        sum,
+        {math.constant(TileAxes::Scalar, pooled.getLen()), TileAxes::Scalar});
   IndexMath m = program.math();
-  Tile left = math.apply<arith::SubIOp>({tokens.size, Spread::Scalar},
+  Tile left = math.apply<arith::SubIOp>({tokens.size, TileAxes::Scalar},
                                         getWindowStarts());
   left = math.apply<arith::MinSIOp>(
-      left, {m.constant(pooled.getLen()), Spread::Scalar});
-  left = math.apply<arith::MaxSIOp>(left, {m.constant(1), Spread::Scalar});
+      left, {m.constant(pooled.getLen()), TileAxes::Scalar});
+  left = math.apply<arith::MaxSIOp>(left, {m.constant(1), TileAxes::Scalar});
   Value integers = arith::IndexCastOp::create(
-      builder, loc, math.getType(Spread::Row, builder.getI64Type()),
+      builder, loc, math.getType(TileAxes::Row, builder.getI64Type()),
       left.value);
-  Tile count = {arith::SIToFPOp::create(
-                    builder, loc,
-                    math.getType(Spread::Row, builder.getF32Type()), integers),
-                Spread::Row};
+  Tile count = {
+      arith::SIToFPOp::create(builder, loc,
+                              math.getType(TileAxes::Row, builder.getF32Type()),
+                              integers),
+      TileAxes::Row};
   return math.apply<arith::DivFOp>(sum, count);
 }
 
@@ -181,7 +183,7 @@ void Pooling::build() {
   bool isMax = op.getKind() == PoolKind::Max;
   double start = isMax ? -std::numeric_limits<double>::infinity() : 0.0;
   auto body = [&](OpBuilder &, Location, Value offset, ValueRange carried) {
-    Tile soFar = {carried[0], Spread::Matrix};
+    Tile soFar = {carried[0], TileAxes::Matrix};
     Tile token = loadTokens(offset);
     if (op.getKind() == PoolKind::Weighted)
       token = math.apply<arith::MulFOp>(token, getWeight(offset));
@@ -190,20 +192,20 @@ void Pooling::build() {
                      ? pooled.getTail() != Tail::Drop
                      : isMax && isPartial();
     if (isCut)
-      token =
-          math.select(isInside(offset), token,
-                      {math.constant(Spread::Scalar, start), Spread::Scalar});
+      token = math.select(
+          isInside(offset), token,
+          {math.constant(TileAxes::Scalar, start), TileAxes::Scalar});
     Tile next = isMax ? math.apply<arith::MaximumFOp>(soFar, token)
                       : math.apply<arith::AddFOp>(soFar, token);
     scf::YieldOp::create(builder, loc, next.value);
   };
   auto [first, past] = getOffsets();
   auto loop = scf::ForOp::create(builder, loc, first, past, m.constant(1),
-                                 math.constant(Spread::Matrix, start), body);
-  Value value = finish({loop.getResult(0), Spread::Matrix}).value;
+                                 math.constant(TileAxes::Matrix, start), body);
+  Value value = finish({loop.getResult(0), TileAxes::Matrix}).value;
   if (!result.getElementType().isF32())
     value = arith::TruncFOp::create(
-        builder, loc, math.getType(Spread::Matrix, result.getElementType()),
+        builder, loc, math.getType(TileAxes::Matrix, result.getElementType()),
         value);
 
   Access access = getAccess(windows, firstWindow);

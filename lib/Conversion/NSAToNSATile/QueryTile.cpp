@@ -68,7 +68,7 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.rowStart = row.start;
   tile.numTokens = row.size;
 
-  auto spread = [&](Value start, int64_t size, int64_t missing) {
+  auto broadcast = [&](Value start, int64_t size, int64_t missing) {
     Type index = builder.getIndexType();
     Value iota = nsatile::IotaOp::create(
         builder, loc, RankedTensorType::get({size}, index), start);
@@ -77,8 +77,8 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
         ArrayRef<int64_t>{missing});
     return collapseRows(builder, loc, both);
   };
-  tile.tokenOfRow = spread(tile.firstToken, tokens, 1);
-  tile.headOfRow = spread(m.mul(tile.keyHead, group), group, 0);
+  tile.tokenOfRow = broadcast(tile.firstToken, tokens, 1);
+  tile.headOfRow = broadcast(m.mul(tile.keyHead, group), group, 0);
   return tile;
 }
 
@@ -172,9 +172,9 @@ Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
   value = widen(builder, loc, value, type);
   if (access.shape.empty())
     return {tensor::ExtractOp::create(builder, loc, value, ValueRange()),
-            Spread::Scalar};
+            TileAxes::Scalar};
   if (!access.hasToken && !access.hasHead)
-    return {value, Spread::Column};
+    return {value, TileAxes::Column};
 
   // Repeat along the missing one of tokens and heads.
   if (!access.hasToken || !access.hasHead) {
@@ -187,7 +187,7 @@ Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
         ArrayRef<int64_t>{access.hasToken ? 1 : 0});
   }
   return {collapseRows(builder, loc, value),
-          access.hasChannel ? Spread::Matrix : Spread::Row};
+          access.hasChannel ? TileAxes::Matrix : TileAxes::Row};
 }
 
 Value nsacc::loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
@@ -238,8 +238,8 @@ void nsacc::storeQueryTile(ProgramBuilder &program, const QueryTile &tile,
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   Access access = getAccess(program, tile, type, math.getColumns());
-  Value rows =
-      math.spreadTo(value, access.hasChannel ? Spread::Matrix : Spread::Row);
+  Value rows = math.broadcastTo(value, access.hasChannel ? TileAxes::Matrix
+                                                         : TileAxes::Row);
   rows = narrow(builder, loc, rows,
                 cast<MemRefType>(buffer.getType()).getElementType());
   Value stored = expandRows(builder, loc, rows, tile.tokens, tile.group);
@@ -322,9 +322,9 @@ Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
     tokens = nsatile::IotaOp::create(
         builder, loc, RankedTensorType::get({units}, builder.getIndexType()),
         tile.firstToken);
-  Tile exists = math.compare(arith::CmpIPredicate::slt, {tokens, Spread::Row},
-                             {tile.numTokens, Spread::Scalar});
-  return math.select(exists, {list, Spread::Matrix}, math.integer(i32, -1))
+  Tile exists = math.compare(arith::CmpIPredicate::slt, {tokens, TileAxes::Row},
+                             {tile.numTokens, TileAxes::Scalar});
+  return math.select(exists, {list, TileAxes::Matrix}, math.integer(i32, -1))
       .value;
 }
 

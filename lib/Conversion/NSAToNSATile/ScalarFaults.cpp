@@ -156,13 +156,13 @@ void FaultChecker::require(Operation *op, Tile condition,
   Condition need = getNeed(op);
   if (need.value)
     condition = math.apply<arith::OrIOp>(condition, negate(need));
-  Spread spread = condition.spread;
+  TileAxes axes = condition.axes;
   for (Tile value : values)
-    spread = join(spread, value.spread);
+    axes = join(axes, value.axes);
   for (Tile position : demand.positions)
-    if (position.spread == Spread::Row)
-      spread = join(spread, Spread::Row);
-  bool hasColumns = spread == Spread::Column || spread == Spread::Matrix;
+    if (position.axes == TileAxes::Row)
+      axes = join(axes, TileAxes::Row);
+  bool hasColumns = axes == TileAxes::Column || axes == TileAxes::Matrix;
 
   SmallVector<Tile> all = {number(demand.op)};
   if (demand.clause.empty()) {
@@ -173,7 +173,7 @@ void FaultChecker::require(Operation *op, Tile condition,
     bool hasRows = demand.positions.size() > 1;
     Tile key = none;
     if (demand.key.value)
-      key = hasColumns ? demand.key : Tile{demand.firstKey, Spread::Scalar};
+      key = hasColumns ? demand.key : Tile{demand.firstKey, TileAxes::Scalar};
     all.append({demand.positions[0], hasRows ? demand.positions[2] : none,
                 hasRows ? demand.positions[1] : none, number(demand.rank), key,
                 number(checks), hasRows ? demand.positions[3] : none});
@@ -185,14 +185,14 @@ void FaultChecker::require(Operation *op, Tile condition,
   SmallVector<Value> operands;
   for (Tile value : all) {
     // Elementwise code with a value for each row: the first channel.
-    if (value.spread == Spread::Column && !hasColumns)
+    if (value.axes == TileAxes::Column && !hasColumns)
       value = number(0);
-    operands.push_back(value.spread == Spread::Scalar
+    operands.push_back(value.axes == TileAxes::Scalar
                            ? value.value
-                           : math.spreadTo(value, spread));
+                           : math.broadcastTo(value, axes));
   }
   nsatile::RequireOp::create(
-      builder, op->getLoc(), math.spreadTo(condition, spread),
+      builder, op->getLoc(), math.broadcastTo(condition, axes),
       builder.getStringAttr(placeValues(text, first) + describePosition()),
       operands);
 }
@@ -209,7 +209,7 @@ void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
   Tile size = {named && named.getRagged()
                    ? program.getRow(dimAttr, context.batchRow).size
                    : program.getSize(dimAttr),
-               Spread::Scalar};
+               TileAxes::Scalar};
   Tile index = tiles.lookup(read.getIndices()[dim]);
   Type width = getElementTypeOrSelf(index.value.getType());
   Tile inside = math.apply<arith::AndIOp>(

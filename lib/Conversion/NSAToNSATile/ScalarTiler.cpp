@@ -12,10 +12,10 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-Spread nsacc::join(Spread lhs, Spread rhs) {
-  if (lhs == rhs || rhs == Spread::Scalar)
+TileAxes nsacc::join(TileAxes lhs, TileAxes rhs) {
+  if (lhs == rhs || rhs == TileAxes::Scalar)
     return lhs;
-  return lhs == Spread::Scalar ? rhs : Spread::Matrix;
+  return lhs == TileAxes::Scalar ? rhs : TileAxes::Matrix;
 }
 
 Value nsacc::widen(OpBuilder &builder, Location loc, Value value,
@@ -42,37 +42,37 @@ Value nsacc::widen(OpBuilder &builder, Location loc, Value value,
 // TileMath
 //===----------------------------------------------------------------------===//
 
-Type TileMath::getType(Spread spread, Type elementType) {
-  switch (spread) {
-  case Spread::Scalar:
+Type TileMath::getType(TileAxes axes, Type elementType) {
+  switch (axes) {
+  case TileAxes::Scalar:
     return elementType;
-  case Spread::Row:
+  case TileAxes::Row:
     return RankedTensorType::get({rows}, elementType);
-  case Spread::Column:
+  case TileAxes::Column:
     return RankedTensorType::get({columns}, elementType);
-  case Spread::Matrix:
+  case TileAxes::Matrix:
     return RankedTensorType::get({rows, columns}, elementType);
   }
-  llvm_unreachable("unknown spread");
+  llvm_unreachable("unknown axes");
 }
 
-Value TileMath::spreadTo(Tile tile, Spread spread) {
-  if (tile.spread == spread)
+Value TileMath::broadcastTo(Tile tile, TileAxes axes) {
+  if (tile.axes == axes)
     return tile.value;
   Type elementType = getElementTypeOrSelf(tile.value.getType());
-  auto type = cast<RankedTensorType>(getType(spread, elementType));
-  if (tile.spread == Spread::Scalar)
+  auto type = cast<RankedTensorType>(getType(axes, elementType));
+  if (tile.axes == TileAxes::Scalar)
     return tensor::SplatOp::create(builder, loc, tile.value, type);
-  assert(spread == Spread::Matrix && "rows don't become columns");
-  int64_t missing = tile.spread == Spread::Row ? 1 : 0;
+  assert(axes == TileAxes::Matrix && "rows don't become columns");
+  int64_t missing = tile.axes == TileAxes::Row ? 1 : 0;
   return nsatile::BroadcastOp::create(builder, loc, type, tile.value,
                                       ArrayRef<int64_t>{missing});
 }
 
-Value TileMath::constant(Spread spread, double value) {
+Value TileMath::constant(TileAxes axes, double value) {
   TypedAttr attr = builder.getF32FloatAttr(value);
   if (auto type =
-          dyn_cast<RankedTensorType>(getType(spread, builder.getF32Type())))
+          dyn_cast<RankedTensorType>(getType(axes, builder.getF32Type())))
     attr = DenseElementsAttr::get(type, cast<Attribute>(attr));
   return arith::ConstantOp::create(builder, loc, attr);
 }
@@ -80,28 +80,29 @@ Value TileMath::constant(Spread spread, double value) {
 Tile TileMath::integer(Type type, int64_t value) {
   return {arith::ConstantOp::create(builder, loc,
                                     builder.getIntegerAttr(type, value)),
-          Spread::Scalar};
+          TileAxes::Scalar};
 }
 
 Tile TileMath::compare(arith::CmpIPredicate predicate, Tile lhs, Tile rhs) {
-  Spread spread = join(lhs.spread, rhs.spread);
-  return {arith::CmpIOp::create(builder, loc, predicate, spreadTo(lhs, spread),
-                                spreadTo(rhs, spread)),
-          spread};
+  TileAxes axes = join(lhs.axes, rhs.axes);
+  return {arith::CmpIOp::create(builder, loc, predicate, broadcastTo(lhs, axes),
+                                broadcastTo(rhs, axes)),
+          axes};
 }
 
 Tile TileMath::compare(arith::CmpFPredicate predicate, Tile lhs, Tile rhs) {
-  Spread spread = join(lhs.spread, rhs.spread);
-  return {arith::CmpFOp::create(builder, loc, predicate, spreadTo(lhs, spread),
-                                spreadTo(rhs, spread)),
-          spread};
+  TileAxes axes = join(lhs.axes, rhs.axes);
+  return {arith::CmpFOp::create(builder, loc, predicate, broadcastTo(lhs, axes),
+                                broadcastTo(rhs, axes)),
+          axes};
 }
 
 Tile TileMath::select(Tile condition, Tile yes, Tile no) {
-  Spread spread = join(condition.spread, join(yes.spread, no.spread));
-  return {arith::SelectOp::create(builder, loc, spreadTo(condition, spread),
-                                  spreadTo(yes, spread), spreadTo(no, spread)),
-          spread};
+  TileAxes axes = join(condition.axes, join(yes.axes, no.axes));
+  return {arith::SelectOp::create(builder, loc, broadcastTo(condition, axes),
+                                  broadcastTo(yes, axes),
+                                  broadcastTo(no, axes)),
+          axes};
 }
 
 Tile TileMath::castInteger(Tile tile, Type elementType) {
@@ -112,15 +113,15 @@ Tile TileMath::castInteger(Tile tile, Type elementType) {
 
 Tile TileMath::applyLike(Operation *op, ArrayRef<Tile> operands,
                          Type elementType) {
-  Spread spread = Spread::Scalar;
+  TileAxes axes = TileAxes::Scalar;
   for (Tile operand : operands)
-    spread = join(spread, operand.spread);
+    axes = join(axes, operand.axes);
   OperationState state(loc, op->getName());
   for (Tile operand : operands)
-    state.addOperands(spreadTo(operand, spread));
-  state.addTypes(getType(spread, elementType));
+    state.addOperands(broadcastTo(operand, axes));
+  state.addTypes(getType(axes, elementType));
   state.addAttributes(op->getAttrs());
-  return {builder.create(state)->getResult(0), spread};
+  return {builder.create(state)->getResult(0), axes};
 }
 
 //===----------------------------------------------------------------------===//
@@ -161,10 +162,10 @@ private:
     if (auto read = dyn_cast<TableReadOp>(op))
       return visitRead(read);
     if (auto dim = dyn_cast<DimOp>(op))
-      return {visitDim(dim), Spread::Scalar};
+      return {visitDim(dim), TileAxes::Scalar};
     if (FloatAttr exact = getExactConstant(op))
-      return {math.constant(Spread::Scalar, exact.getValueAsDouble()),
-              Spread::Scalar};
+      return {math.constant(TileAxes::Scalar, exact.getValueAsDouble()),
+              TileAxes::Scalar};
     if (op->hasTrait<OpTrait::ConstantLike>())
       return visitConstant(op);
     SmallVector<Tile> operands;
@@ -203,7 +204,7 @@ private:
   }
 
   Tile visitConstant(Operation *op) {
-    Tile constant = {builder.clone(*op)->getResult(0), Spread::Scalar};
+    Tile constant = {builder.clone(*op)->getResult(0), TileAxes::Scalar};
     Value result = op->getResult(0);
     if (!result.getType().isIndex() || ranges.isWithin(result, kConstantLimit))
       return constant;
@@ -268,7 +269,7 @@ private:
   }
 
   static bool isOncePerRow(Tile tile) {
-    return tile.spread == Spread::Scalar || tile.spread == Spread::Row;
+    return tile.axes == TileAxes::Scalar || tile.axes == TileAxes::Row;
   }
 
   /// What is beyond all sizes is so for whatever size.
@@ -305,12 +306,12 @@ private:
     using Limits = std::numeric_limits<int64_t>;
     Type type = op->getResult(0).getType();
     assert(type.isInteger(64) && "programs have integers of 64 bits");
-    Tile limit = {math.constant(Spread::Scalar, 0x1p63), Spread::Scalar};
-    Tile lowest = {math.constant(Spread::Scalar, -0x1p63), Spread::Scalar};
-    Tile zero = {math.constant(Spread::Scalar, 0.0), Spread::Scalar};
+    Tile limit = {math.constant(TileAxes::Scalar, 0x1p63), TileAxes::Scalar};
+    Tile lowest = {math.constant(TileAxes::Scalar, -0x1p63), TileAxes::Scalar};
+    Tile zero = {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar};
     Tile magnitude =
-        real.spread == Spread::Scalar
-            ? Tile{math::AbsFOp::create(builder, loc, real.value), real.spread}
+        real.axes == TileAxes::Scalar
+            ? Tile{math::AbsFOp::create(builder, loc, real.value), real.axes}
             : math.convert<math::AbsFOp>(real, builder.getF32Type());
     Tile inside = math.compare(arith::CmpFPredicate::OLT, magnitude, limit);
     Tile result = math.applyLike(op, math.select(inside, real, zero), type);
@@ -329,7 +330,7 @@ private:
 
   Tile visitRead(TableReadOp op) {
     auto type = cast<NamedTensorType>(op.getTable().getType());
-    Spread spread = Spread::Scalar;
+    TileAxes axes = TileAxes::Scalar;
     SmallVector<Tile> indices;
     for (auto [dim, operand] :
          llvm::zip_equal(type.getDims(), op.getIndices())) {
@@ -340,27 +341,27 @@ private:
       if (named && named.getRagged())
         index = math.apply<arith::AddIOp>(
             index, {context.program.getRow(dim, context.batchRow).start,
-                    Spread::Scalar});
-      spread = join(spread, index.spread);
+                    TileAxes::Scalar});
+      axes = join(axes, index.axes);
       indices.push_back(index);
     }
     Value buffer = context.program.getBuffer(op.getTable());
     Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
     // A scalar reads like a tile of one element: clamped to the table.
-    bool isScalar = spread == Spread::Scalar;
+    bool isScalar = axes == TileAxes::Scalar;
     TileMath single(builder, loc, 1, 1);
     TileMath &shape = isScalar ? single : math;
-    Spread read = isScalar ? Spread::Row : spread;
+    TileAxes read = isScalar ? TileAxes::Row : axes;
     SmallVector<Value> operands;
     for (Tile index : indices)
-      operands.push_back(shape.spreadTo(index, read));
+      operands.push_back(shape.broadcastTo(index, read));
     Value value = nsatile::GatherOp::create(
         builder, loc, shape.getType(read, elementType), buffer, operands);
     value = widen(builder, loc, value, type);
     if (isScalar)
       value = tensor::ExtractOp::create(
           builder, loc, value, ValueRange{IndexMath(builder, loc).constant(0)});
-    return {value, spread};
+    return {value, axes};
   }
 
   TileMath &math;

@@ -11,17 +11,17 @@ namespace nsacc {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Over what a value of a tile varies: rows are queries, columns keys or
-/// channels.
-enum class Spread { Scalar, Row, Column, Matrix };
+/// The axes of a tile that a value varies along: rows are queries, columns keys
+/// or channels.
+enum class TileAxes { Scalar, Row, Column, Matrix };
 
-/// The least spread that holds both.
-Spread join(Spread lhs, Spread rhs);
+/// The fewest axes that include both.
+TileAxes join(TileAxes lhs, TileAxes rhs);
 
 /// A value of a tile: a scalar, tensor<R>, tensor<C> or tensor<RxC>.
 struct Tile {
   mlir::Value value;
-  Spread spread = Spread::Scalar;
+  TileAxes axes = TileAxes::Scalar;
 };
 
 /// Tiles of `rows` x `columns`, and elementwise code over them.
@@ -36,31 +36,33 @@ public:
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::Location getLoc() { return loc; }
 
-  mlir::Type getType(Spread spread, mlir::Type elementType);
-  /// The value repeated to a wider spread.
-  mlir::Value spreadTo(Tile tile, Spread spread);
-  mlir::Value toMatrix(Tile tile) { return spreadTo(tile, Spread::Matrix); }
-  mlir::Value toRow(Tile tile) { return spreadTo(tile, Spread::Row); }
+  mlir::Type getType(TileAxes axes, mlir::Type elementType);
+  /// The value repeated along more axes.
+  mlir::Value broadcastTo(Tile tile, TileAxes axes);
+  mlir::Value toMatrix(Tile tile) {
+    return broadcastTo(tile, TileAxes::Matrix);
+  }
+  mlir::Value toRow(Tile tile) { return broadcastTo(tile, TileAxes::Row); }
 
-  mlir::Value constant(Spread spread, double value);
+  mlir::Value constant(TileAxes axes, double value);
   /// A scalar of an integer or index type.
   Tile integer(mlir::Type type, int64_t value);
 
   /// `OpTy` over tiles brought to their join.
   template <typename OpTy> Tile apply(Tile lhs, Tile rhs) {
-    Spread spread = join(lhs.spread, rhs.spread);
-    return {OpTy::create(builder, loc, spreadTo(lhs, spread),
-                         spreadTo(rhs, spread)),
-            spread};
+    TileAxes axes = join(lhs.axes, rhs.axes);
+    return {OpTy::create(builder, loc, broadcastTo(lhs, axes),
+                         broadcastTo(rhs, axes)),
+            axes};
   }
   Tile compare(mlir::arith::CmpIPredicate predicate, Tile lhs, Tile rhs);
   Tile compare(mlir::arith::CmpFPredicate predicate, Tile lhs, Tile rhs);
   Tile select(Tile condition, Tile yes, Tile no);
   /// A conversion of all elements.
   template <typename OpTy> Tile convert(Tile tile, mlir::Type elementType) {
-    return {OpTy::create(builder, loc, getType(tile.spread, elementType),
-                         tile.value),
-            tile.spread};
+    return {
+        OpTy::create(builder, loc, getType(tile.axes, elementType), tile.value),
+        tile.axes};
   }
 
   /// The same integers, as ones of another type.

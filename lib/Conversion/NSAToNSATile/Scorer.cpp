@@ -153,25 +153,25 @@ Tile Scorer::getKeyIndices(TileMath &math, const KeyTile &tile) {
   OpBuilder &builder = math.getBuilder();
   Location loc = math.getLoc();
   auto type = cast<RankedTensorType>(
-      math.getType(Spread::Column, builder.getIndexType()));
+      math.getType(TileAxes::Column, builder.getIndexType()));
   IndexMath m(builder, loc);
   if (tile.step == 1)
     return {nsatile::IotaOp::create(builder, loc, type, tile.first),
-            Spread::Column};
+            TileAxes::Column};
   Tile count = {nsatile::IotaOp::create(builder, loc, type, m.constant(0)),
-                Spread::Column};
-  Tile stepped =
-      math.apply<arith::MulIOp>(count, {m.constant(tile.step), Spread::Scalar});
-  return math.apply<arith::AddIOp>(stepped, {tile.first, Spread::Scalar});
+                TileAxes::Column};
+  Tile stepped = math.apply<arith::MulIOp>(
+      count, {m.constant(tile.step), TileAxes::Scalar});
+  return math.apply<arith::AddIOp>(stepped, {tile.first, TileAxes::Scalar});
 }
 
 SmallVector<Tile> Scorer::getRowArguments(const QueryRows &rows) {
   OpBuilder &builder = program.getBuilder();
   TileMath math(builder, program.getLoc(), rows.count, 1);
-  Tile tokens = {rows.tokens, Spread::Row};
-  Tile position = math.apply<arith::AddIOp>(tokens, {shift, Spread::Scalar});
-  return {{tile.batchRow, Spread::Scalar},
-          {rows.heads, Spread::Row},
+  Tile tokens = {rows.tokens, TileAxes::Row};
+  Tile position = math.apply<arith::AddIOp>(tokens, {shift, TileAxes::Scalar});
+  return {{tile.batchRow, TileAxes::Scalar},
+          {rows.heads, TileAxes::Row},
           tokens,
           position};
 }
@@ -228,13 +228,14 @@ Tile Scorer::multiply(const QueryRows &rows, const KeyTile &tile,
     keys =
         widen(builder, loc, keys, cast<NamedTensorType>(op.getKey().getType()));
   auto type = cast<RankedTensorType>(
-      math.getType(Spread::Matrix, builder.getF32Type()));
+      math.getType(TileAxes::Matrix, builder.getF32Type()));
   Tile scores = {nsatile::DotOp::create(builder, loc, type, rows.query, keys,
                                         Value(), Value(),
                                         /*transpose_rhs=*/true),
-                 Spread::Matrix};
-  return rawScale ? scores
-                  : math.apply<arith::MulFOp>(scores, {scale, Spread::Scalar});
+                 TileAxes::Matrix};
+  return rawScale
+             ? scores
+             : math.apply<arith::MulFOp>(scores, {scale, TileAxes::Scalar});
 }
 
 Tile Scorer::changeScores(const QueryRows &rows, const KeyTile &tile,
@@ -259,19 +260,19 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
         visible ? math.apply<arith::AndIOp>(*visible, condition) : condition;
   };
   if (tile.rows)
-    require({tile.rows, Spread::Row});
+    require({tile.rows, TileAxes::Row});
   if (tile.end)
     require(math.compare(arith::CmpIPredicate::slt, keys,
-                         {tile.end, Spread::Scalar}));
+                         {tile.end, TileAxes::Scalar}));
   if (isFull)
     return visible;
   // Keys outside of the sequence were loaded as zeros.
   if (!hidesKeysBeyondEnd())
     require(math.compare(arith::CmpIPredicate::slt, keys,
-                         {keyRow.size, Spread::Scalar}));
+                         {keyRow.size, TileAxes::Scalar}));
   if (tile.mayBeNegative)
     require(math.compare(arith::CmpIPredicate::sge, keys,
-                         {m.constant(0), Spread::Scalar}));
+                         {m.constant(0), TileAxes::Scalar}));
   if (!op.getMask().empty())
     require(evaluateMask(rows, tile, getPairArguments(rows, keys), math,
                          visible.value_or(Tile())));
@@ -307,17 +308,17 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
     if (visible)
       result = math.select(
           *visible, result,
-          {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar});
+          {math.constant(TileAxes::Scalar, -kInfinity), TileAxes::Scalar});
     SmallVector<Value> values = {math.toMatrix(result)};
     if (!counts)
       return values;
-    Tile counted = {math.constant(Spread::Scalar, 1.0), Spread::Scalar};
+    Tile counted = {math.constant(TileAxes::Scalar, 1.0), TileAxes::Scalar};
     if (visible)
       counted =
           math.select(*visible, counted,
-                      {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+                      {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar});
     values.push_back(nsatile::ReduceOp::create(
-        builder, loc, math.getType(Spread::Row, builder.getF32Type()),
+        builder, loc, math.getType(TileAxes::Row, builder.getF32Type()),
         nsatile::ReduceKind::Sum, math.toMatrix(counted), /*dim=*/1));
     return values;
   };
@@ -365,14 +366,15 @@ Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
   OpBuilder &builder = program.getBuilder();
   TileMath math(builder, program.getLoc(), rows.count, tile.count);
   Tile keys = getKeyIndices(math, tile);
-  SmallVector<Tile> arguments = {{scores, Spread::Matrix}};
+  SmallVector<Tile> arguments = {{scores, TileAxes::Matrix}};
   arguments.append(getPairArguments(rows, keys));
   std::optional<Demand> demand;
   if (mayFault(op.getWeight(), getPlaces(Clause::Weight))) {
     // Scores of pairs that aren't visible are -inf.
-    Tile least = {math.constant(Spread::Scalar, -kInfinity), Spread::Scalar};
+    Tile least = {math.constant(TileAxes::Scalar, -kInfinity),
+                  TileAxes::Scalar};
     Tile takesPart = math.compare(arith::CmpFPredicate::UNE,
-                                  {scores, Spread::Matrix}, least);
+                                  {scores, TileAxes::Matrix}, least);
     demand = getDemand(Clause::Weight, &rows, takesPart, &tile);
   }
   return math.toMatrix(
@@ -432,19 +434,19 @@ std::optional<Demand> Scorer::getDemand(Clause clause, const QueryRows *rows,
   demand.clause = clause == Clause::Mask ? "where" : getClauseName(clause);
   demand.op = getOpNumber(op);
   demand.rank = static_cast<int64_t>(clause);
-  demand.positions = {{tile.batchRow, Spread::Scalar}};
+  demand.positions = {{tile.batchRow, TileAxes::Scalar}};
   if (!rows)
     return demand;
   demand.positions = getRowArguments(*rows);
   int64_t count = keys ? keys->count : 1;
   TileMath math(program.getBuilder(), program.getLoc(), rows->count, count);
   // Tiles of rows that share a selection may start before the first token.
-  Tile tokens = {rows->tokens, Spread::Row};
+  Tile tokens = {rows->tokens, TileAxes::Row};
   Tile exists = math.apply<arith::AndIOp>(
       math.compare(arith::CmpIPredicate::sge, tokens,
                    math.integer(program.getBuilder().getIndexType(), 0)),
       math.compare(arith::CmpIPredicate::slt, tokens,
-                   {tile.numTokens, Spread::Scalar}));
+                   {tile.numTokens, TileAxes::Scalar}));
   demand.active =
       active.value ? math.apply<arith::AndIOp>(active, exists) : exists;
   if (keys) {

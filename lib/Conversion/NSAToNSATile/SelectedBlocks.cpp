@@ -138,14 +138,14 @@ Value Attention::getSelectingUnits(Value selection, Value block) {
   TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
   Tile stored = {
       arith::IndexCastOp::create(builder, loc, builder.getI32Type(), block),
-      Spread::Scalar};
-  Tile hit = math.compare(arith::CmpIPredicate::eq, {selection, Spread::Matrix},
-                          stored);
+      TileAxes::Scalar};
+  Tile hit = math.compare(arith::CmpIPredicate::eq,
+                          {selection, TileAxes::Matrix}, stored);
   Tile ones =
-      math.select(hit, {math.constant(Spread::Scalar, 1.0), Spread::Scalar},
-                  {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+      math.select(hit, {math.constant(TileAxes::Scalar, 1.0), TileAxes::Scalar},
+                  {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar});
   return nsatile::ReduceOp::create(
-      builder, loc, math.getType(Spread::Row, builder.getF32Type()),
+      builder, loc, math.getType(TileAxes::Row, builder.getF32Type()),
       nsatile::ReduceKind::Max, ones.value, /*dim=*/1);
 }
 
@@ -177,23 +177,23 @@ Value Attention::loadRowSelections() {
   int64_t width = getSelectionType().getTop();
   TileMath math(builder, loc, tile.getRows(), width);
   IndexMath m = program.math();
-  auto scalar = [](Value value) { return Tile{value, Spread::Scalar}; };
-  Tile token = math.apply<arith::AddIOp>({tile.tokenOfRow, Spread::Row},
+  auto scalar = [](Value value) { return Tile{value, TileAxes::Scalar}; };
+  Tile token = math.apply<arith::AddIOp>({tile.tokenOfRow, TileAxes::Row},
                                          scalar(tile.rowStart));
-  Tile head = selectsPerQueryHead() ? Tile{tile.headOfRow, Spread::Row}
+  Tile head = selectsPerQueryHead() ? Tile{tile.headOfRow, TileAxes::Row}
                                     : scalar(tile.keyHead);
   Tile entry = {nsatile::IotaOp::create(
                     builder, loc,
-                    math.getType(Spread::Column, builder.getIndexType()),
+                    math.getType(TileAxes::Column, builder.getIndexType()),
                     m.constant(0)),
-                Spread::Column};
+                TileAxes::Column};
   SmallVector<Value> indices;
   if (tile.dims.batch)
     indices.push_back(math.toMatrix(scalar(tile.batchRow)));
   for (Tile index : {token, head, entry})
     indices.push_back(math.toMatrix(index));
   return nsatile::GatherOp::create(
-      builder, loc, math.getType(Spread::Matrix, builder.getI32Type()),
+      builder, loc, math.getType(TileAxes::Matrix, builder.getI32Type()),
       program.getBuffer(op.getSelection()), indices);
 }
 

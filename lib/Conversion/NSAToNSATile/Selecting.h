@@ -31,11 +31,11 @@ public:
 
 private:
   /// The row of each unit that speaks for it where a position is needed.
-  struct Speaker {
+  struct Representative {
     Tile token, head;
   };
   QueryTile getTile(mlir::Value keyHead);
-  Speaker getSpeaker();
+  Representative getRepresentative();
 
   /// Importance of blocks for each unit; -inf where absent.
   Tile getScores(const Columns &columns);
@@ -48,7 +48,7 @@ private:
   Tile exists(TileMath &rows, Tile token);
   Tile getKeys(const Columns &columns);
   mlir::Value getLastBlock();
-  Tile loadCounts(TileMath &rows, Speaker at);
+  Tile loadCounts(TileMath &rows, Representative at);
   void requireCounts();
   Tile trim(mlir::Value list);
   void store(mlir::Value indices);
@@ -56,7 +56,7 @@ private:
 
   Tile real(double value) { return getReal(math, value); }
   Tile i64(int64_t value) { return math.integer(builder.getI64Type(), value); }
-  Tile index(mlir::Value value) { return {value, Spread::Scalar}; }
+  Tile index(mlir::Value value) { return {value, TileAxes::Scalar}; }
   mlir::Value importance() { return op.getImportance(); }
 
   ProgramBuilder &program;
@@ -73,7 +73,7 @@ private:
   ImportanceTiles tiles;
   int64_t chunk;
   TileMath math;
-  Speaker speaker;
+  Representative representative;
 };
 
 /// How the rows of a selection share it; an error where that isn't compiled.

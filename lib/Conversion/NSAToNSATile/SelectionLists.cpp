@@ -11,7 +11,7 @@ static Tile sort(TileMath &math, Tile rows) {
   return {nsatile::SortOp::create(math.getBuilder(), math.getLoc(),
                                   rows.value.getType(),
                                   nsatile::Order::Ascending, rows.value),
-          Spread::Matrix};
+          TileAxes::Matrix};
 }
 
 /// Each row moved by one column, with -1 in front.
@@ -31,7 +31,7 @@ static Tile getColumnsBefore(TileMath &math, Tile rows) {
   return {tensor::InsertSliceOp::create(
               builder, loc, left, none,
               SmallVector<OpFoldResult>{attr(0), attr(1)}, sizes, ones),
-          Spread::Matrix};
+          TileAxes::Matrix};
 }
 
 Tile nsacc::sortDistinct(TileMath &math, Tile indices) {
@@ -91,17 +91,17 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   TileMath math(builder, loc, /*rows=*/1, width);
   Value selected =
       toOneRow(builder, loc, loadSelection(program, tile, selection));
-  Tile blocks = sortDistinct(math, {selected, Spread::Matrix});
+  Tile blocks = sortDistinct(math, {selected, TileAxes::Matrix});
   Tile isBlock = math.compare(arith::CmpIPredicate::slt, blocks,
                               math.integer(i32, kListPadding));
-  Tile ones =
-      math.select(isBlock, {math.constant(Spread::Scalar, 1.0), Spread::Scalar},
-                  {math.constant(Spread::Scalar, 0.0), Spread::Scalar});
+  Tile ones = math.select(
+      isBlock, {math.constant(TileAxes::Scalar, 1.0), TileAxes::Scalar},
+      {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar});
   Value count = nsatile::ReduceOp::create(
-      builder, loc, math.getType(Spread::Row, builder.getF32Type()),
+      builder, loc, math.getType(TileAxes::Row, builder.getF32Type()),
       nsatile::ReduceKind::Sum, math.toMatrix(ones), /*dim=*/1);
-  count = arith::FPToSIOp::create(builder, loc, math.getType(Spread::Row, i32),
-                                  count);
+  count = arith::FPToSIOp::create(builder, loc,
+                                  math.getType(TileAxes::Row, i32), count);
   auto store = [&](Value row, Value buffer, int64_t columns) {
     SmallVector<Value> offsets = {tile.batchRow, tile.number, tile.keyHead,
                                   m.constant(0)};

@@ -73,7 +73,7 @@ Selecting::Selecting(ProgramBuilder &program, const QueryShape &shape,
   Value tokens = getNumTokens(program, type, tile.batchRow);
   shift = m.sub(tokens, tile.numTokens);
   numBlocks = m.ceilDiv(tokens, type.getBlock());
-  speaker = getSpeaker();
+  representative = getRepresentative();
 }
 
 QueryTile Selecting::getTile(Value keyHead) {
@@ -83,12 +83,12 @@ QueryTile Selecting::getTile(Value keyHead) {
                          here);
 }
 
-Selecting::Speaker Selecting::getSpeaker() {
+Selecting::Representative Selecting::getRepresentative() {
   IndexMath m = program.math();
   int64_t units = sharing.getUnits(), unitHeads = sharing.getUnitHeads();
   auto rows = RankedTensorType::get({units}, builder.getIndexType());
   Tile unit = {nsatile::IotaOp::create(builder, loc, rows, m.constant(0)),
-               Spread::Row};
+               TileAxes::Row};
   Tile group = unit, head = index(m.constant(0));
   if (unitHeads > 1) {
     Tile heads = index(m.constant(unitHeads));
@@ -152,7 +152,7 @@ Tile Selecting::reduceTokens(const QueryTile &from, Tile scores,
     tokens = nsatile::IotaOp::create(
         builder, loc, RankedTensorType::get({rows}, builder.getIndexType()),
         from.firstToken);
-  Tile token = {tokens, Spread::Row};
+  Tile token = {tokens, TileAxes::Row};
   auto compare = [&](arith::CmpIPredicate predicate, Value bound) {
     return all.compare(predicate, token, index(bound));
   };
@@ -188,7 +188,7 @@ Tile Selecting::keepHead(Tile scores, int64_t head, int64_t count) {
                   builder, loc,
                   RankedTensorType::get({rows}, builder.getIndexType()),
                   m.constant(0)),
-              Spread::Row};
+              TileAxes::Row};
   Tile member =
       all.apply<arith::RemUIOp>(row, index(m.constant(sharing.shareHeads)));
   Tile kept =

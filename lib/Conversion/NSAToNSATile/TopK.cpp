@@ -28,8 +28,8 @@ enum SortClass : int64_t {
 /// `where`, asked of blocks that exist.
 Tile Selecting::isAllowed(const Columns &columns, Tile inSequence, Tile block,
                           Tile position) {
-  SmallVector<Tile> arguments = {index(tile.batchRow), speaker.head,
-                                 speaker.token, position, block};
+  SmallVector<Tile> arguments = {index(tile.batchRow), representative.head,
+                                 representative.token, position, block};
   Demand demand;
   demand.places = ScalarPlaces::get(op);
   if (!mayFault(op.getMask(), demand.places))
@@ -37,7 +37,7 @@ Tile Selecting::isAllowed(const Columns &columns, Tile inSequence, Tile block,
   demand.clause = "where";
   demand.op = getOpNumber(op);
   demand.active =
-      math.apply<arith::AndIOp>(inSequence, exists(math, speaker.token));
+      math.apply<arith::AndIOp>(inSequence, exists(math, representative.token));
   demand.positions.assign(arguments.begin(), arguments.end() - 1);
   demand.key = block;
   demand.firstKey = columns.first;
@@ -58,7 +58,7 @@ Tile Selecting::getKeys(const Columns &columns) {
   Tile score = getScores(columns);
   Tile block = getIndices(math, columns);
   Tile blockWide = math.convert<arith::IndexCastOp>(block, i64Type);
-  Tile position = math.apply<arith::AddIOp>(speaker.token, index(shift));
+  Tile position = math.apply<arith::AddIOp>(representative.token, index(shift));
   Tile exists =
       math.compare(arith::CmpIPredicate::slt, block, index(numBlocks));
   if (!op.getMask().empty())
@@ -139,7 +139,7 @@ Value Selecting::getLastBlock() {
 }
 
 /// The counts of rows, each 0 to `top` where the row exists.
-Tile Selecting::loadCounts(TileMath &rows, Speaker at) {
+Tile Selecting::loadCounts(TileMath &rows, Representative at) {
   Value buffer = program.getBuffer(op.getCount());
   Tile token = rows.apply<arith::AddIOp>(at.token, index(tile.rowStart));
   SmallVector<Value> indices;
@@ -148,9 +148,9 @@ Tile Selecting::loadCounts(TileMath &rows, Speaker at) {
   indices.append({rows.toRow(token), rows.toRow(at.head)});
   Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
   Tile counts = {nsatile::GatherOp::create(
-                     builder, loc, rows.getType(Spread::Row, elementType),
+                     builder, loc, rows.getType(TileAxes::Row, elementType),
                      buffer, indices),
-                 Spread::Row};
+                 TileAxes::Row};
   if (!elementType.isInteger(64))
     counts = rows.convert<arith::ExtSIOp>(counts, builder.getI64Type());
 
@@ -185,7 +185,7 @@ void Selecting::requireCounts() {
                   builder, loc,
                   RankedTensorType::get({count}, builder.getIndexType()),
                   m.constant(0)),
-              Spread::Row};
+              TileAxes::Row};
   Tile heads = index(m.constant(sharing.heads));
   Tile token = rows.apply<arith::AddIOp>(rows.apply<arith::DivUIOp>(row, heads),
                                          index(tile.firstToken));
@@ -205,13 +205,13 @@ Tile Selecting::trim(Value list) {
   int64_t width = type.getTop();
   Type i64Type = builder.getI64Type();
   TileMath entries(builder, loc, sharing.getUnits(), width);
-  Tile keys = {list, Spread::Matrix};
+  Tile keys = {list, TileAxes::Matrix};
   Tile allowed = i64(op.getTop());
   if (op.getCount()) {
     if (sharing.isShared())
       requireCounts();
-    allowed =
-        entries.apply<arith::MinSIOp>(allowed, loadCounts(entries, speaker));
+    allowed = entries.apply<arith::MinSIOp>(
+        allowed, loadCounts(entries, representative));
   }
   if (op.getPlus()) {
     Tile forced = entries.compare(arith::CmpIPredicate::sge, keys,
@@ -219,9 +219,9 @@ Tile Selecting::trim(Value list) {
     Tile ones = entries.select(forced, real(1.0), real(0.0));
     Tile sum = {nsatile::ReduceOp::create(
                     builder, loc,
-                    entries.getType(Spread::Row, builder.getF32Type()),
+                    entries.getType(TileAxes::Row, builder.getF32Type()),
                     nsatile::ReduceKind::Sum, ones.value, /*dim=*/1),
-                Spread::Row};
+                TileAxes::Row};
     allowed = entries.apply<arith::AddIOp>(
         allowed, entries.convert<arith::FPToSIOp>(sum, i64Type));
   }
@@ -230,7 +230,7 @@ Tile Selecting::trim(Value list) {
                    builder, loc,
                    RankedTensorType::get({width}, builder.getIndexType()),
                    zero),
-               Spread::Column};
+               TileAxes::Column};
   rank = entries.convert<arith::IndexCastOp>(rank, i64Type);
   Tile kept = entries.apply<arith::AndIOp>(
       entries.compare(arith::CmpIPredicate::slt, rank, allowed),

@@ -62,8 +62,8 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
   passes.addPass(createCSEPass());
   if (!isSpecialized)
     return;
-  passes.addPass(
-      nsatile::createNSATileHoldOperands({limits.registersOfMultiprocessor}));
+  passes.addPass(nsatile::createNSATileOperandsInRegisters(
+      {limits.registersOfMultiprocessor}));
   passes.addPass(
       nsatile::createNSATilePersistPrograms({limits.sharedBytesOfBlock}));
   passes.addPass(createCanonicalizerPass());

@@ -43,8 +43,8 @@ static rt::Size makeSize(int64_t size, const Dim *dim) {
 
 /// Whether an op may write to a buffer among its operands.
 static bool writes(Operation *op) {
-  // A fill writes to its ring.
-  if (isa<FillOp>(op) || isMemoryEffectFree(op))
+  // A producer's load writes to its circular buffer.
+  if (isa<ProducerLoadOp>(op) || isMemoryEffectFree(op))
     return false;
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   return !effects || !effects.onlyHasEffect<MemoryEffects::Read>();

@@ -8,8 +8,8 @@ from checks import layering
 @pytest.mark.parametrize(
     ("path", "include"),
     [
-        ("lib/Support/Version.cpp", "nsacc/Runtime/Tensor.h"),
-        ("lib/Runtime/Tensor.cpp", "nsacc/Support/Version.h"),
+        ("lib/Support/Version.cpp", "nsacc/Tensor/Tensor.h"),
+        ("lib/Tensor/Tensor.cpp", "nsacc/Support/Version.h"),
         ("lib/Frontend/Parser.cpp", "nsacc/Interpreter/Interpreter.h"),
         ("lib/Interpreter/Interpreter.cpp", "nsacc/Frontend/Frontend.h"),
         ("include/nsacc/Frontend/Frontend.h", "nsacc/Pipelines/Phases.h"),
@@ -47,12 +47,12 @@ def test_ir_includes_its_transforms(tree) -> None:
 
 def test_runtime_uses_mlir(tree) -> None:
     root = tree({
-        "lib/Runtime/Tensor.cpp": '#include "mlir/IR/Types.h"\n',
-        "lib/Runtime/CMakeLists.txt":
-            "add_nsacc_library(NSACCRuntime Tensor.cpp\n  LINK_LIBS PUBLIC\n  MLIRIR)\n",
+        "lib/Tensor/Tensor.cpp": '#include "mlir/IR/Types.h"\n',
+        "lib/Tensor/CMakeLists.txt":
+            "add_nsacc_library(NSACCTensor Tensor.cpp\n  LINK_LIBS PUBLIC\n  MLIRIR)\n",
     })
     assert [problem.path for problem in layering.check(root)] == [
-        "lib/Runtime/Tensor.cpp", "lib/Runtime/CMakeLists.txt"]
+        "lib/Tensor/Tensor.cpp", "lib/Tensor/CMakeLists.txt"]
 
 
 def test_library_against_the_order(tree) -> None:

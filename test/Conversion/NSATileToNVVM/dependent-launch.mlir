@@ -5,7 +5,7 @@
 // PLAIN-NOT: griddepcontrol
 // PLAIN-NOT: dependent
 
-#rows = #nsatile.spread<threads = 128>
+#rows = #nsatile.blocked<threads = 128>
 
 // CHECK-LABEL: llvm.func @fast
 // CHECK-NOT: dependent

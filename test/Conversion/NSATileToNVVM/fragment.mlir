@@ -3,8 +3,8 @@
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
-!Q = !nsatile.ring<1 of tensor<64x96xbf16, #m>>
-!K = !nsatile.ring<1 of tensor<8x96xbf16, #m>>
+!Q = !nsatile.circular_buffer<1 of tensor<64x96xbf16, #m>>
+!K = !nsatile.circular_buffer<1 of tensor<8x96xbf16, #m>>
 
 // 4 steps of 16 columns from registers, 16 words in all, and 2 by a descriptor.
 // CHECK-LABEL: llvm.func @head
@@ -19,16 +19,16 @@
 nsatile.program @head(%out: memref<64x8xf32>) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
-  %rq = nsatile.ring : !Q
-  %rk = nsatile.ring : !K
-  nsatile.roles consumers 4 {
-    %q = nsatile.acquire %rq : !Q
-    %k = nsatile.acquire %rk : !K
+  %rq = nsatile.circular_buffer : !Q
+  %rk = nsatile.circular_buffer : !K
+  nsatile.warp_specialize consumers 4 {
+    %q = nsatile.consumer_wait %rq : !Q
+    %k = nsatile.consumer_wait %rk : !K
     %f = nsatile.fragment %q : tensor<64x96xbf16, #m> -> tensor<64x64xbf16, #s>
     %p = nsatile.dot_async %q head %f, transpose %k : (tensor<64x96xbf16, #m>, tensor<64x64xbf16, #s>, tensor<8x96xbf16, #m>) -> !nsatile.pending<tensor<64x8xf32, #s>>
     %t = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<64x8xf32, #s>>
-    nsatile.release %rk : !K
-    nsatile.release %rq : !Q
+    nsatile.consumer_release %rk : !K
+    nsatile.consumer_release %rq : !Q
     nsatile.store %t, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x8xf32, #s>, memref<64x8xf32>
   } producer {
   }

@@ -10,9 +10,9 @@ nsatile.program @p(%n: index) {
 // -----
 
 nsatile.program @p(%n: index) {
-  %0 = nsatile.iota %n : tensor<64xindex, #nsatile.spread<threads = 64>>
+  %0 = nsatile.iota %n : tensor<64xindex, #nsatile.blocked<threads = 64>>
   // expected-error @below {{expected tiles of 64 threads, found 32}}
-  %1 = nsatile.iota %n : tensor<64xindex, #nsatile.spread<threads = 32>>
+  %1 = nsatile.iota %n : tensor<64xindex, #nsatile.blocked<threads = 32>>
   nsatile.return
 }
 
@@ -37,30 +37,30 @@ nsatile.program @p() {
 
 nsatile.program @p() {
   // expected-error @below {{with different elements isn't supported by GPU targets yet}}
-  %0 = arith.constant dense<[1.0, 2.0]> : tensor<2xf32, #nsatile.spread<threads = 32>>
+  %0 = arith.constant dense<[1.0, 2.0]> : tensor<2xf32, #nsatile.blocked<threads = 32>>
   nsatile.return
 }
 
 // -----
 
-nsatile.program @p(%x: tensor<64x4xi64, #nsatile.spread<threads = 64>>) {
+nsatile.program @p(%x: tensor<64x4xi64, #nsatile.blocked<threads = 64>>) {
   // expected-error @below {{isn't supported by GPU targets yet}}
-  %0 = nsatile.sort ascending %x : tensor<64x4xi64, #nsatile.spread<threads = 64>>
+  %0 = nsatile.sort ascending %x : tensor<64x4xi64, #nsatile.blocked<threads = 64>>
   nsatile.return
 }
 
 // -----
 
 #s = #nsatile.mma<warps = 4>
-!K = !nsatile.ring<2 of tensor<64x72xbf16, #nsatile.shared<swizzle = 128>>>
+!K = !nsatile.circular_buffer<2 of tensor<64x72xbf16, #nsatile.shared<swizzle = 128>>>
 nsatile.program @inner() {
   %q = arith.constant dense<1.0> : tensor<64x72xbf16, #s>
-  %rk = nsatile.ring : !K
-  nsatile.roles consumers 4 {
-    %k = nsatile.acquire %rk : !K
+  %rk = nsatile.circular_buffer : !K
+  nsatile.warp_specialize consumers 4 {
+    %k = nsatile.consumer_wait %rk : !K
     // expected-error @below {{isn't supported by GPU targets yet}}
     %p = nsatile.dot_async %q, transpose %k : (tensor<64x72xbf16, #s>, tensor<64x72xbf16, #nsatile.shared<swizzle = 128>>) -> !nsatile.pending<tensor<64x64xf32, #s>>
-    nsatile.release %rk : !K
+    nsatile.consumer_release %rk : !K
   } producer {
   }
   nsatile.return

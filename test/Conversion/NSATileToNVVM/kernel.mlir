@@ -1,7 +1,7 @@
 // A program as a kernel: parameters, registers, and predicated accesses.
 // RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
 
-#layout = #nsatile.spread<threads = 64, vector = 4>
+#layout = #nsatile.blocked<threads = 64, vector = 4>
 
 // CHECK-LABEL: llvm.func @square
 // CHECK-SAME: !llvm.ptr<1> {llvm.noalias, llvm.readonly}, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr<1>, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64)

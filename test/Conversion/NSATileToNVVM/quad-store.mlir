@@ -2,7 +2,7 @@
 // RUN: nsacc-opt %s --convert-nsatile-to-nvvm --remarks-filter=".*" 2> %t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 
-// REMARK: [Missed] {{.*}}Function=wide | Remark="the tile is written from registers: its program has no roles"
+// REMARK: [Missed] {{.*}}Function=wide | Remark="the tile is written from registers: its program isn't warp-specialized"
 
 #mma = #nsatile.mma<warps = 4>
 

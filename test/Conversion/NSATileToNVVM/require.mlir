@@ -6,9 +6,9 @@
 // CHECK-SAME: nsatile.kernel = #nsatile.kernel<threads = 32, extra = [#nsatile.parameter<failures>]>
 nsatile.program @check(%n: index) {
   %c0 = arith.constant 0 : index
-  %i = nsatile.iota %c0 : tensor<32xindex, #nsatile.spread<threads = 32>>
-  %bound = tensor.splat %n : tensor<32xindex, #nsatile.spread<threads = 32>>
-  %ok = arith.cmpi slt, %i, %bound : tensor<32xindex, #nsatile.spread<threads = 32>>
+  %i = nsatile.iota %c0 : tensor<32xindex, #nsatile.blocked<threads = 32>>
+  %bound = tensor.splat %n : tensor<32xindex, #nsatile.blocked<threads = 32>>
+  %ok = arith.cmpi slt, %i, %bound : tensor<32xindex, #nsatile.blocked<threads = 32>>
   // CHECK: scf.if
   // CHECK: scf.while
   // CHECK: llvm.load %{{.*}} atomic syncscope("device") acquire
@@ -19,6 +19,6 @@ nsatile.program @check(%n: index) {
   // CHECK: llvm.store {{.*}} atomic syncscope("device") release
   // CHECK: llvm.fence acq_rel
   // CHECK: llvm.store {{.*}} atomic syncscope("device") release
-  nsatile.require %ok, "row {0}" (%i) : tensor<32xi1, #nsatile.spread<threads = 32>>, tensor<32xindex, #nsatile.spread<threads = 32>>
+  nsatile.require %ok, "row {0}" (%i) : tensor<32xi1, #nsatile.blocked<threads = 32>>, tensor<32xindex, #nsatile.blocked<threads = 32>>
   nsatile.return
 }

@@ -9,7 +9,7 @@
 // CHECK-NOT: arith.minui
 // CHECK: llvm.return
 nsatile.program @even(%nx: index, %ny: index, %nz: index) {
-  nsatile.roles consumers 4 {
+  nsatile.warp_specialize consumers 4 {
     nsatile.tiles of(%nx, %ny, %nz) {
     ^bb0(%x: index, %y: index, %z: index):
     }
@@ -47,8 +47,8 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
 // CHECK: arith.minui
 // CHECK: llvm.atomicrmw uinc_wrap
 nsatile.program @uneven(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>) {
-  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
-  nsatile.roles consumers 4 {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+  nsatile.warp_specialize consumers 4 {
     nsatile.tiles of(%nx, %ny, %nz) uneven {
     ^bb0(%x: index, %y: index, %z: index):
       %c0 = arith.constant 0 : index
@@ -56,11 +56,11 @@ nsatile.program @uneven(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>) {
       %c64 = arith.constant 64 : index
       %row = arith.muli %x, %c64 : index
       scf.for %i = %c0 to %row step %c1 {
-        %t = nsatile.acquire %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
-        nsatile.release %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+        %t = nsatile.consumer_wait %buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+        nsatile.consumer_release %buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
       }
-      %zeros = arith.constant dense<0.0> : tensor<64xf32, #nsatile.spread<threads = 128>>
-      nsatile.store %zeros, %o[%row] dims [0] limits [%nx] : tensor<64xf32, #nsatile.spread<threads = 128>>, memref<?xf32>
+      %zeros = arith.constant dense<0.0> : tensor<64xf32, #nsatile.blocked<threads = 128>>
+      nsatile.store %zeros, %o[%row] dims [0] limits [%nx] : tensor<64xf32, #nsatile.blocked<threads = 128>>, memref<?xf32>
     }
   } producer {
     nsatile.tiles of(%nx, %ny, %nz) uneven {

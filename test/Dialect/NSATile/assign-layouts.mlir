@@ -36,7 +36,7 @@ nsatile.program @map(%x: !buffer, %y: !buffer, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 2>} {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
-  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.spread<threads = 64, vector = 8>>
+  // CHECK: nsatile.load {{.*}} -> tensor<64x64xbf16, #nsatile.blocked<threads = 64, vector = 8>>
   %a = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
   %b = arith.addf %a, %a : tensor<64x64xbf16>
   nsatile.store %b, %y[%c0, %c0] dims [0, 1] limits [%n, %c64] : tensor<64x64xbf16>, !buffer

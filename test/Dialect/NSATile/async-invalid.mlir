@@ -1,21 +1,21 @@
 // RUN: nsacc-opt %s --split-input-file --verify-diagnostics
 
 // expected-error @+1 {{expected room for at least 1 tile, found 0}}
-nsatile.program @room(%x: !nsatile.ring<0 of tensor<4xf32>>) { nsatile.return }
+nsatile.program @room(%x: !nsatile.circular_buffer<0 of tensor<4xf32>>) { nsatile.return }
 
 // -----
 
 // expected-error @+1 {{expected tiles of static shape, found 'tensor<?xf32>'}}
-nsatile.program @shape(%x: !nsatile.ring<1 of tensor<?xf32>>) { nsatile.return }
+nsatile.program @shape(%x: !nsatile.circular_buffer<1 of tensor<?xf32>>) { nsatile.return }
 
 // -----
 
 nsatile.program @consumer(%x: memref<?x64xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
-  %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16>>
-  nsatile.roles consumers 4 {
-    // expected-error @+1 {{'nsatile.fill' op can't stand in the region of consumers; it is for the other role}}
-    nsatile.fill %ring, %x[%c0, %c0] dims [0, 1] limits [%n, %n] : !nsatile.ring<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  nsatile.warp_specialize consumers 4 {
+    // expected-error @+1 {{'nsatile.producer_load' op can't stand in the region of consumers; it is for the other role}}
+    nsatile.producer_load %buffer, %x[%c0, %c0] dims [0, 1] limits [%n, %n] : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
   } producer {
   }
   nsatile.return
@@ -24,11 +24,11 @@ nsatile.program @consumer(%x: memref<?x64xbf16>, %n: index) {
 // -----
 
 nsatile.program @producer() {
-  %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16>>
-  nsatile.roles consumers 4 {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
+  nsatile.warp_specialize consumers 4 {
   } producer {
-    // expected-error @+1 {{'nsatile.acquire' op can't stand in the region of the producer; it is for the other role}}
-    %t = nsatile.acquire %ring : !nsatile.ring<2 of tensor<64x64xbf16>>
+    // expected-error @+1 {{'nsatile.consumer_wait' op can't stand in the region of the producer; it is for the other role}}
+    %t = nsatile.consumer_wait %buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
   }
   nsatile.return
 }
@@ -36,9 +36,9 @@ nsatile.program @producer() {
 // -----
 
 nsatile.program @offsets(%x: memref<?x64xbf16>, %n: index) {
-  %ring = nsatile.ring : !nsatile.ring<2 of tensor<64x64xbf16>>
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>
   // expected-error @+1 {{expected an offset for each of the 2 dimensions of the buffer, found 1}}
-  nsatile.fill %ring, %x[%n] dims [0, 1] limits [%n, %n] : !nsatile.ring<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+  nsatile.producer_load %buffer, %x[%n] dims [0, 1] limits [%n, %n] : !nsatile.circular_buffer<2 of tensor<64x64xbf16>>, memref<?x64xbf16>
   nsatile.return
 }
 
@@ -123,7 +123,7 @@ nsatile.program @transposed_head(%q: tensor<64x64xbf16, #m>, %f: tensor<64x64xbf
 // -----
 
 nsatile.program @tiles(%n: index) {
-  nsatile.roles consumers 4 {
+  nsatile.warp_specialize consumers 4 {
     // expected-error @+1 {{expected a region of 3 indices, found}}
     nsatile.tiles of(%n, %n, %n) {
     ^bb0(%x: index, %y: index):

@@ -1,42 +1,42 @@
 // RUN: nsacc-opt %s --verify-roundtrip | nsacc-opt | FileCheck %s
 
 !K = tensor<64x64xbf16>
-!R = !nsatile.ring<2 of !K>
+!R = !nsatile.circular_buffer<2 of !K>
 
-// CHECK-LABEL: nsatile.program @roles
-nsatile.program @roles(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: index, %all: i1) {
+// CHECK-LABEL: nsatile.program @specialized
+nsatile.program @specialized(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: index, %all: i1) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32>
-  // CHECK: %[[RING:.*]] = nsatile.ring : <2 of tensor<64x64xbf16>>
-  %ring = nsatile.ring : !R
-  // CHECK: nsatile.roles consumers 4 {
-  nsatile.roles consumers 4 {
-    // CHECK: %[[A:.*]] = nsatile.acquire %[[RING]] : <2 of tensor<64x64xbf16>>
-    %a = nsatile.acquire %ring : !R
+  // CHECK: %[[BUFFER:.*]] = nsatile.circular_buffer : <2 of tensor<64x64xbf16>>
+  %buffer = nsatile.circular_buffer : !R
+  // CHECK: nsatile.warp_specialize consumers 4 {
+  nsatile.warp_specialize consumers 4 {
+    // CHECK: %[[A:.*]] = nsatile.consumer_wait %[[BUFFER]] : <2 of tensor<64x64xbf16>>
+    %a = nsatile.consumer_wait %buffer : !R
     %s = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32> {
-      // CHECK: nsatile.in_step %{{.*}}
-      nsatile.in_step %all
-      %b = nsatile.acquire %ring : !R
-      // CHECK: nsatile.take_turn
-      nsatile.take_turn
+      // CHECK: nsatile.uniform_step %{{.*}}
+      nsatile.uniform_step %all
+      %b = nsatile.consumer_wait %buffer : !R
+      // CHECK: nsatile.ping_pong_wait
+      nsatile.ping_pong_wait
       // CHECK: %[[P:.*]] = nsatile.dot_async %[[A]], transpose %{{.*}} acc %{{.*}} if %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>, i1) -> !nsatile.pending<tensor<64x64xf32>>
       %p = nsatile.dot_async %a, transpose %b acc %acc if %all : (!K, !K, tensor<64x64xf32>, i1) -> !nsatile.pending<tensor<64x64xf32>>
-      // CHECK: nsatile.pass_turn
-      nsatile.pass_turn
+      // CHECK: nsatile.ping_pong_arrive
+      nsatile.ping_pong_arrive
       // CHECK: nsatile.dot_wait %[[P]] allow 0 : <tensor<64x64xf32>>
       %d = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<64x64xf32>>
-      // CHECK: nsatile.release %[[RING]]
-      nsatile.release %ring : !R
+      // CHECK: nsatile.consumer_release %[[BUFFER]]
+      nsatile.consumer_release %buffer : !R
       scf.yield %d : tensor<64x64xf32>
     }
     nsatile.store %s, %y[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32>, memref<64x64xf32>
   // CHECK: } producer {
   } producer {
     scf.for %j = %c0 to %n step %c1 {
-      // CHECK: nsatile.fill %[[RING]], %{{.*}}[%{{.*}}, %{{.*}}] dims [0, 1] limits[%{{.*}}, %{{.*}}] : <2 of tensor<64x64xbf16>>, memref<?x64xbf16>
-      nsatile.fill %ring, %x[%j, %c0] dims [0, 1] limits [%n, %c64] : !R, memref<?x64xbf16>
+      // CHECK: nsatile.producer_load %[[BUFFER]], %{{.*}}[%{{.*}}, %{{.*}}] dims [0, 1] limits[%{{.*}}, %{{.*}}] : <2 of tensor<64x64xbf16>>, memref<?x64xbf16>
+      nsatile.producer_load %buffer, %x[%j, %c0] dims [0, 1] limits [%n, %c64] : !R, memref<?x64xbf16>
     }
   }
   nsatile.return

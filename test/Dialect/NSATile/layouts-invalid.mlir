@@ -29,15 +29,15 @@ nsatile.program @p(%t: tensor<64xf32, #nsatile.slice<dim = 2, of = #nsatile.mma<
 
 // -----
 
-// expected-error @below {{expected a layout of registers without partial sums: #nsatile.mma, slice, reshape or spread, found #nsatile.shared<swizzle = 128>}}
+// expected-error @below {{expected a layout of registers without partial sums: #nsatile.mma, slice, reshape or blocked, found #nsatile.shared<swizzle = 128>}}
 nsatile.program @p(%t: tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.shared<swizzle = 128>>>) {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{can't slice #nsatile.spread: which element a thread holds depends on every size}}
-nsatile.program @p(%t: tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.spread<threads = 32>>>) {
+// expected-error @below {{can't slice #nsatile.blocked: which element a thread holds depends on every size}}
+nsatile.program @p(%t: tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.blocked<threads = 32>>>) {
   nsatile.return
 }
 
@@ -86,14 +86,14 @@ nsatile.program @p(%t: tensor<4xf32, #nsatile.slice<dim = 0, of = #nsatile.slice
 // -----
 
 // expected-error @below {{expected whole warps of threads, at most 1024, found 48}}
-nsatile.program @p(%t: tensor<64xf32, #nsatile.spread<threads = 48>>) {
+nsatile.program @p(%t: tensor<64xf32, #nsatile.blocked<threads = 48>>) {
   nsatile.return
 }
 
 // -----
 
 // expected-error @below {{expected vectors of a power of two, found 3}}
-nsatile.program @p(%t: tensor<64xf32, #nsatile.spread<threads = 32, vector = 3>>) {
+nsatile.program @p(%t: tensor<64xf32, #nsatile.blocked<threads = 32, vector = 3>>) {
   nsatile.return
 }
 
@@ -139,7 +139,7 @@ nsatile.program @p(%t: tensor<64x64xf32>) {
 
 nsatile.program @p(%t: tensor<64x64xf32, #nsatile.mma<warps = 4>>) {
   // expected-error @below {{expected one layout to be #nsatile.reshape of the other, so that no element moves}}
-  %0 = nsatile.reshape %t : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<4096xf32, #nsatile.spread<threads = 128>>
+  %0 = nsatile.reshape %t : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<4096xf32, #nsatile.blocked<threads = 128>>
   nsatile.return
 }
 

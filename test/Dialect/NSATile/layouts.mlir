@@ -6,11 +6,11 @@
 #cube = #nsatile.reshape<as = [64, 64], of = #mma>
 
 // CHECK-LABEL: nsatile.program @layouts
-nsatile.program @layouts(%t: tensor<64x64xf32, #mma>, %b: tensor<64x64xbf16, #nsatile.spread<threads = 128, vector = 8>>) {
-  // CHECK: nsatile.convert_layout %{{.*}} : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64x64xf32, #nsatile.spread<threads = 128>>
-  %0 = nsatile.convert_layout %t : tensor<64x64xf32, #mma> -> tensor<64x64xf32, #nsatile.spread<threads = 128>>
+nsatile.program @layouts(%t: tensor<64x64xf32, #mma>, %b: tensor<64x64xbf16, #nsatile.blocked<threads = 128, vector = 8>>) {
+  // CHECK: nsatile.convert_layout %{{.*}} : tensor<64x64xf32, #nsatile.mma<warps = 4>> -> tensor<64x64xf32, #nsatile.blocked<threads = 128>>
+  %0 = nsatile.convert_layout %t : tensor<64x64xf32, #mma> -> tensor<64x64xf32, #nsatile.blocked<threads = 128>>
   // CHECK: -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
-  %1 = nsatile.convert_layout %b : tensor<64x64xbf16, #nsatile.spread<threads = 128, vector = 8>> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
+  %1 = nsatile.convert_layout %b : tensor<64x64xbf16, #nsatile.blocked<threads = 128, vector = 8>> -> tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>
   // CHECK: nsatile.reshape %{{.*}} -> tensor<16x4x64xf32, #nsatile.reshape<as = [64, 64], of = #nsatile.mma<warps = 4>>>
   %2 = nsatile.reshape %t : tensor<64x64xf32, #mma> -> tensor<16x4x64xf32, #cube>
   // CHECK: nsatile.reduce {{ ?}}max %{{.*}} along 1 : {{.*}} -> tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>>

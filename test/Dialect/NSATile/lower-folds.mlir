@@ -210,23 +210,23 @@ nsatile.program @pipelined(%a: index, %b: index, %c: index, %d: index, %q: tenso
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
-!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+!R = !nsatile.circular_buffer<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
 
-// CHECK-LABEL: nsatile.program @acquired
+// CHECK-LABEL: nsatile.program @waited
 // CHECK: scf.for
 // CHECK-NOT: arith.addf
 // CHECK: scf.for
 // CHECK: arith.addf
-nsatile.program @acquired(%a: index, %b: index, %c: index, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>) {
+nsatile.program @waited(%a: index, %b: index, %c: index, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
-  %ring = nsatile.ring : !R
+  %buffer = nsatile.circular_buffer : !R
   %r = nsatile.fold over %a to %c full %a to %b state(%zero : tensor<64x64xf32, #s>) {
   ^bb0(%tile: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
-    %k = nsatile.acquire %ring : !R
+    %k = nsatile.consumer_wait %buffer : !R
     %x = nsatile.dot %q, transpose %k acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
-    nsatile.release %ring : !R
+    nsatile.consumer_release %buffer : !R
     %t = scf.if %partial -> tensor<64x64xf32, #s> {
       %y = arith.addf %x, %x : tensor<64x64xf32, #s>
       scf.yield %y : tensor<64x64xf32, #s>

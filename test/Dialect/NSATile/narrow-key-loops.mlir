@@ -11,7 +11,7 @@
 
 #s = #nsatile.mma<warps = 12>
 #m = #nsatile.shared<swizzle = 128>
-!R = !nsatile.ring<2 of tensor<128x64xbf16, #m>>
+!R = !nsatile.circular_buffer<2 of tensor<128x64xbf16, #m>>
 
 // CHECK-LABEL: nsatile.program @causal
 // CHECK-SAME: %[[FIRST:[a-z0-9]+]]: index, %[[END:[a-z0-9]+]]: index
@@ -25,9 +25,9 @@ nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>,
   // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
   // CHECK-DAG: %[[C128:.*]] = arith.constant 128 : index
   // CHECK-DAG: %[[C192:.*]] = arith.constant 192 : index
-  // CHECK: %[[RING:.*]] = nsatile.ring
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 12 {
+  // CHECK: %[[BUFFER:.*]] = nsatile.circular_buffer
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 12 {
     // CHECK: %[[OWN:.*]], %[[OWNEND:.*]] = nsatile.row_range %[[FIRST]] to %[[END]] of 192 groups 3
     %own, %own_end = nsatile.row_range %first to %end of 192
     // CHECK: %[[HIGH:.*]] = arith.ceildivsi %[[OWNEND]], %[[C128]]
@@ -46,14 +46,14 @@ nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>,
     // CHECK: %[[R:.*]] = nsatile.fold over %[[C0]] to %[[LAST]] full %[[C0]] to %[[FULLMOST]]
     // CHECK: ^bb0(%[[J:[a-z0-9]+]]: index
     // CHECK:   %[[BELOW:.*]] = arith.cmpi slt, %[[J]], %[[ALLFULL]]
-    // CHECK:   %[[INSTEP:.*]] = arith.andi %[[WHOLE]], %[[BELOW]]
-    // CHECK:   nsatile.in_step %[[INSTEP]]
-    // CHECK:   nsatile.acquire %[[RING]]
+    // CHECK:   %[[UNIFORM:.*]] = arith.andi %[[WHOLE]], %[[BELOW]]
+    // CHECK:   nsatile.uniform_step %[[UNIFORM]]
+    // CHECK:   nsatile.consumer_wait %[[BUFFER]]
     %r = nsatile.fold over %c0 to %high full %c0 to %full state(%zero : tensor<192x128xf32, #s>) {
     ^bb0(%j: index, %partial: i1, %acc: tensor<192x128xf32, #s>):
-      %k = nsatile.acquire %ring : !R
+      %k = nsatile.consumer_wait %buffer : !R
       %s = nsatile.dot %q, transpose %k : (tensor<192x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<192x128xf32, #s>
-      nsatile.release %ring : !R
+      nsatile.consumer_release %buffer : !R
       %x = scf.if %partial -> tensor<192x128xf32, #s> {
         %n = arith.negf %s : tensor<192x128xf32, #s>
         scf.yield %n : tensor<192x128xf32, #s>
@@ -64,8 +64,8 @@ nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>,
       nsatile.yield %sum : tensor<192x128xf32, #s>
     }
     // CHECK: scf.for %{{.*}} = %[[LAST]] to %[[ALL]] step %[[C1]] {
-    // CHECK-NEXT:   nsatile.acquire %[[RING]]
-    // CHECK-NEXT:   nsatile.release %[[RING]]
+    // CHECK-NEXT:   nsatile.consumer_wait %[[BUFFER]]
+    // CHECK-NEXT:   nsatile.consumer_release %[[BUFFER]]
     // CHECK-NEXT: }
     // CHECK: nsatile.store %[[R]]
     nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c192, %c128] : tensor<192x128xf32, #s>, memref<192x128xf32>
@@ -82,7 +82,7 @@ nsatile.program @causal(%first: index, %end: index, %q: tensor<192x64xbf16, #s>,
 
 #s = #nsatile.mma<warps = 8>
 #m = #nsatile.shared<swizzle = 128>
-!R = !nsatile.ring<2 of tensor<128x64xbf16, #m>>
+!R = !nsatile.circular_buffer<2 of tensor<128x64xbf16, #m>>
 
 // CHECK-LABEL: nsatile.program @conditional
 // CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 128{{$}}
@@ -91,15 +91,15 @@ nsatile.program @conditional(%first: index, %end: index, %q: tensor<128x64xbf16,
   %c1 = arith.constant 1 : index
   %c128 = arith.constant 128 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32, #s>
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 8 {
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 8 {
     %own, %own_end = nsatile.row_range %first to %end of 128
     %r = scf.for %j = %c0 to %own_end step %c1 iter_args(%acc = %zero) -> tensor<128x128xf32, #s> {
       %fresh = arith.cmpi sge, %j, %own : index
       %x = scf.if %fresh -> tensor<128x128xf32, #s> {
-        %k = nsatile.acquire %ring : !R
+        %k = nsatile.consumer_wait %buffer : !R
         %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
-        nsatile.release %ring : !R
+        nsatile.consumer_release %buffer : !R
         scf.yield %s : tensor<128x128xf32, #s>
       } else {
         scf.yield %acc : tensor<128x128xf32, #s>
@@ -120,13 +120,13 @@ nsatile.program @shared_rows(%first: index, %end: index, %q: tensor<64x64xbf16, 
   %c64 = arith.constant 64 : index
   %c128 = arith.constant 128 : index
   %zero = arith.constant dense<0.0> : tensor<64x128xf32, #s>
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 8 {
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 8 {
     %own, %own_end = nsatile.row_range %first to %end of 64
     %r = scf.for %j = %c0 to %own_end step %c1 iter_args(%acc = %zero) -> tensor<64x128xf32, #s> {
-      %k = nsatile.acquire %ring : !R
+      %k = nsatile.consumer_wait %buffer : !R
       %s = nsatile.dot %q, transpose %k : (tensor<64x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<64x128xf32, #s>
-      nsatile.release %ring : !R
+      nsatile.consumer_release %buffer : !R
       %sum = arith.addf %acc, %s : tensor<64x128xf32, #s>
       scf.yield %sum : tensor<64x128xf32, #s>
     }
@@ -144,13 +144,13 @@ nsatile.program @grouped(%first: index, %end: index, %q: tensor<128x64xbf16, #s>
   %c1 = arith.constant 1 : index
   %c128 = arith.constant 128 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32, #s>
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 8 {
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 8 {
     %own, %own_end = nsatile.row_range %first to %end of 8
     %r = scf.for %j = %c0 to %own_end step %c1 iter_args(%acc = %zero) -> tensor<128x128xf32, #s> {
-      %k = nsatile.acquire %ring : !R
+      %k = nsatile.consumer_wait %buffer : !R
       %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
-      nsatile.release %ring : !R
+      nsatile.consumer_release %buffer : !R
       %sum = arith.addf %acc, %s : tensor<128x128xf32, #s>
       scf.yield %sum : tensor<128x128xf32, #s>
     }
@@ -168,20 +168,20 @@ nsatile.program @two_loops(%first: index, %end: index, %q: tensor<128x64xbf16, #
   %c1 = arith.constant 1 : index
   %c128 = arith.constant 128 : index
   %zero = arith.constant dense<0.0> : tensor<128x128xf32, #s>
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 8 {
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 8 {
     %own, %own_end = nsatile.row_range %first to %end of 128
     %full = scf.for %j = %c0 to %own step %c1 iter_args(%acc = %zero) -> tensor<128x128xf32, #s> {
-      %k = nsatile.acquire %ring : !R
+      %k = nsatile.consumer_wait %buffer : !R
       %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
-      nsatile.release %ring : !R
+      nsatile.consumer_release %buffer : !R
       %sum = arith.addf %acc, %s : tensor<128x128xf32, #s>
       scf.yield %sum : tensor<128x128xf32, #s>
     }
     %r = scf.for %j = %own to %own_end step %c1 iter_args(%acc = %full) -> tensor<128x128xf32, #s> {
-      %k = nsatile.acquire %ring : !R
+      %k = nsatile.consumer_wait %buffer : !R
       %s = nsatile.dot %q, transpose %k : (tensor<128x64xbf16, #s>, tensor<128x64xbf16, #m>) -> tensor<128x128xf32, #s>
-      nsatile.release %ring : !R
+      nsatile.consumer_release %buffer : !R
       %sum = arith.subf %acc, %s : tensor<128x128xf32, #s>
       scf.yield %sum : tensor<128x128xf32, #s>
     }
@@ -194,10 +194,10 @@ nsatile.program @two_loops(%first: index, %end: index, %q: tensor<128x64xbf16, #
 // CHECK-LABEL: nsatile.program @positions
 // CHECK: nsatile.row_range %{{.*}} to %{{.*}} of 128{{$}}
 nsatile.program @positions(%first: index, %end: index, %out: memref<?xindex>) {
-  nsatile.roles consumers 8 {
+  nsatile.warp_specialize consumers 8 {
     %own, %own_end = nsatile.row_range %first to %end of 128
-    %rows = nsatile.iota %own : tensor<128xindex, #nsatile.spread<threads = 256>>
-    nsatile.store %rows, %out[%first] dims [0] limits [%end] : tensor<128xindex, #nsatile.spread<threads = 256>>, memref<?xindex>
+    %rows = nsatile.iota %own : tensor<128xindex, #nsatile.blocked<threads = 256>>
+    nsatile.store %rows, %out[%first] dims [0] limits [%end] : tensor<128xindex, #nsatile.blocked<threads = 256>>, memref<?xindex>
   } producer {
   }
   nsatile.return

@@ -44,7 +44,7 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys =
 // -----
 
 // expected-error @below {{expected 0 or more columns in registers, or -1 for the compiler's choice, found -2}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, held_columns = -2>} {
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, columns_in_registers = -2>} {
   nsatile.return
 }
 

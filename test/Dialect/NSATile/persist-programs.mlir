@@ -2,36 +2,36 @@
 // RUN: nsacc-opt %s --nsatile-persist-programs --remarks-filter=".*" 2> %t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 
-// REMARK: [Passed] {{.*}}Function=roles | Remark="blocks take tile after tile; rings with more stages for the next one's: 0"
-// REMARK: [Missed] {{.*}}Function=plain | Remark="it has no roles"
+// REMARK: [Passed] {{.*}}Function=specialized | Remark="blocks take tile after tile; circular buffers with more stages for the next one's: 0"
+// REMARK: [Missed] {{.*}}Function=plain | Remark="it isn't warp-specialized"
 
 #m = #nsatile.shared<swizzle = 128>
 
-// CHECK-LABEL: nsatile.program @roles
+// CHECK-LABEL: nsatile.program @specialized
 // CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x64xbf16>, %[[X:[a-z0-9]+]]: index, %[[Y:[a-z0-9]+]]: index, %[[Z:[a-z0-9]+]]: index)
-// CHECK: nsatile.roles consumers 4 {
+// CHECK: nsatile.warp_specialize consumers 4 {
 // CHECK:   nsatile.tiles of(%[[X]], %[[Y]], %[[Z]]) {
-// CHECK:     nsatile.acquire
+// CHECK:     nsatile.consumer_wait
 // CHECK:   }
 // CHECK: } producer {
 // CHECK:   nsatile.tiles of(%[[X]], %[[Y]], %[[Z]]) {
 // CHECK:   ^bb0(%[[TILE:.*]]: index, %{{.*}}: index, %{{.*}}: index):
 // CHECK-NOT: program_id
 // CHECK:     arith.muli %[[TILE]]
-// CHECK:     nsatile.fill
+// CHECK:     nsatile.producer_load
 // CHECK:   }
 // CHECK: }
-nsatile.program @roles(%k: memref<?x64xbf16>) {
-  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
-  nsatile.roles consumers 4 {
-    %t = nsatile.acquire %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
-    nsatile.release %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+nsatile.program @specialized(%k: memref<?x64xbf16>) {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+  nsatile.warp_specialize consumers 4 {
+    %t = nsatile.consumer_wait %buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+    nsatile.consumer_release %buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   } producer {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     %x = nsatile.program_id 0
     %row = arith.muli %x, %c64 : index
-    nsatile.fill %ring, %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : !nsatile.ring<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+    nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%c64, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
   }
   nsatile.return
 }
@@ -48,15 +48,15 @@ nsatile.program @plain(%k: memref<?x64xbf16>) {
 // CHECK: producer
 // CHECK: nsatile.tiles of({{.*}}) uneven {
 nsatile.program @causal(%k: memref<?x64xbf16>, %n: index) {
-  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
-  nsatile.roles consumers 4 {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+  nsatile.warp_specialize consumers 4 {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %x = nsatile.program_id 0
     %end = arith.addi %x, %c1 : index
     scf.for %i = %c0 to %end step %c1 {
-      %t = nsatile.acquire %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
-      nsatile.release %ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+      %t = nsatile.consumer_wait %buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+      nsatile.consumer_release %buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
     }
   } producer {
     %c0 = arith.constant 0 : index
@@ -66,7 +66,7 @@ nsatile.program @causal(%k: memref<?x64xbf16>, %n: index) {
     %end = arith.addi %x, %c1 : index
     scf.for %i = %c0 to %end step %c1 {
       %row = arith.muli %i, %c64 : index
-      nsatile.fill %ring, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.ring<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+      nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
     }
   }
   nsatile.return
@@ -76,8 +76,8 @@ nsatile.program @causal(%k: memref<?x64xbf16>, %n: index) {
 // CHECK-LABEL: nsatile.program @full
 // CHECK-NOT: uneven
 nsatile.program @full(%k: memref<?x64xbf16>, %n: index) {
-  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
-  nsatile.roles consumers 4 {
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+  nsatile.warp_specialize consumers 4 {
   } producer {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -87,19 +87,19 @@ nsatile.program @full(%k: memref<?x64xbf16>, %n: index) {
     %end = arith.select %isThere, %n, %c0 : index
     scf.for %i = %c0 to %end step %c1 {
       %row = arith.muli %i, %c64 : index
-      nsatile.fill %ring, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.ring<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
+      nsatile.producer_load %buffer, %k[%row, %c0] dims [0, 1] limits [%n, %c64] : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>, memref<?x64xbf16>
     }
   }
   nsatile.return
 }
 
 // CHECK-LABEL: nsatile.plan
-// CHECK: nsatile.launch @roles grid(%[[GX:.*]], %[[GY:.*]], %[[GZ:.*]]) (%{{.*}}, %[[GX]], %[[GY]], %[[GZ]])
+// CHECK: nsatile.launch @specialized grid(%[[GX:.*]], %[[GY:.*]], %[[GZ:.*]]) (%{{.*}}, %[[GX]], %[[GY]], %[[GZ]])
 // CHECK: nsatile.launch @plain grid({{.*}}) (%{{[a-z0-9]+}})
 nsatile.plan @plan(%k: memref<?x64xbf16>, %n: index) {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  nsatile.launch @roles grid(%n, %c2, %c1) (%k) : memref<?x64xbf16>
+  nsatile.launch @specialized grid(%n, %c2, %c1) (%k) : memref<?x64xbf16>
   nsatile.launch @plain grid(%n, %c2, %c1) (%k) : memref<?x64xbf16>
   nsatile.launch @causal grid(%n, %c2, %c1) (%k, %n) : memref<?x64xbf16>, index
   nsatile.launch @full grid(%n, %c2, %c1) (%k, %n) : memref<?x64xbf16>, index

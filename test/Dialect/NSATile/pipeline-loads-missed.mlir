@@ -38,10 +38,10 @@ nsatile.program @unscheduled(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf
   nsatile.return
 }
 
-// REMARK: [Missed] {{.*}}Function=ringed | Remark="its tiles go through rings already"
-nsatile.program @ringed(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+// REMARK: [Missed] {{.*}}Function=buffered | Remark="its tiles go through circular buffers already"
+nsatile.program @buffered(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
-  %ring = nsatile.ring : !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+  %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index

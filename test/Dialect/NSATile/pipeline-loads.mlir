@@ -19,46 +19,46 @@
 // CHECK-LABEL: nsatile.program @attend
 // CHECK-SAME: %[[K:[a-z0-9]+]]: memref<?x64xbf16, {{.*}}>, %[[V:[a-z0-9]+]]: memref<?x64xbf16, {{.*}}>, %[[Q:[a-z0-9]+]]: tensor<{{.*}}>, %{{.*}}: memref<64x64xf32>, %[[N:[a-z0-9]+]]: index
 
-// ROOM: %[[RK:.*]] = nsatile.ring : <2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
-// ROOM: %[[RV:.*]] = nsatile.ring : <2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// ROOM: %[[RK:.*]] = nsatile.circular_buffer : <2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// ROOM: %[[RV:.*]] = nsatile.circular_buffer : <2 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
 // ROOM: %[[ANY:.*]] = arith.cmpi slt, %[[LO:.*]], %[[N]]
 // ROOM: scf.if %[[ANY]] {
 // ROOM:   %[[FIRST:.*]] = arith.muli %[[LO]], %
-// ROOM:   nsatile.fill %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1] limits[%[[N]], %
-// ROOM:   nsatile.fill %[[RV]], %[[V]][%[[FIRST]], %
+// ROOM:   nsatile.producer_load %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1] limits[%[[N]], %
+// ROOM:   nsatile.producer_load %[[RV]], %[[V]][%[[FIRST]], %
 // ROOM: }
 // ROOM: scf.for %[[J:.*]] = %[[LO]] to %[[N]] step %[[STEP:.*]] iter_args
-// ROOM:   %[[TK:.*]] = nsatile.acquire %[[RK]]
-// ROOM:   %[[TV:.*]] = nsatile.acquire %[[RV]]
+// ROOM:   %[[TK:.*]] = nsatile.consumer_wait %[[RK]]
+// ROOM:   %[[TV:.*]] = nsatile.consumer_wait %[[RV]]
 // ROOM:   nsatile.dot %[[Q]], transpose %[[TK]]
-// ROOM-NEXT: nsatile.release %[[RK]]
+// ROOM-NEXT: nsatile.consumer_release %[[RK]]
 // ROOM:   %[[NEXT:.*]] = arith.addi %[[J]], %[[STEP]]
 // ROOM:   %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %[[N]]
 // ROOM:   scf.if %[[MORE]] {
 // ROOM:     %[[PLACE:.*]] = arith.muli %[[NEXT]], %
-// ROOM:     nsatile.fill %[[RK]], %[[K]][%[[PLACE]], %
-// ROOM:     nsatile.fill %[[RV]], %[[V]][%[[PLACE]], %
+// ROOM:     nsatile.producer_load %[[RK]], %[[K]][%[[PLACE]], %
+// ROOM:     nsatile.producer_load %[[RV]], %[[V]][%[[PLACE]], %
 // ROOM:   }
 // ROOM:   nsatile.dot %{{.*}}, %[[TV]] acc
-// ROOM-NEXT: nsatile.release %[[RV]]
+// ROOM-NEXT: nsatile.consumer_release %[[RV]]
 // ROOM-NOT: nsatile.load
 
-// TIGHT: %[[RK:.*]] = nsatile.ring : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
-// TIGHT: %[[RV:.*]] = nsatile.ring : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// TIGHT: %[[RK:.*]] = nsatile.circular_buffer : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
+// TIGHT: %[[RV:.*]] = nsatile.circular_buffer : <1 of tensor<128x64xbf16, #nsatile.shared<swizzle = 128>>>
 // TIGHT: scf.if %
-// TIGHT:   nsatile.fill %[[RK]], %[[K]]
-// TIGHT-NOT: nsatile.fill
+// TIGHT:   nsatile.producer_load %[[RK]], %[[K]]
+// TIGHT-NOT: nsatile.producer_load
 // TIGHT: scf.for %[[J:.*]] = %{{.*}} to %[[N]]
-// TIGHT:   %[[TK:.*]] = nsatile.acquire %[[RK]]
+// TIGHT:   %[[TK:.*]] = nsatile.consumer_wait %[[RK]]
 // TIGHT:   %[[MINE:.*]] = arith.muli %[[J]]
-// TIGHT:   nsatile.fill %[[RV]], %[[V]][%[[MINE]], %
+// TIGHT:   nsatile.producer_load %[[RV]], %[[V]][%[[MINE]], %
 // TIGHT:   nsatile.dot %[[Q]], transpose %[[TK]]
-// TIGHT-NEXT: nsatile.release %[[RK]]
-// TIGHT-NEXT: %[[TV:.*]] = nsatile.acquire %[[RV]]
+// TIGHT-NEXT: nsatile.consumer_release %[[RK]]
+// TIGHT-NEXT: %[[TV:.*]] = nsatile.consumer_wait %[[RV]]
 // TIGHT:   scf.if %
-// TIGHT:     nsatile.fill %[[RK]], %[[K]]
+// TIGHT:     nsatile.producer_load %[[RK]], %[[K]]
 // TIGHT:   nsatile.dot %{{.*}}, %[[TV]] acc
-// TIGHT-NEXT: nsatile.release %[[RV]]
+// TIGHT-NEXT: nsatile.consumer_release %[[RV]]
 nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 128>} {
   %c0 = arith.constant 0 : index
@@ -89,25 +89,25 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
 
 // CHECK-LABEL: nsatile.program @listed
 // CHECK-SAME: %[[LIST:[a-z0-9]+]]: memref<?xindex>
-// CHECK: nsatile.ring : <3 of
+// CHECK: nsatile.circular_buffer : <3 of
 // CHECK: scf.if
 // CHECK:   memref.load %[[LIST]]
-// CHECK:   nsatile.fill
+// CHECK:   nsatile.producer_load
 // CHECK: scf.if
 // CHECK:   memref.load %[[LIST]]
-// CHECK:   nsatile.fill
+// CHECK:   nsatile.producer_load
 // CHECK: scf.for %[[J:.*]] = %{{.*}} step %[[STEP:.*]] iter_args
-// CHECK:   nsatile.acquire
+// CHECK:   nsatile.consumer_wait
 // CHECK:   nsatile.reshape
 // CHECK:   nsatile.dot
-// CHECK:   nsatile.release
+// CHECK:   nsatile.consumer_release
 // CHECK:   %[[NEXT:.*]] = arith.addi %[[J]], %[[STEP]]
 // CHECK:   %[[LATER:.*]] = arith.addi %[[NEXT]], %[[STEP]]
 // CHECK:   arith.cmpi slt, %[[LATER]], %
 // CHECK:   scf.if %{{.*}} {
 // CHECK:     %[[BLOCK:.*]] = memref.load %[[LIST]][%[[LATER]]]
 // CHECK:     %[[PLACE:.*]] = arith.muli %[[BLOCK]]
-// CHECK:     nsatile.fill %{{.*}}, %{{.*}}[%[[PLACE]],
+// CHECK:     nsatile.producer_load %{{.*}}, %{{.*}}[%[[PLACE]],
 nsatile.program @listed(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, stages = 3>} {
   %c0 = arith.constant 0 : index
@@ -136,7 +136,7 @@ nsatile.program @listed(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // CHECK-LABEL: nsatile.program @carried
-// CHECK-NOT: nsatile.ring
+// CHECK-NOT: nsatile.circular_buffer
 nsatile.program @carried(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
   %c0 = arith.constant 0 : index
@@ -154,15 +154,15 @@ nsatile.program @carried(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, 
 }
 
 // CHECK-LABEL: nsatile.program @sorted
-// CHECK-NOT: nsatile.ring
-nsatile.program @sorted(%list: tensor<8xindex, #nsatile.spread<threads = 128>>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
+// CHECK-NOT: nsatile.circular_buffer
+nsatile.program @sorted(%list: tensor<8xindex, #nsatile.blocked<threads = 128>>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
-    %block = tensor.extract %list[%j] : tensor<8xindex, #nsatile.spread<threads = 128>>
+    %block = tensor.extract %list[%j] : tensor<8xindex, #nsatile.blocked<threads = 128>>
     %kt = nsatile.load %k[%block, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %s : tensor<64x64xf32, #s>
@@ -172,7 +172,7 @@ nsatile.program @sorted(%list: tensor<8xindex, #nsatile.spread<threads = 128>>, 
 }
 
 // CHECK-LABEL: nsatile.program @written
-// CHECK-NOT: nsatile.ring
+// CHECK-NOT: nsatile.circular_buffer
 nsatile.program @written(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #s>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
   %c0 = arith.constant 0 : index
@@ -196,13 +196,13 @@ nsatile.program @written(%k: memref<?x64xbf16>, %q: tensor<64x64xbf16, #s>, %n: 
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // CHECK-LABEL: nsatile.program @fold
-// CHECK: nsatile.fill
+// CHECK: nsatile.producer_load
 // CHECK: nsatile.fold over %{{.*}} to %[[END:.*]] full
 // CHECK: ^bb0(%[[J:[a-z0-9]+]]: index
-// CHECK:   nsatile.acquire
+// CHECK:   nsatile.consumer_wait
 // CHECK:   %[[NEXT:.*]] = arith.addi %[[J]]
 // CHECK:   arith.cmpi slt, %[[NEXT]], %[[END]]
-// CHECK:   nsatile.fill
+// CHECK:   nsatile.producer_load
 // CHECK:   nsatile.yield
 nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %a: index, %b: index, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {

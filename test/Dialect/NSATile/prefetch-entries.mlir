@@ -9,14 +9,14 @@
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
-!R = !nsatile.ring<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+!R = !nsatile.circular_buffer<2 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
 
 // CHECK-LABEL: nsatile.program @listed
 // CHECK-SAME: %[[N:[a-z0-9]+]]: index, %[[LIST:[a-z0-9]+]]: memref<?xi32>
 // CHECK-DAG: %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG: %[[C1:.*]] = arith.constant 1 : index
 // CHECK-DAG: %[[NONE:.*]] = arith.constant 0 : i32
-// CHECK: nsatile.roles
+// CHECK: nsatile.warp_specialize
 // CHECK:   nsatile.fold over %[[C0]] to %[[N]] state(%{{.*}}, %{{.*}} : tensor<{{.*}}>, i32)
 // CHECK: } producer {
 // CHECK:   %[[ANY:.*]] = arith.cmpi sgt, %[[N]], %[[C0]]
@@ -31,20 +31,20 @@
 // CHECK:     %[[NEXT:.*]] = arith.minsi %[[BEHIND]], %[[LAST]]
 // CHECK:     %[[LATER:.*]] = memref.load %[[LIST]][%[[NEXT]]]
 // CHECK:     %[[TILE:.*]] = arith.index_cast %[[ENTRY]]
-// CHECK:     nsatile.fill %{{.*}}[%[[TILE]], %
+// CHECK:     nsatile.producer_load %{{.*}}[%[[TILE]], %
 // CHECK:     nsatile.yield %[[LATER]] : i32
 nsatile.program @listed(%n: index, %list: memref<?xi32>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>) {
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 4 {
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 4 {
     %r = nsatile.fold over %c0 to %n state(%zero : tensor<64x64xf32, #s>) {
     ^bb0(%i: index, %partial: i1, %acc: tensor<64x64xf32, #s>):
       %e = memref.load %list[%i] : memref<?xi32>
-      %t = nsatile.acquire %ring : !R
+      %t = nsatile.consumer_wait %buffer : !R
       %x = nsatile.dot %q, transpose %t acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
-      nsatile.release %ring : !R
+      nsatile.consumer_release %buffer : !R
       %f = arith.sitofp %e : i32 to f32
       %b = tensor.splat %f : tensor<64x64xf32, #s>
       %y = arith.addf %x, %b : tensor<64x64xf32, #s>
@@ -56,7 +56,7 @@ nsatile.program @listed(%n: index, %list: memref<?xi32>, %k: !B, %q: tensor<64x6
     ^bb0(%i: index, %partial: i1):
       %e = memref.load %list[%i] : memref<?xi32>
       %tile = arith.index_cast %e : i32 to index
-      nsatile.fill %ring, %k[%tile, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      nsatile.producer_load %buffer, %k[%tile, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
       nsatile.yield
     }
   }
@@ -72,16 +72,16 @@ nsatile.program @chained(%n: index, %list: memref<?xindex>, %k: !B) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 4 {
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 4 {
   } producer {
     %r = scf.for %i = %c0 to %n step %c1 iter_args(%at = %c0) -> index {
       %p = arith.addi %at, %i : index
       %e = memref.load %list[%p] : memref<?xindex>
-      nsatile.fill %ring, %k[%e, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      nsatile.producer_load %buffer, %k[%e, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
       scf.yield %e : index
     }
-    nsatile.fill %ring, %k[%r, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    nsatile.producer_load %buffer, %k[%r, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
   }
   nsatile.return
 }

@@ -1,4 +1,4 @@
-// Why a producer doesn't load a tile, or a program has no roles.
+// Why a producer doesn't load a tile, or a program isn't warp-specialized.
 // RUN: nsacc-opt %s --nsatile-specialize-warps --remarks-filter=".*" 2>&1 | FileCheck %s --check-prefix=REMARK
 
 // REMARK: [Missed] {{.*}}Function=cast | Remark="the tile isn't loaded by a producer: its buffer isn't an argument of the program"

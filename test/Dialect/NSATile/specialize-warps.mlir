@@ -24,22 +24,22 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
-  // CHECK: %[[RK:.*]] = nsatile.ring : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
-  // CHECK: %[[RV:.*]] = nsatile.ring : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
-  // CHECK: nsatile.roles consumers 4 {
+  // CHECK: %[[RK:.*]] = nsatile.circular_buffer : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+  // CHECK: %[[RV:.*]] = nsatile.circular_buffer : <3 of tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>>
+  // CHECK: nsatile.warp_specialize consumers 4 {
   // CHECK:   %[[ACC:.*]] = scf.for
-  // CHECK:     %[[TK:.*]] = nsatile.acquire %[[RK]]
+  // CHECK:     %[[TK:.*]] = nsatile.consumer_wait %[[RK]]
   // CHECK:     nsatile.dot %{{.*}}, transpose %[[TK]]
-  // CHECK:     nsatile.release %[[RK]]
-  // CHECK:     %[[TV:.*]] = nsatile.acquire %[[RV]]
+  // CHECK:     nsatile.consumer_release %[[RK]]
+  // CHECK:     %[[TV:.*]] = nsatile.consumer_wait %[[RV]]
   // CHECK:     nsatile.dot %{{.*}}, %[[TV]] acc
-  // CHECK:     nsatile.release %[[RV]]
+  // CHECK:     nsatile.consumer_release %[[RV]]
   // CHECK:   nsatile.store %[[ACC]]
   // CHECK: } producer {
   // CHECK:   scf.for %[[J:.*]] =
   // CHECK:     %[[FIRST:.*]] = arith.muli %[[J]]
-  // CHECK:     nsatile.fill %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1]
-  // CHECK:     nsatile.fill %[[RV]], %[[V]][%[[FIRST]], %{{.*}}] dims [0, 1]
+  // CHECK:     nsatile.producer_load %[[RK]], %[[K]][%[[FIRST]], %{{.*}}] dims [0, 1]
+  // CHECK:     nsatile.producer_load %[[RV]], %[[V]][%[[FIRST]], %{{.*}}] dims [0, 1]
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
     %first = arith.muli %j, %c64 : index
     %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
@@ -63,15 +63,15 @@ nsatile.program @attend(%k: !B, %v: !B, %q: tensor<64x64xbf16, #s>, %out: memref
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // CHECK-LABEL: nsatile.program @listed
-// CHECK-NOT: nsatile.roles
-nsatile.program @listed(%k: !B, %q: tensor<64x64xbf16, #s>, %list: tensor<8xindex, #nsatile.spread<threads = 128>>, %out: memref<64x64xf32>, %n: index)
+// CHECK-NOT: nsatile.warp_specialize
+nsatile.program @listed(%k: !B, %q: tensor<64x64xbf16, #s>, %list: tensor<8xindex, #nsatile.blocked<threads = 128>>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
-    %first = tensor.extract %list[%j] : tensor<8xindex, #nsatile.spread<threads = 128>>
+    %first = tensor.extract %list[%j] : tensor<8xindex, #nsatile.blocked<threads = 128>>
     %kt = nsatile.load %k[%first, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
     %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
     scf.yield %s : tensor<64x64xf32, #s>
@@ -81,7 +81,7 @@ nsatile.program @listed(%k: !B, %q: tensor<64x64xbf16, #s>, %list: tensor<8xinde
 }
 
 // CHECK-LABEL: nsatile.program @unnamed
-// CHECK-NOT: nsatile.roles
+// CHECK-NOT: nsatile.warp_specialize
 nsatile.program @unnamed(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
   %c0 = arith.constant 0 : index
@@ -98,7 +98,7 @@ nsatile.program @unnamed(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64x
 }
 
 // CHECK-LABEL: nsatile.program @looks
-// CHECK-NOT: nsatile.roles
+// CHECK-NOT: nsatile.warp_specialize
 nsatile.program @looks(%v: !B, %p: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi1, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
   %c0 = arith.constant 0 : index
@@ -117,7 +117,7 @@ nsatile.program @looks(%v: !B, %p: tensor<64x64xbf16, #s>, %seen: tensor<64x64xi
 // Rows behind the tile, which the product's last step reads, are written by no
 // bulk copy.
 // CHECK-LABEL: nsatile.program @ragged_step
-// CHECK-NOT: nsatile.roles
+// CHECK-NOT: nsatile.warp_specialize
 nsatile.program @ragged_step(%v: !B, %p: tensor<64x72xbf16, #s>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 72, warps = 4>} {
   %c0 = arith.constant 0 : index
@@ -142,14 +142,14 @@ nsatile.program @ragged_step(%v: !B, %p: tensor<64x72xbf16, #s>, %out: memref<64
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // CHECK-LABEL: nsatile.program @stores
-// CHECK: nsatile.roles consumers 4 {
+// CHECK: nsatile.warp_specialize consumers 4 {
 // CHECK:   scf.for %[[I:.*]] =
-// CHECK:     nsatile.acquire
-// CHECK:     nsatile.release
+// CHECK:     nsatile.consumer_wait
+// CHECK:     nsatile.consumer_release
 // CHECK:     nsatile.store %{{.*}}, %{{.*}}[%[[I]],
 // CHECK: } producer {
 // CHECK:   scf.for %[[J:.*]] =
-// CHECK-NEXT: nsatile.fill %{{.*}}, %{{.*}}[%[[J]],
+// CHECK-NEXT: nsatile.producer_load %{{.*}}, %{{.*}}[%[[J]],
 // CHECK-NEXT: }
 nsatile.program @stores(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<?x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
@@ -175,7 +175,7 @@ nsatile.program @stores(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<?x64xf3
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // CHECK-LABEL: nsatile.program @table
-// CHECK: nsatile.roles consumers 4 {
+// CHECK: nsatile.warp_specialize consumers 4 {
 // CHECK:   tensor.extract
 // CHECK:   arith.addi
 // CHECK:   scf.for
@@ -184,7 +184,7 @@ nsatile.program @stores(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<?x64xf3
 // CHECK-NOT: arith.addi
 // CHECK:   scf.for %[[J:.*]] =
 // CHECK-NEXT: scf.if
-// CHECK-NEXT:   nsatile.fill %{{.*}}, %{{.*}}[%[[J]],
+// CHECK-NEXT:   nsatile.producer_load %{{.*}}, %{{.*}}[%[[J]],
 // CHECK-NEXT: }
 // CHECK-NEXT: }
 nsatile.program @table(%k: !B, %q: tensor<64x64xbf16, #s>, %lengths: tensor<1xindex, #r>, %out: memref<64xindex>, %n: index, %flag: i1)
@@ -221,15 +221,15 @@ nsatile.program @table(%k: !B, %q: tensor<64x64xbf16, #s>, %lengths: tensor<1xin
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // CHECK-LABEL: nsatile.program @fold
-// CHECK: nsatile.roles consumers 4 {
+// CHECK: nsatile.warp_specialize consumers 4 {
 // CHECK:   nsatile.fold over %[[A:.*]] to %[[N:.*]] full
-// CHECK:     nsatile.acquire
+// CHECK:     nsatile.consumer_wait
 // CHECK:     nsatile.yield
 // CHECK: } producer {
 // CHECK:   nsatile.fold over %[[A]] to %[[N]] {
 // CHECK:   ^bb0(%[[J:[a-z0-9]+]]: index
 // CHECK:     %[[FIRST:.*]] = arith.muli %[[J]]
-// CHECK:     nsatile.fill %{{.*}}[%[[FIRST]], %
+// CHECK:     nsatile.producer_load %{{.*}}[%[[FIRST]], %
 nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %a: index, %b: index, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {
   %c0 = arith.constant 0 : index
@@ -255,7 +255,7 @@ nsatile.program @fold(%k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // CHECK-LABEL: nsatile.program @ragged_rows
-// CHECK-NOT: nsatile.roles
+// CHECK-NOT: nsatile.warp_specialize
 // REMARK: [Missed] {{.*}}Function=ragged_rows | Remark="the inner size of a product isn't a multiple of 16"
 nsatile.program @ragged_rows(%k: !B, %q: tensor<64x24xbf16, #nsatile.shared<swizzle = 128>>, %out: memref<64x64xf32>, %n: index)
     attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64, warps = 4>} {

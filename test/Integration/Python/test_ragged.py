@@ -92,12 +92,12 @@ kernel f<top = 2>(q: [ragged T, HQ, D], k: [ragged S, H, D], v: [ragged S, H, DV
         i = positions(tokens, queries)
         begun = 8 * np.arange(kc.shape[1]) <= i
         p = over_group(masked(scores(q1, kc), begun), 2, "sum")
-        speakers = np.arange(queries)
+        representatives = np.arange(queries)
         for t in range(queries):
             mates = np.flatnonzero(i[:, 0] // share == i[t, 0] // share)
-            speakers[t] = mates[-1] if last else mates[0]
+            representatives[t] = mates[-1] if last else mates[0]
         forced = {"last": 1} if "keep" in clauses else {}
-        expected = choose(p[:, :, speakers], i[speakers, 0] // 8, 2, **forced)
+        expected = choose(p[:, :, representatives], i[representatives, 0] // 8, 2, **forced)
         same(idx[at], expected[0])
         chosen = block_mask(expected, 8, tokens).repeat(2, axis=1)
         close(out[at], attend(q1, k1, v1, chosen & causal(tokens, queries))[0][0])

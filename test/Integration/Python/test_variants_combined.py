@@ -126,13 +126,13 @@ def select(variant: Variant, p: ma.MaskedArray, count: np.ndarray) -> np.ndarray
         of_rows = REDUCTIONS[variant.tokens_by](p[:, :, rows], 2)
         for head in range(0, heads, variant.share_heads):
             members = np.arange(head, head + variant.share_heads)
-            speaker = members[-1] if variant.heads_by == "last" else head
+            representative = members[-1] if variant.heads_by == "last" else head
             shared = REDUCTIONS[variant.heads_by](of_rows[:, members], 1)
             kept = None
             if variant.near:
                 kept = variant.block * (np.arange(blocks) + 1) > i[row] - 9
             for b in range(batch):
-                limit = int(count[b, row, speaker]) if variant.count else variant.top
+                limit = int(count[b, row, representative]) if variant.count else variant.top
                 values, absent = shared[b].filled(0.0), ma.getmaskarray(shared[b])
                 chosen = topk(values, ~absent, i[row] // variant.block, limit, first=variant.first,
                               last=variant.last, plus=variant.word == "plus", kept=kept)

@@ -10,8 +10,8 @@
 #include "nsacc/Frontend/Frontend.h"
 #include "nsacc/Interpreter/Interpreter.h"
 #include "nsacc/Pipelines/Phases.h"
-#include "nsacc/Runtime/RandomInputs.h"
 #include "nsacc/Signature/Signature.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include <cmath>
 
 using namespace nsacc;

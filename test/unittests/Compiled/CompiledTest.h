@@ -6,8 +6,8 @@
 #include "NSA/IR/NSAOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "nsacc/Runtime/Signature.h"
 #include "nsacc/Target/CPU/CPU.h"
+#include "nsacc/Tensor/Signature.h"
 #include "gtest/gtest.h"
 #include <limits>
 #include <map>

@@ -7,7 +7,7 @@
 #include "Compiled.h"
 #include "Inputs.h"
 #include "mlir/IR/MLIRContext.h"
-#include "nsacc/Runtime/Compare.h"
+#include "nsacc/Tensor/Compare.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "gtest/gtest.h"
 #include <thread>

@@ -10,7 +10,7 @@
 
 #include "FakeCUDA.h"
 #include "Targets.h"
-#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include <gtest/gtest.h>
 
 namespace nsacc {

@@ -7,8 +7,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "nsacc/Driver/CompileError.h"
 #include "nsacc/Frontend/Frontend.h"
-#include "nsacc/Runtime/Compare.h"
-#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Tensor/Compare.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <gtest/gtest.h>
 #include <thread>

@@ -95,7 +95,7 @@ TEST_F(TileLayoutTest, SlicesHoldCopies) {
 
 TEST_F(TileLayoutTest, ReshapesMoveNothing) {
   for (StringRef of : {"#nsatile.mma<warps = 2>",
-                       "#nsatile.spread<threads = 64, vector = 4>"}) {
+                       "#nsatile.blocked<threads = 64, vector = 4>"}) {
     TileLayout matrix = read(("tensor<63x40xf32, " + of + ">").str());
     TileLayout cube =
         read(("tensor<21x3x40xf32, #nsatile.reshape<as = [63, 40], of = " + of +
@@ -134,14 +134,15 @@ TEST_F(TileLayoutTest, SlicesOfReshapesKnowTheSizesThatAreLeft) {
               32);
 }
 
-TEST_F(TileLayoutTest, SpreadDealsVectorsOut) {
-  expectCover("tensor<16x4x64xbf16, #nsatile.spread<threads = 128, vector = "
+TEST_F(TileLayoutTest, BlockedDealsVectorsOut) {
+  expectCover("tensor<16x4x64xbf16, #nsatile.blocked<threads = 128, vector = "
               "8>>",
               1);
-  expectCover("tensor<7x5xf32, #nsatile.spread<threads = 32>>", 1);
-  expectCover("tensor<7x12xi64, #nsatile.spread<threads = 64, vector = 2>>", 1);
+  expectCover("tensor<7x5xf32, #nsatile.blocked<threads = 32>>", 1);
+  expectCover("tensor<7x12xi64, #nsatile.blocked<threads = 64, vector = 2>>",
+              1);
   TileLayout layout =
-      read("tensor<16x40xbf16, #nsatile.spread<threads = 32, vector = 8>>");
+      read("tensor<16x40xbf16, #nsatile.blocked<threads = 32, vector = 8>>");
   EXPECT_EQ(*layout.getElement(7, 3), Element({1, 19}));
 }
 

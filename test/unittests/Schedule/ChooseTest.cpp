@@ -114,10 +114,11 @@ TEST_F(Choose, NamesAndFieldsAreTheProgramsOwn) {
   EXPECT_THAT(explain("swa: splits=2"),
               HasSubstr("column 6: expected a split of the keys under order "
                         "key_major, found order query_major"));
-  EXPECT_THAT(explain("slc: part=4, warps=8"),
-              HasSubstr("column 6: 'part' cuts tiles whose rows aren't spread "
-                        "over warps, and 'cmp' has warps=8: expected "
-                        "warps=auto"));
+  EXPECT_THAT(
+      explain("slc: part=4, warps=8"),
+      HasSubstr("column 6: 'part' cuts tiles whose rows aren't distributed "
+                "over warps, and 'cmp' has warps=8: expected "
+                "warps=auto"));
   EXPECT_EQ(explain("slc: part=4"), "");
   EXPECT_THAT(explain("sel: program=fused"),
               HasSubstr("column 6: 'sel' can't be computed in the programs of "

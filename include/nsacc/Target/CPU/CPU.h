@@ -5,7 +5,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "nsacc/RT/Plan.h"
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 #include "llvm/Support/Error.h"
 #include <functional>
 #include <memory>

@@ -6,9 +6,9 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "nsacc/GPU/Device.h"
 #include "nsacc/RT/Package.h"
-#include "nsacc/Runtime/Signature.h"
 #include "nsacc/Support/Tasks.h"
 #include "nsacc/Target/CUDA/Ptxas.h"
+#include "nsacc/Tensor/Signature.h"
 #include <functional>
 
 namespace mlir {

@@ -5,7 +5,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "nsacc/RT/Plan.h"
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 
 namespace nsacc::nsatile {
 class PlanOp;

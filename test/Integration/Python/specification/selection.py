@@ -93,22 +93,22 @@ def select_row(topk: TopK, place: Positions, values, present, tokens: int, total
         raise ProgramError("a count outside of 0 to top")
     for group in np.unique(position // n_tokens):
         rows = np.flatnonzero(position // n_tokens == group)
-        speaker = rows[0] if by_tokens == "first" else rows[-1]
+        representative = rows[0] if by_tokens == "first" else rows[-1]
         reduced = reduce_shared(values[rows], present[rows], by_tokens, 0) if n_tokens > 1 \
-            else (values[speaker], present[speaker])
+            else (values[representative], present[representative])
         for first in range(0, heads, n_heads):
             members = range(first, first + n_heads)
             head = members[-1] if by_heads == "last" else first
             value, part = (x[list(members)] for x in reduced)
             value, part = reduce_shared(value, part, by_heads, 0) if n_heads > 1 \
                 else (value[0], part[0])
-            place.names |= {"t": np.int64(speaker), "i": np.int64(position[speaker]),
+            place.names |= {"t": np.int64(representative), "i": np.int64(position[representative]),
                             "h": np.int64(head), "j": np.arange(total)}
             allowed = np.ones(total, bool)
             if topk.where:
                 allowed &= np.broadcast_to(place.evaluate(topk.where), total)
-            count = topk.top if counts is None else int(counts[speaker, head])
-            own = position[speaker] // topk.block
+            count = topk.top if counts is None else int(counts[representative, head])
+            own = position[representative] // topk.block
             blocks, is_close = choose(topk, value, part, allowed, own, count)
             for member in members:
                 chosen[np.ix_(rows, [member], sorted(blocks))] = True

@@ -6,7 +6,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
-#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include "llvm/TargetParser/Host.h"
 #include <cmath>
 

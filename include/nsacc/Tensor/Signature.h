@@ -1,9 +1,9 @@
 //===- Signature.h - Inputs, results and dimensions of a kernel -*- C++ -*-===//
 
-#ifndef NSACC_RUNTIME_SIGNATURE_H
-#define NSACC_RUNTIME_SIGNATURE_H
+#ifndef NSACC_TENSOR_SIGNATURE_H
+#define NSACC_TENSOR_SIGNATURE_H
 
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -136,4 +136,4 @@ llvm::Expected<std::vector<int64_t>> getShape(const Argument &argument,
 
 } // namespace nsacc
 
-#endif // NSACC_RUNTIME_SIGNATURE_H
+#endif // NSACC_TENSOR_SIGNATURE_H

@@ -1,9 +1,9 @@
 //===- Npy.h - Tensors as NumPy .npy files ----------------------*- C++ -*-===//
 
-#ifndef NSACC_RUNTIME_NPY_H
-#define NSACC_RUNTIME_NPY_H
+#ifndef NSACC_TENSOR_NPY_H
+#define NSACC_TENSOR_NPY_H
 
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 #include "llvm/Support/Error.h"
 
 namespace nsacc {
@@ -20,4 +20,4 @@ llvm::Error writeNpy(llvm::StringRef path, const Tensor &tensor);
 
 } // namespace nsacc
 
-#endif // NSACC_RUNTIME_NPY_H
+#endif // NSACC_TENSOR_NPY_H

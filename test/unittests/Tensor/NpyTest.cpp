@@ -1,4 +1,4 @@
-#include "nsacc/Runtime/Npy.h"
+#include "nsacc/Tensor/Npy.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -1,4 +1,4 @@
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 #include "gtest/gtest.h"
 
 using namespace nsacc;

@@ -1,7 +1,7 @@
 //===- Tensor.h - Strided tensors in host memory ----------------*- C++ -*-===//
 
-#ifndef NSACC_RUNTIME_TENSOR_H
-#define NSACC_RUNTIME_TENSOR_H
+#ifndef NSACC_TENSOR_TENSOR_H
+#define NSACC_TENSOR_TENSOR_H
 
 #include "nsacc/DType.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -72,4 +72,4 @@ void copyElements(const Tensor &from, const Tensor &to);
 
 } // namespace nsacc
 
-#endif // NSACC_RUNTIME_TENSOR_H
+#endif // NSACC_TENSOR_TENSOR_H

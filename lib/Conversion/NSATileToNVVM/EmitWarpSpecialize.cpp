@@ -1,4 +1,4 @@
-//===- EmitRoles.cpp - Warps that load and warps that compute -------------===//
+//===- EmitWarpSpecialize.cpp - Warps that load and warps that compute ----===//
 
 #include "Instructions.h"
 #include "KernelEmitter.h"
@@ -12,34 +12,34 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// Those that wait for a turn and those that give it.
-static constexpr int64_t kTurnThreads = 2 * kGroupThreads;
+/// Those of a warpgroup that waits and of the one that arrives.
+static constexpr int64_t kPingPongThreads = 2 * kGroupThreads;
 
 namespace {
 
-/// Gives warps their roles: scopes, registers, barriers and turns.
-class RoleEmitter {
+/// Makes warps producers and consumers: scopes, registers, barriers, ping-pong.
+class WarpSpecializeEmitter {
 public:
-  RoleEmitter(KernelEmitter &emitter, Kernel &kernel,
-              std::shared_ptr<BulkRings> rings,
-              std::shared_ptr<PersistentTiles> tiles)
-      : emitter(emitter), rings(rings), tiles(tiles), b(kernel.b),
+  WarpSpecializeEmitter(KernelEmitter &emitter, Kernel &kernel,
+                        std::shared_ptr<BulkCircularBuffers> buffers,
+                        std::shared_ptr<PersistentTiles> tiles)
+      : emitter(emitter), buffers(buffers), tiles(tiles), b(kernel.b),
         facts(kernel.facts), threads(kernel.threads), sync(kernel.sync),
         hasBulkStores(kernel.hasBulkStores) {}
 
-  LogicalResult emitRoles(RolesOp op);
-  LogicalResult emitTakeTurn(TakeTurnOp op);
-  LogicalResult emitPassTurn(PassTurnOp op);
+  LogicalResult emitWarpSpecialize(WarpSpecializeOp op);
+  LogicalResult emitPingPongWait(PingPongWaitOp op);
+  LogicalResult emitPingPongArrive(PingPongArriveOp op);
 
 private:
-  void initBarriers(RolesOp op);
-  LogicalResult emitConsumers(RolesOp op);
-  LogicalResult emitProducer(RolesOp op, Value thread);
-  void passTurn(int64_t groups);
-  void openTurns(RolesOp op);
+  void initBarriers(WarpSpecializeOp op);
+  LogicalResult emitConsumers(WarpSpecializeOp op);
+  LogicalResult emitProducer(WarpSpecializeOp op, Value thread);
+  void arriveAtNext(int64_t groups);
+  void startPingPong(WarpSpecializeOp op);
 
   KernelEmitter &emitter;
-  std::shared_ptr<BulkRings> rings;
+  std::shared_ptr<BulkCircularBuffers> buffers;
   std::shared_ptr<PersistentTiles> tiles;
   CodeBuilder &b;
   const KernelFacts &facts;
@@ -51,17 +51,17 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Roles
+// Producer and consumers
 //===----------------------------------------------------------------------===//
 
-void RoleEmitter::initBarriers(RolesOp op) {
+void WarpSpecializeEmitter::initBarriers(WarpSpecializeOp op) {
   int64_t warps = op.getWarps();
   Value isFirst = threads.isFirstThread();
   bool isPersistent = !op.getConsumers().getOps<TilesOp>().empty();
   if (isPersistent)
     tiles->createQueue();
   b.when(isFirst, [&] {
-    rings->init(warps);
+    buffers->init(warps);
     if (isPersistent)
       tiles->init(warps);
     nvvm::fenceBarrierInit(b);
@@ -69,25 +69,26 @@ void RoleEmitter::initBarriers(RolesOp op) {
   sync.barrier();
 }
 
-LogicalResult RoleEmitter::emitConsumers(RolesOp op) {
-  openTurns(op);
-  if (failed(emitter.emitRole(op.getConsumers())))
+LogicalResult WarpSpecializeEmitter::emitConsumers(WarpSpecializeOp op) {
+  startPingPong(op);
+  if (failed(emitter.emitPartition(op.getConsumers())))
     return failure();
   if (hasBulkStores)
     nvvm::waitBoxesRead(b, 0);
   return success();
 }
 
-/// One thread fills; the others of its warpgroup are done.
-LogicalResult RoleEmitter::emitProducer(RolesOp op, Value thread) {
+/// One elected thread loads; the others of its warpgroup are done.
+LogicalResult WarpSpecializeEmitter::emitProducer(WarpSpecializeOp op,
+                                                  Value thread) {
   Value leads = b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, thread,
                                       b.i32(op.getWarps() * kWarpSize));
   LogicalResult result = success();
-  b.when(leads, [&] { result = emitter.emitRole(op.getProducer()); });
+  b.when(leads, [&] { result = emitter.emitPartition(op.getProducer()); });
   return result;
 }
 
-LogicalResult RoleEmitter::emitRoles(RolesOp op) {
+LogicalResult WarpSpecializeEmitter::emitWarpSpecialize(WarpSpecializeOp op) {
   int64_t warps = op.getWarps();
   if (warps % kGroupWarps != 0)
     return op.emitOpError("expected whole warpgroups, found ")
@@ -99,11 +100,11 @@ LogicalResult RoleEmitter::emitRoles(RolesOp op) {
       b, b.make<arith::ShRUIOp>(threads.getThread(), b.i32(5)));
   Value computes =
       b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, warp, b.i32(warps));
-  auto roles = scf::IfOp::create(b, TypeRange(), computes,
-                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
+  auto branch = scf::IfOp::create(b, TypeRange(), computes,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
   RoleRegisters counts = RoleRegisters::get(op, facts.numRegisters);
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(roles.thenBlock());
+  b.setInsertionPointToEnd(branch.thenBlock());
   if (counts.areMoved())
     nvvm::setRegisters(b, counts.consumer, /*increase=*/true);
   threads.enter({thread, warps * kWarpSize, namedBarriers::kConsumers, false});
@@ -112,7 +113,7 @@ LogicalResult RoleEmitter::emitRoles(RolesOp op) {
     return failure();
   scf::YieldOp::create(b);
 
-  b.setInsertionPointToEnd(roles.elseBlock());
+  b.setInsertionPointToEnd(branch.elseBlock());
   if (counts.areMoved())
     nvvm::setRegisters(b, counts.producer, /*increase=*/false);
   threads.enter({thread, kWarpSize, namedBarriers::kProducer, false});
@@ -123,54 +124,56 @@ LogicalResult RoleEmitter::emitRoles(RolesOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Turns
+// Ping-pong
 //===----------------------------------------------------------------------===//
 
-LogicalResult RoleEmitter::emitTakeTurn(TakeTurnOp op) {
-  if (!op->getParentOfType<RolesOp>())
+LogicalResult WarpSpecializeEmitter::emitPingPongWait(PingPongWaitOp op) {
+  if (!op->getParentOfType<WarpSpecializeOp>())
     return reject(op);
-  nvvm::syncThreads(b,
-                    b.add(threads.getWarpgroup(), b.i32(namedBarriers::kTurn)),
-                    kTurnThreads);
+  nvvm::syncThreads(
+      b, b.add(threads.getWarpgroup(), b.i32(namedBarriers::kPingPong)),
+      kPingPongThreads);
   return success();
 }
 
-LogicalResult RoleEmitter::emitPassTurn(PassTurnOp op) {
-  auto roles = op->getParentOfType<RolesOp>();
-  if (!roles)
+LogicalResult WarpSpecializeEmitter::emitPingPongArrive(PingPongArriveOp op) {
+  auto specialized = op->getParentOfType<WarpSpecializeOp>();
+  if (!specialized)
     return reject(op);
-  passTurn(roles.getWarps() / kGroupWarps);
+  arriveAtNext(specialized.getWarps() / kGroupWarps);
   return success();
 }
 
 /// The next warpgroup may start its products.
-void RoleEmitter::passTurn(int64_t groups) {
+void WarpSpecializeEmitter::arriveAtNext(int64_t groups) {
   Value group = threads.getWarpgroup();
   Value isLast =
       b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, group, b.i32(groups - 1));
   Value next = b.select(isLast, b.i32(0), b.add(group, b.i32(1)));
-  nvvm::arriveThreads(b, b.add(next, b.i32(namedBarriers::kTurn)),
-                      kTurnThreads);
+  nvvm::arriveThreads(b, b.add(next, b.i32(namedBarriers::kPingPong)),
+                      kPingPongThreads);
 }
 
-/// The first turn is the first warpgroup's.
-void RoleEmitter::openTurns(RolesOp op) {
+/// The first warpgroup starts.
+void WarpSpecializeEmitter::startPingPong(WarpSpecializeOp op) {
   int64_t groups = op.getWarps() / kGroupWarps;
-  bool takesTurns =
+  bool usesPingPong =
       op.getConsumers()
-          .walk([](TakeTurnOp) { return WalkResult::interrupt(); })
+          .walk([](PingPongWaitOp) { return WalkResult::interrupt(); })
           .wasInterrupted();
-  if (takesTurns)
+  if (usesPingPong)
     b.when(b.make<arith::CmpIOp>(arith::CmpIPredicate::eq,
                                  threads.getWarpgroup(), b.i32(groups - 1)),
-           [&] { passTurn(groups); });
+           [&] { arriveAtNext(groups); });
 }
 
-void nsacc::addRoles(KernelEmitter &emitter, Kernel &kernel,
-                     std::shared_ptr<BulkRings> rings) {
+void nsacc::addWarpSpecialize(KernelEmitter &emitter, Kernel &kernel,
+                              std::shared_ptr<BulkCircularBuffers> buffers) {
   auto tiles = std::make_shared<PersistentTiles>(emitter, kernel);
   emitter.add(tiles, &PersistentTiles::emitTiles);
-  emitter.add(std::make_shared<RoleEmitter>(emitter, kernel, rings, tiles),
-              &RoleEmitter::emitRoles, &RoleEmitter::emitTakeTurn,
-              &RoleEmitter::emitPassTurn);
+  emitter.add(
+      std::make_shared<WarpSpecializeEmitter>(emitter, kernel, buffers, tiles),
+      &WarpSpecializeEmitter::emitWarpSpecialize,
+      &WarpSpecializeEmitter::emitPingPongWait,
+      &WarpSpecializeEmitter::emitPingPongArrive);
 }

@@ -1,13 +1,13 @@
-// Rings of programs without roles: threads copy for themselves, in groups.
+// Circular buffers of programs that aren't warp-specialized: threads copy for themselves, in groups.
 // RUN: nsacc-opt %s --convert-nsatile-to-nvvm --split-input-file | FileCheck %s
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
-!R = !nsatile.ring<2 of tensor<64x64xbf16, #m>>
+!R = !nsatile.circular_buffer<2 of tensor<64x64xbf16, #m>>
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // A step waits for the group of its own tiles and meets once. What is filled
-// is in a group whether or not there is a next step. 2 rings of 2 tiles.
+// is in a group whether or not there is a next step. 2 circular buffers of 2 tiles.
 
 // CHECK-LABEL: llvm.func @attend
 // CHECK-SAME: shared = 32768
@@ -33,28 +33,28 @@ nsatile.program @attend(%k: !B, %v: !B, %q: !B, %out: memref<64x64xf32>, %n: ind
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
-  %rk = nsatile.ring : !R
-  %rv = nsatile.ring : !R
+  %rk = nsatile.circular_buffer : !R
+  %rv = nsatile.circular_buffer : !R
   %any = arith.cmpi slt, %c0, %n : index
   scf.if %any {
-    nsatile.fill %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
-    nsatile.fill %rv, %v[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    nsatile.producer_load %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    nsatile.producer_load %rv, %v[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
   }
   %p0 = arith.constant dense<1.0> : tensor<64x64xbf16, #s>
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
-    %kt = nsatile.acquire %rk : !R
-    %vt = nsatile.acquire %rv : !R
+    %kt = nsatile.consumer_wait %rk : !R
+    %vt = nsatile.consumer_wait %rv : !R
     %next = arith.addi %j, %c1 : index
     %more = arith.cmpi slt, %next, %n : index
     scf.if %more {
-      nsatile.fill %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
-      nsatile.fill %rv, %v[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      nsatile.producer_load %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      nsatile.producer_load %rv, %v[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
     }
     %s = nsatile.dot %p0, transpose %kt : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>) -> tensor<64x64xf32, #s>
-    nsatile.release %rk : !R
+    nsatile.consumer_release %rk : !R
     %p = arith.truncf %s : tensor<64x64xf32, #s> to tensor<64x64xbf16, #s>
     %o = nsatile.dot %p, %vt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
-    nsatile.release %rv : !R
+    nsatile.consumer_release %rv : !R
     scf.yield %o : tensor<64x64xf32, #s>
   }
   nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
@@ -65,7 +65,7 @@ nsatile.program @attend(%k: !B, %v: !B, %q: !B, %out: memref<64x64xf32>, %n: ind
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
-!R = !nsatile.ring<3 of tensor<64x64xbf16, #m>>
+!R = !nsatile.circular_buffer<3 of tensor<64x64xbf16, #m>>
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
 // With two tiles ahead, the later group may go on. A tile from before the loop
@@ -88,24 +88,24 @@ nsatile.program @ahead(%k: !B, %q: !B, %out: memref<64x64xf32>, %n: index)
   %c64 = arith.constant 64 : index
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %qt = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
-  %rk = nsatile.ring : !R
+  %rk = nsatile.circular_buffer : !R
   %any = arith.cmpi slt, %c0, %n : index
   scf.if %any {
-    nsatile.fill %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    nsatile.producer_load %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
   }
   %two = arith.cmpi slt, %c1, %n : index
   scf.if %two {
-    nsatile.fill %rk, %k[%c1, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+    nsatile.producer_load %rk, %k[%c1, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
   }
   %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
-    %kt = nsatile.acquire %rk : !R
+    %kt = nsatile.consumer_wait %rk : !R
     %next = arith.addi %j, %c2 : index
     %more = arith.cmpi slt, %next, %n : index
     scf.if %more {
-      nsatile.fill %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      nsatile.producer_load %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
     }
     %s = nsatile.dot %qt, transpose %kt acc %acc : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
-    nsatile.release %rk : !R
+    nsatile.consumer_release %rk : !R
     scf.yield %s : tensor<64x64xf32, #s>
   }
   nsatile.store %r, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
@@ -116,11 +116,11 @@ nsatile.program @ahead(%k: !B, %q: !B, %out: memref<64x64xf32>, %n: index)
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
-!R = !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+!R = !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
-// Room for one tile: threads meet between the last product and the next fill.
-// A ring of an inner loop is empty, and free, when it is over.
+// Room for one tile: threads meet between the last product and the next load.
+// A circular buffer of an inner loop is empty, and free, when it is over.
 
 // CHECK-LABEL: llvm.func @nested
 // CHECK-SAME: shared = 8192
@@ -143,19 +143,19 @@ nsatile.program @nested(%k: !B, %out: memref<64x64xf32>, %n: index)
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
   %p0 = arith.constant dense<1.0> : tensor<64x64xbf16, #s>
   %all = scf.for %i = %c0 to %n step %c1 iter_args(%sum = %zero) -> tensor<64x64xf32, #s> {
-    %rk = nsatile.ring : !R
+    %rk = nsatile.circular_buffer : !R
     %any = arith.cmpi slt, %c0, %n : index
     scf.if %any {
-      nsatile.fill %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+      nsatile.producer_load %rk, %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
     }
     %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %sum) -> tensor<64x64xf32, #s> {
-      %kt = nsatile.acquire %rk : !R
+      %kt = nsatile.consumer_wait %rk : !R
       %s = nsatile.dot %p0, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
-      nsatile.release %rk : !R
+      nsatile.consumer_release %rk : !R
       %next = arith.addi %j, %c1 : index
       %more = arith.cmpi slt, %next, %n : index
       scf.if %more {
-        nsatile.fill %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
+        nsatile.producer_load %rk, %k[%next, %c0] dims [0, 1] limits [%n, %c64] : !R, !B
       }
       scf.yield %s : tensor<64x64xf32, #s>
     }

@@ -1,8 +1,8 @@
-//===- BulkRings.cpp - Rings that bulk copies fill ------------------------===//
+//===- BulkCircularBuffers.cpp - Circular buffers that bulk copies fill ---===//
 
+#include "CircularBuffers.h"
 #include "InlinePTX.h"
 #include "Instructions.h"
-#include "Rings.h"
 #include "TensorMaps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -11,26 +11,26 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-BulkRings::BulkRings(Kernel &kernel)
+BulkCircularBuffers::BulkCircularBuffers(Kernel &kernel)
     : b(kernel.b), threads(kernel.threads), program(kernel.program),
       shared(kernel.shared), sharedTiles(kernel.sharedTiles),
       host(kernel.host) {}
 
-void BulkRings::create(RingOp op) {
-  RingType type = op.getRing().getType();
-  queues.try_emplace(op.getRing(), b, shared, type.getStages(),
+void BulkCircularBuffers::create(CircularBufferOp op) {
+  CircularBufferType type = op.getCircularBuffer().getType();
+  queues.try_emplace(op.getCircularBuffer(), b, shared, type.getStages(),
                      SharedTile::get(type.getTile()).bytes,
                      BarrierQueue::Room::Own);
 }
 
-void BulkRings::init(int64_t consumerWarps) const {
-  for (auto &[ring, queue] : queues)
+void BulkCircularBuffers::init(int64_t consumerWarps) const {
+  for (auto &[buffer, queue] : queues)
     queue.init(consumerWarps);
 }
 
-LogicalResult BulkRings::fill(FillOp op) {
-  const BarrierQueue &queue = queues.find(op.getRing())->second;
-  SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
+LogicalResult BulkCircularBuffers::producerLoad(ProducerLoadOp op) {
+  const BarrierQueue &queue = queues.find(op.getCircularBuffer())->second;
+  SharedTile tile = SharedTile::get(op.getCircularBuffer().getType().getTile());
   Value map = host.tensorMaps.lookup(getTensorMap(op));
   BarrierQueue::Place place = queue.getPlace();
   queue.waitEmpty(place);
@@ -51,11 +51,11 @@ LogicalResult BulkRings::fill(FillOp op) {
   return success();
 }
 
-LogicalResult BulkRings::acquire(AcquireOp op) {
-  const BarrierQueue &queue = queues.find(op.getRing())->second;
+LogicalResult BulkCircularBuffers::consumerWait(ConsumerWaitOp op) {
+  const BarrierQueue &queue = queues.find(op.getCircularBuffer())->second;
   BarrierQueue::Place place = queue.getPlace();
   queue.waitFull(place);
-  SharedTile tile = SharedTile::get(op.getRing().getType().getTile());
+  SharedTile tile = SharedTile::get(op.getCircularBuffer().getType().getTile());
   tile.offset = queue.getItems();
   tile.place = place.item;
   // Addresses that loops take from outside have to be seen to be the same for
@@ -67,8 +67,8 @@ LogicalResult BulkRings::acquire(AcquireOp op) {
   return success();
 }
 
-void BulkRings::release(ReleaseOp op) {
-  const BarrierQueue &queue = queues.find(op.getRing())->second;
+void BulkCircularBuffers::consumerRelease(ConsumerReleaseOp op) {
+  const BarrierQueue &queue = queues.find(op.getCircularBuffer())->second;
   BarrierQueue::Place place = queue.getPlace();
   ptx::arriveIf(b, place.empty, threads.isFirstLane());
   queue.advance(place);

@@ -1,7 +1,7 @@
 //===- Errors.h - Errors with formatted messages ----------------*- C++ -*-===//
 
-#ifndef NSACC_LIB_RUNTIME_ERRORS_H
-#define NSACC_LIB_RUNTIME_ERRORS_H
+#ifndef NSACC_LIB_TENSOR_ERRORS_H
+#define NSACC_LIB_TENSOR_ERRORS_H
 
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,4 +17,4 @@ llvm::Error makeError(const char *format, Args &&...args) {
 
 } // namespace nsacc
 
-#endif // NSACC_LIB_RUNTIME_ERRORS_H
+#endif // NSACC_LIB_TENSOR_ERRORS_H

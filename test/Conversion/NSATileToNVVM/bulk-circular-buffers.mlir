@@ -1,4 +1,4 @@
-// A ring with roles: barriers in shared memory, a thread that fills by bulk copies, warps that wait and give places back,
+// A circular buffer of a warp-specialized program: barriers in shared memory, a thread that loads by bulk copies, warps that wait and give places back,
 // and results that leave through shared memory.
 // RUN: nsacc-opt %s --convert-nsatile-to-nvvm=registers=65536 --remarks-filter=".*" 2> %t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
@@ -7,7 +7,7 @@
 
 #m = #nsatile.shared<swizzle = 128>
 #a = #nsatile.mma<warps = 8>
-!R = !nsatile.ring<2 of tensor<128x128xbf16, #m>>
+!R = !nsatile.circular_buffer<2 of tensor<128x128xbf16, #m>>
 
 // Each place has a barrier of the producer and one that all consumers' warps arrive at.
 // CHECK-LABEL: llvm.func @copy
@@ -43,14 +43,14 @@
 nsatile.program @copy(%x: memref<?x128xbf16>, %y: memref<?x128xbf16>, %n: index) {
   %c0 = arith.constant 0 : index
   %c128 = arith.constant 128 : index
-  %ring = nsatile.ring : !R
-  nsatile.roles consumers 8 {
-    %t = nsatile.acquire %ring : !R
+  %buffer = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 8 {
+    %t = nsatile.consumer_wait %buffer : !R
     %f = nsatile.fragment %t : tensor<128x128xbf16, #m> -> tensor<128x128xbf16, #a>
-    nsatile.release %ring : !R
+    nsatile.consumer_release %buffer : !R
     nsatile.store %f, %y[%c0, %c0] dims [0, 1] limits [%n, %c128] : tensor<128x128xbf16, #a>, memref<?x128xbf16>
   } producer {
-    nsatile.fill %ring, %x[%c0, %c0] dims [0, 1] limits [%n, %c128] : !R, memref<?x128xbf16>
+    nsatile.producer_load %buffer, %x[%c0, %c0] dims [0, 1] limits [%n, %c128] : !R, memref<?x128xbf16>
   }
   nsatile.return
 }

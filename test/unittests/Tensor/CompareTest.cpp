@@ -1,4 +1,4 @@
-#include "nsacc/Runtime/Compare.h"
+#include "nsacc/Tensor/Compare.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <limits>

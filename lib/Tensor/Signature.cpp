@@ -1,6 +1,6 @@
 //===- Signature.cpp - Inputs, results and dimensions of a kernel ---------===//
 
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 #include "Errors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

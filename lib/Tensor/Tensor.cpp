@@ -1,6 +1,6 @@
 //===- Tensor.cpp - Strided tensors in host memory ------------------------===//
 
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ErrorHandling.h"

@@ -1,4 +1,4 @@
-//===- HoldOperands.cpp - Left operands that stay in registers ------------===//
+//===- OperandsInRegisters.cpp - Left operands that stay in registers -----===//
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/Remarks.h"
@@ -12,15 +12,15 @@
 #include "llvm/Support/MathExtras.h"
 
 namespace nsacc::nsatile {
-#define GEN_PASS_DEF_NSATILEHOLDOPERANDS
+#define GEN_PASS_DEF_NSATILEOPERANDSINREGISTERS
 #include "NSATile/Transforms/Passes.h.inc"
 } // namespace nsacc::nsatile
 
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-static constexpr PassRemarks kOperandRemarks = {"nsatile-hold-operands",
-                                                "HeldOperand"};
+static constexpr PassRemarks kOperandRemarks = {"nsatile-operands-in-registers",
+                                                "OperandInRegisters"};
 
 /// For addresses, counts, masks and what is between two products. With fewer,
 /// ptxas begins to keep values in memory, which serializes products.
@@ -185,17 +185,18 @@ static void hold(Value lhs, Attribute layout, int64_t room, int64_t given) {
 
 namespace {
 
-struct HoldOperands
-    : nsacc::nsatile::impl::NSATileHoldOperandsBase<HoldOperands> {
+struct OperandsInRegisters
+    : nsacc::nsatile::impl::NSATileOperandsInRegistersBase<
+          OperandsInRegisters> {
   using Base::Base;
 
   void runOnOperation() override {
-    getOperation()->walk([&](RolesOp roles) {
-      int64_t groups = roles.getWarps() / kGroupWarps;
+    getOperation()->walk([&](WarpSpecializeOp specialized) {
+      int64_t groups = specialized.getWarps() / kGroupWarps;
       if (groups == 0)
         return;
-      Region &consumers = roles.getConsumers();
-      int64_t each = RoleRegisters::get(roles, registers).consumer;
+      Region &consumers = specialized.getConsumers();
+      int64_t each = RoleRegisters::get(specialized, registers).consumer;
       // Left operands in shared memory and the layouts of their products.
       llvm::MapVector<Value, Attribute> operands;
       consumers.walk([&](DotAsyncOp dot) {
@@ -206,8 +207,8 @@ struct HoldOperands
           operands[lhs] = dot.getResult().getType().getTile().getEncoding();
       });
       ScheduleAttr schedule =
-          roles->getParentOfType<ProgramOp>().getScheduleAttr();
-      int64_t given = schedule ? schedule.getHeldColumns() : -1;
+          specialized->getParentOfType<ProgramOp>().getScheduleAttr();
+      int64_t given = schedule ? schedule.getColumnsInRegisters() : -1;
       for (auto [lhs, layout] : operands)
         if (std::optional<int64_t> room = findRoom(lhs, consumers, each))
           hold(lhs, layout, *room, given);

@@ -1,6 +1,6 @@
 //===- Compare.cpp - Summaries of tensors, and differences ----------------===//
 
-#include "nsacc/Runtime/Compare.h"
+#include "nsacc/Tensor/Compare.h"
 #include "llvm/Support/xxhash.h"
 #include <cassert>
 #include <cmath>

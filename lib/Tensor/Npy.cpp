@@ -1,6 +1,6 @@
 //===- Npy.cpp - Tensors as NumPy .npy files ------------------------------===//
 
-#include "nsacc/Runtime/Npy.h"
+#include "nsacc/Tensor/Npy.h"
 #include "Errors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -1,9 +1,9 @@
 //===- Compare.h - Summaries of tensors, and differences --------*- C++ -*-===//
 
-#ifndef NSACC_RUNTIME_COMPARE_H
-#define NSACC_RUNTIME_COMPARE_H
+#ifndef NSACC_TENSOR_COMPARE_H
+#define NSACC_TENSOR_COMPARE_H
 
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 
 namespace nsacc {
 
@@ -40,4 +40,4 @@ Difference compare(const Tensor &result, const Tensor &reference);
 
 } // namespace nsacc
 
-#endif // NSACC_RUNTIME_COMPARE_H
+#endif // NSACC_TENSOR_COMPARE_H

@@ -1,4 +1,4 @@
-#include "nsacc/Runtime/Tensor.h"
+#include "nsacc/Tensor/Tensor.h"
 #include "gtest/gtest.h"
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // Left operands that stay the same over a loop are held in registers, as far as there is room.
-// RUN: nsacc-opt %s --nsatile-hold-operands --split-input-file | FileCheck %s --check-prefixes=CHECK,ALL
-// RUN: nsacc-opt %s "--nsatile-hold-operands=registers=33792" --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s --check-prefixes=CHECK,SLAB
+// RUN: nsacc-opt %s --nsatile-operands-in-registers --split-input-file | FileCheck %s --check-prefixes=CHECK,ALL
+// RUN: nsacc-opt %s "--nsatile-operands-in-registers=registers=33792" --split-input-file --remarks-filter=".*" 2> %t.remarks | FileCheck %s --check-prefixes=CHECK,SLAB
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 
 // REMARK: [Passed] {{.*}}Function=columns | Remark="64 of 256 columns of the operand stay in registers"
@@ -12,11 +12,11 @@
 
 #s = #nsatile.mma<warps = 8>
 #m = #nsatile.shared<swizzle = 128>
-!Q = !nsatile.ring<1 of tensor<128x256xbf16, #m>>
-!K = !nsatile.ring<2 of tensor<64x256xbf16, #m>>
+!Q = !nsatile.circular_buffer<1 of tensor<128x256xbf16, #m>>
+!K = !nsatile.circular_buffer<2 of tensor<64x256xbf16, #m>>
 
 // CHECK-LABEL: nsatile.program @columns
-// CHECK: %[[Q:.*]] = nsatile.acquire
+// CHECK: %[[Q:.*]] = nsatile.consumer_wait
 // ALL-NEXT: %[[F:.*]] = nsatile.fragment %[[Q]] : {{.*}} -> tensor<128x128xbf16, #nsatile.mma<warps = 8>>
 // SLAB-NEXT: %[[F:.*]] = nsatile.fragment %[[Q]] : {{.*}} -> tensor<128x64xbf16, #nsatile.mma<warps = 8>>
 // CHECK: nsatile.dot_async %[[Q]] head %[[F]], transpose
@@ -26,23 +26,23 @@ nsatile.program @columns(%n: index, %out: memref<128x64xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c128 = arith.constant 128 : index
-  %rq = nsatile.ring : !Q
-  %rk = nsatile.ring : !K
-  nsatile.roles consumers 8 {
-    %q = nsatile.acquire %rq : !Q
-    %k0 = nsatile.acquire %rk : !K
+  %rq = nsatile.circular_buffer : !Q
+  %rk = nsatile.circular_buffer : !K
+  nsatile.warp_specialize consumers 8 {
+    %q = nsatile.consumer_wait %rq : !Q
+    %k0 = nsatile.consumer_wait %rk : !K
     %p0 = nsatile.dot_async %q, transpose %k0 : (tensor<128x256xbf16, #m>, tensor<64x256xbf16, #m>) -> !nsatile.pending<tensor<128x64xf32, #s>>
     %first = nsatile.dot_wait %p0 allow 0 : !nsatile.pending<tensor<128x64xf32, #s>>
-    nsatile.release %rk : !K
+    nsatile.consumer_release %rk : !K
     %sum = scf.for %j = %c1 to %n step %c1 iter_args(%acc = %first) -> tensor<128x64xf32, #s> {
-      %k = nsatile.acquire %rk : !K
+      %k = nsatile.consumer_wait %rk : !K
       %p = nsatile.dot_async %q, transpose %k : (tensor<128x256xbf16, #m>, tensor<64x256xbf16, #m>) -> !nsatile.pending<tensor<128x64xf32, #s>>
       %s = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<128x64xf32, #s>>
-      nsatile.release %rk : !K
+      nsatile.consumer_release %rk : !K
       %t = arith.addf %acc, %s : tensor<128x64xf32, #s>
       scf.yield %t : tensor<128x64xf32, #s>
     }
-    nsatile.release %rq : !Q
+    nsatile.consumer_release %rq : !Q
     nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c128, %c128] : tensor<128x64xf32, #s>, memref<128x64xf32>
   } producer {
   }
@@ -55,8 +55,8 @@ nsatile.program @columns(%n: index, %out: memref<128x64xf32>) {
 
 #s = #nsatile.mma<warps = 8>
 #m = #nsatile.shared<swizzle = 128>
-!Q = !nsatile.ring<1 of tensor<128x128xbf16, #m>>
-!K = !nsatile.ring<2 of tensor<64x128xbf16, #m>>
+!Q = !nsatile.circular_buffer<1 of tensor<128x128xbf16, #m>>
+!K = !nsatile.circular_buffer<2 of tensor<64x128xbf16, #m>>
 
 // CHECK-LABEL: nsatile.program @kept
 // ALL: nsatile.fragment %{{.*}} -> tensor<128x128xbf16
@@ -66,24 +66,24 @@ nsatile.program @kept(%n: index, %other: tensor<128x256xf32, #s>, %out: memref<1
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c128 = arith.constant 128 : index
-  %rq = nsatile.ring : !Q
-  %rk = nsatile.ring : !K
-  nsatile.roles consumers 8 {
-    %q = nsatile.acquire %rq : !Q
+  %rq = nsatile.circular_buffer : !Q
+  %rk = nsatile.circular_buffer : !K
+  nsatile.warp_specialize consumers 8 {
+    %q = nsatile.consumer_wait %rq : !Q
     %kept = arith.negf %other : tensor<128x256xf32, #s>
     %zero = arith.constant dense<0.0> : tensor<128x64xf32, #s>
     %last = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<128x64xf32, #s> {
-      %k = nsatile.acquire %rk : !K
+      %k = nsatile.consumer_wait %rk : !K
       %p = nsatile.dot_async %q, transpose %k acc %acc : (tensor<128x128xbf16, #m>, tensor<64x128xbf16, #m>, tensor<128x64xf32, #s>) -> !nsatile.pending<tensor<128x64xf32, #s>>
       %s = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<128x64xf32, #s>>
-      nsatile.release %rk : !K
+      nsatile.consumer_release %rk : !K
       scf.yield %s : tensor<128x64xf32, #s>
     }
     scf.for %j = %c0 to %n step %c1 {
-      %k = nsatile.acquire %rk : !K
-      nsatile.release %rk : !K
+      %k = nsatile.consumer_wait %rk : !K
+      nsatile.consumer_release %rk : !K
     }
-    nsatile.release %rq : !Q
+    nsatile.consumer_release %rq : !Q
     %sum = nsatile.reduce sum %kept along 1 : tensor<128x256xf32, #s> -> tensor<128xf32, #nsatile.slice<dim = 1, of = #s>>
     %spread = nsatile.broadcast %sum along [1] : tensor<128xf32, #nsatile.slice<dim = 1, of = #s>> -> tensor<128x64xf32, #s>
     %r = arith.addf %last, %spread : tensor<128x64xf32, #s>
@@ -99,7 +99,7 @@ nsatile.program @kept(%n: index, %other: tensor<128x256xf32, #s>, %out: memref<1
 
 #s = #nsatile.mma<warps = 4>
 #m = #nsatile.shared<swizzle = 128>
-!R = !nsatile.ring<1 of tensor<64x64xbf16, #m>>
+!R = !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
 
 // CHECK-LABEL: nsatile.program @between
 // CHECK-NOT: nsatile.fragment
@@ -108,22 +108,22 @@ nsatile.program @between(%n: index, %start: tensor<64x64xf32, #s>, %out: memref<
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
-  %rq = nsatile.ring : !R
-  %rk = nsatile.ring : !R
-  nsatile.roles consumers 4 {
-    %q = nsatile.acquire %rq : !R
+  %rq = nsatile.circular_buffer : !R
+  %rk = nsatile.circular_buffer : !R
+  nsatile.warp_specialize consumers 4 {
+    %q = nsatile.consumer_wait %rq : !R
     %between = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %start) -> tensor<64x64xf32, #s> {
       %t = math.exp %acc : tensor<64x64xf32, #s>
       scf.yield %t : tensor<64x64xf32, #s>
     }
     %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %between) -> tensor<64x64xf32, #s> {
-      %k = nsatile.acquire %rk : !R
+      %k = nsatile.consumer_wait %rk : !R
       %p = nsatile.dot_async %q, transpose %k acc %acc : (tensor<64x64xbf16, #m>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> !nsatile.pending<tensor<64x64xf32, #s>>
       %s = nsatile.dot_wait %p allow 0 : !nsatile.pending<tensor<64x64xf32, #s>>
-      nsatile.release %rk : !R
+      nsatile.consumer_release %rk : !R
       scf.yield %s : tensor<64x64xf32, #s>
     }
-    nsatile.release %rq : !R
+    nsatile.consumer_release %rq : !R
     nsatile.store %sum, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
   } producer {
   }

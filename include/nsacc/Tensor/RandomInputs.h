@@ -1,9 +1,9 @@
 //===- RandomInputs.h - Reproducible inputs of kernels ----------*- C++ -*-===//
 
-#ifndef NSACC_RUNTIME_RANDOMINPUTS_H
-#define NSACC_RUNTIME_RANDOMINPUTS_H
+#ifndef NSACC_TENSOR_RANDOMINPUTS_H
+#define NSACC_TENSOR_RANDOMINPUTS_H
 
-#include "nsacc/Runtime/Signature.h"
+#include "nsacc/Tensor/Signature.h"
 
 namespace nsacc {
 
@@ -49,4 +49,4 @@ llvm::Expected<Tensor> makeUniformInput(const Argument &argument,
 
 } // namespace nsacc
 
-#endif // NSACC_RUNTIME_RANDOMINPUTS_H
+#endif // NSACC_TENSOR_RANDOMINPUTS_H

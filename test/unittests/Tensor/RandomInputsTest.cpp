@@ -1,4 +1,4 @@
-#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include "gtest/gtest.h"
 #include <cmath>
 

@@ -1,6 +1,6 @@
 //===- RandomInputs.cpp - Reproducible inputs of kernels ------------------===//
 
-#include "nsacc/Runtime/RandomInputs.h"
+#include "nsacc/Tensor/RandomInputs.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"

@@ -1,0 +1,91 @@
+//===- CircularBuffers.h - Queues of tiles in shared memory -----*- C++ -*-===//
+
+#ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_CIRCULARBUFFERS_H
+#define NSACC_LIB_CONVERSION_NSATILETONVVM_CIRCULARBUFFERS_H
+
+#include "BarrierQueue.h"
+#include "Kernel.h"
+
+namespace nsacc {
+
+/// Circular buffers of a program. Which of the two kinds they are follows
+/// from whether the program is warp-specialized.
+class CircularBuffers {
+public:
+  virtual ~CircularBuffers() = default;
+
+  virtual void create(nsatile::CircularBufferOp op) = 0;
+  virtual mlir::LogicalResult producerLoad(nsatile::ProducerLoadOp op) = 0;
+  virtual mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) = 0;
+  virtual void consumerRelease(nsatile::ConsumerReleaseOp op) = 0;
+  /// Gives places back of circular buffers that no later op of the block uses.
+  virtual void releaseDead(mlir::Operation *op) {}
+};
+
+/// Circular buffers that one thread fills with bulk copies; barriers in shared
+/// memory say which places are full and empty.
+class BulkCircularBuffers : public CircularBuffers {
+public:
+  explicit BulkCircularBuffers(Kernel &kernel);
+
+  void create(nsatile::CircularBufferOp op) override;
+  mlir::LogicalResult producerLoad(nsatile::ProducerLoadOp op) override;
+  mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) override;
+  void consumerRelease(nsatile::ConsumerReleaseOp op) override;
+
+  /// By one thread, before warps part, for all circular buffers.
+  void init(int64_t consumerWarps) const;
+
+private:
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  SharedMemory &shared;
+  SharedTiles &sharedTiles;
+  const HostParameters &host;
+  llvm::MapVector<mlir::Value, BarrierQueue> queues;
+};
+
+/// Circular buffers that all threads fill, each with copies of its own
+/// (`cp.async`); groups of copies and barriers of the block say what can be
+/// read.
+class CopyCircularBuffers : public CircularBuffers {
+public:
+  explicit CopyCircularBuffers(Kernel &kernel);
+
+  void create(nsatile::CircularBufferOp op) override;
+  mlir::LogicalResult producerLoad(nsatile::ProducerLoadOp op) override;
+  mlir::LogicalResult consumerWait(nsatile::ConsumerWaitOp op) override;
+  void consumerRelease(nsatile::ConsumerReleaseOp op) override;
+  void releaseDead(mlir::Operation *op) override;
+
+private:
+  struct Buffer {
+    int64_t offset, stages, tileBytes;
+    /// Variables: bytes to the tile's place that is filled or read next.
+    mlir::Value loadPlace, readPlace;
+
+    Synchronizer::SharedAccess getAccess() const {
+      return {offset, offset + stages * tileBytes, true};
+    }
+  };
+  mlir::Value createPlace();
+  mlir::Value getPlace(const Buffer &buffer, mlir::Value variable);
+  void advance(const Buffer &buffer, mlir::Value variable);
+  SharedTile getTileAt(const Buffer &buffer, mlir::RankedTensorType type,
+                       mlir::Value variable);
+  int64_t getNeededGroup(nsatile::ConsumerWaitOp op);
+
+  CodeBuilder &b;
+  ThreadMap &threads;
+  ProgramValues &program;
+  SharedMemory &shared;
+  SharedTiles &sharedTiles;
+  CopyGroups &copies;
+  Synchronizer &sync;
+  llvm::MapVector<mlir::Value, Buffer> buffers;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_CONVERSION_NSATILETONVVM_CIRCULARBUFFERS_H

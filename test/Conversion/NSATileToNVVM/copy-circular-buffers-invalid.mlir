@@ -1,0 +1,64 @@
+// Circular buffers of programs that aren't warp-specialized are followed when code is written; what can't be is refused.
+// RUN: nsacc-opt %s --split-input-file --verify-diagnostics --convert-nsatile-to-nvvm
+
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+!B = memref<?x64xbf16>
+
+nsatile.program @full(%k: !B, %n: index) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.circular_buffer : !R
+  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  // expected-error @below {{finds no room: the circular buffer has 1 tiles already}}
+  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  nsatile.return
+}
+
+// -----
+
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
+
+nsatile.program @empty() {
+  %r = nsatile.circular_buffer : !R
+  // expected-error @below {{expected a tile in the circular buffer on every way here, and the one before released}}
+  %t = nsatile.consumer_wait %r : !R
+  nsatile.return
+}
+
+// -----
+
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.circular_buffer<2 of tensor<64x64xbf16, #m>>
+!B = memref<?x64xbf16>
+
+nsatile.program @sometimes(%k: !B, %n: index, %c: i1) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.circular_buffer : !R
+  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  scf.if %c {
+    // expected-error @below {{expected a tile in the circular buffer on every way here, and the one before released}}
+    %t = nsatile.consumer_wait %r : !R
+    nsatile.consumer_release %r : !R
+  }
+  nsatile.return
+}
+
+// -----
+
+#m = #nsatile.shared<swizzle = 128>
+!R = !nsatile.circular_buffer<2 of tensor<64x64xbf16, #m>>
+!B = memref<?x64xbf16>
+
+nsatile.program @drained(%k: !B, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = nsatile.circular_buffer : !R
+  nsatile.producer_load %r, %k[%c0, %c0] dims [0, 1] limits [%n, %n] : !R, !B
+  // expected-error @below {{expected steps that fill circular buffers as often as they release them}}
+  scf.for %j = %c0 to %n step %c1 {
+    %t = nsatile.consumer_wait %r : !R
+    nsatile.consumer_release %r : !R
+  }
+  nsatile.return
+}
