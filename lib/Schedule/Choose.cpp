@@ -319,6 +319,8 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   put(choice, Field::ColumnsInRegisters, -1,
       "as many as registers have room for");
   put(choice, Field::Softmax, 0, "by warps, keys and what is known of scores");
+  put(choice, Field::Rescale, 0, "by the sums' columns");
+  put(choice, Field::Grid, 0, "by whether tiles of a head differ in work");
   chooseExact(choice, scope);
   return llvm::Error::success();
 }
@@ -440,6 +442,8 @@ Attribute OpChoice::getAttr() const {
       static_cast<nsatile::Switch>(value(Field::PingPong, 0)),
       value(Field::ColumnsInRegisters, -1),
       static_cast<nsatile::SoftmaxOrder>(value(Field::Softmax, 0)),
+      static_cast<nsatile::Rescale>(value(Field::Rescale, 0)),
+      static_cast<nsatile::GridOrder>(value(Field::Grid, 0)),
       value(Field::ExactTokens, 0), value(Field::ExactKeys, 0));
 }
 

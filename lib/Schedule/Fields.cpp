@@ -43,6 +43,9 @@ static constexpr StringLiteral kSwitches[] = {"auto", "on", "off"};
 static constexpr StringLiteral kSoftmaxOrders[] = {
     "auto", "rows", "together", "maxima_first", "decay_first"};
 
+static constexpr StringLiteral kRescales[] = {"auto", "in_step", "next_step"};
+static constexpr StringLiteral kGridOrders[] = {"auto", "columns", "sections"};
+
 static constexpr FieldInfo kFields[] = {
     {Field::Order, "order", kAttend, false, false, 0, 3, kOrders, std::nullopt,
      "which loops are outside: `query_major` walks the keys of each query "
@@ -220,6 +223,19 @@ static constexpr FieldInfo kFields[] = {
      "warpgroups, `maxima_first` for two that are warp-specialized and 128 "
      "keys or more, "
      "`together` for others",
+     "`auto`"},
+    {Field::Rescale, "rescale", kAttend, true, true, 0, 2, kRescales, 0,
+     "when the sums of a pipelined softmax are rescaled by a new maximum: "
+     "`in_step`: before the step's own product adds to them; `next_step`: "
+     "while the next step's first products run. `auto`: the latter for sums of "
+     "more than 128 columns",
+     "`auto`"},
+    {Field::Grid, "grid", kAttend, true, true, 0, 2, kGridOrders, 0,
+     "in which order the blocks of a persistent program take query tiles: "
+     "`columns`: one head after the other; `sections`: as many heads together "
+     "as keep all blocks busy, each from its last tile down. `auto`: "
+     "`sections` where the tiles of a head differ in work, as under a causal "
+     "mask",
      "`auto`"},
     {Field::ExactTokens,
      "exact_tokens",

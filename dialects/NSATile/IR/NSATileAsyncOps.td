@@ -244,22 +244,22 @@ def NSATile_TilesOp : NSATile_Op<"tiles", [
     takes the next one when it is done with the one before. The producer asks for it and
     tells the consumers. x goes down from the end, then y and z go up.
 
-    Where points that differ in x are `uneven` work, a section of columns (y, z) goes down
-    together. The last section then begins with its heavy points while there are enough
-    light ones left for all blocks, and no block ends long after the others. A section has
-    no more columns than that takes: columns read different operands.
+    In `sections`, several columns (y, z) go down together, for points whose work depends on x: the
+    last section begins with its heavy points while enough light ones are left for all
+    blocks, and no block ends long after the others. A section has no more columns than that
+    takes: columns read different operands.
 
     ```mlir
-    nsatile.tiles of (%nx, %ny, %nz) uneven {
+    nsatile.tiles of (%nx, %ny, %nz) sections {
     ^bb0(%x: index, %y: index, %z: index):
       …
     }
     ```
   }];
-  let arguments = (ins Index:$x, Index:$y, Index:$z, UnitAttr:$uneven);
+  let arguments = (ins Index:$x, Index:$y, Index:$z, UnitAttr:$sections);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `of` `(` $x `,` $y `,` $z `)` (`uneven` $uneven^)? $body attr-dict
+    `of` `(` $x `,` $y `,` $z `)` (`sections` $sections^)? $body attr-dict
   }];
   let hasRegionVerifier = 1;
 }

@@ -62,6 +62,22 @@ def NSATile_SoftmaxOrder : I32EnumAttr<"SoftmaxOrder", "how a step of a softmax 
   let genSpecializedAttr = 0;
 }
 
+def NSATile_Rescale : I32EnumAttr<"Rescale", "when sums are rescaled by a new maximum", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"InStep", 1, "in_step">,
+  I32EnumAttrCase<"NextStep", 2, "next_step">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
+def NSATile_GridOrder : I32EnumAttr<"GridOrder", "in which order blocks take a grid's points", [
+  I32EnumAttrCase<"Auto", 0, "auto">,
+  I32EnumAttrCase<"Columns", 1, "columns">,
+  I32EnumAttrCase<"Sections", 2, "sections">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
 def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how an attention, an importance or a top-k is tiled";
@@ -100,6 +116,12 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `softmax`: how a step of a softmax is ordered: `rows` one after the other, all rows `together`, `maxima_first`
       in front of all exponentials, `decay_first` the factor of what was summed before. `auto`:
       by warps, keys and whether scores are known to be finite.
+    - `rescale`: when the sums of a pipelined softmax are rescaled by a new maximum: `in_step`, before the step's own
+      product adds to them, or in the `next_step`, while its first products run. `auto`: the latter for sums of
+      more than 128 columns.
+    - `grid`: in which order the blocks of a persistent program take query tiles: `columns`, one head after
+      the other, or `sections` of as many heads as keep all blocks busy (`nsatile.tiles`). `auto`:
+      sections where the tiles of a head differ in work.
     - `exact_tokens`: `tokens` of the exact program, which computes again what isn't finite in a fast one's
       results; 0: there is none. It divides `tokens`.
 
@@ -119,6 +141,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"Switch", "Switch::Auto">:$ping_pong,
     DefaultValuedParameter<"int64_t", "-1">:$columns_in_registers,
     DefaultValuedParameter<"SoftmaxOrder", "SoftmaxOrder::Auto">:$softmax,
+    DefaultValuedParameter<"Rescale", "Rescale::Auto">:$rescale,
+    DefaultValuedParameter<"GridOrder", "GridOrder::Auto">:$grid,
     DefaultValuedParameter<"int64_t", "0">:$exact_tokens,
     DefaultValuedParameter<"int64_t", "0">:$exact_keys);
   let assemblyFormat = "`<` struct(params) `>`";

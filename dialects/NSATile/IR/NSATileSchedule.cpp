@@ -15,7 +15,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ProgramUse, int64_t warps, int64_t stages,
                                    int64_t queryStages, Switch,
                                    int64_t columnsInRegisters, SoftmaxOrder,
-                                   int64_t exactTokens, int64_t exactKeys) {
+                                   Rescale, GridOrder, int64_t exactTokens,
+                                   int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -69,7 +70,8 @@ ScheduleAttr ScheduleAttr::getExact() const {
   return get(getContext(), order, getExactTokens(), getExactKeys(), getSplits(),
              /*part=*/0, getProgram(), /*warps=*/0, getStages(),
              /*query_stages=*/0, Switch::Auto, /*columns_in_registers=*/-1,
-             SoftmaxOrder::Auto, /*exact_tokens=*/0, /*exact_keys=*/0);
+             SoftmaxOrder::Auto, Rescale::Auto, GridOrder::Auto,
+             /*exact_tokens=*/0, /*exact_keys=*/0);
 }
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
@@ -78,7 +80,8 @@ ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
              getSplits(), program.getPart(), getProgram(), program.getWarps(),
              program.getStages(), program.getQueryStages(),
              program.getPingPong(), program.getColumnsInRegisters(),
-             program.getSoftmax(), hasExact ? program.getExactTokens() : 0,
+             program.getSoftmax(), program.getRescale(), program.getGrid(),
+             hasExact ? program.getExactTokens() : 0,
              hasExact ? getExactKeys() : 0);
 }
 

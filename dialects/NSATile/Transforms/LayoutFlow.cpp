@@ -1,6 +1,7 @@
 //===- LayoutFlow.cpp - Which layout each tile gets -----------------------===//
 
 #include "LayoutFlow.h"
+#include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLayout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,6 +11,8 @@
 
 using namespace mlir;
 using namespace nsacc::nsatile;
+
+static constexpr PassRemarks kWarpRemarks = {"nsatile-assign-layouts", "Warps"};
 
 bool nsacc::nsatile::isElementwise(Operation *op) {
   return isa<GatherOp>(op) || op->hasTrait<OpTrait::Elementwise>();
@@ -69,9 +72,16 @@ void LayoutFlow::chooseWarps(ProgramOp program) {
     if (auto rest = dyn_cast<SoftmaxFinalizeOp>(op))
       rows = std::max(rows, getTile(rest.getAcc()).getDimSize(0));
   });
-  warps = rows == 0 ? usualWarps
-                    : std::min<int64_t>(llvm::divideCeil(rows, rowsOfWarp),
-                                        mostWarps);
+  int64_t wanted = rows == 0 ? usualWarps : llvm::divideCeil(rows, rowsOfWarp);
+  warps = std::min(wanted, mostWarps);
+  if (wanted > mostWarps)
+    return kWarpRemarks.missed(
+        program, "16 rows for each warp: " + Twine(rows) + " rows would take " +
+                     Twine(wanted) + " warps, and it has " + Twine(warps));
+  kWarpRemarks.passed(program,
+                      Twine(warps) + " warps, " +
+                          (rows == 0 ? Twine("without products")
+                                     : "of 16 rows of its " + Twine(rows)));
 }
 
 Attribute LayoutFlow::getMma() const {

@@ -40,21 +40,29 @@ static bool isUneven(TilesOp tiles) {
   return numbers.contains(tiles.getBody().getArgument(0));
 }
 
+/// The schedule's order of points, or sections where columns are uneven.
+static bool goesInSections(TilesOp tiles) {
+  ScheduleAttr schedule = tiles->getParentOfType<ProgramOp>().getScheduleAttr();
+  if (schedule && schedule.getGrid() != GridOrder::Auto)
+    return schedule.getGrid() == GridOrder::Sections;
+  return isUneven(tiles);
+}
+
 /// Moves the producer or the consumers into `nsatile.tiles`, whose points its
 /// program ids become.
-static void wrap(Region &partition, ArrayRef<Value> extents) {
+static TilesOp wrap(Region &partition, ArrayRef<Value> extents) {
   Block &block = partition.front();
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
   Location loc = partition.getLoc();
   auto tiles = TilesOp::create(builder, loc, extents[0], extents[1], extents[2],
-                               /*uneven=*/false);
+                               /*sections=*/false);
   Type index = builder.getIndexType();
   Block *body = builder.createBlock(&tiles.getBody(), {}, {index, index, index},
                                     {loc, loc, loc});
   body->getOperations().splice(body->end(), block.getOperations(),
                                std::next(tiles->getIterator()), block.end());
   replaceProgramIds(tiles);
-  tiles.setUneven(isUneven(tiles));
+  return tiles;
 }
 
 /// Numbers of programs that stand outside of producer and consumers would be a
@@ -153,13 +161,19 @@ struct PersistPrograms
           *program.getBody().front().getOps<WarpSpecializeOp>().begin();
       SmallVector<Value> extents =
           addArguments(program, findLaunches(program), getGrid);
-      wrap(op.getConsumers(), extents);
-      wrap(op.getProducer(), extents);
+      TilesOp consumers = wrap(op.getConsumers(), extents);
+      TilesOp producer = wrap(op.getProducer(), extents);
+      bool inSections = goesInSections(producer);
+      consumers.setSections(inSections);
+      producer.setSections(inSections);
       int64_t count = deepenCircularBuffers(program, sharedBytes);
       kPersistenceRemarks.passed(
-          program, "blocks take tile after tile; circular buffers with "
-                   "more stages for the next one's: " +
-                       Twine(count));
+          program,
+          Twine("blocks take tile after tile, ") +
+              (inSections ? "heads in sections" : "one head after the other") +
+              "; circular buffers with more stages for the next "
+              "one's: " +
+              Twine(count));
     }
   }
 };

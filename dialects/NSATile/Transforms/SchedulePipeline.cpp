@@ -52,6 +52,7 @@ private:
   void findRoundings(Candidate &product);
   /// The products of the step that `value` comes from.
   llvm::SetVector<DotOp> findSources(Value value);
+  bool rescalesInNextStep(const Candidate &product);
   bool usesPingPong(ArrayRef<DotOp> leading);
   void overlapInStep();
   void annotate(ArrayRef<DotOp> leading, ArrayRef<Candidate> deferred);
@@ -157,8 +158,8 @@ std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
     return std::nullopt;
   }
   if (!findTail(product)) {
-    reason = "the right operand of the product whose sum is carried isn't "
-             "waited for for it alone";
+    reason = "the product whose sum is carried isn't the only one that reads "
+             "its right operand";
     return std::nullopt;
   }
   findRoundings(product);
@@ -189,11 +190,15 @@ bool StepScheduler::usesPingPong(ArrayRef<DotOp> leading) {
 
 /// Code on a large sum takes a fifth of a product's time (D 256), in which the
 /// tensor cores can do the next step's first products.
-static bool runsInFlight(const Candidate &product) {
+bool StepScheduler::rescalesInNextStep(const Candidate &product) {
   constexpr int64_t mostColumns = 128;
+  ScheduleAttr schedule = loop->getParentOfType<ProgramOp>().getScheduleAttr();
+  Rescale given = schedule ? schedule.getRescale() : Rescale::Auto;
   RankedTensorType sum = DotOp(product.dot).getResult().getType();
-  return sum.getDimSize(1) > mostColumns &&
-         llvm::all_of(product.sumCode,
+  if (given == Rescale::InStep ||
+      (given == Rescale::Auto && sum.getDimSize(1) <= mostColumns))
+    return false;
+  return llvm::all_of(product.sumCode,
                       [](Operation *op) { return op->getNumRegions() == 0; });
 }
 
@@ -212,8 +217,9 @@ void StepScheduler::annotate(ArrayRef<DotOp> leading,
       set(op, 1);
     for (Operation *op : product.late)
       op->setAttr(kLateAttrName, builder.getUnitAttr());
+    bool inNextStep = rescalesInNextStep(product);
     for (Operation *op : product.sumCode)
-      if (runsInFlight(product))
+      if (inNextStep)
         set(op, 1);
       else
         op->setAttr(kLateAttrName, builder.getUnitAttr());
@@ -274,6 +280,12 @@ void StepScheduler::run() {
           " products run while the next step's first ones do" +
           (loop->hasAttr(kPingPongAttrName)
                ? "; warpgroups start theirs in turn"
+               : "") +
+          (llvm::any_of(deferred,
+                        [&](const Candidate &product) {
+                          return rescalesInNextStep(product);
+                        })
+               ? "; sums are rescaled behind those"
                : ""));
 }
 

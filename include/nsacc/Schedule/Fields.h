@@ -35,6 +35,8 @@ enum class Field {
   PingPong,
   ColumnsInRegisters,
   Softmax,
+  Rescale,
+  Grid,
   ExactTokens,
   ExactKeys
 };

@@ -20,7 +20,7 @@ Point Grid::getPoint(CodeBuilder &b, Value number) const {
                   b.make<arith::DivUIOp>(number, x));
 }
 
-Point Grid::getUnevenPoint(CodeBuilder &b, Value blocks, Value number) const {
+Point Grid::getSectionPoint(CodeBuilder &b, Value blocks, Value number) const {
   Value columns = b.mul(y, z);
   auto atLeastOne = [&](Value value) -> Value {
     return b.make<arith::MaxUIOp>(value, b.i32(1));

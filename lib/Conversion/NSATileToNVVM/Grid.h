@@ -24,7 +24,7 @@ struct Grid {
   /// Points one section of columns after the other, for `blocks` blocks. Steps
   /// fall about evenly from a column's heaviest point to its lightest, so that
   /// as many points as two rounds of all blocks last as long as a heaviest one.
-  Point getUnevenPoint(CodeBuilder &b, mlir::Value blocks,
+  Point getSectionPoint(CodeBuilder &b, mlir::Value blocks,
                        mlir::Value number) const;
 
 private:

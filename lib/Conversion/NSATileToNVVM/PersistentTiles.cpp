@@ -114,7 +114,7 @@ LogicalResult PersistentTiles::emitProducer(TilesOp op) {
   Block *asking =
       b.createBlock(&loop.getBefore(), {}, b.getI32Type(), b.getLoc());
   Value number = asking->getArgument(0);
-  Point point = op.getUneven() ? grid.getUnevenPoint(b, blocks, number)
+  Point point = op.getSections() ? grid.getSectionPoint(b, blocks, number)
                                : grid.getPoint(b, number);
   point = queue->tell(
       point, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total));

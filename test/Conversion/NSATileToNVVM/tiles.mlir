@@ -24,7 +24,7 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
 // The consumers run their loop, and read the point again for what stands behind it: only then may the producer write
 // over it. What they computed of the point in front of the loop is computed again. Then they hear the next point, before
 // results are written.
-// CHECK-LABEL: llvm.func @uneven
+// CHECK-LABEL: llvm.func @sections
 // CHECK: mbarrier.try_wait
 // CHECK-COUNT-3: ld.volatile.shared::cta.b32
 // CHECK-NOT: mbarrier.arrive
@@ -46,10 +46,10 @@ nsatile.program @even(%nx: index, %ny: index, %nz: index) {
 // CHECK: arith.ceildivui
 // CHECK: arith.minui
 // CHECK: llvm.atomicrmw uinc_wrap
-nsatile.program @uneven(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>) {
+nsatile.program @sections(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>) {
   %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   nsatile.warp_specialize consumers 4 {
-    nsatile.tiles of(%nx, %ny, %nz) uneven {
+    nsatile.tiles of(%nx, %ny, %nz) sections {
     ^bb0(%x: index, %y: index, %z: index):
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
@@ -63,7 +63,7 @@ nsatile.program @uneven(%nx: index, %ny: index, %nz: index, %o: memref<?xf32>) {
       nsatile.store %zeros, %o[%row] dims [0] limits [%nx] : tensor<64xf32, #nsatile.blocked<threads = 128>>, memref<?xf32>
     }
   } producer {
-    nsatile.tiles of(%nx, %ny, %nz) uneven {
+    nsatile.tiles of(%nx, %ny, %nz) sections {
     ^bb0(%x: index, %y: index, %z: index):
     }
   }

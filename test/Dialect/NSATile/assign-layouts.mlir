@@ -4,6 +4,11 @@
 // RUN: nsacc-opt %s --pass-pipeline='builtin.module(nsatile.program(nsatile-assign-layouts))' > %t.once
 // RUN: nsacc-opt %t.once --pass-pipeline='builtin.module(nsatile.program(nsatile-assign-layouts))' | diff - %t.once
 
+// How many warps a program gets where the schedule leaves them open.
+// RUN: nsacc-opt %s --pass-pipeline='builtin.module(nsatile.program(nsatile-assign-layouts))' --remarks-filter=".*" 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK-DAG: [Passed] {{.*}}Function=product | Remark="4 warps, of 16 rows of its 64"
+// REMARK-DAG: [Missed] {{.*}}Function=wide | Remark="16 rows for each warp: 192 rows would take 12 warps, and it has 8"
+
 !buffer = memref<?x64xbf16, strided<[?, 1]>>
 
 // CHECK-LABEL: nsatile.program @product
@@ -56,5 +61,19 @@ nsatile.program @sums(%k: !buffer, %out: memref<?xf32>, %n: index, %scale: f32) 
   %max, %sum, %p, %d = nsatile.softmax_update %m, %zero, %s scale %scale : tensor<64xf32>, tensor<64x64xf32>
   // CHECK: nsatile.convert_layout {{.*}}#nsatile.partial<{{.*}} -> tensor<64xf32, #nsatile.slice<dim = 1, of = #nsatile.mma<warps = 4>>>
   nsatile.store %sum, %out[%c0] dims [0] limits [%n] : tensor<64xf32>, memref<?xf32>
+  nsatile.return
+}
+
+// More rows than eight warps have at 16 each.
+// CHECK-LABEL: nsatile.program @wide
+nsatile.program @wide(%a: memref<192x64xbf16>, %b: memref<64x64xbf16>, %out: memref<192x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c192 = arith.constant 192 : index
+  %q = nsatile.load %a[%c0, %c0] dims [0, 1] limits [%c192, %c64] : memref<192x64xbf16> -> tensor<192x64xbf16>
+  %k = nsatile.load %b[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<64x64xbf16> -> tensor<64x64xbf16>
+  // CHECK: nsatile.dot {{.*}} -> tensor<192x64xf32, #nsatile.mma<warps = 8>>
+  %s = nsatile.dot %q, transpose %k : (tensor<192x64xbf16>, tensor<64x64xbf16>) -> tensor<192x64xf32>
+  nsatile.store %s, %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : tensor<192x64xf32>, memref<192x64xf32>
   nsatile.return
 }

@@ -2,7 +2,7 @@
 // RUN: nsacc-opt %s --nsatile-persist-programs --remarks-filter=".*" 2> %t.remarks | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t.remarks
 
-// REMARK: [Passed] {{.*}}Function=specialized | Remark="blocks take tile after tile; circular buffers with more stages for the next one's: 0"
+// REMARK: [Passed] {{.*}}Function=specialized | Remark="blocks take tile after tile, one head after the other; circular buffers with more stages for the next one's: 0"
 // REMARK: [Missed] {{.*}}Function=plain | Remark="it isn't warp-specialized"
 
 #m = #nsatile.shared<swizzle = 128>
@@ -44,9 +44,9 @@ nsatile.program @plain(%k: memref<?x64xbf16>) {
 
 // Loops that end where a point's rows do: points have more steps the later their rows are.
 // CHECK-LABEL: nsatile.program @causal
-// CHECK: nsatile.tiles of({{.*}}) uneven {
+// CHECK: nsatile.tiles of({{.*}}) sections {
 // CHECK: producer
-// CHECK: nsatile.tiles of({{.*}}) uneven {
+// CHECK: nsatile.tiles of({{.*}}) sections {
 nsatile.program @causal(%k: memref<?x64xbf16>, %n: index) {
   %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   nsatile.warp_specialize consumers 4 {
@@ -74,7 +74,7 @@ nsatile.program @causal(%k: memref<?x64xbf16>, %n: index) {
 
 // All points have the same steps, but for those that have no rows.
 // CHECK-LABEL: nsatile.program @full
-// CHECK-NOT: uneven
+// CHECK-NOT: sections
 nsatile.program @full(%k: memref<?x64xbf16>, %n: index) {
   %buffer = nsatile.circular_buffer : !nsatile.circular_buffer<1 of tensor<64x64xbf16, #m>>
   nsatile.warp_specialize consumers 4 {
