@@ -7,7 +7,7 @@
 // RUN: nsacc-opt %s --nsacc-tile-opt-phase=device=sm_80 --nsacc-nvvm-phase=device=sm_80 | FileCheck %s --check-prefix=MMA
 
 // Both tiles of a step are read by two products each, and given back behind the second.
-// REMARK: [Missed] {{.*}}Remark="the right operand of the product whose sum is carried isn't acquired for it alone"
+// REMARK: [Missed] {{.*}}Remark="the right operand of the product whose sum is carried isn't a circular buffer's tile for it alone"
 // REMARK: [Passed] {{.*}}Remark="products of a step that run side by side: 2, 3"
 
 // HOPPER: %[[RK:.*]] = nsatile.circular_buffer : <1 of
