@@ -6,18 +6,18 @@ using namespace nsacc;
 
 namespace {
 
-const Sizes kSizes = {{"B", 2}, {"T", 21}, {"S", 50}, {"HQ", 4},
-                      {"H", 2}, {"D", 8},  {"DV", 8}, {"N", 50}};
+const Sizes kAssertionSizes = {{"B", 2}, {"T", 21}, {"S", 50}, {"HQ", 4},
+                               {"H", 2}, {"D", 8},  {"DV", 8}, {"N", 50}};
 /// The sizes without that of the tables.
 Sizes withoutTables() {
-  Sizes sizes = kSizes;
+  Sizes sizes = kAssertionSizes;
   sizes.erase("N");
   return sizes;
 }
 
-const char *const kOrders[] = {"tokens=8,keys=16",
-                               "order=union,tokens=8,keys=16",
-                               "order=key_major,tokens=8,keys=16,splits=2"};
+const char *const kAssertionOrders[] = {
+    "tokens=8,keys=16", "order=union,tokens=8,keys=16",
+    "order=key_major,tokens=8,keys=16,splits=2"};
 
 std::string attendWith(const std::string &clauses) {
   return "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
@@ -30,7 +30,7 @@ class AssertionTest : public testing::Test {
 protected:
   static void expectError(const std::string &clauses, const Sizes &sizes,
                           const std::string &part) {
-    for (const char *order : kOrders) {
+    for (const char *order : kAssertionOrders) {
       SCOPED_TRACE(clauses + " " + order);
       Program program(attendWith(clauses), sizes, "f32", order);
       EXPECT_NE(program.expectSameError(program.makeInputs()).find(part),
@@ -39,29 +39,31 @@ protected:
   }
   static void expectNoError(const std::string &clauses, const Sizes &sizes) {
     SCOPED_TRACE(clauses);
-    Program program(attendWith(clauses), sizes, "f32", kOrders[0]);
+    Program program(attendWith(clauses), sizes, "f32", kAssertionOrders[0]);
     program.expectAgreement(program.makeInputs(), 2e-5);
   }
 };
 
 TEST_F(AssertionTest, TableReadsInMasks) {
-  expectError("where doc[b, j + 3] == 0", kSizes, "j = 47");
-  expectError("where j <= i and doc[b, j + 3] == 0", kSizes, "i = 47");
+  expectError("where doc[b, j + 3] == 0", kAssertionSizes, "j = 47");
+  expectError("where j <= i and doc[b, j + 3] == 0", kAssertionSizes, "i = 47");
   // Loops over visible keys alone would not come to these.
-  expectError("where doc[b, j + 3] == 0 and j <= i - 10", kSizes, "t = 0");
-  expectError("where doc[b, j + 3] == 7 or j <= i", kSizes, "t = 0");
-  expectError("where j <= i and few[i - j - 1] < 10.0", kSizes, "[-1]");
-  expectError("where not (j > i) and z[h * 20] == 0", kSizes, "h = 3");
+  expectError("where doc[b, j + 3] == 0 and j <= i - 10", kAssertionSizes,
+              "t = 0");
+  expectError("where doc[b, j + 3] == 7 or j <= i", kAssertionSizes, "t = 0");
+  expectError("where j <= i and few[i - j - 1] < 10.0", kAssertionSizes,
+              "[-1]");
+  expectError("where not (j > i) and z[h * 20] == 0", kAssertionSizes, "h = 3");
 }
 
 TEST_F(AssertionTest, QueriesBeforeTheFirstKey) {
-  Sizes sizes = kSizes;
+  Sizes sizes = kAssertionSizes;
   sizes["T"] = 60;
   expectError("where doc[b, i] == doc[b, j] and j <= i", sizes, "i = -10");
   expectError("where j <= i and doc[b, i] == doc[b, j - 1]", sizes, "[0, -1]");
   expectNoError("where j <= i and doc[b, i] == doc[b, j]", sizes);
   expectNoError("where i >= 0 and doc[b, i] == doc[b, j] and j <= i", sizes);
-  expectNoError("where doc[b, i] == doc[b, j] and j <= i", kSizes);
+  expectNoError("where doc[b, i] == doc[b, j] and j <= i", kAssertionSizes);
 }
 
 TEST_F(AssertionTest, HiddenOperandsNeedNoValue) {
@@ -77,37 +79,39 @@ TEST_F(AssertionTest, HiddenOperandsNeedNoValue) {
         "score select(j < 30, -inf, s) weight exp(s) + few[j - 30]",
         "where j > i normalize few[visible - 1] weight s",
         "where j <= i score select(j > 5, s, float(7 floordiv (h - h + 1)))"})
-    expectNoError(clauses, kSizes);
+    expectNoError(clauses, kAssertionSizes);
 }
 
 TEST_F(AssertionTest, ScoresWeightsAndRows) {
-  expectError("where j <= i score s + few[i - j + 5]", kSizes, "'score'");
-  expectError("score s + few[j + 1]", kSizes, "[50]");
-  expectError("where j < 5 score s * few[h * 17]", kSizes, "[51]");
-  expectError("where j <= i weight s * few[i - j + 5]", kSizes, "'weight'");
-  expectError("where j <= i weight s normalize few[visible]", kSizes,
+  expectError("where j <= i score s + few[i - j + 5]", kAssertionSizes,
+              "'score'");
+  expectError("score s + few[j + 1]", kAssertionSizes, "[50]");
+  expectError("where j < 5 score s * few[h * 17]", kAssertionSizes, "[51]");
+  expectError("where j <= i weight s * few[i - j + 5]", kAssertionSizes,
+              "'weight'");
+  expectError("where j <= i weight s normalize few[visible]", kAssertionSizes,
               "'normalize'");
-  expectError("sink few[i + 1]", kSizes, "'sink'");
-  expectError("scale few[B + 48]", kSizes, "'scale'");
+  expectError("sink few[i + 1]", kAssertionSizes, "'sink'");
+  expectError("scale few[B + 48]", kAssertionSizes, "'scale'");
 }
 
 TEST_F(AssertionTest, Divisions) {
-  expectError("where (i - j) floordiv (i - j - 3) > 0", kSizes,
+  expectError("where (i - j) floordiv (i - j - 3) > 0", kAssertionSizes,
               "divided by zero");
-  expectError("where j mod z[j] == 0", kSizes, "integer 0 is divided");
-  expectError("where j <= i score s + float(j ceildiv (j - 11))", kSizes,
-              "integer 11");
+  expectError("where j mod z[j] == 0", kAssertionSizes, "integer 0 is divided");
+  expectError("where j <= i score s + float(j ceildiv (j - 11))",
+              kAssertionSizes, "integer 11");
   // The lowest integer by -1 wraps around, and the processor doesn't stop.
   for (const char *op : {"floordiv", "ceildiv", "mod"})
     expectNoError(std::string("where (0 - 9223372036854775807 - 1 + z[j]) ") +
                       op + " (0 - 1 - z[j]) == 0 or j <= i",
-                  kSizes);
+                  kAssertionSizes);
 }
 
 TEST_F(AssertionTest, TheLeastOfManyWhateverTheThreads) {
   for (unsigned threads : {1u, 2u, 5u}) {
-    Program program(attendWith("where j <= i score s + few[j - 20]"), kSizes,
-                    "f32", kOrders[0]);
+    Program program(attendWith("where j <= i score s + few[j - 20]"),
+                    kAssertionSizes, "f32", kAssertionOrders[0]);
     cpu::RunOptions options;
     options.threads = threads;
     EXPECT_NE(program.expectSameError(program.makeInputs(), options)
@@ -121,7 +125,7 @@ TEST_F(AssertionTest, SelectionsHandedIn) {
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " idx: i32[B, T, H, 3]) -> f32[B, T, HQ, DV]"
       " { return attend(q, k, v) in selection(idx, 8) where j <= i; }";
-  Program program(source, withoutTables(), "f32", kOrders[0]);
+  Program program(source, withoutTables(), "f32", kAssertionOrders[0]);
   std::vector<Tensor> inputs = program.makeInputs();
   program.expectAgreement(inputs, 2e-5);
   Tensor &indices = program.find(inputs, "idx");
@@ -140,7 +144,7 @@ TEST_F(AssertionTest, SelectionsHandedInRagged) {
       " { return attend(q, k, v) in selection(idx, 4)"
       "     where j <= i and doc[j + 1] == 0; }";
   Sizes sizes = {{"HQ", 2}, {"H", 1}, {"D", 8}, {"DV", 8}};
-  Program program(source, sizes, "f32", kOrders[0]);
+  Program program(source, sizes, "f32", kAssertionOrders[0]);
   auto reals = [](int64_t heads) {
     return Tensor::zeros(DType::F32, {20, heads, 8});
   };
@@ -167,7 +171,7 @@ TEST_F(AssertionTest, CountsAndSelectedBlocks) {
       " x = topk(prob(p), 3) count c where ";
   {
     Program program(source + "z[j] == 0; return attend(q, k, v) in x; }",
-                    kSizes, "f32", kOrders[0]);
+                    kAssertionSizes, "f32", kAssertionOrders[0]);
     std::vector<Tensor> inputs = program.makeInputs();
     program.expectAgreement(inputs, 2e-5);
     setElement(program.find(inputs, "c"), {1, 20, 1}, 4);
@@ -176,7 +180,7 @@ TEST_F(AssertionTest, CountsAndSelectedBlocks) {
               std::string::npos);
   }
   Program program(source + "z[j * 10] == 0; return attend(q, k, v) in x; }",
-                  kSizes, "f32", kOrders[0]);
+                  kAssertionSizes, "f32", kAssertionOrders[0]);
   EXPECT_NE(program.expectSameError(program.makeInputs()).find("j = 5"),
             std::string::npos);
 }
@@ -186,7 +190,7 @@ TEST_F(AssertionTest, Elementwise) {
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " x: i32[B, T, HQ]) -> f32[B, T, HQ, DV] {"
       " return attend(q, k, v) * float(5 floordiv x); }";
-  Program program(source, withoutTables(), "f32", kOrders[0]);
+  Program program(source, withoutTables(), "f32", kAssertionOrders[0]);
   std::vector<Tensor> inputs = program.makeInputs();
   Tensor &divisors = program.find(inputs, "x");
   divisors.setIntegers(std::vector<int64_t>(2 * 21 * 4, 2));
