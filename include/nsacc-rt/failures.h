@@ -5,17 +5,17 @@
 |*                                                                            *|
 |*   word 0   lock, in its low 32 bits: 0 free, 1 taken                       *|
 |*   word 1   0: nothing failed; else 1 + the number of values                *|
-|*   word 2   the number of the requirement, counted over the module          *|
+|*   word 2   the number of the assertion, counted over the module            *|
 |*   word 4…  the values, signed; then -2^63, if there is room                *|
 |*                                                                            *|
 |* A record keeps the least failure: values compare lexicographically, where  *|
-|* a list comes before all that it begins; then requirements compare. A       *|
+|* a list comes before all that it begins; then assertions compare. A         *|
 |* thread that has a failure to tell does this:                               *|
 |*                                                                            *|
 |*   if word 1 isn't 0, and the first values are more than those there: done  *|
 |*   while (atom.acquire.gpu.cas.b32 [record], 0, 1) is 1: begin again        *|
 |*   if word 1 is 0, or the new failure is less than the one that stands:     *|
-|*     store the values, the last one first, the requirement, then word 1     *|
+|*     store the values, the last one first, the assertion, then word 1       *|
 |*   fence.acq_rel.sys                                                        *|
 |*   st.release.gpu.b32 [record], 0                                           *|
 |*                                                                            *|
@@ -29,9 +29,9 @@
 #define NSACC_RT_FAILURE_WORDS 32
 #define NSACC_RT_FAILURE_LOCK 0
 #define NSACC_RT_FAILURE_COUNT 1
-#define NSACC_RT_FAILURE_REQUIREMENT 2
+#define NSACC_RT_FAILURE_ASSERTION 2
 #define NSACC_RT_FAILURE_VALUES 4
-/* As many as nsatile.require has at most. */
+/* As many as nsatile.assert has at most. */
 #define NSACC_RT_FAILURE_MAX_VALUES 24
 
 #endif /* NSACC_RT_FAILURES_H */

@@ -62,18 +62,18 @@ static llvm::StringRef getKeyword(nsa::Clause kind) {
 
 llvm::Error ClauseRunner::runLanes(llvm::ArrayRef<int64_t> keys) {
   size_t lanes = keys.empty() ? 1 : keys.size();
-  std::optional<Fault> fault = frame->run(lanes, position.b);
-  if (!fault)
+  std::optional<FailedAssertion> failed = frame->run(lanes, position.b);
+  if (!failed)
     return llvm::Error::success();
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << fault->message << " in '" << getKeyword(clause.kind)
+  os << failed->message << " in '" << getKeyword(clause.kind)
      << "' at b = " << position.b;
   if (clause.kind != nsa::Clause::Scale)
     os << ", h = " << position.h << ", t = " << position.t
        << ", i = " << position.i;
   if (!keys.empty())
-    os << ", j = " << keys[fault->lane];
+    os << ", j = " << keys[failed->lane];
   return makeError(text);
 }
 

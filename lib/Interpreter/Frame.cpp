@@ -53,39 +53,39 @@ llvm::ArrayRef<int64_t> Frame::getIntegers() const {
   return llvm::ArrayRef<int64_t>(integers[program.result]).take_front(lanes);
 }
 
-std::optional<Fault> Frame::run(size_t numLanes, int64_t row) {
+std::optional<FailedAssertion> Frame::run(size_t numLanes, int64_t row) {
   lanes = numLanes;
   batchRow = row;
-  faultedLanes.clear();
+  failedLanes.clear();
   for (const Step &step : program.steps)
     step.run(*this);
-  if (faultedLanes.empty())
+  if (failedLanes.empty())
     return std::nullopt;
-  return runFaultedLanes();
+  return runFailedLanes();
 }
 
-void Frame::fault(size_t lane, llvm::function_ref<std::string()> message) {
+void Frame::fail(size_t lane, llvm::function_ref<std::string()> message) {
   if (known.empty())
-    faultedLanes.push_back(lane);
-  else if (faultMessage.empty())
-    faultMessage = message();
+    failedLanes.push_back(lane);
+  else if (failureMessage.empty())
+    failureMessage = message();
 }
 
 //===----------------------------------------------------------------------===//
-// Lanes with a fault: evaluate by need
+// Lanes with a failed assertion: evaluate by need
 //===----------------------------------------------------------------------===//
 
-std::optional<Fault> Frame::runFaultedLanes() {
+std::optional<FailedAssertion> Frame::runFailedLanes() {
   if (!single) {
     single = std::make_unique<Frame>(program, /*capacity=*/1);
     single->known.resize(program.registerIsReal.size());
   }
-  llvm::sort(faultedLanes);
-  faultedLanes.erase(llvm::unique(faultedLanes), faultedLanes.end());
-  for (size_t lane : faultedLanes) {
+  llvm::sort(failedLanes);
+  failedLanes.erase(llvm::unique(failedLanes), failedLanes.end());
+  for (size_t lane : failedLanes) {
     single->runOnlyLane(lane, *this);
-    if (!single->faultMessage.empty())
-      return Fault{lane, single->faultMessage};
+    if (!single->failureMessage.empty())
+      return FailedAssertion{lane, single->failureMessage};
     if (resultIsReal())
       reals[program.result][lane] = single->getReals().front();
     else
@@ -97,7 +97,7 @@ std::optional<Fault> Frame::runFaultedLanes() {
 void Frame::runOnlyLane(size_t lane, Frame &all) {
   lanes = 1;
   batchRow = all.batchRow;
-  faultMessage.clear();
+  failureMessage.clear();
   for (std::optional<unsigned> index : program.arguments) {
     if (!index)
       continue;
@@ -111,7 +111,7 @@ void Frame::runOnlyLane(size_t lane, Frame &all) {
   need(program.result);
 }
 
-/// Computes a register and what it needs. False after a fault.
+/// Computes a register and what it needs. False after a failed assertion.
 bool Frame::need(unsigned index) {
   if (known[index])
     return true;
@@ -141,5 +141,5 @@ bool Frame::need(unsigned index) {
         return false;
   }
   step.run(*this);
-  return faultMessage.empty();
+  return failureMessage.empty();
 }

@@ -103,9 +103,11 @@ llvm::Error MapPiece::run(const Piece &piece) {
     else
       load(argument, operand.tensor->integers);
   }
-  if (std::optional<Fault> fault = frame.run(piece.end - piece.begin, piece.b))
-    return makeError(fault->message + " for element " +
-                     describePosition(piece.begin + fault->lane, result.shape));
+  if (std::optional<FailedAssertion> failed =
+          frame.run(piece.end - piece.begin, piece.b))
+    return makeError(
+        failed->message + " for element " +
+        describePosition(piece.begin + failed->lane, result.shape));
   store(piece);
   return llvm::Error::success();
 }

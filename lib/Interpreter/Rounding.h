@@ -1,4 +1,4 @@
-//===- Rounding.h - Arithmetic in f32 as a simple program does it -*- C++ -*-=//
+//===- Rounding.h - Arithmetic in f32 as simple programs do it --*- C++ -*-===//
 
 #ifndef NSACC_LIB_INTERPRETER_ROUNDING_H
 #define NSACC_LIB_INTERPRETER_ROUNDING_H

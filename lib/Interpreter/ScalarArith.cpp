@@ -100,7 +100,7 @@ template <typename F> StepFunction ArithSteps::integer(F f) {
       [=](uint64_t x, uint64_t y) { return wrap(f(x, y), width); });
 }
 
-/// Division by zero is a fault.
+/// Division by zero is a failed assertion.
 template <typename F> StepFunction ArithSteps::quotient(F f) {
   unsigned width = getResultWidth(), lhs = operands[0], rhs = operands[1],
            result = this->result;
@@ -110,7 +110,7 @@ template <typename F> StepFunction ArithSteps::quotient(F f) {
     int64_t *out = frame.getRegister<int64_t>(result);
     for (size_t lane = 0, e = frame.getLanes(); lane != e; ++lane) {
       if (y[lane] == 0) {
-        frame.fault(lane, [&] {
+        frame.fail(lane, [&] {
           return "integer " + std::to_string(x[lane]) + " is divided by zero";
         });
         out[lane] = 0;

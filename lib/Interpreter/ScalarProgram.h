@@ -61,7 +61,7 @@ private:
 };
 
 /// Why code has no value on some lane (a table read outside of the table, …).
-struct Fault {
+struct FailedAssertion {
   size_t lane;
   std::string message;
 };
@@ -81,9 +81,9 @@ public:
   void assign(unsigned argument, llvm::ArrayRef<double> values);
 
   /// Evaluates the first lanes. An operation without a value (a table read out
-  /// of range, a division by zero) is a fault only if the lane's result needs
-  /// it.
-  std::optional<Fault> run(size_t lanes, int64_t batchRow);
+  /// of range, a division by zero) is a failed assertion only if the lane's
+  /// result needs it.
+  std::optional<FailedAssertion> run(size_t lanes, int64_t batchRow);
 
   bool resultIsReal() const { return program.registerIsReal[program.result]; }
   llvm::ArrayRef<double> getReals() const;
@@ -99,13 +99,13 @@ public:
   size_t getLanes() const { return lanes; }
   int64_t getBatchRow() const { return batchRow; }
   /// Notes that the running step has no value on a lane.
-  void fault(size_t lane, llvm::function_ref<std::string()> message);
+  void fail(size_t lane, llvm::function_ref<std::string()> message);
 
 private:
   template <typename T> void fillRegister(unsigned argument, T value);
   template <typename T>
   void assignRegister(unsigned argument, llvm::ArrayRef<T> values);
-  std::optional<Fault> runFaultedLanes();
+  std::optional<FailedAssertion> runFailedLanes();
   void runOnlyLane(size_t lane, Frame &all);
   bool need(unsigned index);
 
@@ -115,12 +115,13 @@ private:
   int64_t batchRow = 0;
   std::vector<std::vector<double>> reals;
   std::vector<std::vector<int64_t>> integers;
-  std::vector<size_t> faultedLanes;
+  std::vector<size_t> failedLanes;
 
-  /// Runs lanes that had a fault once more, computing what the result needs.
+  /// Runs lanes that failed an assertion once more, computing what the result
+  /// needs.
   std::unique_ptr<Frame> single;
   std::vector<bool> known;
-  std::string faultMessage;
+  std::string failureMessage;
 };
 
 } // namespace nsacc::interpreter

@@ -97,7 +97,7 @@ static StepFunction makeRead(Table table, const std::vector<T> &data,
       int64_t batchRow = rows ? rows[lane] : frame.getBatchRow();
       int64_t position = table.find(at, batchRow);
       if (position < 0)
-        frame.fault(lane, [&] { return table.describe(at, batchRow); });
+        frame.fail(lane, [&] { return table.describe(at, batchRow); });
       out[lane] = position < 0 ? T() : data[position];
     }
   };

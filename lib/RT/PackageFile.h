@@ -1,4 +1,4 @@
-//===- PackageFile.h - The head of a package and what is behind it -*- C++ -*-//
+//===- PackageFile.h - The head of a package, and the rest ------*- C++ -*-===//
 //
 // A package's file is a head of 40 bytes and a body of MessagePack. The head is
 // the magic text in 16 bytes, then as 64-bit little-endian words the format's

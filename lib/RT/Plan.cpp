@@ -195,13 +195,13 @@ Problem nsacc::rt::computeExtent(const Workspace &workspace,
 }
 
 //===----------------------------------------------------------------------===//
-// Requirements
+// Assertions
 //===----------------------------------------------------------------------===//
 
-std::string nsacc::rt::formatMessage(const Requirement &requirement,
+std::string nsacc::rt::formatMessage(const Assertion &assertion,
                                      const int64_t *values) {
   std::string text;
-  const std::string &message = requirement.message;
+  const std::string &message = assertion.message;
   size_t at = 0;
   while (true) {
     size_t open = message.find('{', at);
@@ -210,7 +210,7 @@ std::string nsacc::rt::formatMessage(const Requirement &requirement,
       return text + message.substr(at);
     text += message.substr(at, open - at);
     unsigned long index = std::strtoul(message.c_str() + open + 1, nullptr, 10);
-    if (index < requirement.numValues)
+    if (index < assertion.numValues)
       text += std::to_string(values[index]);
     at = close + 1;
   }

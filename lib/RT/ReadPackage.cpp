@@ -149,9 +149,9 @@ static Image readImage(const Json &json) {
   return image;
 }
 
-static Requirement readRequirement(const Json &json) {
+static Assertion readAssertion(const Json &json) {
   return {getString(json.at("message")),
-          getCount(json.at("values"), 0, 24, "values of a requirement")};
+          getCount(json.at("values"), 0, 24, "values of an assertion")};
 }
 
 namespace {
@@ -208,8 +208,8 @@ public:
 
   TargetCode read() {
     code.architecture = getString(json.at("architecture"));
-    for (const Json &each : getArray(json, "requirements"))
-      code.requirements.push_back(readRequirement(each));
+    for (const Json &each : getArray(json, "assertions"))
+      code.assertions.push_back(readAssertion(each));
     plan.steps = StepReader(package).read(json, kMaxSteps);
     for (const Json &each : getArray(json, "checks"))
       plan.checks.push_back({number(each.at("found")),

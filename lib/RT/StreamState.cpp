@@ -123,16 +123,15 @@ StreamState::takeFailure(const std::vector<const TargetCode *> &codes) {
     volatile uint64_t *record = getHostRecord(index);
     if (record[NSACC_RT_FAILURE_COUNT] == 0)
       continue;
-    uint64_t requirement = record[NSACC_RT_FAILURE_REQUIREMENT];
-    const std::vector<Requirement> &requirements = codes[index]->requirements;
+    uint64_t assertion = record[NSACC_RT_FAILURE_ASSERTION];
+    const std::vector<Assertion> &assertions = codes[index]->assertions;
     if (!text.empty())
       ; // What later launches found doesn't matter.
-    else if (requirement < requirements.size())
-      text =
-          formatMessage(requirements[requirement], readValues(record).data());
+    else if (assertion < assertions.size())
+      text = formatMessage(assertions[assertion], readValues(record).data());
     else
       text = "a kernel failed for a reason that its package doesn't have: " +
-             std::to_string(requirement);
+             std::to_string(assertion);
     record[NSACC_RT_FAILURE_COUNT] = 0;
   }
   return text;

@@ -91,13 +91,13 @@ static OrderedJson toJson(const Launch &launch) {
           {"extra", toJson(launch.extra)}};
 }
 
-static OrderedJson toJson(const Requirement &requirement) {
-  return {{"message", requirement.message}, {"values", requirement.numValues}};
+static OrderedJson toJson(const Assertion &assertion) {
+  return {{"message", assertion.message}, {"values", assertion.numValues}};
 }
 
 static OrderedJson toJson(const TargetCode &code) {
   return {{"architecture", code.architecture},
-          {"requirements", toJson(code.requirements)},
+          {"assertions", toJson(code.assertions)},
           {"steps", toJson(code.plan.steps)},
           {"checks", toJson(code.plan.checks)},
           {"workspaces", toJson(code.plan.workspaces)},

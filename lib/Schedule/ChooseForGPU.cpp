@@ -1,6 +1,6 @@
 //===- ChooseForGPU.cpp - How kernels are tiled on GPUs -------------------===//
 
-#include "NSA/Analysis/Faults.h"
+#include "NSA/Analysis/AssertionNeed.h"
 #include "Tiling.h"
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Schedule/ScalarCost.h"

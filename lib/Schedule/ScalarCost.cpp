@@ -143,9 +143,9 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
               // An index that is clamped, and a load.
               return 10 * countElements(gather.getResult());
             })
-            .Case([&](nsatile::RequireOp require) {
+            .Case([&](nsatile::AssertOp assertion) {
               // A test of each element, and the least that fails.
-              return 10 * countElements(require.getCondition());
+              return 10 * countElements(assertion.getCondition());
             })
             .Default([&](Operation *op) -> int64_t {
               return op->getNumResults() == 1 &&

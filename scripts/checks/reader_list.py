@@ -1,4 +1,4 @@
-"""The table "Where to look" of the developer guide names files and symbols that exist.
+"""The tables under "Where to look" of the developer guide name files and symbols that exist.
 
 In its second column a word with a slash is a file; the words behind it, up to the next file, are
 symbols of that file.
@@ -15,6 +15,7 @@ PAGE = "docs/DeveloperGuide.md"
 HEADING = "## Where to look\n"
 
 _ROW = re.compile(r"^\| *(.+?) *\| *(.+?) *\|$", re.MULTILINE)
+_HEAD = re.compile(r"\| looking for \||\| --- \|")
 _WORD = re.compile(r"`([^`]+)`")
 
 
@@ -24,7 +25,8 @@ def check(root: Path) -> list[Problem]:
     if start < 0:
         return [Problem(PAGE, 1, f"there is no part {HEADING.strip()!r}")]
     end = text.find("\n## ", start + len(HEADING))
-    rows = list(_ROW.finditer(text, start, end if end >= 0 else len(text)))[2:]
+    rows = [row for row in _ROW.finditer(text, start, end if end >= 0 else len(text))
+            if not _HEAD.match(row.group(0))]
     if not rows:
         return [Problem(PAGE, line_of(text, start), "the list has no rows")]
     return [Problem(PAGE, line_of(text, row.start()), f"{row.group(1)}: {message}")

@@ -333,12 +333,13 @@ Union MaskAnalyzer::visit(Value value, bool expected) {
     Union rhs = visit(op->getOperand(1), expected);
     // The left side has a value to be looked for wherever the right one may
     // not be needed.
-    bool mayFault =
-        getFaultWithin(op->getOperand(0), places) == Fault::Possible;
+    bool needsAssertion = getAssertionNeedWithin(op->getOperand(0), places) ==
+                          AssertionNeed::Always;
     // not (a and b) = not a or not b
     if (isa<arith::AndIOp>(op) == expected)
-      return mayFault ? inexact(std::move(lhs)) : conjoin(lhs, rhs);
-    return disjoin(std::move(lhs), mayFault ? inexact(std::move(rhs)) : rhs);
+      return needsAssertion ? inexact(std::move(lhs)) : conjoin(lhs, rhs);
+    return disjoin(std::move(lhs),
+                   needsAssertion ? inexact(std::move(rhs)) : rhs);
   }
   if (auto exclusive = dyn_cast<arith::XOrIOp>(op))
     if (matchPattern(exclusive.getRhs(), m_One())) // not
@@ -355,7 +356,7 @@ MaskInfo MaskAnalyzer::run() {
   info.intervals = visit(visible, true);
   for (Operation &op : mask.front())
     info.readsAtPositions |=
-        getFault(&op, places) == Fault::AtNegativePositions;
+        getAssertionNeed(&op, places) == AssertionNeed::AtNegativePositions;
   for (KeyInterval &interval : info.intervals)
     for (auto *list : {&interval.lower, &interval.upper, &interval.guards}) {
       for (AffineExpr &expr : *list)

@@ -3,7 +3,7 @@
 #ifndef NSACC_NSA_ANALYSIS_MASKANALYSIS_H
 #define NSACC_NSA_ANALYSIS_MASKANALYSIS_H
 
-#include "NSA/Analysis/Faults.h"
+#include "NSA/Analysis/AssertionNeed.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Value.h"
 #include "llvm/ADT/SmallVector.h"

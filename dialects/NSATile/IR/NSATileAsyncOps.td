@@ -156,8 +156,8 @@ def NSATile_UniformStepOp : NSATile_Op<"uniform_step", [
     MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "says whether all warpgroups run this step of a loop";
   let description = [{
-    In a loop whose bounds are a warpgroup's own: where `condition` is true, others run the step, too.
-    Loops without it are run by all alike.
+    The op stands in a loop whose bounds are a warpgroup's own. Where `condition` is true, the other warpgroups run the step, too.
+    All warpgroups run all steps of a loop without this op.
   }];
   let arguments = (ins I1:$condition);
   let assemblyFormat = "$condition attr-dict";
@@ -180,7 +180,7 @@ def NSATile_AllFiniteOp : NSATile_Op<"all_finite", [Pure]> {
 def NSATile_RaiseOp : NSATile_Op<"raise", [MemoryEffects<[MemWrite]>]> {
   let summary = "asks for a repair if an element isn't 0";
   let description = [{
-    What launches of the plan raised, a later `nsatile.repair` answers.
+    A later `nsatile.repair` of the plan does the repair.
 
     ```mlir
     nsatile.raise %marks : tensor<64xf32, #rows>
@@ -217,8 +217,9 @@ def NSATile_WarpSpecializeOp : NSATile_Op<"warp_specialize", [
     RecursiveMemoryEffects]> {
   let summary = "one part of a program's warps loads, the other computes";
   let description = [{
-    One thread runs the producer's region, `warps` warps run the consumers'. `registers`
-    are those of a thread of the consumers; the producer's go down to 24, or 32.
+    `warps` warps run the consumers' region, and one thread of a warpgroup behind them runs the producer's. The producer's
+    warpgroup hands registers to the consumers' (setmaxnreg). It keeps at least 24 for each thread, or 40 where
+    the producer reads lists in its loops.
 
     ```mlir
     nsatile.warp_specialize consumers 8 {

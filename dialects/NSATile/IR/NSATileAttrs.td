@@ -86,7 +86,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     programs behind it. [Schedules](../Schedules.md) lists the fields by the names that users set, and their
     defaults.
 
-    Of an op:
+    These fields are an op's:
 
     - `order`: `query_major` walks the keys of each query tile, of a selection each token's
       blocks; `union` walks the blocks that any of a query tile's tokens selected, with all of its
@@ -99,7 +99,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
     - `exact_keys`: `keys` of the exact program.
 
-    Of the program, where the ops that share it agree:
+    These fields are the program's, and the ops that share it agree:
 
     - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
     - `part`: tokens of the parts in which a tile walks keys that aren't selected, whose bounds are
@@ -215,7 +215,7 @@ def NSATile_HostParameterAttr
     - `raised`: the address of an `i32` that is 0 when a plan starts and when it
       ends: whether a launch asked for a repair.
     - `failures`: the address of a failure record (include/nsacc-rt/failures.h),
-      which keeps the least failure of the launch's `nsatile.require`.
+      which keeps the least failure of the launch's `nsatile.assert`.
 
     ```mlir
     #nsatile.parameter<counter>
@@ -260,7 +260,7 @@ def NSATile_KernelAttr : AttrDef<NSATileDialect, "Kernel"> {
     The kernel has the program's name. Its parameters are the program's arguments
     in their order, an `index` as i64, a number as itself, and a buffer as its
     address (of element 0, so that there is no offset), its sizes and its strides in
-    elements, each i64. Behind them stand `extra`'s parameters.
+    elements, each i64. `extra`'s parameters follow.
 
     - `threads`: threads of a block.
     - `shared`: bytes of dynamic shared memory.

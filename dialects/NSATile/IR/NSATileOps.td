@@ -183,17 +183,17 @@ def NSATile_GatherOp : NSATile_Op<"gather", [MemoryEffects<[MemRead]>]> {
 
 //===-- Failures ----------------------------------------------------------===//
 
-def NSATile_RequireOp : NSATile_Op<"require", [MemoryEffects<[MemWrite]>]> {
+def NSATile_AssertOp : NSATile_Op<"assert", [MemoryEffects<[MemWrite]>]> {
   let summary = "ends the run with an error where a condition doesn't hold";
   let description = [{
     The condition is a boolean, or a tile of them. `values` are indices, or tiles of
     indices of the condition's shape; `{n}` in the message stands for the n-th of them, at
     the element that fails. The program goes on: what it computes from there
-    doesn't matter. Of all failures of a launch, the run reports that with the
+    doesn't matter. The run reports one failure of a launch, that with the
     lexicographically least values, so that neither threads nor tiles decide.
 
     ```mlir
-    nsatile.require %ok, "table 'doc' is read at {1} in batch row {0}" (%b, %j) : tensor<64xi1>, index, tensor<64xindex>
+    nsatile.assert %ok, "table 'doc' is read at {1} in batch row {0}" (%b, %j) : tensor<64xi1>, index, tensor<64xindex>
     ```
   }];
   let arguments = (ins AnyTypeOf<[I1, StaticShapeTensorOf<[I1]>]>:$condition,
@@ -311,7 +311,7 @@ def NSATile_DotOp : NSATile_Op<"dot", [
 def NSATile_ConvertLayoutOp : NSATile_Op<"convert_layout", [Pure]> {
   let summary = "the same tile in other registers, or in shared memory";
   let description = [{
-    Partial sums are added up; of a tile that becomes partial, one copy stays and the others are 0.
+    Partial sums are added up. When a tile becomes partial, one copy stays and the others are 0.
 
     ```mlir
     %s = nsatile.convert_layout %t

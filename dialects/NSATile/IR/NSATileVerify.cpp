@@ -156,7 +156,7 @@ static std::optional<StringRef> findUnknownValue(StringRef message,
   }
 }
 
-LogicalResult RequireOp::verify() {
+LogicalResult AssertOp::verify() {
   if (getValues().size() > maxValues)
     return emitOpError("expected at most ")
            << maxValues << " values, found " << getValues().size();

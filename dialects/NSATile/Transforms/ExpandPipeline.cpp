@@ -158,9 +158,8 @@ LogicalResult Expansion::collectDeferred(DotOp dot) {
     rhs = op->getOperand(0);
   }
   if (product.tail.empty() || !isa<ConsumerWaitOp>(product.tail.front()))
-    return dot.emitOpError(
-        "of stage 1 needs a right operand that is waited for "
-        "in stage 1");
+    return dot.emitOpError("of stage 1 needs a right operand that "
+                           "nsatile.consumer_wait gives in stage 1");
   Value buffer = cast<ConsumerWaitOp>(product.tail.front()).getCircularBuffer();
   for (auto release : loop.getBody()->getOps<ConsumerReleaseOp>())
     if (release.getCircularBuffer() == buffer && getStage(release) == 1 &&

@@ -319,7 +319,7 @@ void LayoutFlow::propagate(Operation *op) {
                                  : control);
           })
       .Default([&](Operation *other) {
-        if (!isElementwise(other) && !isa<RequireOp>(other))
+        if (!isElementwise(other) && !isa<AssertOp>(other))
           return;
         SmallVector<Value> tiles;
         for (Value value : other->getResults())

@@ -65,7 +65,7 @@ static bool isOfOneGroup(Operation *op, int64_t warps, int64_t positions) {
 }
 
 //===----------------------------------------------------------------------===//
-// Loops whose bounds come of a range
+// Loops whose bounds come from a range
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -87,7 +87,7 @@ private:
 
   RowRangeOp range;
   int64_t warps;
-  /// Scalar code that comes of the range, and the loops that it bounds.
+  /// Scalar code that comes from the range, and the loops that it bounds.
   llvm::SmallPtrSet<Operation *, 32> code;
   llvm::SetVector<Operation *> loops;
 };
@@ -189,7 +189,7 @@ static void createSkip(TileLoop loop, OpBuilder &builder, Value lower,
 
 /// Says whether a step is one of those whose keys all rows see, if there are
 /// rows for all warpgroups: then all run it. The full part says so, as far as
-/// it comes of the range; false if it doesn't.
+/// it comes from the range; false if it doesn't.
 void Narrowing::markSteps(TileLoop loop, IRMapping &forAll) {
   OpBuilder before(loop.getOperation()),
       inside = OpBuilder::atBlockBegin(loop.getBody());

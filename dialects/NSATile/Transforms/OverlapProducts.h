@@ -1,4 +1,4 @@
-//===- OverlapProducts.h - Products of one step that run together -*- C++ -*-=//
+//===- OverlapProducts.h - Products of a step that run together -*- C++ -*-===//
 
 #ifndef NSACC_NSATILE_TRANSFORMS_OVERLAPPRODUCTS_H
 #define NSACC_NSATILE_TRANSFORMS_OVERLAPPRODUCTS_H

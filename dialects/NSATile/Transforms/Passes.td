@@ -109,8 +109,8 @@ def NSATileOnlineSoftmax : Pass<"nsatile-online-softmax"> {
 def NSATileLowerDomains : Pass<"nsatile-lower-domains"> {
   let summary = "Write all folds over tiles as folds over one range";
   let description = [{
-    A list's fold goes over the numbers of its entries and reads them, one over parts of a tile over the numbers of the
-    parts. Several ranges become a fold each, which leaves out the tiles of earlier ranges; more than three share
+    A fold over a list goes over the numbers of the list's entries, and reads the entries. A fold over parts of a tile
+    goes over the numbers of the parts. Several ranges become a fold each, which leaves out the tiles of earlier ranges; more than three share
     one, which counts their tiles. A step that finds out for itself whether its tile is full computes that, or
     branches to a copy of the body for either, with `peel`. A fold over one range stays as it is.
 
@@ -140,7 +140,7 @@ def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
   let summary = "Write folds over one range as loops";
   let description = [{
     With `peel`, the full tiles of a range get a loop of their own, between those of the partial ones, and
-    what is masked in the others vanishes there. Folds whose steps overlap always do: what is in flight goes on from one
+    what is masked in the others vanishes there. Folds whose steps overlap are always peeled: what is in flight goes on from one
     loop to the next, and code behind a branch wouldn't be scheduled among the products before it. Other folds become
     one loop without `peel`, whose steps compare the number of their tile with the bounds of the full part.
 
@@ -198,13 +198,12 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
   let summary = "Look at who sees what only where values aren't finite";
   let description = [{
     A product's `where` only matters when an operand isn't finite, and then the sums
-    aren't. A program whose attribute `nsatile.exact` names another one that computes the
-    same loses its `where`s and says of each row whether all of its sums are finite: in a
-    workspace, a number for each row, 0 or NaN. The exact program, which is launched behind it, ends at
+    aren't. The attribute `nsatile.exact` of a program names an exact program, which computes the same.
+    The pass takes the `where`s out of the first program, which then writes a number for each row into a
+    workspace: 0 if all sums of the row are finite, NaN if not. The exact program is launched behind it, ends at
     once where no row was raised, and does nothing where all of its tile's rows are 0.
-
     Where a sum doesn't reach the end of the program, the program keeps its
-    `where`s and the exact one goes.
+    `where`s and the exact one is removed.
 
     Before and after:
 
@@ -238,13 +237,13 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
     Loads of swizzled tiles into shared memory go into circular buffers by a producer
     of its own; the other warps wait for the tiles, compute, and release them. The
     producer has a copy of the program's control flow and scalar code. A load
-    stays where it is when its place or its being run depends on tiles, or when a bulk tensor copy
-    can't bring it. Programs that load nothing so in a loop, whose products aren't split over
+    stays where it is if tiles decide its place or whether it runs, or if a bulk tensor copy
+    can't do it. Programs that load nothing this way in a loop, whose products aren't split over
     whole warpgroups, or whose schedule doesn't name `warps`, stay as they are.
 
     A product's `where` looks at each pair, which products in flight can't: programs with such products
-    of loaded tiles stay as they are, too (see `nsatile-assume-finite`). So do programs with a product over
-    rows of a loaded tile whose number isn't a multiple of 16: bulk copies leave the rest of the last step as it was.
+    of loaded tiles stay as they are, too (see `nsatile-assume-finite`). Programs with a product over
+    rows of a loaded tile whose number isn't a multiple of 16 also stay as they are: bulk copies leave the rest of the last step as it was.
 
     Before and after:
 
@@ -274,12 +273,12 @@ def NSATileSpecializeWarps : Pass<"nsatile-specialize-warps", "::mlir::ModuleOp"
 def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
   let summary = "Let each warpgroup leave out keys that its own rows don't see";
   let description = [{
-    Where bounds of consumers' loops come of an `nsatile.row_range`, each warpgroup gets
-    those of its own rows. The producer brings what the rows of all see: steps before
-    and behind a warpgroup's own wait for the tiles and release them.
+    Where bounds of consumers' loops come from an `nsatile.row_range`, each warpgroup gets
+    those of its own rows. The producer loads what the rows of all warpgroups see. In steps before
+    and behind its own, a warpgroup waits for the tiles and releases them.
 
-    The range stays whole if a warpgroup's share is below 16 positions (of 16 query heads on one key head, 64 rows have
-    4), if its results are used otherwise or for more than one loop, if what is waited for in such a loop hangs on a
+    The range stays whole if a warpgroup's share is below 16 positions (with 16 query heads on one key head, 64 rows have
+    4), if its results are used otherwise or for more than one loop, if what is waited for in such a loop depends on a
     condition, or if warpgroups wait for each other there.
 
     Before and after, for three warpgroups:
@@ -305,8 +304,8 @@ def NSATileNarrowKeyLoops : Pass<"nsatile-narrow-key-loops"> {
 def NSATilePrefetchEntries : Pass<"nsatile-prefetch-entries"> {
   let summary = "Read entries of lists a step ahead";
   let description = [{
-    In loops of producers and consumers, a number that a step reads from memory at a place that comes of the step's number is read in the step before,
-    and carried: the producer computes the place of a tile from it, consumers a mask, and neither waits for
+    In loops of producers and consumers, a step reads numbers from memory at places that follow from the step's number.
+    The pass reads such a number in the step before, and carries it: the producer computes the place of a tile from it, consumers a mask, and neither waits for
     memory. The last step reads its own entry once more.
 
     Before and after:
@@ -342,8 +341,8 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
     Where no product can run in the next step (its right operand is read by another product, too, say), products that
     need none of each other run side by side in their own: the loop has one stage.
 
-    The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark says of each loop with
-    products what was found.
+    The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark for each loop with
+    products says what was found.
 
     Before and after:
 
@@ -403,7 +402,7 @@ def NSATileExpandPipeline : Pass<"nsatile-expand-pipeline"> {
 }
 
 def NSATileOperandsInRegisters : Pass<"nsatile-operands-in-registers"> {
-  let summary = "Hold left operands in registers where there is room";
+  let summary = "Keep left operands in registers where there is room";
   let description = [{
     A left operand in shared memory that stays the same over a loop is read by every step's product. As many of its
     columns as consumers have registers for are read once: all of them, or 64, and 128 at most.

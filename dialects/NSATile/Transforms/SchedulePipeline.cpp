@@ -86,7 +86,7 @@ bool StepScheduler::findSumCode(unsigned index, Candidate &product) {
   return true;
 }
 
-/// The right operand must be waited for and released for this product alone.
+/// The right operand must be a circular buffer's tile for this product alone.
 bool StepScheduler::findTail(Candidate &product) {
   Value rhs = product.dot.getRhs();
   while (Operation *op = rhs.getDefiningOp()) {
@@ -158,8 +158,13 @@ std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
     return std::nullopt;
   }
   if (!findTail(product)) {
+<<<<<<< HEAD
     reason = "the product whose sum is carried isn't the only one that reads "
              "its right operand";
+=======
+    reason = "the right operand of the product whose sum is carried isn't a "
+             "circular buffer's tile for it alone";
+>>>>>>> wt-words
     return std::nullopt;
   }
   findRoundings(product);

@@ -214,7 +214,7 @@ bool Specializer::containsStaged(Operation *op) const {
 }
 
 /// True for what the producer has a copy of, or stands outside of both regions.
-/// Scalars that come of a tile, as elements of tables do, are the consumers'.
+/// Scalars that come from a tile, as elements of tables do, are the consumers'.
 bool Specializer::isProducers(Value value, const IRMapping &mapping) {
   return mapping.contains(value) ||
          !consumers->isAncestor(value.getParentRegion());

@@ -21,7 +21,7 @@ struct Image {
 /// The code for one architecture, with the plan that it was made for.
 struct TargetCode {
   std::string architecture; ///< "sm_90a"
-  std::vector<Requirement> requirements;
+  std::vector<Assertion> assertions;
   Plan plan;
 };
 

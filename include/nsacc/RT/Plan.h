@@ -145,7 +145,7 @@ struct Plan {
 
 /// A condition of the programs' code: its message, in which {n} stands for
 /// value n of `numValues`.
-struct Requirement {
+struct Assertion {
   std::string message;
   uint32_t numValues;
 };
@@ -184,9 +184,8 @@ bool setStrides(size_t rank, const int64_t *sizes, int64_t elementBytes,
 /// Whether a launch's grid has no point.
 bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers);
 
-/// A requirement's message with its values in the places of {n}.
-std::string formatMessage(const Requirement &requirement,
-                          const int64_t *values);
+/// An assertion's message with its values in the places of {n}.
+std::string formatMessage(const Assertion &assertion, const int64_t *values);
 
 } // namespace nsacc::rt
 

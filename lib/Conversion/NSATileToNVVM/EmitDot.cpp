@@ -193,7 +193,7 @@ Value ProductWriter::hasInfinity(ArrayRef<Value> values) {
       b, b.make<arith::CmpFOp>(arith::CmpFPredicate::UNO, all, all));
 }
 
-/// `next`, or what comes of `old` if only what is visible is multiplied.
+/// `next`, or what comes from `old` if only what is visible is multiplied.
 SmallVector<Value> ProductWriter::repair(ArrayRef<Value> old,
                                          ArrayRef<Value> next, int64_t firstN,
                                          int64_t lastN) {

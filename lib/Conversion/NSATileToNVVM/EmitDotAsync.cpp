@@ -34,7 +34,7 @@ private:
     int64_t slabBytes = 0;
   };
   SharedMatrix getMatrix(Value tile);
-  Value describe(const SharedMatrix &matrix, bool isTransposed);
+  Value describe(const SharedMatrix &matrix, bool isKMajor);
   SmallVector<Value> getHead(DotAsyncOp op);
   SmallVector<SharedTile, 2> getOwnOperands(DotAsyncOp op) const;
 
@@ -52,23 +52,26 @@ private:
 static int64_t toUnits(int64_t bytes) { return bytes >> 4; }
 
 /// A matrix descriptor (PTX ISA, wgmma): address, leading and stride byte
-/// offsets, 128-byte swizzle. The leading offset counts only for operands whose
-/// rows run along the inner dimension.
+/// offsets, 128-byte swizzle. The swizzle's pattern is 8 rows of a slab, and
+/// the stride offset goes from one pattern to the next one below it. The
+/// leading offset goes from one slab to the next where rows run along the inner
+/// dimension (PTX calls that MN-major). Where columns do (K-major), the
+/// hardware ignores it, and 16 bytes are what the ISA asks for.
 Value WarpgroupProductEmitter::describe(const SharedMatrix &matrix,
-                                        bool isTransposed) {
+                                        bool isKMajor) {
   Value address = matrix.address;
   if (matrix.row)
     address = b.add(address, b.mul(matrix.row, b.i32(kSlabRowBytes)));
   // Above these bits stands the rank of a cluster's block.
   address = b.make<arith::AndIOp>(address, b.i32(0x3FFFF));
   address = b.make<arith::ShRUIOp>(address, b.i32(4));
-  int64_t leading = isTransposed ? 16 : matrix.slabBytes;
+  int64_t leading = isKMajor ? 16 : matrix.slabBytes;
   Value low = b.make<arith::OrIOp>(address, b.i32(toUnits(leading) << 16));
   // The address has room for all of shared memory, so that nothing is carried
   // out of it; loops add to what stays the same.
   if (matrix.place)
     low = b.add(low, b.make<arith::ShRUIOp>(matrix.place, b.i32(4)));
-  // From one group of 8 rows of a slab to the next; the swizzle.
+  // The stride offset, and the code of a 128-byte swizzle.
   int64_t fields = toUnits(8 * kSlabRowBytes) << 32 | int64_t(1) << 62;
   return b.make<arith::OrIOp>(b.make<arith::ExtUIOp>(b.getI64Type(), low),
                               b.i64(fields));
@@ -152,9 +155,10 @@ LogicalResult WarpgroupProductEmitter::emitStart(DotAsyncOp op) {
       product.lhsSlabBytes = left.slabBytes;
     }
     product.rhs = describe(rhs, op.getTransposeRhs());
-    // A register of each thread is four columns of all of them.
+    // A register of each thread is four columns of all of them. A transposed
+    // left operand is one slab, so its leading offset isn't used either.
     if (4 * headWords < product.inner)
-      product.lhs = describe(left, /*isTransposed=*/true);
+      product.lhs = describe(left, /*isKMajor=*/true);
     llvm::append_range(started, ptx::startProduct(b, product));
   }
   program.setRegisters(op.getResult(), std::move(started));

@@ -1,4 +1,4 @@
-//===- EmitTileSources.cpp - Tiles that come of scalars -------------------===//
+//===- EmitTileSources.cpp - Tiles that come from scalars -----------------===//
 
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -37,7 +37,7 @@ public:
   /// Brings a left operand there, 16 rows to a warp, which reads its own rows
   /// alone. What is hidden is -0 there and no visible number is.
   void writeLhs(llvm::ArrayRef<mlir::Value> registers);
-  /// The sums of columns 8 firstN … 8 lastN - 1 that come of `sums`.
+  /// The sums of columns 8 firstN … 8 lastN - 1 that come from `sums`.
   llvm::SmallVector<mlir::Value> multiply(llvm::ArrayRef<mlir::Value> sums,
                                           int64_t firstN, int64_t lastN,
                                           bool skipsHidden);

@@ -130,7 +130,7 @@ void FailureWriter::writeRecord() {
           b.i64(std::numeric_limits<int64_t>::min()));
   for (size_t index = least.size(); index-- > 0;)
     write(NSACC_RT_FAILURE_VALUES + index, least[index]);
-  write(NSACC_RT_FAILURE_REQUIREMENT, b.i64(requirement));
+  write(NSACC_RT_FAILURE_ASSERTION, b.i64(assertion));
   write(NSACC_RT_FAILURE_COUNT, b.i64(1 + least.size()));
 }
 
@@ -159,8 +159,8 @@ Value FailureWriter::isLessThanRecord() {
   // All of the new values are those of the record.
   Value isLess =
       compare(arith::CmpIPredicate::ugt, count, b.i64(1 + least.size()));
-  Value isFirst = compare(arith::CmpIPredicate::slt, b.i64(requirement),
-                          read(NSACC_RT_FAILURE_REQUIREMENT));
+  Value isFirst = compare(arith::CmpIPredicate::slt, b.i64(assertion),
+                          read(NSACC_RT_FAILURE_ASSERTION));
   Value isAsLong =
       compare(arith::CmpIPredicate::eq, count, b.i64(1 + least.size()));
   isLess = b.make<arith::OrIOp>(isLess, b.both(isAsLong, isFirst));

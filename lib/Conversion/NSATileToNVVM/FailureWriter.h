@@ -12,8 +12,8 @@ namespace nsacc {
 /// (include/nsacc-rt/failures.h says how records are kept).
 class FailureWriter {
 public:
-  FailureWriter(CodeBuilder &b, mlir::Value record, int64_t requirement)
-      : b(b), record(record), requirement(requirement) {}
+  FailureWriter(CodeBuilder &b, mlir::Value record, int64_t assertion)
+      : b(b), record(record), assertion(assertion) {}
 
   /// A failure at one of the elements: values where there is one. Neighbours
   /// share most values, which are then compared less often.
@@ -43,7 +43,7 @@ private:
 
   CodeBuilder &b;
   mlir::Value record;
-  int64_t requirement;
+  int64_t assertion;
   llvm::SmallVector<Candidate> candidates;
   llvm::SmallVector<mlir::Value> least;
 };

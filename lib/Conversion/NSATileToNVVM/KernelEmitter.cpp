@@ -32,7 +32,7 @@ KernelEmitter::KernelEmitter(Kernel &kernel)
   addProducts(*this, kernel);
   addReductions(*this, kernel);
   addRepairs(*this, kernel);
-  addRequirements(*this, kernel);
+  addAssertions(*this, kernel);
   addSlices(*this, kernel);
   addSoftmax(*this, kernel);
   addStores(*this, kernel);

@@ -73,7 +73,7 @@ void addPlaces(KernelEmitter &emitter, Kernel &kernel);
 void addProducts(KernelEmitter &emitter, Kernel &kernel);
 void addReductions(KernelEmitter &emitter, Kernel &kernel);
 void addRepairs(KernelEmitter &emitter, Kernel &kernel);
-void addRequirements(KernelEmitter &emitter, Kernel &kernel);
+void addAssertions(KernelEmitter &emitter, Kernel &kernel);
 void addSlices(KernelEmitter &emitter, Kernel &kernel);
 void addSoftmax(KernelEmitter &emitter, Kernel &kernel);
 void addStores(KernelEmitter &emitter, Kernel &kernel);

@@ -30,7 +30,7 @@ KernelParameters::KernelParameters(ProgramOp program) : program(program) {
 void KernelParameters::addHostParameters() {
   bool hasTiles = false;
   program.walk([&](Operation *op) {
-    hasRequirements |= isa<RequireOp>(op);
+    hasAssertions |= isa<AssertOp>(op);
     hasTiles |= isa<TilesOp>(op);
     raises |= isa<RaiseOp>(op);
     repairs |= isa<RepairOp>(op);
@@ -47,7 +47,7 @@ void KernelParameters::addHostParameters() {
       tensorMaps.insert(bulk->map);
   });
   MLIRContext *context = program.getContext();
-  types.append(hasRequirements + hasCounter + hasRaised,
+  types.append(hasAssertions + hasCounter + hasRaised,
                LLVM::LLVMPointerType::get(context, 1));
   types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
 }
@@ -81,7 +81,7 @@ void KernelParameters::map(Kernel &kernel, ValueRange values) {
     takeAll(type.getStridesAndOffset().first, buffer.strides);
     kernel.program.mapBuffer(argument, std::move(buffer));
   }
-  if (hasRequirements)
+  if (hasAssertions)
     kernel.host.failureRecord = take();
   if (hasCounter)
     kernel.host.tileCounter = take();
@@ -115,7 +115,7 @@ ArrayAttr KernelParameters::getHostParameters() {
   auto add = [&](HostParameter parameter) {
     parameters.push_back(HostParameterAttr::get(context, parameter));
   };
-  if (hasRequirements)
+  if (hasAssertions)
     add(HostParameter::Failures);
   if (hasCounter)
     add(HostParameter::Counter);

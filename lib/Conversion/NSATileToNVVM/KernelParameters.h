@@ -33,7 +33,7 @@ private:
   nsatile::ProgramOp program;
   /// Parameters that are buffers which the kernel doesn't write.
   llvm::SmallVector<unsigned> readOnly;
-  bool hasRequirements = false, hasCounter = false, hasRaised = false;
+  bool hasAssertions = false, hasCounter = false, hasRaised = false;
   llvm::SetVector<nsatile::TensorMapAttr> tensorMaps;
 };
 

@@ -58,7 +58,7 @@ struct ConvertNSATileToNVVM
     for (auto plan :
          llvm::make_early_inc_range(getOperation().getOps<PlanOp>()))
       plan.erase();
-    numberRequirements();
+    numberAssertions();
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
     auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
     LLVM::GlobalOp::create(builder, getOperation().getLoc(), bytes,
@@ -72,19 +72,19 @@ struct ConvertNSATileToNVVM
   }
 
   /// Notes what stands in messages for the one who runs the programs.
-  void numberRequirements() {
+  void numberAssertions() {
     OpBuilder builder(&getContext());
-    SmallVector<Attribute> requirements;
-    getOperation().walk([&](RequireOp op) {
+    SmallVector<Attribute> assertions;
+    getOperation().walk([&](AssertOp op) {
       op->setAttr(kFailureIdAttrName,
-                  builder.getI64IntegerAttr(requirements.size()));
-      requirements.push_back(builder.getArrayAttr(
+                  builder.getI64IntegerAttr(assertions.size()));
+      assertions.push_back(builder.getArrayAttr(
           {op.getMessageAttr(),
            builder.getI64IntegerAttr(op.getValues().size())}));
     });
-    if (!requirements.empty())
-      getOperation()->setAttr(kRequirementsAttrName,
-                              builder.getArrayAttr(requirements));
+    if (!assertions.empty())
+      getOperation()->setAttr(kAssertionsAttrName,
+                              builder.getArrayAttr(assertions));
   }
 
   LogicalResult convert(ProgramOp program) {

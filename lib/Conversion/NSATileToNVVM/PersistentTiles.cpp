@@ -55,10 +55,10 @@ static Operation *findLastLoop(Block &block) {
   return nullptr;
 }
 
-/// What comes of the thread's number is computed once more for each tile. LLVM
-/// would take addresses of results out of the loop over tiles, and loops over
-/// keys have no registers to keep them in. The next point is heard behind the
-/// loops, while results are computed: it may still be on its way.
+/// What comes from the thread's number is computed once more for each tile.
+/// LLVM would take addresses of results out of the loop over tiles, and loops
+/// over keys have no registers to keep them in. The next point is heard behind
+/// the loops, while results are computed: it may still be on its way.
 FailureOr<Point> PersistentTiles::emitConsumersTile(TilesOp op) {
   threads.forgetLanes();
   Block &body = op.getBody().front();
@@ -80,7 +80,7 @@ FailureOr<Point> PersistentTiles::emitConsumersTile(TilesOp op) {
   return next;
 }
 
-/// What comes of the point, which is read again, is computed once more from
+/// What comes from the point, which is read again, is computed once more from
 /// here on, too; what was loaded by it is kept.
 LogicalResult PersistentTiles::forgetPoint(TilesOp op, Operation &last) {
   mapPoint(program, op.getBody(), queue->read());

@@ -45,7 +45,7 @@ public:
   mlir::Value isFirstLane();
   /// The warpgroup's number in the scope.
   mlir::Value getWarpgroup();
-  /// What comes of the thread's number is computed anew from here on.
+  /// What comes from the thread's number is computed anew from here on.
   void forget();
   /// The same, but for the warp's number.
   void forgetLanes();

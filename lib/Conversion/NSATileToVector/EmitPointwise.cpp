@@ -1,14 +1,14 @@
 //===- EmitPointwise.cpp - Ops that go over the same elements -------------===//
 //
-// Elementwise ops whose results are kept, gathers and requirements go over
+// Elementwise ops whose results are kept, gathers and assertions go over
 // elements one by one. Those of one shape wait for each other and share a loop:
 // a formula's code has as many loops as it has shapes, not as it has ops, and
 // what one op computes the next one has in a register.
 //
 //===----------------------------------------------------------------------===//
 
+#include "AssertionChecker.h"
 #include "Gatherer.h"
-#include "RequirementChecker.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -24,7 +24,7 @@ static ArrayRef<int64_t> getShape(Value value) {
 }
 
 bool TileEmitter::canWait(Operation *op) const {
-  if (isa<RequireOp>(op))
+  if (isa<AssertOp>(op))
     return true;
   if (op->getNumResults() != 1)
     return false;
@@ -48,7 +48,7 @@ bool TileEmitter::isComputedWhereRead(Value tile) const {
 }
 
 void TileEmitter::defer(Operation *op) {
-  Value shaped = isa<RequireOp>(op) ? op->getOperand(0) : op->getResult(0);
+  Value shaped = isa<AssertOp>(op) ? op->getOperand(0) : op->getResult(0);
   ArrayRef<int64_t> shape = getShape(shaped);
   auto *group = llvm::find_if(
       pending, [&](const auto &group) { return group.shape == shape; });
@@ -105,19 +105,19 @@ void TileEmitter::emitPending() {
 }
 
 void TileEmitter::emitGroup(const PointwiseGroup &group) {
-  SmallVector<RequireOp> requirements;
+  SmallVector<AssertOp> assertions;
   llvm::MapVector<Operation *, Gatherer> gatherers;
   for (Operation *op : group.ops) {
     loc = op->getLoc();
-    if (auto require = dyn_cast<RequireOp>(op)) {
-      requirements.push_back(require);
+    if (auto assertion = dyn_cast<AssertOp>(op)) {
+      assertions.push_back(assertion);
       continue;
     }
     allocateResult(op->getResult(0));
     if (auto gather = dyn_cast<GatherOp>(op))
       gatherers.insert({gather, Gatherer(*this, lookup(gather.getBuffer()))});
   }
-  RequirementChecker checker(*this, requirements);
+  AssertionChecker checker(*this, assertions);
   // Code of long formulas isn't repeated for each vector of a row.
   int64_t unrolled = group.ops.size() > 4 ? 1 : maxUnrolled;
   forEachVector(
@@ -125,7 +125,7 @@ void TileEmitter::emitGroup(const PointwiseGroup &group) {
       [&](ValueRange point, int64_t width) {
         VectorReader reader(*this, point, width);
         for (Operation *op : group.ops) {
-          if (isa<RequireOp>(op))
+          if (isa<AssertOp>(op))
             continue;
           loc = op->getLoc();
           Value result = op->getResult(0), vector;

@@ -33,7 +33,7 @@ struct ConvertNSATileToVector
     for (auto plan :
          llvm::make_early_inc_range(getOperation().getOps<PlanOp>()))
       plan.erase();
-    numberRequirements();
+    numberAssertions();
     for (auto program :
          llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(convert(program)))
@@ -41,20 +41,20 @@ struct ConvertNSATileToVector
   }
 
   /// Notes what stands in messages for the one who runs the programs.
-  void numberRequirements() {
+  void numberAssertions() {
     OpBuilder builder(&getContext());
-    SmallVector<Attribute> requirements;
-    getOperation().walk([&](RequireOp op) {
+    SmallVector<Attribute> assertions;
+    getOperation().walk([&](AssertOp op) {
       op->setAttr(kFailureIdAttrName,
-                  builder.getI64IntegerAttr(requirements.size()));
-      requirements.push_back(builder.getArrayAttr(
+                  builder.getI64IntegerAttr(assertions.size()));
+      assertions.push_back(builder.getArrayAttr(
           {op.getMessageAttr(),
            builder.getI64IntegerAttr(op.getValues().size())}));
     });
-    if (requirements.empty())
+    if (assertions.empty())
       return;
-    getOperation()->setAttr(kRequirementsAttrName,
-                            builder.getArrayAttr(requirements));
+    getOperation()->setAttr(kAssertionsAttrName,
+                            builder.getArrayAttr(assertions));
     builder.setInsertionPointToStart(getOperation().getBody());
     auto type = builder.getFunctionType(
         {builder.getI64Type(), builder.getIndexType()}, {});

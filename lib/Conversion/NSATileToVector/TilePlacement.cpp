@@ -129,7 +129,7 @@ void TilePlacement::collectSinks(
     if (isa<DotOp>(user) && use.getOperandNumber() < 2)
       continue;
     // Values of a failure are computed once more where one is reported.
-    if (isa<RequireOp>(user) && use.getOperandNumber() > 0)
+    if (isa<AssertOp>(user) && use.getOperandNumber() > 0)
       continue;
     if (user->getNumResults() != 1 || !isComputedWhereRead(user->getResult(0)))
       sinks.insert(user);

@@ -11,9 +11,9 @@ using namespace nsacc::nsa;
 static constexpr int64_t kLists = 16;
 
 /// Indices of lists that exist are -1 or a block of the batch row's keys.
-static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
-                          Tile indices, TileMath &math, ArrayRef<Value> offsets,
-                          Value batchRow, const ProgramBuilder::Row &row) {
+static void assertBlocks(ProgramBuilder &program, DeclareSelectionOp op,
+                         Tile indices, TileMath &math, ArrayRef<Value> offsets,
+                         Value batchRow, const ProgramBuilder::Row &row) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
@@ -60,8 +60,8 @@ static void requireBlocks(ProgramBuilder &program, DeclareSelectionOp op,
     for (Tile each : values)
       operands.push_back(each.axes == TileAxes::Scalar ? each.value
                                                        : math.toMatrix(each));
-    nsatile::RequireOp::create(builder, op.getLoc(), math.toMatrix(holds),
-                               builder.getStringAttr(message), operands);
+    nsatile::AssertOp::create(builder, op.getLoc(), math.toMatrix(holds),
+                              builder.getStringAttr(message), operands);
   };
   Tile any =
       scalar(m.compare(arith::CmpIPredicate::sgt, blocks, m.constant(0)));
@@ -113,7 +113,7 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
       DenseI64ArrayAttr());
   Tile indices = {loaded, TileAxes::Matrix};
 
-  requireBlocks(program, op, indices, math, offsets, batchRow, row);
+  assertBlocks(program, op, indices, math, offsets, batchRow, row);
   if (stored.isInteger(64))
     indices = math.convert<arith::TruncIOp>(indices, i32);
 

@@ -90,7 +90,7 @@ FailureOr<Tile> Evaluator::computeMap(MapOp op, const DimSet &dims) {
   }
   auto type = cast<NamedTensorType>(op.getResult().getType());
   TileMath math = getMath(type, dims);
-  if (!mayFault(op.getBody(), ScalarPlaces()))
+  if (!needsAssertion(op.getBody(), ScalarPlaces()))
     return tileRegion(op.getBody(), operands, math, {program, tile.batchRow});
   Demand demand = getElementDemand(op, dims, math);
   return tileRegion(op.getBody(), operands, math,

@@ -150,7 +150,7 @@ FailureOr<Tile> Mapping::computeMap(MapOp map, const DimSet &dims) {
       return failure();
     operands.push_back(*operand);
   }
-  if (!mayFault(map.getBody(), ScalarPlaces()))
+  if (!needsAssertion(map.getBody(), ScalarPlaces()))
     return tileRegion(map.getBody(), operands, math, {program, Value()});
   Demand demand = getDemand(map, dims);
   return tileRegion(map.getBody(), operands, math, {program, Value(), &demand});

@@ -152,7 +152,7 @@ public:
     for (Operation &op : region.front().without_terminator())
       tiles[op.getResult(0)] = visit(&op);
     if (context.demand)
-      requireValues(region, tiles, math, context);
+      addScalarAssertions(region, tiles, math, context);
     return tiles.lookup(
         cast<YieldOp>(region.front().getTerminator()).getValue());
   }

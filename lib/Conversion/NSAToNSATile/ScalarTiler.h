@@ -3,7 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATONSATILE_SCALARTILER_H
 #define NSACC_LIB_CONVERSION_NSATONSATILE_SCALARTILER_H
 
-#include "NSA/Analysis/Faults.h"
+#include "NSA/Analysis/AssertionNeed.h"
 #include "PlanBuilder.h"
 #include <limits>
 
@@ -112,10 +112,12 @@ struct ScalarContext {
   const Demand *demand = nullptr;
 };
 
-/// The worst fault of the region's ops, and whether there is any.
-nsa::Fault getWorstFault(mlir::Region &region, const nsa::ScalarPlaces &places);
-inline bool mayFault(mlir::Region &region, const nsa::ScalarPlaces &places) {
-  return getWorstFault(region, places) != nsa::Fault::Never;
+/// The greatest need of the region's ops, and whether there is any.
+nsa::AssertionNeed getAssertionNeed(mlir::Region &region,
+                                    const nsa::ScalarPlaces &places);
+inline bool needsAssertion(mlir::Region &region,
+                           const nsa::ScalarPlaces &places) {
+  return getAssertionNeed(region, places) != nsa::AssertionNeed::Never;
 }
 /// The position of an op among those of its kernel.
 int64_t getOpNumber(mlir::Operation *op);
@@ -123,8 +125,8 @@ int64_t getOpNumber(mlir::Operation *op);
 /// The tiles of values of a region of scalar code.
 using TileMap = llvm::DenseMap<mlir::Value, Tile>;
 /// Requires what the code of a region needs to have a value.
-void requireValues(mlir::Region &region, const TileMap &tiles, TileMath &math,
-                   const ScalarContext &context);
+void addScalarAssertions(mlir::Region &region, const TileMap &tiles,
+                         TileMath &math, const ScalarContext &context);
 
 /// Runs a region of scalar code over tiles. Integers that may not fit the 32
 /// bits that an index has on some targets are i64. What depends on rows alone

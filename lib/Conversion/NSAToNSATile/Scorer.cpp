@@ -296,7 +296,7 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
   Tile products = multiply(rows, tile, rawScale), scores = products;
   // Code that may have no value asks which pairs need one.
   bool asksVisible = !op.getScore().empty() &&
-                     mayFault(op.getScore(), getPlaces(Clause::Score));
+                     needsAssertion(op.getScore(), getPlaces(Clause::Score));
   if (!asksVisible)
     scores = changeScores(rows, tile, products, Tile());
 
@@ -347,8 +347,8 @@ Tile Scorer::evaluateMask(const QueryRows &rows, const KeyTile &tile,
         getDemand(Clause::Mask, &rows, active, &tile);
     return tileRegion(op.getMask(), arguments, math, getContext(demand));
   };
-  if (getWorstFault(op.getMask(), getPlaces(Clause::Mask)) !=
-      Fault::AtNegativePositions)
+  if (getAssertionNeed(op.getMask(), getPlaces(Clause::Mask)) !=
+      AssertionNeed::AtNegativePositions)
     return evaluate();
   // Tables are read at i, which is hardly ever negative: what is required
   // stands apart, so that it costs one comparison.
@@ -369,7 +369,7 @@ Value Scorer::weigh(const QueryRows &rows, Value scores, const KeyTile &tile) {
   SmallVector<Tile> arguments = {{scores, TileAxes::Matrix}};
   arguments.append(getPairArguments(rows, keys));
   std::optional<Demand> demand;
-  if (mayFault(op.getWeight(), getPlaces(Clause::Weight))) {
+  if (needsAssertion(op.getWeight(), getPlaces(Clause::Weight))) {
     // Scores of pairs that aren't visible are -inf.
     Tile least = {math.constant(TileAxes::Scalar, -kInfinity),
                   TileAxes::Scalar};
@@ -428,7 +428,7 @@ std::optional<Demand> Scorer::getDemand(Clause clause, const QueryRows *rows,
                                         Tile active, const KeyTile *keys) {
   Demand demand;
   demand.places = getPlaces(clause);
-  if (!mayFault(getRegion(clause), demand.places))
+  if (!needsAssertion(getRegion(clause), demand.places))
     return std::nullopt;
   demand.active = active;
   demand.clause = clause == Clause::Mask ? "where" : getClauseName(clause);

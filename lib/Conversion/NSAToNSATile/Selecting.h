@@ -49,7 +49,7 @@ private:
   Tile getKeys(const Columns &columns);
   mlir::Value getLastBlock();
   Tile loadCounts(TileMath &rows, Representative at);
-  void requireCounts();
+  void assertCounts();
   Tile trim(mlir::Value list);
   void store(mlir::Value indices);
   void storeShared(mlir::Value indices);

@@ -32,7 +32,7 @@ Tile Selecting::isAllowed(const Columns &columns, Tile inSequence, Tile block,
                                  representative.token, position, block};
   Demand demand;
   demand.places = ScalarPlaces::get(op);
-  if (!mayFault(op.getMask(), demand.places))
+  if (!needsAssertion(op.getMask(), demand.places))
     return tileRegion(op.getMask(), arguments, math, {program, tile.batchRow});
   demand.clause = "where";
   demand.op = getOpNumber(op);
@@ -123,7 +123,8 @@ Tile Selecting::getKeys(const Columns &columns) {
 Value Selecting::getLastBlock() {
   IndexMath m = program.math();
   Value end;
-  if (sharing.keyHeads > 1 || mayFault(op.getMask(), ScalarPlaces::get(op))) {
+  if (sharing.keyHeads > 1 ||
+      needsAssertion(op.getMask(), ScalarPlaces::get(op))) {
     // Masks may differ between heads, and are asked of every block.
     end = numBlocks;
   } else {
@@ -171,13 +172,13 @@ Tile Selecting::loadCounts(TileMath &rows, Representative at) {
                         (tile.dims.batch ? " is {4}" : " is {3}") +
                         ", but must be 0 to " + std::to_string(op.getTop()) +
                         " (top)";
-  nsatile::RequireOp::create(builder, op.getLoc(), rows.toRow(inside),
-                             builder.getStringAttr(message), operands);
+  nsatile::AssertOp::create(builder, op.getLoc(), rows.toRow(inside),
+                            builder.getStringAttr(message), operands);
   return counts;
 }
 
 /// A count that is out of range is an error also where another row speaks.
-void Selecting::requireCounts() {
+void Selecting::assertCounts() {
   IndexMath m = program.math();
   int64_t count = sharing.tokens * sharing.heads;
   TileMath rows(builder, loc, count, /*columns=*/1);
@@ -209,7 +210,7 @@ Tile Selecting::trim(Value list) {
   Tile allowed = i64(op.getTop());
   if (op.getCount()) {
     if (sharing.isShared())
-      requireCounts();
+      assertCounts();
     allowed = entries.apply<arith::MinSIOp>(
         allowed, loadCounts(entries, representative));
   }

@@ -23,10 +23,10 @@ class CompiledPlan : public Executable {
 public:
   CompiledPlan(KernelPlan read, std::unique_ptr<Jit> jit,
                std::vector<ProgramFunction> programs,
-               std::vector<rt::Requirement> requirements, int64_t scratchBytes)
+               std::vector<rt::Assertion> assertions, int64_t scratchBytes)
       : parameters(std::move(read.parameters)), plan(std::move(read.plan)),
         jit(std::move(jit)), programs(std::move(programs)),
-        requirements(std::move(requirements)), scratchBytes(scratchBytes) {}
+        assertions(std::move(assertions)), scratchBytes(scratchBytes) {}
 
   ArrayRef<rt::Parameter> getParameters() const override { return parameters; }
   int64_t getScratchBytes() const override { return scratchBytes; }
@@ -42,7 +42,7 @@ private:
   rt::Plan plan;
   std::unique_ptr<Jit> jit;
   std::vector<ProgramFunction> programs; ///< of each launch
-  std::vector<rt::Requirement> requirements;
+  std::vector<rt::Assertion> assertions;
   int64_t scratchBytes;
 };
 
@@ -131,7 +131,7 @@ Error CompiledPlan::run(ArrayRef<Tensor> tensors, const RunOptions &options,
   }
   Usage ownUsage;
   Usage &measured = usage ? *usage : ownUsage;
-  FailureRecord failures(requirements);
+  FailureRecord failures(assertions);
   PlanRun planRun(plan, std::move(buffers));
   Error error = planRun.run(
       [&](size_t index, ArrayRef<int64_t> grid, ArrayRef<uint64_t> slots) {
@@ -283,5 +283,5 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
   }
   return std::make_unique<CompiledPlan>(std::move(*plan), std::move(*jit),
                                         std::move(programs),
-                                        readRequirements(*copy), *scratchBytes);
+                                        readAssertions(*copy), *scratchBytes);
 }

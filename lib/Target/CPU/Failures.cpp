@@ -14,20 +14,20 @@ FailureScope::FailureScope(FailureRecord &record) : outer(current) {
 
 FailureScope::~FailureScope() { current = outer; }
 
-void nsacc::cpu::reportFailure(int64_t requirement, const int64_t *values) {
+void nsacc::cpu::reportFailure(int64_t assertion, const int64_t *values) {
   if (current)
-    current->add(requirement, values);
+    current->add(assertion, values);
 }
 
-void FailureRecord::add(unsigned newRequirement, const int64_t *found) {
-  std::vector<int64_t> newValues(
-      found, found + requirements[newRequirement].numValues);
+void FailureRecord::add(unsigned newAssertion, const int64_t *found) {
+  std::vector<int64_t> newValues(found,
+                                 found + assertions[newAssertion].numValues);
   std::lock_guard<std::mutex> lock(mutex);
   if (!empty &&
-      std::tie(values, requirement) <= std::tie(newValues, newRequirement))
+      std::tie(values, assertion) <= std::tie(newValues, newAssertion))
     return;
   values = std::move(newValues);
-  requirement = newRequirement;
+  assertion = newAssertion;
   empty = false;
 }
 
@@ -35,5 +35,5 @@ Error FailureRecord::take() const {
   if (empty)
     return Error::success();
   return createStringError(
-      rt::formatMessage(requirements[requirement], values.data()));
+      rt::formatMessage(assertions[assertion], values.data()));
 }

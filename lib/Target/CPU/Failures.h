@@ -16,19 +16,19 @@ namespace nsacc::cpu {
 /// The least failure of a launch, whatever threads found it.
 class FailureRecord {
 public:
-  explicit FailureRecord(llvm::ArrayRef<rt::Requirement> requirements)
-      : requirements(requirements) {}
+  explicit FailureRecord(llvm::ArrayRef<rt::Assertion> assertions)
+      : assertions(assertions) {}
 
-  void add(unsigned requirement, const int64_t *values);
+  void add(unsigned assertion, const int64_t *values);
   bool isEmpty() const { return empty; }
   /// The message with its values; success if nothing failed.
   llvm::Error take() const;
 
 private:
-  llvm::ArrayRef<rt::Requirement> requirements;
+  llvm::ArrayRef<rt::Assertion> assertions;
   std::mutex mutex;
   std::atomic<bool> empty = true;
-  unsigned requirement = 0;
+  unsigned assertion = 0;
   std::vector<int64_t> values;
 };
 
@@ -42,8 +42,8 @@ private:
   FailureRecord *outer;
 };
 
-/// What programs call with the number of a requirement and its values.
-void reportFailure(int64_t requirement, const int64_t *values);
+/// What programs call with the number of an assertion and its values.
+void reportFailure(int64_t assertion, const int64_t *values);
 
 } // namespace nsacc::cpu
 

@@ -128,8 +128,8 @@ static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
             program.getSymNameAttr()))
       if (mlir::Attribute facts = kernel->getAttr(name))
         program->setAttr(name, facts);
-  if (mlir::Attribute requirements = kernels->getAttr(kRequirementsAttrName))
-    programs->setAttr(kRequirementsAttrName, requirements);
+  if (mlir::Attribute assertions = kernels->getAttr(kAssertionsAttrName))
+    programs->setAttr(kAssertionsAttrName, assertions);
 }
 
 /// Takes a module behind phase `tile` to layouts, and returns its kernels in

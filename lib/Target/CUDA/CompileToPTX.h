@@ -10,7 +10,7 @@ namespace nsacc::cuda {
 
 /// Lowers a module behind phase `tile` to LLVM IR with a kernel for each
 /// program. What a package needs to know beside it stays in the module: plans,
-/// on each program `nsatile.kernel`, and `nsacc.requirements` on the module, as
+/// on each program `nsatile.kernel`, and `nsacc.assertions` on the module, as
 /// convert-nsatile-to-vector has it.
 llvm::Expected<ModuleParts> lowerToLLVM(mlir::ModuleOp module,
                                         const Options &options);

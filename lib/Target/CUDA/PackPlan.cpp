@@ -78,7 +78,7 @@ FailureOr<rt::Package> nsacc::cuda::packPlan(PlanOp plan,
   package.parameters = std::move(read->parameters);
   rt::TargetCode &code = package.variants.emplace_back().targets.emplace_back();
   code.architecture = options.device.getMachineArchitecture();
-  code.requirements = readRequirements(plan->getParentOfType<ModuleOp>());
+  code.assertions = readAssertions(plan->getParentOfType<ModuleOp>());
   code.plan = std::move(read->plan);
   return package;
 }

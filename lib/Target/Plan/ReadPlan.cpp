@@ -151,14 +151,14 @@ FailureOr<KernelPlan> nsacc::readPlan(PlanOp plan, const PlanOptions &options) {
   return PlanReader(plan, options).read();
 }
 
-std::vector<rt::Requirement> nsacc::readRequirements(ModuleOp module) {
-  std::vector<rt::Requirement> requirements;
-  auto all = module->getAttrOfType<ArrayAttr>(kRequirementsAttrName);
+std::vector<rt::Assertion> nsacc::readAssertions(ModuleOp module) {
+  std::vector<rt::Assertion> assertions;
+  auto all = module->getAttrOfType<ArrayAttr>(kAssertionsAttrName);
   if (!all)
-    return requirements;
+    return assertions;
   for (auto each : all.getAsRange<ArrayAttr>())
-    requirements.push_back(
+    assertions.push_back(
         {cast<StringAttr>(each[0]).str(),
          static_cast<uint32_t>(cast<IntegerAttr>(each[1]).getInt())});
-  return requirements;
+  return assertions;
 }

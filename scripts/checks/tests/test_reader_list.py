@@ -32,6 +32,12 @@ def test_what_does_not(tree, places: str, message: str) -> None:
     assert (problem.line, problem.message) == (7, message)
 
 
+def test_several_tables(tree) -> None:
+    second = "\n### More\n\n| looking for | begins in |\n| --- | --- |\n| c | `lib/C.cpp` |\n"
+    (problem,) = reader_list.check(tree(SOURCE | page("sums | `lib/A.cpp`", end=second)))
+    assert problem.message == "c: there is no lib/C.cpp"
+
+
 def test_other_tables_are_left_alone(tree) -> None:
     after = "\n## More\n\n| a | b |\n| --- | --- |\n| c | `lib/C.cpp` |\n"
     assert reader_list.check(tree(SOURCE | page("sums | `lib/A.cpp`", end=after))) == []

@@ -138,7 +138,7 @@ nsatile.program @seen(%p: memref<4x8xf32>, %v: memref<8x16xf32>, %o: memref<4x16
 
 // A loop over vectors notes whether a condition holds; the rest is code that
 // only a failure comes to.
-// CHECK: module attributes {nsacc.requirements = {{\[\[}}"element {0} is {1}", 2]]}
+// CHECK: module attributes {nsacc.assertions = {{\[\[}}"element {0} is {1}", 2]]}
 // CHECK: func.func private @nsacc_report_failure(i64, index)
 // CHECK-LABEL: func.func @require(
 // CHECK: %[[HOLDS:.*]] = arith.cmpi slt, {{.*}} : vector<16xindex>
@@ -160,7 +160,7 @@ nsatile.program @require(%x: memref<16xi64>, %n: index) {
   %s = tensor.splat %n : tensor<16xindex>
   %ok = arith.cmpi slt, %i, %s : tensor<16xindex>
   %at = nsatile.iota %0 : tensor<16xindex>
-  nsatile.require %ok, "element {0} is {1}" (%at, %i) : tensor<16xi1>, tensor<16xindex>, tensor<16xindex>
+  nsatile.assert %ok, "element {0} is {1}" (%at, %i) : tensor<16xi1>, tensor<16xindex>, tensor<16xindex>
   nsatile.return
 }
 
@@ -190,10 +190,10 @@ nsatile.program @nested_gathers(%table: memref<?xi64, strided<[?], offset: ?>>, 
   %x = nsatile.gather %table[%at] : memref<?xi64, strided<[?], offset: ?>>, tensor<80xindex> -> tensor<80xi64>
   %i = arith.index_cast %x : tensor<80xi64> to tensor<80xindex>
   %x_inside = arith.cmpi slt, %i, %s : tensor<80xindex>
-  nsatile.require %x_inside, "element {0} is {1}, not below {2}" (%at, %i, %size) : tensor<80xi1>, tensor<80xindex>, tensor<80xindex>, index
+  nsatile.assert %x_inside, "element {0} is {1}, not below {2}" (%at, %i, %size) : tensor<80xi1>, tensor<80xindex>, tensor<80xindex>, index
   %y = nsatile.gather %table[%i] : memref<?xi64, strided<[?], offset: ?>>, tensor<80xindex> -> tensor<80xi64>
   %j = arith.index_cast %y : tensor<80xi64> to tensor<80xindex>
   %y_inside = arith.cmpi slt, %j, %s : tensor<80xindex>
-  nsatile.require %y_inside, "element {0} is {1}, not below {2}" (%at, %j, %size) : tensor<80xi1>, tensor<80xindex>, tensor<80xindex>, index
+  nsatile.assert %y_inside, "element {0} is {1}, not below {2}" (%at, %j, %size) : tensor<80xi1>, tensor<80xindex>, tensor<80xindex>, index
   nsatile.return
 }

@@ -34,7 +34,7 @@ nsatile.program @acquired(%q: tensor<64x64xbf16, #s>, %zero: tensor<64x64xf32, #
   nsatile.warp_specialize consumers 4 {
     %r = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<64x64xf32, #s> {
       %k = nsatile.consumer_wait %rk : !R
-      // expected-error @+1 {{of stage 1 needs a right operand that is waited for in stage 1}}
+      // expected-error @+1 {{of stage 1 needs a right operand that nsatile.consumer_wait gives in stage 1}}
       %s = nsatile.dot %q, %k acc %acc {nsatile.stage = 1 : i64} : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
       nsatile.consumer_release %rk : !R
       scf.yield %s : tensor<64x64xf32, #s>

@@ -313,7 +313,7 @@ nsatile.program @p(%x: tensor<4x8xf32>) {
 
 nsatile.program @p(%ok: tensor<4xi1>, %v: tensor<8xindex>) {
   // expected-error @below {{expected values of the condition's shape, found 'tensor<8xindex>' for 'tensor<4xi1>'}}
-  nsatile.require %ok, "at {0}" (%v) : tensor<4xi1>, tensor<8xindex>
+  nsatile.assert %ok, "at {0}" (%v) : tensor<4xi1>, tensor<8xindex>
   nsatile.return
 }
 
@@ -321,7 +321,7 @@ nsatile.program @p(%ok: tensor<4xi1>, %v: tensor<8xindex>) {
 
 nsatile.program @p(%ok: i1, %v: index) {
   // expected-error @below {{expected the message to name values 0 to 1 - 1 in braces, found '{1}'}}
-  nsatile.require %ok, "at {0} of {1}" (%v) : i1, index
+  nsatile.assert %ok, "at {0} of {1}" (%v) : i1, index
   nsatile.return
 }
 
@@ -345,7 +345,7 @@ nsatile.program @p(%x: tensor<4x8xi64>) {
 
 nsatile.program @p(%ok: i1, %v: index) {
   // expected-error @below {{expected at most 24 values, found 25}}
-  nsatile.require %ok, "no" (%v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v) : i1, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index
+  nsatile.assert %ok, "no" (%v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v, %v) : i1, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index, index
   nsatile.return
 }
 

@@ -72,10 +72,10 @@ nsatile.program @exchange(%x: tensor<4x8xi64>) {
 
 // CHECK-LABEL: nsatile.program @fail
 nsatile.program @fail(%ok: tensor<4xi1>, %v: tensor<4xindex>, %n: index, %always: i1) {
-  // CHECK: nsatile.require %{{.*}}, "{1} is not below {0}"(%{{.*}}, %{{.*}}) : tensor<4xi1>, index, tensor<4xindex>
-  nsatile.require %ok, "{1} is not below {0}" (%n, %v) : tensor<4xi1>, index, tensor<4xindex>
-  // CHECK: nsatile.require %{{.*}}, "no"() : i1
-  nsatile.require %always, "no" () : i1
+  // CHECK: nsatile.assert %{{.*}}, "{1} is not below {0}"(%{{.*}}, %{{.*}}) : tensor<4xi1>, index, tensor<4xindex>
+  nsatile.assert %ok, "{1} is not below {0}" (%n, %v) : tensor<4xi1>, index, tensor<4xindex>
+  // CHECK: nsatile.assert %{{.*}}, "no"() : i1
+  nsatile.assert %always, "no" () : i1
   nsatile.return
 }
 

@@ -1,7 +1,7 @@
 // What a package says of a plan: numbers, workspaces, launches, parameters.
 // RUN: nsacc-translate --nsatile-plan-to-json %s | FileCheck %s
 
-module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
+module attributes {nsacc.assertions = [["table 'doc' is read at {0}", 1]]} {
   nsatile.program @fill(%o: memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>>, %w: memref<?x8xf32>, %T: index)
       attributes {nsatile.kernel = #nsatile.kernel<threads = 384, shared = 98304, cluster = 2, extra = [
         #nsatile.tensor_map<argument = 0, dims = [2, 1, 0], box = [32, 64, 1], swizzle = 128>]>} {
@@ -16,7 +16,7 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
   }
 
   // CHECK: "format": "nsacc-package",
-  // CHECK-NEXT: "version": 5,
+  // CHECK-NEXT: "version": 6,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "parameters": [
   // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"order":[0,1],"result":false},
@@ -27,7 +27,7 @@ module attributes {nsacc.requirements = [["table 'doc' is read at {0}", 1]]} {
   // CHECK-NEXT: "guards": [],
   // CHECK-NEXT: "targets": [
   // CHECK: "architecture": "sm_90a",
-  // CHECK-NEXT: "requirements": [{"message":"table 'doc' is read at {0}","values":1}],
+  // CHECK-NEXT: "assertions": [{"message":"table 'doc' is read at {0}","values":1}],
   nsatile.plan @attend(%q: memref<?x?xbf16> {nsa.name = "q"},
                        %o: memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>> {nsa.name = "o"}) {
     // CHECK-NEXT: "steps": [

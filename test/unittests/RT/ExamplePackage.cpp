@@ -27,8 +27,8 @@ static TargetCode makeCode() {
   using Kind = Step::Kind;
   TargetCode code;
   code.architecture = "sm_90a";
-  code.requirements = {{"no reason", 0},
-                       {"table 'doc' is read at {1} in row {0}", 2}};
+  code.assertions = {{"no reason", 0},
+                     {"table 'doc' is read at {1} in row {0}", 2}};
   code.plan.steps = {
       {Kind::Dim, 0, {0}},        // 0: B
       {Kind::Dim, 1, {0}},        // 1: T
@@ -80,7 +80,7 @@ static TargetCode makeOtherCode(std::vector<Image> &images) {
   }
   images.push_back({ptx, ""});
   code.plan.workspaces.push_back({4, DType::F32, {1}, 0, 1});
-  code.requirements = {{"too many: {0}", 1}};
+  code.assertions = {{"too many: {0}", 1}};
   return code;
 }
 

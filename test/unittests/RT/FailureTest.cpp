@@ -8,7 +8,7 @@ using namespace nsacc::rt;
 using FailureTest = RTTest;
 
 /// As a kernel does that was launched, with the record it was given.
-static void fail(size_t launch, uint64_t requirement,
+static void fail(size_t launch, uint64_t assertion,
                  std::initializer_list<int64_t> values) {
   auto *record = reinterpret_cast<uint64_t *>(
       fakecuda::getLaunches().at(launch).parameters.size() == 12
@@ -16,7 +16,7 @@ static void fail(size_t launch, uint64_t requirement,
           : 0);
   ASSERT_NE(record, nullptr);
   std::copy(values.begin(), values.end(), record + NSACC_RT_FAILURE_VALUES);
-  record[NSACC_RT_FAILURE_REQUIREMENT] = requirement;
+  record[NSACC_RT_FAILURE_ASSERTION] = assertion;
   record[NSACC_RT_FAILURE_COUNT] = values.size() + 1;
 }
 

@@ -285,7 +285,7 @@ TEST_F(VariantTest, AreShadowed) {
   EXPECT_EQ(findShadowed(package), (Pairs{{1, 0}, {2, 0}}));
 }
 
-// Requirements count from 0 in each variant.
+// Assertions count from 0 in each variant.
 TEST_F(VariantTest, HaveFailuresOfTheirOwn) {
   Module module(makeVariants());
   expectLaunch(module, Tensors(1, 64));
@@ -295,7 +295,7 @@ TEST_F(VariantTest, HaveFailuresOfTheirOwn) {
   EXPECT_NE(launches[1].getWord(10), launches[3].getWord(10));
   auto *record = reinterpret_cast<uint64_t *>(launches[3].getWord(10));
   record[NSACC_RT_FAILURE_VALUES] = 65;
-  record[NSACC_RT_FAILURE_REQUIREMENT] = 0;
+  record[NSACC_RT_FAILURE_ASSERTION] = 0;
   record[NSACC_RT_FAILURE_COUNT] = 2;
   EXPECT_EQ(nsacc_rt_check(module, nullptr), NSACC_RT_FAILED);
   EXPECT_STREQ(nsacc_rt_message(), "too many: 65");

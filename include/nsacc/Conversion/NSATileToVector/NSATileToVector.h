@@ -10,12 +10,12 @@ namespace nsacc {
 /// Attribute of the resulting functions: bytes of stack that they take.
 constexpr llvm::StringLiteral kScratchBytesAttrName = "nsacc.scratch_bytes";
 /// Attribute of the resulting module: [message, number of values] of each
-/// `nsatile.require`, by its number.
-constexpr llvm::StringLiteral kRequirementsAttrName = "nsacc.requirements";
-/// Attribute of `nsatile.require` under way: its number.
+/// `nsatile.assert`, by its number.
+constexpr llvm::StringLiteral kAssertionsAttrName = "nsacc.assertions";
+/// Attribute of `nsatile.assert` under way: its number.
 constexpr llvm::StringLiteral kFailureIdAttrName = "nsacc.failure_id";
 /// The function that programs call where a condition doesn't hold, with the
-/// number of the requirement and the address of its values, i64 each.
+/// number of the assertion and the address of its values, i64 each.
 constexpr llvm::StringLiteral kReportFailureName = "nsacc_report_failure";
 
 #define GEN_PASS_DECL

@@ -35,7 +35,7 @@ mlir::FailureOr<KernelPlan> readPlan(nsatile::PlanOp plan,
 
 /// What the programs of a lowered module can fail for, as
 /// convert-nsatile-to-vector numbers it.
-std::vector<rt::Requirement> readRequirements(mlir::ModuleOp module);
+std::vector<rt::Assertion> readAssertions(mlir::ModuleOp module);
 
 } // namespace nsacc
 

@@ -1,6 +1,6 @@
-//===- EmitRequire.cpp - Conditions that a run depends on -----------------===//
+//===- EmitAssert.cpp - Conditions that a run depends on ------------------===//
 
-#include "RequirementChecker.h"
+#include "AssertionChecker.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -10,29 +10,29 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-RequirementChecker::RequirementChecker(TileEmitter &emitter,
-                                       SmallVector<RequireOp> given)
+AssertionChecker::AssertionChecker(TileEmitter &emitter,
+                                   SmallVector<AssertOp> given)
     : emitter(emitter), builder(emitter.getBuilder()),
-      requirements(std::move(given)) {
-  if (requirements.empty())
+      assertions(std::move(given)) {
+  if (assertions.empty())
     return;
-  Location loc = requirements.front().getLoc();
+  Location loc = assertions.front().getLoc();
   allHold = emitter.allocateScratch(MemRefType::get({1}, builder.getI8Type()));
   Value yes =
       arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
   emitter.storeVector(yes, allHold, emitter.constant(0));
 }
 
-void RequirementChecker::check(VectorReader &reader, int64_t width) {
-  if (requirements.empty())
+void AssertionChecker::check(VectorReader &reader, int64_t width) {
+  if (assertions.empty())
     return;
   Value all;
-  for (RequireOp op : requirements) {
+  for (AssertOp op : assertions) {
     Value condition = reader.read(op.getCondition());
     all = all ? arith::AndIOp::create(builder, op.getLoc(), all, condition)
               : condition;
   }
-  Location loc = requirements.front().getLoc();
+  Location loc = assertions.front().getLoc();
   if (width > 1)
     all = vector::ReductionOp::create(builder, loc, vector::CombiningKind::AND,
                                       all);
@@ -43,16 +43,16 @@ void RequirementChecker::check(VectorReader &reader, int64_t width) {
   emitter.storeVector(now, allHold, emitter.constant(0));
 }
 
-void RequirementChecker::report(ArrayRef<int64_t> shape) {
-  if (requirements.empty())
+void AssertionChecker::report(ArrayRef<int64_t> shape) {
+  if (assertions.empty())
     return;
-  Location loc = requirements.front().getLoc();
+  Location loc = assertions.front().getLoc();
   Value hold = arith::TruncIOp::create(
       builder, loc, builder.getI1Type(),
       emitter.loadVector(allHold, emitter.constant(0), 1));
   unless(hold, loc, [&] {
     values = emitter.allocateScratch(
-        MemRefType::get({RequireOp::maxValues}, builder.getI64Type()));
+        MemRefType::get({AssertOp::maxValues}, builder.getI64Type()));
     SmallVector<Value> lower(shape.size(), emitter.constant(0)), upper;
     for (int64_t size : shape)
       upper.push_back(emitter.constant(size));
@@ -61,11 +61,11 @@ void RequirementChecker::report(ArrayRef<int64_t> shape) {
   });
 }
 
-/// Values that requirements share, such as positions, are stored once.
-void RequirementChecker::reportAt(ValueRange point) {
+/// Values that assertions share, such as positions, are stored once.
+void AssertionChecker::reportAt(ValueRange point) {
   VectorReader reader(emitter, point, 1);
-  SmallVector<Value> stored(RequireOp::maxValues);
-  for (RequireOp op : requirements) {
+  SmallVector<Value> stored(AssertOp::maxValues);
+  for (AssertOp op : assertions) {
     Location loc = op.getLoc();
     for (auto [index, value] : llvm::enumerate(op.getValues())) {
       if (stored[index] == value)
@@ -89,8 +89,8 @@ void RequirementChecker::reportAt(ValueRange point) {
   }
 }
 
-void RequirementChecker::unless(Value condition, Location loc,
-                                llvm::function_ref<void()> body) {
+void AssertionChecker::unless(Value condition, Location loc,
+                              llvm::function_ref<void()> body) {
   auto ifOp = scf::IfOp::create(builder, loc, TypeRange(), condition,
                                 /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder::InsertionGuard guard(builder);

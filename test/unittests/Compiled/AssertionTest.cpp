@@ -1,4 +1,4 @@
-//===- FaultTest.cpp - Runs that end with an error ------------------------===//
+//===- AssertionTest.cpp - Runs that end with an error --------------------===//
 
 #include "CompiledTest.h"
 
@@ -6,65 +6,67 @@ using namespace nsacc;
 
 namespace {
 
-const Sizes kFaultSizes = {{"B", 2}, {"T", 21}, {"S", 50}, {"HQ", 4},
-                           {"H", 2}, {"D", 8},  {"DV", 8}, {"N", 50}};
+const Sizes kAssertionSizes = {{"B", 2}, {"T", 21}, {"S", 50}, {"HQ", 4},
+                               {"H", 2}, {"D", 8},  {"DV", 8}, {"N", 50}};
 /// The sizes without that of the tables.
 Sizes withoutTables() {
-  Sizes sizes = kFaultSizes;
+  Sizes sizes = kAssertionSizes;
   sizes.erase("N");
   return sizes;
 }
 
-const char *const kFaultOrders[] = {
+const char *const kAssertionOrders[] = {
     "tokens=8,keys=16", "order=union,tokens=8,keys=16",
     "order=key_major,tokens=8,keys=16,splits=2"};
 
-std::string attendFaulty(const std::string &clauses) {
+std::string attendWith(const std::string &clauses) {
   return "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
          " doc: i32[B, S], few: f32[N], z: i32[N]) -> f32[B, T, HQ, DV]"
          " { return attend(q, k, v) " +
          clauses + "; }";
 }
 
-class FaultTest : public testing::Test {
+class AssertionTest : public testing::Test {
 protected:
   static void expectError(const std::string &clauses, const Sizes &sizes,
                           const std::string &part) {
-    for (const char *order : kFaultOrders) {
+    for (const char *order : kAssertionOrders) {
       SCOPED_TRACE(clauses + " " + order);
-      Program program(attendFaulty(clauses), sizes, "f32", order);
+      Program program(attendWith(clauses), sizes, "f32", order);
       EXPECT_NE(program.expectSameError(program.makeInputs()).find(part),
                 std::string::npos);
     }
   }
   static void expectNoError(const std::string &clauses, const Sizes &sizes) {
     SCOPED_TRACE(clauses);
-    Program program(attendFaulty(clauses), sizes, "f32", kFaultOrders[0]);
+    Program program(attendWith(clauses), sizes, "f32", kAssertionOrders[0]);
     program.expectAgreement(program.makeInputs(), 2e-5);
   }
 };
 
-TEST_F(FaultTest, TableReadsInMasks) {
-  expectError("where doc[b, j + 3] == 0", kFaultSizes, "j = 47");
-  expectError("where j <= i and doc[b, j + 3] == 0", kFaultSizes, "i = 47");
+TEST_F(AssertionTest, TableReadsInMasks) {
+  expectError("where doc[b, j + 3] == 0", kAssertionSizes, "j = 47");
+  expectError("where j <= i and doc[b, j + 3] == 0", kAssertionSizes, "i = 47");
   // Loops over visible keys alone would not come to these.
-  expectError("where doc[b, j + 3] == 0 and j <= i - 10", kFaultSizes, "t = 0");
-  expectError("where doc[b, j + 3] == 7 or j <= i", kFaultSizes, "t = 0");
-  expectError("where j <= i and few[i - j - 1] < 10.0", kFaultSizes, "[-1]");
-  expectError("where not (j > i) and z[h * 20] == 0", kFaultSizes, "h = 3");
+  expectError("where doc[b, j + 3] == 0 and j <= i - 10", kAssertionSizes,
+              "t = 0");
+  expectError("where doc[b, j + 3] == 7 or j <= i", kAssertionSizes, "t = 0");
+  expectError("where j <= i and few[i - j - 1] < 10.0", kAssertionSizes,
+              "[-1]");
+  expectError("where not (j > i) and z[h * 20] == 0", kAssertionSizes, "h = 3");
 }
 
-TEST_F(FaultTest, QueriesBeforeTheFirstKey) {
-  Sizes sizes = kFaultSizes;
+TEST_F(AssertionTest, QueriesBeforeTheFirstKey) {
+  Sizes sizes = kAssertionSizes;
   sizes["T"] = 60;
   expectError("where doc[b, i] == doc[b, j] and j <= i", sizes, "i = -10");
   expectError("where j <= i and doc[b, i] == doc[b, j - 1]", sizes, "[0, -1]");
   expectNoError("where j <= i and doc[b, i] == doc[b, j]", sizes);
   expectNoError("where i >= 0 and doc[b, i] == doc[b, j] and j <= i", sizes);
-  expectNoError("where doc[b, i] == doc[b, j] and j <= i", kFaultSizes);
+  expectNoError("where doc[b, i] == doc[b, j] and j <= i", kAssertionSizes);
 }
 
-TEST_F(FaultTest, HiddenOperandsNeedNoValue) {
+TEST_F(AssertionTest, HiddenOperandsNeedNoValue) {
   for (const char *clauses :
        {"where j > 0 and doc[b, j - 1] == doc[b, j]",
         "where j == 0 or doc[b, j - 1] == doc[b, j]",
@@ -77,38 +79,39 @@ TEST_F(FaultTest, HiddenOperandsNeedNoValue) {
         "score select(j < 30, -inf, s) weight exp(s) + few[j - 30]",
         "where j > i normalize few[visible - 1] weight s",
         "where j <= i score select(j > 5, s, float(7 floordiv (h - h + 1)))"})
-    expectNoError(clauses, kFaultSizes);
+    expectNoError(clauses, kAssertionSizes);
 }
 
-TEST_F(FaultTest, ScoresWeightsAndRows) {
-  expectError("where j <= i score s + few[i - j + 5]", kFaultSizes, "'score'");
-  expectError("score s + few[j + 1]", kFaultSizes, "[50]");
-  expectError("where j < 5 score s * few[h * 17]", kFaultSizes, "[51]");
-  expectError("where j <= i weight s * few[i - j + 5]", kFaultSizes,
+TEST_F(AssertionTest, ScoresWeightsAndRows) {
+  expectError("where j <= i score s + few[i - j + 5]", kAssertionSizes,
+              "'score'");
+  expectError("score s + few[j + 1]", kAssertionSizes, "[50]");
+  expectError("where j < 5 score s * few[h * 17]", kAssertionSizes, "[51]");
+  expectError("where j <= i weight s * few[i - j + 5]", kAssertionSizes,
               "'weight'");
-  expectError("where j <= i weight s normalize few[visible]", kFaultSizes,
+  expectError("where j <= i weight s normalize few[visible]", kAssertionSizes,
               "'normalize'");
-  expectError("sink few[i + 1]", kFaultSizes, "'sink'");
-  expectError("scale few[B + 48]", kFaultSizes, "'scale'");
+  expectError("sink few[i + 1]", kAssertionSizes, "'sink'");
+  expectError("scale few[B + 48]", kAssertionSizes, "'scale'");
 }
 
-TEST_F(FaultTest, Divisions) {
-  expectError("where (i - j) floordiv (i - j - 3) > 0", kFaultSizes,
+TEST_F(AssertionTest, Divisions) {
+  expectError("where (i - j) floordiv (i - j - 3) > 0", kAssertionSizes,
               "divided by zero");
-  expectError("where j mod z[j] == 0", kFaultSizes, "integer 0 is divided");
-  expectError("where j <= i score s + float(j ceildiv (j - 11))", kFaultSizes,
-              "integer 11");
+  expectError("where j mod z[j] == 0", kAssertionSizes, "integer 0 is divided");
+  expectError("where j <= i score s + float(j ceildiv (j - 11))",
+              kAssertionSizes, "integer 11");
   // The lowest integer by -1 wraps around, and the processor doesn't stop.
   for (const char *op : {"floordiv", "ceildiv", "mod"})
     expectNoError(std::string("where (0 - 9223372036854775807 - 1 + z[j]) ") +
                       op + " (0 - 1 - z[j]) == 0 or j <= i",
-                  kFaultSizes);
+                  kAssertionSizes);
 }
 
-TEST_F(FaultTest, TheLeastOfManyWhateverTheThreads) {
+TEST_F(AssertionTest, TheLeastOfManyWhateverTheThreads) {
   for (unsigned threads : {1u, 2u, 5u}) {
-    Program program(attendFaulty("where j <= i score s + few[j - 20]"),
-                    kFaultSizes, "f32", kFaultOrders[0]);
+    Program program(attendWith("where j <= i score s + few[j - 20]"),
+                    kAssertionSizes, "f32", kAssertionOrders[0]);
     cpu::RunOptions options;
     options.threads = threads;
     EXPECT_NE(program.expectSameError(program.makeInputs(), options)
@@ -117,12 +120,12 @@ TEST_F(FaultTest, TheLeastOfManyWhateverTheThreads) {
   }
 }
 
-TEST_F(FaultTest, SelectionsHandedIn) {
+TEST_F(AssertionTest, SelectionsHandedIn) {
   std::string source =
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " idx: i32[B, T, H, 3]) -> f32[B, T, HQ, DV]"
       " { return attend(q, k, v) in selection(idx, 8) where j <= i; }";
-  Program program(source, withoutTables(), "f32", kFaultOrders[0]);
+  Program program(source, withoutTables(), "f32", kAssertionOrders[0]);
   std::vector<Tensor> inputs = program.makeInputs();
   program.expectAgreement(inputs, 2e-5);
   Tensor &indices = program.find(inputs, "idx");
@@ -133,7 +136,7 @@ TEST_F(FaultTest, SelectionsHandedIn) {
   EXPECT_NE(program.expectSameError(inputs).find("is -2;"), std::string::npos);
 }
 
-TEST_F(FaultTest, SelectionsHandedInRagged) {
+TEST_F(AssertionTest, SelectionsHandedInRagged) {
   std::string source =
       "kernel f(q: [ragged T, HQ, D], k: [ragged T, H, D],"
       " v: [ragged T, H, DV], idx: i64[ragged T, H, 3], doc: i32[ragged T])"
@@ -141,7 +144,7 @@ TEST_F(FaultTest, SelectionsHandedInRagged) {
       " { return attend(q, k, v) in selection(idx, 4)"
       "     where j <= i and doc[j + 1] == 0; }";
   Sizes sizes = {{"HQ", 2}, {"H", 1}, {"D", 8}, {"DV", 8}};
-  Program program(source, sizes, "f32", kFaultOrders[0]);
+  Program program(source, sizes, "f32", kAssertionOrders[0]);
   auto reals = [](int64_t heads) {
     return Tensor::zeros(DType::F32, {20, heads, 8});
   };
@@ -160,7 +163,7 @@ TEST_F(FaultTest, SelectionsHandedInRagged) {
             std::string::npos);
 }
 
-TEST_F(FaultTest, CountsAndSelectedBlocks) {
+TEST_F(AssertionTest, CountsAndSelectedBlocks) {
   std::string source =
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " c: i32[B, T, H], z: i32[N]) -> f32[B, T, HQ, DV] {"
@@ -168,7 +171,7 @@ TEST_F(FaultTest, CountsAndSelectedBlocks) {
       " x = topk(prob(p), 3) count c where ";
   {
     Program program(source + "z[j] == 0; return attend(q, k, v) in x; }",
-                    kFaultSizes, "f32", kFaultOrders[0]);
+                    kAssertionSizes, "f32", kAssertionOrders[0]);
     std::vector<Tensor> inputs = program.makeInputs();
     program.expectAgreement(inputs, 2e-5);
     setElement(program.find(inputs, "c"), {1, 20, 1}, 4);
@@ -177,17 +180,17 @@ TEST_F(FaultTest, CountsAndSelectedBlocks) {
               std::string::npos);
   }
   Program program(source + "z[j * 10] == 0; return attend(q, k, v) in x; }",
-                  kFaultSizes, "f32", kFaultOrders[0]);
+                  kAssertionSizes, "f32", kAssertionOrders[0]);
   EXPECT_NE(program.expectSameError(program.makeInputs()).find("j = 5"),
             std::string::npos);
 }
 
-TEST_F(FaultTest, Elementwise) {
+TEST_F(AssertionTest, Elementwise) {
   std::string source =
       "kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],"
       " x: i32[B, T, HQ]) -> f32[B, T, HQ, DV] {"
       " return attend(q, k, v) * float(5 floordiv x); }";
-  Program program(source, withoutTables(), "f32", kFaultOrders[0]);
+  Program program(source, withoutTables(), "f32", kAssertionOrders[0]);
   std::vector<Tensor> inputs = program.makeInputs();
   Tensor &divisors = program.find(inputs, "x");
   divisors.setIntegers(std::vector<int64_t>(2 * 21 * 4, 2));
@@ -199,7 +202,7 @@ TEST_F(FaultTest, Elementwise) {
             std::string::npos);
 }
 
-TEST_F(FaultTest, ElementwiseAlone) {
+TEST_F(AssertionTest, ElementwiseAlone) {
   Program program("kernel f(x, y: i32[A, M, K]) -> i32[A, M, K]"
                   " { return x mod y; }",
                   {{"A", 2}, {"M", 5}, {"K", 90}});

@@ -1,4 +1,4 @@
-//===- EmitRequire.cpp - Conditions that a run depends on -----------------===//
+//===- EmitAssert.cpp - Conditions that a run depends on ------------------===//
 
 #include "FailureWriter.h"
 #include "KernelEmitter.h"
@@ -12,13 +12,13 @@ using namespace nsacc::nsatile;
 namespace {
 
 /// Records elements for which a condition of a run doesn't hold.
-class RequirementEmitter {
+class AssertionEmitter {
 public:
-  explicit RequirementEmitter(Kernel &kernel)
+  explicit AssertionEmitter(Kernel &kernel)
       : b(kernel.b), threads(kernel.threads), program(kernel.program),
         host(kernel.host) {}
 
-  LogicalResult emitRequire(RequireOp op);
+  LogicalResult emitAssert(AssertOp op);
 
 private:
   CodeBuilder &b;
@@ -29,9 +29,9 @@ private:
 
 } // namespace
 
-LogicalResult RequirementEmitter::emitRequire(RequireOp op) {
-  auto requirement = op->getAttrOfType<IntegerAttr>(kFailureIdAttrName);
-  if (!requirement || !host.failureRecord)
+LogicalResult AssertionEmitter::emitAssert(AssertOp op) {
+  auto assertion = op->getAttrOfType<IntegerAttr>(kFailureIdAttrName);
+  if (!assertion || !host.failureRecord)
     return reject(op);
   Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
   llvm::DenseMap<Value, Value> extended;
@@ -48,7 +48,7 @@ LogicalResult RequirementEmitter::emitRequire(RequireOp op) {
     }
     return values;
   };
-  FailureWriter writer(b, host.failureRecord, requirement.getInt());
+  FailureWriter writer(b, host.failureRecord, assertion.getInt());
   if (!isTile(op.getCondition().getType())) {
     Value failed =
         b.make<arith::XOrIOp>(program.lookup(op.getCondition()), yes);
@@ -78,7 +78,7 @@ LogicalResult RequirementEmitter::emitRequire(RequireOp op) {
   return success();
 }
 
-void nsacc::addRequirements(KernelEmitter &emitter, Kernel &kernel) {
-  emitter.add(std::make_shared<RequirementEmitter>(kernel),
-              &RequirementEmitter::emitRequire);
+void nsacc::addAssertions(KernelEmitter &emitter, Kernel &kernel) {
+  emitter.add(std::make_shared<AssertionEmitter>(kernel),
+              &AssertionEmitter::emitAssert);
 }

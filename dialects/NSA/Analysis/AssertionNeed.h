@@ -1,7 +1,7 @@
-//===- Faults.h - Scalar code that may have no value ------------*- C++ -*-===//
+//===- AssertionNeed.h - Scalar code that may have no value -----*- C++ -*-===//
 
-#ifndef NSA_ANALYSIS_FAULTS_H
-#define NSA_ANALYSIS_FAULTS_H
+#ifndef NSA_ANALYSIS_ASSERTIONNEED_H
+#define NSA_ANALYSIS_ASSERTIONNEED_H
 
 #include "NSA/IR/NSAOps.h"
 
@@ -21,26 +21,27 @@ struct ScalarPlaces {
   static ScalarPlaces get(TopKOp op);
 };
 
-/// When an op of scalar code has no value.
-enum class Fault {
+/// Whether an op of scalar code needs an assertion that it has a value.
+enum class AssertionNeed {
   Never,
   AtNegativePositions, ///< only for queries in front of the first key
-  Possible
+  Always
 };
 
 /// Whether index `operand` of a table's dimension may be out of range.
-Fault getIndexFault(mlir::Value operand, mlir::Attribute dim,
-                    const ScalarPlaces &places);
+AssertionNeed getIndexNeed(mlir::Value operand, mlir::Attribute dim,
+                           const ScalarPlaces &places);
 
 /// Integer divisions whose divisor may be 0.
 bool mayDivideByZero(mlir::Operation *op);
 
 /// Of a table read or an integer division; of all else it is Never.
-Fault getFault(mlir::Operation *op, const ScalarPlaces &places);
+AssertionNeed getAssertionNeed(mlir::Operation *op, const ScalarPlaces &places);
 
-/// The worst fault of the ops that compute `value`.
-Fault getFaultWithin(mlir::Value value, const ScalarPlaces &places);
+/// The greatest need of the ops that compute `value`.
+AssertionNeed getAssertionNeedWithin(mlir::Value value,
+                                     const ScalarPlaces &places);
 
 } // namespace nsacc::nsa
 
-#endif // NSA_ANALYSIS_FAULTS_H
+#endif // NSA_ANALYSIS_ASSERTIONNEED_H

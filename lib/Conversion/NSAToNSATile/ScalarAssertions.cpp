@@ -1,4 +1,4 @@
-//===- ScalarFaults.cpp - Scalar code that has no value somewhere ---------===//
+//===- ScalarAssertions.cpp - Scalar code that has no value somewhere -----===//
 
 #include "NSA/IR/NSANames.h"
 #include "ScalarTiler.h"
@@ -8,11 +8,12 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-Fault nsacc::getWorstFault(Region &region, const ScalarPlaces &places) {
-  Fault worst = Fault::Never;
+AssertionNeed nsacc::getAssertionNeed(Region &region,
+                                      const ScalarPlaces &places) {
+  AssertionNeed greatest = AssertionNeed::Never;
   for (Operation &op : region.getOps())
-    worst = std::max(worst, getFault(&op, places));
-  return worst;
+    greatest = std::max(greatest, getAssertionNeed(&op, places));
+  return greatest;
 }
 
 int64_t nsacc::getOpNumber(Operation *op) {
@@ -21,11 +22,11 @@ int64_t nsacc::getOpNumber(Operation *op) {
 
 namespace {
 
-/// Requires that ops have a value where the result of their region needs it.
-class FaultChecker {
+/// Asserts that ops have a value where the result of their region needs it.
+class ScalarAssertions {
 public:
-  FaultChecker(const TileMap &tiles, TileMath &math,
-               const ScalarContext &context)
+  ScalarAssertions(const TileMap &tiles, TileMath &math,
+                   const ScalarContext &context)
       : tiles(tiles), math(math), builder(math.getBuilder()),
         loc(math.getLoc()), context(context), demand(*context.demand) {}
 
@@ -44,8 +45,8 @@ private:
   void checkIndex(TableReadOp read, unsigned dim);
   void checkDivisor(Operation *op);
   /// `text` says {0}, {1}, … for values.
-  void require(Operation *op, Tile condition, const std::string &text,
-               ArrayRef<Tile> values);
+  void addAssertion(Operation *op, Tile condition, const std::string &text,
+                    ArrayRef<Tile> values);
   std::string placeValues(std::string text, unsigned first);
   std::string describePosition();
 
@@ -69,18 +70,19 @@ private:
 // Which elements need a value
 //===----------------------------------------------------------------------===//
 
-Tile FaultChecker::negate(Tile condition) {
+Tile ScalarAssertions::negate(Tile condition) {
   return math.apply<arith::XOrIOp>(condition,
                                    math.integer(builder.getI1Type(), 1));
 }
 
-FaultChecker::Condition FaultChecker::both(Condition lhs, Condition rhs) {
+ScalarAssertions::Condition ScalarAssertions::both(Condition lhs,
+                                                   Condition rhs) {
   if (!lhs.value)
     return rhs;
   return rhs.value ? math.apply<arith::AndIOp>(lhs, rhs) : lhs;
 }
 
-FaultChecker::Condition FaultChecker::getGuard(OpOperand &use) {
+ScalarAssertions::Condition ScalarAssertions::getGuard(OpOperand &use) {
   Operation *user = use.getOwner();
   if (use.getOperandNumber() == 0)
     return {};
@@ -95,7 +97,7 @@ FaultChecker::Condition FaultChecker::getGuard(OpOperand &use) {
   return {};
 }
 
-FaultChecker::Condition FaultChecker::getNeed(Operation *op) {
+ScalarAssertions::Condition ScalarAssertions::getNeed(Operation *op) {
   auto known = needs.find(op);
   if (known != needs.end())
     return known->second;
@@ -119,7 +121,7 @@ FaultChecker::Condition FaultChecker::getNeed(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 /// Values 0, 1, … of the text become first, first + 1, …
-std::string FaultChecker::placeValues(std::string text, unsigned first) {
+std::string ScalarAssertions::placeValues(std::string text, unsigned first) {
   std::string placed;
   StringRef rest = text;
   while (true) {
@@ -135,8 +137,8 @@ std::string FaultChecker::placeValues(std::string text, unsigned first) {
   }
 }
 
-/// In the order of the values that every requirement starts with.
-std::string FaultChecker::describePosition() {
+/// In the order of the values that every assertion starts with.
+std::string ScalarAssertions::describePosition() {
   if (demand.clause.empty()) {
     std::string text = " for element [";
     for (size_t dim = 0; dim < demand.positions.size(); ++dim)
@@ -151,8 +153,9 @@ std::string FaultChecker::describePosition() {
   return text;
 }
 
-void FaultChecker::require(Operation *op, Tile condition,
-                           const std::string &text, ArrayRef<Tile> values) {
+void ScalarAssertions::addAssertion(Operation *op, Tile condition,
+                                    const std::string &text,
+                                    ArrayRef<Tile> values) {
   Condition need = getNeed(op);
   if (need.value)
     condition = math.apply<arith::OrIOp>(condition, negate(need));
@@ -191,7 +194,7 @@ void FaultChecker::require(Operation *op, Tile condition,
                            ? value.value
                            : math.broadcastTo(value, axes));
   }
-  nsatile::RequireOp::create(
+  nsatile::AssertOp::create(
       builder, op->getLoc(), math.broadcastTo(condition, axes),
       builder.getStringAttr(placeValues(text, first) + describePosition()),
       operands);
@@ -201,7 +204,7 @@ void FaultChecker::require(Operation *op, Tile condition,
 // Ops
 //===----------------------------------------------------------------------===//
 
-void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
+void ScalarAssertions::checkIndex(TableReadOp read, unsigned dim) {
   auto type = cast<NamedTensorType>(read.getTable().getType());
   Attribute dimAttr = type.getDims()[dim];
   ProgramBuilder &program = context.program;
@@ -226,19 +229,19 @@ void FaultChecker::checkIndex(TableReadOp read, unsigned dim) {
   text += ", but dimension " + toString(dimAttr) + " has size {" +
           std::to_string(values.size()) + "}";
   values.push_back(size);
-  require(read, inside, text, values);
+  addAssertion(read, inside, text, values);
 }
 
-void FaultChecker::checkDivisor(Operation *op) {
+void ScalarAssertions::checkDivisor(Operation *op) {
   Tile divisor = tiles.lookup(op->getOperand(1));
   Type type = getElementTypeOrSelf(divisor.value.getType());
   Tile divides =
       math.compare(arith::CmpIPredicate::ne, divisor, math.integer(type, 0));
-  require(op, divides, "integer {0} is divided by zero",
-          tiles.lookup(op->getOperand(0)));
+  addAssertion(op, divides, "integer {0} is divided by zero",
+               tiles.lookup(op->getOperand(0)));
 }
 
-void FaultChecker::check(Operation *op) {
+void ScalarAssertions::check(Operation *op) {
   if (op->use_empty())
     return;
   if (mayDivideByZero(op))
@@ -251,14 +254,14 @@ void FaultChecker::check(Operation *op) {
   auto kernel = cast<KernelOp>(table.getOwner()->getParentOp());
   // The first index in the program's order is the one that is told.
   for (int64_t index : kernel.getArgumentOrder(table.getArgNumber()))
-    if (getIndexFault(read.getIndices()[index], type.getDims()[index],
-                      demand.places) != Fault::Never)
+    if (getIndexNeed(read.getIndices()[index], type.getDims()[index],
+                     demand.places) != AssertionNeed::Never)
       checkIndex(read, index);
 }
 
-void nsacc::requireValues(Region &region, const TileMap &tiles, TileMath &math,
-                          const ScalarContext &context) {
-  FaultChecker checker(tiles, math, context);
+void nsacc::addScalarAssertions(Region &region, const TileMap &tiles,
+                                TileMath &math, const ScalarContext &context) {
+  ScalarAssertions checker(tiles, math, context);
   for (Operation &op : region.front().without_terminator())
     checker.check(&op);
 }

@@ -1,20 +1,20 @@
-//===- RequirementChecker.h - Conditions that a run depends on --*- C++ -*-===//
+//===- AssertionChecker.h - Conditions that a run depends on ----*- C++ -*-===//
 
-#ifndef NSACC_LIB_CONVERSION_NSATILETOVECTOR_REQUIREMENTCHECKER_H
-#define NSACC_LIB_CONVERSION_NSATILETOVECTOR_REQUIREMENTCHECKER_H
+#ifndef NSACC_LIB_CONVERSION_NSATILETOVECTOR_ASSERTIONCHECKER_H
+#define NSACC_LIB_CONVERSION_NSATILETOVECTOR_ASSERTIONCHECKER_H
 
 #include "TileEmitter.h"
 
 namespace nsacc {
 
-/// Tests requirements of one shape, all in one loop that only notes whether
+/// Tests assertions of one shape, all in one loop that only notes whether
 /// they hold. Another one, which no run that goes well comes to, tells which
 /// don't, and where.
-class RequirementChecker {
+class AssertionChecker {
 public:
   /// Writes what stands before the loop.
-  RequirementChecker(TileEmitter &emitter,
-                     llvm::SmallVector<nsatile::RequireOp> given);
+  AssertionChecker(TileEmitter &emitter,
+                   llvm::SmallVector<nsatile::AssertOp> given);
 
   /// Within the loop.
   void check(VectorReader &reader, int64_t width);
@@ -28,10 +28,10 @@ private:
 
   TileEmitter &emitter;
   mlir::OpBuilder &builder;
-  llvm::SmallVector<nsatile::RequireOp> requirements;
+  llvm::SmallVector<nsatile::AssertOp> assertions;
   mlir::Value allHold, values;
 };
 
 } // namespace nsacc
 
-#endif // NSACC_LIB_CONVERSION_NSATILETOVECTOR_REQUIREMENTCHECKER_H
+#endif // NSACC_LIB_CONVERSION_NSATILETOVECTOR_ASSERTIONCHECKER_H

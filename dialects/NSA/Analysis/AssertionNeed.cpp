@@ -1,6 +1,6 @@
-//===- Faults.cpp - Scalar code that may have no value --------------------===//
+//===- AssertionNeed.cpp - Scalar code that may have no value -------------===//
 
-#include "NSA/Analysis/Faults.h"
+#include "NSA/Analysis/AssertionNeed.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -62,23 +62,24 @@ ScalarPlaces ScalarPlaces::get(TopKOp op) {
   return places;
 }
 
-Fault nsacc::nsa::getIndexFault(Value operand, Attribute dim,
-                                const ScalarPlaces &places) {
+AssertionNeed nsacc::nsa::getIndexNeed(Value operand, Attribute dim,
+                                       const ScalarPlaces &places) {
   APInt known;
   if (matchPattern(operand, m_ConstantInt(&known))) {
     auto size = dyn_cast<IntegerAttr>(dim);
     bool isInside = size && known.getSExtValue() >= 0 &&
                     known.getSExtValue() < size.getInt();
-    return isInside ? Fault::Never : Fault::Possible;
+    return isInside ? AssertionNeed::Never : AssertionNeed::Always;
   }
   if ((operand == places.batchRow && dim == places.batchDim) ||
       (operand == places.head && dim == places.headDim) ||
       (operand == places.token && dim == places.tokenDim) ||
       (operand == places.key && dim == places.keyDim))
-    return Fault::Never;
+    return AssertionNeed::Never;
   if (operand == places.position && dim == places.positionDim)
-    return dim == places.tokenDim ? Fault::Never : Fault::AtNegativePositions;
-  return Fault::Possible;
+    return dim == places.tokenDim ? AssertionNeed::Never
+                                  : AssertionNeed::AtNegativePositions;
+  return AssertionNeed::Always;
 }
 
 bool nsacc::nsa::mayDivideByZero(Operation *op) {
@@ -90,27 +91,29 @@ bool nsacc::nsa::mayDivideByZero(Operation *op) {
          divisor.isZero();
 }
 
-Fault nsacc::nsa::getFault(Operation *op, const ScalarPlaces &places) {
+AssertionNeed nsacc::nsa::getAssertionNeed(Operation *op,
+                                           const ScalarPlaces &places) {
   if (mayDivideByZero(op))
-    return Fault::Possible;
+    return AssertionNeed::Always;
   auto read = dyn_cast<TableReadOp>(op);
   if (!read)
-    return Fault::Never;
-  Fault worst = Fault::Never;
+    return AssertionNeed::Never;
+  AssertionNeed greatest = AssertionNeed::Never;
   ArrayRef<Attribute> dims =
       cast<NamedTensorType>(read.getTable().getType()).getDims();
   for (auto [index, dim] : llvm::zip_equal(read.getIndices(), dims))
-    worst = std::max(worst, getIndexFault(index, dim, places));
-  return worst;
+    greatest = std::max(greatest, getIndexNeed(index, dim, places));
+  return greatest;
 }
 
-Fault nsacc::nsa::getFaultWithin(Value value, const ScalarPlaces &places) {
+AssertionNeed nsacc::nsa::getAssertionNeedWithin(Value value,
+                                                 const ScalarPlaces &places) {
   Operation *op = value.getDefiningOp();
   if (!op)
-    return Fault::Never;
-  Fault worst = getFault(op, places);
+    return AssertionNeed::Never;
+  AssertionNeed greatest = getAssertionNeed(op, places);
   for (Value operand : op->getOperands())
     if (!isa<NamedTensorType>(operand.getType()))
-      worst = std::max(worst, getFaultWithin(operand, places));
-  return worst;
+      greatest = std::max(greatest, getAssertionNeedWithin(operand, places));
+  return greatest;
 }

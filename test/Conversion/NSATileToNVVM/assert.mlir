@@ -1,7 +1,7 @@
-// A requirement takes the record's lock where it doesn't hold, unless a lesser failure stands there.
+// An assertion takes the record's lock where it doesn't hold, unless a lesser failure stands there.
 // RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
 
-// CHECK: module attributes {nsacc.requirements = {{\[\[}}"row {0}", 1]]}
+// CHECK: module attributes {nsacc.assertions = {{\[\[}}"row {0}", 1]]}
 // CHECK-LABEL: llvm.func @check
 // CHECK-SAME: nsatile.kernel = #nsatile.kernel<threads = 32, extra = [#nsatile.parameter<failures>]>
 nsatile.program @check(%n: index) {
@@ -19,6 +19,6 @@ nsatile.program @check(%n: index) {
   // CHECK: llvm.store {{.*}} atomic syncscope("device") release
   // CHECK: llvm.fence acq_rel
   // CHECK: llvm.store {{.*}} atomic syncscope("device") release
-  nsatile.require %ok, "row {0}" (%i) : tensor<32xi1, #nsatile.blocked<threads = 32>>, tensor<32xindex, #nsatile.blocked<threads = 32>>
+  nsatile.assert %ok, "row {0}" (%i) : tensor<32xi1, #nsatile.blocked<threads = 32>>, tensor<32xindex, #nsatile.blocked<threads = 32>>
   nsatile.return
 }
