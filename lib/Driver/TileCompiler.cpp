@@ -12,6 +12,7 @@
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Support/CompilerErrors.h"
 #include "nsacc/Support/CrashHandler.h"
+#include "nsacc/Target/CPU/CPU.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
@@ -35,10 +36,21 @@ std::string Specialization::spell() const {
          (device ? ":" + device->getKey() : "");
 }
 
+/// What no target runs, so that no error of one has to tell.
+static llvm::Error checkMultiples(const Signature &signature,
+                                  const llvm::StringMap<int64_t> &sizes) {
+  DimSizes known;
+  known.sizes = sizes;
+  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
+  return bindKnownDimensions(signature, none, std::move(known)).takeError();
+}
+
 llvm::Expected<Specialization>
 TileCompiler::specialize(size_t kernel, const Signature &signature,
                          const DimSizes &sizes,
                          std::optional<gpu::Device> device) const {
+  if (llvm::Error error = checkMultiples(signature, sizes.sizes))
+    return std::move(error);
   Specialization code;
   code.hasManyQueries = hasManyQueries(kernel, sizes.sizes);
   if (device)
@@ -296,16 +308,33 @@ TileCompiler::compile(const Signature &signature, const Specialization &code,
                         finish, fitting);
   if (!error)
     return fitting;
-  llvm::StringRef others =
-      code.device ? "target 'cpu' has other limits, and " : "";
+  llvm::StringRef others = code.device && isForCPU(signature, code)
+                               ? "target 'cpu' has other limits, and "
+                               : "";
   return addNote(std::move(error),
                  others + "target 'oracle' runs every program, slowly");
 }
 
+bool TileCompiler::isForCPU(const Signature &signature,
+                            const Specialization &code) const {
+  Specialization onCPU;
+  onCPU.sizes = code.sizes;
+  auto fitting =
+      compile(signature, onCPU, [](mlir::ModuleOp module, mlir::TimingScope &) {
+        return cpu::checkRoom(module, cpu::Options());
+      });
+  bool fits = bool(fitting);
+  llvm::consumeError(fitting.takeError());
+  return fits;
+}
+
 llvm::Expected<Specialization>
-TileCompiler::specialize(size_t kernel, const llvm::StringMap<int64_t> &sizes,
+TileCompiler::specialize(size_t kernel, const Signature &signature,
+                         const llvm::StringMap<int64_t> &sizes,
                          std::optional<gpu::Device> device,
                          llvm::StringRef phase) const {
+  if (llvm::Error error = checkMultiples(signature, sizes))
+    return std::move(error);
   Specialization code;
   code.hasManyQueries = hasManyQueries(kernel, sizes);
   if (device)
@@ -348,7 +377,7 @@ llvm::Expected<schedule::Settings>
 TileCompiler::fit(size_t kernel, const Signature &signature,
                   const llvm::StringMap<int64_t> &sizes,
                   std::optional<gpu::Device> device) const {
-  auto code = specialize(kernel, sizes, std::move(device), "tile");
+  auto code = specialize(kernel, signature, sizes, std::move(device), "tile");
   return code ? fit(signature, *code) : code.takeError();
 }
 
@@ -356,7 +385,7 @@ llvm::Expected<std::string>
 TileCompiler::print(size_t kernel, const Signature &signature,
                     const llvm::StringMap<int64_t> &sizes,
                     std::optional<gpu::Device> device) const {
-  auto code = specialize(kernel, sizes, std::move(device), "tile");
+  auto code = specialize(kernel, signature, sizes, std::move(device), "tile");
   if (!code)
     return code.takeError();
   std::string text;
@@ -375,7 +404,8 @@ llvm::Expected<std::string>
 TileCompiler::printSchedule(size_t kernel, const Signature &signature,
                             const llvm::StringMap<int64_t> &sizes,
                             std::optional<gpu::Device> device) const {
-  auto code = specialize(kernel, sizes, std::move(device), "schedule");
+  auto code =
+      specialize(kernel, signature, sizes, std::move(device), "schedule");
   if (!code)
     return code.takeError();
   auto fitting = fit(signature, *code);

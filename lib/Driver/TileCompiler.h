@@ -103,8 +103,11 @@ public:
 private:
   /// Fails where a size is missing that `phase` depends on.
   llvm::Expected<Specialization>
-  specialize(size_t kernel, const llvm::StringMap<int64_t> &sizes,
+  specialize(size_t kernel, const Signature &signature,
+             const llvm::StringMap<int64_t> &sizes,
              std::optional<gpu::Device> device, llvm::StringRef phase) const;
+  /// Whether the CPU has tiles for what a GPU refused.
+  bool isForCPU(const Signature &signature, const Specialization &code) const;
   /// Later phases say what else is wrong.
   llvm::Error hasRoom(mlir::ModuleOp module, const Specialization &code) const;
   llvm::Expected<schedule::Settings> fit(const Signature &signature,

@@ -252,6 +252,8 @@ struct Kernel {
   Range end;
   /// The header could not be parsed: what the body means is unknown.
   bool broken = false;
+  /// A part of the body was skipped: it may be what returns.
+  bool incomplete = false;
 };
 
 struct File {

@@ -157,8 +157,11 @@ private:
   void generateBody();
   void generateAssignment(const ast::Statement &statement);
   void generateReturn(const ast::Statement &statement);
-  /// Tells where a comma stands between the conditions of a mask.
-  static void explainComma(Problem &problem, const ast::Statement &statement);
+  /// Tells where a comma stands between the conditions of a mask, or within a
+  /// number.
+  void explainComma(Problem &problem, const ast::Statement &statement) const;
+  /// Whether `0,5` ends one value and begins the next.
+  bool isDecimalComma(const ast::Expr &value, const ast::Expr &next) const;
   mlir::Value generateResult(const ast::Result &result, const ast::Expr *expr);
   void finish(llvm::ArrayRef<mlir::Value> results);
   std::string getResultName(size_t index) const;
@@ -292,8 +295,6 @@ private:
   mlir::OpBuilder builder;
   mlir::StringAttr file;
   Symbols symbols;
-  /// Names that a declaration couldn't have: what uses them was reported.
-  llvm::StringSet<> rejected;
   nsa::KernelOp op;
   /// Names of result dimensions that no input has, and what they stand for.
   llvm::StringMap<mlir::Attribute> resultDims;

@@ -1,9 +1,11 @@
 //===- Lexer.cpp - From text to tokens ------------------------------------===//
 
 #include "Lexer.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/ConvertUTF.h"
+#include <utility>
 
 using namespace llvm;
 using namespace nsacc::frontend;
@@ -96,11 +98,34 @@ Token Lexer::lexWord() {
   uint32_t begin = at;
   while (at < text.size() && isWordPart(text[at]))
     ++at;
+  // Python's f"…" and the like.
+  constexpr uint32_t longestPrefix = 2;
+  if (at - begin <= longestPrefix && skipString())
+    return finish(Kind::BadNumber, begin);
   Kind kind = StringSwitch<Kind>(text.slice(begin, at))
 #define KEYWORD(NAME) .Case(#NAME, Kind::kw_##NAME)
 #include "Tokens.def"
                   .Default(Kind::Identifier);
   return finish(kind, begin);
+}
+
+/// How to write what reads as a number elsewhere.
+static std::string explainNumber(StringRef text) {
+  uint64_t value;
+  bool hasPrefix = text.size() > 2 && text[0] == '0' && isAlpha(text[1]);
+  // Prefixes of other bases are told by getAsInteger.
+  if (hasPrefix && !text.getAsInteger(0, value))
+    return "numbers are decimal: write " + utostr(value);
+  if (text.starts_with("."))
+    return "digits stand on both sides of the point: write 0" + text.str();
+  if (text.ends_with("."))
+    return "digits stand on both sides of the point: write " + text.str() + "0";
+  StringRef digits = text.rtrim("fFlLuU");
+  bool isPlain = digits.find_first_not_of("0123456789.") == StringRef::npos &&
+                 digits.count('.') < 2 && !digits.ends_with(".");
+  if (isPlain && digits.size() < text.size())
+    return "numbers have no suffix: write " + digits.str();
+  return "numbers look like 64, 1_000, 0.5 or 1e-3; names start with a letter";
 }
 
 Token Lexer::lexNumber() {
@@ -133,11 +158,9 @@ Token Lexer::lexNumber() {
   constexpr unsigned longest = 100;
   Range range{begin, at};
   if (!valid) {
-    problems
-        .error(range,
-               "expected a number, found " + quote(source.getText(range)))
-        .note("numbers look like 64, 1_000, 0.5 or 1e-3; names start with a "
-              "letter");
+    StringRef number = source.getText(range);
+    problems.error(range, "expected a number, found " + quote(number))
+        .note(explainNumber(number));
     return {Kind::BadNumber, range};
   }
   if (at - begin > longest) {
@@ -179,11 +202,25 @@ static StringRef getPlainSpelling(StringRef character) {
       .Case("÷", "/")
       .Case("∞", "inf")
       .Case("→", "->")
+      .Case("，", ",")
+      .Case("；", ";")
+      .Case("：", ":")
+      .Case("（", "(")
+      .Case("）", ")")
       .Case("∧", "and")
       .Case("∨", "or")
       .Case("¬", "not")
       .Case("&", "and")
       .Default("");
+}
+
+/// "00A0" of a character in UTF-8.
+static std::string getCodePoint(StringRef character) {
+  const auto *at = reinterpret_cast<const UTF8 *>(character.begin());
+  UTF32 code = 0, *end = &code;
+  ConvertUTF8toUTF32(&at, at + character.size(), &end, &code + 1,
+                     strictConversion);
+  return utohexstr(code, /*LowerCase=*/false, /*Width=*/4);
 }
 
 /// The token that a spelling stands for; EndOfFile for none.
@@ -195,16 +232,42 @@ static Kind getKind(StringRef spelling) {
       .Default(Kind::EndOfFile);
 }
 
+/// The quotes that the text begins with, and those that end it.
+static std::pair<StringRef, StringRef> getQuotes(StringRef text) {
+  std::pair<StringRef, StringRef> known[] = {
+      {"\"\"\"", "\"\"\""}, {"\'\'\'", "\'\'\'"}, {"\"", "\""}, {"'", "'"},
+      {"“", "”"},           {"”", "”"},           {"‘", "’"},   {"’", "’"}};
+  for (auto [open, close] : known)
+    if (text.starts_with(open))
+      return {open, close};
+  return {};
+}
+
+/// Blanks that are no ASCII, as web pages have them.
+static bool isWideBlank(StringRef character) {
+  return is_contained({"\u00a0", "\u2002", "\u2003", "\u2009", "\u200b",
+                       "\u202f", "\u3000", "\ufeff"},
+                      character);
+}
+
 bool Lexer::lexUnknown(Token &token) {
   uint32_t begin = at;
-  if (text[at] == '"' || text[at] == '\'') {
-    skipString();
+  if (skipString()) {
     token = finish(Kind::BadNumber, begin);
     return true;
   }
   unsigned length = getNumBytesForUTF8(static_cast<UTF8>(text[at]));
   at = std::min<size_t>(at + length, text.size());
   StringRef character = text.slice(begin, at);
+  if (isWideBlank(character)) {
+    // One says it all.
+    if (!std::exchange(hasWideBlanks, true))
+      problems
+          .error({begin, at}, "unexpected character U+" +
+                                  getCodePoint(character) + ", a blank")
+          .note("write plain spaces, here and wherever else the text has it");
+    return false;
+  }
   Problem &problem =
       problems.error({begin, at}, "unexpected character " +
                                       (length > 1 ? "'" + character.str() + "'"
@@ -225,13 +288,21 @@ bool Lexer::lexUnknown(Token &token) {
   return true;
 }
 
-void Lexer::skipString() {
+bool Lexer::skipString() {
   uint32_t begin = at;
-  size_t lineEnd = findLineEnd(text, at);
-  size_t end = text.find(text[at], at + 1);
-  at = end < lineEnd ? end + 1 : lineEnd;
+  auto [open, close] = getQuotes(text.substr(at));
+  if (open.empty())
+    return false;
+  bool isLong = open.size() == 3 && open == close && isASCII(open.front());
+  size_t limit = isLong ? text.size() : findLineEnd(text, at);
+  size_t end = text.find(close, at + open.size());
+  at = end < limit ? end + close.size() : limit;
+  StringRef content = text.slice(begin, at);
   problems.error({begin, at}, "the language has no text in quotes")
-      .note("write names without quotes");
+      .note(isLong                    ? "a comment stands between '/*' and '*/'"
+            : content.contains("inf") ? "infinity is written 'inf'"
+                                      : "write names without quotes");
+  return true;
 }
 
 bool nsacc::frontend::checkText(const Source &source, Problems &problems) {

@@ -54,7 +54,8 @@ private:
   bool lexPunctuation(Token &token);
   /// Reports text that is no token. False if it stands for none either.
   bool lexUnknown(Token &token);
-  void skipString();
+  /// Reports text in quotes. False if there is none.
+  bool skipString();
   Token finish(Token::Kind kind, uint32_t begin) { return {kind, {begin, at}}; }
   char peek(uint32_t ahead = 0) const {
     return at + ahead < text.size() ? text[at + ahead] : '\0';
@@ -64,6 +65,7 @@ private:
   llvm::StringRef text;
   Problems &problems;
   uint32_t at;
+  bool hasWideBlanks = false;
 };
 
 /// Reports text that isn't UTF-8, is too large or has no content. False where

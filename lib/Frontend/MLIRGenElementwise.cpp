@@ -39,8 +39,6 @@ bool KernelGen::isElementwise(const ast::Expr *expr) const {
 bool KernelGen::collectLeaf(const ast::Expr *expr, Operands &operands,
                             Dims &dims) {
   if (const auto *name = llvm::dyn_cast<ast::NameExpr>(expr)) {
-    if (rejected.contains(name->name))
-      return false;
     // Constants, dimensions and unknown names are the scalar code's business.
     auto found = symbols.find(name->name);
     if (found == symbols.end() || found->second.kind == Symbol::Kind::Dim ||

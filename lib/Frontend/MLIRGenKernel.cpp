@@ -3,6 +3,7 @@
 #include "KernelGen.h"
 #include "NSA/IR/NSADialect.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -32,6 +33,8 @@ void KernelGen::generateBody() {
   for (const ast::Statement &statement : kernel.body) {
     if (problems.full())
       return;
+    if (returned && kernel.incomplete)
+      return;
     if (returned) {
       problems.error(statement.range, "nothing is computed after 'return'")
           .note("'return' is the last statement of a kernel; remove what "
@@ -44,7 +47,7 @@ void KernelGen::generateBody() {
     else
       generateAssignment(statement);
   }
-  if (!returned)
+  if (!returned && !kernel.incomplete)
     problems
         .error(kernel.end, "expected 'return' at the end of kernel " +
                                quote(kernel.name.text))
@@ -68,10 +71,24 @@ static bool hasValues(const ast::Statement &statement) {
          !llvm::is_contained(statement.values, nullptr);
 }
 
+bool KernelGen::isDecimalComma(const ast::Expr &value,
+                               const ast::Expr &next) const {
+  uint32_t end = value.range.end;
+  return llvm::isa<ast::IntegerExpr>(next) && end > 0 &&
+         next.range.begin == end + 1 &&
+         llvm::isDigit(source.getText()[end - 1]);
+}
+
 void KernelGen::explainComma(Problem &problem,
-                             const ast::Statement &statement) {
+                             const ast::Statement &statement) const {
   for (auto [value, next] :
        llvm::zip(statement.values, statement.values.drop_front())) {
+    if (isDecimalComma(*value, *next)) {
+      problem.note({value->range.end, value->range.end + 1},
+                   "a comma separates values; a real number has a point, as in "
+                   "0.5");
+      return;
+    }
     const auto *call = llvm::dyn_cast<ast::CallExpr>(value);
     if (call && call->find(ast::Clause::Kind::Where) &&
         llvm::isa<ast::ComparisonExpr, ast::BinaryExpr>(next)) {

@@ -146,15 +146,16 @@ bool ScalarGen::expectNumber(const Scalar &scalar, Range range, StringRef op) {
   return false;
 }
 
-std::optional<Scalar> ScalarGen::reportFolded(const Folded &folded,
-                                              Range range) {
+std::optional<Scalar> ScalarGen::reportFolded(const Folded &folded, Range range,
+                                              StringRef domain) {
   if (folded.value)
     return Scalar(*folded.value);
   Problem &problem = problems.error(range, folded.error);
   if (folded.error == "division by zero")
     problem.note("the divisor is known to be 0 when the program is compiled");
   else
-    problem.note("this expression is computed when the program is compiled");
+    problem.note("this expression is computed when the program is compiled" +
+                 (domain.empty() ? "" : "; " + domain.str()));
   return std::nullopt;
 }
 

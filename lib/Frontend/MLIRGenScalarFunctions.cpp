@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <cmath>
 
 using namespace mlir;
@@ -22,6 +23,39 @@ ArrayRef<StringRef> nsacc::frontend::getScalarFunctions() {
 
 bool nsacc::frontend::isScalarFunction(StringRef name) {
   return llvm::is_contained(getScalarFunctions(), name);
+}
+
+bool nsacc::frontend::reportCalled(Problems &problems, const Symbols &symbols,
+                                   const ast::CallExpr *call) {
+  StringRef name = call->callee.text;
+  auto found = symbols.find(name);
+  if (found == symbols.end())
+    return false;
+  const Symbol &symbol = found->second;
+  symbol.isUsed = true;
+  bool isDim = symbol.kind == Symbol::Kind::Dim;
+  if (!isDim && symbol.bound.isUnknown())
+    return true;
+  bool isTable = symbol.kind == Symbol::Kind::Input;
+  problems
+      .error(call->callee.range, quote(name) + " is no function but " +
+                                     (isDim     ? StringRef("a dimension")
+                                      : isTable ? StringRef("an input")
+                                                : describe(symbol.bound.kind)))
+      .note(isTable
+                ? "indices stand in square brackets, as in '" + name + "[b, i]'"
+                : Twine("insert an operator in front of '('"))
+      .note(symbol.range, quote(name) + " is defined here");
+  return true;
+}
+
+/// What a function of constants takes, where that isn't every number.
+static StringRef describeDomain(StringRef name) {
+  return llvm::StringSwitch<StringRef>(name)
+      .Cases({"log", "log2"}, "a logarithm takes numbers above 0")
+      .Case("sqrt", "a root takes numbers from 0")
+      .Case("pow", "negative numbers have powers with whole exponents only")
+      .Default("");
 }
 
 namespace {
@@ -71,6 +105,8 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
   if (name == "start" || name == "end")
     return generateExtent(expr);
   if (!isScalarFunction(name)) {
+    if (reportCalled(problems, symbols, expr))
+      return std::nullopt;
     Problem &problem =
         problems.error(expr->callee.range,
                        "unknown function " + quote(name) + " " + scope.place);
@@ -122,8 +158,11 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
     if (scalar.constant)
       constants.push_back(*scalar.constant);
   }
-  if (constants.size() == arguments.size())
-    return reportFolded(foldFunction(name, constants), expr->range);
+  if (constants.size() == arguments.size()) {
+    checkInfinite(name, constants.front(), expr->range);
+    return reportFolded(foldFunction(name, constants), expr->range,
+                        describeDomain(name));
+  }
   if (name == "softcap" && arguments[1].constant &&
       arguments[1].constant->real == 0)
     return reportFolded(std::string("division by zero"),
@@ -143,6 +182,7 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
   if (llvm::is_contained(values, Value()))
     return std::nullopt;
   Location loc = getLoc(expr->range);
+  checkArgument(name, values.front(), expr->range);
   if (real)
     return Scalar(ScalarType::Real, emitFunction(name, values, loc));
   return Scalar(ScalarType::Int, emitIntFunction(name, values, loc));

@@ -45,6 +45,9 @@ std::optional<Scalar> ScalarGen::generateName(const ast::NameExpr *expr) {
   auto fixed = scope.names.find(expr->name);
   if (fixed != scope.names.end())
     return fixed->second;
+  // One that was declared all the same was reported.
+  if (isFixedName(expr->name) && symbols.contains(expr->name))
+    return std::nullopt;
   if (isFixedName(expr->name))
     return generateFixedName(expr);
 
@@ -159,7 +162,10 @@ void ScalarGen::reportNoScalar(const Symbol &symbol, StringRef name,
                  describe(symbol.bound.kind) + ", " + quote(name));
   if (symbol.kind == Symbol::Kind::Input && scope.tables) {
     problem.note("read one element of it, with an index for each of " +
-                 nsa::toString(symbol.getDeclaredDims()) + ": " + name + "[…]");
+                 nsa::toString(symbol.getDeclaredDims()) + ": " + name + "[…]" +
+                 (scope.names.contains("s")
+                      ? "; the product of query and key is 's'"
+                      : ""));
   } else if (symbol.kind == Symbol::Kind::Input) {
     problem.note("only parameters and integers are known when the program is "
                  "compiled; make it a parameter");
@@ -235,6 +241,14 @@ std::optional<Scalar> ScalarGen::generateIndex(const ast::IndexExpr *expr) {
     return std::nullopt;
   }
   auto found = symbols.find(base->name);
+  bool isFunction =
+      isScalarFunction(base->name) || isTensorFunction(base->name);
+  if (found == symbols.end() && isFunction) {
+    problems
+        .error(base->range, quote(base->name) + " is a function, not a table")
+        .note("arguments stand in round brackets: " + base->name + "(…)");
+    return std::nullopt;
+  }
   if (found == symbols.end()) {
     reportUnknownName(base);
     return std::nullopt;
@@ -301,6 +315,8 @@ std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
                   (type.isRagged() && indices.size() == type.getRank() + 1
                        ? "; the index into a ragged dimension counts in the "
                          "batch row of the clause: leave out 'b'"
+                   : indices.size() < type.getRank()
+                       ? "; write an index for each, as in '[b, i]'"
                        : ""));
     return std::nullopt;
   }
@@ -308,6 +324,7 @@ std::optional<Scalar> ScalarGen::generateTable(const Symbol &symbol,
   for (auto [index, dim] : llvm::zip_equal(indices, symbol.order)) {
     checkIndex(symbol, name, index, type.getDims()[dim]);
     values[dim] = generate(index, ScalarType::Int, "an index");
+    checkFirst(name, values[dim], index->range, type.getDims()[dim]);
   }
   if (llvm::is_contained(values, Value()))
     return std::nullopt;

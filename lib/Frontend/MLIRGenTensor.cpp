@@ -44,8 +44,6 @@ Bound KernelGen::generateName(const ast::NameExpr *expr) {
               "tensors");
     return {};
   }
-  if (rejected.contains(expr->name))
-    return {};
   Problem &problem =
       problems.error(expr->range, "unknown name " + quote(expr->name));
   SmallVector<StringRef> known(llvm::make_first_range(symbols));
@@ -84,6 +82,8 @@ Bound KernelGen::generateCall(const ast::CallExpr *expr) {
   if (generate)
     return (this->*generate)(expr);
 
+  if (reportCalled(problems, symbols, expr))
+    return {};
   Problem &problem =
       problems.error(expr->callee.range, "unknown function " + quote(name));
   SmallVector<StringRef> known(std::begin(tensorFunctions),

@@ -5,6 +5,7 @@
 
 #include "AST.h"
 #include "Lexer.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace nsacc::frontend {
 
@@ -28,6 +29,8 @@ private:
 
   // ParserKernel.cpp
   void parseKernel();
+  /// Goes on at the next line that begins a kernel.
+  void skipToKernel();
   bool parseHeader(ast::Kernel &kernel);
   /// Reports what other languages write behind the type of an input.
   bool checkInputEnd(const ast::Kernel &kernel);
@@ -43,8 +46,18 @@ private:
   // ParserStatement.cpp
   void parseBody(ast::Kernel &kernel);
   void parseStatement(ast::Kernel &kernel);
+  /// Reports a statement that only other languages have, and skips it with all
+  /// that it holds. False for others.
+  bool parseForeignStatement(ast::Kernel &kernel);
+  void skipForeignStatement(ast::Kernel &kernel);
+  void skipBraces(ast::Kernel &kernel);
+  void skipIndented(ast::Kernel &kernel, unsigned column);
+  /// Takes a token of what is skipped. Names that it assigns exist.
+  void skip(ast::Kernel &kernel);
+  /// Whether the kernel at the token stands within the one before it.
+  bool isNestedKernel(const ast::Kernel &outer) const;
   bool parseTargets(llvm::SmallVectorImpl<ast::Name> &names);
-  void finishStatement();
+  void finishStatement(ast::Kernel &kernel);
 
   // ParserExpr.cpp
   /// Null after an error, which has been reported.
@@ -55,6 +68,8 @@ private:
   /// Takes an operator; one of another language is an error that says what to
   /// write instead.
   Token takeOperator(llvm::StringRef instead);
+  /// Operators of other languages that are two tokens here.
+  bool takeJoinedOperator(ast::Operator &op);
   ast::Expr *parseComparison(ast::Expr *first, unsigned precedence);
   ast::Expr *parseUnary();
   ast::Expr *parsePostfix();
@@ -63,7 +78,11 @@ private:
   ast::Expr *parseParenthesized();
   ast::Expr *parseBars();
   ast::Expr *parseIndex(ast::Expr *base);
+  /// Another language's expression that begins with a word. False for others.
+  bool reportForeignExpr();
   ast::Expr *reportNoExpr();
+  /// A keyword with arguments, which are read past.
+  ast::Expr *reportKeywordCall();
   /// Checks how deep `expr` nests now that it has `children`.
   ast::Expr *nest(ast::Expr *expr, llvm::ArrayRef<ast::Expr *> children);
 
@@ -80,8 +99,12 @@ private:
   bool parseForced(ast::Clause &clause);
   bool parseShare(ast::Clause &clause);
   bool atClause() const;
-  /// Reports what stands where a clause of `callee` or an end could.
-  void checkClauseEnd(llvm::StringRef callee);
+  /// Whether a clause stands within the brackets of `callee`.
+  bool atClauseInside(llvm::StringRef callee) const;
+  void reportClauseInside(ast::Name callee);
+  /// Reports what stands where a clause of `callee` or an end could. False if
+  /// it did.
+  bool checkClauseEnd(llvm::StringRef callee);
   void skipToClause();
 
   // Tokens
@@ -91,9 +114,13 @@ private:
   /// Takes `kind`, or reports that it is missing `where` ("after the …").
   bool expect(Kind kind, const llvm::Twine &where);
   bool expectName(ast::Name &name, const llvm::Twine &what);
-  ast::Name getName(Token word) const {
-    return {source.getText(word.range), word.range};
-  }
+  /// Whether a keyword stands where a name is meant.
+  bool atKeywordAsName() const;
+  /// Takes the word at the token. A keyword is reported, and from then on reads
+  /// as a name: what uses it is no mistake of its own.
+  ast::Name takeNewName();
+  ast::Name getName(Token word) const { return getName(word.range); }
+  ast::Name getName(Range word) const { return {source.getText(word), word}; }
   std::string describeFound() const;
   bool onNewLine() const;
   /// Whether a statement without an end lies behind: `name =` on a new line.
@@ -119,6 +146,8 @@ private:
   /// The calls whose clauses are being parsed, with no bracket in between: a
   /// clause that comes next could belong to any of them.
   llvm::SmallVector<llvm::StringRef, 4> openCalls;
+  /// What the kernel names, and which of these are keywords.
+  llvm::StringSet<> knownNames, keywordNames;
 };
 
 } // namespace nsacc::frontend

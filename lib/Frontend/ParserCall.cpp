@@ -47,11 +47,15 @@ bool Parser::parseArguments(Name callee,
                             SmallVectorImpl<ast::Argument> &arguments) {
   SaveAndRestore inBrackets(openCalls, {});
   take();
-  while (!at(Kind::RParen)) {
+  while (!at(Kind::RParen) && !atClauseInside(callee.text)) {
     if (!parseArgument(arguments))
       return false;
     if (!takeIf(Kind::Comma))
       break;
+  }
+  if (atClause()) {
+    reportClauseInside(callee);
+    return false;
   }
   if (token.isAny(Kind::Identifier, Kind::Integer, Kind::Real) &&
       !startsStatement()) {
@@ -64,6 +68,27 @@ bool Parser::parseArguments(Name callee,
     return false;
   }
   return expect(Kind::RParen, "after the arguments of " + quote(callee.text));
+}
+
+static bool takesClauses(StringRef callee) {
+  return callee == "attend" || callee == "topk";
+}
+
+bool Parser::atClauseInside(StringRef callee) const {
+  bool isCall =
+      ahead.is(Kind::LParen) && (at(Kind::kw_score) || !takesClauses(callee));
+  return atClause() && !ahead.is(Kind::Equal) && !isCall &&
+         !keywordNames.contains(source.getText(token.range));
+}
+
+void Parser::reportClauseInside(Name callee) {
+  StringRef word = source.getText(token.range);
+  problems
+      .error(token.range, "expected ')' after the arguments of " +
+                              quote(callee.text) + ", found " + quote(word))
+      .note("clauses stand behind the brackets of attend and topk: " +
+            (takesClauses(callee.text) ? callee.text : "attend") + "(…) " +
+            word + " …");
 }
 
 bool Parser::parseArgument(SmallVectorImpl<ast::Argument> &arguments) {
@@ -214,21 +239,30 @@ void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
                                      quote(getSpelling(clause.kind)) +
                                      "; each may be given once")
           .note(earlier->keyword, "the first one is here");
-    else if (parsed && !problem)
-      clauses.push_back(clause);
+    // One that goes on in another language's words isn't complete.
+    bool isKept = parsed && !problem && earlier == clauses.end();
     if (!parsed)
       skipToClause();
-    else
-      checkClauseEnd(callee);
+    else if (checkClauseEnd(callee) && isKept)
+      clauses.push_back(clause);
   }
 }
 
-void Parser::checkClauseEnd(StringRef callee) {
+bool Parser::checkClauseEnd(StringRef callee) {
   if (!token.isAny(Kind::Identifier, Kind::Integer, Kind::Real, Kind::kw_not,
                    Kind::kw_true, Kind::kw_false, Kind::kw_first,
                    Kind::kw_last) ||
       startsStatement())
-    return;
+    return true;
+  if (at(Kind::kw_not) && ahead.is(Kind::kw_in)) {
+    problems.error(token.range, "expected an operator, found 'not in'")
+        .note("nothing is searched: compare with an element, as in 'doc[b, j] "
+              "!= 0', or with bounds, as in 'not (4 <= j < 8)'");
+    take();
+    take();
+    skipToClause();
+    return false;
+  }
   StringRef word = source.getText(token.range);
   Problem &problem =
       problems.error(token.range, "expected a clause of " + quote(callee) +
@@ -250,12 +284,21 @@ void Parser::checkClauseEnd(StringRef callee) {
                  "'; insert ';' or an operator if the statement ends or goes "
                  "on here");
   skipToClause();
+  return false;
 }
 
 bool Parser::parseClause(Clause &clause) {
   Token keyword = take();
   clause.keyword = keyword.range;
   clause.kind = *getClauseKind(keyword.kind);
+  if (token.isAny(Kind::Equal, Kind::Colon)) {
+    problems
+        .error(token.range,
+               "expected the value of the clause, found " + describeFound())
+        .note("leave it out: a value stands right behind '" +
+              source.getText(keyword.range) + "'");
+    take();
+  }
   if (keyword.isAny(Kind::kw_keep, Kind::kw_plus))
     return parseForced(clause);
   if (keyword.is(Kind::kw_share))

@@ -57,6 +57,8 @@ static BinaryOperator getBinaryOperator(Token::Kind kind) {
     return {Operator::GreaterEqual, PrecedenceComparison, ">="};
   case Kind::EqualEqual:
     return {Operator::Equal, PrecedenceComparison};
+  case Kind::Equal:
+    return {Operator::Equal, PrecedenceComparison, "=="};
   case Kind::NotEqual:
     return {Operator::NotEqual, PrecedenceComparison};
   case Kind::Plus:
@@ -81,11 +83,32 @@ static BinaryOperator getBinaryOperator(Token::Kind kind) {
 }
 
 Token Parser::takeOperator(StringRef instead) {
-  if (!instead.empty())
+  if (at(Kind::Equal))
+    problems.error(token.range, "expected an operator, found '='")
+        .note("equality is written '=='; a statement gives a value to names, "
+              "each of its own");
+  else if (!instead.empty())
     problems
         .error(token.range, "expected an operator, found " + describeFound())
         .note("write " + quote(instead));
   return take();
+}
+
+/// `<>` and `===` are two tokens here.
+bool Parser::takeJoinedOperator(Operator &op) {
+  bool isUnequal = at(Kind::Less) && ahead.is(Kind::Greater);
+  bool isEqual =
+      token.isAny(Kind::EqualEqual, Kind::NotEqual) && ahead.is(Kind::Equal);
+  if ((!isUnequal && !isEqual) || token.range.end != ahead.range.begin)
+    return false;
+  op = isUnequal || at(Kind::NotEqual) ? Operator::NotEqual : Operator::Equal;
+  Range whole = join(take().range, token.range);
+  take();
+  problems
+      .error(whole,
+             "expected an operator, found " + quote(source.getText(whole)))
+      .note("write " + quote(getSpelling(op)));
+  return true;
 }
 
 Expr *Parser::parseSum() { return parseBinary(PrecedenceSum); }
@@ -117,8 +140,10 @@ Expr *Parser::parseComparison(Expr *first, unsigned precedence) {
   SmallVector<Expr *> operands = {first};
   while (getBinaryOperator(token.kind).precedence == precedence) {
     BinaryOperator found = getBinaryOperator(token.kind);
+    opRanges.push_back(token.range);
+    if (!takeJoinedOperator(found.op))
+      takeOperator(found.instead);
     ops.push_back(found.op);
-    opRanges.push_back(takeOperator(found.instead).range);
     Expr *operand = parseBinary(precedence + 1);
     if (!operand)
       return nullptr;
@@ -174,9 +199,18 @@ Expr *Parser::parsePostfix() {
   if (!expr)
     return nullptr;
   if (StringRef known = explainOperator(token.kind); !known.empty()) {
+    StringRef member = at(Kind::Dot) && isWord(ahead.kind)
+                           ? explainMember(source.getText(ahead.range))
+                           : StringRef();
     problems
         .error(token.range, "expected an operator, found " + describeFound())
-        .note(known);
+        .note(member.empty() ? known : member);
+    return nullptr;
+  }
+  if (at(Kind::LBrace) && isa<NameExpr>(expr) && !onNewLine()) {
+    problems.error(token.range, "expected an operator or an end, found '{'")
+        .note("arguments stand in round brackets: " +
+              cast<NameExpr>(expr)->name + "(…)");
     return nullptr;
   }
   bool isIf = at(Kind::Identifier) && source.getText(token.range) == "if";
@@ -212,6 +246,10 @@ Expr *Parser::parseIndex(Expr *base) {
 }
 
 Expr *Parser::parsePrimary() {
+  bool isName = isWord(token.kind) && !ahead.is(Kind::LParen) &&
+                keywordNames.contains(source.getText(token.range));
+  if (isName)
+    return file.create<NameExpr>(getName(take()));
   switch (token.kind) {
   case Kind::Integer:
   case Kind::Real:
@@ -229,6 +267,8 @@ Expr *Parser::parsePrimary() {
   case Kind::Bar:
     return parseBars();
   case Kind::Identifier: {
+    if (reportForeignExpr())
+      return nullptr;
     Name name = getName(take());
     if (at(Kind::LParen))
       return parseCall(name);
@@ -238,9 +278,42 @@ Expr *Parser::parsePrimary() {
     if (ahead.is(Kind::LParen))
       return parseCall(getName(take()));
     return reportNoExpr();
+  case Kind::kw_where:
+    return ahead.is(Kind::LParen) ? reportKeywordCall() : reportNoExpr();
+  case Kind::kw_and:
+  case Kind::kw_or:
+  case Kind::kw_floordiv:
+  case Kind::kw_ceildiv:
+  case Kind::kw_mod:
+    return ahead.is(Kind::LParen) ? reportKeywordCall() : reportNoExpr();
   default:
     return reportNoExpr();
   }
+}
+
+bool Parser::reportForeignExpr() {
+  StringRef word = source.getText(token.range);
+  bool isLambda =
+      word == "lambda" && (isWord(ahead.kind) || ahead.is(Kind::Colon));
+  bool isIf = word == "if" && (isWord(ahead.kind) || ahead.is(Kind::LParen));
+  if (!isLambda && !isIf)
+    return false;
+  problems.error(token.range, "expected an expression, found " + quote(word))
+      .note(isIf ? "if (c) x else y is written select(c, x, y)"
+                 : explainName(word));
+  return true;
+}
+
+Expr *Parser::reportKeywordCall() {
+  StringRef word = source.getText(token.range);
+  problems.error(token.range, quote(word) + " is a keyword and no function")
+      .note(at(Kind::kw_where)
+                ? explainFunction(word)
+                : "it stands between its operands: a " + word.str() + " b");
+  take();
+  SmallVector<ast::Argument> ignored;
+  parseArguments({word, token.range}, ignored);
+  return nullptr;
 }
 
 Expr *Parser::reportNoExpr() {
@@ -254,7 +327,10 @@ Expr *Parser::reportNoExpr() {
                  "clauses follow each other without a comma; remove this one");
   else if (isWord(token.kind))
     problem.note(quote(source.getText(token.range)) +
-                 " is a word of the language and can't name a value");
+                 " is a keyword and can't name a value");
+  else if (token.isAny(Kind::LBracket, Kind::LBrace))
+    problem.note("there are no lists: '[' stands behind the name of a table, "
+                 "'{' around the statements of a kernel");
   else
     problem.note("an expression starts with a name, a number, '(', '-' or "
                  "'not'");

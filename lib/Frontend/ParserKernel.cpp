@@ -1,6 +1,8 @@
 //===- ParserKernel.cpp - Files, and kernels with their headers -----------===//
 
 #include "Parser.h"
+#include "Spellings.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Regex.h"
 
 using namespace llvm;
@@ -122,15 +124,21 @@ bool Parser::reportReserved() {
 bool Parser::expect(Kind kind, const Twine &where) {
   if (takeIf(kind))
     return true;
-  if (reportReserved())
+  // Either was reported, or is now.
+  if (at(Kind::BadNumber) || reportReserved())
     return false;
   Problem &problem =
       problems.error(getGap(), "expected " + describe(kind) + " " + where +
                                    ", found " + describeFound());
   if (kind == Kind::Arrow && at(Kind::EqualGreater))
     problem.note("write '->'");
-  else if (at(Kind::Equal))
-    problem.note("equality is written '=='");
+  else if (kind == Kind::Arrow && at(Kind::Colon))
+    problem.note("write '->'");
+  else if (kind == Kind::LBrace && at(Kind::Colon))
+    problem.note("statements stand between '{' and '}'");
+  else if (kind == Kind::RBracket && (isWord(token.kind) || at(Kind::Integer)))
+    problem.note({lastEnd, lastEnd},
+                 "insert ',' between two, or an operator here");
   else if (kind == Kind::RParen || kind == Kind::RBracket)
     problem.note({lastEnd, lastEnd},
                  "insert " + describe(kind) + " or an operator here");
@@ -139,16 +147,42 @@ bool Parser::expect(Kind kind, const Twine &where) {
   return false;
 }
 
+bool Parser::atKeywordAsName() const {
+  return isWord(token.kind) && !at(Kind::Identifier) &&
+         ahead.isAny(Kind::Equal, Kind::Comma, Kind::Colon, Kind::LParen,
+                     Kind::Less, Kind::Greater, Kind::RParen, Kind::RBracket,
+                     Kind::PlusEqual, Kind::MinusEqual, Kind::StarEqual,
+                     Kind::SlashEqual);
+}
+
+Name Parser::takeNewName() {
+  Name name = getName(token.range);
+  if (!at(Kind::Identifier) && keywordNames.insert(name.text).second)
+    problems
+        .error(name.range,
+               quote(name.text) + " is a keyword and can't be a name")
+        .note("choose another name, such as '" + name.text + "_'");
+  knownNames.insert(name.text);
+  take();
+  return name;
+}
+
 bool Parser::expectName(Name &name, const Twine &what) {
-  if (at(Kind::Identifier)) {
-    name = getName(take());
+  if (at(Kind::Identifier) || atKeywordAsName()) {
+    name = takeNewName();
     return true;
   }
+  if (at(Kind::BadNumber))
+    return false;
   Problem &problem = problems.error(
       token.range, "expected " + what + ", found " + describeFound());
-  if (isWord(token.kind))
+  if (atClause())
+    problem.note({lastEnd, lastEnd},
+                 "clauses stand behind the attend or topk that they belong to, "
+                 "in front of its ';'");
+  else if (isWord(token.kind))
     problem.note(quote(source.getText(token.range)) +
-                 " is a word of the language; choose another name");
+                 " is a keyword and can't be a name");
   else
     problem.note("names are letters, digits and '_', not starting with a "
                  "digit");
@@ -165,11 +199,20 @@ void Parser::parseFile() {
       parseKernel();
       continue;
     }
-    problems.error(token.range, "expected 'kernel', found " + describeFound())
-        .note("a program is a list of kernels: kernel name(q: [B, T, H, D]) -> "
-              "[B, T, H, D] { … }");
-    while (!at(Kind::kw_kernel) && !at(Kind::EndOfFile))
-      take();
+    if (at(Kind::BadNumber)) {
+      skipToKernel();
+      continue;
+    }
+    Problem &problem = problems.error(token.range, "expected 'kernel', found " +
+                                                       describeFound());
+    StringRef word = source.getText(token.range);
+    StringRef known =
+        at(Kind::RBrace) ? "it closes nothing: remove it" : explainImport(word);
+    problem.suggest(word, {"kernel"});
+    problem.note(known.empty() ? "a program is a list of kernels: kernel "
+                                 "name(q: [B, T, H, D]) -> [B, T, H, D] { … }"
+                               : known);
+    skipToKernel();
   }
   if (file.kernels.empty() && !problems.hasErrors())
     problems.error({0, 0}, "expected a kernel, found nothing")
@@ -177,8 +220,36 @@ void Parser::parseFile() {
               "x; }");
 }
 
+/// Whether a line begins a kernel, behind what may close the one before it.
+static bool startsKernel(StringRef line) {
+  line = line.ltrim(" \t};");
+  return line.consume_front("kernel") &&
+         (line.empty() || line.front() == ' ' || line.front() == '\t');
+}
+
+void Parser::skipToKernel() {
+  // What isn't a program at all has strings and comments of its own: they are
+  // no tokens.
+  StringRef text = source.getText();
+  size_t from = token.range.begin;
+  while (from < text.size()) {
+    size_t end = findLineEnd(text, from);
+    if (startsKernel(text.slice(from, end))) {
+      lexer.restart(text.find("kernel", from));
+      break;
+    }
+    from = end + 1;
+  }
+  if (from >= text.size())
+    lexer.restart(text.size());
+  token = lexer.next();
+  ahead = lexer.next();
+}
+
 void Parser::parseKernel() {
   take();
+  knownNames.clear();
+  keywordNames.clear();
   Kernel &kernel = file.kernels.emplace_back();
   kernel.broken = !parseHeader(kernel);
   if (kernel.broken)
@@ -213,7 +284,7 @@ bool Parser::parseHeader(Kernel &kernel) {
 }
 
 bool Parser::checkInputEnd(const Kernel &kernel) {
-  if (!token.isAny(Kind::Equal, Kind::Colon))
+  if (token.isAny(Kind::RParen, Kind::BadNumber))
     return true;
   Problem &problem =
       problems.error(token.range, "expected ')' after the kernel's inputs, "
@@ -222,9 +293,17 @@ bool Parser::checkInputEnd(const Kernel &kernel) {
   if (at(Kind::Equal))
     problem.note("inputs have no defaults; parameters have: kernel " +
                  kernel.name.text + "<w = 4>(…)");
-  else
+  else if (at(Kind::Colon) || (at(Kind::Identifier) && !ahead.is(Kind::Colon) &&
+                               !ahead.is(Kind::Comma)))
     problem.note("the type of elements stands in front of the dimensions, as "
                  "in f32[B, T]");
+  else if (isWord(token.kind))
+    problem.note({lastEnd, lastEnd},
+                 "insert ',' here: inputs have commas between them");
+  else if (at(Kind::Dot))
+    problem.note("element types have no module in front, as in f32[B, T]");
+  else
+    problem.note({lastEnd, lastEnd}, "insert ')' here");
   return false;
 }
 
@@ -276,6 +355,11 @@ bool Parser::parseInputs(Kernel &kernel) {
   return true;
 }
 
+static bool isElementType(StringRef name) {
+  return is_contained({"bf16", "f16", "f32", "i32", "i64", "bool"}, name) ||
+         !explainType(name).empty();
+}
+
 bool Parser::parseInputGroup(Kernel &kernel) {
   SmallVector<Name> names;
   do {
@@ -288,6 +372,13 @@ bool Parser::parseInputGroup(Kernel &kernel) {
         .note("inputs have no defaults; parameters have, in angle brackets: "
               "kernel " +
               kernel.name.text + "<" + names.back().text + " = …>(…)");
+    return false;
+  }
+  if (at(Kind::LBracket) && isElementType(names.back().text)) {
+    problems
+        .error(token.range, "expected ':' after the names of inputs, found '['")
+        .note("a name and ':' stand in front of a type, as in q: " +
+              names.back().text + "[B, T, H, D]");
     return false;
   }
   if (!expect(Kind::Colon, "after the names of inputs"))
@@ -331,8 +422,8 @@ bool Parser::parseResults(Kernel &kernel) {
 
 bool Parser::parseResult(Kernel &kernel) {
   Result result{};
-  if (at(Kind::Identifier) && ahead.is(Kind::Colon)) {
-    result.name = getName(take());
+  if (isWord(token.kind) && ahead.is(Kind::Colon)) {
+    result.name = takeNewName();
     take();
   }
   if (!parseType(result.type))
@@ -365,7 +456,7 @@ bool Parser::parseType(ast::Type &type) {
               "[B, T, H, D]");
     return false;
   } else if (!type.dtype) {
-    if (reportReserved())
+    if (at(Kind::BadNumber) || reportReserved())
       return false;
     problems.error(token.range, "expected a type, found " + describeFound())
         .note("types look like bf16[B, T, H, D], [B, T] (the program's storage "
@@ -380,9 +471,17 @@ bool Parser::parseType(ast::Type &type) {
 bool Parser::parseDim(SmallVectorImpl<Dim> &dims) {
   uint32_t begin = token.range.begin;
   bool ragged = false, heads = false;
-  while (token.isAny(Kind::kw_ragged, Kind::kw_heads))
+  while (token.isAny(Kind::kw_ragged, Kind::kw_heads) && !atKeywordAsName())
     (take().is(Kind::kw_ragged) ? ragged : heads) = true;
-  Expr *size = parseSum();
+  if (token.isAny(Kind::Dot, Kind::Question, Kind::Star, Kind::Colon)) {
+    problems
+        .error(token.range, "expected a dimension, found " + describeFound())
+        .note("each dimension has a name or a number, as in [B, T, H, D]; a "
+              "name stands for any size");
+    return false;
+  }
+  Expr *size =
+      atKeywordAsName() ? file.create<NameExpr>(takeNewName()) : parseSum();
   if (!size)
     return false;
   if (ragged && heads) {

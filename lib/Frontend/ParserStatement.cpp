@@ -9,12 +9,14 @@ using namespace nsacc::frontend::ast;
 
 void Parser::parseBody(Kernel &kernel) {
   Token open = take();
-  while (!token.isAny(Kind::RBrace, Kind::kw_kernel, Kind::EndOfFile) &&
-         !problems.full())
+  while (
+      !token.isAny(Kind::RBrace, Kind::EndOfFile) && !problems.full() &&
+      (!at(Kind::kw_kernel) || ahead.is(Kind::Equal) || isNestedKernel(kernel)))
     parseStatement(kernel);
   kernel.end = token.range;
   if (takeIf(Kind::RBrace) || problems.full())
     return;
+  kernel.incomplete = true;
   problems.error(token.range, "expected '}', found " + describeFound())
       .note(open.range, "this '{' has no '}'");
 }
@@ -25,8 +27,12 @@ void Parser::parseStatement(Kernel &kernel) {
         .note("remove it");
     return;
   }
+  if (parseForeignStatement(kernel))
+    return;
   Statement statement{};
-  statement.isReturn = at(Kind::kw_return);
+  statement.isReturn = at(Kind::kw_return) && !ahead.is(Kind::Equal);
+  // It may be what was to be returned.
+  kernel.incomplete |= at(Kind::Identifier) && ahead.is(Kind::LParen);
   uint32_t begin = token.range.begin;
   SmallVector<Name> names;
   SmallVector<Expr *> values;
@@ -35,6 +41,11 @@ void Parser::parseStatement(Kernel &kernel) {
     take();
   else
     parsed = parseTargets(names);
+  if (statement.isReturn && at(Kind::Semicolon)) {
+    problems.error(token.range, "expected what 'return' gives, found ';'")
+        .note("write the values of the kernel's results, as in 'return x;'");
+    parsed = false;
+  }
   if (parsed) {
     do
       values.push_back(parseExpr());
@@ -42,36 +53,45 @@ void Parser::parseStatement(Kernel &kernel) {
     parsed = values.back();
   }
   // The names exist even where their values are wrong.
+  if (values.empty())
+    values.push_back(nullptr);
   statement.names = file.copy(ArrayRef(names));
   statement.values = file.copy(ArrayRef(values));
   statement.range = {begin, std::max(begin, lastEnd)};
   if (statement.isReturn || !names.empty())
     kernel.body.push_back(statement);
-  if (parsed && !at(Kind::Semicolon) && !reportReserved()) {
+  if (parsed && !token.isAny(Kind::Semicolon, Kind::BadNumber) &&
+      !reportReserved()) {
     Problem &problem = problems.error(
         getGap(), "expected ';' after the statement, found " + describeFound());
-    if (at(Kind::Equal))
-      problem.note("equality is written '=='");
-    else if (at(Kind::Identifier) || atClause())
+    if (at(Kind::Identifier) || atClause())
       problem.note({lastEnd, lastEnd}, "insert ';' or an operator here");
     else
       problem.note({lastEnd, lastEnd}, "insert ';' here");
     if (onNewLine())
       return;
   }
-  finishStatement();
+  finishStatement(kernel);
 }
 
 bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
+  bool isTuple = at(Kind::LParen) && isWord(ahead.kind);
+  if (isTuple) {
+    problems.error(token.range, "expected a statement, found '('")
+        .note("names stand without brackets, as in 'a, b = …;'");
+    take();
+  }
   do {
     Name name;
     if (!expectName(name, names.empty() ? "a statement" : "a name"))
       return false;
     names.push_back(name);
   } while (takeIf(Kind::Comma));
+  if (isTuple)
+    takeIf(Kind::RParen);
   if (takeIf(Kind::Equal))
     return true;
-  Name target = names.front();
+  Name target = names.back();
   Problem &problem =
       problems.error(token.range, "expected '=' after " + quote(target.text) +
                                       ", found " + describeFound());
@@ -81,6 +101,13 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
     names.clear();
     // Behind a word too many, what was meant is read as it stands.
     return at(Kind::Identifier) && ahead.is(Kind::Equal) && parseTargets(names);
+  }
+  bool isArrow = at(Kind::Less) && ahead.is(Kind::Minus);
+  if (isArrow || (at(Kind::Colon) && ahead.is(Kind::Equal))) {
+    problem.note("a value is given with '=': '" + target.text + " = …;'");
+    take();
+    take();
+    return true;
   }
   if (at(Kind::Colon)) {
     problem.note("values have no declared types: leave out what stands between "
@@ -95,6 +122,10 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
                  "as in 'b = " +
                  target.text + " " + source.getText(token.range).drop_back() +
                  " …;'");
+  else if (at(Kind::LParen))
+    problem.note(target.range,
+                 "a value has a name, or is returned: 'x = " + target.text +
+                     "(…);' or 'return " + target.text + "(…);'");
   else
     problem.note(target.range, "a statement is 'name = expression;' or 'return "
                                "expression;'");
@@ -102,13 +133,118 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
   return false;
 }
 
-void Parser::finishStatement() {
+//===----------------------------------------------------------------------===//
+// Statements of other languages
+//===----------------------------------------------------------------------===//
+
+bool Parser::isNestedKernel(const Kernel &outer) const {
+  if (!outer.body.empty() && outer.body.back().isReturn)
+    return false;
+  // With the brace of the outer one forgotten, another kernel or nothing
+  // follows.
+  Problems ignored;
+  Lexer probe(source, ignored);
+  probe.restart(token.range.end);
+  unsigned open = 0;
+  for (Token next = probe.next(); !next.is(Kind::EndOfFile);
+       next = probe.next()) {
+    open += next.is(Kind::LBrace);
+    if (!next.is(Kind::RBrace))
+      continue;
+    if (open > 1)
+      --open;
+    else
+      return open == 1 && !probe.next().isAny(Kind::kw_kernel, Kind::EndOfFile);
+  }
+  return false;
+}
+
+bool Parser::parseForeignStatement(Kernel &kernel) {
+  bool isKernel = at(Kind::kw_kernel);
+  bool isAssigned =
+      ahead.isAny(Kind::Equal, Kind::Comma, Kind::Colon, Kind::PlusEqual,
+                  Kind::MinusEqual, Kind::StarEqual, Kind::SlashEqual);
+  StringRef word = source.getText(token.range);
+  bool isElse = word == "else" || word == "elif";
+  if ((!isKernel && !at(Kind::Identifier)) || (isAssigned && !isElse))
+    return false;
+  StringRef known = explainBlock(word);
+  if (known.empty())
+    return false;
+  // It belongs to a statement that was reported.
+  if (!isElse || !kernel.incomplete)
+    problems.error(token.range, "expected a statement, found " + quote(word))
+        .note(known);
+  kernel.incomplete = true;
+  skipForeignStatement(kernel);
+  return true;
+}
+
+void Parser::skip(Kernel &kernel) {
+  Token word = take();
+  if (!word.is(Kind::Identifier) || !at(Kind::Equal))
+    return;
+  Name name = getName(word);
+  if (!knownNames.insert(name.text).second)
+    return;
+  Expr *unknown = nullptr;
+  kernel.body.push_back({/*isReturn=*/false, word.range,
+                         file.copy(ArrayRef(name)),
+                         file.copy(ArrayRef(unknown))});
+}
+
+void Parser::skipForeignStatement(Kernel &kernel) {
+  unsigned column = source.getPosition(token.range.begin).column;
+  unsigned brackets = 0;
+  take();
+  while (!token.isAny(Kind::RBrace, Kind::EndOfFile)) {
+    if (at(Kind::LBrace)) {
+      skipBraces(kernel);
+      takeIf(Kind::Semicolon);
+      return;
+    }
+    if (brackets == 0 && takeIf(Kind::Semicolon))
+      return;
+    if (brackets == 0 && takeIf(Kind::Colon))
+      return skipIndented(kernel, column);
+    // A line of a language without ';'.
+    if (brackets == 0 && onNewLine())
+      return;
+    brackets += token.isAny(Kind::LParen, Kind::LBracket);
+    if (token.isAny(Kind::RParen, Kind::RBracket) && brackets > 0)
+      --brackets;
+    skip(kernel);
+  }
+}
+
+void Parser::skipBraces(Kernel &kernel) {
+  unsigned open = 0;
+  do {
+    open += at(Kind::LBrace);
+    open -= at(Kind::RBrace);
+    skip(kernel);
+  } while (open > 0 && !at(Kind::EndOfFile));
+}
+
+void Parser::skipIndented(Kernel &kernel, unsigned column) {
+  while (!token.isAny(Kind::RBrace, Kind::EndOfFile)) {
+    if (onNewLine() && source.getPosition(token.range.begin).column <= column)
+      return;
+    skip(kernel);
+  }
+}
+
+void Parser::finishStatement(Kernel &kernel) {
   while (!token.isAny(Kind::RBrace, Kind::kw_return, Kind::kw_kernel,
                       Kind::EndOfFile)) {
     if (takeIf(Kind::Semicolon))
       return;
     if (onNewLine() && at(Kind::Identifier) && ahead.is(Kind::Equal))
       return;
-    take();
+    // Braces within a statement don't end the kernel.
+    if (at(Kind::LBrace))
+      skipBraces(kernel);
+    else
+      take();
   }
 }

@@ -67,6 +67,9 @@ bool isScalarFunction(llvm::StringRef name);
 /// attend, pool and the like.
 bool isTensorFunction(llvm::StringRef name);
 llvm::ArrayRef<llvm::StringRef> getScalarFunctions();
+/// Reports a call of what is a name of the kernel. False for others.
+bool reportCalled(Problems &problems, const Symbols &symbols,
+                  const ast::CallExpr *call);
 
 /// Evaluates scalar expressions: folds what is known, emits the rest. Null
 /// results were reported.
@@ -96,7 +99,9 @@ private:
   Result compare(ast::Operator op, Range opRange, Scalar lhs, Scalar rhs,
                  Range range);
   bool expectNumber(const Scalar &scalar, Range range, llvm::StringRef op);
-  Result reportFolded(const Folded &folded, Range range);
+  /// `domain`: what a function takes, where that isn't every number.
+  Result reportFolded(const Folded &folded, Range range,
+                      llvm::StringRef domain = "");
   mlir::Value emitMod(mlir::Value lhs, mlir::Value rhs, mlir::Location loc);
   mlir::Value emitArithmetic(ast::Operator op, bool real, mlir::Value lhs,
                              mlir::Value rhs, mlir::Location loc);
@@ -117,6 +122,17 @@ private:
   /// Warns of a table's dimension that counts something else than its index.
   void checkIndex(const Symbol &table, llvm::StringRef name,
                   const ast::Expr *index, mlir::Attribute dim);
+  /// Warns of an index that is always in front of the first element.
+  void checkFirst(llvm::StringRef table, mlir::Value index, Range range,
+                  mlir::Attribute dim);
+
+  // SemaFunctions.cpp
+  /// Warns of logarithms and roots that have no number, whatever is given.
+  void checkArgument(llvm::StringRef function, mlir::Value argument,
+                     Range range);
+  /// Warns of a logarithm that is -inf.
+  void checkInfinite(llvm::StringRef function, const Constant &argument,
+                     Range range);
 
   // MLIRGenScalarNames.cpp
   Result generateName(const ast::NameExpr *expr);

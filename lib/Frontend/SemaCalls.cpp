@@ -11,8 +11,8 @@ using llvm::Twine;
 
 /// What to write instead of `argument`, which `call` doesn't have.
 static std::string explainArgument(const ast::CallExpr &call,
-                                   StringRef argument,
-                                   const std::string &usage) {
+                                   StringRef argument, const std::string &usage,
+                                   bool isMask = false) {
   StringRef clause =
       call.callee.text == "attend" ? explainClause(argument) : "";
   if (!clause.empty())
@@ -21,6 +21,10 @@ static std::string explainArgument(const ast::CallExpr &call,
                                       "normalize", "sink", "keep", "plus",
                                       "count", "share"},
                                      argument);
+  if (isMask)
+    return "write " + usage +
+           "; a mask stands behind the brackets, as in 'where j <= i', or "
+           "'where mask[b, j]' of a table";
   return "write " + usage +
          (isClause ? "; " + quote(argument) +
                          " is a clause and stands behind the brackets"
@@ -60,7 +64,8 @@ KernelGen::bindArguments(const ast::CallExpr *call,
           .error(argument.value->range,
                  "too many arguments of " + quote(call->callee.text))
           .note(explainArgument(*call, source.getText(argument.value->range),
-                                usage));
+                                usage,
+                                /*isMask=*/call->callee.text == "attend"));
       return std::nullopt;
     } else {
       ++next;

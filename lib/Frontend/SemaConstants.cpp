@@ -17,6 +17,12 @@ std::optional<Constant> KernelGen::evaluate(const ast::Expr *expr) {
   return scalar ? scalar->constant : std::nullopt;
 }
 
+/// Whether -1 is written out, as other libraries have it for "the rest".
+static bool isMinusOne(const ast::Expr *expr) {
+  const auto *unary = llvm::dyn_cast<ast::UnaryExpr>(expr);
+  return unary && llvm::isa<ast::IntegerExpr>(unary->operand);
+}
+
 std::optional<int64_t> KernelGen::evaluateInt(const ast::Expr *expr,
                                               const Twine &what,
                                               int64_t least) {
@@ -44,7 +50,11 @@ std::optional<int64_t> KernelGen::evaluateInt(const ast::Expr *expr,
                                       (value < least ? "least " + Twine(least)
                                                      : "most " + Twine(most)) +
                                       ", found " + Twine(value));
-  if (llvm::isa<ast::IntegerExpr>(expr) || value > most)
+  if (value == -1 && isMinusOne(expr))
+    problem.note("-1 doesn't stand for a size that is left open, nor for all "
+                 "or the last: write how many; what the inputs tell has a "
+                 "name, such as N, in their types");
+  else if (llvm::isa<ast::IntegerExpr>(expr) || value > most)
     problem.note("write " +
                  Twine(value < least ? std::max<int64_t>(least, 1) : most) +
                  (value < least ? " or more" : " or less"));

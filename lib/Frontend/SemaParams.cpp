@@ -45,7 +45,25 @@ void KernelGen::reportUnknownParams() {
     Problem &problem = problems.error(kernel.name.range,
                                       "kernel " + quote(kernel.name.text) +
                                           " has no parameter " + quote(name));
-    problem.suggest(name, known);
+    auto isInput = [&](const ast::Input &input) {
+      return input.name.text == name;
+    };
+    auto isDim = [&](const ast::Input &input) {
+      return llvm::any_of(input.type->dims, [&](const ast::Dim &dim) {
+        return dim.getName() == name;
+      });
+    };
+    if (llvm::any_of(kernel.inputs, isInput))
+      problem.note(quote(name) +
+                   " is an input, which a run is given: --input " + name +
+                   "=FILE.npy, or an argument of the call in Python");
+    else if (llvm::any_of(kernel.inputs, isDim))
+      problem.note(quote(name) +
+                   " is a dimension, whose size the inputs of a run tell: "
+                   "--dims " +
+                   name + "=… where they are random");
+    else
+      problem.suggest(name, known);
     problem.note(known.empty()
                      ? "it has no parameters at all"
                      : "its parameters are " + llvm::join(known, ", "));
@@ -57,7 +75,12 @@ std::optional<Constant> KernelGen::evaluateParam(const ast::Param &param) {
     problems
         .error(param.type->range,
                "unknown type of parameter " + quote(param.type->text))
-        .suggest(param.type->text, {"int", "real", "bool", "dtype"})
+        .suggest(llvm::StringSwitch<StringRef>(param.type->text)
+                     .Cases({"float", "double", "f32", "number"}, "real")
+                     .Cases({"i32", "i64", "long", "size_t"}, "int")
+                     .Cases({"type", "typename"}, "dtype")
+                     .Default(param.type->text),
+                 {"int", "real", "bool", "dtype"})
         .note("parameters are int, real, bool or dtype");
     return std::nullopt;
   }

@@ -2,6 +2,7 @@
 
 #include "KernelGen.h"
 #include "NSA/IR/NSATypes.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -98,4 +99,19 @@ void ScalarGen::checkIndex(const Symbol &table, StringRef name,
       .note(table.range, quote(name) + " is declared as " +
                              nsa::toString(table.getDeclaredDims()) +
                              adviseIndex(place->name, found, scope));
+}
+
+void ScalarGen::checkFirst(StringRef table, Value index, Range range,
+                           Attribute dim) {
+  llvm::APInt constant;
+  if (!index || !matchPattern(index, m_ConstantInt(&constant)) ||
+      !constant.isNegative())
+    return;
+  auto size = llvm::dyn_cast<IntegerAttr>(dim);
+  problems
+      .warning(range, "index " + llvm::Twine(constant.getSExtValue()) + " of " +
+                          quote(table) + " is in front of its first element")
+      .note("indices count from 0, and not from the end: the last one is " +
+            quote(size ? std::to_string(size.getInt() - 1)
+                       : nsa::toString(dim) + " - 1"));
 }

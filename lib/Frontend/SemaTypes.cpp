@@ -2,6 +2,7 @@
 
 #include "KernelGen.h"
 #include "NSA/IR/NSADialect.h"
+#include "Spellings.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -28,8 +29,14 @@ bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
     problems
         .error(name.range,
                quote(name.text) + " has a fixed meaning and can't be a name")
-        .note("it is a position or a value in clauses; choose another name");
-    rejected.insert(name.text);
+        .note("it is a position or a value in clauses; choose another name, "
+              "such as '" +
+              (name.text.size() == 1 && llvm::isLower(name.text.front())
+                   ? name.text.upper()
+                   : name.text.str() + "_") +
+              "'");
+    // What uses it isn't complained of.
+    symbols.insert({name.text, {symbol.kind, name.range, {}, symbol.dim}});
     return false;
   }
   auto [found, isNew] = symbols.insert({name.text, symbol});
@@ -130,7 +137,10 @@ Type KernelGen::resolveDType(const std::optional<ast::Name> &name) {
       name->range,
       known ? "element type " + quote(name->text) + " isn't supported yet"
             : "unknown element type " + quote(name->text));
-  if (!known)
+  StringRef spelling = explainType(name->text);
+  if (!spelling.empty())
+    problem.note(spelling);
+  else if (!known)
     problem.suggest(name->text, {"bf16", "f16", "f32", "i32", "i64", "bool"});
   problem.note("element types are bf16, f16, f32, i32, i64 and bool");
   return {};
@@ -296,7 +306,9 @@ nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
   problem.note(wrong ? wrong->range : result.type.range,
                wrong ? "this dimension doesn't agree"
                      : "declared here with " + Twine(result.type.dims.size()) +
-                           " dimensions, found " + Twine(dims.size()));
+                           (result.type.dims.size() == 1 ? " dimension"
+                                                         : " dimensions") +
+                           ", found " + Twine(dims.size()));
   problem.note("declare the result as " + nsa::toString(dims) +
                "; a name that no input has stands for a size that the program "
                "computes");

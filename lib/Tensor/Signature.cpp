@@ -198,8 +198,9 @@ llvm::Error Binder::checkCount() const {
     return llvm::Error::success();
   auto names = llvm::map_range(
       signature.inputs, [](const Argument &argument) { return argument.name; });
-  return makeError("kernel '{0}' takes {1} inputs ({2}), found {3}",
+  return makeError("kernel '{0}' takes {1} {2} ({3}), found {4}",
                    signature.kernel, signature.inputs.size(),
+                   signature.inputs.size() == 1 ? "input" : "inputs",
                    llvm::join(names, ", "), inputs.size());
 }
 
@@ -207,9 +208,10 @@ llvm::Error Binder::checkType(const Argument &argument,
                               const Tensor &input) const {
   if (input.getRank() != int64_t(argument.dims.size()))
     return makeError(
-        "'{0}' has {1} dimensions, expected {2}: found shape {3}, the program "
-        "declares {4}",
-        argument.name, input.getRank(), argument.dims.size(),
+        "'{0}' has {1} {2}, expected {3}: found shape {4}, the program "
+        "declares {5}",
+        argument.name, input.getRank(),
+        input.getRank() == 1 ? "dimension" : "dimensions", argument.dims.size(),
         spell(input.getShape()), toString(argument));
   if (input.getDType() != argument.dtype)
     return makeError("'{0}' holds {1}, expected {2}: the program declares {3}",
@@ -411,9 +413,10 @@ std::string nsacc::describeOddSizes(const Signature &signature,
                            *queries - *keys, order);
     if (*queryHeads == *keyHeads && *queryHeads >= manyHeads &&
         *queryHeads > std::max(*queries, *keys))
-      return llvm::formatv("heads {0} are more than tokens {1} and {2}: {3}",
-                           spell(dims.queryHeads), spell(dims.queries),
-                           spell(dims.keys), order);
+      return llvm::formatv(
+          "heads {0} are more than tokens {1}{2}: {3}", spell(dims.queryHeads),
+          spell(dims.queries),
+          dims.keys == dims.queries ? "" : " and " + spell(dims.keys), order);
   }
   return "";
 }

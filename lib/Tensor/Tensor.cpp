@@ -130,6 +130,20 @@ double nsacc::roundTo(DType dtype, double value) {
   llvm_unreachable("not a dtype");
 }
 
+double nsacc::getLargest(DType dtype) {
+  assert(isReal(dtype) && "integers are as they are");
+  switch (dtype) {
+  case DType::F16:
+    return halfFormat.largest;
+  case DType::BF16:
+    return bfloatFormat.largest;
+  case DType::F32:
+    return std::numeric_limits<float>::max();
+  default:
+    return std::numeric_limits<double>::max();
+  }
+}
+
 static uint16_t encodeBFloat(double value) {
   auto bits =
       std::bit_cast<uint32_t>(float(roundToFormat(bfloatFormat, value)));

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import math
 import operator
 import os
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
 from . import _dtypes
-from .errors import ArgumentError, CompileWarning
+from .errors import ArgumentError, CompileError, CompileWarning
 from .program import Program
 
 
@@ -75,14 +77,28 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         if name in values:
             raise ArgumentError(f"parameter '{name}' is given twice")
         values[name] = value
-    program = Program(text, file, target=target,
-                      device=None if device is None else os.fsdecode(device),
-                      schedule=schedule, dtype=_spell_dtype(dtype), kernel=kernel,
-                      params={name: _spell(name, value) for name, value in values.items()})
+    try:
+        program = Program(text, file, target=target,
+                          device=None if device is None else os.fsdecode(device),
+                          schedule=schedule, dtype=_spell_dtype(dtype), kernel=kernel,
+                          params={name: _spell(name, value) for name, value in values.items()})
+    except CompileError as error:
+        _explain_arguments(error, more_params)
+        raise
     for diagnostic in program.diagnostics:
         if diagnostic.severity == "warning":
             warnings.warn(CompileWarning(diagnostic), stacklevel=2)
     return program
+
+
+def _explain_arguments(error: CompileError, given: Iterable[str]) -> None:
+    """What is no parameter of the program may be a misspelled argument."""
+    known = inspect.signature(compile).parameters
+    for name in given:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+        if close and f"has no parameter '{name}'" in str(error):
+            error.add_note(f"nsacc.compile has an argument '{close[0]}': is that meant by "
+                           f"'{name}'?")
 
 
 def _spell_schedule(schedule: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -56,6 +57,19 @@ def _check_dtype(spec: TensorSpec, given: Input) -> None:
                 f"\n{_how_to_convert(spec, given)}")
 
 
+def _spell_array(spec: TensorSpec, values: Sequence[Any]) -> str:
+    """How numbers, or arrays, that are in no array become one."""
+    if spec.rank == 0:
+        return f"{spec.name}[0], or whichever number is meant"
+    torch = sys.modules.get("torch")
+    if torch is not None and values and isinstance(values[0], torch.Tensor):
+        return f"torch.stack({spec.name})"
+    if values and isinstance(values[0], np.ndarray):
+        return f"np.stack({spec.name})"
+    dtype = "ml_dtypes.bfloat16" if spec.dtype == "bf16" else f"np.{_dtypes.NUMPY[spec.dtype].name}"
+    return f"np.array({spec.name}, {dtype})"
+
+
 def _spell_conversion(spec: TensorSpec, is_torch: bool) -> str:
     if is_torch:
         return f"{spec.name}.to(torch.{_dtypes.TORCH[spec.dtype]})"
@@ -94,6 +108,9 @@ def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsa
     is_cuda = on_gpu and tensor.device.type == "cuda"
     if tensor.device.type != "cpu" and not is_cuda:
         _check_device(spec, str(tensor.device), on_gpu)
+    if tensor.is_nested:
+        _fail(spec, "is a nested tensor, expected a dense one: pack its rows behind each other, "
+                    "for a ragged dimension.")
     if tensor.layout != torch.strided:
         _fail(spec, f"has layout {tensor.layout}, expected a dense tensor: pass .to_dense().")
     if tensor.requires_grad:
@@ -128,6 +145,7 @@ def _from_numpy(spec: TensorSpec, value: np.ndarray) -> _nsacc.HostTensor:
     if not array.dtype.isnative:
         _fail(spec, f"has the byte order of another machine, dtype {array.dtype.str}: "
                     f"pass .astype(np.{array.dtype.newbyteorder('=').name}).")
+    _check_numbers(spec, array)
     size = array.dtype.itemsize
     if not array.flags.aligned or any(stride % max(size, 1) for stride in array.strides):
         array = array.copy()
@@ -136,6 +154,20 @@ def _from_numpy(spec: TensorSpec, value: np.ndarray) -> _nsacc.HostTensor:
     known = array.dtype.kind not in "iuf" or array.dtype in _dtypes.NUMPY.values()
     _check_known(spec, array.dtype, known, is_torch=False)
     return _read_buffer(spec, array, f"dtype {array.dtype}")
+
+
+def _check_numbers(spec: TensorSpec, array: np.ndarray) -> None:
+    """What NumPy holds beside numbers has no counterpart."""
+    if array.dtype.names:
+        _fail(spec, f"has fields, dtype {array.dtype}, expected {spec.dtype}: pass one of them, "
+                    f"{spec.name}[{array.dtype.names[0]!r}].")
+    kinds = {"O": "Python objects", "U": "text", "S": "text", "T": "text", "M": "dates",
+             "m": "times", "c": "complex numbers"}
+    found = kinds.get(array.dtype.kind)
+    if found is not None:
+        convert = _spell_conversion(spec, is_torch=False)
+        _fail(spec, f"holds {found}, dtype {array.dtype}, expected {spec.dtype}: the program "
+                    f"declares {spec}.\nPass {convert} where that is meant.")
 
 
 def _from_number(spec: TensorSpec, value: bool | int | float | np.generic) -> _nsacc.HostTensor:
@@ -207,8 +239,13 @@ def _from_buffer(spec: TensorSpec, value: Any) -> _nsacc.HostTensor:
     try:
         memoryview(value).release()
     except TypeError:
-        _fail(spec, f"is a {type(value).__qualname__}, expected a NumPy array, a CPU tensor of "
-                    f"torch or another object with DLPack: the program declares {spec}.")
+        expected = ("a number" if spec.rank == 0 else
+                    "a NumPy array, a tensor of torch or another object with DLPack")
+        convert = ""
+        if isinstance(value, (list, tuple)):
+            convert = f"\nPass {_spell_array(spec, value)}."
+        found = "None" if value is None else f"a {type(value).__qualname__}"
+        _fail(spec, f"is {found}, expected {expected}: the program declares {spec}.{convert}")
     return _read_buffer(spec, value, f"type {type(value).__qualname__}")
 
 

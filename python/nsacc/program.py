@@ -19,6 +19,8 @@ from .signature import Signature, TensorSpec
 
 __all__ = ["Program", "Timing"]
 
+_RUN_OPTIONS = ("threads", "stream", "round_storage", "f64_results")
+_COMPILE_OPTIONS = ("target", "device", "schedule", "dtype", "kernel", "params")
 _SHELL_PHASES = ("tile-opt", "nvvm", "ptx", "cubin", "package")
 
 
@@ -185,7 +187,7 @@ class Program:
             raise ArgumentError(f"threads is {threads!r}, expected an integer from 0 to 2^32 - 1")
         if isinstance(inputs, Mapping):
             bound = self._bind((), inputs)
-        elif isinstance(inputs, Iterable):
+        elif isinstance(inputs, Iterable) and not _is_one_input(inputs):
             bound = self._bind(tuple(inputs), {})
         else:
             raise ArgumentError(f"inputs is a {type(inputs).__qualname__}, expected a list, a "
@@ -225,7 +227,7 @@ class Program:
         """The inputs in order."""
         specs = self.signature.inputs
         if len(inputs) > len(specs):
-            raise ArgumentError(f"kernel '{self.kernel}' takes {len(specs)} inputs, found "
+            raise ArgumentError(f"kernel '{self.kernel}' takes {_count(specs)}, found "
                                 f"{len(inputs)}: {self.kernel}{self.signature}")
         values = dict(zip((spec.name for spec in specs), inputs))
         for name, value in named.items():
@@ -242,10 +244,17 @@ class Program:
 
     def _explain_unknown(self, name: str) -> str:
         names = [spec.name for spec in self.signature.inputs]
-        close = difflib.get_close_matches(name, names, n=1)
+        close = ([known for known in names if known.lower() == name.lower()] or
+                 difflib.get_close_matches(name, names, n=1))
         hint = f"; did you mean '{close[0]}'?" if close else f": it takes {', '.join(names)}"
         if name in self._program.params:
             hint = ", but a parameter of that name: set it in nsacc.compile"
+        elif name in _RUN_OPTIONS:
+            hint = f": it is an option of run, as in program.run([…], {name}=…)"
+        elif name in _COMPILE_OPTIONS:
+            hint = ": it is an argument of nsacc.compile"
+        elif any(name == dim.name for spec in self.signature.inputs for dim in spec.dims):
+            hint = ": it is a dimension, whose size the inputs tell"
         return f"kernel '{self.kernel}' has no input '{name}'{hint}"
 
     def _run(self, values: Sequence[Any], threads: int | None = None, stream: Any = None,
@@ -274,6 +283,11 @@ class Program:
             return results[0], timing
         names = tuple(spec.name for spec in self.signature.results)
         return _results.make_tuple(names, results), timing
+
+
+def _is_one_input(inputs: Any) -> bool:
+    """Whether what should be a list of inputs is one itself."""
+    return isinstance(inputs, (str, bytes)) or hasattr(inputs, "__dlpack__")
 
 
 def _count_own_frames() -> int:

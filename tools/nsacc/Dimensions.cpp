@@ -36,6 +36,24 @@ NamedDims::NamedDims(const Signature &signature) {
     all.push_back(name.str());
 }
 
+std::optional<FlagOfName> nsacc::findFlag(const Signature &signature,
+                                          llvm::StringRef name) {
+  auto isNamed = [&](const Argument &argument) {
+    return argument.name == name;
+  };
+  std::string text = name.str();
+  if (llvm::any_of(signature.params,
+                   [&](auto &param) { return param.first == name; }))
+    return FlagOfName{"a parameter", "--set " + text + "=…"};
+  if (llvm::any_of(signature.inputs, isNamed))
+    return FlagOfName{"an input", "--input " + text + "=FILE.npy"};
+  if (llvm::any_of(signature.results, isNamed))
+    return FlagOfName{"a result", "--output " + text + "=FILE.npy"};
+  if (llvm::is_contained(NamedDims(signature).all, name))
+    return FlagOfName{"a dimension", "--dims " + text + "=…"};
+  return std::nullopt;
+}
+
 static llvm::Expected<int64_t> parseSize(llvm::StringRef name,
                                          llvm::StringRef text) {
   int64_t size;
@@ -75,11 +93,10 @@ static llvm::Error readRows(llvm::StringRef name, llvm::StringRef text,
 
 static llvm::Error rejectUnknown(llvm::StringRef name, const NamedDims &dims,
                                  const Signature &signature) {
-  for (auto &param : signature.params)
-    if (param.first == name)
-      return makeError("'" + name + "' is a parameter of kernel '" +
-                           signature.kernel + "', not a dimension",
-                       "give it as --set " + name + "=…");
+  if (auto flag = findFlag(signature, name))
+    return makeError("'" + name + "' is " + flag->kind + " of kernel '" +
+                         signature.kernel + "', not a dimension",
+                     "give it as " + flag->spelling);
   return makeError("kernel '" + signature.kernel + "' has no dimension '" +
                        name + "'",
                    suggest(name, dims.all,

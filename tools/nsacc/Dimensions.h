@@ -8,6 +8,16 @@
 
 namespace nsacc {
 
+/// Where the command line gives a name of a kernel its value.
+struct FlagOfName {
+  std::string kind;     ///< "a parameter"
+  std::string spelling; ///< "--set top=…"
+};
+
+/// Nothing for a name that the kernel doesn't have.
+std::optional<FlagOfName> findFlag(const Signature &signature,
+                                   llvm::StringRef name);
+
 /// The sizes that `--dims T=4096,S=[5,0,127]` gives: a number each, or for
 /// ragged dimensions the lengths of the batch's rows.
 llvm::Expected<DimSizes> readDimensions(const Settings &dims,

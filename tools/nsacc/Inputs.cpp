@@ -6,6 +6,9 @@
 #include "nsacc/Tensor/Npy.h"
 #include "nsacc/Tensor/RandomInputs.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <limits>
@@ -23,12 +26,69 @@ static llvm::Expected<size_t> findInput(const Signature &signature,
       return index;
     names.push_back(argument.name);
   }
+  if (auto flagOfName = findFlag(signature, name))
+    return makeError(flag + ": '" + name + "' is " + flagOfName->kind +
+                         " of kernel '" + signature.kernel + "', not an input",
+                     "give it as " + flagOfName->spelling);
   return makeError(flag + ": kernel '" + signature.kernel + "' has no input '" +
                        name + "'",
                    suggest(name, names, "it has " + quoteList(names)));
 }
 
 //===-- Loading -----------------------------------------------------------===//
+
+/// How NumPy converts to a type that files and the program have in common.
+static std::string spellConversion(const Argument &argument) {
+  std::string type = isReal(argument.dtype)          ? "np.float32"
+                     : argument.dtype == DType::Bool ? "bool"
+                     : argument.dtype == DType::I32  ? "np.int32"
+                                                     : "np.int64";
+  return "save it as np.save(path, array.astype(" + type +
+         ")): the program declares " + toString(argument);
+}
+
+/// "[0, 2]" of the element with this number in row-major order.
+static std::string spellIndex(const Tensor &tensor, int64_t element) {
+  std::vector<std::string> indices(tensor.getRank());
+  for (size_t dim = indices.size(); dim-- > 0;) {
+    indices[dim] = std::to_string(element % tensor.getShape()[dim]);
+    element /= tensor.getShape()[dim];
+  }
+  return "[" + llvm::join(indices, ", ") + "]";
+}
+
+/// The declared type can't hold an element.
+static llvm::Error rejectValue(const Tensor &tensor, int64_t element,
+                               llvm::StringRef value, const Argument &argument,
+                               llvm::StringRef source,
+                               llvm::StringRef largest) {
+  llvm::StringRef dtype = getName(argument.dtype);
+  std::string place =
+      tensor.getRank() > 0 ? " at " + spellIndex(tensor, element) : "";
+  return makeError("'" + argument.name + "' from '" + source + "' holds " +
+                       value + place + ", which " + dtype + " can't hold",
+                   "the largest " + dtype + " is " + largest +
+                       ": change what the file holds, or declare '" +
+                       argument.name + "' with a wider type");
+}
+
+static std::string spell(double value) {
+  return llvm::formatv("{0}", llvm::format("%.9g", value));
+}
+
+/// A finite number may not become infinite.
+static llvm::Error checkFit(const Tensor &tensor, llvm::ArrayRef<double> values,
+                            const Argument &argument, llvm::StringRef source) {
+  auto isBeyond = [&](double value) {
+    return std::isfinite(value) &&
+           !std::isfinite(roundTo(argument.dtype, value));
+  };
+  const double *beyond = llvm::find_if(values, isBeyond);
+  if (beyond == values.end())
+    return llvm::Error::success();
+  return rejectValue(tensor, beyond - values.begin(), spell(*beyond), argument,
+                     source, spell(getLargest(argument.dtype)));
+}
 
 /// Converts where nothing but precision can be lost, and says so in `source`.
 static llvm::Expected<Tensor>
@@ -38,7 +98,10 @@ convert(const Tensor &tensor, const Argument &argument, std::string &source) {
     return tensor;
   Tensor result = Tensor::zeros(to, tensor.getShape());
   if (isReal(from) && isReal(to)) {
-    result.setReals(tensor.toReals());
+    std::vector<double> values = tensor.toReals();
+    if (llvm::Error error = checkFit(tensor, values, argument, source))
+      return error;
+    result.setReals(values);
     source +=
         llvm::formatv(" ({0}, rounded to {1})", getName(from), getName(to));
     return result;
@@ -47,15 +110,35 @@ convert(const Tensor &tensor, const Argument &argument, std::string &source) {
       !isReal(from) && !isReal(to) && from != DType::Bool && to != DType::Bool;
   if (!areIntegers)
     return makeError("'" + argument.name + "' from '" + source + "' holds " +
-                     getName(from) + ", the program declares " +
-                     toString(argument));
+                         getName(from) + ", expected " + getName(to),
+                     spellConversion(argument));
   std::vector<int64_t> values = tensor.toIntegers();
-  for (int64_t value : values)
-    if (to == DType::I32 && value != int32_t(value))
-      return makeError("'" + argument.name + "' from '" + source + "' holds " +
-                       llvm::Twine(value) + ", which i32 can't");
+  auto isBeyond = [&](int64_t value) {
+    return to == DType::I32 && value != int32_t(value);
+  };
+  if (auto beyond = llvm::find_if(values, isBeyond); beyond != values.end())
+    return rejectValue(tensor, beyond - values.begin(), std::to_string(*beyond),
+                       argument, source,
+                       std::to_string(std::numeric_limits<int32_t>::max()));
   result.setIntegers(values);
   return result;
+}
+
+static llvm::Expected<Tensor> readInput(const Argument &argument,
+                                        llvm::StringRef path) {
+  llvm::Expected<Tensor> tensor = readNpy(path);
+  if (tensor)
+    return tensor;
+  std::string reason = llvm::toString(tensor.takeError());
+  double number;
+  if (!path.getAsDouble(number))
+    return makeError(reason, "--input loads a file; one number is given as "
+                             "--range " +
+                                 argument.name + "=" + path + ".." + path);
+  if (llvm::sys::fs::is_regular_file(path))
+    return makeError(reason, "input '" + argument.name + "' is declared as " +
+                                 toString(argument));
+  return makeError(reason);
 }
 
 static llvm::Error loadInputs(const Signature &signature, const Settings &files,
@@ -64,7 +147,7 @@ static llvm::Error loadInputs(const Signature &signature, const Settings &files,
     llvm::Expected<size_t> index = findInput(signature, "--input", name);
     if (!index)
       return index.takeError();
-    llvm::Expected<Tensor> tensor = readNpy(path);
+    llvm::Expected<Tensor> tensor = readInput(signature.inputs[*index], path);
     if (!tensor)
       return tensor.takeError();
     inputs.sources[*index] = path;
@@ -87,9 +170,18 @@ using RealRanges = std::map<std::string, std::pair<double, double>>;
 
 static llvm::Error rejectRange(llvm::StringRef name, llvm::StringRef value,
                                bool isReversed) {
-  return makeError("'--range " + name + "=" + value + "' " +
-                   (isReversed ? "ends below its start"
-                               : "isn't of the form NAME=LOW..HIGH"));
+  std::string message = ("'--range " + name + "=" + value + "' ").str();
+  double number;
+  if (isReversed)
+    return makeError(message + "ends below its start");
+  message += "isn't of the form NAME=LOW..HIGH";
+  if (value.ends_with(".npy"))
+    return makeError(message,
+                     "a file is loaded with --input " + name + "=" + value);
+  if (!value.getAsDouble(number) && std::isfinite(number))
+    return makeError(message, "one number is --range " + name + "=" + value +
+                                  ".." + value);
+  return makeError(message);
 }
 
 static llvm::Expected<Domain> parseIntegers(const Argument &argument,

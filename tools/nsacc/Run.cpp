@@ -27,7 +27,7 @@ static llvm::Expected<Settings>
 parseFiles(llvm::StringRef flag, llvm::ArrayRef<std::string> arguments) {
   Settings files;
   for (llvm::StringRef argument : arguments) {
-    auto file = parseSetting(flag, argument);
+    auto file = parseSetting(flag, argument, "NAME=FILE.npy");
     if (!file)
       return file.takeError();
     if (llvm::any_of(files,

@@ -23,13 +23,14 @@ static std::vector<llvm::StringRef> splitList(llvm::StringRef text) {
 }
 
 llvm::Expected<std::pair<std::string, std::string>>
-nsacc::parseSetting(llvm::StringRef flag, llvm::StringRef argument) {
+nsacc::parseSetting(llvm::StringRef flag, llvm::StringRef argument,
+                    llvm::StringRef form) {
   auto [name, value] = argument.split('=');
   name = name.trim();
   value = value.trim();
   if (name.empty() || value.empty())
-    return makeError("'" + flag + " " + argument +
-                     "' isn't of the form NAME=VALUE");
+    return makeError("'" + flag + " " + argument + "' isn't of the form " +
+                     form);
   return std::make_pair(name.str(), value.str());
 }
 

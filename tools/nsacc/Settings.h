@@ -22,9 +22,11 @@ llvm::Expected<Settings> parseSettings(llvm::StringRef flag,
 llvm::Expected<std::vector<Settings>>
 parseSettingSets(llvm::StringRef flag, llvm::ArrayRef<std::string> arguments);
 
-/// Parses one "name=value" argument whose value may hold commas.
+/// Parses one "name=value" argument whose value may hold commas. Errors name
+/// the `form`.
 llvm::Expected<std::pair<std::string, std::string>>
-parseSetting(llvm::StringRef flag, llvm::StringRef argument);
+parseSetting(llvm::StringRef flag, llvm::StringRef argument,
+             llvm::StringRef form = "NAME=VALUE");
 
 } // namespace nsacc
 

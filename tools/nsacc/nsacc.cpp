@@ -23,14 +23,30 @@ static ExitCode finishOutput(ExitCode status) {
 }
 
 /// The command that an argument may have been meant to be.
-static std::string suggestCommand(const CLI::App &app, int argc, char **argv) {
+static std::string suggestCommand(const CLI::App &app,
+                                  llvm::StringRef argument) {
   std::vector<std::string> names;
   for (const CLI::App *command : app.get_subcommands({}))
     names.push_back(command->get_name());
   std::string otherwise = "the commands are " + quoteList(names);
-  if (argc < 2 || llvm::StringRef(argv[1]).starts_with("-"))
-    return otherwise;
-  return suggest(argv[1], names, otherwise);
+  if (argument.ends_with(".nsa") || argument.ends_with(".mlir"))
+    return "a command stands in front of a file, as in 'nsacc run " +
+           argument.str() + "'; " + otherwise;
+  return argument.empty() ? otherwise : suggest(argument, names, otherwise);
+}
+
+/// Says what is wrong where no command is named.
+static void reportNoCommand(const CLI::App &app, const CLI::ParseError &error,
+                            int argc, char **argv) {
+  llvm::StringRef argument = argc < 2 ? "" : argv[1];
+  if (argument.starts_with("-"))
+    argument = "";
+  if (argument.empty())
+    app.exit(error);
+  else
+    std::cerr << "nsacc: error: there is no command '" << argument.str()
+              << "'\n";
+  std::cerr << "note: " << suggestCommand(app, argument) << '\n';
 }
 
 /// The option that an unknown one may have been meant to be.
@@ -45,6 +61,14 @@ static std::string suggestOption(const CLI::App &command, int argc,
     if (name.starts_with("--") && !command.get_option_no_throw(name.str()))
       return suggest(name, names, "");
   }
+  // What is left over stands alone.
+  for (const std::string &argument : command.remaining())
+    if (llvm::StringRef(argument).contains('='))
+      return "a flag stands in front of it: --dims " + argument +
+             " for a size, --set for a parameter, --input for a file; several "
+             "of one flag have commas between them, or a flag each";
+    else if (llvm::StringRef(argument).ends_with(".npy"))
+      return "files are loaded with --input NAME=" + argument;
   return "";
 }
 
@@ -55,11 +79,13 @@ static int runCommand(CLI::App &app, Invocation &invocation, int argc,
   } catch (const CLI::Success &request) {
     return app.exit(request);
   } catch (const CLI::ParseError &error) {
-    app.exit(error);
     auto commands = app.get_subcommands();
-    std::string note = commands.empty()
-                           ? suggestCommand(app, argc, argv)
-                           : suggestOption(*commands.front(), argc, argv);
+    if (commands.empty()) {
+      reportNoCommand(app, error, argc, argv);
+      return int(ExitCode::Usage);
+    }
+    app.exit(error);
+    std::string note = suggestOption(*commands.front(), argc, argv);
     if (!note.empty())
       std::cerr << "note: " << note << '\n';
     return int(ExitCode::Usage);

@@ -158,13 +158,8 @@ std::optional<Candidate> StepScheduler::findDeferred(unsigned index) {
     return std::nullopt;
   }
   if (!findTail(product)) {
-<<<<<<< HEAD
     reason = "the product whose sum is carried isn't the only one that reads "
              "its right operand";
-=======
-    reason = "the right operand of the product whose sum is carried isn't a "
-             "circular buffer's tile for it alone";
->>>>>>> wt-words
     return std::nullopt;
   }
   findRoundings(product);

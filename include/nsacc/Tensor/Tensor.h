@@ -24,6 +24,9 @@ bool isReal(DType dtype);
 /// `value` rounded to the nearest value that `dtype` holds, ties to even.
 double roundTo(DType dtype, double value);
 
+/// The largest finite number of a type of reals.
+double getLargest(DType dtype);
+
 /// A tensor in host memory: owned, or borrowed from `owner`. Copies share the
 /// memory. Strides count elements and may be 0 or negative.
 class Tensor {

@@ -189,7 +189,7 @@ def test_dtypes_that_do_not_fit(add, x):
 def test_types_that_are_no_tensors(add, x):
     with pytest.raises(ArgumentError, match=r"'y' is a list, expected a NumPy array"):
         add(x, [[1.0]], 1, 1.0, True)
-    with pytest.raises(ArgumentError, match=r"'y' is a NoneType"):
+    with pytest.raises(ArgumentError, match=r"'y' is None"):
         add(x, None, 1, 1.0, True)
     with pytest.raises(ArgumentError, match=r"'y' is a number, expected a tensor"):
         add(x, 1.0, 1, 1.0, True)
@@ -266,6 +266,77 @@ def test_wrong_kinds_of_inputs():
         program.run([np.zeros((1, 1), np.float32)], threads="many")
     with pytest.raises(ArgumentError, match="inputs"):
         program.run(3)
+
+
+@pytest.mark.parametrize("value, expected", [
+    ([[1.0]], r"'x' is a list, expected a NumPy array, .*\nPass np\.array\(x, np\.float32\)\."),
+    (((1.0,),), r"'x' is a tuple, .*\nPass np\.array\(x, np\.float32\)\."),
+    ([np.ones(1, np.float32)], r"'x' is a list, .*\nPass np\.stack\(x\)\."),
+    (None, r"'x' is None, expected a NumPy array"),
+    ({}, r"'x' is a dict, expected a NumPy array"),
+    (np.zeros((1, 1), [("a", "f4")]), r"'x' has fields, .*: pass one of them, x\['a'\]"),
+    (np.zeros((1, 1), object), r"'x' holds Python objects, .*\nPass x\.astype\(np\.float32\)"),
+    (np.zeros((1, 1), "U1"), r"'x' holds text, dtype <U1, expected f32"),
+    (np.zeros((1, 1), complex), r"'x' holds complex numbers, dtype complex128, expected f32"),
+    (np.zeros((1, 1), "M8[s]"), r"'x' holds dates, .* expected f32"),
+    (np.ones((1, 1), ">f4"), r"'x' has the byte order of another machine"),
+    (np.ones(1, np.float32), r"'x' has 1 dimension, expected 2: found shape \[1\]"),
+    (np.array(1, np.float32), r"'x' has 0 dimensions, expected 2: found shape \[\]"),
+])
+def test_what_is_no_tensor_of_the_program(value, expected):
+    program = nsacc.compile("kernel f(x: f32[A, B]) -> f32[A, B] { return x; }", target="oracle")
+    with pytest.raises(ArgumentError, match=expected):
+        program(value)
+
+
+def test_lists_for_bf16_and_of_torch():
+    torch = pytest.importorskip("torch")
+    program = nsacc.compile("kernel f(x: [A], n: f32) -> [A] { return x * n; }", target="oracle")
+    with pytest.raises(ArgumentError, match=r"Pass np\.array\(x, ml_dtypes\.bfloat16\)\."):
+        program([1.0], 1)
+    with pytest.raises(ArgumentError, match=r"Pass torch\.stack\(x\)\."):
+        program([torch.ones(1)], 1)
+    x = torch.ones(1, dtype=torch.bfloat16)
+    for wrong in ([1.0], None, "1", {}):
+        with pytest.raises(ArgumentError, match="'n' is .*, expected a number: the program"):
+            program(x, wrong)
+    nested = torch.nested.as_nested_tensor([torch.ones(1)])
+    with pytest.raises(ArgumentError, match="'x' is a nested tensor, expected a dense one"):
+        program(nested, 1)
+
+
+@pytest.mark.parametrize("name, expected", [
+    ("Q", "no input 'Q'; did you mean 'q'"),
+    ("w", "no input 'w', but a parameter of that name: set it in nsacc.compile"),
+    ("N", "no input 'N': it is a dimension, whose size the inputs tell"),
+    ("threads", r"no input 'threads': it is an option of run, as in program\.run"),
+    ("dtype", "no input 'dtype': it is an argument of nsacc.compile"),
+])
+def test_names_that_are_no_inputs(name, expected):
+    program = nsacc.compile("kernel f<w = 1>(q: [N]) -> [N] { return q * w; }", target="oracle")
+    with pytest.raises(ArgumentError, match=expected):
+        program(**{name: np.zeros(1, np.float32)})
+
+
+def test_one_input_is_no_list_of_them():
+    program = nsacc.compile("kernel f(x: f32[A]) -> f32[A] { return x; }", target="oracle")
+    for wrong, kind in (("x", "str"), (np.ones(1, np.float32), "ndarray")):
+        with pytest.raises(ArgumentError, match=f"inputs is a {kind}, expected a list"):
+            program.run(wrong)
+
+
+def test_misspelled_arguments_are_named():
+    with pytest.raises(nsacc.errors.CompileError, match="has no parameter 'dtpye'") as caught:
+        nsacc.compile("kernel f(x: [N]) -> [N] { return x; }", dtpye="f32")
+    assert caught.value.__notes__ == ["nsacc.compile has an argument 'dtype': is that meant by "
+                                      "'dtpye'?"]
+
+
+def test_sizes_that_no_target_takes():
+    program = nsacc.compile("kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> [B, T, HQ, D] "
+                            "{ return attend(q, k, k); }", target="sm_80")
+    with pytest.raises(ArgumentError, match="HQ = 3 query heads are not a multiple of H = 2 key"):
+        program.ir("tile", HQ=3, H=2, D=64)
 
 
 def test_run_time_errors_name_tensor_and_value():

@@ -300,6 +300,11 @@ TEST(Signature, OddSizesSuggestAnotherOrder) {
                 order);
   EXPECT_EQ(describe(8, 8, 256, 256, false),
             "heads HQ = 256 are more than tokens T = 8 and S = 8: " + order);
+  signature.attentions = {{"T", "T", "HQ", "H", false}};
+  DimSizes own;
+  own.sizes = {{"T", 8}, {"HQ", 256}, {"H", 256}};
+  EXPECT_EQ(describeOddSizes(signature, own),
+            "heads HQ = 256 are more than tokens T = 8: " + order);
   EXPECT_EQ(describe(4, 2, 8, 8, false), "");
   EXPECT_EQ(describe(4, 0, 8, 8, true), "");
   EXPECT_EQ(describe(4, 4, 8, 8, true), "");

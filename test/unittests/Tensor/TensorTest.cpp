@@ -82,6 +82,16 @@ TEST(Tensor, EveryBFloatSurvivesStoring) {
         << i;
 }
 
+TEST(Tensor, NothingFiniteIsLargerThanTheLargest) {
+  for (DType dtype : {DType::F16, DType::BF16, DType::F32}) {
+    double largest = getLargest(dtype);
+    EXPECT_EQ(roundTo(dtype, largest), largest) << getName(dtype).str();
+    EXPECT_EQ(roundTo(dtype, -largest), -largest);
+    EXPECT_TRUE(std::isinf(roundTo(dtype, largest * 1.01)));
+  }
+  EXPECT_EQ(getLargest(DType::F16), 65504);
+}
+
 TEST(Tensor, LargeIntegersAreExact) {
   Tensor tensor = Tensor::zeros(DType::I64, {2});
   std::vector<int64_t> values = {(int64_t(1) << 62) + 1, -7};
