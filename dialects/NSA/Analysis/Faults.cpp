@@ -105,12 +105,16 @@ Fault nsacc::nsa::getFault(Operation *op, const ScalarPlaces &places) {
 }
 
 Fault nsacc::nsa::getFaultWithin(Value value, const ScalarPlaces &places) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return Fault::Never;
-  Fault worst = getFault(op, places);
-  for (Value operand : op->getOperands())
-    if (!isa<NamedTensorType>(operand.getType()))
-      worst = std::max(worst, getFaultWithin(operand, places));
+  Fault worst = Fault::Never;
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    // Code uses a value more than once: `x mod n` does.
+    if (!op || !seen.insert(op).second)
+      continue;
+    worst = std::max(worst, getFault(op, places));
+    llvm::append_range(open, op->getOperands());
+  }
   return worst;
 }

@@ -51,6 +51,7 @@ private:
   /// The value as an affine expression of i, j and symbols; null if it isn't,
   /// or if it may wrap around.
   AffineExpr toAffine(Value value);
+  AffineExpr computeAffine(Value value);
   AffineExpr argumentToAffine(BlockArgument argument);
 
   /// The pairs for which `value` is `expected`.
@@ -81,6 +82,7 @@ private:
   StringRef queryDim, tokenDim;
   MLIRContext *context;
   IntegerRanges ranges{kSizeBits};
+  llvm::DenseMap<Value, AffineExpr> affine;
   MaskInfo info;
 };
 
@@ -131,6 +133,13 @@ AffineExpr MaskAnalyzer::argumentToAffine(BlockArgument argument) {
 }
 
 AffineExpr MaskAnalyzer::toAffine(Value value) {
+  auto known = affine.find(value);
+  if (known == affine.end())
+    known = affine.try_emplace(value, computeAffine(value)).first;
+  return known->second;
+}
+
+AffineExpr MaskAnalyzer::computeAffine(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argumentToAffine(argument);
   APInt integer;

@@ -28,7 +28,14 @@ static bool isCheapLoad(LoadOp load) {
   });
 }
 
-bool nsacc::nsatile::isCheap(Value tile) {
+bool LayoutFlow::isCheap(Value tile) {
+  auto known = cheap.find(tile);
+  if (known == cheap.end())
+    known = cheap.try_emplace(tile, computeIsCheap(tile)).first;
+  return known->second;
+}
+
+bool LayoutFlow::computeIsCheap(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op)
     return false;
@@ -38,7 +45,7 @@ bool nsacc::nsatile::isCheap(Value tile) {
       isa<arith::ConstantOp, tensor::SplatOp, IotaOp, BroadcastOp, ReshapeOp>(
           op) ||
       (isElementwise(op) && !isa<GatherOp>(op));
-  return isPart && llvm::all_of(op->getOperands(), [](Value operand) {
+  return isPart && llvm::all_of(op->getOperands(), [&](Value operand) {
            return !isTile(operand.getType()) || isCheap(operand);
          });
 }
