@@ -54,6 +54,8 @@ private:
   mlir::Attribute slice(mlir::RankedTensorType whole, mlir::Attribute layout,
                         llvm::ArrayRef<int64_t> dims,
                         mlir::RankedTensorType sliced) const;
+  /// Whether tiles of that shape can have the layout.
+  bool isPossible(mlir::RankedTensorType tile, mlir::Attribute layout) const;
   mlir::Attribute getMma() const;
   mlir::Attribute getRows() const;
 
@@ -61,6 +63,7 @@ private:
   int64_t warps = 0;
   llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
   llvm::DenseMap<mlir::Value, bool> cheap;
+  mutable llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, bool> possible;
   llvm::SmallVector<mlir::Value> worklist;
 };
 
