@@ -14,6 +14,7 @@
 #include "nsacc/Support/CrashHandler.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "llvm/ADT/StringExtras.h"
+#include <utility>
 
 using namespace nsacc;
 
@@ -186,8 +187,7 @@ llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
 llvm::Error TileCompiler::adviseSharing(llvm::Error error,
                                         const schedule::Settings &settings,
                                         const Signature &signature,
-                                        const Specialization &code,
-                                        Finish finish) const {
+                                        const Specialization &code) const {
   int64_t fits = 0, asked = 1;
   {
     mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -199,8 +199,7 @@ llvm::Error TileCompiler::adviseSharing(llvm::Error error,
   for (int64_t beyond = asked; beyond - fits > 1;) {
     int64_t middle = (fits + beyond) / 2;
     NoRoom noRoom;
-    llvm::Error again = compileWith(settings, signature, code, finish, noRoom,
-                                    /*mostShared=*/middle);
+    llvm::Error again = findRoom(settings, signature, code, noRoom, middle);
     (again ? beyond : fits) = middle;
     llvm::consumeError(std::move(again));
   }
@@ -225,6 +224,33 @@ static bool areGiven(const schedule::Settings &settings,
   return false;
 }
 
+llvm::Error TileCompiler::findRoom(const schedule::Settings &settings,
+                                   const Signature &signature,
+                                   const Specialization &code, NoRoom &noRoom,
+                                   int64_t mostShared) const {
+  auto check = [&](mlir::ModuleOp module, mlir::TimingScope &) {
+    return hasRoom(module, code);
+  };
+  return compileWith(settings, signature, code, check, noRoom, mostShared);
+}
+
+/// The smallest tiles of the ops, if one of these has no room with them either:
+/// none take less.
+std::optional<schedule::Settings>
+TileCompiler::findTooLarge(nsa::KernelOp kernel, schedule::Settings smallest,
+                           llvm::ArrayRef<std::string> ops,
+                           const Signature &signature,
+                           const Specialization &code) const {
+  while (auto smaller = schedule::makeSmaller(kernel, smallest, ops))
+    smallest = std::move(*smaller);
+  NoRoom noRoom;
+  llvm::consumeError(findRoom(smallest, signature, code, noRoom));
+  bool isTooLarge = noRoom && llvm::any_of(*noRoom, [&](const auto &op) {
+                      return llvm::is_contained(ops, op);
+                    });
+  return isTooLarge ? std::optional(std::move(smallest)) : std::nullopt;
+}
+
 /// Compiles with the first smaller tiles that fit, of the ops that have no room
 /// alone. Tiles that were given stay: then those that fit are what the error
 /// advises.
@@ -239,7 +265,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     return error;
   nsa::KernelOp kernel = *module->getOps<nsa::KernelOp>().begin();
   schedule::Settings smallest = settings;
-  bool isGiven = false;
+  bool isGiven = false, isFirst = true;
   while (auto smaller = schedule::makeSmaller(kernel, smallest, ops)) {
     isGiven |= areGiven(settings, ops);
     smallest = std::move(*smaller);
@@ -249,7 +275,13 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
       llvm::consumeError(std::move(again));
       if (noRoom && !noRoom->empty())
         ops = std::move(*noRoom);
-      continue;
+      if (!std::exchange(isFirst, false))
+        continue;
+      auto tooLarge = findTooLarge(kernel, smallest, ops, signature, code);
+      if (!tooLarge)
+        continue;
+      smallest = std::move(*tooLarge);
+      break;
     }
     if (isGiven)
       return addNote(std::move(error),
@@ -258,7 +290,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     fitting = std::move(smallest);
     return llvm::Error::success();
   }
-  error = adviseSharing(std::move(error), smallest, signature, code, finish);
+  error = adviseSharing(std::move(error), smallest, signature, code);
   std::string where = code.device ? " '" + code.device->name + "'" : "";
   return addNote(std::move(error), "no smaller tiles fit" + where +
                                        ": tried down to '" +

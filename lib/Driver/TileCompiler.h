@@ -18,6 +18,10 @@ class TimingScope;
 
 namespace nsacc {
 
+namespace nsa {
+class KernelOp;
+} // namespace nsa
+
 /// What a kernel's code is made for.
 struct Specialization {
   /// Sizes of heads and channels, "HQ=8".
@@ -133,7 +137,15 @@ private:
   llvm::Error adviseSharing(llvm::Error error,
                             const schedule::Settings &settings,
                             const Signature &signature,
-                            const Specialization &code, Finish finish) const;
+                            const Specialization &code) const;
+  /// Fails where tiles have no room, without compiling them to the end.
+  llvm::Error findRoom(const schedule::Settings &settings,
+                       const Signature &signature, const Specialization &code,
+                       NoRoom &noRoom, int64_t mostShared = kAnyShared) const;
+  std::optional<schedule::Settings>
+  findTooLarge(nsa::KernelOp kernel, schedule::Settings smallest,
+               llvm::ArrayRef<std::string> ops, const Signature &signature,
+               const Specialization &code) const;
   llvm::Error makeSmaller(llvm::Error error, std::vector<std::string> ops,
                           const Signature &signature,
                           const Specialization &code, Finish finish,

@@ -182,8 +182,7 @@ private:
   /// One nsa.map for the whole tree. `element` is the result's element type,
   /// if the context says.
   Bound generateElementwise(const ast::Expr *expr, mlir::Type element = {});
-  mlir::Value convert(mlir::Value tensor, mlir::Type element, Range range,
-                      Range declared);
+  mlir::Value convert(mlir::Value tensor, mlir::Type element, Range range);
   struct Operands;
   bool collect(const ast::Expr *expr, Operands &operands, Dims &dims);
   /// Each operand stands in the result's dimensions in one way.

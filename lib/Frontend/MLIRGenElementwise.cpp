@@ -250,8 +250,7 @@ Bound KernelGen::generateElementwise(const ast::Expr *expr, Type element) {
 }
 
 /// Returns `tensor` with another element type.
-Value KernelGen::convert(Value tensor, Type element, Range range,
-                         Range declared) {
+Value KernelGen::convert(Value tensor, Type element, Range range) {
   auto type = llvm::cast<nsa::NamedTensorType>(tensor.getType());
   if (type.getElementType() == element)
     return tensor;

@@ -172,8 +172,7 @@ Value KernelGen::generateResult(const ast::Result &result,
   nsa::NamedTensorType declared = matchResult(result, type, expr->range);
   if (!declared)
     return {};
-  return convert(value, declared.getElementType(), expr->range,
-                 result.type.range);
+  return convert(value, declared.getElementType(), expr->range);
 }
 
 std::string KernelGen::getResultName(size_t index) const {

@@ -79,19 +79,24 @@ bool ScalarGen::checkRows(const ast::Expr *lhs, const ast::Expr *rhs) {
 // Comparisons of real numbers
 //===----------------------------------------------------------------------===//
 
-/// Whether both compute the same of the same.
-static bool isSame(Value one, Value other) {
-  if (one == other)
+/// Whether both compute the same of the same. What is known to be the same is
+/// `same`: code uses a value more than once.
+static bool isSame(Value one, Value other,
+                   llvm::DenseSet<std::pair<Value, Value>> &same) {
+  if (one == other || same.contains({one, other}))
     return true;
   Operation *left = one.getDefiningOp(), *right = other.getDefiningOp();
-  return left && right && left->getName() == right->getName() &&
-         left->getAttrs() == right->getAttrs() &&
-         left->getNumOperands() == right->getNumOperands() &&
-         llvm::all_of(
-             llvm::zip_equal(left->getOperands(), right->getOperands()),
-             [](auto pair) {
-               return isSame(std::get<0>(pair), std::get<1>(pair));
-             });
+  bool isEqual =
+      left && right && left->getName() == right->getName() &&
+      left->getAttrs() == right->getAttrs() &&
+      left->getNumOperands() == right->getNumOperands() &&
+      llvm::all_of(llvm::zip_equal(left->getOperands(), right->getOperands()),
+                   [&](auto pair) {
+                     return isSame(std::get<0>(pair), std::get<1>(pair), same);
+                   });
+  if (isEqual)
+    same.insert({one, other});
+  return isEqual;
 }
 
 static bool isInteger(Value real) {
@@ -126,7 +131,10 @@ void ScalarGen::checkQuotients(bool equality, Value lhs, Value rhs,
     return;
   // Of what 'i / 4 < n' compares, the fraction may be meant; that of two
   // quotients says no more than their numerators do.
-  auto isFirst = [&](Value divisor) { return isSame(divisor, divisors[0]); };
+  llvm::DenseSet<std::pair<Value, Value>> same;
+  auto isFirst = [&](Value divisor) {
+    return isSame(divisor, divisors[0], same);
+  };
   if (equality ? divisors.empty()
                : divisors.size() < 2 || !llvm::all_of(divisors, isFirst))
     return;

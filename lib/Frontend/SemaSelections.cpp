@@ -3,6 +3,7 @@
 #include "ScalarTrial.h"
 #include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -12,18 +13,16 @@ using namespace nsacc::frontend;
 /// in.
 static bool collectImportances(Value scores,
                                SmallVectorImpl<nsa::ImportanceOp> &found) {
-  Operation *op = scores.getDefiningOp();
-  if (auto importance = dyn_cast_if_present<nsa::ImportanceOp>(op)) {
-    found.push_back(importance);
-    return true;
+  llvm::SetVector<Value> values;
+  values.insert(scores);
+  for (size_t next = 0; next < values.size(); ++next) {
+    Operation *op = values[next].getDefiningOp();
+    if (auto importance = dyn_cast_if_present<nsa::ImportanceOp>(op))
+      found.push_back(importance);
+    // Factors are no importances.
+    else if (isa_and_present<nsa::BlocksOp, nsa::MapOp>(op))
+      values.insert_range(op->getOperands());
   }
-  if (auto blocks = dyn_cast_if_present<nsa::BlocksOp>(op))
-    return collectImportances(blocks.getImportance(), found);
-  if (!isa_and_present<nsa::MapOp>(op))
-    return false;
-  // Factors are no importances.
-  for (Value operand : op->getOperands())
-    collectImportances(operand, found);
   return !found.empty();
 }
 

@@ -1,6 +1,7 @@
 //===- ScalarCost.cpp - How long scalar code is ---------------------------===//
 
 #include "nsacc/Schedule/ScalarCost.h"
+#include "NSA/Analysis/AssertionNeed.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -38,7 +39,12 @@ struct Variation {
 };
 } // namespace
 
-static int64_t countPairInstructions(Region &region) {
+/// A test of an element, its place in the program's words, and the least of
+/// those that fail.
+constexpr int64_t kAssertion = 80;
+
+static int64_t countPairInstructions(nsa::ScoringOpInterface op,
+                                     Region &region) {
   if (region.empty())
     return 0;
   // A pair's score perhaps, then b, h, t, i and j.
@@ -49,9 +55,13 @@ static int64_t countPairInstructions(Region &region) {
   for (auto [index, argument] : llvm::enumerate(body.getArguments()))
     variations[argument] = {index < scores + places - 1,
                             index < scores || index == scores + places - 1};
+  auto named = nsa::ScalarPlaces::get(op, region, scores);
   int64_t count = 0;
   for (Operation &op : body.without_terminator()) {
     Variation variation;
+    // Which pairs need the value is a matter of pairs.
+    if (nsa::getAssertionNeed(&op, named) != nsa::AssertionNeed::Never)
+      count += kAssertion;
     for (Value operand : op.getOperands()) {
       Variation of = variations.lookup(operand);
       variation.queries |= of.queries;
@@ -66,9 +76,9 @@ static int64_t countPairInstructions(Region &region) {
 }
 
 int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
-  return ::countPairInstructions(op.getMask()) +
-         ::countPairInstructions(op.getScore()) +
-         ::countPairInstructions(op.getWeight());
+  return ::countPairInstructions(op, op.getMask()) +
+         ::countPairInstructions(op, op.getScore()) +
+         ::countPairInstructions(op, op.getWeight());
 }
 
 //===----------------------------------------------------------------------===//
@@ -144,8 +154,7 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
               return 10 * countElements(gather.getResult());
             })
             .Case([&](nsatile::AssertOp assertion) {
-              // A test of each element, and the least that fails.
-              return 10 * countElements(assertion.getCondition());
+              return kAssertion * countElements(assertion.getCondition());
             })
             .Default([&](Operation *op) -> int64_t {
               return op->getNumResults() == 1 &&

@@ -108,12 +108,18 @@ AssertionNeed nsacc::nsa::getAssertionNeed(Operation *op,
 
 AssertionNeed nsacc::nsa::getAssertionNeedWithin(Value value,
                                                  const ScalarPlaces &places) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return AssertionNeed::Never;
-  AssertionNeed greatest = getAssertionNeed(op, places);
-  for (Value operand : op->getOperands())
-    if (!isa<NamedTensorType>(operand.getType()))
-      greatest = std::max(greatest, getAssertionNeedWithin(operand, places));
+  AssertionNeed greatest = AssertionNeed::Never;
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    // Code uses a value more than once: `x mod n` does.
+    if (!op || !seen.insert(op).second)
+      continue;
+    greatest = std::max(greatest, getAssertionNeed(op, places));
+    for (Value operand : op->getOperands())
+      if (!isa<NamedTensorType>(operand.getType()))
+        open.push_back(operand);
+  }
   return greatest;
 }

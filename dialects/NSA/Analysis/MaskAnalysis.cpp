@@ -23,6 +23,10 @@ constexpr size_t kMaxIntervals = 8;
 /// what may go beyond 2^kMostBits, which leaves room for the bounds of it.
 constexpr unsigned kSizeBits = 40, kMostBits = 58;
 
+/// Longer expressions are left alone, too: MLIR looks at all their parts
+/// whenever it makes one of them, and parts of parts of `x mod n` are many.
+constexpr int64_t kMostParts = 128;
+
 /// Arguments of a mask region.
 enum MaskArgument { kBatchRow, kHead, kQueryRow, kPosition, kKey };
 
@@ -51,6 +55,9 @@ private:
   /// The value as an affine expression of i, j and symbols; null if it isn't,
   /// or if it may wrap around.
   AffineExpr toAffine(Value value);
+  AffineExpr computeAffine(Value value);
+  /// Those that stand in several places count for each.
+  int64_t countParts(AffineExpr expr);
   AffineExpr argumentToAffine(BlockArgument argument);
 
   /// The pairs for which `value` is `expected`.
@@ -81,6 +88,8 @@ private:
   StringRef queryDim, tokenDim;
   MLIRContext *context;
   IntegerRanges ranges{kSizeBits};
+  llvm::DenseMap<Value, AffineExpr> affine;
+  llvm::DenseMap<AffineExpr, int64_t> parts;
   MaskInfo info;
 };
 
@@ -131,6 +140,28 @@ AffineExpr MaskAnalyzer::argumentToAffine(BlockArgument argument) {
 }
 
 AffineExpr MaskAnalyzer::toAffine(Value value) {
+  auto known = affine.find(value);
+  if (known == affine.end()) {
+    AffineExpr expr = computeAffine(value);
+    if (expr && countParts(expr) > kMostParts)
+      expr = {};
+    known = affine.try_emplace(value, expr).first;
+  }
+  return known->second;
+}
+
+int64_t MaskAnalyzer::countParts(AffineExpr expr) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return 1;
+  auto known = parts.find(expr);
+  if (known != parts.end())
+    return known->second;
+  int64_t count = 1 + countParts(binary.getLHS()) + countParts(binary.getRHS());
+  return parts[expr] = count;
+}
+
+AffineExpr MaskAnalyzer::computeAffine(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return argumentToAffine(argument);
   APInt integer;

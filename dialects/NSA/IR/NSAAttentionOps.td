@@ -210,7 +210,7 @@ def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
     Score descending, then lower index, NaN after every number; forced blocks
     (the first `first` and the last `last` up to the query's own) before all
     others, within `top` or, with `plus`, in addition to it. `count` gives each
-    row a number of its own, at most `top`. `mask` removes blocks, forced ones
+    row a number of its own, i32 or i64, at most `top`. `mask` removes blocks, forced ones
     too; its `j` is a block and its `h` a head of the selection. `share_tokens n`
     and `share_heads n` give n neighbours one selection, computed from their
     reduced importances (`sum`, `mean`, `max`) or from one of them (`first`,

@@ -25,6 +25,26 @@ bool nsacc::nsatile::isScalarCode(Operation *op) {
          });
 }
 
+WalkResult
+nsacc::nsatile::walkSources(Value value,
+                            llvm::function_ref<WalkResult(Value)> visit) {
+  llvm::SmallDenseSet<Value> seen = {value};
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    WalkResult result = visit(next);
+    if (result.wasInterrupted())
+      return result;
+    Operation *op = next.getDefiningOp();
+    if (!op || result.wasSkipped())
+      continue;
+    for (Value operand : op->getOperands())
+      if (seen.insert(operand).second)
+        open.push_back(operand);
+  }
+  return WalkResult::advance();
+}
+
 bool nsacc::nsatile::hasLoop(Operation *op) {
   return op->walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); })
       .wasInterrupted();

@@ -4,6 +4,7 @@
 #define NSACC_NSATILE_IR_NSATILEUSES_H
 
 #include "mlir/IR/Value.h"
+#include "mlir/IR/Visitors.h"
 
 namespace nsacc::nsatile {
 
@@ -13,6 +14,12 @@ bool isStoredTo(mlir::Value buffer);
 /// Code on scalars that gives the same wherever in the program it is run: it
 /// may read buffers that the program doesn't write.
 bool isScalarCode(mlir::Operation *op);
+
+/// Looks at `value`, and at what it is computed from as far as `visit`
+/// advances: each value once, however often code uses it.
+mlir::WalkResult
+walkSources(mlir::Value value,
+            llvm::function_ref<mlir::WalkResult(mlir::Value)> visit);
 
 /// True for loops, and what one is nested in.
 bool hasLoop(mlir::Operation *op);

@@ -39,12 +39,15 @@ bool TileLoop::hasUnitStep() const {
 }
 
 bool TileLoop::isKnownAhead(Value value) const {
-  if (getInterface().isDefinedOutsideOfLoop(value) || value == getIndex())
-    return true;
-  Operation *source = value.getDefiningOp();
-  return source && source->getBlock() == getBody() && isScalarCode(source) &&
-         llvm::all_of(source->getOperands(),
-                      [&](Value operand) { return isKnownAhead(operand); });
+  return !walkSources(value, [&](Value source) {
+            if (getInterface().isDefinedOutsideOfLoop(source) ||
+                source == getIndex())
+              return WalkResult::skip();
+            Operation *code = source.getDefiningOp();
+            bool isOwn =
+                code && code->getBlock() == getBody() && isScalarCode(code);
+            return isOwn ? WalkResult::advance() : WalkResult::interrupt();
+          }).wasInterrupted();
 }
 
 void TileLoop::mapStep(OpBuilder &builder, IRMapping &mapping,

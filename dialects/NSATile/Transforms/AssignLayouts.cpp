@@ -66,7 +66,7 @@ private:
     if (flow.getLayout(tile) == wanted)
       return tile;
     bool isShared = isa<SharedLayoutAttr>(wanted);
-    if (!isShared && isCheap(tile) && isRecomputable(tile, wanted))
+    if (!isShared && flow.isCheap(tile) && isRecomputable(tile, wanted))
       return recompute(tile, wanted);
     return convert(tile, wanted, user);
   }

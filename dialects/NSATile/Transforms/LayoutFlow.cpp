@@ -31,7 +31,14 @@ static bool isCheapLoad(LoadOp load) {
   });
 }
 
-bool nsacc::nsatile::isCheap(Value tile) {
+bool LayoutFlow::isCheap(Value tile) {
+  auto known = cheap.find(tile);
+  if (known == cheap.end())
+    known = cheap.try_emplace(tile, computeIsCheap(tile)).first;
+  return known->second;
+}
+
+bool LayoutFlow::computeIsCheap(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op)
     return false;
@@ -41,7 +48,7 @@ bool nsacc::nsatile::isCheap(Value tile) {
       isa<arith::ConstantOp, tensor::SplatOp, IotaOp, BroadcastOp, ReshapeOp>(
           op) ||
       (isElementwise(op) && !isa<GatherOp>(op));
-  return isPart && llvm::all_of(op->getOperands(), [](Value operand) {
+  return isPart && llvm::all_of(op->getOperands(), [&](Value operand) {
            return !isTile(operand.getType()) || isCheap(operand);
          });
 }
@@ -223,8 +230,19 @@ Attribute LayoutFlow::slice(RankedTensorType whole, Attribute layout,
         context, ArrayRef<int64_t>{whole.getNumElements()}, layout);
   for (int64_t dim : llvm::reverse(dims))
     layout = TileLayout::getSlice(layout, dim);
-  bool isKnown = TileLayout::get(sliced.getShape(), layout).has_value();
-  return isKnown ? layout : Attribute();
+  return isPossible(sliced, layout) ? layout : Attribute();
+}
+
+bool LayoutFlow::isPossible(RankedTensorType tile, Attribute layout) const {
+  std::pair<Type, Attribute> key = {
+      RankedTensorType::get(tile.getShape(), tile.getElementType()), layout};
+  auto known = possible.find(key);
+  if (known == possible.end())
+    known = possible
+                .try_emplace(
+                    key, TileLayout::get(tile.getShape(), layout).has_value())
+                .first;
+  return known->second;
 }
 
 static bool flows(Attribute layout) {
@@ -268,13 +286,15 @@ void LayoutFlow::propagate(Operation *op) {
       })
       .Case([&](BroadcastOp broadcast) {
         RankedTensorType whole = getTile(broadcast.getResult());
-        if (Attribute layout = known(broadcast.getResult()))
+        Attribute layout = known(broadcast.getResult());
+        if (layout && !getLayout(broadcast.getSource()))
           assign(broadcast.getSource(),
                  slice(whole, layout, broadcast.getDims(),
                        getTile(broadcast.getSource())));
       })
       .Case([&](ReduceOp reduce) {
-        if (Attribute layout = known(reduce.getSource()))
+        Attribute layout = known(reduce.getSource());
+        if (layout && !getLayout(reduce.getResult()))
           assign(reduce.getResult(),
                  slice(getTile(reduce.getSource()), layout,
                        static_cast<int64_t>(reduce.getDim()),
@@ -292,7 +312,7 @@ void LayoutFlow::propagate(Operation *op) {
           Attribute layout = getLayout(from);
           if (auto partial = dyn_cast_if_present<PartialLayoutAttr>(layout))
             layout = partial.getOf();
-          if (layout)
+          if (layout && !getLayout(to))
             assign(to, TileLayout::getReshaped(getTile(from).getShape(), layout,
                                                getTile(to).getShape()));
         };
@@ -340,8 +360,8 @@ void LayoutFlow::tie(ArrayRef<Value> tiles) {
     return;
   // A layout of a few columns may be none of more.
   for (Value tile : tiles)
-    if (isTile(tile.getType()) &&
-        TileLayout::get(getTile(tile).getShape(), found))
+    if (isTile(tile.getType()) && !getLayout(tile) &&
+        isPossible(getTile(tile), found))
       assign(tile, found);
 }
 

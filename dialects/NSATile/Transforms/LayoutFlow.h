@@ -18,8 +18,6 @@ inline mlir::RankedTensorType getTile(mlir::Value value) {
 /// True for ops that compute each element of their results from the same
 /// element of their operands.
 bool isElementwise(mlir::Operation *op);
-/// True where it costs less to compute a tile again than to move it.
-bool isCheap(mlir::Value tile);
 
 /// Chooses layouts; changes nothing.
 class LayoutFlow {
@@ -31,6 +29,8 @@ public:
   mlir::Attribute getLayout(mlir::Value tile) const {
     return layouts.lookup(tile);
   }
+  /// True where it costs less to compute a tile again than to move it.
+  bool isCheap(mlir::Value tile);
   /// The layout that an op needs a tile in; null if it takes any.
   mlir::Attribute getWanted(mlir::OpOperand &operand) const;
   /// Gives a tile a layout, and those that follow from it, too.
@@ -40,6 +40,7 @@ public:
   mlir::Attribute getShared(mlir::RankedTensorType tile, bool forProduct) const;
 
 private:
+  bool computeIsCheap(mlir::Value tile);
   void chooseWarps(ProgramOp program);
   void assignAnchors(ProgramOp program);
   void assignRest(ProgramOp program);
@@ -53,12 +54,16 @@ private:
   mlir::Attribute slice(mlir::RankedTensorType whole, mlir::Attribute layout,
                         llvm::ArrayRef<int64_t> dims,
                         mlir::RankedTensorType sliced) const;
+  /// Whether tiles of that shape can have the layout.
+  bool isPossible(mlir::RankedTensorType tile, mlir::Attribute layout) const;
   mlir::Attribute getMma() const;
   mlir::Attribute getRows() const;
 
   mlir::MLIRContext *context;
   int64_t warps = 0;
   llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
+  llvm::DenseMap<mlir::Value, bool> cheap;
+  mutable llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, bool> possible;
   llvm::SmallVector<mlir::Value> worklist;
 };
 

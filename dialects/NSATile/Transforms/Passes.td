@@ -519,4 +519,28 @@ def NSATilePersistPrograms : Pass<"nsatile-persist-programs", "::mlir::ModuleOp"
   ];
 }
 
+def NSATileLowerControl : Pass<"nsatile-lower-control"> {
+  let summary = "Write loops and branches as blocks";
+  let description = [{
+    What MLIR's `convert-scf-to-cf` does, with its patterns, the last op first. A branch is lowered by moving all
+    that stands behind it to a block of its own; from the first one on, that is the square of what a kernel with a
+    thousand branches has, in time and in memory. Nothing is undone here, so nothing is kept for that.
+
+    Before and after:
+
+    ```mlir
+    scf.if %c { A }
+    B
+
+      cf.cond_br %c, ^then, ^rest
+    ^then:
+      A
+      cf.br ^rest
+    ^rest:
+      B
+    ```
+  }];
+  let dependentDialects = ["::mlir::cf::ControlFlowDialect"];
+}
+
 #endif // NSATILE_TRANSFORMS_PASSES_TD

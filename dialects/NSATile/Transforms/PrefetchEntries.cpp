@@ -1,5 +1,6 @@
 //===- PrefetchEntries.cpp - Entries of lists a step ahead ----------------===//
 
+#include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLoop.h"
 #include "NSATile/Transforms/Passes.h"
@@ -41,11 +42,16 @@ private:
 } // namespace
 
 bool EntryLoop::comesOfIndex(Value value) {
-  Operation *op = value.getDefiningOp();
-  return value == loop.getIndex() ||
-         (op && op->getBlock() == loop.getBody() &&
-          llvm::any_of(op->getOperands(),
-                       [&](Value operand) { return comesOfIndex(operand); }));
+  return walkSources(value,
+                     [&](Value source) {
+                       if (source == loop.getIndex())
+                         return WalkResult::interrupt();
+                       Operation *code = source.getDefiningOp();
+                       return code && code->getBlock() == loop.getBody()
+                                  ? WalkResult::advance()
+                                  : WalkResult::skip();
+                     })
+      .wasInterrupted();
 }
 
 bool EntryLoop::find() {

@@ -57,13 +57,19 @@ static StringRef explainNoBulkCopy(LoadOp load) {
 
 /// True when `value` is computed from arguments, loop counters and buffers.
 static bool isKnownToProducer(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    Operation *parent = argument.getOwner()->getParentOp();
-    TileLoop loop(parent);
-    return isa<ProgramOp>(parent) || (loop && argument == loop.getIndex());
-  }
-  Operation *op = value.getDefiningOp();
-  return isScalarCode(op) && llvm::all_of(op->getOperands(), isKnownToProducer);
+  return !walkSources(value, [](Value source) {
+            auto argument = dyn_cast<BlockArgument>(source);
+            if (!argument)
+              return isScalarCode(source.getDefiningOp())
+                         ? WalkResult::advance()
+                         : WalkResult::interrupt();
+            Operation *parent = argument.getOwner()->getParentOp();
+            TileLoop loop(parent);
+            return isa<ProgramOp>(parent) ||
+                           (loop && argument == loop.getIndex())
+                       ? WalkResult::skip()
+                       : WalkResult::interrupt();
+          }).wasInterrupted();
 }
 
 /// True when a producer knows whether and how often `op` is run.

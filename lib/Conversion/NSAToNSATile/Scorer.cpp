@@ -186,13 +186,16 @@ SmallVector<Tile> Scorer::getPairArguments(const QueryRows &rows, Tile keys) {
 static bool readsAtKeys(Region &region) {
   if (region.empty())
     return false;
-  SmallVector<Value> open = {region.getArguments().back()};
-  while (!open.empty()) {
-    for (Operation *user : open.pop_back_val().getUsers()) {
-      if (isa<TableReadOp>(user))
-        return true;
-      llvm::append_range(open, user->getResults());
-    }
+  // Code stands in the order of its uses.
+  llvm::SmallDenseSet<Value> ofKeys = {region.getArguments().back()};
+  for (Operation &user : region.front()) {
+    if (llvm::none_of(user.getOperands(), [&](Value operand) {
+          return ofKeys.contains(operand);
+        }))
+      continue;
+    if (isa<TableReadOp>(user))
+      return true;
+    ofKeys.insert_range(user.getResults());
   }
   return false;
 }

@@ -9,7 +9,6 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVMPass.h"
@@ -57,7 +56,7 @@ void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
   function.addPass(createLowerAffinePass());
   function.addPass(createCSEPass());
   function.addPass(createLoopInvariantCodeMotionPass());
-  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(nsatile::createNSATileLowerControl());
   passes.addPass(createConvertVectorToLLVMPass());
   passes.addPass(createConvertToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());

@@ -9,7 +9,6 @@
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
-#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -81,7 +80,7 @@ void cuda::buildKernelPipeline(OpPassManager &passes,
   kernel.addPass(nsatile::createNSATileExpandMath());
   kernel.addPass(arith::createArithExpandOpsPass());
   kernel.addPass(createCSEPass());
-  passes.addPass(createSCFToControlFlowPass());
+  passes.addPass(nsatile::createNSATileLowerControl());
   passes.addPass(createConvertToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
   // Lines of the program reach PTX, and profilers; with more than lines, ptxas
