@@ -43,7 +43,7 @@ def test_equal_names_have_equal_sizes():
 
 def test_ranks_are_those_declared():
     q, k, v = qkv(RNG, 5, 7)
-    rejects("dimensions, expected", attend(), q[0], k, v)
+    rejects("3 dimensions, expected 4: found shape", attend(), q[0], k, v)
 
 
 def test_query_heads_are_a_multiple_of_key_heads():
