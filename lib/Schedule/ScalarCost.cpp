@@ -42,6 +42,22 @@ struct Variation {
 /// A test of an element, its place in the program's words, and the least of
 /// those that fail.
 constexpr int64_t kAssertion = 80;
+/// What is tested and told differs from pair to pair: the registers for all of
+/// a thread's, until one branch looks at them, count like instructions.
+constexpr int64_t kHeldAssertion = 176;
+
+/// Assertions that the op has a value.
+static int64_t countAssertions(Operation &op, const nsa::ScalarPlaces &places) {
+  auto read = dyn_cast<nsa::TableReadOp>(op);
+  if (!read)
+    return nsa::mayDivideByZero(&op) ? 1 : 0;
+  auto type = cast<nsa::NamedTensorType>(read.getTable().getType());
+  return llvm::count_if(
+      llvm::zip_equal(read.getIndices(), type.getDims()), [&](auto index) {
+        return nsa::getIndexNeed(std::get<0>(index), std::get<1>(index),
+                                 places) != nsa::AssertionNeed::Never;
+      });
+}
 
 static int64_t countPairInstructions(nsa::ScoringOpInterface op,
                                      Region &region) {
@@ -59,9 +75,6 @@ static int64_t countPairInstructions(nsa::ScoringOpInterface op,
   int64_t count = 0;
   for (Operation &op : body.without_terminator()) {
     Variation variation;
-    // Which pairs need the value is a matter of pairs.
-    if (nsa::getAssertionNeed(&op, named) != nsa::AssertionNeed::Never)
-      count += kAssertion;
     for (Value operand : op.getOperands()) {
       Variation of = variations.lookup(operand);
       variation.queries |= of.queries;
@@ -69,8 +82,12 @@ static int64_t countPairInstructions(nsa::ScoringOpInterface op,
     }
     for (Value result : op.getResults())
       variations[result] = variation;
-    if (variation.queries && variation.keys)
+    bool isOfPair = variation.queries && variation.keys;
+    if (isOfPair)
       count += countInstructions(op);
+    // Which pairs need a value is a matter of pairs, whatever it differs by.
+    count +=
+        countAssertions(op, named) * (isOfPair ? kHeldAssertion : kAssertion);
   }
   return count;
 }

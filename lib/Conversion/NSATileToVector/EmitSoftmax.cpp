@@ -211,6 +211,8 @@ void TileEmitter::emitSoftmaxFinalize(SoftmaxFinalizeOp op) {
       Value acc = VectorReader(*this, {row, column}, width).read(op.getAcc());
       Value scaled =
           arith::MulFOp::create(builder, loc, acc, splat(inverse, width));
+      // Of a sink of +inf nothing is left but the sign.
+      scaled = arith::AddFOp::create(builder, loc, scaled, real(0.0f, width));
       Value value = arith::SelectOp::create(builder, loc, empty,
                                             real(0.0f, width), scaled);
       storeVector(value, output, {row, column});

@@ -189,9 +189,8 @@ static bool readsAtKeys(Region &region) {
   // Code stands in the order of its uses.
   llvm::SmallDenseSet<Value> ofKeys = {region.getArguments().back()};
   for (Operation &user : region.front()) {
-    if (llvm::none_of(user.getOperands(), [&](Value operand) {
-          return ofKeys.contains(operand);
-        }))
+    if (llvm::none_of(user.getOperands(),
+                      [&](Value operand) { return ofKeys.contains(operand); }))
       continue;
     if (isa<TableReadOp>(user))
       return true;

@@ -199,3 +199,90 @@ def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")
     assert result.returncode == 1
     assert "and at most 80000 are compiled for this target" in result.stderr
+
+
+def nested_tables(depth: int) -> str:
+    formula = "d0[j]"
+    for i in range(1, depth):
+        formula = f"d{i}[({formula}) mod M]"
+    names = ", ".join(f"d{i}" for i in range(depth))
+    return sized(attention(f"where {formula} == 0", tables=f"{names}: i32[M]"))
+
+
+def nested_rests(divisor: str):
+    """Each level uses the one before twice."""
+
+    def make(depth: int) -> str:
+        formula = "(i - j)"
+        for i in range(depth):
+            formula = f"({formula} + {i}) mod ({divisor} + {i})"
+        return sized(attention(f"where {formula} < 3", tables="_w: f32[M]"))
+
+    return make
+
+
+def sums(depth: int) -> str:
+    """Values each of which uses the two before."""
+    steps = "".join(f"  p{i + 2} = p{i + 1} + p{i};\n" for i in range(depth))
+    return (
+        "kernel sums(q: [B, T, 2, 64], k, v: [B, S, 2, 64]) -> [B, T, 2, 64] {\n"
+        "  p0 = prob(attend(q, pool(k, 32))); p1 = score(attend(q, pool(k, 32)));\n"
+        f"{steps}  return attend(q, k, v) in topk(p{depth + 1}, 8);\n}}\n"
+    )
+
+
+def compile_within(folder, text: str, target: str, phase: str, seconds: int):
+    """The outcome, and megabytes at the most."""
+    path = folder / "program.nsa"
+    path.write_text(text)
+    measured = folder / "measured"
+    result = subprocess.run(
+        ["/usr/bin/env", "python3", "-c", MEASURED, measured, str(seconds), shutil.which("nsacc"),
+         "compile", path, "--target", target, "--emit", phase, "-o", folder / "out"],
+        capture_output=True, text=True, timeout=10 * LIMIT, check=False)
+    return result, int(measured.read_text()) // 1024
+
+
+MEASURED = """
+import os, resource, subprocess, sys
+seconds = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+status = subprocess.run(sys.argv[3:]).returncode
+open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(status & 255)
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_80", "sm_90a"])
+@pytest.mark.parametrize(
+    "make, depth",
+    [(nested_tables, 20), (nested_rests("S"), 80), (nested_rests("1000003"), 80), (sums, 80)],
+    ids=["tables", "sizes", "constants", "sums"],
+)
+def test_nests_take_little_time_and_memory(tmp_path, make, depth, target):
+    """What is used twice at each level is looked at once."""
+    phase = "tile" if target == "cpu" else "nvvm"
+    result, megabytes = compile_within(tmp_path, make(depth), target, phase, seconds=30)
+    assert result.returncode == 0, result.stderr
+    assert megabytes < 400
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_nests_beyond_a_gpu(tmp_path, target):
+    """With the limit, in place of gigabytes."""
+    result, megabytes = compile_within(tmp_path, nested_tables(100), target, "nvvm", seconds=10)
+    assert result.returncode == 1
+    assert "and at most 80000 are compiled for this target" in result.stderr
+    assert megabytes < 200
+
+
+def test_sharing_without_room_is_refused_soon(tmp_path):
+    """Tiles between the usual and the smallest aren't tried, and none are compiled to the end."""
+    text = (
+        "kernel shared(q: [B, T, 8, 64], k, v: [B, S, 2, 64]) -> [B, T, 8, 64] {\n"
+        "  sel = topk(prob(attend(q, pool(k, 32)) where end(j) <= i), 16) share tokens 256;\n"
+        "  return attend(q, k, v) in sel where j <= i;\n}\n"
+    )
+    result, _ = compile_within(tmp_path, text, "sm_80", "ptx", seconds=8)
+    assert result.returncode == 1, result.stderr
+    assert "is more than shared memory holds; 'share tokens " in result.stderr

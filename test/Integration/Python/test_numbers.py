@@ -57,6 +57,16 @@ def test_a_sink_of_the_scores_size_is_one_more_key(target):
 SCHEDULES = ("", "order=union", "order=key_major,tokens=2,keys=16,splits=3")
 
 
+@pytest.mark.parametrize("target", ["cpu", "oracle"])
+def test_a_sink_of_infinity_leaves_zeros_without_a_sign(target):
+    rows = program("kernel f(q: f32[B, T, H, D], k, v: f32[B, S, H, D]) -> f32[B, T, H, D] "
+                   "{ return attend(q, k, v) where 2 <= j <= i sink inf; }", target=target)
+    ones = np.ones((1, 5, 1, 20), np.float32)
+    out = rows(ones, ones, -ones)
+    assert (out == 0).all()
+    assert not np.signbit(out).any()
+
+
 @pytest.mark.parametrize("options", [{"target": "oracle"}, *(
     {"target": "cpu", "schedule": schedule} for schedule in SCHEDULES)], ids=str)
 def test_probabilities_of_large_scores_add_up_to_one(options):
