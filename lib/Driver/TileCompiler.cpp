@@ -349,12 +349,13 @@ TileCompiler::compile(const Signature &signature, const Specialization &code,
 
 bool TileCompiler::isForCPU(const Signature &signature,
                             const Specialization &code) const {
-  Specialization onCPU;
-  onCPU.sizes = code.sizes;
-  auto fitting =
-      compile(signature, onCPU, [](mlir::ModuleOp module, mlir::TimingScope &) {
-        return cpu::checkRoom(module, cpu::Options());
-      });
+  TileCompiler onCPU = *this;
+  onCPU.checkRoom = [](mlir::ModuleOp module, const Specialization &) {
+    return cpu::checkRoom(module, cpu::Options());
+  };
+  Specialization sizes;
+  sizes.sizes = code.sizes;
+  auto fitting = onCPU.fit(signature, sizes);
   bool fits = bool(fitting);
   llvm::consumeError(fitting.takeError());
   return fits;

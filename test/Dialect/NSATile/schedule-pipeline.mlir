@@ -64,7 +64,7 @@ nsatile.program @two_sums(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>
 
 // CHECK-LABEL: nsatile.program @shared_operand
 // CHECK-NOT: nsatile.stage
-// REMARK: [Missed] {{.*}}the right operand of the product whose sum is carried isn't a circular buffer's tile for it alone
+// REMARK: [Missed] {{.*}}the product whose sum is carried isn't the only one that reads its right operand
 nsatile.program @shared_operand(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -124,7 +124,7 @@ nsatile.program @alone(%q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: 
 // CHECK-LABEL: nsatile.program @shared
 // CHECK-NOT: nsatile.stage =
 // CHECK: } {nsatile.stages = 1 : i64}
-// REMARK: [Missed] {{.*}}Function=shared | Remark="the right operand of the product whose sum is carried isn't a circular buffer's tile for it alone"
+// REMARK: [Missed] {{.*}}Function=shared | Remark="the product whose sum is carried isn't the only one that reads its right operand"
 // REMARK: [Passed] {{.*}}Function=shared | Remark="products of a step that run side by side: 2, 1"
 nsatile.program @shared(%q: tensor<64x64xbf16, #s>, %g: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
   %c0 = arith.constant 0 : index
