@@ -25,7 +25,7 @@ struct Grid {
   /// fall about evenly from a column's heaviest point to its lightest, so that
   /// as many points as two rounds of all blocks last as long as a heaviest one.
   Point getSectionPoint(CodeBuilder &b, mlir::Value blocks,
-                       mlir::Value number) const;
+                        mlir::Value number) const;
 
 private:
   Point getPoint(CodeBuilder &b, mlir::Value back, mlir::Value column) const;

@@ -115,7 +115,7 @@ LogicalResult PersistentTiles::emitProducer(TilesOp op) {
       b.createBlock(&loop.getBefore(), {}, b.getI32Type(), b.getLoc());
   Value number = asking->getArgument(0);
   Point point = op.getSections() ? grid.getSectionPoint(b, blocks, number)
-                               : grid.getPoint(b, number);
+                                 : grid.getPoint(b, number);
   point = queue->tell(
       point, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total));
   scf::ConditionOp::create(b, queue->isPoint(point[0]), point);
