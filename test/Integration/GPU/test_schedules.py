@@ -44,11 +44,19 @@ OTHERS = [
 # Rows of three heads aren't a power of two, and 128 channels leave fewer registers.
 WIDE = ["", "tokens=16,keys=64", "tokens=64,keys=64,warps=12", "tokens=64,keys=80,stages=3",
         "tokens=21", "tokens=42,keys=128,warps=8", "order=key_major,splits=2"]
+# Fields that passes behind the layouts read.
+PASSES = [spell(**{field: value}) for field, values in {
+    "rescale": ("in_step", "next_step"), "grid": ("columns", "sections"), "ping_pong": ("on", "off"),
+    "softmax": ("rows", "together", "maxima_first", "decay_first"),
+    "columns_in_registers": (0, 48), "query_stages": (1, 3)}.items() for value in values]
 
 CASES = [
     *(Case("flash", schedule=schedule) for schedule in [*PLAIN, *ODD]),
     *(Case("full", schedule=schedule) for schedule in [*PLAIN[::5], *ODD, *OTHERS]),
     *(Case.small(name, schedule=schedule) for name in NAMES for schedule in OTHERS),
+    *(Case(name, schedule=schedule, channels=(channels, channels)) for name in ("flash", "full")
+      for channels in (64, 128, 256) for schedule in PASSES),
+    *(Case("nsa", schedule=schedule) for schedule in PASSES),
     *(Case(name, schedule=schedule, heads=(6, 2), channels=(128, 128))
       for name in ("flash", "window_sink", "nsa", "full") for schedule in WIDE),
     *(Case(name, schedule=schedule) for name in ("ragged_flash", "ragged_moba")
