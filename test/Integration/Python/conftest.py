@@ -2,5 +2,5 @@
 
 
 def pytest_addoption(parser):
-    parser.addoption("--sweep", choices=("short", "pairwise", "full"), default="short",
+    parser.addoption("--sweep", choices=("pairwise", "full"), default="pairwise",
                      help="which programs test_gpu_sweep.py compiles")

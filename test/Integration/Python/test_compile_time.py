@@ -144,6 +144,17 @@ def nest(count: int) -> str:
     return formula
 
 
+def remainders(count: int) -> str:
+    """A merge that ptxas takes more than in proportion to its length for."""
+    each = ", ".join(
+        f"attend(q, k, v) where j <= i and (i - j) mod {n + 3} < 2" for n in range(count)
+    )
+    return (
+        "kernel merged(q: [B, T, 8, 64], k, v: [B, S, 2, 64]) -> [B, T, 8, 64] {\n"
+        f"  return merge({each});\n}}\n"
+    )
+
+
 def compile_for_gpu(folder, text: str, target: str) -> subprocess.CompletedProcess:
     path = folder / "program.nsa"
     path.write_text(text)
@@ -178,8 +189,9 @@ def compile_for_gpu(folder, text: str, target: str) -> subprocess.CompletedProce
         sized(tables(40)),
         sized(masks(10)),
         sized(extremes(120)),
+        remainders(16),
     ],
-    ids=["map", "sines", "sum", "tables", "masks", "extremes"],
+    ids=["map", "sines", "sum", "tables", "masks", "extremes", "remainders"],
 )
 def test_long_formulas_on_gpus(tmp_path, text, target):
     """They are written out for each element of a thread: with the usual tiles, minutes of ptxas."""
@@ -192,8 +204,14 @@ def test_long_formulas_on_gpus(tmp_path, text, target):
 
 @pytest.mark.parametrize(
     "text",
-    [waves(400), scored(nest(200)), sized(tables(250)), sized(conditions(60))],
-    ids=["map", "score", "tables", "conditions"],
+    [
+        waves(400),
+        scored(nest(200)),
+        sized(tables(250)),
+        sized(conditions(60)),
+        remainders(40),
+    ],
+    ids=["map", "score", "tables", "conditions", "remainders"],
 )
 def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")

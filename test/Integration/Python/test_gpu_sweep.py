@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from sweep import cases, table
@@ -10,12 +12,55 @@ from sweep.compiling import Outcome, check, compile_case
 
 def pytest_generate_tests(metafunc):
     if "case" in metafunc.fixturenames:
-        chosen = {"short": cases.short, "pairwise": cases.pairwise, "full": cases.full}
+        chosen = {"pairwise": cases.pairwise, "full": cases.full}
         metafunc.parametrize("case", chosen[metafunc.config.getoption("--sweep")](), ids=str)
 
 
 def test_compiles_or_says_why(case: cases.Case):
     check(case, compile_case(case))
+
+
+def find_missing(rows, axes) -> set:
+    """Pairs of values of `axes` that no row has."""
+    found = {(a, b, row[a], row[b]) for row in rows
+             for a, b in itertools.combinations(range(len(axes)), 2)}
+    return {(a, b, *values) for a, b in itertools.combinations(range(len(axes)), 2)
+            for values in itertools.product(axes[a], axes[b])} - found
+
+
+@pytest.mark.parametrize("make, axes, first",
+                         [(make, axes, *(first or [()])) for make, axes, *first in cases.PAIRWISE])
+def test_pairs_are_covered(make, axes, first):
+    axes = [list(axis) for axis in axes]
+    rows = cases.cover(axes, first)
+    assert find_missing(rows, axes) == set()
+    # The test itself: without a value, its pairs are missing.
+    for axis, values in enumerate(axes):
+        without = [row for row in rows if row[axis] != values[-1]]
+        assert len(find_missing(without, axes)) >= sum(map(len, axes)) - len(values)
+    assert {make(*row) for row in rows} <= set(cases.pairwise())
+
+
+def test_pairs_leave_out_no_value():
+    """Axes are split there, and a program may have all functions."""
+    covered = {make: [set() for _ in axes] for make, axes in cases.AXES.items()}
+    for make, axes, *_ in cases.PAIRWISE:
+        if make in covered:
+            for values, axis in zip(covered[make], axes, strict=True):
+                values.update(axis)
+    covered[cases.function][1] |= set(cases.ROW_PLACES)
+    assert covered == {make: list(map(set, axes)) for make, axes in cases.AXES.items()}
+
+
+@pytest.mark.parametrize("place", cases.ROW_PLACES)
+def test_all_functions_are_in_one_program(place):
+    before, after = cases.PLACES[place].split("{f}")
+
+    def find_value(case: cases.Case) -> str:
+        return case.text.split(f"return {before}")[1].removesuffix(f"{after}; }}")
+
+    singles = [find_value(cases.function(each, place, "sm_80")) for each in cases.FUNCTIONS]
+    assert find_value(cases.functions(place, "sm_80")) == " + ".join(singles)
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])

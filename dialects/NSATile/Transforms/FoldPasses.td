@@ -1,0 +1,193 @@
+//===- FoldPasses.td - Passes on folds, math and control ----------------===//
+
+#ifndef NSATILE_TRANSFORMS_FOLDPASSES_TD
+#define NSATILE_TRANSFORMS_FOLDPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def NSATileExpandMath : Pass<"nsatile-expand-math"> {
+  let summary = "Write mathematical functions as polynomials";
+  let description = [{
+    `math.exp`, `math.exp2`, `math.tanh`, `math.log`, `math.log2`, `math.erf`, `math.sin`, `math.cos` and
+    `math.powf` of f32, scalars and vectors alike, become arithmetic that vectorizes, and that GPUs have
+    instructions for. Other functions stay as they are.
+
+    `exp`, `exp2`, `tanh`, `erf` and `powf` are within 1.5 units in the last place of the exact result, `sin`
+    and `cos` within 3, for arguments of every size. Exponentials and powers below 2^-126 are 0, above the
+    greatest number infinity; NaN stays NaN. Powers of negative numbers, of zeros and infinities are C's.
+
+    Before and after:
+
+    ```mlir
+    %y = math.exp %x : vector<16xf32>
+
+    %n = … x · log2(e), rounded
+    %r = math.fma %n, %minus_ln2, %x : vector<16xf32>
+    … 1 + r + r² · p(r), times 2^n by integer addition to its exponent
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
+  let summary = "Write merges of streaming softmaxes as arithmetic";
+  let description = [{
+    `nsatile.softmax_merge` becomes `arith` and `math` on its rows, for targets
+    that have nothing better.
+
+    Before and after:
+
+    ```mlir
+    %m, %l, %r0, %r1 = nsatile.softmax_merge %m0, %l0, %m1, %l1 : tensor<64xf32>
+
+    %m = arith.maxnumf %m0, %m1 : tensor<64xf32>
+    %r0 = math.exp (%m0 - %m), or 1 where %m0 is %m
+    %r1 = math.exp (%m1 - %m), or 1 where %m1 is %m
+    %l = %l0 · %r0 + %l1 · %r1
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
+  ];
+}
+
+def NSATileBitonicTopK : Pass<"nsatile-bitonic-topk"> {
+  let summary = "Write sorts and running lists as bitonic networks";
+  let description = [{
+    `nsatile.sort` becomes Batcher's bitonic network, log2(n) (log2(n) + 1) / 2
+    steps that each compare and exchange all columns of a row at once.
+    `nsatile.top` sorts its candidates so, takes the greater of key i of the list
+    and key k - 1 - i of the candidates, and merges what is left of them in
+    log2(k) steps. Rows are padded to powers of two with keys that lose.
+
+    A GPU has nothing better; a CPU's insertion into a list is faster, as most
+    keys don't get in. Before and after, for two columns:
+
+    ```mlir
+    %s = nsatile.sort ascending %x : tensor<32x2xi64>
+
+    %y = nsatile.exchange %x by 1 : tensor<32x2xi64>
+    %less = arith.minsi %x, %y : tensor<32x2xi64>
+    %greater = arith.maxsi %x, %y : tensor<32x2xi64>
+    %s = arith.select %first, %less, %greater : tensor<32x2xi1>, tensor<32x2xi64>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
+def NSATileOnlineSoftmax : Pass<"nsatile-online-softmax"> {
+  let summary = "Form the online softmax: a running maximum, sum and accumulator";
+  let description = [{
+    A `nsatile.softmax_fold`, a softmax over all tiles of keys, becomes a `nsatile.fold` that goes over them
+    once and carries what it needs to know of the tiles before (Milakov and Gimelshein, arXiv:1805.02867; Dao et al.,
+    arXiv:2205.14135): each step raises the maximum, scales sum and accumulator
+    by exp(old maximum - new maximum), and adds the tile's exponentials and their product with its values.
+
+    Before and after:
+
+    ```mlir
+    %m, %l, %o = nsatile.softmax_fold over %first to %end : … {
+    ^bb0(%tile: index, %partial: i1):
+      … nsatile.yield_scores %s scale %c values %v
+    }
+
+    %r:3 = nsatile.fold over %first to %end state(%minus_inf, %zero, %zeros : …) {
+    ^bb0(%tile: index, %partial: i1, %m: …, %l: …, %o: …):
+      …
+      %m1, %l1, %p, %decay = nsatile.softmax_update %m, %l, %s scale %c
+      %o1 = nsatile.dot %p, %v acc (%o · %decay) where (%s != -inf)
+      nsatile.yield %m1, %l1, %o1
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def NSATileLowerDomains : Pass<"nsatile-lower-domains"> {
+  let summary = "Write all folds over tiles as folds over one range";
+  let description = [{
+    A fold over a list goes over the numbers of the list's entries, and reads the entries. A fold over parts of a tile
+    goes over the numbers of the parts. Several ranges become a fold each, which leaves out the tiles of earlier ranges; more than three share
+    one, which counts their tiles. A step that finds out for itself whether its tile is full computes that, or
+    branches to a copy of the body for either, with `peel`. A fold over one range stays as it is.
+
+    Passes that pipeline loops take folds over one range: they keep the state, the number of the tile and what is full
+    of the range together until `nsatile-lower-folds`.
+
+    Before and after:
+
+    ```mlir
+    %r = nsatile.fold in %list[] : memref<16xi32> count %n over %first to %end full %a to %b state(%x0 : f32) {
+    ^bb0(%tile: index, %partial: i1, %x: f32): …
+
+    %r = nsatile.fold over %c0 to %n state(%x0 : f32) {
+    ^bb0(%i: index, %any: i1, %x: f32):
+      %tile = memref.load %list[%i] …
+      … %partial from %tile, %a and %b …
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"peel", "peel", "bool", "false", "steps that ask whether their tile is full have a copy of the body for either">
+  ];
+}
+
+def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
+  let summary = "Write folds over one range as loops";
+  let description = [{
+    With `peel`, the full tiles of a range get a loop of their own, between those of the partial ones, and
+    what is masked in the others vanishes there. Folds whose steps overlap are always peeled: what is in flight goes on from one
+    loop to the next, and code behind a branch wouldn't be scheduled among the products before it. Other folds become
+    one loop without `peel`, whose steps compare the number of their tile with the bounds of the full part.
+
+    Before and after, without `peel`:
+
+    ```mlir
+    %r = nsatile.fold over %first to %end full %first to %b state(%x0) {
+    ^bb0(%tile: index, %partial: i1, %x: …):
+      … scf.if %partial { … } …
+    }
+
+    %r = scf.for %tile = %first to %end step %c1 iter_args(%x = %x0) {
+      %partial = arith.cmpi sge, %tile, %b : index
+      … scf.if %partial { … } …
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+  let options = [
+    Option<"peel", "peel", "bool", "false", "full tiles of a range have a loop of their own">
+  ];
+}
+
+def NSATileLowerControl : Pass<"nsatile-lower-control"> {
+  let summary = "Write loops and branches as blocks";
+  let description = [{
+    What MLIR's `convert-scf-to-cf` does, with its patterns, the last op first. A branch is lowered by moving all
+    that stands behind it to a block of its own; from the first one on, that is the square of what a kernel with a
+    thousand branches has, in time and in memory. Nothing is undone here, so nothing is kept for that.
+
+    Before and after:
+
+    ```mlir
+    scf.if %c { A }
+    B
+
+      cf.cond_br %c, ^then, ^rest
+    ^then:
+      A
+      cf.br ^rest
+    ^rest:
+      B
+    ```
+  }];
+  let dependentDialects = ["::mlir::cf::ControlFlowDialect"];
+}
+
+#endif // NSATILE_TRANSFORMS_FOLDPASSES_TD
