@@ -66,21 +66,40 @@ private:
 
 static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
 
+/// Columns over the keys of ragged rows: as many as the longest row has, which
+/// isn't known where memory is set aside.
+static bool hasRaggedColumns(Value result) {
+  auto type = dyn_cast<NamedTensorType>(result.getType());
+  return type && type.isRagged() &&
+         isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
+}
+
 SmallVector<Operation *> Chooser::findOwn() {
   SmallVector<Operation *> own;
   for (const ScheduledOp &op : ops) {
     const Setting *given = settings.find(op.name, Field::Program);
-    if (given && given->value == kOwn && !op.op->use_empty())
+    if (given && given->value == kOwn && !op.op->use_empty() &&
+        llvm::none_of(op.op->getResults(), hasRaggedColumns))
       own.push_back(op.op);
   }
   return own;
 }
 
-/// What can't be computed in its readers' programs.
+/// What can't be computed in its readers' programs, or in its own.
 llvm::Error Chooser::checkProgram(const ScheduledOp &op) {
   const Setting *given = settings.find(op.name, Field::Program);
-  if (!given || given->op.empty() || given->value == kOwn)
+  if (!given || given->op.empty())
     return llvm::Error::success();
+  if (given->value == kOwn) {
+    if (llvm::none_of(op.op->getResults(), hasRaggedColumns))
+      return llvm::Error::success();
+    return settings.explain(
+        given->column,
+        "'" + op.name +
+            "' can't have a program of its own: it has a column for each "
+            "window or block of the longest ragged row, and how many that are "
+            "isn't known where memory is set aside");
+  }
   StringRef reason = cut.getReason(op.op);
   if (op.kind == OpKind::TopK || op.kind == OpKind::Pool)
     reason = "many query tiles read what it computes once";

@@ -133,3 +133,27 @@ def test_schedules_are_printed(target, expected):
 def test_the_oracle_has_no_schedule():
     with pytest.raises(ArgumentError, match="target 'oracle' has no schedule"):
         nsa(target="oracle").ir("schedule", **SIZES)
+
+
+RAGGED_IMPORTANCE = """
+kernel ragged(q: [ragged T, HQ, D], k: [ragged T, H, D]) -> [ragged T, HQ, D] {
+  p = prob(attend(q, pool(k, 2), pool(k, 2)));
+  sel = topk(blocks(p, 2), 1);
+  return attend(q, k, k) in sel where j <= i;
+}"""
+
+
+def test_columns_of_ragged_rows_stay_in_their_readers_programs():
+    """Nothing says how long the longest row is where a program's memory is set aside."""
+    rng = np.random.default_rng(3)
+    q, k = (rng.standard_normal((8, heads, 16), dtype=np.float32) for heads in (4, 2))
+    offsets = np.array([0, 5, 5, 8], np.int32)
+    expected, out = (
+        nsacc.compile(RAGGED_IMPORTANCE, dtype="f32", target=target, schedule=schedule)(
+            q, k, T_offsets=offsets)
+        for target, schedule in [("oracle", ""), ("cpu", "program=own")])
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+    for target in ("cpu", "sm_90a"):
+        with pytest.raises(ArgumentError, match="column 4: 'p' can't have a program of its own"):
+            nsacc.compile(RAGGED_IMPORTANCE, target=target, schedule="p: program=own").ir(
+                "tile", HQ=4, H=2, D=16)
