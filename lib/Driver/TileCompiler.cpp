@@ -151,17 +151,6 @@ getOpNames(mlir::ModuleOp module) {
   return names;
 }
 
-/// Ops of the program that is too long, which smaller tiles make shorter; none
-/// where that isn't what failed.
-static std::optional<std::vector<std::string>>
-findTooLong(mlir::ModuleOp module,
-            const llvm::StringMap<std::vector<std::string>> &names) {
-  for (auto program : module.getOps<nsatile::ProgramOp>())
-    if (program->hasAttr(nsatile::kTooLongAttrName))
-      return names.lookup(program.getSymName());
-  return std::nullopt;
-}
-
 llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
                                       const Signature &signature,
                                       const Specialization &code, Finish finish,
@@ -180,11 +169,9 @@ llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
   });
   llvm::Error error = lowerToTiles(*module, code, settings, timing);
   auto names = getOpNames(*module);
-  noRoom.reset();
-  if (error)
-    noRoom = findTooLong(*module, names);
-  else
+  if (!error)
     error = catchFatalErrors([&] { return finish(*module, timing); });
+  noRoom.reset();
   error = llvm::handleErrors(
       std::move(error), [&](std::unique_ptr<NoRoomError> found) -> llvm::Error {
         noRoom.emplace();

@@ -42,6 +42,9 @@ struct Variation {
 /// A test of an element, its place in the program's words, and the least of
 /// those that fail.
 constexpr int64_t kAssertion = 80;
+/// The same towards a program's length: five merged attentions whose tables may
+/// fail compile in 15 s.
+constexpr int64_t kAssertionLength = 30;
 /// What is tested and told differs from pair to pair: the registers for all of
 /// a thread's, until one branch looks at them, count like instructions.
 constexpr int64_t kHeldAssertion = 176;
@@ -171,7 +174,7 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
               return 10 * countElements(gather.getResult());
             })
             .Case([&](nsatile::AssertOp assertion) {
-              return kAssertion * countElements(assertion.getCondition());
+              return kAssertionLength * countElements(assertion.getCondition());
             })
             .Default([&](Operation *op) -> int64_t {
               return op->getNumResults() == 1 &&

@@ -21,9 +21,6 @@ inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
 /// their schedules, by the names that settings have for them.
 inline constexpr llvm::StringLiteral kOpsAttrName = "nsatile.ops";
 
-/// On a program, a unit: `convert-nsa-to-nsatile` refused it for its length.
-inline constexpr llvm::StringLiteral kTooLongAttrName = "nsatile.too_long";
-
 /// What `nsatile-schedule-pipeline` tells `nsatile-expand-pipeline`. On a loop:
 /// how many of its steps overlap, an i64 (1: products of one step only), and
 /// whether warpgroups start their products in turn (ping-pong), a unit. On ops

@@ -1,7 +1,6 @@
 //===- NSAToNSATile.cpp - From whole tensors to programs over tiles -------===//
 
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
-#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
@@ -323,11 +322,8 @@ struct ConvertNSAToNSATile
           failed(KernelConverter(kernel, {mostChannels, mostGroup}).run()))
         return signalPassFailure();
     for (auto program : getOperation().getOps<nsatile::ProgramOp>())
-      if (failed(checkLength(program))) {
-        program->setAttr(nsatile::kTooLongAttrName,
-                         UnitAttr::get(&getContext()));
+      if (failed(checkLength(program)))
         return signalPassFailure();
-      }
   }
 
   LogicalResult checkLength(nsatile::ProgramOp program) {
@@ -339,8 +335,8 @@ struct ConvertNSAToNSATile
           << mostInstructions.getValue() << " are compiled for this target";
     error.attachNote()
         << "formulas are written out for each of a thread's elements, and "
-           "attentions that are added or merged share a program; sin, cos, pow "
-           "and reads of tables are the longest";
+           "attentions that are added or merged share a program; sin, cos and "
+           "pow are the longest functions";
     return error;
   }
 

@@ -136,7 +136,7 @@ def test_the_oracle_has_no_schedule():
 
 
 RAGGED_IMPORTANCE = """
-kernel ragged(q: [ragged T, HQ, D], k: [ragged T, H, D]) -> [ragged T, HQ, D] {
+kernel rows(q: [ragged T, HQ, D], k: [ragged T, H, D]) -> [ragged T, HQ, D] {
   p = prob(attend(q, pool(k, 2), pool(k, 2)));
   sel = topk(blocks(p, 2), 1);
   return attend(q, k, k) in sel where j <= i;
