@@ -207,11 +207,10 @@ def test_long_formulas_on_gpus(tmp_path, text, target):
     [
         waves(400),
         scored(nest(200)),
-        sized(tables(250)),
         sized(conditions(60)),
         remainders(40),
     ],
-    ids=["map", "score", "tables", "conditions", "remainders"],
+    ids=["map", "score", "conditions", "remainders"],
 )
 def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")
