@@ -46,7 +46,8 @@ WIDE = ["", "tokens=16,keys=64", "tokens=64,keys=64,warps=12", "tokens=64,keys=8
         "tokens=21", "tokens=42,keys=128,warps=8", "order=key_major,splits=2"]
 # Fields that passes behind the layouts read.
 PASSES = [spell(**{field: value}) for field, values in {
-    "rescale": ("in_step", "next_step"), "grid": ("columns", "sections"), "ping_pong": ("on", "off"),
+    "rescale": ("in_step", "next_step"), "grid": ("columns", "sections"),
+    "ping_pong": ("on", "off"),
     "softmax": ("rows", "together", "maxima_first", "decay_first"),
     "columns_in_registers": (0, 48), "query_stages": (1, 3)}.items() for value in values]
 
