@@ -37,11 +37,15 @@ std::string Specialization::spell() const {
          (device ? ":" + device->getKey() : "");
 }
 
-/// What no target runs, so that no error of one has to tell.
+/// Heads that no target runs, so that no error of one has to tell. Other sizes
+/// aren't all known here: those of ragged rows aren't.
 static llvm::Error checkMultiples(const Signature &signature,
                                   const llvm::StringMap<int64_t> &sizes) {
   DimSizes known;
-  known.sizes = sizes;
+  for (const AttentionDims &dims : signature.attentions)
+    for (const std::string &heads : {dims.queryHeads, dims.keyHeads})
+      if (auto found = sizes.find(heads); found != sizes.end())
+        known.sizes[heads] = found->second;
   llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
   return bindKnownDimensions(signature, none, std::move(known)).takeError();
 }
