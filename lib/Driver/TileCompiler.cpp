@@ -42,10 +42,10 @@ std::string Specialization::spell() const {
 static llvm::Error checkMultiples(const Signature &signature,
                                   const llvm::StringMap<int64_t> &sizes) {
   DimSizes known;
-  for (const AttentionDims &dims : signature.attentions)
-    for (const std::string &heads : {dims.queryHeads, dims.keyHeads})
-      if (auto found = sizes.find(heads); found != sizes.end())
-        known.sizes[heads] = found->second;
+  for (const Multiple &each : signature.multiples)
+    for (const Dim &heads : {each.multiple, each.of})
+      if (auto found = sizes.find(heads.name); found != sizes.end())
+        known.sizes[heads.name] = found->second;
   llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
   return bindKnownDimensions(signature, none, std::move(known)).takeError();
 }
