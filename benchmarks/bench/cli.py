@@ -11,7 +11,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DEFAULTS: dict[str, dict[str, object]] = {
     "cpu": {"rounds": 3, "tools": ROOT / "build" / "dev" / "bin", "repeats": 3,
             "most_tokens": None, "flex": False},
-    "dense": {"rounds": 7, "visit_ms": 150.0, "most_seconds": None, "together": 4},
+    "dense": {"rounds": 7, "visit_ms": 150.0, "most_seconds": None, "together": 4, "peers": None,
+              "before": None},
 }
 
 
@@ -45,7 +46,15 @@ def make_parser() -> argparse.ArgumentParser:
                        help="stop after so long; what was measured is written")
     dense.add_argument("--together", type=_positive(int),
                        help="how many works share their rounds, if memory allows (4)")
+    dense.add_argument("--peers", metavar="TEXTS",
+                       help="only peers whose name has one of these in it, as in cudnn,fa4")
+    dense.add_argument("--before", type=Path, metavar="FOLDER",
+                       help="measure another bundle, unpacked there, beside this build")
     return parser
+    dense.add_argument("--peers", metavar="TEXTS",
+                       help="only peers whose name has one of these in it, as in cudnn,fa4")
+    dense.add_argument("--before", type=Path, metavar="FOLDER",
+                       help="measure another bundle, unpacked there, beside this build")
 
 
 def _positive(kind: type) -> object:

@@ -5,12 +5,14 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 import torch
 
 from . import check, peers
+from .before import Before
 from .check import WrongResult
 from .ours import Ours
 from .timing import Launch
@@ -46,7 +48,8 @@ class Setting:
     device: torch.device
     timer: Timer
     seed: int
-    with_peers: bool = True
+    wants_peer: Callable[[str], bool] = lambda name: True
+    before: Before | None = None
     works: dict[str, Work] = field(default_factory=dict)
     compile: Callable[[Work, Tensors, Path], Program] = Ours
 
@@ -58,25 +61,29 @@ class Setting:
 class Bench:
     def __init__(self, work: Work, setting: Setting) -> None:
         self.work, self._timer = work, setting.timer
-        self.order = random.Random(f"{setting.seed} {work.id}")
+        self.order = make_order(work, setting.seed)
         self.program, inputs = setting.make_program(work)
         self.error = check_program(work, inputs, self.program, self.order)
         self.schedule = self.program.find_schedule()
         self.operations = {OURS: work.useful_operations()}
         self.unavailable: dict[str, str] = {}
         runs: dict[str, Run] = {OURS: self.program}
-        for name in work.peers if setting.with_peers else ():
+        for name in filter(setting.wants_peer, work.peers):
             self._add_peer(name, inputs, setting, runs)
-        self._launches, self.launch_mode = self._timer.plan(runs)
-        self.times: dict[str, list[float]] = {name: [] for name in runs}
+        launches, self.launch_mode = self._timer.plan(runs)
+        self._measures: dict[str, Callable[[], float]] = {
+            name: partial(self._timer.measure, launch) for name, launch in launches.items()}
+        if setting.before:
+            self._add_before(setting.before)
+        self.times: dict[str, list[float]] = {name: [] for name in self._measures}
         self.visits: list[tuple[float, float]] = []
 
     def warm_up(self, name: str) -> None:
-        self._timer.measure(self._launches[name])
+        self._measures[name]()
 
     def visit(self, name: str) -> None:
         start = time.monotonic()
-        self.times[name].append(self._timer.measure(self._launches[name]))
+        self.times[name].append(self._measures[name]())
         self.visits.append((start, time.monotonic()))
 
     def check_again(self) -> None:
@@ -106,11 +113,24 @@ class Bench:
         runs[name] = run
         self.operations[name] = self.work.useful_operations()
 
+    def _add_before(self, before: Before) -> None:
+        try:
+            measure = before.prepare(self.work, self.launch_mode == "graph")
+        except peers.Unavailable as error:
+            self.unavailable[before.name] = str(error)
+            return
+        self._measures[before.name] = measure
+        self.operations[before.name] = self.operations[OURS]
+
     def _make_neighbour(self, work: Work, setting: Setting) -> Run:
         program, inputs = setting.make_program(work)
         check_program(work, inputs, program, self.order)
         del program.out, program.lse
         return program
+
+
+def make_order(work: Work, seed: int) -> random.Random:
+    return random.Random(f"{seed} {work.id}")
 
 
 def check_program(work: Work, inputs: Tensors, program: Program, order: random.Random) -> float:

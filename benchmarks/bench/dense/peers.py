@@ -24,11 +24,15 @@ def make_peer(name: str, work: Work, inputs: Tensors) -> Run:
     q, k, v = (inputs[each].transpose(1, 2).contiguous() for each in "qkv")
     if kind == "sdpa" and work.pattern not in ("full", "flash"):
         raise ValueError(f"{work.id}: SDPA has no {work.pattern}")
-    if kind not in ("sdpa", "flex"):
+    if kind == "fa4" and work.pattern not in ("full", "flash", "window"):
+        raise ValueError(f"{work.id}: FlashAttention-4 has no {work.pattern}")
+    if kind not in ("sdpa", "flex", "fa4"):
         raise ValueError(f"{work.id}: there is no peer '{name}'")
     try:
         if kind == "sdpa":
             return _make_sdpa(rest, work, q, k, v)
+        if kind == "fa4":
+            return _make_fa4(work, inputs)
         return _make_flex(work, inputs, q, k, v)
     except Exception as error:  # What torch.compile raises has no base of its own.
         raise Unavailable(_summarize(error)) from error
@@ -75,6 +79,22 @@ def _make_flex(work: Work, inputs: Tensors, q: torch.Tensor, k: torch.Tensor,
     def run() -> torch.Tensor:
         out = compiled(q, k, v, score_mod=modify, block_mask=blocks, enable_gqa=grouped)
         return out.transpose(1, 2)
+
+    run()
+    return run
+
+
+def _make_fa4(work: Work, inputs: Tensors) -> Run:
+    """FlashAttention-4, from its wheel flash-attn-4; it takes [B, T, H, D] as ours does."""
+    from flash_attn.cute import flash_attn_func
+
+    q, k, v = (inputs[each] for each in "qkv")
+    window = (int(work.params["window"]) - 1, 0) if work.pattern == "window" else (None, None)
+    causal = work.pattern != "full"
+
+    def run() -> torch.Tensor:
+        out = flash_attn_func(q, k, v, causal=causal, window_size=window)
+        return out[0] if isinstance(out, tuple) else out
 
     run()
     return run

@@ -16,6 +16,7 @@ from nsacc.errors import NsaccError
 
 from .. import record
 from . import works
+from .before import Before
 from .bench import Bench, Setting
 from .check import WrongResult
 from .machine import ClockSampler, describe_gpu, describe_versions
@@ -109,6 +110,8 @@ class Suite:
             say(describe(line))
 
     def _clean_up(self) -> None:
+        if self.setting.before:
+            self.setting.before.drop()
         if "torch._dynamo" in sys.modules:
             torch.compiler.reset()
         gc.collect()
@@ -118,6 +121,15 @@ class Suite:
 
 def pick_works(every: list[Work], part: str | None) -> list[Work]:
     return [work for work in every if part is None or part in str(work)]
+
+
+def make_filter(options: argparse.Namespace) -> Callable[[str], bool]:
+    """Which peers are measured."""
+    if options.no_peers:
+        return lambda name: False
+    if options.peers is None:
+        return lambda name: True
+    return lambda name: any(text in name for text in options.peers.split(","))
 
 
 def finish(suite: Suite) -> int:
@@ -144,13 +156,16 @@ def run(options: argparse.Namespace, root: Path) -> int:
     common: dict[str, object] = {
         "seed": options.seed, "machine": describe_gpu(), "versions": describe_versions(),
         "commit": record.describe_commit(root)}
-    setting = Setting(root, device, CudaTimer(options.visit_ms), options.seed,
-                      not options.no_peers, works={work.id: work for work in every})
     say(f"seed {options.seed}, {common['machine']}, {common['versions']}")
     path = options.output or record.default_path(root, options.suite)
     memory = torch.cuda.get_device_properties(device).total_memory
     # Inputs and results are there twice and more: in both layouts, and while they are checked.
     groups = works.split(picked, options.together, memory / 8)
+    try:
+        before = options.before and Before(options.before, root, options.visit_ms, options.seed)
+    except ValueError as error:
+        print(f"benchmarks/run: {error}", file=sys.stderr)
+        return 1
     with ExitStack() as stack:
         guards: list[AbstractContextManager[object]] = [torch.no_grad()]
         if options.most_seconds is not None:
@@ -158,6 +173,10 @@ def run(options: argparse.Namespace, root: Path) -> int:
         for guard in guards:
             stack.enter_context(guard)
         sampler = stack.enter_context(ClockSampler())
+        if before:
+            stack.enter_context(before)
+        setting = Setting(root, device, CudaTimer(options.visit_ms), options.seed,
+                          make_filter(options), before, {work.id: work for work in every})
         suite = Suite(setting, options.rounds, options.most_seconds, path, common, sampler)
         try:
             suite.run(groups)

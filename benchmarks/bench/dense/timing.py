@@ -34,11 +34,13 @@ class CudaTimer:
     def __init__(self, visit_ms: float) -> None:
         self.visit_seconds = visit_ms * 1e-3
 
-    def plan(self, runs: dict[str, Run]) -> tuple[dict[str, Launch], str]:
-        """How each of one work's runs is launched: all by calls, or all by graphs."""
+    def plan(self, runs: dict[str, Run],
+             graphs: bool = False) -> tuple[dict[str, Launch], str]:
+        """How each of one work's runs is launched: all by calls, or all by graphs, which
+        `graphs` asks for."""
         probes = {name: self._probe(run) for name, run in runs.items()}
         calls = {name: Launch(runs[name], 1, seconds) for name, (seconds, _) in probes.items()}
-        if not any(is_host_bound(*probe) for probe in probes.values()):
+        if not graphs and not any(is_host_bound(*probe) for probe in probes.values()):
             return calls, "calls"
         try:
             return {name: self._capture(run, probes[name][0])

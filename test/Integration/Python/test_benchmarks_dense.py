@@ -5,16 +5,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 import nsacc
+from bench import cli
 from bench.dense import check, formulas, peers, works
+from bench.dense.before import Before
 from bench.dense.bench import Bench, Setting
 from bench.dense.check import WrongResult
-from bench.dense.suite import finish, pick_works
+from bench.dense.suite import finish, make_filter, pick_works
 from dense_benchmarks import (
     PROGRAMS,
     ROOT,
@@ -63,7 +66,7 @@ def test_works_are_valid(work: works.Work) -> None:
         elif kind == "sdpa":
             assert rest in peers.BACKENDS and work.pattern in ("full", "flash")
         else:
-            assert peer == "flex"
+            assert peer in ("flex", "fa4")
     for peer in work.goals:
         assert peer in work.peers or peer == "sdpa"
 
@@ -109,6 +112,59 @@ def test_the_goal_of_sdpa_is_the_fastest_back_end(tmp_path: Path,
     suite.run([[work]])
     assert {line["peer"]: line["goal"] for line in read(suite.path)} == \
         {"sdpa cudnn": None, "sdpa flash": 1.0}
+
+
+class FakeBefore:
+    """Another build that measures at once, or can't."""
+
+    name = "before abc"
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason, self.graphs, self.dropped = reason, [], 0
+
+    def prepare(self, work: works.Work, graphs: bool) -> Callable[[], float]:
+        if self.reason:
+            raise peers.Unavailable(self.reason)
+        self.graphs.append(graphs)
+        return lambda: 1e-3
+
+    def drop(self) -> None:
+        self.dropped += 1
+
+
+def test_another_build_is_a_peer(tmp_path: Path) -> None:
+    before = FakeBefore()
+    setting = dataclasses.replace(make_setting([make_work()]), before=before)
+    suite = make_suite(setting, tmp_path / "records")
+    suite.run([[make_work()]])
+    (line,) = read(suite.path)
+    assert (line["peer"], line["ms"], line["peer_ms"], line["ratio"]) == ("before abc", 2, 1, 0.5)
+    assert before.graphs == [False] and before.dropped == 1
+
+
+def test_another_build_that_fails_is_told() -> None:
+    setting = dataclasses.replace(make_setting([make_work()]), before=FakeBefore("no kernel"))
+    assert Bench(make_work(), setting).unavailable == {"before abc": "no kernel"}
+
+
+def test_another_build_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no package nsacc"):
+        Before(tmp_path, ROOT, 1.0, 1)
+    package = tmp_path / "nsacc"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('the other build')")
+    (tmp_path / "commit").write_text("0123456789abcdef\n")
+    with Before(tmp_path, ROOT, 1.0, 1) as before:
+        assert before.name == "before 0123456789ab"
+        with pytest.raises(peers.Unavailable, match="the other build"):
+            before.prepare(make_work(), False)
+
+
+@pytest.mark.parametrize(("texts", "wanted"), [
+    (None, ["sdpa cudnn", "fa4", "flex"]), ("cudnn,fa4", ["sdpa cudnn", "fa4"]), ("zzz", [])])
+def test_peers_are_picked(texts: str | None, wanted: list[str]) -> None:
+    arguments = ["--suite", "dense", *(["--peers", texts] if texts else [])]
+    assert list(filter(make_filter(cli.parse(arguments)), ["sdpa cudnn", "fa4", "flex"])) == wanted
 
 
 def visit_order(seed: int, folder: Path) -> list[int]:
