@@ -51,10 +51,6 @@ def make_parser() -> argparse.ArgumentParser:
     dense.add_argument("--before", type=Path, metavar="FOLDER",
                        help="measure another bundle, unpacked there, beside this build")
     return parser
-    dense.add_argument("--peers", metavar="TEXTS",
-                       help="only peers whose name has one of these in it, as in cudnn,fa4")
-    dense.add_argument("--before", type=Path, metavar="FOLDER",
-                       help="measure another bundle, unpacked there, beside this build")
 
 
 def _positive(kind: type) -> object:
