@@ -293,10 +293,25 @@ bool TileLayout::isPadding(int64_t index) const {
 }
 
 static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims) {
-  SmallVector<AffineExpr> values;
-  for (int64_t dim : dims)
-    values.push_back(getAffineConstantExpr(dim, expr.getContext()));
-  return cast<AffineConstantExpr>(expr.replaceDims(values)).getValue();
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t lhs = evaluate(binary.getLHS(), dims);
+  int64_t rhs = evaluate(binary.getRHS(), dims);
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return lhs + rhs;
+  case AffineExprKind::Mul:
+    return lhs * rhs;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(lhs, rhs);
+  case AffineExprKind::Mod:
+    return llvm::mod(lhs, rhs);
+  default:
+    llvm_unreachable("layouts have no other expressions");
+  }
 }
 
 std::optional<SmallVector<int64_t, 3>>

@@ -4,6 +4,7 @@
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -109,6 +110,55 @@ private:
   Order order;
 };
 
+/// A list that a loop carries and only `top` reads, from the innermost loop that
+/// carries it outwards.
+class CarriedList {
+public:
+  explicit CarriedList(TopOp op) : op(op) {
+    Value list = op.getList(), next = op.getResult();
+    while (auto argument = dyn_cast<BlockArgument>(list)) {
+      auto loop =
+          dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+      if (!loop || !argument.hasOneUse() || !next.hasOneUse())
+        break;
+      OpOperand *init = loop.getTiedLoopInit(argument);
+      OpOperand *yielded = loop.getTiedLoopYieldedValue(argument);
+      if (!init || !yielded || yielded->get() != next)
+        break;
+      loops.push_back({loop, argument});
+      list = init->get();
+      next = loop.getTiedLoopResult(argument);
+    }
+  }
+
+  /// Carries as many columns as a step has: keys behind the ones that are kept
+  /// do no harm, and nothing is cut off in the loop.
+  void widen(int64_t columns) {
+    if (loops.empty() || BitonicNetwork::getColumns(op.getList()) >= columns)
+      return;
+    auto [outermost, argument] = loops.back();
+    OpBuilder builder(outermost);
+    BitonicNetwork network(builder, op.getLoc(), Order::Descending);
+    int64_t kept = BitonicNetwork::getColumns(op.getList());
+    OpOperand *init = outermost.getTiedLoopInit(argument);
+    init->set(network.resize(init->get(), columns));
+    Type wide = init->get().getType();
+    for (auto [loop, inner] : loops) {
+      inner.setType(wide);
+      loop.getTiedLoopResult(inner).setType(wide);
+    }
+    op.getResult().setType(cast<RankedTensorType>(wide));
+    OpResult result = outermost.getTiedLoopResult(argument);
+    builder.setInsertionPointAfter(outermost);
+    Value narrow = network.resize(result, kept);
+    result.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+  }
+
+private:
+  TopOp op;
+  SmallVector<std::pair<LoopLikeOpInterface, BlockArgument>> loops;
+};
+
 /// sort -> compare-exchanges
 struct ExpandSort : OpRewritePattern<SortOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -150,6 +200,10 @@ struct ExpandTop : OpRewritePattern<TopOp> {
 
 struct BitonicTopK : nsacc::nsatile::impl::NSATileBitonicTopKBase<BitonicTopK> {
   void runOnOperation() override {
+    getOperation()->walk([](TopOp op) {
+      CarriedList(op).widen(llvm::PowerOf2Ceil(
+          BitonicNetwork::getColumns(op.getCandidates())));
+    });
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandSort, ExpandTop>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));

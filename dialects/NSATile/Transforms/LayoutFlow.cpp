@@ -1,12 +1,14 @@
 //===- LayoutFlow.cpp - Which layout each tile gets -----------------------===//
 
 #include "LayoutFlow.h"
+#include "NSATile/IR/LaneMap.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLayout.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -51,6 +53,12 @@ bool LayoutFlow::computeIsCheap(Value tile) {
   return isPart && llvm::all_of(op->getOperands(), [&](Value operand) {
            return !isTile(operand.getType()) || isCheap(operand);
          });
+}
+
+/// Of tokens x heads, which are rows of a product.
+static bool isReshapedProduct(Attribute layout) {
+  auto reshape = dyn_cast_if_present<ReshapeLayoutAttr>(layout);
+  return reshape && isa<MmaLayoutAttr>(reshape.getOf());
 }
 
 static bool isShared(Attribute layout) {
@@ -111,6 +119,20 @@ Attribute LayoutFlow::getBlocked(RankedTensorType tile) const {
   return BlockedLayoutAttr::get(context, 32 * warps, vector);
 }
 
+/// Each row in lanes of one warp, which exchange its keys without shared memory,
+/// and each key once.
+Attribute LayoutFlow::getSorting(RankedTensorType tile) const {
+  constexpr int64_t lanes = 32, mostKeys = 16;
+  int64_t columns = tile.getDimSize(1), threads = lanes * warps;
+  int64_t ofThread = llvm::divideCeil(tile.getNumElements(), threads);
+  int64_t vector =
+      std::max(columns / lanes, std::min<int64_t>(
+                                    columns, llvm::bit_floor<uint64_t>(ofThread)));
+  if (std::max(vector, ofThread) > mostKeys)
+    return tile.getDimSize(0) >= 8 ? getMma() : getBlocked(tile);
+  return BlockedLayoutAttr::get(context, threads, std::max<int64_t>(vector, 1));
+}
+
 Attribute LayoutFlow::getShared(RankedTensorType tile, bool forProduct) const {
   bool hasHalves =
       tile.getElementType().isBF16() || tile.getElementType().isF16();
@@ -147,12 +169,8 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
       propagate();
     }
   });
-  // Where a tile has few rows most threads would hold none of them.
-  constexpr int64_t leastRows = 8;
   program.walk([&](ExchangeOp exchange) {
-    RankedTensorType type = exchange.getKeys().getType();
-    assign(exchange.getResult(),
-           type.getDimSize(0) >= leastRows ? getMma() : getBlocked(type));
+    assign(exchange.getResult(), getSorting(exchange.getKeys().getType()));
   });
   program.walk([&](SoftmaxFinalizeOp op) {
     propagate(op);
@@ -215,7 +233,7 @@ void LayoutFlow::propagate() {
     else
       propagateControl(tile.getParentBlock()->getParentOp());
     // Others may compute what is cheap in their own way.
-    if (isCheap(tile))
+    if (isCheap(tile) || isSumOfLanes(tile))
       continue;
     for (Operation *user : tile.getUsers())
       propagate(user);
@@ -243,6 +261,28 @@ bool LayoutFlow::isPossible(RankedTensorType tile, Attribute layout) const {
                     key, TileLayout::get(tile.getShape(), layout).has_value())
                 .first;
   return known->second;
+}
+
+/// The layout of what is reduced where it is; null where that goes through shared
+/// memory and may end anywhere.
+Attribute LayoutFlow::getReduced(ReduceOp reduce, Attribute layout) const {
+  RankedTensorType source = getTile(reduce.getSource());
+  RankedTensorType result = getTile(reduce.getResult());
+  int64_t dim = reduce.getDim();
+  Attribute sliced = slice(source, layout, dim, result);
+  if (!sliced || !isReshapedProduct(layout))
+    return sliced;
+  std::optional<TileLayout> from = TileLayout::get(source.getShape(), layout);
+  std::optional<TileLayout> to = TileLayout::get(result.getShape(), sliced);
+  return findReduction(*from, *to, dim) ? sliced : Attribute();
+}
+
+/// Lanes that reduced heads hold copies of the sum. What is computed of it is
+/// computed once.
+bool LayoutFlow::isSumOfLanes(Value tile) const {
+  auto reduce = tile.getDefiningOp<ReduceOp>();
+  auto slice = dyn_cast_if_present<SliceLayoutAttr>(getLayout(tile));
+  return reduce && slice && isReshapedProduct(slice.getOf());
 }
 
 static bool flows(Attribute layout) {
@@ -295,10 +335,7 @@ void LayoutFlow::propagate(Operation *op) {
       .Case([&](ReduceOp reduce) {
         Attribute layout = known(reduce.getSource());
         if (layout && !getLayout(reduce.getResult()))
-          assign(reduce.getResult(),
-                 slice(getTile(reduce.getSource()), layout,
-                       static_cast<int64_t>(reduce.getDim()),
-                       getTile(reduce.getResult())));
+          assign(reduce.getResult(), getReduced(reduce, layout));
         // Rows of a product are reduced where they are.
         auto rows =
             dyn_cast_if_present<SliceLayoutAttr>(getLayout(reduce.getResult()));
@@ -354,7 +391,8 @@ void LayoutFlow::propagate(Operation *op) {
 void LayoutFlow::tie(ArrayRef<Value> tiles) {
   Attribute found;
   for (Value tile : tiles)
-    if (!found && isTile(tile.getType()) && flows(getLayout(tile)))
+    if (!found && isTile(tile.getType()) && flows(getLayout(tile)) &&
+        !isSumOfLanes(tile))
       found = getLayout(tile);
   if (!found)
     return;

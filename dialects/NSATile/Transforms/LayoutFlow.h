@@ -44,7 +44,6 @@ private:
   void chooseWarps(ProgramOp program);
   void assignAnchors(ProgramOp program);
   void assignRest(ProgramOp program);
-  void assignOperand(mlir::Value tile, bool isMatrix);
   void propagate();
   void propagate(mlir::Operation *op);
   void propagateControl(mlir::Operation *op);
@@ -56,6 +55,10 @@ private:
                         mlir::RankedTensorType sliced) const;
   /// Whether tiles of that shape can have the layout.
   bool isPossible(mlir::RankedTensorType tile, mlir::Attribute layout) const;
+  /// Of rows that are sorted.
+  mlir::Attribute getSorting(mlir::RankedTensorType tile) const;
+  mlir::Attribute getReduced(ReduceOp reduce, mlir::Attribute layout) const;
+  bool isSumOfLanes(mlir::Value tile) const;
   mlir::Attribute getMma() const;
   mlir::Attribute getRows() const;
 

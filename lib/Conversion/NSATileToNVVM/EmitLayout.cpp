@@ -3,6 +3,7 @@
 #include "Fragments.h"
 #include "Instructions.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/LaneMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -220,36 +221,27 @@ void LayoutEmitter::emitExchange(ExchangeOp op) {
   const TileLayout &layout = program.getLayout(type);
   int64_t mask = op.getMask();
   SmallVector<Value> values;
-  if (!isa<MmaLayoutAttr>(type.getEncoding())) {
-    SharedTile tile = sharedTiles.spill(op.getKeys());
-    for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-      auto coordinates = layout.getCoordinates(index);
-      Value row = threads.materialize(threads.getCoordinate(coordinates[0]));
-      Value column = b.make<arith::XOrIOp>(
-          threads.materialize(threads.getCoordinate(coordinates[1])),
-          b.i32(mask));
-      Type element = getRegisterType(type.getElementType());
-      values.push_back(shared.loadElementIf(threads.getInside(layout, index),
-                                            tile, {row, column},
-                                            b.zero(element)));
-    }
-    sharedTiles.release(tile);
+  if (std::optional<SmallVector<LaneMove>> moves = findExchange(layout, mask)) {
+    ArrayRef<Value> keys = program.getRegisters(op.getKeys());
+    for (LaneMove move : *moves)
+      values.push_back(move.lanes == 0 ? keys[move.reg]
+                                       : nvvm::shuffleXor(b, keys[move.reg],
+                                                          move.lanes));
     return program.setRegisters(op.getResult(), std::move(values));
   }
-  // Bit 0 of a column is in the register's number, bits 1 and 2 are in the
-  // lane's.
-  ArrayRef<Value> keys = program.getRegisters(op.getKeys());
-  int64_t registerMask = mask / 8 * 4 + mask % 2, laneMask = mask / 2 % 4;
+  SharedTile tile = sharedTiles.spill(op.getKeys());
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
-    int64_t other = index ^ registerMask;
-    // Columns are a power of two, so only padding has no partner.
-    Value value = layout.isPadding(index) || other >= layout.getNumRegisters()
-                      ? keys[index]
-                      : keys[other];
-    if (laneMask != 0 && !layout.isPadding(index))
-      value = nvvm::shuffleXor(b, value, laneMask);
-    values.push_back(value);
+    auto coordinates = layout.getCoordinates(index);
+    Value row = threads.materialize(threads.getCoordinate(coordinates[0]));
+    Value column = b.make<arith::XOrIOp>(
+        threads.materialize(threads.getCoordinate(coordinates[1])),
+        b.i32(mask));
+    Type element = getRegisterType(type.getElementType());
+    values.push_back(shared.loadElementIf(threads.getInside(layout, index),
+                                          tile, {row, column},
+                                          b.zero(element)));
   }
+  sharedTiles.release(tile);
   program.setRegisters(op.getResult(), std::move(values));
 }
 

@@ -1,7 +1,9 @@
 //===- EmitReduce.cpp - Sums and maxima along a dimension -----------------===//
 
 #include "InlinePTX.h"
+#include "Instructions.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/LaneMap.h"
 #include "Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -13,7 +15,8 @@ using namespace nsacc::nsatile;
 
 namespace {
 
-/// Reduces rows in registers, and other dimensions through shared memory.
+/// Reduces in registers and lanes of a warp what they hold, and through shared
+/// memory what warps or unequal lanes share.
 class ReductionEmitter {
 public:
   explicit ReductionEmitter(Kernel &kernel)
@@ -26,6 +29,7 @@ public:
 
 private:
   void reduceRows(ReduceOp op);
+  bool reduceLanes(ReduceOp op);
   Value reduceElements(ReduceOp op, const SharedTile &source,
                        ArrayRef<Value> coordinates);
 
@@ -71,6 +75,30 @@ void ReductionEmitter::reduceRows(ReduceOp op) {
   program.setRegisters(op.getResult(), std::move(results));
 }
 
+/// A thread's own elements first, then those of other lanes; false where these
+/// aren't all.
+bool ReductionEmitter::reduceLanes(ReduceOp op) {
+  std::optional<LaneReduction> reduction = findReduction(
+      program.getLayout(getTile(op.getSource())),
+      program.getLayout(getTile(op.getResult())), op.getDim());
+  if (!reduction)
+    return false;
+  ArrayRef<Value> values = program.getRegisters(op.getSource());
+  SmallVector<Value> results;
+  for (ArrayRef<int64_t> registers : reduction->registers) {
+    SmallVector<Value> parts;
+    for (int64_t index : registers)
+      parts.push_back(values[index]);
+    Value result = combineAll(b, op.getKind(), parts);
+    for (int64_t lane : reduction->lanes)
+      result = combine(b, op.getKind(), result,
+                       nvvm::shuffleXor(b, result, lane));
+    results.push_back(result);
+  }
+  program.setRegisters(op.getResult(), std::move(results));
+  return true;
+}
+
 /// One element of the result, in the order of the source's elements.
 Value ReductionEmitter::reduceElements(ReduceOp op, const SharedTile &source,
                                        ArrayRef<Value> coordinates) {
@@ -99,6 +127,8 @@ LogicalResult ReductionEmitter::emitReduce(ReduceOp op) {
     return success();
   }
   bool isInPlace = isShared(source);
+  if (!isInPlace && reduceLanes(op))
+    return success();
   SharedTile tile = isInPlace ? sharedTiles.get(op.getSource())
                               : sharedTiles.spill(op.getSource());
   if (isInPlace)
