@@ -30,9 +30,8 @@ struct LaneReduction {
 
 /// None where warps share an element of the result, or lanes hold unequal parts
 /// of one, as three of 16 rows.
-std::optional<LaneReduction> findReduction(const TileLayout &source,
-                                           const TileLayout &result,
-                                           int64_t dim);
+std::optional<LaneReduction>
+findReduction(const TileLayout &source, const TileLayout &result, int64_t dim);
 
 } // namespace nsacc::nsatile
 

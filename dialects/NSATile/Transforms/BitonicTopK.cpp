@@ -110,8 +110,8 @@ private:
   Order order;
 };
 
-/// A list that a loop carries and only `top` reads, from the innermost loop that
-/// carries it outwards.
+/// A list that a loop carries and only `top` reads, from the innermost loop
+/// that carries it outwards.
 class CarriedList {
 public:
   explicit CarriedList(TopOp op) : op(op) {
@@ -201,8 +201,8 @@ struct ExpandTop : OpRewritePattern<TopOp> {
 struct BitonicTopK : nsacc::nsatile::impl::NSATileBitonicTopKBase<BitonicTopK> {
   void runOnOperation() override {
     getOperation()->walk([](TopOp op) {
-      CarriedList(op).widen(llvm::PowerOf2Ceil(
-          BitonicNetwork::getColumns(op.getCandidates())));
+      CarriedList(op).widen(
+          llvm::PowerOf2Ceil(BitonicNetwork::getColumns(op.getCandidates())));
     });
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandSort, ExpandTop>(&getContext());

@@ -119,15 +119,15 @@ Attribute LayoutFlow::getBlocked(RankedTensorType tile) const {
   return BlockedLayoutAttr::get(context, 32 * warps, vector);
 }
 
-/// Each row in lanes of one warp, which exchange its keys without shared memory,
-/// and each key once.
+/// Each row in lanes of one warp, which exchange its keys without shared
+/// memory, and each key once.
 Attribute LayoutFlow::getSorting(RankedTensorType tile) const {
   constexpr int64_t lanes = 32, mostKeys = 16;
   int64_t columns = tile.getDimSize(1), threads = lanes * warps;
   int64_t ofThread = llvm::divideCeil(tile.getNumElements(), threads);
   int64_t vector =
-      std::max(columns / lanes, std::min<int64_t>(
-                                    columns, llvm::bit_floor<uint64_t>(ofThread)));
+      std::max(columns / lanes,
+               std::min<int64_t>(columns, llvm::bit_floor<uint64_t>(ofThread)));
   if (std::max(vector, ofThread) > mostKeys)
     return tile.getDimSize(0) >= 8 ? getMma() : getBlocked(tile);
   return BlockedLayoutAttr::get(context, threads, std::max<int64_t>(vector, 1));
@@ -263,8 +263,8 @@ bool LayoutFlow::isPossible(RankedTensorType tile, Attribute layout) const {
   return known->second;
 }
 
-/// The layout of what is reduced where it is; null where that goes through shared
-/// memory and may end anywhere.
+/// The layout of what is reduced where it is; null where that goes through
+/// shared memory and may end anywhere.
 Attribute LayoutFlow::getReduced(ReduceOp reduce, Attribute layout) const {
   RankedTensorType source = getTile(reduce.getSource());
   RankedTensorType result = getTile(reduce.getResult());

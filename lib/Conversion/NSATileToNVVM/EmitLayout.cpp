@@ -224,9 +224,9 @@ void LayoutEmitter::emitExchange(ExchangeOp op) {
   if (std::optional<SmallVector<LaneMove>> moves = findExchange(layout, mask)) {
     ArrayRef<Value> keys = program.getRegisters(op.getKeys());
     for (LaneMove move : *moves)
-      values.push_back(move.lanes == 0 ? keys[move.reg]
-                                       : nvvm::shuffleXor(b, keys[move.reg],
-                                                          move.lanes));
+      values.push_back(move.lanes == 0
+                           ? keys[move.reg]
+                           : nvvm::shuffleXor(b, keys[move.reg], move.lanes));
     return program.setRegisters(op.getResult(), std::move(values));
   }
   SharedTile tile = sharedTiles.spill(op.getKeys());

@@ -78,9 +78,9 @@ void ReductionEmitter::reduceRows(ReduceOp op) {
 /// A thread's own elements first, then those of other lanes; false where these
 /// aren't all.
 bool ReductionEmitter::reduceLanes(ReduceOp op) {
-  std::optional<LaneReduction> reduction = findReduction(
-      program.getLayout(getTile(op.getSource())),
-      program.getLayout(getTile(op.getResult())), op.getDim());
+  std::optional<LaneReduction> reduction =
+      findReduction(program.getLayout(getTile(op.getSource())),
+                    program.getLayout(getTile(op.getResult())), op.getDim());
   if (!reduction)
     return false;
   ArrayRef<Value> values = program.getRegisters(op.getSource());
@@ -91,8 +91,8 @@ bool ReductionEmitter::reduceLanes(ReduceOp op) {
       parts.push_back(values[index]);
     Value result = combineAll(b, op.getKind(), parts);
     for (int64_t lane : reduction->lanes)
-      result = combine(b, op.getKind(), result,
-                       nvvm::shuffleXor(b, result, lane));
+      result =
+          combine(b, op.getKind(), result, nvvm::shuffleXor(b, result, lane));
     results.push_back(result);
   }
   program.setRegisters(op.getResult(), std::move(results));

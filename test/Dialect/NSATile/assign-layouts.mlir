@@ -77,3 +77,45 @@ nsatile.program @wide(%a: memref<192x64xbf16>, %b: memref<64x64xbf16>, %out: mem
   nsatile.store %s, %out[%c0, %c0] dims [0, 1] limits [%c192, %c64] : tensor<192x64xf32>, memref<192x64xf32>
   nsatile.return
 }
+
+// Lanes add up heads and hold copies of the sums; what is computed of them and
+// sorted is held once, each row in a warp.
+// CHECK-LABEL: nsatile.program @sum_of_heads
+nsatile.program @sum_of_heads(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<32x64xbf16>
+  %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16>, tensor<32x64xbf16>) -> tensor<64x32xf32>
+  %heads = tensor.expand_shape %s [[0, 1], [2]] output_shape [4, 16, 32] : tensor<64x32xf32> into tensor<4x16x32xf32>
+  // CHECK: %[[SUM:.*]] = nsatile.reduce  sum {{.*}} -> tensor<4x32xf32, #nsatile.slice<dim = 1, of = #nsatile.reshape<as = [64, 32], of = #nsatile.mma<warps = 4>>>>
+  // CHECK: %[[ONCE:.*]] = nsatile.convert_layout %[[SUM]] : {{.*}} -> tensor<4x32xf32, #nsatile.blocked<threads = 128>>
+  // CHECK: arith.bitcast %[[ONCE]]
+  // CHECK: nsatile.exchange {{.*}} : tensor<4x32xi32, #nsatile.blocked<threads = 128>>
+  %sum = nsatile.reduce  sum %heads along 1 : tensor<4x16x32xf32> -> tensor<4x32xf32>
+  %keys = arith.bitcast %sum : tensor<4x32xf32> to tensor<4x32xi32>
+  %turned = nsatile.exchange %keys by 31 : tensor<4x32xi32>
+  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<4x32xi32>, memref<?x32xi32>
+  nsatile.return
+}
+
+// Three heads of 16 rows are added up through shared memory, and end where they
+// are sorted.
+// CHECK-LABEL: nsatile.program @sum_of_three
+nsatile.program @sum_of_three(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<63x64xbf16>
+  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<32x64xbf16>
+  %s = nsatile.dot %a, transpose %b : (tensor<63x64xbf16>, tensor<32x64xbf16>) -> tensor<63x32xf32>
+  %heads = tensor.expand_shape %s [[0, 1], [2]] output_shape [21, 3, 32] : tensor<63x32xf32> into tensor<21x3x32xf32>
+  // CHECK: nsatile.reduce  sum {{.*}} -> tensor<21x32xf32, #nsatile.blocked<threads = 128, vector = 4>>
+  // CHECK: nsatile.exchange {{.*}} : tensor<21x32xi32, #nsatile.blocked<threads = 128, vector = 4>>
+  %sum = nsatile.reduce  sum %heads along 1 : tensor<21x3x32xf32> -> tensor<21x32xf32>
+  %keys = arith.bitcast %sum : tensor<21x32xf32> to tensor<21x32xi32>
+  %turned = nsatile.exchange %keys by 31 : tensor<21x32xi32>
+  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<21x32xi32>, memref<?x32xi32>
+  nsatile.return
+}

@@ -51,3 +51,45 @@ nsatile.program @top(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi
   nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x4xi64>, memref<4x4xi64>
   nsatile.return
 }
+
+// -----
+
+// A loop carries as many columns as a step sorts: no step cuts, and the result
+// does once.
+// CHECK-LABEL: nsatile.program @carried
+// CHECK: %[[WIDE:.*]] = tensor.insert_slice %{{.*}}[0, 0] [4, 4] [1, 1] : tensor<4x4xi64> into tensor<4x16xi64>
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[OUTER:.*]] = %[[WIDE]]) -> (tensor<4x16xi64>)
+// CHECK: scf.for {{.*}} iter_args(%[[INNER:.*]] = %[[OUTER]]) -> (tensor<4x16xi64>)
+// CHECK-NOT: tensor.extract_slice
+// CHECK: arith.maxsi %[[INNER]]
+// CHECK-NOT: tensor.extract_slice
+// CHECK: tensor.extract_slice %[[LOOP]][0, 0] [4, 4] [1, 1]
+// CHECK-NOT: tensor.extract_slice
+// CHECK: nsatile.store
+nsatile.program @carried(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<4x4xi64>) {
+    %u = scf.for %j = %0 to %n step %1 iter_args(%b = %a) -> (tensor<4x4xi64>) {
+      %v = nsatile.top %b, %c : tensor<4x4xi64>, tensor<4x16xi64>
+      scf.yield %v : tensor<4x4xi64>
+    }
+    scf.yield %u : tensor<4x4xi64>
+  }
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x4xi64>, memref<4x4xi64>
+  nsatile.return
+}
+
+// -----
+
+// A list that something else reads in the loop stays as it is.
+// CHECK-LABEL: nsatile.program @watched
+// CHECK: scf.for {{.*}} -> (tensor<4x4xi64>)
+// CHECK: tensor.extract_slice
+nsatile.program @watched(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<4x4xi64>) {
+    nsatile.store %a, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x4xi64>, memref<4x4xi64>
+    %v = nsatile.top %a, %c : tensor<4x4xi64>, tensor<4x16xi64>
+    scf.yield %v : tensor<4x4xi64>
+  }
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x4xi64>, memref<4x4xi64>
+  nsatile.return
+}

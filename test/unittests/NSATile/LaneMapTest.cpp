@@ -1,0 +1,130 @@
+#include "NSATile/IR/LaneMap.h"
+#include "NSATile/IR/NSATileOps.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "gtest/gtest.h"
+#include <set>
+
+using namespace mlir;
+using namespace nsacc::nsatile;
+
+namespace {
+
+using Element = SmallVector<int64_t, 3>;
+
+class LaneMapTest : public ::testing::Test {
+protected:
+  LaneMapTest() { context.loadDialect<NSATileDialect>(); }
+
+  TileLayout read(const std::string &shape, const std::string &layout) {
+    auto tile = cast<RankedTensorType>(parseType(
+        "tensor<" + shape + "xf32, #nsatile." + layout + ">", &context));
+    return *TileLayout::get(tile);
+  }
+
+  /// What a thread finds by each move is what the exchange asks for.
+  static void expectExchange(const TileLayout &layout, int64_t mask) {
+    SCOPED_TRACE(mask);
+    auto moves = findExchange(layout, mask);
+    ASSERT_TRUE(moves);
+    ASSERT_EQ(static_cast<int64_t>(moves->size()), layout.getNumRegisters());
+    for (int64_t thread = 0; thread < layout.getNumThreads(); ++thread)
+      for (auto [reg, move] : llvm::enumerate(*moves)) {
+        std::optional<Element> wanted = layout.getElement(thread, reg);
+        if (!wanted)
+          continue;
+        wanted->back() ^= mask;
+        EXPECT_LT(move.lanes, 32);
+        EXPECT_EQ(layout.getElement(thread ^ move.lanes, move.reg), wanted);
+      }
+  }
+
+  /// Adds up elements' numbers as lanes would: butterflies add what both have.
+  void expectReduction(const std::string &shape, int64_t dim,
+                       const std::string &of) {
+    SCOPED_TRACE(shape);
+    TileLayout source = read(shape, of);
+    SmallVector<int64_t> rest(source.getShape());
+    rest.erase(rest.begin() + dim);
+    TileLayout result = read(
+        std::to_string(rest[0]) + "x" + std::to_string(rest[1]),
+        "slice<dim = " + std::to_string(dim) + ", of = #nsatile." + of + ">");
+    auto reduction = findReduction(source, result, dim);
+    ASSERT_TRUE(reduction);
+    int64_t threads = source.getNumThreads(), size = source.getShape()[dim];
+    for (int64_t reg = 0; reg < result.getNumRegisters(); ++reg) {
+      std::vector<std::multiset<int64_t>> held(threads);
+      for (int64_t thread = 0; thread < threads; ++thread)
+        for (int64_t part : reduction->registers[reg])
+          held[thread].insert((*source.getElement(thread, part))[dim]);
+      for (int64_t lane : reduction->lanes) {
+        std::vector<std::multiset<int64_t>> before = held;
+        for (int64_t thread = 0; thread < threads; ++thread)
+          held[thread].insert(before[thread ^ lane].begin(),
+                              before[thread ^ lane].end());
+      }
+      for (int64_t thread = 0; thread < threads; ++thread) {
+        if (!result.getElement(thread, reg))
+          continue;
+        std::multiset<int64_t> all;
+        for (int64_t each = 0; each < size; ++each)
+          all.insert(each);
+        EXPECT_EQ(held[thread], all);
+      }
+    }
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(LaneMapTest, KeysAreExchangedWithinAWarp) {
+  for (auto [shape, layout, columns] :
+       {std::tuple{"64x32", "mma<warps = 4>", 32},
+        {"5x16", "mma<warps = 1>", 16},
+        {"4x32", "blocked<threads = 128>", 32},
+        {"3x16", "blocked<threads = 64>", 16},
+        {"4x64", "blocked<threads = 128, vector = 2>", 64},
+        {"64x32", "blocked<threads = 128, vector = 16>", 32},
+        {"7x128", "blocked<threads = 128, vector = 8>", 128}}) {
+    SCOPED_TRACE(layout);
+    TileLayout tile = read(shape, layout);
+    for (int64_t mask = 1; mask < columns; mask *= 2)
+      expectExchange(tile, mask);
+    expectExchange(tile, columns - 1);
+  }
+}
+
+TEST_F(LaneMapTest, AThreadsOwnKeysCostNothing) {
+  for (LaneMove move :
+       *findExchange(read("4x64", "blocked<threads = 128, vector = 2>"), 1))
+    EXPECT_EQ(move.lanes, 0);
+}
+
+TEST_F(LaneMapTest, AnotherWarpsKeysAreOutOfReach) {
+  EXPECT_FALSE(findExchange(read("4x64", "blocked<threads = 128>"), 32));
+}
+
+TEST_F(LaneMapTest, HeadsAreReducedInRegistersAndLanes) {
+  std::string mma = "#nsatile.mma<warps = 4>>";
+  for (auto [shape, as] : {std::pair{"32x2x16", "64, 16"},
+                           {"16x4x32", "64, 32"},
+                           {"8x8x8", "64, 8"},
+                           {"4x16x32", "64, 32"},
+                           {"8x16x40", "128, 40"}})
+    expectReduction(shape, 1,
+                    "reshape<as = [" + std::string(as) + "], of = " + mma);
+}
+
+TEST_F(LaneMapTest, UnequalPartsGoThroughSharedMemory) {
+  auto find = [&](const std::string &shape, const std::string &rest,
+                  const std::string &as) {
+    std::string of = "reshape<as = [" + as + "], of = #nsatile.mma<warps = 4>>";
+    return findReduction(read(shape, of),
+                         read(rest, "slice<dim = 1, of = #nsatile." + of + ">"),
+                         1);
+  };
+  // Three heads of 16 rows, and heads of two warps.
+  EXPECT_FALSE(find("21x3x16", "21x16", "63, 16"));
+  EXPECT_FALSE(find("2x32x16", "2x16", "64, 16"));
+}
+
+} // namespace
