@@ -130,10 +130,11 @@ bool Parser::expect(Kind kind, const Twine &where) {
   Problem &problem =
       problems.error(getGap(), "expected " + describe(kind) + " " + where +
                                    ", found " + describeFound());
-  if (kind == Kind::Arrow && at(Kind::EqualGreater))
+  if (kind == Kind::Arrow && token.isAny(Kind::EqualGreater, Kind::Colon))
     problem.note("write '->'");
-  else if (kind == Kind::Arrow && at(Kind::Colon))
-    problem.note("write '->'");
+  else if (kind == Kind::Colon && at(Kind::RParen))
+    problem.note("inputs have types, each its own or several one: q: [B, T, "
+                 "HQ, D], k, v: [B, S, H, D]");
   else if (kind == Kind::LBrace && at(Kind::Colon))
     problem.note("statements stand between '{' and '}'");
   else if (kind == Kind::RBracket && (isWord(token.kind) || at(Kind::Integer)))
