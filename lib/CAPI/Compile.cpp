@@ -57,9 +57,9 @@ Failure Compilation::run() {
   for (Phase phase : {Phase::Frontend, Phase::NSA})
     if (Failure failure = runPhase(phase, collector))
       return failure;
-  program->diagnostics = toC(collector.take(), source);
   if (Failure failure = compileForTarget())
     return failure;
+  program->diagnostics = toC(collector.take(), source);
   describe();
   return nullptr;
 }
