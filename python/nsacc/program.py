@@ -152,8 +152,9 @@ class Program:
         """Runs the program; see the class for what goes in and comes out.
 
         Warns (UserWarning) where sizes suggest that tensors have tokens and heads in another order
-        than the program: fewer keys than queries under a causal mask, or 256 and more heads, as
-        many of keys as of queries, and fewer tokens.
+        than the program: fewer keys than queries under a causal mask; or as many heads of keys as
+        of queries and fewer tokens than heads, where the heads are more than 128, or 64 and more
+        with more queries than keys.
 
         Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
