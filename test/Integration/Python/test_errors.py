@@ -365,5 +365,15 @@ def test_unknown_phase_names_all():
 
 def test_unknown_option_of_run():
     program = nsacc.compile("kernel f(x: f32[A]) -> f32[A] { return x; }")
-    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'thread'"):
+    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'thread': did "
+                                        r"you mean 'threads'\?"):
         program.run([], thread=1)
+
+
+def test_run_takes_one_list_of_inputs(add):
+    x = np.ones(3, np.float32)
+    for call in (lambda: add.run(x, x), lambda: add.run(x, y=x), lambda: add.run(x=x, y=x),
+                 lambda: add.run_timed(x, x)):
+        with pytest.raises(TypeError, match=r"program.run\(\[.*\]\); a call takes them one by one: "
+                                            r"program\("):
+            call()
