@@ -94,8 +94,8 @@ static StringRef getSubstitute(Token::Kind kind) {
   case Token::Kind::kw_rotary:
     return "rotate q and k before the kernel";
   case Token::Kind::kw_paged:
-    return "gather the pages into [B, S, H, D] or [ragged S, H, D] before the "
-           "kernel";
+    return "a page table is a selection of blocks: attend(q, k, v) in "
+           "selection(table, page), as in examples/paged_decode.nsa";
   case Token::Kind::kw_tree:
     return "pool the keys once, with pool(k, len, stride)";
   case Token::Kind::kw_f8:

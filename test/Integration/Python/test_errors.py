@@ -363,6 +363,19 @@ def test_unknown_phase_names_all():
         program.ir("poem")
 
 
+@pytest.mark.parametrize("most, make", [
+    (255, lambda n: "return " + "(" * n + "q" + ")" * n),
+    (254, lambda n: "return attend(q, q, q) score " + "(" * n + "s" + ")" * n),
+    (255, lambda n: "return q" + " + q" * n)], ids=["parentheses", "score", "operators"])
+def test_nesting_ends_where_the_specification_says(most, make):
+    def build(depth: int) -> nsacc.Program:
+        return nsacc.compile(f"kernel f(q: f32[B, T, H, D]) -> f32[B, T, H, D] {{ {make(depth)}; }}",
+                             target="oracle")
+    build(most)
+    with pytest.raises(nsacc.errors.CompileError, match="nested too deeply"):
+        build(most + 1)
+
+
 def test_unknown_option_of_run():
     program = nsacc.compile("kernel f(x: f32[A]) -> f32[A] { return x; }")
     with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'thread': did "
