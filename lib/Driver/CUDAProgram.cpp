@@ -185,7 +185,8 @@ static std::string describe(nsatile::ProgramOp program, bool isExact) {
     text = llvm::formatv("{0}:{1}:{2}: ", place.getFilename().getValue(),
                          place.getLine(), place.getColumn());
   text += ops.empty() ? "this code" : "the code of " + llvm::join(ops, ", ");
-  return text + (isExact ? ", which runs only where a result isn't finite," : "");
+  return text +
+         (isExact ? ", which runs only where a result isn't finite," : "");
 }
 
 /// What the kernels of a module are in the program, for messages.

@@ -16,8 +16,8 @@ from . import _nsacc
 def env() -> dict[str, Any]:
     """What nsacc is and what it found here, for bug reports.
 
-    Versions (``torch`` is None where it isn't installed), the targets, the number of processors, whether
-    NumPy's bf16 (ml_dtypes) is installed, and the environment variables that nsacc reads.
+    Versions (``torch`` is None where it isn't installed), the targets, the number of processors,
+    whether NumPy's bf16 (ml_dtypes) is installed, and the environment variables that nsacc reads.
     """
     return {
         "nsacc": _nsacc.version,

@@ -369,8 +369,8 @@ def test_unknown_phase_names_all():
     (255, lambda n: "return q" + " + q" * n)], ids=["parentheses", "score", "operators"])
 def test_nesting_ends_where_the_specification_says(most, make):
     def build(depth: int) -> nsacc.Program:
-        return nsacc.compile(f"kernel f(q: f32[B, T, H, D]) -> f32[B, T, H, D] {{ {make(depth)}; }}",
-                             target="oracle")
+        return nsacc.compile("kernel f(q: f32[B, T, H, D]) -> f32[B, T, H, D] "
+                             f"{{ {make(depth)}; }}", target="oracle")
     build(most)
     with pytest.raises(nsacc.errors.CompileError, match="nested too deeply"):
         build(most + 1)
