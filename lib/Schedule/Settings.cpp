@@ -145,10 +145,13 @@ Error Reader::readSetting(StringRef op, StringRef setting) {
     for (const FieldInfo &each : getFields())
       known.push_back(each.name);
     StringRef nearest = findNearest(name, known);
-    return fail(name, "there is no field '" + name + "': " +
-                          (nearest.empty()
-                               ? "fields are " + join(known, ", ")
-                               : "did you mean '" + nearest.str() + "'?"));
+    // Which fields a named op has isn't known yet; the message's end tells how
+    // to see them.
+    std::string others = !nearest.empty()
+                             ? ": did you mean '" + nearest.str() + "'?"
+                         : op.empty() ? ": fields are " + join(known, ", ")
+                                      : "";
+    return fail(name, "there is no field '" + name + "'" + others);
   }
   if (value.data() == nullptr || !setting.contains('='))
     return fail(name, "expected a value behind '" + name + "='");

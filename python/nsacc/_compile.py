@@ -47,8 +47,8 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         more_params: values of compile-time parameters: integers, reals, booleans, dtypes.
 
     Warns:
-        CompileWarning: the program is allowed, and most likely not what is meant; has a
-            diagnostic. ``Program.diagnostics`` keeps them all.
+        CompileWarning: the program is allowed, and most likely not what is meant, or a setting of
+            the schedule changes nothing; has a diagnostic. ``Program.diagnostics`` keeps them all.
 
     Raises:
         CompileError: the program is wrong; has file, line, column and diagnostics with notes.

@@ -51,6 +51,8 @@ TEST(Settings, ErrorsHaveTheirColumns) {
       "windows, rows, columns, splits, part, program, warps, stages, "
       "query_stages, ping_pong, columns_in_registers, softmax, rescale, "
       "grid, exact_tokens, exact_keys");
+  EXPECT_EQ(explain("slc: warmth=3"), "can't use the schedule 'slc: warmth=3': "
+                                      "column 6: there is no field 'warmth'");
   EXPECT_THAT(explain("slc: tokens=abc"),
               HasSubstr("column 6: expected integer value for 'tokens', "
                         "found 'abc'"));
