@@ -7,6 +7,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "nsacc/Pipelines/Phases.h"
+#include "nsacc/Support/Suggestions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -57,9 +58,9 @@ Failure Compilation::run() {
   for (Phase phase : {Phase::Frontend, Phase::NSA})
     if (Failure failure = runPhase(phase, collector))
       return failure;
-  program->diagnostics = toC(collector.take(), source);
   if (Failure failure = compileForTarget())
     return failure;
+  program->diagnostics = toC(collector.take(), source);
   describe();
   return nullptr;
 }
@@ -133,7 +134,7 @@ static Failure checkDType(llvm::StringRef dtype) {
     return nullptr;
   return fail(NSACC_ERROR_KIND_ARGUMENT,
               "unknown storage dtype '" + dtype.str() +
-                  "': expected 'bf16', 'f16' or 'f32'");
+                  "': " + nsacc::explainStorageType(dtype));
 }
 
 static Failure compile(llvm::MemoryBufferRef source,

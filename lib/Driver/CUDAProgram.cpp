@@ -1,7 +1,9 @@
 //===- CUDAProgram.cpp - Kernels as code of a GPU -------------------------===//
 
 #include "DeviceTensors.h"
+#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
 #include "PackageVariants.h"
 #include "Targets.h"
 #include "TileCompiler.h"
@@ -9,6 +11,7 @@
 #include "mlir/Support/Timing.h"
 #include "nsacc/Driver/Devices.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace nsacc;
@@ -47,7 +50,7 @@ struct PendingCode {
   cuda::Options target;
   cuda::AssemblerReport report;
   /// "file:3:7: " for the statement of each kernel.
-  llvm::StringMap<std::string> places;
+  llvm::StringMap<std::string> names;
   std::unique_ptr<cuda::Compilation> compilation;
 };
 
@@ -170,14 +173,34 @@ CUDAProgram::getPackage(size_t kernel, const Specialization &code,
   return packages.get(key, make);
 }
 
-static llvm::StringMap<std::string> getPlaces(mlir::ModuleOp module) {
-  llvm::StringMap<std::string> places;
+/// "flash.nsa:6:7: the code of 'a'"
+static std::string describe(nsatile::ProgramOp program, bool isExact) {
+  std::vector<std::string> ops;
+  if (auto names =
+          program->getAttrOfType<mlir::ArrayAttr>(nsatile::kOpsAttrName))
+    for (auto name : names.getAsRange<mlir::StringAttr>())
+      ops.push_back(("'" + name.getValue() + "'").str());
+  std::string text;
+  if (auto place = program.getLoc()->findInstanceOf<mlir::FileLineColLoc>())
+    text = llvm::formatv("{0}:{1}:{2}: ", place.getFilename().getValue(),
+                         place.getLine(), place.getColumn());
+  text += ops.empty() ? "this code" : "the code of " + llvm::join(ops, ", ");
+  return text +
+         (isExact ? ", which runs only where a result isn't finite," : "");
+}
+
+/// What the kernels of a module are in the program, for messages.
+static llvm::StringMap<std::string> describePrograms(mlir::ModuleOp module) {
+  llvm::StringSet<> exact;
   for (auto program : module.getOps<nsatile::ProgramOp>())
-    if (auto place = program.getLoc()->findInstanceOf<mlir::FileLineColLoc>())
-      places[program.getSymName()] =
-          llvm::formatv("{0}:{1}:{2}: ", place.getFilename().getValue(),
-                        place.getLine(), place.getColumn());
-  return places;
+    if (auto other = program->getAttrOfType<mlir::FlatSymbolRefAttr>(
+            nsatile::kExactProgramAttrName))
+      exact.insert(other.getValue());
+  llvm::StringMap<std::string> names;
+  for (auto program : module.getOps<nsatile::ProgramOp>())
+    names[program.getSymName()] =
+        describe(program, exact.contains(program.getSymName()));
+  return names;
 }
 
 cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
@@ -209,7 +232,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     // That of larger tiles, or of other advice.
     pending->compilation.reset();
     pending->timing = timing.nest("target gpu");
-    pending->places = getPlaces(module);
+    pending->names = describePrograms(module);
     auto started = starter(module, pending->target, threads);
     if (!started)
       return started.takeError();
@@ -230,10 +253,7 @@ llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
     return compiler.explainLate(package.takeError(), signatures[kernel],
                                 pending.code);
   if (options.warn)
-    for (const std::string &loss : pending.report.getLosses(
-             pending.places, "\nnote: smaller tiles or more warps may be "
-                             "faster, such as --schedule keys=32 or "
-                             "--schedule warps=8"))
+    for (const std::string &loss : pending.report.getLosses(pending.names))
       options.warn(loss);
   return package;
 }

@@ -29,3 +29,18 @@ void InterruptedError::log(llvm::raw_ostream &os) const {
 std::error_code InterruptedError::convertToErrorCode() const {
   return llvm::inconvertibleErrorCode();
 }
+
+llvm::Error nsacc::addNote(llvm::Error error, const llvm::Twine &message) {
+  using frontend::DiagnosticData;
+  DiagnosticData note;
+  note.severity = DiagnosticData::Severity::Note;
+  note.message = message.str();
+  return llvm::handleErrors(
+      std::move(error), [&](const CompileError &failed) -> llvm::Error {
+        std::vector<DiagnosticData> diagnostics = failed.getDiagnostics().vec();
+        for (DiagnosticData &diagnostic : diagnostics)
+          if (diagnostic.severity == DiagnosticData::Severity::Error)
+            diagnostic.notes.push_back(note);
+        return llvm::make_error<CompileError>(std::move(diagnostics));
+      });
+}

@@ -18,8 +18,10 @@ static llvm::Error checkSchedule(mlir::ModuleOp module,
   llvm::Error error = settings
                           ? schedule::check(module, {options.device}, *settings)
                           : settings.takeError();
-  if (!error)
+  if (!error) {
+    schedule::warnOfUnread(module, {options.device}, *settings);
     return error;
+  }
   return llvm::createStringError(llvm::toString(std::move(error)) + "\n" +
                                  schedule::explainSettings());
 }

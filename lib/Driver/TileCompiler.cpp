@@ -109,21 +109,6 @@ static llvm::Error explain(frontend::DiagnosticCollector &collector,
   return llvm::make_error<CompileError>(std::move(diagnostics));
 }
 
-/// Adds a note to each error of a CompileError.
-static llvm::Error addNote(llvm::Error error, const llvm::Twine &message) {
-  DiagnosticData note;
-  note.severity = DiagnosticData::Severity::Note;
-  note.message = message.str();
-  return llvm::handleErrors(
-      std::move(error), [&](const CompileError &failed) -> llvm::Error {
-        std::vector<DiagnosticData> diagnostics = failed.getDiagnostics().vec();
-        for (DiagnosticData &diagnostic : diagnostics)
-          if (isError(diagnostic))
-            diagnostic.notes.push_back(note);
-        return llvm::make_error<CompileError>(std::move(diagnostics));
-      });
-}
-
 llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
                                        const Specialization &code,
                                        const schedule::Settings &settings,
@@ -186,35 +171,6 @@ llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
   return error ? explain(collector, std::move(error)) : llvm::Error::success();
 }
 
-/// Says how many tokens may share a selection where fewer than the program asks
-/// for have room: no tiles are smaller than the rows that choose together.
-llvm::Error TileCompiler::adviseSharing(llvm::Error error,
-                                        const schedule::Settings &settings,
-                                        const Signature &signature,
-                                        const Specialization &code) const {
-  int64_t fits = 0, asked = 1;
-  {
-    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-    if (auto module = image.read(context, signature.kernel))
-      module->walk([&](nsa::TopKOp op) {
-        asked = std::max<int64_t>(asked, op.getShareTokens());
-      });
-  }
-  for (int64_t beyond = asked; beyond - fits > 1;) {
-    int64_t middle = (fits + beyond) / 2;
-    NoRoom noRoom;
-    llvm::Error again = findRoom(settings, signature, code, noRoom, middle);
-    (again ? beyond : fits) = middle;
-    llvm::consumeError(std::move(again));
-  }
-  if (fits == 0)
-    return error;
-  return addNote(std::move(error),
-                 "'share tokens " + llvm::Twine(asked) + "' is more than " +
-                     (code.device ? "shared memory" : "the stack") +
-                     " holds; 'share tokens " + llvm::Twine(fits) + "' fits");
-}
-
 /// Whether the tiles of one of the ops were given.
 static bool areGiven(const schedule::Settings &settings,
                      llvm::ArrayRef<std::string> ops) {
@@ -253,6 +209,22 @@ TileCompiler::findTooLarge(nsa::KernelOp kernel, schedule::Settings smallest,
                       return llvm::is_contained(ops, op);
                     });
   return isTooLarge ? std::optional(std::move(smallest)) : std::nullopt;
+}
+
+/// The first error of a CompileError with its first note, as one sentence.
+static std::string describe(llvm::Error error) {
+  std::string text;
+  llvm::handleAllErrors(
+      std::move(error),
+      [&](const CompileError &failed) {
+        const DiagnosticData *first =
+            llvm::find_if(failed.getDiagnostics(), isError);
+        text = first->message;
+        if (!first->notes.empty())
+          text += "; " + first->notes.front().message;
+      },
+      [&](const llvm::ErrorInfoBase &other) { text = other.message(); });
+  return text;
 }
 
 /// Compiles with the first smaller tiles that fit, of the ops that have no room
@@ -296,9 +268,13 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
   }
   error = adviseSharing(std::move(error), smallest, signature, code);
   std::string where = code.device ? " '" + code.device->name + "'" : "";
-  return addNote(std::move(error), "no smaller tiles fit" + where +
-                                       ": tried down to '" +
-                                       smallest.toString() + "'");
+  std::string tried = "no smaller tiles fit" + where + ": tried down to '" +
+                      smallest.toString() + "'";
+  NoRoom noRoom;
+  if (llvm::Error again = findRoom(smallest, signature, code, noRoom))
+    tried += ", with which " + describe(std::move(again));
+  return adviseSizes(addNote(std::move(error), tried), smallest, signature,
+                     code);
 }
 
 /// Says whose fault it is, and writes what shows it.

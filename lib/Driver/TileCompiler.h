@@ -138,6 +138,12 @@ private:
                             const schedule::Settings &settings,
                             const Signature &signature,
                             const Specialization &code) const;
+  llvm::Error adviseSizes(llvm::Error error, const schedule::Settings &settings,
+                          const Signature &signature,
+                          const Specialization &code) const;
+  std::string findSizes(llvm::function_ref<bool(llvm::StringRef)> isMeant,
+                        int64_t least, const schedule::Settings &settings,
+                        const Signature &signature, Specialization code) const;
   /// Fails where tiles have no room, without compiling them to the end.
   llvm::Error findRoom(const schedule::Settings &settings,
                        const Signature &signature, const Specialization &code,

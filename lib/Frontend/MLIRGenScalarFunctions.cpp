@@ -164,9 +164,8 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
                         describeDomain(name));
   }
   if (name == "softcap" && arguments[1].constant &&
-      arguments[1].constant->real == 0)
-    return reportFolded(std::string("division by zero"),
-                        expr->arguments[1].value->range);
+      !checkCap(*arguments[1].constant, expr->arguments[1].value->range))
+    return std::nullopt;
 
   if (name == "softcap" && arguments[0].constant) {
     auto getText = [&](unsigned index) {
@@ -186,6 +185,17 @@ std::optional<Scalar> ScalarGen::generateCall(const ast::CallExpr *expr) {
   if (real)
     return Scalar(ScalarType::Real, emitFunction(name, values, loc));
   return Scalar(ScalarType::Int, emitIntFunction(name, values, loc));
+}
+
+bool ScalarGen::checkCap(const Constant &cap, Range range) {
+  if (cap.real != 0)
+    return true;
+  problems
+      .error(range, "the cap of 'softcap' is 0, and softcap(x, c) is "
+                    "c * tanh(x / c)")
+      .note("where there is no cap, write the score without softcap; a large "
+            "cap, such as 1e4, changes next to nothing");
+  return false;
 }
 
 std::optional<Scalar> ScalarGen::generateSelect(const ast::CallExpr *expr,

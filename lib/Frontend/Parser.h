@@ -56,6 +56,10 @@ private:
   void skip(ast::Kernel &kernel);
   /// Whether the kernel at the token stands within the one before it.
   bool isNestedKernel(const ast::Kernel &outer) const;
+  /// Whether the name at the token gets a value.
+  bool isAssigned() const;
+  /// Whether 'return' is at the token. A misspelt one is reported.
+  bool atReturn();
   bool parseTargets(llvm::SmallVectorImpl<ast::Name> &names);
   void finishStatement(ast::Kernel &kernel);
 
@@ -80,6 +84,9 @@ private:
   ast::Expr *parseIndex(ast::Expr *base);
   /// Another language's expression that begins with a word. False for others.
   bool reportForeignExpr();
+  /// A function's name that its arguments follow without a bracket. False for
+  /// others.
+  bool reportNoBracket(ast::Name callee);
   ast::Expr *reportNoExpr();
   /// A keyword with arguments, which are read past.
   ast::Expr *reportKeywordCall();
@@ -97,6 +104,9 @@ private:
   void reportAmbiguous(ast::Name callee, llvm::StringRef outer);
   bool parseClause(ast::Clause &clause);
   bool parseForced(ast::Clause &clause);
+  /// The number behind the words of a clause, which an end or another clause
+  /// isn't.
+  ast::Expr *parseCount(const llvm::Twine &what, llvm::StringRef words);
   bool parseShare(ast::Clause &clause);
   bool atClause() const;
   /// Whether a clause stands within the brackets of `callee`.
@@ -105,6 +115,9 @@ private:
   /// Reports what stands where a clause of `callee` or an end could. False if
   /// it did.
   bool checkClauseEnd(llvm::StringRef callee);
+  /// Whether a statement begins behind one of `callee` without an end, in the
+  /// same line.
+  bool isJoinedStatement(llvm::StringRef callee) const;
   void skipToClause();
 
   // Tokens

@@ -2,6 +2,7 @@
 
 #include "Parser.h"
 #include "Spellings.h"
+#include "nsacc/Support/Suggestions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/SaveAndRestore.h"
@@ -10,12 +11,21 @@ using namespace llvm;
 using namespace nsacc::frontend;
 using namespace nsacc::frontend::ast;
 
+/// The function with clauses that `callee` is or, misspelt, is meant to be: its
+/// clauses are no mistake of their own. Empty for others.
+static StringRef getClauseOwner(StringRef callee) {
+  bool isAttention = explainFunction(callee) == explainFunction("attention");
+  return isAttention ? "attend"
+                     : nsacc::findNearest(callee, {"attend", "topk"});
+}
+
 Expr *Parser::parseCall(Name callee) {
   SmallVector<ast::Argument> arguments;
   if (!parseArguments(callee, arguments))
     return nullptr;
   SmallVector<Clause> clauses;
-  if (callee.text == "attend" && is_contained(openCalls, "attend")) {
+  StringRef owner = getClauseOwner(callee.text);
+  if (owner == "attend" && is_contained(openCalls, "attend")) {
     problems
         .error(callee.range,
                "this 'attend' is part of a clause of the 'attend' "
@@ -24,11 +34,11 @@ Expr *Parser::parseCall(Name callee) {
               "(attend(…) where …)");
     // Its clauses are nobody else's.
     SaveAndRestore alone(openCalls, {});
-    parseClauses(callee, clauses);
+    parseClauses({owner, callee.range}, clauses);
     return nullptr;
   }
-  if (callee.text == "attend" || callee.text == "topk")
-    parseClauses(callee, clauses);
+  if (!owner.empty())
+    parseClauses({owner, callee.range}, clauses);
   auto *call = file.create<CallExpr>(callee, file.copy(ArrayRef(arguments)),
                                      Range{callee.range.begin, lastEnd},
                                      file.copy(ArrayRef(clauses)));
@@ -206,7 +216,8 @@ void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
   StringRef callee = call.text;
   openCalls.push_back(callee);
   llvm::scope_exit close([&] { openCalls.pop_back(); });
-  checkClauseEnd(callee);
+  // Behind what couldn't be read, nobody knows whose the next clause is.
+  bool isKnown = checkClauseEnd(callee);
   while (atClause() && !problems.full()) {
     auto takes = [kind = *getClauseKind(token.kind)](StringRef name) {
       return isAllowed(name, kind);
@@ -215,7 +226,7 @@ void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
     bool outerTakes = outer != ArrayRef(openCalls).drop_back().rend();
     if (outerTakes && !takes(callee))
       return;
-    if (outerTakes)
+    if (outerTakes && isKnown)
       reportAmbiguous(call, *outer);
     Clause clause;
     bool parsed = parseClause(clause);
@@ -243,16 +254,33 @@ void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
     bool isKept = parsed && !problem && earlier == clauses.end();
     if (!parsed)
       skipToClause();
-    else if (checkClauseEnd(callee) && isKept)
+    bool isWhole = parsed && checkClauseEnd(callee);
+    isKnown &= isWhole;
+    if (isWhole && isKept)
       clauses.push_back(clause);
   }
+}
+
+static ArrayRef<StringRef> getClauseNames(StringRef callee) {
+  static constexpr StringRef ofTopK[] = {"keep", "plus", "count", "where",
+                                         "share"};
+  static constexpr StringRef ofAttend[] = {
+      "in", "where", "score", "scale", "weight", "normalize", "sink"};
+  return callee == "topk" ? ArrayRef(ofTopK) : ArrayRef(ofAttend);
+}
+
+bool Parser::isJoinedStatement(StringRef callee) const {
+  StringRef word = source.getText(token.range);
+  return at(Kind::Identifier) && ahead.is(Kind::Equal) &&
+         explainClause(word).empty() &&
+         nsacc::findNearest(word, getClauseNames(callee)).empty();
 }
 
 bool Parser::checkClauseEnd(StringRef callee) {
   if (!token.isAny(Kind::Identifier, Kind::Integer, Kind::Real, Kind::kw_not,
                    Kind::kw_true, Kind::kw_false, Kind::kw_first,
                    Kind::kw_last) ||
-      startsStatement())
+      startsStatement() || isJoinedStatement(callee))
     return true;
   if (at(Kind::kw_not) && ahead.is(Kind::kw_in)) {
     problems.error(token.range, "expected an operator, found 'not in'")
@@ -273,11 +301,8 @@ bool Parser::checkClauseEnd(StringRef callee) {
   else if (token.isAny(Kind::kw_first, Kind::kw_last))
     problem.note("blocks are forced by clauses of topk: 'keep " + word +
                  " 1' within top, 'plus " + word + " 1' on top of it");
-  else if (callee == "topk")
-    problem.suggest(word, {"keep", "plus", "count", "where", "share"});
   else
-    problem.suggest(
-        word, {"in", "where", "score", "scale", "weight", "normalize", "sink"});
+    problem.suggest(word, getClauseNames(callee));
   if (problem.notes.empty())
     problem.note("a condition stands behind 'where', as in 'where " +
                  (callee == "topk" ? StringRef("end(j) <= i") : "j <= i") +
@@ -307,6 +332,15 @@ bool Parser::parseClause(Clause &clause) {
   return clause.value;
 }
 
+Expr *Parser::parseCount(const Twine &what, StringRef words) {
+  if (!atClause() && !token.isAny(Kind::Semicolon, Kind::RParen, Kind::Comma,
+                                  Kind::RBrace, Kind::kw_by))
+    return parseExpr();
+  problems.error(token.range, "expected " + what + ", found " + describeFound())
+      .note("write, for example, " + quote((words + " 4").str()));
+  return nullptr;
+}
+
 bool Parser::parseForced(Clause &clause) {
   SmallVector<Forced> forced;
   do {
@@ -320,7 +354,8 @@ bool Parser::parseForced(Clause &clause) {
       return false;
     }
     Token which = take();
-    Expr *count = parseExpr();
+    Expr *count = parseCount("how many blocks",
+                             source.getText(join(clause.keyword, which.range)));
     if (!count)
       return false;
     forced.push_back(
@@ -342,15 +377,8 @@ bool Parser::parseShare(Clause &clause) {
   clause.kind = at(Kind::kw_tokens) ? Clause::Kind::ShareTokens
                                     : Clause::Kind::ShareHeads;
   take();
-  if (token.isAny(Kind::Semicolon, Kind::RParen, Kind::Comma)) {
-    problems
-        .error(token.range,
-               "expected how many share a selection, found " + describeFound())
-        .note("write, for example, " +
-              quote((getSpelling(clause.kind) + " 4").str()));
-    return false;
-  }
-  clause.value = parseExpr();
+  clause.value =
+      parseCount("how many share a selection", getSpelling(clause.kind));
   if (!clause.value)
     return false;
   if (!takeIf(Kind::kw_by))

@@ -272,6 +272,8 @@ Expr *Parser::parsePrimary() {
     Name name = getName(take());
     if (at(Kind::LParen))
       return parseCall(name);
+    if (reportNoBracket(name))
+      return nullptr;
     return file.create<NameExpr>(name);
   }
   case Kind::kw_score:
@@ -289,6 +291,19 @@ Expr *Parser::parsePrimary() {
   default:
     return reportNoExpr();
   }
+}
+
+/// The names of functions are known later; those of these two are no values.
+bool Parser::reportNoBracket(Name callee) {
+  bool takesClauses = callee.text == "attend" || callee.text == "topk";
+  if (!takesClauses || !at(Kind::Identifier) || startsStatement())
+    return false;
+  problems
+      .error(getGap(), "expected '(' before the arguments of " +
+                           quote(callee.text) + ", found " + describeFound())
+      .note("write " + callee.text +
+            (callee.text == "topk" ? "(p, 16)" : "(q, k, v)"));
+  return true;
 }
 
 bool Parser::reportForeignExpr() {

@@ -94,8 +94,8 @@ static StringRef getSubstitute(Token::Kind kind) {
   case Token::Kind::kw_rotary:
     return "rotate q and k before the kernel";
   case Token::Kind::kw_paged:
-    return "gather the pages into [B, S, H, D] or [ragged S, H, D] before the "
-           "kernel";
+    return "a page table is a selection of blocks: attend(q, k, v) in "
+           "selection(table, page), as in examples/paged_decode.nsa";
   case Token::Kind::kw_tree:
     return "pool the keys once, with pool(k, len, stride)";
   case Token::Kind::kw_f8:
@@ -130,10 +130,11 @@ bool Parser::expect(Kind kind, const Twine &where) {
   Problem &problem =
       problems.error(getGap(), "expected " + describe(kind) + " " + where +
                                    ", found " + describeFound());
-  if (kind == Kind::Arrow && at(Kind::EqualGreater))
+  if (kind == Kind::Arrow && token.isAny(Kind::EqualGreater, Kind::Colon))
     problem.note("write '->'");
-  else if (kind == Kind::Arrow && at(Kind::Colon))
-    problem.note("write '->'");
+  else if (kind == Kind::Colon && at(Kind::RParen))
+    problem.note("inputs have types, each its own or several one: q: [B, T, "
+                 "HQ, D], k, v: [B, S, H, D]");
   else if (kind == Kind::LBrace && at(Kind::Colon))
     problem.note("statements stand between '{' and '}'");
   else if (kind == Kind::RBracket && (isWord(token.kind) || at(Kind::Integer)))

@@ -2,10 +2,22 @@
 
 #include "Parser.h"
 #include "Spellings.h"
+#include "nsacc/Support/Suggestions.h"
 
 using namespace llvm;
 using namespace nsacc::frontend;
 using namespace nsacc::frontend::ast;
+
+static constexpr StringRef plainStatement =
+    "a statement is 'name = expression;' or 'return expression;'";
+
+/// Whether it begins an expression that isn't read on as part of one.
+static bool startsValue(Token::Kind kind) {
+  return is_contained({Token::Kind::Identifier, Token::Kind::Integer,
+                       Token::Kind::Real, Token::Kind::kw_score,
+                       Token::Kind::LParen},
+                      kind);
+}
 
 void Parser::parseBody(Kernel &kernel) {
   Token open = take();
@@ -30,9 +42,9 @@ void Parser::parseStatement(Kernel &kernel) {
   if (parseForeignStatement(kernel))
     return;
   Statement statement{};
-  statement.isReturn = at(Kind::kw_return) && !ahead.is(Kind::Equal);
+  statement.isReturn = atReturn();
   // It may be what was to be returned.
-  kernel.incomplete |= at(Kind::Identifier) && ahead.is(Kind::LParen);
+  kernel.incomplete |= at(Kind::Identifier) && startsValue(ahead.kind);
   uint32_t begin = token.range.begin;
   SmallVector<Name> names;
   SmallVector<Expr *> values;
@@ -64,14 +76,34 @@ void Parser::parseStatement(Kernel &kernel) {
       !reportReserved()) {
     Problem &problem = problems.error(
         getGap(), "expected ';' after the statement, found " + describeFound());
-    if (at(Kind::Identifier) || atClause())
+    if (atClause())
+      problem.note("clauses stand right behind the brackets of the attend or "
+                   "topk that they belong to");
+    else if (at(Kind::Identifier))
       problem.note({lastEnd, lastEnd}, "insert ';' or an operator here");
     else
       problem.note({lastEnd, lastEnd}, "insert ';' here");
-    if (onNewLine())
+    if (onNewLine() || (at(Kind::Identifier) && ahead.is(Kind::Equal)))
       return;
   }
   finishStatement(kernel);
+}
+
+bool Parser::isAssigned() const {
+  return ahead.isAny(Kind::Equal, Kind::Comma, Kind::Colon, Kind::PlusEqual,
+                     Kind::MinusEqual, Kind::StarEqual, Kind::SlashEqual);
+}
+
+bool Parser::atReturn() {
+  if (at(Kind::kw_return))
+    return !ahead.is(Kind::Equal);
+  StringRef word = source.getText(token.range);
+  bool isMisspelt = at(Kind::Identifier) && !isAssigned() &&
+                    !nsacc::findNearest(word, {"return"}).empty();
+  if (isMisspelt)
+    problems.error(token.range, "expected a statement, found " + quote(word))
+        .note("did you mean 'return'?");
+  return isMisspelt;
 }
 
 bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
@@ -96,17 +128,21 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
       problems.error(token.range, "expected '=' after " + quote(target.text) +
                                       ", found " + describeFound());
   StringRef known = explainStatement(target.text);
-  if (!known.empty()) {
-    problem.note(target.range, known);
+  // Behind a word too many, what was meant is read as it stands.
+  bool isWordTooMany = at(Kind::Identifier) && ahead.is(Kind::Equal);
+  if (isWordTooMany || !known.empty()) {
+    problem.note(target.range, known.empty() ? plainStatement : known);
     names.clear();
-    // Behind a word too many, what was meant is read as it stands.
-    return at(Kind::Identifier) && ahead.is(Kind::Equal) && parseTargets(names);
+    return isWordTooMany && parseTargets(names);
   }
   bool isArrow = at(Kind::Less) && ahead.is(Kind::Minus);
-  if (isArrow || (at(Kind::Colon) && ahead.is(Kind::Equal))) {
+  bool isPair = isArrow || (at(Kind::Colon) && ahead.is(Kind::Equal));
+  if (isPair ||
+      token.isAny(Kind::EqualEqual, Kind::Arrow, Kind::EqualGreater)) {
     problem.note("a value is given with '=': '" + target.text + " = …;'");
     take();
-    take();
+    if (isPair)
+      take();
     return true;
   }
   if (at(Kind::Colon)) {
@@ -127,8 +163,10 @@ bool Parser::parseTargets(SmallVectorImpl<Name> &names) {
                  "a value has a name, or is returned: 'x = " + target.text +
                      "(…);' or 'return " + target.text + "(…);'");
   else
-    problem.note(target.range, "a statement is 'name = expression;' or 'return "
-                               "expression;'");
+    problem.note(target.range, plainStatement);
+  // What follows is the name's value.
+  if (startsValue(token.kind) && !at(Kind::LParen))
+    return true;
   names.clear();
   return false;
 }
@@ -161,12 +199,9 @@ bool Parser::isNestedKernel(const Kernel &outer) const {
 
 bool Parser::parseForeignStatement(Kernel &kernel) {
   bool isKernel = at(Kind::kw_kernel);
-  bool isAssigned =
-      ahead.isAny(Kind::Equal, Kind::Comma, Kind::Colon, Kind::PlusEqual,
-                  Kind::MinusEqual, Kind::StarEqual, Kind::SlashEqual);
   StringRef word = source.getText(token.range);
   bool isElse = word == "else" || word == "elif";
-  if ((!isKernel && !at(Kind::Identifier)) || (isAssigned && !isElse))
+  if ((!isKernel && !at(Kind::Identifier)) || (isAssigned() && !isElse))
     return false;
   StringRef known = explainBlock(word);
   if (known.empty())

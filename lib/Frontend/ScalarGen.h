@@ -152,6 +152,8 @@ private:
 
   // MLIRGenScalarFunctions.cpp
   Result generateCall(const ast::CallExpr *expr);
+  /// Whether there is a number that the cap of softcap limits.
+  bool checkCap(const Constant &cap, Range range);
   Result generateSelect(const ast::CallExpr *expr,
                         llvm::ArrayRef<Scalar> arguments);
   Result generateConversion(const ast::CallExpr *expr, const Scalar &argument);

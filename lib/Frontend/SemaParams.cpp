@@ -126,13 +126,19 @@ std::optional<Constant> KernelGen::parseGiven(const ast::Param &param,
   }
   if (value)
     return value;
-  const Problem *reason = ignored.getFirstError();
-  problems
-      .error(param.name.range,
-             "parameter " + quote(param.name.text) + " was given " +
-                 quote(text) + ", which is no value" +
-                 (reason ? ": " + reason->message : std::string()))
-      .note("values look like 64, 0.5, true or bf16");
+  // What names a value means something else outside of programs.
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  bool isName = llvm::all_of(text, isPart) && !text.empty() &&
+                !llvm::isDigit(text.front());
+  const Problem *reason = isName ? nullptr : ignored.getFirstError();
+  Problem &problem = problems.error(
+      param.name.range, "parameter " + quote(param.name.text) + " was given " +
+                            quote(text) + ", which is no value" +
+                            (reason ? ": " + reason->message : std::string()));
+  if (reason && !reason->notes.empty())
+    problem.note(reason->notes.front().message);
+  else
+    problem.note("values look like 64, 0.5, true or bf16");
   return std::nullopt;
 }
 

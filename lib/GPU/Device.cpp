@@ -56,6 +56,29 @@ static constexpr Row kRows[] = {
           .hasAsyncCopies = true}},
 };
 
+namespace {
+struct Product {
+  llvm::StringLiteral name;
+  Capability capability;
+};
+} // namespace
+
+// NVIDIA's table "CUDA GPU Compute Capability", in small letters without blanks
+// and hyphens.
+static constexpr Product kProducts[] = {
+    {"rtx5090", {12, 0}}, {"rtx5080", {12, 0}}, {"rtx5070", {12, 0}},
+    {"rtx5060", {12, 0}}, {"rtxpro", {12, 0}},  {"b200", {10, 0}},
+    {"gb200", {10, 0}},   {"h100", {9, 0}},     {"h200", {9, 0}},
+    {"h20", {9, 0}},      {"h800", {9, 0}},     {"gh200", {9, 0}},
+    {"hopper", {9, 0}},   {"l4", {8, 9}},       {"l40", {8, 9}},
+    {"l40s", {8, 9}},     {"rtx4090", {8, 9}},  {"rtx4080", {8, 9}},
+    {"rtx4070", {8, 9}},  {"rtx4060", {8, 9}},  {"a40", {8, 6}},
+    {"a10", {8, 6}},      {"a16", {8, 6}},      {"rtxa", {8, 6}},
+    {"rtx3090", {8, 6}},  {"rtx3080", {8, 6}},  {"rtx3070", {8, 6}},
+    {"rtx3060", {8, 6}},  {"a100", {8, 0}},     {"a800", {8, 0}},
+    {"a30", {8, 0}},
+};
+
 //===-- Names -------------------------------------------------------------===//
 
 std::string nsacc::gpu::toString(Capability capability) {
@@ -152,6 +175,23 @@ template <typename Predicate> static const Device *find(Predicate isIt) {
     if (isIt(each.device))
       return &each.device;
   return nullptr;
+}
+
+std::optional<Capability> nsacc::gpu::findProduct(llvm::StringRef name) {
+  // "NVIDIA A100-SXM4-80GB", "rtx4090"
+  std::string letters;
+  for (char letter : name.lower())
+    if (llvm::isAlnum(letter))
+      letters.push_back(letter);
+  llvm::StringRef rest = letters;
+  rest.consume_front("nvidia");
+  rest.consume_front("geforce");
+  const Product *found = nullptr;
+  for (const Product &product : kProducts)
+    if (rest.starts_with(product.name) &&
+        (!found || product.name.size() > found->name.size()))
+      found = &product;
+  return found ? std::optional(found->capability) : std::nullopt;
 }
 
 const Device *nsacc::gpu::findDevice(llvm::StringRef name) {

@@ -47,11 +47,25 @@ std::string nsacc::explainMissingTarget(llvm::StringRef name) {
                   "target 'cuda'";
 }
 
+/// What is meant by "sm_90", "sm90", "compute_90", "9.0" or "H100".
+static std::optional<gpu::Capability> guessCapability(llvm::StringRef name) {
+  std::string lower = name.lower();
+  llvm::StringRef digits = lower;
+  if (digits.consume_front("sm") || digits.consume_front("compute"))
+    return gpu::parseArchitecture("sm_" + digits.ltrim("_-").str());
+  if (auto capability = gpu::parseCapability(name))
+    return capability;
+  return gpu::findProduct(name);
+}
+
 std::optional<std::string> nsacc::suggestTarget(llvm::StringRef name) {
-  std::optional<gpu::Capability> capability = gpu::parseArchitecture(name);
+  std::optional<gpu::Capability> capability = guessCapability(name);
   const gpu::Device *device =
       capability ? gpu::findDevice(*capability) : nullptr;
-  if (!device)
-    return std::nullopt;
-  return device->name;
+  if (device)
+    return device->name;
+  bool isAnyGPU = name.starts_with_insensitive("cuda") ||
+                  name.equals_insensitive("gpu") ||
+                  name.equals_insensitive("nvidia");
+  return isAnyGPU ? std::optional<std::string>("cuda") : std::nullopt;
 }

@@ -79,6 +79,7 @@ llvm::Error schedule::printSchedules(ModuleOp module, const Goal &goal,
                                      llvm::raw_ostream &os) {
   if (llvm::Error error = check(module, goal, settings))
     return error;
+  warnOfUnread(module, goal, settings);
   for (KernelOp kernel : module.getOps<KernelOp>()) {
     llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings);
     if (!choice)

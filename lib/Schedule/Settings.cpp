@@ -10,14 +10,9 @@ using namespace nsacc;
 using namespace nsacc::schedule;
 
 std::string schedule::explainSettings() {
-  std::vector<std::string> fields;
-  for (const FieldInfo &info : getFields()) {
-    std::string values = info.names.empty() ? "N" : join(info.names, "|");
-    fields.push_back((info.name + "=" + values).str());
-  }
   return "expected FIELD=VALUE, …, with NAME: in front for one op and a "
-         "semicolon behind it, as in 'keys=32; slc: tokens=8'; fields are " +
-         join(fields, ", ");
+         "semicolon behind it, as in 'keys=32; slc: tokens=8'; "
+         "'--emit schedule' shows the fields of each op";
 }
 
 Error Settings::explain(size_t column, const Twine &problem) const {
@@ -150,9 +145,13 @@ Error Reader::readSetting(StringRef op, StringRef setting) {
     for (const FieldInfo &each : getFields())
       known.push_back(each.name);
     StringRef nearest = findNearest(name, known);
-    return fail(
-        name, "there is no field '" + name + "'" +
-                  (nearest.empty() ? "" : ": did you mean '" + nearest + "'?"));
+    // Which fields a named op has isn't known yet; the message's end tells how
+    // to see them.
+    std::string others = !nearest.empty()
+                             ? ": did you mean '" + nearest.str() + "'?"
+                         : op.empty() ? ": fields are " + join(known, ", ")
+                                      : "";
+    return fail(name, "there is no field '" + name + "'" + others);
   }
   if (value.data() == nullptr || !setting.contains('='))
     return fail(name, "expected a value behind '" + name + "='");

@@ -2,6 +2,7 @@
 
 #include "nsacc/Support/Suggestions.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
 
@@ -32,4 +33,20 @@ StringRef nsacc::findNearest(StringRef unknown, ArrayRef<StringRef> known) {
     }
   }
   return nearest;
+}
+
+StringRef nsacc::findStorageType(StringRef name) {
+  // A module in front.
+  name = name.substr(name.rfind('.') + 1);
+  return StringSwitch<StringRef>(name)
+      .CasesLower({"bf16", "bfloat16", "bfloat"}, "bf16")
+      .CasesLower({"f16", "fp16", "float16", "half"}, "f16")
+      .CasesLower({"f32", "fp32", "float32", "float", "single"}, "f32")
+      .Default("");
+}
+
+std::string nsacc::explainStorageType(StringRef name) {
+  StringRef meant = findStorageType(name);
+  return "expected 'bf16', 'f16' or 'f32'" +
+         (meant.empty() ? std::string() : "; use '" + meant.str() + "'");
 }

@@ -389,15 +389,32 @@ nsacc::bindKnownDimensions(const Signature &signature,
 
 //===-- Odd sizes ---------------------------------------------------------===//
 
+/// Whether heads stand in front of tokens somewhere.
+static bool isHeadsFirst(const Signature &signature,
+                         const AttentionDims &attention) {
+  return llvm::any_of(signature.inputs, [&](const Argument &input) {
+    auto find = [&](llvm::StringRef name) {
+      return llvm::find_if(input.dims,
+                           [&](const Dim &dim) { return dim.name == name; });
+    };
+    auto tokens = find(attention.queries);
+    return tokens != input.dims.end() && find(attention.queryHeads) < tokens;
+  });
+}
+
+/// No model that we know has more than 128 key heads, nor 64 of them where more
+/// queries than keys meet.
+static bool areHeadsOdd(int64_t queries, int64_t keys, int64_t heads) {
+  constexpr int64_t mostHeads = 128, manyHeads = 64;
+  int64_t many = queries > keys && keys > 0 ? manyHeads : mostHeads + 1;
+  return heads >= many && heads > std::max(queries, keys);
+}
+
 std::string nsacc::describeOddSizes(const Signature &signature,
                                     const DimSizes &sizes) {
-  constexpr int64_t manyHeads = 256;
   auto spell = [&](llvm::StringRef name) {
     return llvm::formatv("{0} = {1}", name, *findSize(sizes, name)).str();
   };
-  constexpr const char *order =
-      "do the tensors have tokens and heads in the order that the program "
-      "declares?";
   for (const AttentionDims &dims : signature.attentions) {
     std::optional<int64_t> queries = findSize(sizes, dims.queries),
                            keys = findSize(sizes, dims.keys),
@@ -405,14 +422,20 @@ std::string nsacc::describeOddSizes(const Signature &signature,
                            keyHeads = findSize(sizes, dims.keyHeads);
     if (!queries || !keys || !queryHeads || !keyHeads)
       continue;
+    std::string order =
+        "do the tensors have tokens and heads in the order that the program "
+        "declares?";
+    if (!isHeadsFirst(signature, dims))
+      order += llvm::formatv(" Those of torch, with heads in front of tokens, "
+                             "are declared as [.., heads {0}, {1}, ..].",
+                             dims.queryHeads, dims.queries);
     // A cache may be empty.
     if (dims.isCausal && *keys > 0 && *queries > *keys)
       return llvm::formatv("queries {0} are more than keys {1}, and the mask "
                            "shows the first {2} none: {3}",
                            spell(dims.queries), spell(dims.keys),
                            *queries - *keys, order);
-    if (*queryHeads == *keyHeads && *queryHeads >= manyHeads &&
-        *queryHeads > std::max(*queries, *keys))
+    if (*queryHeads == *keyHeads && areHeadsOdd(*queries, *keys, *queryHeads))
       return llvm::formatv(
           "heads {0} are more than tokens {1}{2}: {3}", spell(dims.queryHeads),
           spell(dims.queries),

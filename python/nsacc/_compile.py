@@ -47,8 +47,8 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         more_params: values of compile-time parameters: integers, reals, booleans, dtypes.
 
     Warns:
-        CompileWarning: the program is allowed, and most likely not what is meant; has a
-            diagnostic. ``Program.diagnostics`` keeps them all.
+        CompileWarning: the program is allowed, and most likely not what is meant, or a setting of
+            the schedule changes nothing; has a diagnostic. ``Program.diagnostics`` keeps them all.
 
     Raises:
         CompileError: the program is wrong; has file, line, column and diagnostics with notes.
@@ -160,11 +160,20 @@ def _spell_dtype(dtype: Any) -> str:
         raise ArgumentError(f"dtype is {dtype!r}, expected 'bf16', 'f16' or 'f32'") from cause
 
 
+def _spell_named_dtype(name: str, value: str) -> str:
+    """Of strings, only those that name a dtype are values."""
+    dtype = _dtypes.spell(value)
+    if dtype in _dtypes.TORCH:
+        return dtype
+    raise ArgumentError(f"parameter '{name}' is the string {value!r}, expected an integer, a real, "
+                        f"a boolean or a dtype: pass a number without quotes, as in {name}=64")
+
+
 def _spell(name: str, value: Any) -> str:
     """A parameter's value as programs spell it."""
     _check_string("a parameter's name", name)
     if isinstance(value, str):
-        return value
+        return _spell_named_dtype(name, value)
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return "true" if value else "false"
     if _dtypes.is_dtype(value):

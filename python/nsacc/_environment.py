@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import os
 import platform
-import sys
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,9 @@ from . import _nsacc
 def env() -> dict[str, Any]:
     """What nsacc is and what it found here, for bug reports.
 
-    Versions (``torch`` is None unless imported), the targets, the number of processors, whether
-    NumPy's bf16 (ml_dtypes) is installed, and the environment variables that nsacc reads.
+    Versions (``torch`` is None where it isn't installed), the targets, the number of processors,
+    whether NumPy's bf16 (ml_dtypes) is installed, and the environment variables that nsacc reads.
     """
-    torch = sys.modules.get("torch")
     return {
         "nsacc": _nsacc.version,
         "llvm": _nsacc.llvm_version,
@@ -27,9 +26,17 @@ def env() -> dict[str, Any]:
         "targets": list(_nsacc.targets),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "torch": getattr(torch, "__version__", None),
+        "torch": _find_version("torch"),
         "ml_dtypes": importlib.util.find_spec("ml_dtypes") is not None,
         "platform": platform.platform(),
         "processors": os.cpu_count(),
         "variables": {name: os.environ.get(name) for name in _nsacc.variables},
     }
+
+
+def _find_version(package: str) -> str | None:
+    """Of a package that may be slow to import."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

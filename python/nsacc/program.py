@@ -152,8 +152,9 @@ class Program:
         """Runs the program; see the class for what goes in and comes out.
 
         Warns (UserWarning) where sizes suggest that tensors have tokens and heads in another order
-        than the program: fewer keys than queries under a causal mask, or 256 and more heads, as
-        many of keys as of queries, and fewer tokens.
+        than the program: fewer keys than queries under a causal mask; or as many heads of keys as
+        of queries and fewer tokens than heads, where the heads are more than 128, or 64 and more
+        with more queries than keys.
 
         Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
@@ -161,16 +162,17 @@ class Program:
         """
         return self._run(self._bind(inputs, named_inputs))[0]
 
-    def run(self, inputs: Sequence[Any] | Mapping[str, Any], *,
+    def run(self, inputs: Sequence[Any] | Mapping[str, Any] = (), *more: Any,
             threads: int | None = None, round_storage: bool = False,
-            f64_results: bool = False, stream: Any = None) -> Any:
+            f64_results: bool = False, stream: Any = None, **unknown: Any) -> Any:
         """Runs the program like a call, with the options of `run_timed`."""
-        return self.run_timed(inputs, threads=threads, round_storage=round_storage,
-                              f64_results=f64_results, stream=stream)[0]
+        return self.run_timed(inputs, *more, threads=threads, round_storage=round_storage,
+                              f64_results=f64_results, stream=stream, **unknown)[0]
 
-    def run_timed(self, inputs: Sequence[Any] | Mapping[str, Any], *,
+    def run_timed(self, inputs: Sequence[Any] | Mapping[str, Any] = (), *more: Any,
                   threads: int | None = None, round_storage: bool = False,
-                  f64_results: bool = False, stream: Any = None) -> tuple[Any, Timing]:
+                  f64_results: bool = False, stream: Any = None,
+                  **unknown: Any) -> tuple[Any, Timing]:
         """Runs the program like a call, with options, and tells what the run took.
 
         Args:
@@ -183,6 +185,8 @@ class Program:
             stream: of inputs on a GPU: the stream that the run is put on, of torch or as an
                 integer. Default: torch's current one.
         """
+        if more or unknown:
+            raise TypeError(self._explain_loose(unknown))
         if threads is not None and not (isinstance(threads, Integral) and 0 <= threads < 2**32):
             raise ArgumentError(f"threads is {threads!r}, expected an integer from 0 to 2^32 - 1")
         if isinstance(inputs, Mapping):
@@ -256,6 +260,18 @@ class Program:
         elif any(name == dim.name for spec in self.signature.inputs for dim in spec.dims):
             hint = ": it is a dimension, whose size the inputs tell"
         return f"kernel '{self.kernel}' has no input '{name}'{hint}"
+
+    def _explain_loose(self, named: Iterable[str]) -> str:
+        """Inputs that `run` was given beside each other, or an option that it hasn't."""
+        names = [spec.name for spec in self.signature.inputs]
+        for name in named:
+            if name not in names:
+                close = difflib.get_close_matches(name, _RUN_OPTIONS, n=1)
+                hint = f"did you mean '{close[0]}'?" if close else ", ".join(_RUN_OPTIONS)
+                return f"run() got an unexpected keyword argument '{name}': {hint}"
+        listed = ", ".join(names)
+        return (f"run() takes the inputs as one list, tuple or mapping, as in "
+                f"program.run([{listed}]); a call takes them one by one: program({listed})")
 
     def _run(self, values: Sequence[Any], threads: int | None = None, stream: Any = None,
              **options: Any) -> tuple[Any, Timing]:

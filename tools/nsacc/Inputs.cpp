@@ -184,6 +184,21 @@ static llvm::Error rejectRange(llvm::StringRef name, llvm::StringRef value,
   return makeError(message);
 }
 
+static llvm::Error rejectEnds(const Argument &argument, llvm::StringRef value) {
+  llvm::StringRef type = getName(argument.dtype);
+  std::string most = "-2147483648..2147483647";
+  if (argument.dtype != DType::I32) {
+    double largest = getLargest(argument.dtype);
+    most.clear();
+    llvm::raw_string_ostream(most)
+        << llvm::format("%.5g..%.5g", -largest, largest);
+  }
+  return makeError("'--range " + argument.name + "=" + value +
+                       "' has an end that " + type + ", the type of '" +
+                       argument.name + "', can't hold",
+                   "numbers of " + type + " are within " + most);
+}
+
 static llvm::Expected<Domain> parseIntegers(const Argument &argument,
                                             llvm::StringRef value) {
   auto [low, high] = value.split("..");
@@ -194,8 +209,7 @@ static llvm::Expected<Domain> parseIntegers(const Argument &argument,
     return rejectRange(argument.name, value, /*isReversed=*/!isWrong);
   if (argument.dtype == DType::I32 && (domain.low != int32_t(domain.low) ||
                                        domain.high != int32_t(domain.high)))
-    return makeError("--range: '" + argument.name + "' holds i32, which '" +
-                     value + "' passes");
+    return rejectEnds(argument, value);
   return domain;
 }
 
@@ -209,9 +223,7 @@ parseReals(const Argument &argument, llvm::StringRef value) {
     return rejectRange(argument.name, value, /*isReversed=*/!isWrong);
   for (double end : {low, high})
     if (!std::isfinite(roundTo(argument.dtype, end)))
-      return makeError("--range: '" + argument.name + "' holds " +
-                       getName(argument.dtype) + ", which '" + value +
-                       "' passes");
+      return rejectEnds(argument, value);
   return std::pair(low, high);
 }
 

@@ -6,6 +6,8 @@
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "TileSizes.h"
+#include "nsacc/Driver/Devices.h"
+#include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -19,7 +21,8 @@ namespace {
 struct InspectOptions {
   ProgramOptions program;
   std::vector<std::string> dims;
-  std::string schedule;
+  std::string schedule, target;
+  std::optional<std::string> device;
   bool json = false, plan = false;
 };
 } // namespace
@@ -94,9 +97,18 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
 
 /// What the host does for each kernel: buffers, launches and their grids.
 static ExitCode printPlans(Program &program, const InspectOptions &options) {
-  ExitCode status =
-      compilePhases(program, options.dims, options.schedule, Phase::Tile,
-                    /*device=*/std::nullopt);
+  auto target = findKnownTarget(options.target);
+  if (!target)
+    return reportError(target.takeError(), ExitCode::Usage);
+  if ((*target)->target == Target::Oracle)
+    return reportError(makeError("target 'oracle' interprets and has no plan",
+                                 "use --target cpu, or one of a GPU"),
+                       ExitCode::Usage);
+  CompileOptions resolved;
+  if (llvm::Error error = resolveTarget(**target, options.device, resolved))
+    return reportError(std::move(error));
+  ExitCode status = compilePhases(program, options.dims, options.schedule,
+                                  Phase::Tile, resolved.device);
   if (status != ExitCode::Success)
     return status;
   for (auto plan : program.getModule().getOps<nsatile::PlanOp>()) {
@@ -174,11 +186,18 @@ void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
   auto options = std::make_shared<InspectOptions>();
   addProgramFlags(*command, options->program);
   auto *json = command->add_flag("--json", options->json, "print JSON");
+  auto *plan = command->add_flag("--plan", options->plan,
+                                 "print what the host does for these sizes: "
+                                 "buffers, launches and their grids");
+  plan->excludes(json);
+  options->target = getTargets().front().name;
   command
-      ->add_flag("--plan", options->plan,
-                 "print what the host does for these sizes: buffers, launches "
-                 "and their grids")
-      ->excludes(json);
+      ->add_option("--target", options->target,
+                   "what the plan of --plan is for: cpu, or a GPU as sm_90a")
+      ->type_name("NAME")
+      ->needs(plan)
+      ->group("Compiler");
+  addDeviceFlag(*command, options->device, "Compiler")->needs(plan);
   addTileSizesFlag(*command, options->dims);
   addScheduleFlag(*command, options->schedule);
   command->callback([options, &invocation] {

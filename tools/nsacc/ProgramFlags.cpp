@@ -1,8 +1,10 @@
 //===- ProgramFlags.cpp - Flags that name a program -----------------------===//
 
 #include "ProgramFlags.h"
+#include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Schedule/Settings.h"
 #include "nsacc/Support/Environment.h"
+#include "nsacc/Support/Suggestions.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;
@@ -16,9 +18,23 @@ CLI::Option *nsacc::addRepeatedFlag(CLI::App &command, const std::string &name,
       ->take_all();
 }
 
-void nsacc::addDeviceFlag(CLI::App &command, std::optional<std::string> &device,
-                          const std::string &group) {
-  command
+llvm::Expected<const TargetInfo *>
+nsacc::findKnownTarget(llvm::StringRef name) {
+  if (const TargetInfo *target = findTarget(name))
+    return target;
+  std::vector<std::string> names;
+  for (const TargetInfo &info : getTargets())
+    names.push_back(info.name);
+  return makeError(explainMissingTarget(name),
+                   "use --target " +
+                       suggestTarget(name).value_or(names.front()) +
+                       "; this nsacc has " + quoteList(names));
+}
+
+CLI::Option *nsacc::addDeviceFlag(CLI::App &command,
+                                  std::optional<std::string> &device,
+                                  const std::string &group) {
+  return command
       .add_option("--device", device,
                   "with --target cuda: compile for the GPU that a JSON file "
                   "describes, as nsacc env --json writes them")
@@ -75,7 +91,14 @@ void nsacc::addProgramFlags(CLI::App &command, ProgramOptions &options) {
   command
       .add_option("--dtype", options.dtype,
                   "type of tensors that name none (bf16)")
-      ->check(CLI::IsMember({"bf16", "f16", "f32"}))
+      ->type_name("bf16|f16|f32")
+      ->check([](const std::string &given) {
+        bool isKnown = given == findStorageType(given);
+        return isKnown && !given.empty()
+                   ? std::string()
+                   : "unknown type '" + given +
+                         "': " + explainStorageType(given);
+      })
       ->group("Program");
   command
       .add_flag("--warnings-as-errors", options.warningsAsErrors,

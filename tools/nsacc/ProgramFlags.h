@@ -12,12 +12,19 @@ class Option;
 
 namespace nsacc {
 
+struct TargetInfo;
+
 /// FILE, --kernel, --set, --dtype and --warnings-as-errors.
 void addProgramFlags(CLI::App &command, ProgramOptions &options);
 
+/// The target of --target. Fails with the one that is meant where there is none
+/// of this name.
+llvm::Expected<const TargetInfo *> findKnownTarget(llvm::StringRef name);
+
 /// --device.
-void addDeviceFlag(CLI::App &command, std::optional<std::string> &device,
-                   const std::string &group);
+CLI::Option *addDeviceFlag(CLI::App &command,
+                           std::optional<std::string> &device,
+                           const std::string &group);
 
 /// --schedule.
 void addScheduleFlag(CLI::App &command, std::string &schedule);

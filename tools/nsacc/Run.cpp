@@ -38,21 +38,12 @@ parseFiles(llvm::StringRef flag, llvm::ArrayRef<std::string> arguments) {
   return files;
 }
 
-static llvm::Error rejectTarget(llvm::StringRef name) {
-  std::vector<std::string> names;
-  for (const TargetInfo &info : getTargets())
-    names.push_back(info.name);
-  return makeError(explainMissingTarget(name),
-                   "use --target " +
-                       suggestTarget(name).value_or(names.front()) +
-                       "; this nsacc has " + quoteList(names));
-}
-
 static llvm::Expected<RunPlan> makePlan(const RunFlags &options) {
   RunPlan plan;
-  plan.target = findTarget(options.target);
-  if (!plan.target)
-    return rejectTarget(options.target);
+  auto target = findKnownTarget(options.target);
+  if (!target)
+    return target.takeError();
+  plan.target = *target;
   bool isOracle = plan.target->target == Target::Oracle;
   if (options.roundStorage && !isOracle)
     return makeError("--round-storage is of the oracle alone",

@@ -27,6 +27,9 @@ private:
   std::vector<frontend::DiagnosticData> diagnostics;
 };
 
+/// Adds a note to each error of a CompileError.
+llvm::Error addNote(llvm::Error error, const llvm::Twine &message);
+
 /// RunOptions::isInterrupted said so.
 class InterruptedError : public llvm::ErrorInfo<InterruptedError> {
 public:

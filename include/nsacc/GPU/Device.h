@@ -91,6 +91,9 @@ llvm::ArrayRef<NamedDevice> getNamedDevices();
 const Device *findDevice(llvm::StringRef name);
 /// The compute capability in "sm_90a"; none where `name` isn't of that form.
 std::optional<Capability> parseArchitecture(llvm::StringRef name);
+/// The compute capability of a product, "H100" or "RTX 4090"; none where the
+/// name isn't known.
+std::optional<Capability> findProduct(llvm::StringRef name);
 /// Null where no named device has that capability.
 const Device *findDevice(Capability capability);
 

@@ -65,6 +65,11 @@ void setSchedules(const KernelChoice &choice);
 llvm::Error check(mlir::ModuleOp module, const Goal &goal,
                   const Settings &settings);
 
+/// Warns of settings that hold and change nothing, at the first op that they
+/// are of: an order for selections in a program without any.
+void warnOfUnread(mlir::ModuleOp module, const Goal &goal,
+                  const Settings &settings);
+
 /// Settings with the next smaller tiles for ops of these names, which have no
 /// room; none where there are no smaller ones.
 std::optional<Settings> makeSmaller(nsa::KernelOp kernel, Settings settings,

@@ -5,12 +5,19 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include <string>
 
 namespace nsacc {
 
 /// The name that `unknown` is most likely meant as; empty where none is near.
 llvm::StringRef findNearest(llvm::StringRef unknown,
                             llvm::ArrayRef<llvm::StringRef> known);
+
+/// The type among bf16, f16 and f32 that another library's name stands for, as
+/// "torch.float16" for f16; empty where it stands for none.
+llvm::StringRef findStorageType(llvm::StringRef name);
+/// "expected 'bf16', 'f16' or 'f32'", with what is meant by `name`.
+std::string explainStorageType(llvm::StringRef name);
 
 } // namespace nsacc
 

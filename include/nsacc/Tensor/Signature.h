@@ -124,8 +124,8 @@ bindKnownDimensions(const Signature &signature,
 
 /// Says why sizes suggest that tensors have tokens and heads in another order
 /// than the program: causal attentions with more queries than keys, or as many
-/// heads of keys as of queries, 256 or more, and fewer tokens. Empty where they
-/// don't.
+/// heads of keys as of queries and fewer tokens, where the heads are more than
+/// 128, or 64 and more with more queries than keys. Empty where they don't.
 std::string describeOddSizes(const Signature &signature, const DimSizes &sizes);
 
 /// The shape of an input or a result under `sizes`. Fails where a name has no

@@ -18,12 +18,12 @@ static Value createCounter(CodeBuilder &b) {
 }
 
 BarrierQueue::BarrierQueue(CodeBuilder &b, SharedMemory &shared, int64_t stages,
-                           int64_t itemBytes, Room room)
+                           int64_t itemBytes, Room room, RankedTensorType tile)
     : b(b), shared(shared), stages(stages), itemBytes(itemBytes),
       full(shared.allocateBarriers(2 * stages)),
       empty(full + stages * kBarrierBytes),
       items(room == Room::Own
-                ? shared.allocate(stages * itemBytes)
+                ? shared.allocate(stages * itemBytes, tile)
                 : shared.allocateBarriers(stages * itemBytes / kBarrierBytes)),
       index(createCounter(b)), parity(createCounter(b)) {}
 

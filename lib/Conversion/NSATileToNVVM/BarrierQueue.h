@@ -16,7 +16,7 @@ public:
   enum class Room { Own, AmongBarriers };
 
   BarrierQueue(CodeBuilder &b, SharedMemory &shared, int64_t stages,
-               int64_t itemBytes, Room room);
+               int64_t itemBytes, Room room, mlir::RankedTensorType tile = {});
 
   /// By one thread, before any role begins: items come one by one, and as many
   /// `readers` give a place back.

@@ -20,7 +20,7 @@ void BulkCircularBuffers::create(CircularBufferOp op) {
   CircularBufferType type = op.getCircularBuffer().getType();
   queues.try_emplace(op.getCircularBuffer(), b, shared, type.getStages(),
                      SharedTile::get(type.getTile()).bytes,
-                     BarrierQueue::Room::Own);
+                     BarrierQueue::Room::Own, type.getTile());
 }
 
 void BulkCircularBuffers::init(int64_t consumerWarps) const {

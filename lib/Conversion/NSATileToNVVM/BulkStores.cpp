@@ -91,7 +91,8 @@ void BulkStores::copyBoxes(StoreOp op, const BulkStore &store, Value firstRow,
 void BulkStores::emit(StoreOp op, const BulkStore &store,
                       llvm::function_ref<void()> storeDirectly) {
   hasBulkStores = true;
-  int64_t place = shared.allocate(store.getBytes());
+  int64_t place = shared.allocate(
+      store.getBytes(), cast<RankedTensorType>(op.getTile().getType()));
   ArrayRef<Value> values = program.getRegisters(op.getTile());
   int64_t groups = store.warps / kGroupWarps;
   int64_t slabs = llvm::divideCeil(store.columns, kSlabColumns);

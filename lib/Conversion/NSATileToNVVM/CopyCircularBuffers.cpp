@@ -42,7 +42,8 @@ void CopyCircularBuffers::create(CircularBufferOp op) {
   buffer.stages = type.getStages();
   buffer.tileBytes =
       llvm::alignTo(SharedTile::get(type.getTile()).bytes, alignment);
-  buffer.offset = shared.allocate(buffer.stages * buffer.tileBytes);
+  buffer.offset =
+      shared.allocate(buffer.stages * buffer.tileBytes, type.getTile());
   copies.getQueue(op.getCircularBuffer()).mustMeet =
       sync.mustWait(buffer.getAccess());
   buffer.loadPlace = createPlace();

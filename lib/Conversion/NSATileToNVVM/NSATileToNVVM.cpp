@@ -113,10 +113,15 @@ struct ConvertNSATileToNVVM
     LLVM::ReturnOp::create(kernel.b, ValueRange());
     int64_t shared = kernel.shared.getPeak();
     setAttributes(function, parameters, *threads, shared);
-    if (shared > sharedBytes)
-      return program.emitError("the program takes ")
-             << shared << " bytes of shared memory, and a block of the target "
-             << "has " << sharedBytes.getValue();
+    if (shared > sharedBytes) {
+      InFlightDiagnostic error = program.emitError("the program takes ")
+                                 << shared
+                                 << " bytes of shared memory, and a block of "
+                                    "the target has "
+                                 << sharedBytes.getValue();
+      error.attachNote() << "most of them are " << kernel.shared.describePeak();
+      return error;
+    }
     program.erase();
     return success();
   }

@@ -3,7 +3,10 @@
 #include "SharedMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -21,7 +24,7 @@ SharedMemory::SharedMemory(CodeBuilder &b, int64_t limit)
 // Places
 //===----------------------------------------------------------------------===//
 
-int64_t SharedMemory::allocate(int64_t bytes) {
+int64_t SharedMemory::allocate(int64_t bytes, RankedTensorType tile) {
   bytes = llvm::alignTo(std::max<int64_t>(bytes, 1), nsatile::kSharedAlignment);
   int64_t begin = 0;
   auto before = places.begin();
@@ -30,9 +33,44 @@ int64_t SharedMemory::allocate(int64_t bytes) {
       break;
     begin = before->end;
   }
-  places.insert(before, {begin, begin + bytes});
-  peak = std::max(peak, begin + bytes);
+  places.insert(before, {begin, begin + bytes, tile});
+  if (begin + bytes > peak) {
+    peak = begin + bytes;
+    fullest = places;
+  }
   return begin;
+}
+
+/// "128x576 bf16", without dimensions of 1.
+static std::string describe(RankedTensorType tile) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (int64_t size : tile.getShape())
+    if (size != 1)
+      os << (text.empty() ? "" : "x") << size;
+  os << (text.empty() ? "1 " : " ") << tile.getElementType();
+  return text;
+}
+
+std::string SharedMemory::describePeak() const {
+  std::vector<std::pair<std::string, int64_t>> sorted;
+  for (const Place &place : fullest) {
+    if (!place.tile)
+      continue;
+    std::string tile = describe(place.tile);
+    auto found = llvm::find_if(
+        sorted, [&](const auto &other) { return other.first == tile; });
+    if (found == sorted.end())
+      found = sorted.insert(found, {tile, 0});
+    found->second += place.end - place.begin;
+  }
+  llvm::sort(sorted,
+             [](const auto &a, const auto &b) { return a.second > b.second; });
+  constexpr size_t most = 3;
+  std::vector<std::string> parts;
+  for (const auto &[tile, taken] : ArrayRef(sorted).take_front(most))
+    parts.push_back(std::to_string(taken) + " for tiles of " + tile);
+  return llvm::join(parts, ", ");
 }
 
 void SharedMemory::release(int64_t offset) {

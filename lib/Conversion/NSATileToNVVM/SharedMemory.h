@@ -5,6 +5,7 @@
 
 #include "CodeBuilder.h"
 #include "NSATile/IR/SharedShape.h"
+#include <string>
 #include <vector>
 
 namespace nsacc {
@@ -36,13 +37,17 @@ public:
 
   //===-- Places ----------------------------------------------------------===//
 
-  /// The first free place, as bytes from the begin of shared memory.
-  int64_t allocate(int64_t bytes);
+  /// The first free place, as bytes from the begin of shared memory. Messages
+  /// say of which tiles it is.
+  int64_t allocate(int64_t bytes, mlir::RankedTensorType tile = {});
   /// Barriers of all circular buffers stand side by side, and are never given
   /// back.
   int64_t allocateBarriers(int64_t count);
   void release(int64_t offset);
   int64_t getPeak() const { return peak; }
+  /// What takes the most where the most is taken: "147456 for tiles of
+  /// 128x576xbf16, …"
+  std::string describePeak() const;
   bool hasRoom(int64_t bytes) const { return peak + bytes <= limit; }
 
   //===-- Addresses -------------------------------------------------------===//
@@ -68,11 +73,13 @@ public:
 private:
   struct Place {
     int64_t begin, end;
+    mlir::RankedTensorType tile;
   };
 
   CodeBuilder &b;
   mlir::Value base;
-  std::vector<Place> places;
+  /// Taken now, and where the most was.
+  std::vector<Place> places, fullest;
   int64_t peak = 0, limit;
   /// Room for barriers that has none yet.
   int64_t nextBarrier = 0, barrierBytesLeft = 0;

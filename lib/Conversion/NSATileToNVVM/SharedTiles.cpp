@@ -9,7 +9,7 @@ using namespace nsacc::nsatile;
 
 SharedTile SharedTiles::allocate(RankedTensorType type) {
   SharedTile tile = SharedTile::get(type);
-  tile.offset = shared.allocate(tile.bytes);
+  tile.offset = shared.allocate(tile.bytes, type);
   return tile;
 }
 

@@ -340,6 +340,20 @@ struct ConvertNSAToNSATile
     return error;
   }
 
+  /// Says which blocks would be as many tokens.
+  void rejectSelection(Operation *op, SelectionType type) {
+    int64_t most = mostSelected, block = type.getBlock();
+    InFlightDiagnostic error = op->emitError("a row selects at most ");
+    error << most << " blocks on this target, found " << type.getTop();
+    int64_t larger =
+        llvm::divideCeil(static_cast<int64_t>(type.getTop()) * block, most);
+    error.attachNote() << "one program sorts a row's list as a whole, forced "
+                          "blocks included; "
+                       << most << " blocks of " << larger
+                       << " tokens in place of " << block
+                       << " are as many tokens";
+  }
+
   /// A row's list is held as a whole where it is sorted, and so are the rows
   /// that share one.
   LogicalResult checkLimits(KernelOp kernel) {
@@ -362,9 +376,7 @@ struct ConvertNSAToNSATile
         auto type = dyn_cast<SelectionType>(value.getType());
         if (!type || type.getTop() <= mostSelected)
           continue;
-        op->emitError("a row selects at most ")
-            << mostSelected.getValue() << " blocks on this target, found "
-            << type.getTop();
+        rejectSelection(op, type);
         return WalkResult::interrupt();
       }
       return WalkResult::advance();

@@ -26,17 +26,19 @@ static bool spillsMuch(const KernelReport &kernel) {
 }
 
 std::vector<std::string>
-AssemblerReport::getLosses(const StringMap<std::string> &places,
-                           StringRef advice) const {
+AssemblerReport::getLosses(const StringMap<std::string> &names) const {
   std::vector<std::string> found;
-  for (const KernelReport &kernel : kernels)
-    if (spillsMuch(kernel))
-      found.push_back(
-          formatv("{0}'{1}' has more values than registers: {2} bytes of each "
-                  "thread's are stored and {3} loaded on the way{4}",
-                  places.lookup(kernel.kernel), kernel.kernel,
-                  kernel.spillStoreBytes, kernel.spillLoadBytes, advice)
-              .str());
+  for (const KernelReport &kernel : kernels) {
+    if (!spillsMuch(kernel))
+      continue;
+    auto name = names.find(kernel.kernel);
+    found.push_back(
+        formatv("{0} has more values than registers: {1} bytes of each "
+                "thread's are stored and {2} loaded on the way",
+                name == names.end() ? "'" + kernel.kernel + "'" : name->second,
+                kernel.spillStoreBytes, kernel.spillLoadBytes)
+            .str());
+  }
   for (const std::string &line : warnings) {
     StringRef code = StringRef(line).split("(C75").second.take_front(3);
     if (code.size() == 3 && isDigit(code[0]) && isDigit(code[1]) &&

@@ -19,6 +19,7 @@ nsatile.program @p(%n: index) {
 // -----
 
 // expected-error @below {{of shared memory, and a block of the target has 4096}}
+// expected-note @below {{most of them are 18432 for tiles of 64x64 f32}}
 nsatile.program @p(%x: memref<?x64xf32>, %n: index) {
   %c64 = arith.constant 64 : index
   %0 = nsatile.load %x[%n, %n] dims [0, 1] limits [%n, %c64] : memref<?x64xf32> -> tensor<64x64xf32, #nsatile.shared<>>

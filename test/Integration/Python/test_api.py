@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib.metadata
 import inspect
 import pickle
 import signal
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 
 import nsacc
-from nsacc.errors import ArgumentError
+from nsacc.errors import ArgumentError, TargetError
 
 CAUSAL = """
 kernel causal<window = 1000, soft = 0.5, keep_all = true>(
@@ -339,3 +340,31 @@ def test_environment():
     assert found["llvm"].startswith("22.")
     assert "oracle" in found["targets"]
     assert all(name.startswith("NSACC_") for name in found["variables"])
+    try:
+        assert found["torch"] == importlib.metadata.version("torch")
+    except importlib.metadata.PackageNotFoundError:
+        assert found["torch"] is None
+
+
+@pytest.mark.parametrize("value", ["64", "abc", "2 * 32", ""])
+def test_strings_are_no_numbers(value):
+    with pytest.raises(ArgumentError, match="parameter 'window' is the string .*, expected an "
+                                            "integer, .*: pass a number without quotes, as in "
+                                            "window=64"):
+        nsacc.compile(CAUSAL, window=value)
+
+
+def test_names_of_types_of_other_libraries():
+    assert nsacc.compile(CAUSAL, dtype="float16").dtype == "f16"
+    for name, meant in (("fp16", "f16"), ("half", "f16"), ("BF16", "bf16")):
+        with pytest.raises(ArgumentError, match=f"unknown storage dtype '{name}': expected .*; use "
+                                                f"'{meant}'$"):
+            nsacc.compile(CAUSAL, dtype=name)
+
+
+@pytest.mark.parametrize("name, meant", [
+    ("H100", "sm_90a"), ("a100", "sm_80"), ("RTX 4090", "sm_89"), ("sm90", "sm_90a"),
+    ("cuda:0", "cuda")])
+def test_names_of_gpus_suggest_targets(name, meant):
+    with pytest.raises(TargetError, match=f"target '{name}' isn't known; use '{meant}'; there is"):
+        nsacc.compile(CAUSAL, target=name)

@@ -363,7 +363,30 @@ def test_unknown_phase_names_all():
         program.ir("poem")
 
 
+@pytest.mark.parametrize("most, make", [
+    (255, lambda n: "return " + "(" * n + "q" + ")" * n),
+    (254, lambda n: "return attend(q, q, q) score " + "(" * n + "s" + ")" * n),
+    (255, lambda n: "return q" + " + q" * n)], ids=["parentheses", "score", "operators"])
+def test_nesting_ends_where_the_specification_says(most, make):
+    def build(depth: int) -> nsacc.Program:
+        return nsacc.compile("kernel f(q: f32[B, T, H, D]) -> f32[B, T, H, D] "
+                             f"{{ {make(depth)}; }}", target="oracle")
+    build(most)
+    with pytest.raises(nsacc.errors.CompileError, match="nested too deeply"):
+        build(most + 1)
+
+
 def test_unknown_option_of_run():
     program = nsacc.compile("kernel f(x: f32[A]) -> f32[A] { return x; }")
-    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'thread'"):
+    with pytest.raises(TypeError, match=r"run\(\) got an unexpected keyword argument 'thread': did "
+                                        r"you mean 'threads'\?"):
         program.run([], thread=1)
+
+
+def test_run_takes_one_list_of_inputs(add):
+    x = np.ones(3, np.float32)
+    for call in (lambda: add.run(x, x), lambda: add.run(x, y=x), lambda: add.run(x=x, y=x),
+                 lambda: add.run_timed(x, x)):
+        with pytest.raises(TypeError, match=r"program.run\(\[.*\]\); a call takes them one by one: "
+                                            r"program\("):
+            call()

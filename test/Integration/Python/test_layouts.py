@@ -232,3 +232,7 @@ def test_sizes_that_suggest_another_order_are_warned_of():
         pooled(q, k, k)
     with pytest.warns(UserWarning, match="the mask shows the first 2 none"):
         pooled(*swapped)
+    long = [normal(RNG, 1, heads, 64, 8) for heads in (8, 2, 2)]
+    with pytest.warns(UserWarning, match=r"heads HQ = 64 are more than tokens T = 8 and S = 2: .*"
+                                         r"declared as \[.., heads HQ, T, ..\]\. It is f\(q"):
+        other(*long)

@@ -54,6 +54,32 @@ def test_a_sink_of_the_scores_size_is_one_more_key(target):
         np.testing.assert_allclose(program(source, target=target)(*inputs), 0.8, rtol=1e-6)
 
 
+@pytest.mark.parametrize("target", ["cpu", "oracle"])
+def test_scores_beyond_f32(target):
+    """What docs/Numerics.md says of them: the score of each key is 1e30 times its number."""
+    attend = program("kernel f(q: f32[B, T, H, D], k, v: f32[B, S, H, D]) -> (o: f32[B, T, H, D], "
+                     "l: f32[B, T, H]) { a = attend(q, k, v); return a, lse(a); }", target=target)
+    def run(*keys: float) -> tuple[float, float]:
+        k = np.array(keys, np.float32).reshape(1, -1, 1, 1)
+        v = np.arange(1, len(keys) + 1, dtype=np.float32).reshape(k.shape)
+        o, lse = attend(np.full((1, 1, 1, 1), 1e30, np.float32), k, v)
+        return float(o.ravel()[0]), float(lse.ravel()[0])
+    output, lse = run(1e30, 0)
+    assert lse == np.inf and (np.isnan(output) if target == "cpu" else output == 1)
+    assert run(-1e30, 0) == (2, 0)
+    assert run(-1e30, -1e30) == (0 if target == "cpu" else 1.5, -np.inf)
+
+
+@pytest.mark.parametrize("target", ["cpu", "oracle"])
+def test_a_merge_with_an_infinite_branch(target):
+    merged = program("kernel f(q: f32[B, T, H, D], k, v: f32[B, S, H, D]) -> (o: f32[B, T, H, D], "
+                     "l: f32[B, T, H]) { a = merge(attend(q, k, v) sink inf, attend(q, k, v) where "
+                     "j < i); return a, lse(a); }", target=target)
+    ones = np.ones((1, 5, 1, 4), np.float32)
+    o, lse = merged(ones, ones, ones)
+    assert np.isnan(o).all() and (lse == np.inf).all()
+
+
 SCHEDULES = ("", "order=union", "order=key_major,tokens=2,keys=16,splits=3")
 
 

@@ -114,6 +114,16 @@ def test_wrong_schedules_have_columns(target, schedule, message):
         nsa(schedule, target)
 
 
+@pytest.mark.parametrize("schedule, message", [
+    ("order=union", "'order=union', column 1, changes nothing: no attention has a selection"),
+    ({"a": {"keys": 32}, "rows": 4}, "'rows=4', column 1, changes nothing")])
+def test_settings_that_change_nothing_are_warnings(schedule, message):
+    with pytest.warns(nsacc.CompileWarning, match=message) as caught:
+        program = nsacc.compile(EXAMPLES / "flash.nsa", schedule=schedule)
+    assert len(caught) == len(program.diagnostics) == 1
+    assert program.diagnostics[0].severity == "warning" and caught[0].filename == __file__
+
+
 @pytest.mark.parametrize("target, expected", [
     ("cpu", "slc (attend at nsa.nsa:11:9): order=block_major, tokens=64, keys=32,"),
     ("sm_90a", "slc (attend at nsa.nsa:11:9): order=union, tokens=16, keys=32,")])

@@ -10,6 +10,26 @@
 using namespace nsacc::gpu;
 using ::testing::HasSubstr;
 
+TEST(Device, IsFoundByItsProduct) {
+  auto find = [](llvm::StringRef name) {
+    std::optional<Capability> found = findProduct(name);
+    return found ? toString(*found) : "none";
+  };
+  EXPECT_EQ(find("H100"), "9.0");
+  EXPECT_EQ(find("NVIDIA H100 80GB HBM3"), "9.0");
+  EXPECT_EQ(find("a100"), "8.0");
+  EXPECT_EQ(find("NVIDIA A100-SXM4-80GB"), "8.0");
+  EXPECT_EQ(find("A10"), "8.6");
+  EXPECT_EQ(find("L4"), "8.9");
+  EXPECT_EQ(find("l40s"), "8.9");
+  EXPECT_EQ(find("NVIDIA GeForce RTX 4090"), "8.9");
+  EXPECT_EQ(find("B200"), "10.0");
+  EXPECT_EQ(find("rtx-5090"), "12.0");
+  EXPECT_EQ(find("V100"), "none");
+  EXPECT_EQ(find("NVIDIA"), "none");
+  EXPECT_EQ(find(""), "none");
+}
+
 TEST(DeviceTest, NamesHaveTheNewestCodeThatRunsAndTheirOwnLimits) {
   struct {
     const char *name, *code;

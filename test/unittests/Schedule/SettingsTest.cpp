@@ -44,8 +44,15 @@ TEST(Settings, ErrorsHaveTheirColumns) {
   EXPECT_EQ(explain("tokens=4, tokns=8"),
             "can't use the schedule 'tokens=4, tokns=8': column 11: there is "
             "no field 'tokns': did you mean 'tokens'?");
-  EXPECT_EQ(explain("warmth=3"), "can't use the schedule 'warmth=3': column "
-                                 "1: there is no field 'warmth'");
+  EXPECT_EQ(
+      explain("warmth=3"),
+      "can't use the schedule 'warmth=3': column "
+      "1: there is no field 'warmth': fields are order, tokens, keys, blocks, "
+      "windows, rows, columns, splits, part, program, warps, stages, "
+      "query_stages, ping_pong, columns_in_registers, softmax, rescale, "
+      "grid, exact_tokens, exact_keys");
+  EXPECT_EQ(explain("slc: warmth=3"), "can't use the schedule 'slc: warmth=3': "
+                                      "column 6: there is no field 'warmth'");
   EXPECT_THAT(explain("slc: tokens=abc"),
               HasSubstr("column 6: expected integer value for 'tokens', "
                         "found 'abc'"));

@@ -293,7 +293,8 @@ TEST(Signature, OddSizesSuggestAnotherOrder) {
     return describeOddSizes(signature, sizes);
   };
   std::string order = "do the tensors have tokens and heads in the order that "
-                      "the program declares?";
+                      "the program declares? Those of torch, with heads in "
+                      "front of tokens, are declared as [.., heads HQ, T, ..].";
   EXPECT_EQ(describe(4, 2, 8, 8, true),
             "queries T = 4 are more than keys S = 2, and the mask shows the "
             "first 2 none: " +
@@ -305,11 +306,24 @@ TEST(Signature, OddSizesSuggestAnotherOrder) {
   own.sizes = {{"T", 8}, {"HQ", 256}, {"H", 256}};
   EXPECT_EQ(describeOddSizes(signature, own),
             "heads HQ = 256 are more than tokens T = 8: " + order);
+  EXPECT_EQ(describe(16, 16, 129, 129, true),
+            "heads HQ = 129 are more than tokens T = 16 and S = 16: " + order);
+  EXPECT_EQ(describe(16, 4, 64, 64, false),
+            "heads HQ = 64 are more than tokens T = 16 and S = 4: " + order);
   EXPECT_EQ(describe(4, 2, 8, 8, false), "");
   EXPECT_EQ(describe(4, 0, 8, 8, true), "");
   EXPECT_EQ(describe(4, 4, 8, 8, true), "");
   EXPECT_EQ(describe(1, 8, 128, 128, true), "");
   EXPECT_EQ(describe(1, 8, 256, 1, true), "");
+  EXPECT_EQ(describe(16, 0, 64, 64, false), "");
+  EXPECT_EQ(describe(16, 16, 128, 128, false), "");
+  EXPECT_EQ(describe(64, 4, 64, 64, false), "");
   EXPECT_EQ(describe(1, 256, 256, 256, true), "");
   EXPECT_EQ(describeOddSizes(signature, DimSizes()), "");
+  signature.inputs = {
+      argument("q", {named("B"), named("HQ"), named("T"), named("D")})};
+  EXPECT_EQ(describe(8, 8, 256, 256, false),
+            "heads HQ = 256 are more than tokens T = 8 and S = 8: do the "
+            "tensors have tokens and heads in the order that the program "
+            "declares?");
 }

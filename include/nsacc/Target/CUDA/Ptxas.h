@@ -29,11 +29,9 @@ struct AssemblerReport {
 
   /// Why code is right but slow: registers that a kernel keeps in memory, but
   /// for a few, and lines C7500 to C7599, where ptxas serializes products.
-  /// `places` says where kernels stand in the program, in front of messages,
-  /// and `advice` what a user can do.
+  /// `names` says what kernels are in the program.
   std::vector<std::string>
-  getLosses(const llvm::StringMap<std::string> &places = {},
-            llvm::StringRef advice = "") const;
+  getLosses(const llvm::StringMap<std::string> &names = {}) const;
 };
 
 struct MachineCode {

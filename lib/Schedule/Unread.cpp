@@ -1,0 +1,92 @@
+//===- Unread.cpp - Settings that change nothing --------------------------===//
+
+#include "mlir/IR/Diagnostics.h"
+#include "nsacc/Schedule/Choose.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+using namespace nsacc::schedule;
+
+/// Fields of code that has producers and warpgroups.
+static bool isOfWarpgroups(Field field) {
+  return llvm::is_contained({Field::QueryStages, Field::PingPong,
+                             Field::ColumnsInRegisters, Field::Rescale,
+                             Field::Grid},
+                            field);
+}
+
+/// Whether the op has a program without an attention, which is cut into rows
+/// and columns.
+static bool hasMapProgram(Operation *op, const ProgramCut &cut) {
+  return llvm::any_of(cut.getPrograms(), [&](const Program &program) {
+    return program.what == "map" && program.ops.contains(op);
+  });
+}
+
+/// Why an op makes nothing of a field that it has; empty where it does.
+static std::string explainUnread(const OpChoice &op, const ProgramCut &cut,
+                                 const Setting &setting, const Goal &goal) {
+  auto attend = dyn_cast<AttendOp>(op.op);
+  switch (setting.field) {
+  case Field::Order:
+    if (op.get(Field::Order) != setting.value)
+      return "no attention has a selection, whose blocks that order walks";
+    return "";
+  case Field::Rows:
+  case Field::Columns:
+    return hasMapProgram(op.op, cut)
+               ? ""
+               : "elementwise code is part of programs of attentions, which "
+                 "have tokens";
+  case Field::Softmax:
+  case Field::Rescale:
+    if (attend && attend.getNumResults() == 1)
+      return "no attention has a softmax";
+    break;
+  default:
+    break;
+  }
+  if (goal.device && isOfWarpgroups(setting.field) &&
+      !goal.device->code.hasWarpgroupProducts)
+    return "code of " + goal.device->code.architecture.str() +
+           " has no products of warpgroups, which sm_90a has";
+  return "";
+}
+
+static void warnIfUnread(const Setting &setting, const Goal &goal,
+                         ArrayRef<KernelChoice> choices) {
+  const OpChoice *first = nullptr;
+  std::string reason;
+  for (const KernelChoice &choice : choices)
+    for (const OpChoice &op : choice.ops) {
+      bool isMeant = setting.op.empty() || setting.op == op.name;
+      if (!isMeant || !getInfo(setting.field).isOf(op.kind))
+        continue;
+      std::string found = explainUnread(op, choice.cut, setting, goal);
+      if (found.empty())
+        return;
+      if (!first)
+        reason = found;
+      first = first ? first : &op;
+    }
+  if (first)
+    emitWarning(first->op->getLoc())
+        << "the schedule's '" << getInfo(setting.field).name << "="
+        << schedule::toString(setting.field, setting.value) << "', column "
+        << setting.column << ", changes nothing: " << reason;
+}
+
+void schedule::warnOfUnread(ModuleOp module, const Goal &goal,
+                            const Settings &settings) {
+  std::vector<KernelChoice> choices;
+  for (KernelOp kernel : module.getOps<KernelOp>())
+    if (llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings))
+      choices.push_back(std::move(*choice));
+    else
+      return llvm::consumeError(choice.takeError()); // check tells it
+  for (const Setting &setting : settings.getList())
+    if (!setting.isDerived)
+      warnIfUnread(setting, goal, choices);
+}
