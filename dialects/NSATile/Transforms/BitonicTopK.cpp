@@ -131,15 +131,17 @@ public:
     }
   }
 
-  /// Carries as many columns as a step has: keys behind the ones that are kept
-  /// do no harm, and nothing is cut off in the loop.
+  /// Carries as many columns as a step has, if these are at most twice as many:
+  /// keys behind the ones that are kept do no harm, and nothing is cut off in
+  /// the loop. More would take more registers than the cut costs.
   void widen(int64_t columns) {
-    if (loops.empty() || BitonicNetwork::getColumns(op.getList()) >= columns)
+    int64_t kept = BitonicNetwork::getColumns(op.getList());
+    if (loops.empty() || kept >= columns ||
+        columns > 2 * static_cast<int64_t>(llvm::PowerOf2Ceil(kept)))
       return;
     auto [outermost, argument] = loops.back();
     OpBuilder builder(outermost);
     BitonicNetwork network(builder, op.getLoc(), Order::Descending);
-    int64_t kept = BitonicNetwork::getColumns(op.getList());
     OpOperand *init = outermost.getTiedLoopInit(argument);
     init->set(network.resize(init->get(), columns));
     Type wide = init->get().getType();

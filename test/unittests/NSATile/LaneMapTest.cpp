@@ -23,7 +23,7 @@ protected:
 
   /// What a thread finds by each move is what the exchange asks for.
   static void expectExchange(const TileLayout &layout, int64_t mask) {
-    SCOPED_TRACE(mask);
+    SCOPED_TRACE(testing::Message() << "mask " << mask);
     auto moves = findExchange(layout, mask);
     ASSERT_TRUE(moves);
     ASSERT_EQ(static_cast<int64_t>(moves->size()), layout.getNumRegisters());
@@ -94,8 +94,10 @@ TEST_F(LaneMapTest, KeysAreExchangedWithinAWarp) {
 }
 
 TEST_F(LaneMapTest, AThreadsOwnKeysCostNothing) {
-  for (LaneMove move :
-       *findExchange(read("4x64", "blocked<threads = 128, vector = 2>"), 1))
+  auto moves =
+      findExchange(read("4x64", "blocked<threads = 128, vector = 2>"), 1);
+  ASSERT_TRUE(moves);
+  for (LaneMove move : *moves)
     EXPECT_EQ(move.lanes, 0);
 }
 
