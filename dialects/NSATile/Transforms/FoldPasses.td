@@ -61,7 +61,8 @@ def NSATileBitonicTopK : Pass<"nsatile-bitonic-topk"> {
     steps that each compare and exchange all columns of a row at once.
     `nsatile.top` sorts its candidates so, takes the greater of key i of the list
     and key k - 1 - i of the candidates, and merges what is left of them in
-    log2(k) steps. Rows are padded to powers of two with keys that lose.
+    log2(k) steps. Rows are padded to powers of two with keys that lose. A list that loops carry, and nothing else
+    reads, is as wide as the candidates if these are at most twice as many: then no step cuts anything off.
 
     A GPU has nothing better; a CPU's insertion into a list is faster, as most
     keys don't get in. Before and after, for two columns:

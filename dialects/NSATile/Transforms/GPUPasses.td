@@ -8,8 +8,9 @@ include "mlir/Pass/PassBase.td"
 def NSATileAssignLayouts : Pass<"nsatile-assign-layouts", "::nsacc::nsatile::ProgramOp"> {
   let summary = "Give each tile registers, or shared memory";
   let description = [{
-    Layouts start at products, softmaxes and exchanges, which want `#nsatile.mma`, and
-    flow along elementwise code, broadcasts, reductions, reshapes, loops and branches in both directions.
+    Layouts start at products and softmaxes, which want `#nsatile.mma`, and at exchanges, which want each row in the
+    lanes of one warp. They flow along elementwise code, broadcasts, reductions, reshapes, loops and branches in both directions.
+    Heads that lanes add up end a flow: all of these lanes hold the sum, and what is computed of it is computed once.
     What a product loads is in shared memory; what nothing reaches is `#nsatile.blocked`. Where layouts meet, cheap
     values (constants, positions, small loads and arithmetic on these) are
     computed once more, others are converted.

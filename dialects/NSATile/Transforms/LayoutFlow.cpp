@@ -61,7 +61,7 @@ static bool isReshapedProduct(Attribute layout) {
   return reshape && isa<MmaLayoutAttr>(reshape.getOf());
 }
 
-static bool isShared(Attribute layout) {
+bool nsacc::nsatile::isShared(Attribute layout) {
   if (auto reshape = dyn_cast<ReshapeLayoutAttr>(layout))
     layout = reshape.getOf();
   return isa<SharedLayoutAttr>(layout);
@@ -285,7 +285,7 @@ bool LayoutFlow::isSumOfLanes(Value tile) const {
   return reduce && slice && isReshapedProduct(slice.getOf());
 }
 
-static bool flows(Attribute layout) {
+bool nsacc::nsatile::flows(Attribute layout) {
   return layout && !isShared(layout) && !isa<PartialLayoutAttr>(layout);
 }
 
@@ -426,111 +426,4 @@ void LayoutFlow::propagateControl(Operation *op) {
         carry({result, ifOp.thenYield().getOperand(result.getResultNumber()),
                ifOp.elseYield().getOperand(result.getResultNumber())});
   }
-}
-
-//===----------------------------------------------------------------------===//
-// What ops want
-//===----------------------------------------------------------------------===//
-
-Attribute LayoutFlow::getWanted(OpOperand &operand) const {
-  Operation *op = operand.getOwner();
-  Value tile = operand.get();
-  Attribute own = getLayout(tile);
-  auto sharedUnless = [&](bool isFine) {
-    return isFine ? own : getShared(getTile(tile), false);
-  };
-  return llvm::TypeSwitch<Operation *, Attribute>(op)
-      .Case([&](DotOp dot) -> Attribute {
-        if (tile == dot.getRhs() && operand.getOperandNumber() ==
-                                        dot.getRhsMutable().getOperandNumber())
-          return own && isShared(own) ? own : getShared(getTile(tile), true);
-        bool isLhs = operand.getOperandNumber() ==
-                     dot.getLhsMutable().getOperandNumber();
-        if (isLhs && own && isShared(own))
-          return own;
-        // Registers hold rows of the left operand, never columns.
-        return isLhs && dot.getTransposeLhs() ? getShared(getTile(tile), true)
-                                              : getMma();
-      })
-      .Case([&](SoftmaxUpdateOp update) -> Attribute {
-        if (operand.getOperandNumber() ==
-            update.getScoresMutable().getOperandNumber())
-          return getMma();
-        if (operand.getOperandNumber() ==
-            update.getSumMutable().getOperandNumber())
-          return getLayout(update.getNewSum());
-        return getRows();
-      })
-      .Case([&](SoftmaxFinalizeOp finalize) -> Attribute {
-        if (operand.getOperandNumber() ==
-            finalize.getAccMutable().getOperandNumber())
-          return getMma();
-        bool isSum = operand.getOperandNumber() ==
-                     finalize.getSumMutable().getOperandNumber();
-        return isSum && own && isa<PartialLayoutAttr>(own) ? own : getRows();
-      })
-      .Case([&](BroadcastOp broadcast) -> Attribute {
-        Attribute layout = getLayout(broadcast.getResult());
-        Attribute sliced = layout
-                               ? slice(getTile(broadcast.getResult()), layout,
-                                       broadcast.getDims(), getTile(tile))
-                               : Attribute();
-        return sliced ? sliced : getShared(getTile(tile), false);
-      })
-      .Case([&](ReshapeOp reshape) -> Attribute {
-        Attribute layout = getLayout(reshape.getResult());
-        return layout ? TileLayout::getReshaped(
-                            getTile(reshape.getResult()).getShape(), layout,
-                            getTile(tile).getShape())
-                      : Attribute();
-      })
-      .Case(
-          [&](tensor::ExtractOp) { return sharedUnless(own && isShared(own)); })
-      .Case([&](tensor::ExtractSliceOp extract) {
-        bool isSame = own && own == getLayout(extract.getResult()) &&
-                      isa<MmaLayoutAttr>(own) &&
-                      llvm::all_of(extract.getStaticOffsets(),
-                                   [](int64_t offset) { return offset == 0; });
-        // What a loop changes isn't worth a copy of all of it.
-        bool isCarried =
-            isa<BlockArgument>(tile) && !isa<PartialLayoutAttr>(own);
-        return sharedUnless(own && (isSame || isCarried || isShared(own)));
-      })
-      .Case([&](tensor::InsertSliceOp insert) {
-        Attribute layout = getLayout(insert.getResult());
-        if (operand.getOperandNumber() ==
-            insert.getDestMutable().getOperandNumber())
-          return layout;
-        bool isSame = own && own == layout && isa<MmaLayoutAttr>(own) &&
-                      llvm::all_of(insert.getStaticOffsets(),
-                                   [](int64_t offset) { return offset == 0; });
-        return sharedUnless(own && (isSame || isShared(own)));
-      })
-      .Case(
-          [&](ExchangeOp exchange) { return getLayout(exchange.getResult()); })
-      .Case([&](LoopLikeOpInterface loop) {
-        return getLayout(loop.getTiedLoopResult(&operand));
-      })
-      .Case<scf::YieldOp, YieldOp>([&](auto yield) {
-        return getLayout(
-            yield->getParentOp()->getResult(operand.getOperandNumber()));
-      })
-      .Case([&](ReduceOp) {
-        return own && isa<PartialLayoutAttr>(own) ? getRows() : own;
-      })
-      .Case([&](StoreOp) -> Attribute {
-        if (own && isa<PartialLayoutAttr>(own))
-          return cast<PartialLayoutAttr>(own).getOf();
-        return own && isShared(own) ? getBlocked(getTile(tile)) : own;
-      })
-      .Default([&](Operation *other) -> Attribute {
-        // Elementwise: as the result, or as the first operand that decides.
-        if (other->getNumResults() > 0)
-          return getLayout(other->getResult(0));
-        for (Value value : other->getOperands())
-          if (isTile(value.getType()) && getLayout(value) &&
-              flows(getLayout(value)))
-            return getLayout(value);
-        return getBlocked(getTile(tile));
-      });
 }

@@ -19,6 +19,10 @@ inline mlir::RankedTensorType getTile(mlir::Value value) {
 /// element of their operands.
 bool isElementwise(mlir::Operation *op);
 
+bool isShared(mlir::Attribute layout);
+/// Whether it is of registers that hold whole elements: what others may have.
+bool flows(mlir::Attribute layout);
+
 /// Chooses layouts; changes nothing.
 class LayoutFlow {
 public:
