@@ -1,0 +1,112 @@
+//===- OrderByNeed.cpp - Long straight code with few values at a time -----===//
+
+#include "OrderByNeed.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+
+using namespace llvm;
+using namespace nsacc::cuda;
+
+namespace {
+
+/// Instructions of a block one after the other, none of which has an effect.
+class Run {
+public:
+  explicit Run(ArrayRef<Instruction *> instructions);
+
+  /// Each value right in front of the first that needs it.
+  void reorder(BasicBlock::iterator end);
+
+private:
+  bool contains(const Value *value) const { return needs.contains(value); }
+  /// Operands in the run, that which needs most registers first.
+  SmallVector<Instruction *> getOperands(Instruction *instruction) const;
+  bool isUsedBehind(Instruction *instruction) const;
+  void place(Instruction *root, BasicBlock::iterator end);
+
+  ArrayRef<Instruction *> instructions;
+  /// Registers that a value takes to compute, as if none were shared (Sethi and
+  /// Ullman: The generation of optimal code for arithmetic expressions).
+  DenseMap<const Value *, unsigned> needs;
+  DenseSet<const Value *> placed;
+};
+
+} // namespace
+
+Run::Run(ArrayRef<Instruction *> instructions) : instructions(instructions) {
+  for (Instruction *instruction : instructions) {
+    unsigned need = 1, held = 0;
+    for (Instruction *operand : getOperands(instruction))
+      need = std::max(need, needs.lookup(operand) + held++);
+    needs[instruction] = need;
+  }
+}
+
+SmallVector<Instruction *> Run::getOperands(Instruction *instruction) const {
+  SmallVector<Instruction *> operands;
+  for (Value *operand : instruction->operands()) {
+    if (!contains(operand) || is_contained(operands, operand))
+      continue;
+    auto *place = find_if(operands, [&](Instruction *other) {
+      return needs.lookup(other) < needs.lookup(operand);
+    });
+    operands.insert(place, cast<Instruction>(operand));
+  }
+  return operands;
+}
+
+bool Run::isUsedBehind(Instruction *instruction) const {
+  return any_of(instruction->users(),
+                [&](User *user) { return !contains(user); });
+}
+
+void Run::place(Instruction *root, BasicBlock::iterator end) {
+  SmallVector<std::pair<Instruction *, SmallVector<Instruction *>>> open;
+  auto start = [&](Instruction *instruction) {
+    if (!placed.insert(instruction).second)
+      return;
+    SmallVector<Instruction *> operands = getOperands(instruction);
+    std::reverse(operands.begin(), operands.end());
+    open.push_back({instruction, std::move(operands)});
+  };
+  start(root);
+  while (!open.empty()) {
+    if (open.back().second.empty())
+      open.pop_back_val().first->moveBefore(end);
+    else
+      start(open.back().second.pop_back_val());
+  }
+}
+
+void Run::reorder(BasicBlock::iterator end) {
+  for (Instruction *instruction : instructions)
+    if (isUsedBehind(instruction) || instruction->use_empty())
+      place(instruction, end);
+}
+
+static void orderByNeed(BasicBlock &block) {
+  SmallVector<Instruction *> run;
+  for (Instruction &instruction : make_early_inc_range(block)) {
+    bool isFree = !isa<PHINode>(instruction) && !instruction.isTerminator() &&
+                  !instruction.mayHaveSideEffects();
+    if (isFree) {
+      run.push_back(&instruction);
+      continue;
+    }
+    if (run.size() >= OrderByNeedPass::kLong)
+      Run(run).reorder(instruction.getIterator());
+    run.clear();
+  }
+}
+
+PreservedAnalyses OrderByNeedPass::run(Function &function,
+                                       FunctionAnalysisManager &) {
+  for (BasicBlock &block : function)
+    orderByNeed(block);
+  PreservedAnalyses preserved;
+  preserved.preserveSet<CFGAnalyses>();
+  return preserved;
+}
