@@ -72,11 +72,11 @@ PendingPackage::PendingPackage(const Options &options, ModuleParts code,
 }
 
 /// To put thousands of instructions in the best order takes ptxas minutes: in
-/// blocks of 13 500 with six sines of each score 45 s of 47. They stand in a
+/// runs of 13 500 with six sines of each score 45 s of 47. They stand in a
 /// good one.
 static Effort getEffort(const PTX &ptx) {
   constexpr size_t most = 6000;
-  return ptx.longestBlock > most ? Effort::Short : Effort::Full;
+  return ptx.longestRun > most ? Effort::Short : Effort::Full;
 }
 
 Error PendingPackage::compile(Part &part) const {

@@ -94,14 +94,6 @@ public:
 };
 } // namespace
 
-static size_t getLongestBlock(const llvm::Module &module) {
-  size_t longest = 0;
-  for (const Function &function : module)
-    for (const BasicBlock &block : function)
-      longest = std::max(longest, block.size());
-  return longest;
-}
-
 static Expected<std::string> print(llvm::Module &module,
                                    TargetMachine &machine) {
   SmallString<0> text;
@@ -220,7 +212,7 @@ Expected<PTX> cuda::compileToPTX(const ModuleParts &code,
   (*module)->setTargetTriple((*machine)->getTargetTriple());
   (*module)->setDataLayout((*machine)->createDataLayout());
   optimize(**module, **machine);
-  size_t longest = getLongestBlock(**module);
+  size_t longest = getLongestRun(**module);
   LongCodeGate gate;
   if (longest >= OrderByNeedPass::kLong)
     context.setOptPassGate(gate);

@@ -17,7 +17,7 @@ llvm::Expected<ModuleParts> lowerToLLVM(mlir::ModuleOp module,
 
 struct PTX {
   std::string text;
-  size_t longestBlock; ///< in instructions of LLVM
+  size_t longestRun; ///< of instructions of LLVM without effects
 };
 
 /// Some of its kernels as PTX. Any thread may call it.

@@ -6,6 +6,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/Module.h"
 
 using namespace llvm;
 using namespace nsacc::cuda;
@@ -87,25 +88,39 @@ void Run::reorder(BasicBlock::iterator end) {
       place(instruction, end);
 }
 
-static void orderByNeed(BasicBlock &block) {
-  SmallVector<Instruction *> run;
-  for (Instruction &instruction : make_early_inc_range(block)) {
+/// Those of a block, each with the instruction behind it.
+static SmallVector<std::pair<SmallVector<Instruction *>, Instruction *>>
+getRuns(BasicBlock &block) {
+  SmallVector<std::pair<SmallVector<Instruction *>, Instruction *>> runs(1);
+  for (Instruction &instruction : block) {
     bool isFree = !isa<PHINode>(instruction) && !instruction.isTerminator() &&
                   !instruction.mayHaveSideEffects();
     if (isFree) {
-      run.push_back(&instruction);
+      runs.back().first.push_back(&instruction);
       continue;
     }
-    if (run.size() >= OrderByNeedPass::kLong)
-      Run(run).reorder(instruction.getIterator());
-    run.clear();
+    runs.back().second = &instruction;
+    runs.emplace_back();
   }
+  runs.pop_back();
+  return runs;
+}
+
+size_t nsacc::cuda::getLongestRun(Module &module) {
+  size_t longest = 0;
+  for (Function &function : module)
+    for (BasicBlock &block : function)
+      for (const auto &[run, end] : getRuns(block))
+        longest = std::max(longest, run.size());
+  return longest;
 }
 
 PreservedAnalyses OrderByNeedPass::run(Function &function,
                                        FunctionAnalysisManager &) {
   for (BasicBlock &block : function)
-    orderByNeed(block);
+    for (const auto &[run, end] : getRuns(block))
+      if (run.size() >= kLong)
+        Run(run).reorder(end->getIterator());
   PreservedAnalyses preserved;
   preserved.preserveSet<CFGAnalyses>();
   return preserved;

@@ -20,6 +20,9 @@ struct OrderByNeedPass : llvm::PassInfoMixin<OrderByNeedPass> {
                               llvm::FunctionAnalysisManager &manager);
 };
 
+/// Instructions one after the other, none of which has an effect.
+size_t getLongestRun(llvm::Module &module);
+
 } // namespace nsacc::cuda
 
 #endif // NSACC_TARGET_CUDA_ORDERBYNEED_H
