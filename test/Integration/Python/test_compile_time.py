@@ -301,10 +301,27 @@ def compile_within(folder, text: str, target: str | None, phase: str, seconds: i
     path.write_text(text)
     measured = folder / "measured"
     result = subprocess.run(
-        ["/usr/bin/env", "python3", "-c", MEASURED, measured, str(seconds), shutil.which("nsacc"),
-         "compile", path, "--emit", phase, "-o", folder / "out"]
+        [
+            "/usr/bin/env",
+            "python3",
+            "-c",
+            MEASURED,
+            measured,
+            str(seconds),
+            shutil.which("nsacc"),
+            "compile",
+            path,
+            "--emit",
+            phase,
+            "-o",
+            folder / "out",
+        ]
         + (["--target", target] if target else []),
-        capture_output=True, text=True, timeout=10 * LIMIT, check=False)
+        capture_output=True,
+        text=True,
+        timeout=10 * LIMIT,
+        check=False,
+    )
     return result, int(measured.read_text()) // 1024
 
 
