@@ -173,6 +173,13 @@ def alternatives(count: int) -> str:
     return scored("s").replace("j <= i", mask)
 
 
+def table_sum(count: int) -> str:
+    """Values of each key, which wait in registers until all tables are read."""
+    names = [f"t{n}" for n in range(count)]
+    text = scored(" + ".join(["s", *(f"{name}[j]" for name in names)]))
+    return text.replace("64]) ->", f"64], {', '.join(names)}: f32[S]) ->", 1)
+
+
 def compile_for_gpu(folder, text: str, target: str) -> subprocess.CompletedProcess:
     path = folder / "program.nsa"
     path.write_text(text)
@@ -241,8 +248,9 @@ def test_long_formulas_on_gpus(tmp_path, text, target):
         scored(nest(200)),
         sized(conditions(60)),
         remainders(40),
+        table_sum(100),
     ],
-    ids=["map", "score", "conditions", "remainders"],
+    ids=["map", "score", "conditions", "remainders", "table_sum"],
 )
 def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")
