@@ -149,6 +149,13 @@ Expr *Parser::parseComparison(Expr *first, unsigned precedence) {
       return nullptr;
     operands.push_back(operand);
   }
+  if (ops.size() > maxHeight) {
+    problems.error(opRanges[maxHeight], "too long a chain of comparisons")
+        .note("at most " + Twine(maxHeight) +
+              " are one expression, and these are " + Twine(ops.size()) +
+              "; join shorter chains with 'and'");
+    return nullptr;
+  }
   return nest(file.create<ComparisonExpr>(file.copy(ArrayRef(ops)),
                                           file.copy(ArrayRef(opRanges)),
                                           file.copy(ArrayRef(operands))),

@@ -5,11 +5,22 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
+#include <iterator>
 #include <limits>
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::frontend;
+
+/// Trials find likely mistakes, which nobody makes in longer code. Each is at
+/// dozens of values.
+static constexpr unsigned kMostTriedOps = 4096;
+
+ScalarTrial::ScalarTrial(Region &region)
+    : region(region),
+      isShort(region.empty() ||
+              std::distance(region.front().begin(), region.front().end()) <=
+                  kMostTriedOps) {}
 
 Attribute ScalarTrial::evaluate(Operation &op, std::optional<int64_t> size) {
   if (isa<nsa::DimOp>(op) && size)
@@ -57,6 +68,8 @@ Attribute ScalarTrial::evaluate(ArrayRef<Attribute> arguments,
                                 std::optional<int64_t> size) {
   values.clear();
   Block &body = region.front();
+  if (!isShort)
+    return {};
   for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
     values[argument] = value;
   for (Operation &op : body.without_terminator())

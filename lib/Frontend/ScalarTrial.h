@@ -14,11 +14,12 @@ namespace nsacc::frontend {
 /// is.
 class ScalarTrial {
 public:
-  explicit ScalarTrial(mlir::Region &region) : region(region) {}
+  explicit ScalarTrial(mlir::Region &region);
 
   /// What the code yields where `arguments` have these values: null where
-  /// that isn't sure. A null argument may be anything, as may a table's
-  /// element and, unless given, the size of a dimension.
+  /// that isn't sure, as in code that is too long to be tried. A null argument
+  /// may be anything, as may a table's element and, unless given, the size of a
+  /// dimension.
   mlir::Attribute evaluate(llvm::ArrayRef<mlir::Attribute> arguments,
                            std::optional<int64_t> size = std::nullopt);
   /// With arguments that may be anything.
@@ -36,6 +37,7 @@ private:
   mlir::Attribute evaluate(mlir::Operation &op, std::optional<int64_t> size);
 
   mlir::Region &region;
+  bool isShort;
   std::optional<double> table;
   /// Folding may change an op in place: swap its operands, say, of which the
   /// second of an 'and' may have no value.

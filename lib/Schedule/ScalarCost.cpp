@@ -136,6 +136,25 @@ static int64_t countCopies(Operation *op) {
   return copies;
 }
 
+/// A value of each key, whichever the query.
+static bool isOfKeys(Value tile) {
+  return llvm::any_of(tile.getUsers(), [](Operation *user) {
+    auto spread = dyn_cast<nsatile::BroadcastOp>(user);
+    return spread && llvm::is_contained(spread.getDims(), 0);
+  });
+}
+
+/// Four lanes share a row of scores, and each holds what its columns need.
+static int64_t countOfKeys(Value tile) {
+  constexpr int64_t lanes = 4;
+  return llvm::divideCeil(
+      cast<RankedTensorType>(tile.getType()).getNumElements(), lanes);
+}
+
+/// A branch around a load, whose values wait in registers for those of all
+/// other tables: a hundred of them with 128 keys took ptxas 70 s.
+constexpr int64_t kHeldGather = 14;
+
 int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
   constexpr int64_t warpSize = 32, usualWarps = 4, softmax = 20;
   // What a loop over keys takes whatever its tiles: bounds, addresses, loads.
@@ -171,7 +190,9 @@ int64_t nsacc::countInstructions(nsatile::ProgramOp program) {
             })
             .Case([&](nsatile::GatherOp gather) {
               // An index that is clamped, and a load.
-              return 10 * countElements(gather.getResult());
+              return isOfKeys(gather.getResult())
+                         ? kHeldGather * countOfKeys(gather.getResult())
+                         : 10 * countElements(gather.getResult());
             })
             .Case([&](nsatile::AssertOp assertion) {
               return kAssertionLength * countElements(assertion.getCondition());

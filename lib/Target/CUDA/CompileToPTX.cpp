@@ -2,6 +2,7 @@
 
 #include "CompileToPTX.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "OrderByNeed.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
@@ -14,6 +15,7 @@
 #include "nsacc/Target/CUDA/Lowering.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/OptBisect.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -60,6 +62,7 @@ static FunctionPassManager createPasses() {
   passes.addPass(InstCombinePass());
   passes.addPass(ADCEPass());
   passes.addPass(SimplifyCFGPass());
+  passes.addPass(OrderByNeedPass());
   return passes;
 }
 
@@ -78,6 +81,18 @@ static void optimize(llvm::Module &module, TargetMachine &machine) {
   passes.addPass(createModuleToFunctionPassAdaptor(createPasses()));
   passes.run(module, modules);
 }
+
+namespace {
+/// Leaves a pass out that compares each sum with all others: it takes most of
+/// the time for thousands of them, and finds little in formulas.
+class LongCodeGate : public OptPassGate {
+public:
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(StringRef pass, StringRef) const override {
+    return pass != "slsr";
+  }
+};
+} // namespace
 
 static Expected<std::string> print(llvm::Module &module,
                                    TargetMachine &machine) {
@@ -184,9 +199,9 @@ Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
   return ModuleParts(*code);
 }
 
-Expected<std::string> cuda::compileToPTX(const ModuleParts &code,
-                                         ArrayRef<std::string> kernels,
-                                         const gpu::Device &device) {
+Expected<PTX> cuda::compileToPTX(const ModuleParts &code,
+                                 ArrayRef<std::string> kernels,
+                                 const gpu::Device &device) {
   LLVMContext context;
   Expected<std::unique_ptr<llvm::Module>> module = code.read(kernels, context);
   if (!module)
@@ -197,5 +212,12 @@ Expected<std::string> cuda::compileToPTX(const ModuleParts &code,
   (*module)->setTargetTriple((*machine)->getTargetTriple());
   (*module)->setDataLayout((*machine)->createDataLayout());
   optimize(**module, **machine);
-  return print(**module, **machine);
+  size_t longest = getLongestRun(**module);
+  LongCodeGate gate;
+  if (longest >= OrderByNeedPass::kLong)
+    context.setOptPassGate(gate);
+  Expected<std::string> text = print(**module, **machine);
+  if (!text)
+    return text.takeError();
+  return PTX{std::move(*text), longest};
 }

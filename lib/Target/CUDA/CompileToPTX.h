@@ -15,10 +15,15 @@ namespace nsacc::cuda {
 llvm::Expected<ModuleParts> lowerToLLVM(mlir::ModuleOp module,
                                         const Options &options);
 
+struct PTX {
+  std::string text;
+  size_t longestRun; ///< of instructions of LLVM without effects
+};
+
 /// Some of its kernels as PTX. Any thread may call it.
-llvm::Expected<std::string> compileToPTX(const ModuleParts &code,
-                                         llvm::ArrayRef<std::string> kernels,
-                                         const gpu::Device &device);
+llvm::Expected<PTX> compileToPTX(const ModuleParts &code,
+                                 llvm::ArrayRef<std::string> kernels,
+                                 const gpu::Device &device);
 
 } // namespace nsacc::cuda
 

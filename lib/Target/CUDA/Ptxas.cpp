@@ -198,7 +198,8 @@ static int run(StringRef program, ArrayRef<StringRef> arguments,
 }
 
 Expected<std::optional<MachineCode>>
-nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture) {
+nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture,
+                      Effort effort) {
   auto input = TemporaryFile::create("ptx");
   if (!input)
     return input.takeError();
@@ -212,8 +213,10 @@ nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture) {
     return std::move(error);
 
   std::string arch = ("-arch=" + architecture).str();
-  StringRef arguments[] = {
+  SmallVector<StringRef> arguments = {
       ptxas, "-v", arch, input->getPath(), "-o", output->getPath()};
+  if (effort == Effort::Short)
+    arguments.push_back("-O1");
   std::optional<StringRef> redirects[] = {std::nullopt, log->getPath(),
                                           log->getPath()};
   std::string message;

@@ -155,6 +155,31 @@ def remainders(count: int) -> str:
     )
 
 
+def sum_of_sines(count: int) -> str:
+    """Values that don't wait for each other: ptxas finds many orders for them."""
+    return scored(" + ".join(f"sin(s * {n}.5)" for n in range(count)))
+
+
+def largest(count: int) -> str:
+    """Written from the outside in, so that all terms would wait for the last."""
+    formula = "s"
+    for n in reversed(range(count)):
+        formula = f"max(s * {n}.5 - float(i - j) * {n}.25, {formula})"
+    return scored(formula)
+
+
+def alternatives(count: int) -> str:
+    mask = " or ".join(f"i mod {n + 3} == j mod {n + 3}" for n in range(count))
+    return scored("s").replace("j <= i", mask)
+
+
+def table_sum(count: int) -> str:
+    """Values of each key, which wait in registers until all tables are read."""
+    names = [f"t{n}" for n in range(count)]
+    text = scored(" + ".join(["s", *(f"{name}[j]" for name in names)]))
+    return text.replace("64]) ->", f"64], {', '.join(names)}: f32[S]) ->", 1)
+
+
 def compile_for_gpu(folder, text: str, target: str) -> subprocess.CompletedProcess:
     path = folder / "program.nsa"
     path.write_text(text)
@@ -190,8 +215,22 @@ def compile_for_gpu(folder, text: str, target: str) -> subprocess.CompletedProce
         sized(masks(10)),
         sized(extremes(120)),
         remainders(16),
+        sum_of_sines(30),
+        largest(100),
+        alternatives(100),
     ],
-    ids=["map", "sines", "sum", "tables", "masks", "extremes", "remainders"],
+    ids=[
+        "map",
+        "sines",
+        "sum",
+        "tables",
+        "masks",
+        "extremes",
+        "remainders",
+        "sum_of_sines",
+        "largest",
+        "alternatives",
+    ],
 )
 def test_long_formulas_on_gpus(tmp_path, text, target):
     """They are written out for each element of a thread: with the usual tiles, minutes of ptxas."""
@@ -209,8 +248,9 @@ def test_long_formulas_on_gpus(tmp_path, text, target):
         scored(nest(200)),
         sized(conditions(60)),
         remainders(40),
+        table_sum(100),
     ],
-    ids=["map", "score", "conditions", "remainders"],
+    ids=["map", "score", "conditions", "remainders", "table_sum"],
 )
 def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")
@@ -248,15 +288,48 @@ def sums(depth: int) -> str:
     )
 
 
-def compile_within(folder, text: str, target: str, phase: str, seconds: int):
+def halves(first: int, count: int) -> str:
+    """A wide mask that isn't deep."""
+    if count == 1:
+        return f"j > i + {first}"
+    half = count // 2
+    return f"({halves(first, half)} and {halves(first + half, count - half)})"
+
+
+def test_wide_masks_are_not_tried_for_long(tmp_path):
+    """Likely mistakes are looked for in code of usual length."""
+    text = scored("s").replace("j <= i", halves(0, 20000))
+    result, _ = compile_within(tmp_path, text, None, "frontend", seconds=3)
+    assert result.returncode == 0, result.stderr
+
+
+def compile_within(folder, text: str, target: str | None, phase: str, seconds: int):
     """The outcome, and megabytes at the most."""
     path = folder / "program.nsa"
     path.write_text(text)
     measured = folder / "measured"
     result = subprocess.run(
-        ["/usr/bin/env", "python3", "-c", MEASURED, measured, str(seconds), shutil.which("nsacc"),
-         "compile", path, "--target", target, "--emit", phase, "-o", folder / "out"],
-        capture_output=True, text=True, timeout=10 * LIMIT, check=False)
+        [
+            "/usr/bin/env",
+            "python3",
+            "-c",
+            MEASURED,
+            measured,
+            str(seconds),
+            shutil.which("nsacc"),
+            "compile",
+            path,
+            "--emit",
+            phase,
+            "-o",
+            folder / "out",
+        ]
+        + (["--target", target] if target else []),
+        capture_output=True,
+        text=True,
+        timeout=10 * LIMIT,
+        check=False,
+    )
     return result, int(measured.read_text()) // 1024
 
 

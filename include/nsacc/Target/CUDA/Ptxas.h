@@ -43,11 +43,16 @@ struct MachineCode {
 /// count), else the PATH's, else that of a CUDA toolkit in its usual place.
 std::optional<std::string> findPtxas(llvm::ArrayRef<std::string> candidates);
 
+enum class Effort {
+  Short, ///< instructions stay about where they are
+  Full,  ///< ptxas's own choice
+};
+
 /// Runs ptxas. Fails with what it says is wrong; none where it is too old to
 /// know the architecture.
 llvm::Expected<std::optional<MachineCode>>
 assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
-         llvm::StringRef architecture);
+         llvm::StringRef architecture, Effort effort = Effort::Full);
 
 /// Reads what `ptxas -v` writes.
 AssemblerReport parseReport(llvm::StringRef text);

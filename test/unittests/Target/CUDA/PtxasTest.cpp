@@ -115,6 +115,14 @@ TEST_F(AssembleTest, MakesMachineCode) {
   EXPECT_TRUE(code->report.getLosses().empty());
 }
 
+TEST_F(AssembleTest, MakesTheSameKernelsWithLittleEffort) {
+  auto found = assemble(*ptxas, kPTX, "sm_90a", Effort::Short);
+  ASSERT_TRUE(static_cast<bool>(found)) << toString(found.takeError());
+  ASSERT_TRUE(found->has_value());
+  ASSERT_EQ((*found)->report.kernels.size(), 1u);
+  EXPECT_EQ((*found)->report.kernels[0].kernel, "fill");
+}
+
 // Each waits for its own process.
 TEST_F(AssembleTest, RunsSideBySide) {
   std::string wrong = kPTX;
