@@ -2,6 +2,7 @@
 
 #include "CompileToPTX.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "OrderByNeed.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/ADT/StringMap.h"
@@ -75,8 +76,8 @@ PendingPackage::PendingPackage(const Options &options, ModuleParts code,
 /// runs of 13 500 with six sines of each score 45 s of 47. They stand in a
 /// good one.
 static Effort getEffort(const PTX &ptx) {
-  constexpr size_t most = 6000;
-  return ptx.longestRun > most ? Effort::Short : Effort::Full;
+  return ptx.longestRun >= OrderByNeedPass::kLong ? Effort::Short
+                                                  : Effort::Full;
 }
 
 Error PendingPackage::compile(Part &part) const {

@@ -14,7 +14,7 @@ namespace nsacc::cuda {
 /// registers for, and it takes minutes to find that out.
 struct OrderByNeedPass : llvm::PassInfoMixin<OrderByNeedPass> {
   /// Shorter code is left in its order: ptxas makes the best of it.
-  static constexpr size_t kLong = 2000;
+  static constexpr size_t kLong = 6000;
 
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &manager);

@@ -368,7 +368,7 @@ def test_deep_nests_of_tables_on_gpus(tmp_path, target):
 def test_sharing_without_room_is_refused_soon(tmp_path):
     """Tiles between the usual and the smallest aren't tried, and none are compiled to the end."""
     text = (
-        "kernel shared(q: [B, T, 8, 64], k, v: [B, S, 2, 64]) -> [B, T, 8, 64] {\n"
+        "kernel shared(q: [B, T, 16, 128], k, v: [B, S, 1, 128]) -> [B, T, 16, 128] {\n"
         "  sel = topk(prob(attend(q, pool(k, 32)) where end(j) <= i), 16) share tokens 256;\n"
         "  return attend(q, k, v) in sel where j <= i;\n}\n"
     )
