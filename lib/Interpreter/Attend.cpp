@@ -232,7 +232,9 @@ nsacc::interpreter::evaluateMerge(nsa::MergeOp op, const Context &context) {
   result.lse =
       TensorValue::makeReal(context.getTensor(op.getLses().front()).shape);
   int64_t depth = result.output.shape.back();
-  Rounding round = context.rounding;
+  // A merge that only one branch takes part in is that branch, and yet code of
+  // its own.
+  Rounding round = context.rounding.elsewhere();
   for (size_t row = 0, e = result.lse.reals.size(); row != e; ++row) {
     SmallVector<Normalizer> branches =
         llvm::map_to_vector(op.getLses(), [&](Value lse) {

@@ -20,6 +20,12 @@ public:
       : active(seed), mixed((seed.value_or(0) + 1) * 0x9e3779b97f4a7c15) {}
 
   explicit operator bool() const { return active; }
+  /// Of other code: equal operands may give other results than they do here.
+  Rounding elsewhere() const {
+    Rounding other = *this;
+    other.mixed = ~mixed * 0x9e3779b97f4a7c15;
+    return other;
+  }
   double operator()(double x) const { return active ? toF32(x) : x; }
   /// A probability or weight as an operand of a product with values of 16 bits:
   /// up or down at random, since a program may round it before it is scaled.

@@ -78,6 +78,8 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
     convert.longestWindow = (1 << 27) - 1;
     convert.mostChannels = 2048;
     convert.mostGroup = 1024;
+    // Registers of as many threads as a block has.
+    convert.mostScores = 1024 * 256;
     // They compile within a minute.
     convert.mostInstructions = 80'000;
   }

@@ -43,6 +43,24 @@ static LogicalResult checkSelection(ScoringOpInterface op) {
          << "; select several smaller ones";
 }
 
+/// A tile's scores are in registers: what has no room there is told before all
+/// of them are written out.
+static LogicalResult checkTile(ScoringOpInterface op, int64_t group,
+                               int64_t mostScores) {
+  nsatile::ScheduleAttr schedule = getSchedule(op);
+  int64_t tokens = schedule.getTokens(), keys = schedule.getKeys();
+  if (group == 0 || keys == 0 || tokens <= mostScores / group / keys)
+    return success();
+  InFlightDiagnostic error =
+      op.emitError("a tile of ")
+      << tokens << " tokens, " << group << " query heads and " << keys
+      << " keys has " << tokens * group * keys
+      << " scores, and a block of the target has room for " << mostScores;
+  error.attachNote() << "set fewer tokens or keys; where neither is set, both "
+                        "are chosen to fit";
+  return failure();
+}
+
 static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
                                 const ShapeLimits &limits) {
   if (failed(checkSelection(op)))
@@ -74,7 +92,8 @@ static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
     return op.emitError("at most ")
            << limits.group << " query heads share a key head on this target, "
            << "found " << *queryHeads << " and " << *keyHeads;
-  return success();
+  return checkTile(op, *keyHeads == 0 ? 0 : *queryHeads / *keyHeads,
+                   limits.scores);
 }
 
 LogicalResult nsacc::checkQueryShapes(PlanBuilder &plan,

@@ -12,6 +12,7 @@ namespace nsacc {
 struct ShapeLimits {
   int64_t channels; ///< of a head
   int64_t group;    ///< query heads of a key head
+  int64_t scores;   ///< of a tile
 };
 /// Checks the shapes of all attentions of the kernel; an error where sizes are
 /// missing, don't go together, or are beyond what the target compiles.

@@ -89,8 +89,3 @@ def test_few_schedules_are_refused():
     if sum(ran.values()) + sum(refused.values()) < len(dict.fromkeys(CASES)):
         pytest.skip("some schedules weren't tried, or are wrong")
     assert all(refused[name] <= 0.25 * ran[name] for name in ran), f"{refused} of {ran}"
-
-
-def test_schedules_that_fit_no_block():
-    with pytest.raises(CompileError, match="shared memory"):
-        agrees(Case("flash", schedule="tokens=1000,keys=1000"), tokens=100)

@@ -34,6 +34,8 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
            "the widest head dimension of queries, keys and values">,
     Option<"mostGroup", "most-group", "int64_t", "2147483647",
            "the most query heads of a key head">,
+    Option<"mostScores", "most-scores", "int64_t", "9223372036854775807",
+           "the most scores of a tile">,
     Option<"mostInstructions", "most-instructions", "int64_t", "9223372036854775807",
            "the most instructions of a thread in a program, whose scalar code is written out for "
            "each of its elements">
