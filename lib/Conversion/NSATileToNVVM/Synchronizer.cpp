@@ -9,6 +9,16 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
+template <typename Access>
+static void insert(std::vector<Access> &accesses, const Access &access) {
+  if (!llvm::is_contained(accesses, access))
+    accesses.push_back(access);
+}
+
+void Synchronizer::add(const SharedAccess &access) {
+  insert(pending.shared, access);
+}
+
 void Synchronizer::barrier() {
   copies.beforeBarrier();
   pending = {};
@@ -49,10 +59,12 @@ void Synchronizer::beforeGlobal(Value buffer, bool isWrite) {
   if (meets)
     barrier();
   if (isStoredTo(buffer))
-    pending.global.push_back({buffer, isWrite});
+    insert(pending.global, GlobalAccess{buffer, isWrite});
 }
 
 void Synchronizer::join(const Pending &other) {
-  llvm::append_range(pending.shared, other.shared);
-  llvm::append_range(pending.global, other.global);
+  for (const SharedAccess &access : other.shared)
+    add(access);
+  for (const GlobalAccess &access : other.global)
+    insert(pending.global, access);
 }

@@ -25,17 +25,19 @@ public:
   struct SharedAccess {
     int64_t begin, end;
     bool isWrite;
+    bool operator==(const SharedAccess &) const = default;
   };
   struct GlobalAccess {
     mlir::Value buffer;
     bool isWrite;
+    bool operator==(const GlobalAccess &) const = default;
   };
   /// True where threads have to meet before the access.
   bool mustWait(const SharedAccess &access) const;
-  void add(const SharedAccess &access) { pending.shared.push_back(access); }
+  void add(const SharedAccess &access);
 
-  /// Accesses since the last barrier; of global memory, those of buffers that
-  /// the program both reads and writes.
+  /// Accesses since the last barrier, each once; of global memory, those of
+  /// buffers that the program both reads and writes.
   struct Pending {
     std::vector<SharedAccess> shared;
     std::vector<GlobalAccess> global;
