@@ -112,13 +112,16 @@ static int64_t countProducts(int64_t rows, int64_t columns, int64_t depth) {
          llvm::divideCeil(depth, 16);
 }
 
-/// Copies of the bodies around `op` that are written: full and partial tiles of
-/// a range have loops of their own.
+/// Copies of the bodies around `op` that are written.
 static int64_t countCopies(Operation *op) {
   int64_t copies = 1;
   auto multiply = [&](const nsatile::FoldDomain &domain) {
     if (!domain.isRanges())
       return;
+    if (!domain.hasFoldForEachRange()) {
+      copies *= 2;
+      return;
+    }
     int64_t loops = 0;
     for (const nsatile::TileRange &range : domain.ranges)
       loops += !range.hasFull() ? 1

@@ -52,6 +52,10 @@ struct FoldDomain {
   int64_t parts = 1;
 
   bool isRanges() const { return !at && !list; }
+  /// Whether a fold each is written for the ranges, which has a copy of the
+  /// body, or three where full tiles have loops of their own; else they share
+  /// one, with a copy for full tiles and one for others.
+  bool hasFoldForEachRange() const { return ranges.size() <= 3; }
 };
 
 } // namespace nsacc::nsatile

@@ -15,10 +15,6 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
-/// More ranges than these share a fold: each has a copy of the body, or three
-/// where full tiles have loops of their own.
-static constexpr size_t kRangesWithFolds = 3;
-
 namespace {
 
 using State = SmallVector<Value>;
@@ -272,7 +268,7 @@ void DomainLowering::run() {
     state = lowerParts(domain.at, state);
   else if (domain.list)
     state = lowerList(state);
-  else if (domain.ranges.size() > kRangesWithFolds)
+  else if (!domain.hasFoldForEachRange())
     state = lowerManyRanges(state);
   else
     state = lowerRanges(state);
