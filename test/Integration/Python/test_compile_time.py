@@ -365,6 +365,34 @@ def test_deep_nests_of_tables_on_gpus(tmp_path, target):
     assert megabytes < 400
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("windows", [3, 4, 7, 16, 32])
+def test_masks_of_many_windows_on_gpus(tmp_path, windows, target):
+    """Many ranges of keys share one loop, and count as one."""
+    mask = " or ".join(f"0 <= i - j - {3 * n} < 2" for n in range(windows))
+    text = (
+        "kernel f(q: [B, T, 2, 64], k, v: [B, S, 2, 64]) -> [B, T, 2, 64] "
+        f"{{ return attend(q, k, v) where {mask}; }}"
+    )
+    result, _ = compile_within(tmp_path, text, target, "ptx", seconds=10)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_80", "sm_90a"])
+def test_selections_in_a_row_take_little_memory(tmp_path, target):
+    """What barriers wait for doesn't double with each of them."""
+    count = 12
+    results = ", ".join(f"r{n}: [B, T, 2, 64]" for n in range(count))
+    attends = ", ".join(f"attend(q, k, v) in topk(p, {n + 1})" for n in range(count))
+    text = (
+        f"kernel f(q: [B, T, 2, 64], k, v: [B, S, 2, 64]) -> ({results}) "
+        f"{{ p = score(attend(q, pool(k, 16))); return {attends}; }}"
+    )
+    result, megabytes = compile_within(tmp_path, text, target, "tile", seconds=40)
+    assert result.returncode == 0, result.stderr
+    assert megabytes < 400
+
+
 def test_sharing_without_room_is_refused_soon(tmp_path):
     """Tiles between the usual and the smallest aren't tried, and none are compiled to the end."""
     text = (
