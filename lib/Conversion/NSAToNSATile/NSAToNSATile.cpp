@@ -319,7 +319,8 @@ struct ConvertNSAToNSATile
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (failed(checkLimits(kernel)) || failed(checkSchedules(kernel)) ||
-          failed(KernelConverter(kernel, {mostChannels, mostGroup, mostScores}).run()))
+          failed(KernelConverter(kernel, {mostChannels, mostGroup, mostScores})
+                     .run()))
         return signalPassFailure();
     for (auto program : getOperation().getOps<nsatile::ProgramOp>())
       if (failed(checkLength(program)))
