@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context
 from pathlib import Path
 from types import TracebackType
@@ -49,7 +50,9 @@ class Before:
 
     def drop(self) -> None:
         """Forgets all works: their tensors' memory is free again."""
-        self._pool.submit(_drop).result()
+        # A process that ended has given everything back.
+        with suppress(BrokenProcessPool):
+            self._pool.submit(_drop).result()
 
 
 class _Worker:

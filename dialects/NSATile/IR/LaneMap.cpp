@@ -1,14 +1,13 @@
 //===- LaneMap.cpp - What lanes of a warp hold of a tile ------------------===//
 
 #include "NSATile/IR/LaneMap.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace nsacc::nsatile;
-
-constexpr int64_t kLanes = 32;
 
 namespace {
 
@@ -69,7 +68,7 @@ static std::optional<LaneMove> findMove(const Elements &elements, int64_t reg,
   Elements::Element wanted = elements.get(*thread, reg);
   wanted->back() ^= mask;
   // A thread's own registers cost nothing: they come first.
-  for (int64_t lanes = 0; lanes < kLanes; ++lanes)
+  for (int64_t lanes = 0; lanes < kWarpSize; ++lanes)
     for (int64_t other = 0; other < elements.getNumRegisters(); ++other) {
       LaneMove move = {other, lanes};
       if (elements.get(*thread ^ lanes, other) == wanted &&
@@ -81,7 +80,7 @@ static std::optional<LaneMove> findMove(const Elements &elements, int64_t reg,
 
 std::optional<SmallVector<LaneMove>>
 nsacc::nsatile::findExchange(const TileLayout &layout, int64_t mask) {
-  if (layout.getNumThreads() % kLanes != 0)
+  if (layout.getNumThreads() % kWarpSize != 0)
     return std::nullopt;
   Elements elements(layout);
   SmallVector<LaneMove> moves;
@@ -108,7 +107,7 @@ static bool covers(const Elements &source, const Elements &result, int64_t reg,
     if (!wanted)
       continue;
     llvm::BitVector found(size);
-    for (int64_t lanes = 0; lanes < kLanes; ++lanes) {
+    for (int64_t lanes = 0; lanes < kWarpSize; ++lanes) {
       if ((lanes & ~bits) != 0)
         continue;
       for (int64_t part : registers) {
@@ -149,7 +148,7 @@ nsacc::nsatile::findReduction(const TileLayout &source,
   int64_t size = source.getShape()[dim];
   if (ShapedType::isDynamic(size) ||
       source.getNumThreads() != result.getNumThreads() ||
-      source.getNumThreads() % kLanes != 0)
+      source.getNumThreads() % kWarpSize != 0)
     return std::nullopt;
   Elements from(source), to(result);
   LaneReduction reduction;
@@ -165,14 +164,14 @@ nsacc::nsatile::findReduction(const TileLayout &source,
       return std::nullopt;
     int64_t lanes = size / parts.size();
     // The lanes are the same for all registers.
-    for (int64_t tried = 0; !bits && tried < kLanes; ++tried)
+    for (int64_t tried = 0; !bits && tried < kWarpSize; ++tried)
       if (int64_t{1} << llvm::popcount(static_cast<uint64_t>(tried)) == lanes &&
           covers(from, to, reg, parts, tried, dim, size))
         bits = tried;
     if (!bits || !covers(from, to, reg, parts, *bits, dim, size))
       return std::nullopt;
   }
-  for (int64_t lane = 1; lane < kLanes; lane *= 2)
+  for (int64_t lane = 1; lane < kWarpSize; lane *= 2)
     if (bits && (*bits & lane))
       reduction.lanes.push_back(lane);
   return reduction;

@@ -4,6 +4,7 @@
 #include "NSATile/IR/LaneMap.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLayout.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -122,14 +123,16 @@ Attribute LayoutFlow::getBlocked(RankedTensorType tile) const {
 /// Each row in lanes of one warp, which exchange its keys without shared
 /// memory, and each key once.
 Attribute LayoutFlow::getSorting(RankedTensorType tile) const {
-  constexpr int64_t lanes = 32, mostKeys = 16;
-  int64_t columns = tile.getDimSize(1), threads = lanes * warps;
+  constexpr int64_t mostKeys = 16, leastRows = 8;
+  int64_t columns = tile.getDimSize(1), threads = kWarpSize * warps;
   int64_t ofThread = llvm::divideCeil(tile.getNumElements(), threads);
   int64_t vector =
-      std::max(columns / lanes,
+      std::max(columns / kWarpSize,
                std::min<int64_t>(columns, llvm::bit_floor<uint64_t>(ofThread)));
+  // More keys than registers have room for. Where such a tile has few rows,
+  // most threads would hold none of a product's.
   if (std::max(vector, ofThread) > mostKeys)
-    return tile.getDimSize(0) >= 8 ? getMma() : getBlocked(tile);
+    return tile.getDimSize(0) >= leastRows ? getMma() : getBlocked(tile);
   return BlockedLayoutAttr::get(context, threads, std::max<int64_t>(vector, 1));
 }
 

@@ -160,6 +160,17 @@ def test_another_build_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
             before.prepare(make_work(), False)
 
 
+def test_another_build_whose_process_ends_is_left_out(tmp_path: Path) -> None:
+    package = tmp_path / "nsacc"
+    package.mkdir()
+    (package / "__init__.py").write_text("import os; os._exit(7)")
+    with Before(tmp_path, ROOT, 1.0, 1) as before:
+        for _ in range(2):
+            with pytest.raises(peers.Unavailable, match="its process ended"):
+                before.prepare(make_work(), False)
+            before.drop()
+
+
 @pytest.mark.parametrize(("texts", "wanted"), [
     (None, ["sdpa cudnn", "fa4", "flex"]), ("cudnn,fa4", ["sdpa cudnn", "fa4"]), ("zzz", [])])
 def test_peers_are_picked(texts: str | None, wanted: list[str]) -> None:
