@@ -22,8 +22,11 @@ void Kernels::load() {
     return;
   RelaxedCapture relaxed;
   functions.clear();
-  for (const Launch &launch : code.plan.launches)
+  residentBlocks.clear();
+  for (const Launch &launch : code.plan.launches) {
     functions.push_back(loadFunction(launch));
+    residentBlocks.push_back(countResidentBlocks(launch, functions.back()));
+  }
   isLoaded.store(true, std::memory_order_release);
 }
 
@@ -62,6 +65,22 @@ driver::Function Kernels::loadFunction(const Launch &launch) const {
     driver.fail(result, "preparing kernel '" + launch.kernel + "'");
   checkParameters(launch, function);
   return function;
+}
+
+/// As many as registers and shared memory of a multiprocessor have room for,
+/// which the compiler chose.
+int Kernels::countResidentBlocks(const Launch &launch,
+                                 driver::Function function) const {
+  if (!isPersistent(launch))
+    return 0;
+  const Driver &driver = Driver::get();
+  int blocks = 0;
+  driver::Result result = driver.occupancyMaxActiveBlocks(
+      &blocks, function, static_cast<int>(launch.threads), launch.sharedBytes);
+  if (result != results::success)
+    driver.fail(result, "asking how many blocks of kernel '" + launch.kernel +
+                            "' a multiprocessor runs");
+  return std::max(blocks, 1) * device.multiprocessors;
 }
 
 //===----------------------------------------------------------------------===//

@@ -45,12 +45,16 @@ public:
   driver::Function getFunction(size_t launch) const {
     return functions[launch];
   }
+  /// Blocks of a persistent launch that the device runs side by side.
+  int getResidentBlocks(size_t launch) const { return residentBlocks[launch]; }
 
 private:
   /// Of the launches of its kernel that the device can run, at most: variants
   /// that share an image share its functions.
   uint32_t getSharedBytes(const Launch &launch) const;
   driver::Function loadFunction(const Launch &launch) const;
+  int countResidentBlocks(const Launch &launch,
+                          driver::Function function) const;
   void checkParameters(const Launch &launch, driver::Function function) const;
 
   const Package &package;
@@ -62,6 +66,7 @@ private:
   std::mutex mutex;
   std::atomic<bool> isLoaded = false;
   std::vector<driver::Function> functions; ///< of each launch
+  std::vector<int> residentBlocks;         ///< of each launch
 };
 
 /// Which of a variant's targets a device of this capability runs best, 9 and 0;

@@ -305,7 +305,7 @@ bool Module::enqueue(const Kernels &kernels, size_t index, bool followsOwn,
     config.grid[axis] = static_cast<unsigned>(numbers[launch.grid[axis]]);
   if (isPersistent(launch)) {
     config.grid[0] = static_cast<unsigned>(std::min<int64_t>(
-        *countPoints(launch, numbers), device.multiprocessors));
+        *countPoints(launch, numbers), kernels.getResidentBlocks(index)));
     config.grid[1] = config.grid[2] = 1;
   }
   config.block[0] = launch.threads;

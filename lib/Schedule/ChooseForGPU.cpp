@@ -100,9 +100,15 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
   return std::nullopt;
 }
 
-/// Tiles of tokens that walk the union of their blocks. Rows fill two
-/// warpgroups' products, unless so many tokens would select more blocks than a
-/// list has.
+/// Tiles of tokens that walk the union of their blocks. Rows fill a warpgroup's
+/// products, unless so many tokens would select more blocks than a list has. Of
+/// two warpgroups, each has a block and a list of its own: what their tokens
+/// don't share costs neither the other's time. Measured on an H200, 32768
+/// tokens, bf16, 16 blocks of 64, 64 query heads on 4: 6.3 ms in the place of
+/// 10.3 of unrelated neighbours, 2.56 in the place of 2.72 of related ones. A
+/// sequence has few blocks that are long, and neighbours together select most:
+/// there two warpgroups share what they read (moba, 8 of 64 blocks of 512: 17.3
+/// ms in the place of 19.1).
 static std::optional<Tiling> tileForSelections(const Scope &scope,
                                                bool warpgroups) {
   AttendOp attend = scope.findSelecting();
@@ -126,24 +132,33 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
       type.getDims().back() == query.getDims()[query.isRagged() ? 1 : 2];
   int64_t listed =
       static_cast<int64_t>(type.getTop()) * (perQueryHead ? group : 1);
-  // The sum of several attentions of wide heads stands in registers, too: two
-  // warpgroups have none for it, and one has some for tiles of 32 keys.
-  bool isCrowded = channels > 64 && count > 2;
   bool usesGroups = warpgroups && hasHalves && channels <= 128;
-  int64_t rows = usesGroups && !isCrowded ? 128 : 64;
+  // The sum of several attentions of wide heads stands in registers, too.
+  bool isCrowded = channels > 64 && count > 2;
+  constexpr int64_t longBlock = 256;
+  int64_t rows = usesGroups && !isCrowded && type.getBlock() >= longBlock
+                     ? 2 * kPartRows
+                     : kPartRows;
   int64_t tokens = std::clamp<int64_t>(
       std::min(rows / group, kMostListed / listed), 1, rows);
   Tiling tiling;
   tiling.rows = tokens * group;
-  tiling.keys = isCrowded || channels > 128 ? 32 : 64;
-  if (usesGroups && tiling.rows > 32)
-    tiling.warps = tiling.rows > 64 ? 8 : 4;
+  tiling.keys = (isCrowded && !usesGroups) || channels > 128 ? 32 : 64;
+  if (usesGroups && tiling.rows > 32) {
+    tiling.warps = tiling.rows > kPartRows ? 8 : 4;
+    tiling.blocksPerSM = tiling.rows > kPartRows ? 1 : 2;
+  }
   tiling.reason =
       "rows walk the union of their blocks, " +
-      std::string(isCrowded ? "and several attentions of wide heads crowd the "
-                              "registers"
-                  : usesGroups ? "and fill the products of warpgroups"
-                               : "64 at a time");
+      std::string(isCrowded && !usesGroups
+                      ? "and several attentions of wide heads crowd the "
+                        "registers"
+                  : tiling.warps > 4 ? "which are long, and fill the products "
+                                       "of two warpgroups"
+                  : tiling.warps > 0
+                      ? "and fill the products of a warpgroup, two of "
+                        "which share a multiprocessor"
+                      : "64 at a time");
   return tiling;
 }
 

@@ -91,7 +91,7 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "blocks whose importance is computed at a time",
-     "as many as an attend has keys"},
+     "as many as an attend has keys; sm_90a at most 32"},
     {Field::Windows,
      "windows",
      bit(OpKind::Pool),
@@ -173,6 +173,18 @@ static constexpr FieldInfo kFields[] = {
      "sm_80: 4 for dense attentions; sm_90a: 4, 8 or 12, so that warpgroups "
      "fill their registers; `auto` for others, and where tokens or parts are "
      "given"},
+    {Field::BlocksPerSM,
+     "blocks_per_sm",
+     kAttend,
+     true,
+     true,
+     1,
+     32,
+     {},
+     std::nullopt,
+     "blocks of a persistent program that share a multiprocessor, each with "
+     "its part of the registers and of shared memory",
+     "2 for selections whose rows fill one warpgroup, else 1"},
     {Field::Stages,
      "stages",
      kQueryTiles,

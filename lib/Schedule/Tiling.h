@@ -14,6 +14,7 @@ inline constexpr int64_t kPartRows = 64;
 struct Tiling {
   int64_t rows = kPartRows, keys = 64, warps = 0;
   std::string reason = "64 rows and 64 keys fit any kernel";
+  int64_t blocksPerSM = 1;
 };
 
 /// For the CPU, and for GPUs whose products are of warps (code for sm_80), or

@@ -11,9 +11,9 @@ using namespace nsacc::schedule;
 
 /// Fields of code that has producers and warpgroups.
 static bool isOfWarpgroups(Field field) {
-  return llvm::is_contained({Field::QueryStages, Field::PingPong,
-                             Field::ColumnsInRegisters, Field::Rescale,
-                             Field::Grid},
+  return llvm::is_contained({Field::BlocksPerSM, Field::QueryStages,
+                             Field::PingPong, Field::ColumnsInRegisters,
+                             Field::Rescale, Field::Grid},
                             field);
 }
 

@@ -144,6 +144,10 @@ void fakecuda::setLargestAllocation(size_t bytes) {
   State::get().largestAllocation = bytes;
 }
 
+void fakecuda::setResidentBlocks(int blocks) {
+  State::get().residentBlocks = blocks;
+}
+
 unsigned fakecuda::getRetained() {
   State &state = State::get();
   std::lock_guard<std::mutex> lock(state.mutex);

@@ -65,6 +65,9 @@ std::string getMisuse();
 size_t getAllocatedBytes();
 /// What one allocation may take at most; 2^40 bytes unless it is set.
 void setLargestAllocation(size_t bytes);
+/// Blocks of any kernel that a multiprocessor runs at a time; 1 unless it is
+/// set.
+void setResidentBlocks(int blocks);
 /// Retained primary contexts of all devices.
 unsigned getRetained();
 void setVersion(int version);

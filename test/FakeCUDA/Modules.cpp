@@ -142,6 +142,16 @@ FAKE_EXPORT Result cuFuncGetParamInfo(Function function, size_t index,
   return results::success;
 }
 
+FAKE_EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    int *blocks, Function function, int threads, size_t sharedBytes) {
+  FAKE_ENTER(cuOccupancyMaxActiveBlocksPerMultiprocessor);
+  if (threads <= 0 || sharedBytes > function->maxSharedBytes)
+    return state.misused("cuOccupancyMaxActiveBlocksPerMultiprocessor of an "
+                         "impossible block");
+  *blocks = state.residentBlocks;
+  return results::success;
+}
+
 FAKE_EXPORT Result cuFuncLoad(Function) {
   FAKE_ENTER(cuFuncLoad);
   return results::success;

@@ -80,6 +80,8 @@ struct State {
   driver::ContextImpl contexts[kMostDevices] = {{0}, {1}, {2}, {3},
                                                 {4}, {5}, {6}, {7}};
   std::map<uint64_t, size_t> deviceMemory, hostMemory;
+  /// Of each kernel, on a multiprocessor.
+  int residentBlocks = 1;
   size_t allocatedBytes = 0, largestAllocation = size_t(1) << 40;
   std::vector<driver::Stream> streams;
   uint64_t nextId = 100;

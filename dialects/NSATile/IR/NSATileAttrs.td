@@ -106,6 +106,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
       tighter than the tile's; 0: the tile in one. It divides `tokens`.
     - `warps`: warps of a program on a GPU; 0 lets `nsatile-assign-layouts` choose by the rows of
       a tile.
+    - `blocks_per_sm`: blocks of a persistent program that share a multiprocessor, each with its part of the
+      registers and of shared memory.
     - `stages`: buffers for each tile that a GPU loads in a loop.
     - `query_stages`: buffers for each tile that a persistent program loads once for a query tile;
       0: two where shared memory has room.
@@ -136,6 +138,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"int64_t", "0">:$part,
     DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,
     DefaultValuedParameter<"int64_t", "0">:$warps,
+    DefaultValuedParameter<"int64_t", "1">:$blocks_per_sm,
     DefaultValuedParameter<"int64_t", "2">:$stages,
     DefaultValuedParameter<"int64_t", "0">:$query_stages,
     DefaultValuedParameter<"Switch", "Switch::Auto">:$ping_pong,

@@ -9,14 +9,13 @@ using namespace nsacc::nsatile;
 
 static constexpr int64_t kMost = 1 << 16;
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   LoopOrder order, int64_t tokens,
-                                   int64_t keys, int64_t splits, int64_t part,
-                                   ProgramUse, int64_t warps, int64_t stages,
-                                   int64_t queryStages, Switch,
-                                   int64_t columnsInRegisters, SoftmaxOrder,
-                                   Rescale, GridOrder, int64_t exactTokens,
-                                   int64_t exactKeys) {
+LogicalResult
+ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                     LoopOrder order, int64_t tokens, int64_t keys,
+                     int64_t splits, int64_t part, ProgramUse, int64_t warps,
+                     int64_t blocksPerSM, int64_t stages, int64_t queryStages,
+                     Switch, int64_t columnsInRegisters, SoftmaxOrder, Rescale,
+                     GridOrder, int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -41,6 +40,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected 1 to 32 warps, or 0 for the compiler's "
                           "choice, found "
                        << warps;
+  if (blocksPerSM < 1 || blocksPerSM > 32)
+    return emitError() << "expected 1 to 32 blocks on a multiprocessor, found "
+                       << blocksPerSM;
   if (stages < 1)
     return emitError() << "expected at least 1 stage, found " << stages;
   if (queryStages < 0)
@@ -68,21 +70,22 @@ ScheduleAttr ScheduleAttr::getExact() const {
   LoopOrder order =
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(), getSplits(),
-             /*part=*/0, getProgram(), /*warps=*/0, getStages(),
-             /*query_stages=*/0, Switch::Auto, /*columns_in_registers=*/-1,
-             SoftmaxOrder::Auto, Rescale::Auto, GridOrder::Auto,
+             /*part=*/0, getProgram(), /*warps=*/0, /*blocks_per_sm=*/1,
+             getStages(), /*query_stages=*/0, Switch::Auto,
+             /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
+             GridOrder::Auto,
              /*exact_tokens=*/0, /*exact_keys=*/0);
 }
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
-  return get(getContext(), getOrder(), program.getTokens(), getKeys(),
-             getSplits(), program.getPart(), getProgram(), program.getWarps(),
-             program.getStages(), program.getQueryStages(),
-             program.getPingPong(), program.getColumnsInRegisters(),
-             program.getSoftmax(), program.getRescale(), program.getGrid(),
-             hasExact ? program.getExactTokens() : 0,
-             hasExact ? getExactKeys() : 0);
+  return get(
+      getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
+      program.getPart(), getProgram(), program.getWarps(),
+      program.getBlocksPerSm(), program.getStages(), program.getQueryStages(),
+      program.getPingPong(), program.getColumnsInRegisters(),
+      program.getSoftmax(), program.getRescale(), program.getGrid(),
+      hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);
 }
 
 LogicalResult

@@ -1,6 +1,7 @@
 //===- WarpRoles.cpp - Warps that load and warps that compute -------------===//
 
 #include "WarpRoles.h"
+#include "BlocksPerSM.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,6 +35,7 @@ RoleRegisters RoleRegisters::get(WarpSpecializeOp specialized,
                                      : WalkResult::advance();
                         })
                         .wasInterrupted();
-  return get(specialized.getWarps() / kGroupWarps, registers,
+  int64_t blocks = getBlocksPerSM(specialized->getParentOfType<ProgramOp>());
+  return get(specialized.getWarps() / kGroupWarps, registers / blocks,
              readsLists ? kLists : kCopies);
 }

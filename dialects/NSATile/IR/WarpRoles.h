@@ -24,9 +24,10 @@ struct RoleRegisters {
   /// which tiles from lists.
   static constexpr int64_t kCopies = 24, kLists = 40;
 
-  /// For blocks that have all registers of a multiprocessor.
+  /// For a block that has so many registers.
   static RoleRegisters get(int64_t consumerGroups, int64_t registers,
                            int64_t leastProducer = kCopies);
+  /// For one of the program's blocks on a multiprocessor that has `registers`.
   static RoleRegisters get(WarpSpecializeOp specialized, int64_t registers);
   /// False where all threads have as many as there can be from the start.
   bool areMoved() const { return producer != consumer; }

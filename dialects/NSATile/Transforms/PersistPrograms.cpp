@@ -1,6 +1,7 @@
 //===- PersistPrograms.cpp - Blocks that take tile after tile -------------===//
 
 #include "Launches.h"
+#include "NSATile/IR/BlocksPerSM.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/SharedShape.h"
 #include "NSATile/Transforms/Passes.h"
@@ -166,7 +167,8 @@ struct PersistPrograms
       bool inSections = goesInSections(producer);
       consumers.setSections(inSections);
       producer.setSections(inSections);
-      int64_t count = deepenCircularBuffers(program, sharedBytes);
+      int64_t count = deepenCircularBuffers(
+          program, getSharedBytesOfBlock(program, sharedBytes));
       kPersistenceRemarks.passed(
           program,
           Twine("blocks take tile after tile, ") +

@@ -1,5 +1,6 @@
 //===- PipelineLoads.cpp - Load tiles of later steps during a step --------===//
 
+#include "NSATile/IR/BlocksPerSM.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
@@ -367,7 +368,8 @@ struct PipelineLoads
       pipelines.push_back(std::move(pipeline));
     });
     // As many stages as there is room for.
-    int64_t left = sharedBytes - getOtherBytes(program);
+    int64_t left =
+        getSharedBytesOfBlock(program, sharedBytes) - getOtherBytes(program);
     int64_t stages = schedule.getStages();
     while (stages > 1 && (stages - 1) * bytes > left)
       --stages;

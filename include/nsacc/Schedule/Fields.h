@@ -30,6 +30,7 @@ enum class Field {
   Part,
   Program,
   Warps,
+  BlocksPerSM,
   Stages,
   QueryStages,
   PingPong,

@@ -4,6 +4,7 @@
 #include "Instructions.h"
 #include "KernelEmitter.h"
 #include "KernelParameters.h"
+#include "NSATile/IR/BlocksPerSM.h"
 #include "NamedBarriers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -100,7 +101,8 @@ struct ConvertNSATileToNVVM
                                     parameters.types));
     parameters.setAttributes(function);
     Block *entry = function.addEntryBlock(builder);
-    Kernel kernel(entry, program, sharedBytes, registers);
+    int64_t mostShared = getSharedBytesOfBlock(program, sharedBytes);
+    Kernel kernel(entry, program, mostShared, registers);
     parameters.map(kernel, entry->getArguments());
     kernel.threads.enter({nvvm::getThread(kernel.b), *threads});
     if (dependentLaunches && parameters.raises)
@@ -112,13 +114,16 @@ struct ConvertNSATileToNVVM
       return failure();
     LLVM::ReturnOp::create(kernel.b, ValueRange());
     int64_t shared = kernel.shared.getPeak();
-    setAttributes(function, parameters, *threads, shared);
-    if (shared > sharedBytes) {
+    setAttributes(function, parameters, *threads, shared,
+                  getBlocksPerSM(program));
+    if (shared > mostShared) {
       InFlightDiagnostic error = program.emitError("the program takes ")
                                  << shared
                                  << " bytes of shared memory, and a block of "
                                     "the target has "
-                                 << sharedBytes.getValue();
+                                 << mostShared;
+      if (int64_t blocks = getBlocksPerSM(program); blocks > 1)
+        error << " where " << blocks << " share a multiprocessor";
       error.attachNote() << "most of them are " << kernel.shared.describePeak();
       return error;
     }
@@ -127,12 +132,12 @@ struct ConvertNSATileToNVVM
   }
 
   void setAttributes(LLVM::LLVMFuncOp function, KernelParameters &parameters,
-                     int64_t threads, int64_t shared) {
+                     int64_t threads, int64_t shared, int64_t blocksPerSM) {
     OpBuilder builder(&getContext());
     function->setAttr("nvvm.kernel", builder.getUnitAttr());
     function->setAttr("nvvm.reqntid", builder.getDenseI32ArrayAttr(
                                           {static_cast<int32_t>(threads)}));
-    function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
+    function->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(blocksPerSM));
     function->setAttr("nsatile.kernel",
                       KernelAttr::get(&getContext(), threads, shared,
                                       /*cluster=*/1,

@@ -36,6 +36,13 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys =
 
 // -----
 
+// expected-error @below {{expected 1 to 32 blocks on a multiprocessor, found 0}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, blocks_per_sm = 0>} {
+  nsatile.return
+}
+
+// -----
+
 // expected-error @below {{expected at least 1 stage of query tiles, or 0 for the compiler's choice, found -1}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, query_stages = -1>} {
   nsatile.return

@@ -83,6 +83,15 @@ TEST_F(LaunchTest, KernelsWithACounterTakeTheirPoints) {
   EXPECT_THAT(launches[1].grid, ::testing::ElementsAre(132, 1, 1));
 }
 
+TEST_F(LaunchTest, CountersHaveAsManyBlocksAsTheDeviceRuns) {
+  fakecuda::setResidentBlocks(2);
+  Module module(makePackage());
+  expectLaunch(module, Tensors(1000, 1));
+  EXPECT_THAT(fakecuda::getLaunches().at(1).grid,
+              ::testing::ElementsAre(264, 1, 1));
+  fakecuda::setResidentBlocks(1);
+}
+
 TEST_F(LaunchTest, LaunchesClusters) {
   Package package = makePackage();
   package.variants[0].targets[0].plan.launches[0].cluster = 2;
