@@ -214,7 +214,7 @@ def NSATile_HostParameterAttr
     - `counter`: the address of an `i32` in global memory that is 0 when the kernel
       starts; the kernel leaves it at 0. No other kernel uses it at the same time. Such a
       kernel takes the points of its grid by itself: it is launched with as many blocks, along x, as the
-      device has multiprocessors, or as its grid has points if these are fewer.
+      device runs side by side, or as its grid has points if these are fewer.
     - `raised`: the address of an `i32` that is 0 when a plan starts and when it
       ends: whether a launch asked for a repair.
     - `failures`: the address of a failure record (include/nsacc-rt/failures.h),
