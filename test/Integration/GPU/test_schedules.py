@@ -50,7 +50,8 @@ PASSES = [spell(**{field: value}) for field, values in {
     "rescale": ("in_step", "next_step"), "grid": ("columns", "sections"),
     "ping_pong": ("on", "off"),
     "softmax": ("rows", "together", "maxima_first", "decay_first"),
-    "columns_in_registers": (0, 48), "query_stages": (1, 3), "blocks_per_sm": (1, 2)}.items() for value in values]
+    "columns_in_registers": (0, 48), "query_stages": (1, 3),
+    "blocks_per_sm": (1, 2)}.items() for value in values]
 
 CASES = [
     *(Case("flash", schedule=schedule) for schedule in [*PLAIN, *ODD]),
