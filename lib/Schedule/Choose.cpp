@@ -332,8 +332,16 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   chooseTile(choice, scope, tiling);
   if (!goal.device)
     return llvm::Error::success();
-  bool isChosen =
-      choice.get(Field::Warps) == tiling.warps && choice.get(Field::Warps) > 0;
+  // Two blocks have room for the buffers that were chosen, and maybe for no
+  // others.
+  bool givesBuffers = llvm::any_of(cut.getSharing(op), [&](Operation *each) {
+    StringRef name = names.lookup(each);
+    return settings.find(name, Field::Keys) ||
+           settings.find(name, Field::Stages) ||
+           settings.find(name, Field::QueryStages);
+  });
+  bool isChosen = !givesBuffers && choice.get(Field::Warps) == tiling.warps &&
+                  choice.get(Field::Warps) > 0;
   put(choice, Field::BlocksPerSM, isChosen ? tiling.blocksPerSM : 1,
       isChosen && tiling.blocksPerSM > 1 ? Twine(tiling.reason)
                                          : "a block has all registers");

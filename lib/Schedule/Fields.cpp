@@ -184,7 +184,9 @@ static constexpr FieldInfo kFields[] = {
      std::nullopt,
      "blocks of a persistent program that share a multiprocessor, each with "
      "its part of the registers and of shared memory",
-     "2 for selections whose rows fill one warpgroup, else 1"},
+     "2 for selections whose rows fill one warpgroup, unless keys or stages "
+     "are "
+     "given; else 1"},
     {Field::Stages,
      "stages",
      kQueryTiles,
