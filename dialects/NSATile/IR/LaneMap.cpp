@@ -4,6 +4,7 @@
 #include "NSATile/IR/WarpRoles.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -175,4 +176,186 @@ nsacc::nsatile::findReduction(const TileLayout &source,
     if (bits && (*bits & lane))
       reduction.lanes.push_back(lane);
   return reduction;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions whose sums are distributed
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What threads hold of a reduction's result before lanes have combined it.
+class PartialSums {
+public:
+  PartialSums(const TileLayout &source, int64_t dim)
+      : elements(source), dim(dim), size(source.getShape()[dim]) {}
+
+  /// Groups registers by the element of the result that they are part of; false
+  /// where threads group them differently.
+  bool group();
+  /// Bits of lanes' numbers along which the elements are the same ones, if
+  /// these lanes have all parts of them.
+  bool findLanes();
+  /// The element of the result that a thread's value is part of.
+  Elements::Element get(int64_t thread, int64_t value) const {
+    Elements::Element element = elements.get(thread, registers[value].front());
+    element->erase(element->begin() + dim);
+    return element;
+  }
+  int64_t getNumThreads() const { return elements.getNumThreads(); }
+
+  SmallVector<SmallVector<int64_t>> registers;
+  SmallVector<int64_t> lanes;
+
+private:
+  Elements elements;
+  int64_t dim, size;
+};
+
+} // namespace
+
+bool PartialSums::group() {
+  for (int64_t reg = 0; reg < elements.getNumRegisters(); ++reg) {
+    Elements::Element element = elements.get(0, reg);
+    if (!element)
+      return false;
+    element->erase(element->begin() + dim);
+    auto known = llvm::find_if(registers, [&](ArrayRef<int64_t> group) {
+      Elements::Element other = elements.get(0, group.front());
+      other->erase(other->begin() + dim);
+      return other == element;
+    });
+    if (known == registers.end())
+      registers.push_back({reg});
+    else
+      known->push_back(reg);
+  }
+  for (int64_t thread = 0; thread < getNumThreads(); ++thread)
+    for (auto [value, group] : llvm::enumerate(registers))
+      for (int64_t reg : group) {
+        Elements::Element element = elements.get(thread, reg);
+        if (!element)
+          return false;
+        element->erase(element->begin() + dim);
+        if (element != get(thread, value))
+          return false;
+      }
+  return true;
+}
+
+bool PartialSums::findLanes() {
+  int64_t values = registers.size();
+  for (int64_t lane = 1; lane < kWarpSize; lane *= 2) {
+    bool isSame = true;
+    for (int64_t thread = 0; thread < getNumThreads() && isSame; ++thread)
+      for (int64_t value = 0; value < values && isSame; ++value)
+        isSame = get(thread ^ lane, value) == get(thread, value);
+    if (isSame)
+      lanes.push_back(lane);
+  }
+  int64_t bits = 0;
+  for (int64_t lane : lanes)
+    bits |= lane;
+  for (int64_t thread = 0; thread < getNumThreads(); ++thread)
+    for (ArrayRef<int64_t> group : registers) {
+      llvm::BitVector found(size);
+      for (int64_t other = 0; other < kWarpSize; ++other) {
+        if ((other & ~bits) != 0)
+          continue;
+        for (int64_t reg : group) {
+          int64_t part = (*elements.get(thread ^ other, reg))[dim];
+          if (found.test(part))
+            return false;
+          found.set(part);
+        }
+      }
+      if (!found.all())
+        return false;
+    }
+  return true;
+}
+
+/// The values that a thread is left with.
+static SmallVector<int64_t> keepValues(ArrayRef<LaneScatter::Step> steps,
+                                       int64_t thread, int64_t count) {
+  auto kept = llvm::to_vector(llvm::seq<int64_t>(0, count));
+  for (LaneScatter::Step step : steps) {
+    bool isFirst = (thread & step.lane) == 0;
+    int64_t half = kept.size() / 2;
+    SmallVector<int64_t> next;
+    for (int64_t index = 0; index < half; ++index)
+      next.push_back(step.even ? kept[2 * index + !isFirst]
+                               : kept[index + (isFirst ? 0 : half)]);
+    kept = std::move(next);
+  }
+  return kept;
+}
+
+/// Where each lane finds its element of a register in `value`, one of those
+/// that lanes are left with.
+static std::optional<LaneScatter::Source>
+findSource(const PartialSums &sums, ArrayRef<SmallVector<int64_t>> kept,
+           const Elements &result, int64_t reg, int64_t value) {
+  auto find = [&](int64_t thread) -> std::optional<int64_t> {
+    Elements::Element wanted = result.get(thread, reg);
+    int64_t warp = thread / kWarpSize * kWarpSize;
+    for (int64_t lane = 0; wanted && lane < kWarpSize; ++lane)
+      if (sums.get(warp + lane, kept[warp + lane][value]) == wanted)
+        return lane;
+    return std::nullopt;
+  };
+  std::optional<int64_t> base = find(0);
+  if (!base)
+    return std::nullopt;
+  LaneScatter::Source source = {value, *base, {}};
+  for (int64_t lane = 1; lane < kWarpSize; lane *= 2) {
+    std::optional<int64_t> found = find(lane);
+    if (!found)
+      return std::nullopt;
+    source.ofBit.push_back(*found ^ *base);
+  }
+  for (int64_t thread = 0; thread < result.getNumThreads(); ++thread) {
+    int64_t expected = *base;
+    for (auto [bit, change] : llvm::enumerate(source.ofBit))
+      if (thread & (int64_t{1} << bit))
+        expected ^= change;
+    if (find(thread) != expected)
+      return std::nullopt;
+  }
+  return source;
+}
+
+std::optional<LaneScatter> nsacc::nsatile::findScatter(const TileLayout &source,
+                                                       const TileLayout &result,
+                                                       int64_t dim) {
+  if (ShapedType::isDynamic(source.getShape()[dim]) ||
+      source.getNumThreads() != result.getNumThreads() ||
+      source.getNumThreads() % kWarpSize != 0)
+    return std::nullopt;
+  PartialSums sums(source, dim);
+  if (!sums.group() || !sums.findLanes() || sums.lanes.empty())
+    return std::nullopt;
+  int64_t count = sums.registers.size(), bits = sums.lanes.size();
+  if (count % (int64_t{1} << bits) != 0)
+    return std::nullopt;
+  Elements to(result);
+  for (int64_t choice = 0; choice < int64_t{1} << bits; ++choice) {
+    LaneScatter scatter;
+    scatter.registers = sums.registers;
+    for (auto [index, lane] : llvm::enumerate(llvm::reverse(sums.lanes)))
+      scatter.steps.push_back({lane, ((choice >> index) & 1) != 0});
+    SmallVector<SmallVector<int64_t>> kept;
+    for (int64_t thread = 0; thread < sums.getNumThreads(); ++thread)
+      kept.push_back(keepValues(scatter.steps, thread, count));
+    for (int64_t reg = 0; reg < to.getNumRegisters(); ++reg)
+      for (int64_t value = 0; value < count >> bits; ++value)
+        if (std::optional<LaneScatter::Source> found =
+                findSource(sums, kept, to, reg, value)) {
+          scatter.sources.push_back(*found);
+          break;
+        }
+    if (static_cast<int64_t>(scatter.sources.size()) == to.getNumRegisters())
+      return scatter;
+  }
+  return std::nullopt;
 }

@@ -33,6 +33,35 @@ struct LaneReduction {
 std::optional<LaneReduction>
 findReduction(const TileLayout &source, const TileLayout &result, int64_t dim);
 
+/// How lanes that hold parts of the same sums reduce them so that each ends up
+/// with sums of its own, and hand these to the lanes that want them.
+struct LaneScatter {
+  /// Lanes without the bit `lane` keep the first half of their values, or those
+  /// with even numbers, and get what the lanes with it have for these; and the
+  /// other way round.
+  struct Step {
+    int64_t lane;
+    bool even;
+  };
+  /// A value that is left, of the lane `base` changed by `ofBit` of each bit of
+  /// a lane's number that is set.
+  struct Source {
+    int64_t value;
+    int64_t base;
+    llvm::SmallVector<int64_t, 5> ofBit;
+  };
+  /// Registers of the source that a thread combines to one value first.
+  llvm::SmallVector<llvm::SmallVector<int64_t>> registers;
+  llvm::SmallVector<Step> steps;
+  /// For each register of the result.
+  llvm::SmallVector<Source> sources;
+};
+
+/// None where lanes don't divide values evenly, warps share an element of the
+/// result, or a register's elements aren't in the same place for each lane.
+std::optional<LaneScatter> findScatter(const TileLayout &source,
+                                       const TileLayout &result, int64_t dim);
+
 } // namespace nsacc::nsatile
 
 #endif // NSACC_NSATILE_IR_LANEMAP_H

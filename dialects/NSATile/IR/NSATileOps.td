@@ -259,7 +259,8 @@ def NSATile_BroadcastOp : NSATile_Op<"broadcast", [Pure]> {
 def NSATile_ReduceOp : NSATile_Op<"reduce", [Pure]> {
   let summary = "the sum or the greatest element along one dimension";
   let description = [{
-    `max` of an empty or all -inf row is -inf; a NaN makes it NaN.
+    `max` of an empty or all -inf row is -inf; a NaN makes it NaN. `sum` of an
+    empty row, or of nothing but -0, is -0, which changes no sum.
   }];
   let arguments = (ins NSATile_ReduceKindAttr:$kind, NSATile_F32Tile:$source,
                        I64Attr:$dim);
@@ -437,13 +438,21 @@ def NSATile_TopOp : NSATile_Op<"top", [
     Row by row, the K greatest of the K keys of `list`, which are in descending
     order, and of the N candidates, in descending order.
 
+    With `insert K` a list may have more columns than the K that are asked for. What comes behind these is in
+    descending order, too, and of the list or of the candidates, but not always the greatest. Such lists and candidates have a column for
+    each lane of a warp, and a warp inserts the candidates that beat key K one by one.
+
     ```mlir
     %l1 = nsatile.top %l, %c : tensor<32x16xi64>, tensor<32x64xi64>
+    %l2 = nsatile.top %m, %d insert 16 : tensor<4x32xi64>, tensor<4x32xi64>
     ```
   }];
-  let arguments = (ins NSATile_Keys:$list, NSATile_Keys:$candidates);
+  let arguments = (ins NSATile_Keys:$list, NSATile_Keys:$candidates,
+                       OptionalAttr<I64Attr>:$insert);
   let results = (outs NSATile_Keys:$result);
-  let assemblyFormat = "$list `,` $candidates attr-dict `:` type($list) `,` type($candidates)";
+  let assemblyFormat = [{
+    $list `,` $candidates (`insert` $insert^)? attr-dict `:` type($list) `,` type($candidates)
+  }];
   let hasVerifier = 1;
 }
 

@@ -1,6 +1,7 @@
 //===- NSATileVerify.cpp - What makes an nsatile op well-formed -----------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -422,6 +423,15 @@ LogicalResult TopOp::verify() {
     return emitOpError("expected candidates for each of the ")
            << list.getDimSize(0) << " lists, found rows for "
            << candidates.getDimSize(0);
+  if (!getInsert())
+    return success();
+  for (RankedTensorType type : {list, candidates})
+    if (type.getDimSize(1) != kWarpSize)
+      return emitOpError("expected a column for each of a warp's ")
+             << kWarpSize << " lanes to insert, found " << type;
+  if (int64_t kept = *getInsert(); kept < 1 || kept > kWarpSize)
+    return emitOpError("expected to keep 1 to ")
+           << kWarpSize << " keys, found " << kept;
   return success();
 }
 

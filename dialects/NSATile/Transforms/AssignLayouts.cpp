@@ -1,6 +1,7 @@
 //===- AssignLayouts.cpp - Give each tile registers, or shared memory -----===//
 
 #include "LayoutFlow.h"
+#include "NSATile/IR/LaneMap.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -63,11 +64,16 @@ private:
   }
 
   Value bring(Value tile, Attribute wanted, Operation *user) {
-    if (flow.getLayout(tile) == wanted)
+    if (flow.getLayout(tile) == wanted ||
+        getTile(tile).getEncoding() == wanted)
       return tile;
     bool isShared = isa<SharedLayoutAttr>(wanted);
     if (!isShared && flow.isCheap(tile) && isRecomputable(tile, wanted))
       return recompute(tile, wanted);
+    if (isScattered(tile, wanted)) {
+      tile.setType(withLayout(getTile(tile), wanted));
+      return tile;
+    }
     return convert(tile, wanted, user);
   }
 
@@ -80,6 +86,22 @@ private:
     if (constant)
       value = dyn_cast<DenseElementsAttr>(constant.getValue());
     return value && value.isSplat() && value.getSplatValue<APFloat>().isZero();
+  }
+
+  /// Whether lanes that reduce a tile can leave it where all readers want it.
+  bool isScattered(Value tile, Attribute wanted) {
+    auto reduce = tile.getDefiningOp<ReduceOp>();
+    auto isWanted = [&](OpOperand &use) {
+      return flow.getWanted(use) == wanted;
+    };
+    if (!reduce || !flows(wanted) || !llvm::all_of(tile.getUses(), isWanted))
+      return false;
+    RankedTensorType source = getTile(reduce.getSource());
+    std::optional<TileLayout> from =
+        TileLayout::get(source.getShape(), flow.getLayout(reduce.getSource()));
+    std::optional<TileLayout> to =
+        TileLayout::get(getTile(tile).getShape(), wanted);
+    return from && to && findScatter(*from, *to, reduce.getDim());
   }
 
   Value recompute(Value tile, Attribute wanted) {

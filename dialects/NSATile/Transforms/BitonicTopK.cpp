@@ -1,6 +1,8 @@
 //===- BitonicTopK.cpp - Sorts and running lists as bitonic networks ------===//
 
+#include "LayoutFlow.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -131,14 +133,15 @@ public:
     }
   }
 
-  /// Carries as many columns as a step has, if these are at most twice as many:
-  /// keys behind the ones that are kept do no harm, and nothing is cut off in
-  /// the loop. More would take more registers than the cut costs.
-  void widen(int64_t columns) {
+  /// Carries as many columns as a step has: keys behind the ones that are kept
+  /// do no harm, and nothing is cut off in the loop. False where there are too
+  /// many, or no loop.
+  bool widen(int64_t columns) {
     int64_t kept = BitonicNetwork::getColumns(op.getList());
-    if (loops.empty() || kept >= columns ||
-        columns > 2 * static_cast<int64_t>(llvm::PowerOf2Ceil(kept)))
-      return;
+    if (kept == columns)
+      return true;
+    if (loops.empty() || kept > columns)
+      return false;
     auto [outermost, argument] = loops.back();
     OpBuilder builder(outermost);
     BitonicNetwork network(builder, op.getLoc(), Order::Descending);
@@ -154,6 +157,7 @@ public:
     builder.setInsertionPointAfter(outermost);
     Value narrow = network.resize(result, kept);
     result.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+    return true;
   }
 
 private:
@@ -175,12 +179,30 @@ struct ExpandSort : OpRewritePattern<SortOp> {
   }
 };
 
+/// Lists of a warp's width take candidates one by one where each warp has at
+/// most one list: most candidates don't get in.
+static void insertByLanes(TopOp op, int64_t warps) {
+  int64_t kept = BitonicNetwork::getColumns(op.getList());
+  int64_t candidates = BitonicNetwork::getColumns(op.getCandidates());
+  auto type = cast<RankedTensorType>(op.getList().getType());
+  if (type.getDimSize(0) > warps || kept > kWarpSize || candidates > kWarpSize)
+    return;
+  if (!CarriedList(op).widen(kWarpSize))
+    return;
+  OpBuilder builder(op);
+  BitonicNetwork network(builder, op.getLoc(), Order::Descending);
+  op.getCandidatesMutable().set(network.resize(op.getCandidates(), kWarpSize));
+  op.setInsert(kept);
+}
+
 /// top -> sort of the candidates, one maximum, one merge
 struct ExpandTop : OpRewritePattern<TopOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(TopOp op,
                                 PatternRewriter &rewriter) const override {
+    if (op.getInsert())
+      return failure();
     Location loc = op.getLoc();
     BitonicNetwork network(rewriter, loc, Order::Descending);
     int64_t kept = BitonicNetwork::getColumns(op.getList());
@@ -200,11 +222,24 @@ struct ExpandTop : OpRewritePattern<TopOp> {
   }
 };
 
+/// More than twice as many columns take more registers than a cut costs.
+static void widen(TopOp op) {
+  uint64_t columns =
+      llvm::PowerOf2Ceil(BitonicNetwork::getColumns(op.getCandidates()));
+  uint64_t kept = llvm::PowerOf2Ceil(BitonicNetwork::getColumns(op.getList()));
+  if (columns <= 2 * kept)
+    CarriedList(op).widen(columns);
+}
+
 struct BitonicTopK : nsacc::nsatile::impl::NSATileBitonicTopKBase<BitonicTopK> {
   void runOnOperation() override {
-    getOperation()->walk([](TopOp op) {
-      CarriedList(op).widen(
-          llvm::PowerOf2Ceil(BitonicNetwork::getColumns(op.getCandidates())));
+    getOperation()->walk([](ProgramOp program) {
+      int64_t warps = countWarps(program);
+      program.walk([&](TopOp op) {
+        insertByLanes(op, warps);
+        if (!op.getInsert())
+          widen(op);
+      });
     });
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandSort, ExpandTop>(&getContext());

@@ -64,8 +64,8 @@ def NSATileBitonicTopK : Pass<"nsatile-bitonic-topk"> {
     log2(k) steps. Rows are padded to powers of two with keys that lose. A list that loops carry, and nothing else
     reads, is as wide as the candidates if these are at most twice as many: then no step cuts anything off.
 
-    A GPU has nothing better; a CPU's insertion into a list is faster, as most
-    keys don't get in. Before and after, for two columns:
+    Where each warp has at most one list, of at most as many keys as it has lanes, `nsatile.top` stays, as one that
+    inserts candidates: most don't get in. A CPU does the same with all lists. Before and after, for two columns:
 
     ```mlir
     %s = nsatile.sort ascending %x : tensor<32x2xi64>

@@ -74,26 +74,50 @@ LayoutFlow::LayoutFlow(ProgramOp program) : context(program.getContext()) {
   assignRest(program);
 }
 
-void LayoutFlow::chooseWarps(ProgramOp program) {
-  if (ScheduleAttr schedule = program.getScheduleAttr())
-    warps = schedule.getWarps();
-  if (warps > 0)
-    return;
-  constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
+namespace {
+
+/// Warps that are given, or found by the rows of products.
+struct WarpCount {
+  explicit WarpCount(ProgramOp program) {
+    if (ScheduleAttr schedule = program.getScheduleAttr())
+      warps = schedule.getWarps();
+    if (warps > 0)
+      return;
+    constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
+    program.walk([&](Operation *op) {
+      if (auto dot = dyn_cast<DotOp>(op))
+        rows = std::max(rows, getTile(dot.getResult()).getDimSize(0));
+      // Where products are of a few of the rows, warps still hold all of them.
+      if (auto rest = dyn_cast<SoftmaxFinalizeOp>(op))
+        rows = std::max(rows, getTile(rest.getAcc()).getDimSize(0));
+    });
+    wanted = rows == 0 ? usualWarps : llvm::divideCeil(rows, rowsOfWarp);
+    warps = std::min(wanted, mostWarps);
+  }
+
+  int64_t warps = 0;
+  /// As many as the rows would take; 0 where warps are given.
+  int64_t wanted = 0;
   int64_t rows = 0;
-  program.walk([&](Operation *op) {
-    if (auto dot = dyn_cast<DotOp>(op))
-      rows = std::max(rows, getTile(dot.getResult()).getDimSize(0));
-    // Where products are of a few of the rows, warps still hold all of them.
-    if (auto rest = dyn_cast<SoftmaxFinalizeOp>(op))
-      rows = std::max(rows, getTile(rest.getAcc()).getDimSize(0));
-  });
-  int64_t wanted = rows == 0 ? usualWarps : llvm::divideCeil(rows, rowsOfWarp);
-  warps = std::min(wanted, mostWarps);
-  if (wanted > mostWarps)
-    return kWarpRemarks.missed(
-        program, "16 rows for each warp: " + Twine(rows) + " rows would take " +
-                     Twine(wanted) + " warps, and it has " + Twine(warps));
+};
+
+} // namespace
+
+int64_t nsacc::nsatile::countWarps(ProgramOp program) {
+  return WarpCount(program).warps;
+}
+
+void LayoutFlow::chooseWarps(ProgramOp program) {
+  WarpCount count(program);
+  warps = count.warps;
+  if (count.wanted == 0)
+    return;
+  int64_t rows = count.rows;
+  if (count.wanted > warps)
+    return kWarpRemarks.missed(program,
+                               "16 rows for each warp: " + Twine(rows) +
+                                   " rows would take " + Twine(count.wanted) +
+                                   " warps, and it has " + Twine(warps));
   kWarpRemarks.passed(program,
                       Twine(warps) + " warps, " +
                           (rows == 0 ? Twine("without products")
@@ -174,6 +198,9 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
   });
   program.walk([&](ExchangeOp exchange) {
     assign(exchange.getResult(), getSorting(exchange.getKeys().getType()));
+  });
+  program.walk([&](TopOp top) {
+    assign(top.getResult(), getSorting(top.getCandidates().getType()));
   });
   program.walk([&](SoftmaxFinalizeOp op) {
     propagate(op);
@@ -361,6 +388,9 @@ void LayoutFlow::propagate(Operation *op) {
       })
       .Case([&](ExchangeOp exchange) {
         tie({exchange.getKeys(), exchange.getResult()});
+      })
+      .Case([&](TopOp top) {
+        tie({top.getList(), top.getCandidates(), top.getResult()});
       })
       .Case([&](tensor::InsertSliceOp insert) {
         tie({insert.getDest(), insert.getResult()});

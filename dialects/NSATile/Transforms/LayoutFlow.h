@@ -23,6 +23,10 @@ bool isShared(mlir::Attribute layout);
 /// Whether it is of registers that hold whole elements: what others may have.
 bool flows(mlir::Attribute layout);
 
+/// The warps of a program: as scheduled, or one for 16 rows of its products. At
+/// least 1.
+int64_t countWarps(ProgramOp program);
+
 /// Chooses layouts; changes nothing.
 class LayoutFlow {
 public:

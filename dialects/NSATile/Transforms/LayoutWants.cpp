@@ -85,6 +85,7 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       })
       .Case(
           [&](ExchangeOp exchange) { return getLayout(exchange.getResult()); })
+      .Case([&](TopOp top) { return getLayout(top.getResult()); })
       .Case([&](LoopLikeOpInterface loop) {
         return getLayout(loop.getTiedLoopResult(&operand));
       })

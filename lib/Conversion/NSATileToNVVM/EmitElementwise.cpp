@@ -1,5 +1,6 @@
 //===- EmitElementwise.cpp - One scalar op for each register --------------===//
 
+#include "InlinePTX.h"
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -134,6 +135,11 @@ Value ElementwiseEmitter::emitFast(Operation *op, ValueRange operands) {
     return {};
   if (isa<math::TanhOp>(op))
     return LLVM::TanhOp::create(b, type, operands[0], LLVM::FastmathFlags::afn);
+  if (auto power = dyn_cast<math::Exp2Op>(op))
+    return arith::bitEnumContainsAll(power.getFastmath(),
+                                     arith::FastMathFlags::afn)
+               ? ptx::exp2(b, operands[0])
+               : Value();
   if (isa<arith::AddFOp>(op))
     return arith::AddFOp::create(b, operands[0], operands[1], contract);
   if (isa<arith::SubFOp>(op))

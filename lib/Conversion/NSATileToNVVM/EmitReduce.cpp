@@ -30,6 +30,8 @@ public:
 private:
   void reduceRows(ReduceOp op);
   bool reduceLanes(ReduceOp op);
+  bool scatterLanes(ReduceOp op);
+  Value getSourceLane(const LaneScatter::Source &source);
   Value reduceElements(ReduceOp op, const SharedTile &source,
                        ArrayRef<Value> coordinates);
 
@@ -99,6 +101,61 @@ bool ReductionEmitter::reduceLanes(ReduceOp op) {
   return true;
 }
 
+Value ReductionEmitter::getSourceLane(const LaneScatter::Source &source) {
+  Value from = b.i32(source.base);
+  for (auto [bit, change] : llvm::enumerate(source.ofBit)) {
+    if (change == 0)
+      continue;
+    Value isSet = b.make<arith::CmpIOp>(
+        arith::CmpIPredicate::ne,
+        b.make<arith::AndIOp>(threads.getLane(), b.i32(int64_t{1} << bit)),
+        b.i32(0));
+    from =
+        b.make<arith::XOrIOp>(from, b.select(isSet, b.i32(change), b.i32(0)));
+  }
+  return from;
+}
+
+/// A thread's own elements first. Then lanes swap halves of what they hold of
+/// the same sums until each has sums of its own. False where they can't.
+bool ReductionEmitter::scatterLanes(ReduceOp op) {
+  std::optional<LaneScatter> scatter =
+      findScatter(program.getLayout(getTile(op.getSource())),
+                  program.getLayout(getTile(op.getResult())), op.getDim());
+  if (!scatter)
+    return false;
+  ArrayRef<Value> source = program.getRegisters(op.getSource());
+  SmallVector<Value> values;
+  for (ArrayRef<int64_t> registers : scatter->registers) {
+    SmallVector<Value> parts;
+    for (int64_t index : registers)
+      parts.push_back(source[index]);
+    values.push_back(combineAll(b, op.getKind(), parts));
+  }
+  for (LaneScatter::Step step : scatter->steps) {
+    Value isFirst = b.make<arith::CmpIOp>(
+        arith::CmpIPredicate::eq,
+        b.make<arith::AndIOp>(threads.getLane(), b.i32(step.lane)), b.i32(0));
+    SmallVector<Value> kept;
+    int64_t half = values.size() / 2;
+    for (int64_t index = 0; index < half; ++index) {
+      Value first = values[step.even ? 2 * index : index];
+      Value second = values[step.even ? 2 * index + 1 : index + half];
+      Value other =
+          nvvm::shuffleXor(b, b.select(isFirst, second, first), step.lane);
+      kept.push_back(
+          combine(b, op.getKind(), b.select(isFirst, first, second), other));
+    }
+    values = std::move(kept);
+  }
+  SmallVector<Value> results;
+  for (const LaneScatter::Source &from : scatter->sources)
+    results.push_back(
+        nvvm::readLane(b, values[from.value], getSourceLane(from)));
+  program.setRegisters(op.getResult(), std::move(results));
+  return true;
+}
+
 /// One element of the result, in the order of the source's elements.
 Value ReductionEmitter::reduceElements(ReduceOp op, const SharedTile &source,
                                        ArrayRef<Value> coordinates) {
@@ -127,7 +184,7 @@ LogicalResult ReductionEmitter::emitReduce(ReduceOp op) {
     return success();
   }
   bool isInPlace = isShared(source);
-  if (!isInPlace && reduceLanes(op))
+  if (!isInPlace && (reduceLanes(op) || scatterLanes(op)))
     return success();
   SharedTile tile = isInPlace ? sharedTiles.get(op.getSource())
                               : sharedTiles.spill(op.getSource());

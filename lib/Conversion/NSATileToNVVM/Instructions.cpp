@@ -46,27 +46,48 @@ Value nvvm::getNumBlocks(CodeBuilder &b) {
 // Lanes
 //===----------------------------------------------------------------------===//
 
-static Value shuffle(CodeBuilder &b, Value value, int64_t offset,
+static Value shuffle(CodeBuilder &b, Value value, Value lane,
                      NVVM::ShflKind kind) {
-  return b.make<NVVM::ShflOp>(value.getType(), b.i32(-1), value, b.i32(offset),
-                              b.i32(31), kind, UnitAttr());
+  // Lanes beyond the last, or before the first, have none.
+  Value end = b.i32(kind == NVVM::ShflKind::up ? 0 : 31);
+  return b.make<NVVM::ShflOp>(value.getType(), b.i32(-1), value, lane, end,
+                              kind, UnitAttr());
 }
 
-Value nvvm::shuffleXor(CodeBuilder &b, Value value, int64_t mask) {
+/// Of 64 bits one half after the other.
+static Value shuffleHalves(CodeBuilder &b, Value value, Value lane,
+                           NVVM::ShflKind kind) {
   Type type = value.getType();
   if (!type.isInteger(64))
-    return shuffle(b, value, mask, NVVM::ShflKind::bfly);
+    return shuffle(b, value, lane, kind);
   Type half = b.getI32Type();
   Value low = b.make<arith::TruncIOp>(half, value);
   Value high =
       b.make<arith::TruncIOp>(half, b.make<arith::ShRUIOp>(value, b.i64(32)));
-  low = b.make<arith::ExtUIOp>(type, shuffleXor(b, low, mask));
-  high = b.make<arith::ExtUIOp>(type, shuffleXor(b, high, mask));
+  low = b.make<arith::ExtUIOp>(type, shuffle(b, low, lane, kind));
+  high = b.make<arith::ExtUIOp>(type, shuffle(b, high, lane, kind));
   return b.make<arith::OrIOp>(b.make<arith::ShLIOp>(high, b.i64(32)), low);
 }
 
+Value nvvm::shuffleXor(CodeBuilder &b, Value value, int64_t mask) {
+  return shuffleHalves(b, value, b.i32(mask), NVVM::ShflKind::bfly);
+}
+
+Value nvvm::readLane(CodeBuilder &b, Value value, Value lane) {
+  return shuffleHalves(b, value, lane, NVVM::ShflKind::idx);
+}
+
+Value nvvm::readLaneBefore(CodeBuilder &b, Value value) {
+  return shuffleHalves(b, value, b.i32(1), NVVM::ShflKind::up);
+}
+
 Value nvvm::broadcastLane(CodeBuilder &b, Value value) {
-  return shuffle(b, value, 0, NVVM::ShflKind::idx);
+  return readLane(b, value, b.i32(0));
+}
+
+Value nvvm::collectLanes(CodeBuilder &b, Value condition) {
+  return b.make<NVVM::VoteSyncOp>(b.getI32Type(), b.i32(-1), condition,
+                                  NVVM::VoteSyncKind::ballot);
 }
 
 Value nvvm::anyLane(CodeBuilder &b, Value condition) {

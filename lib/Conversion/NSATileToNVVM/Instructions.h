@@ -35,6 +35,12 @@ mlir::Value broadcastLane(CodeBuilder &b, mlir::Value value);
 /// Whether a condition holds for any lane, which ptxas knows to be the same for
 /// the warp.
 mlir::Value anyLane(CodeBuilder &b, mlir::Value condition);
+/// The value of the lane of this number; 32 or 64 bits.
+mlir::Value readLane(CodeBuilder &b, mlir::Value value, mlir::Value lane);
+/// The value of the lane before, and lane 0's own; 32 or 64 bits.
+mlir::Value readLaneBefore(CodeBuilder &b, mlir::Value value);
+/// A bit for each lane for which a condition holds; 32 bits.
+mlir::Value collectLanes(CodeBuilder &b, mlir::Value condition);
 void syncWarp(CodeBuilder &b);
 
 //===-- Barriers of the hardware ------------------------------------------===//

@@ -31,6 +31,7 @@ KernelEmitter::KernelEmitter(Kernel &kernel)
   addPlaces(*this, kernel);
   addProducts(*this, kernel);
   addReductions(*this, kernel);
+  addTop(*this, kernel);
   addRepairs(*this, kernel);
   addAssertions(*this, kernel);
   addSlices(*this, kernel);

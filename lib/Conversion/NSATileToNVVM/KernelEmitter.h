@@ -72,6 +72,7 @@ void addLayouts(KernelEmitter &emitter, Kernel &kernel);
 void addPlaces(KernelEmitter &emitter, Kernel &kernel);
 void addProducts(KernelEmitter &emitter, Kernel &kernel);
 void addReductions(KernelEmitter &emitter, Kernel &kernel);
+void addTop(KernelEmitter &emitter, Kernel &kernel);
 void addRepairs(KernelEmitter &emitter, Kernel &kernel);
 void addAssertions(KernelEmitter &emitter, Kernel &kernel);
 void addSlices(KernelEmitter &emitter, Kernel &kernel);

@@ -21,7 +21,7 @@ Value nsacc::combine(CodeBuilder &b, ReduceKind kind, Value lhs, Value rhs,
 }
 
 float nsacc::getNeutral(ReduceKind kind) {
-  return kind == ReduceKind::Sum ? 0.0f
+  return kind == ReduceKind::Sum ? -0.0f
                                  : -std::numeric_limits<float>::infinity();
 }
 

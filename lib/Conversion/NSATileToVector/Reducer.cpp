@@ -10,7 +10,7 @@ using namespace nsacc;
 
 Value Reducer::getNeutral(int64_t width) {
   float value =
-      kind == Kind::Sum ? 0.0f : -std::numeric_limits<float>::infinity();
+      kind == Kind::Sum ? -0.0f : -std::numeric_limits<float>::infinity();
   return emitter.splatConstant(emitter.getBuilder().getF32FloatAttr(value),
                                width);
 }

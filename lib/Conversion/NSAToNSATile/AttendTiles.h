@@ -64,15 +64,9 @@ struct QueryRows {
   mlir::Value exist = {};    ///< whether there are any; null where there are
 };
 
-/// The scores of query rows against a tile of keys: scaled and, where the op
-/// has a score region, changed by it. `visible` is null where every pair is.
-struct ScoreTile {
-  mlir::Value scores;
-  mlir::Value visible;
-};
-
-/// Scores of which those of hidden pairs are -inf. `counts` says how many keys
-/// each row sees, tensor<R x f32>; null where nobody asks.
+/// The scores of query rows against a tile of keys, changed by the op's score
+/// region where it has one. Those of hidden pairs are -inf. `counts` says how
+/// many keys each row sees, tensor<R x f32>; null where nobody asks.
 struct VisibleScores {
   mlir::Value scores, counts;
 };
@@ -101,6 +95,10 @@ public:
   mlir::Value isSeen(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
                      mlir::Value end);
 
+  /// Whether a row may not see one of the keys `first` to `last`.
+  mlir::Value isPartial(llvm::ArrayRef<KeyBounds> bounds, mlir::Value first,
+                        mlir::Value last);
+
   /// Tiles over the sequence of keys that the rows look at.
   KeyTiling getTiling(const QueryRows &rows);
   /// The intervals as ranges of tiles; those of an exact interval that all rows
@@ -114,8 +112,6 @@ public:
   bool hidesKeysBeyondEnd();
 
   /// Scores against a tile of keys. `rawScale` leaves the scale to the caller.
-  ScoreTile score(const QueryRows &rows, const KeyTile &tile, bool rawScale);
-  /// The same, with -inf for pairs that aren't visible.
   VisibleScores scoreVisible(const QueryRows &rows, const KeyTile &tile,
                              bool rawScale, bool counts);
   /// The value of the op's weight region for scores.

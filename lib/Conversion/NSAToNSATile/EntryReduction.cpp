@@ -2,33 +2,75 @@
 
 #include "EntryReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
 
 using namespace mlir;
 using namespace nsacc;
 
+/// Where nothing is present: what neither a sum nor a maximum of entries is. -0
+/// is added to nothing but other -0, since terms are never -0.
 static double getStart(EntryReduction::Kind kind) {
-  return kind == EntryReduction::Kind::Max ? kAbsent : 0.0;
+  return kind == EntryReduction::Kind::Max ? kAbsent : -0.0;
+}
+
+static Tile isPresent(TileMath &math, const Entries &entries) {
+  return entries.present ? *entries.present
+                         : math.compare(arith::CmpFPredicate::UNE,
+                                        entries.values, getReal(math, kAbsent));
 }
 
 EntryReduction::EntryReduction(TileMath &math, Kind kind)
     : math(math), kind(kind),
-      value{math.constant(TileAxes::Matrix, getStart(kind)), TileAxes::Matrix},
-      count{math.constant(TileAxes::Matrix, 0.0), TileAxes::Matrix} {}
+      value{math.constant(TileAxes::Matrix, getStart(kind)), TileAxes::Matrix} {
+  if (kind == Kind::Mean)
+    count = {math.constant(TileAxes::Matrix, 0.0), TileAxes::Matrix};
+}
+
+EntryReduction::EntryReduction(TileMath &math, Kind kind, ValueRange carried)
+    : math(math), kind(kind), value{carried[0], TileAxes::Matrix} {
+  if (kind == Kind::Mean)
+    count = {carried[1], TileAxes::Matrix};
+}
+
+SmallVector<Value> EntryReduction::getCarried() {
+  SmallVector<Value> carried = {math.toMatrix(value)};
+  if (kind == Kind::Mean)
+    carried.push_back(math.toMatrix(count));
+  return carried;
+}
+
+/// What is added for entries: -0 for absent ones, and 0 for those of -0.
+static Tile getTerms(TileMath &math, Tile present, const Entries &entries) {
+  Tile terms = entries.values;
+  if (entries.mayBeNegative)
+    terms = math.apply<arith::AddFOp>(terms, getReal(math, 0.0));
+  return math.select(present, terms, getReal(math, -0.0));
+}
+
+static Tile getOne(TileMath &math, Tile present) {
+  return math.select(present, getReal(math, 1.0), getReal(math, 0.0));
+}
 
 void EntryReduction::add(Tile entry, std::optional<Tile> factor) {
-  Tile present =
-      math.compare(arith::CmpFPredicate::UNE, entry, getReal(math, kAbsent));
-  count = math.apply<arith::AddFOp>(
-      count, math.select(present, getReal(math, 1.0), getReal(math, 0.0)));
-  Tile term = math.select(present, entry, getReal(math, getStart(kind)));
-  if (factor)
-    term = math.apply<arith::MulFOp>(term, *factor);
-  value = kind == Kind::Max ? math.apply<arith::MaximumFOp>(value, term)
-                            : math.apply<arith::AddFOp>(value, term);
+  if (kind == Kind::Max) {
+    value = math.apply<arith::MaximumFOp>(value, entry);
+    return;
+  }
+  Tile present = isPresent(math, entry);
+  if (kind == Kind::Mean)
+    count = math.apply<arith::AddFOp>(count, getOne(math, present));
+  Tile scaled = factor ? math.apply<arith::MulFOp>(entry, *factor) : entry;
+  value = math.apply<arith::AddFOp>(value, getTerms(math, present, scaled));
 }
 
 Tile EntryReduction::get() {
-  Tile any = math.compare(arith::CmpFPredicate::OGT, count, getReal(math, 0.0));
+  if (kind == Kind::Max)
+    return value;
+  Type i32 = math.getBuilder().getI32Type();
+  Tile bits = math.convert<arith::BitcastOp>(value, i32);
+  Tile any =
+      math.compare(arith::CmpIPredicate::ne, bits,
+                   math.integer(i32, std::numeric_limits<int32_t>::min()));
   Tile result = value;
   if (kind == Kind::Mean)
     result = math.apply<arith::DivFOp>(
@@ -49,10 +91,11 @@ static Value toThree(OpBuilder &builder, Location loc, Value matrix,
       all);
 }
 
-void EntryReduction::addWithin(Tile entries, int64_t outer, int64_t n) {
+void EntryReduction::addWithin(const Entries &entries, int64_t outer,
+                               int64_t n) {
   OpBuilder &builder = math.getBuilder();
   Location loc = math.getLoc();
-  auto type = cast<RankedTensorType>(entries.value.getType());
+  auto type = cast<RankedTensorType>(entries.values.value.getType());
   TileMath wide(builder, loc, type.getDimSize(0), type.getDimSize(1));
   auto reduce = [&](Tile from, nsatile::ReduceKind how) -> Tile {
     Value three = toThree(builder, loc, wide.toMatrix(from), outer, n);
@@ -71,26 +114,27 @@ void EntryReduction::addWithin(Tile entries, int64_t outer, int64_t n) {
           tensor::CollapseShapeOp::create(builder, loc, reduced, both), both);
     return {reduced, TileAxes::Matrix};
   };
-  Tile present =
-      wide.compare(arith::CmpFPredicate::UNE, entries, getReal(wide, kAbsent));
-  Tile terms = wide.select(present, entries, getReal(wide, getStart(kind)));
-  Tile ones = wide.select(present, getReal(wide, 1.0), getReal(wide, 0.0));
-  count =
-      math.apply<arith::AddFOp>(count, reduce(ones, nsatile::ReduceKind::Sum));
-  if (kind == Kind::Max)
+  if (kind == Kind::Max) {
     value = math.apply<arith::MaximumFOp>(
-        value, reduce(terms, nsatile::ReduceKind::Max));
-  else
-    value = math.apply<arith::AddFOp>(value,
-                                      reduce(terms, nsatile::ReduceKind::Sum));
+        value, reduce(entries.values, nsatile::ReduceKind::Max));
+    return;
+  }
+  Tile present = isPresent(wide, entries);
+  auto addTo = [&](Tile &sum, Tile terms) {
+    sum =
+        math.apply<arith::AddFOp>(sum, reduce(terms, nsatile::ReduceKind::Sum));
+  };
+  if (kind == Kind::Mean)
+    addTo(count, getOne(wide, present));
+  addTo(value, getTerms(wide, present, entries));
 }
 
-Tile nsacc::reduceWithin(OpBuilder &builder, Location loc, Tile entries,
-                         EntryReduction::Kind kind, int64_t outer,
-                         int64_t count) {
+Tile nsacc::reduceWithin(OpBuilder &builder, Location loc,
+                         const Entries &entries, EntryReduction::Kind kind,
+                         int64_t outer, int64_t count) {
   if (count == 1)
-    return entries;
-  auto type = cast<RankedTensorType>(entries.value.getType());
+    return entries.values;
+  auto type = cast<RankedTensorType>(entries.values.value.getType());
   TileMath math(builder, loc, type.getDimSize(0) / count, type.getDimSize(1));
   EntryReduction reduction(math, kind);
   reduction.addWithin(entries, outer, count);

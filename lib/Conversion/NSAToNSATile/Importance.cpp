@@ -277,37 +277,74 @@ static EntryReduction::Kind getKind(HeadReduction heads) {
   llvm_unreachable("unknown reduction");
 }
 
+/// exp(s - lse - rest), as a power of 2. Scores of operands of 16 bits are
+/// further from the exact ones than an approximate power is from its own.
+Tile ImportanceTiles::getProbabilities(ImportanceOp op, TileMath &pairs,
+                                       Tile scores, Value scale,
+                                       const Normalizer &normalizer) {
+  TileMath rows(builder, loc, tile.getRows(), /*columns=*/1);
+  auto fma = [&](Tile value, Tile factor, Tile term) -> Tile {
+    return {math::FmaOp::create(builder, loc, pairs.toMatrix(value),
+                                pairs.toMatrix(factor), pairs.toMatrix(term)),
+            TileAxes::Matrix};
+  };
+  auto scaleRows = [&](Tile value, double factor) {
+    return rows.apply<arith::MulFOp>(value, getReal(rows, factor));
+  };
+  Tile distance =
+      fma(scores, {scale, TileAxes::Scalar}, scaleRows(normalizer.lse, -1.0));
+  constexpr double log2e = llvm::numbers::log2e;
+  Tile exponent =
+      fma(distance, getReal(pairs, log2e), scaleRows(normalizer.rest, -log2e));
+  auto has16Bits = [](Value tensor) {
+    Type type = cast<NamedTensorType>(tensor.getType()).getElementType();
+    return type.getIntOrFloatBitWidth() == 16;
+  };
+  bool isRounded = has16Bits(op.getQuery()) && has16Bits(op.getKey());
+  auto flags =
+      isRounded ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
+  return {math::Exp2Op::create(builder, loc, exponent.value, flags),
+          TileAxes::Matrix};
+}
+
 Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
                                          const Columns &columns) {
   Source &source = *sources.find(op.getOperation())->second;
+  IndexMath m = program.math();
+  Value last = m.add(columns.first, (columns.count - 1) * columns.step);
   KeyTile keys = {.first = columns.first,
                   .count = columns.count,
                   .step = columns.step,
+                  .partial =
+                      source.scorer.isPartial(source.bounds, keys.first, last),
                   .mayBeNegative = true};
-  ScoreTile scored = source.scorer.score(source.rows, keys, /*rawScale=*/false);
+  // A scale of the program's own may turn -inf around.
+  bool rawScale = op.getKind() == ImportanceKind::Prob &&
+                  op.getScale().empty() && op.getScore().empty();
   TileMath pairs(builder, loc, tile.getRows(), columns.count);
-  Tile scores = {scored.scores, TileAxes::Matrix};
+  Tile scores = {
+      source.scorer.scoreVisible(source.rows, keys, rawScale, /*counts=*/false)
+          .scores,
+      TileAxes::Matrix};
   Tile value = scores;
-  if (op.getKind() == ImportanceKind::Prob) {
-    Tile distance = pairs.apply<arith::SubFOp>(
-        pairs.apply<arith::SubFOp>(scores, source.normalizer.lse),
-        source.normalizer.rest);
-    value.value = math::ExpOp::create(builder, loc, distance.value);
-  } else if (op.getKind() == ImportanceKind::Activation) {
-    Tile seen = pairs.select({scored.visible, TileAxes::Matrix}, scores,
-                             getReal(pairs, kAbsent));
-    value.value = source.scorer.weigh(source.rows, pairs.toMatrix(seen), keys);
-  }
+  if (op.getKind() == ImportanceKind::Prob)
+    value = getProbabilities(op, pairs, scores,
+                             rawScale ? source.scorer.getScale()
+                                      : getReal(pairs, 1.0).value,
+                             source.normalizer);
+  else if (op.getKind() == ImportanceKind::Activation)
+    value.value = source.scorer.weigh(source.rows, scores.value, keys);
   // A score of -inf is absent whatever the weight makes of it.
-  Tile present = pairs.apply<arith::AndIOp>(
-      {scored.visible, TileAxes::Matrix},
-      pairs.compare(arith::CmpFPredicate::UNE, scores,
-                    getReal(pairs, kAbsent)));
+  Tile present =
+      pairs.compare(arith::CmpFPredicate::UNE, scores, getReal(pairs, kAbsent));
   value = pairs.select(present, value, getReal(pairs, kAbsent));
   if (isPerQueryHead(op.getResult()))
     return value;
-  return reduceWithin(builder, loc, value, getKind(op.getHeads()), tile.tokens,
-                      tile.group);
+  Entries entries = value;
+  entries.present = present;
+  entries.mayBeNegative = op.getKind() != ImportanceKind::Prob;
+  return reduceWithin(builder, loc, entries, getKind(op.getHeads()),
+                      tile.tokens, tile.group);
 }
 
 static EntryReduction::Kind getKind(BlockMap map) {

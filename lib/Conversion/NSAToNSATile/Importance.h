@@ -60,13 +60,16 @@ private:
         : scorer(program, tile,
                  mlir::cast<nsa::ScoringOpInterface>(op.getOperation()),
                  schedule),
-          rows(scorer.getAllRows()) {}
+          rows(scorer.getAllRows()), bounds(scorer.getBounds(rows)) {}
     Scorer scorer;
     QueryRows rows;
+    llvm::SmallVector<KeyBounds> bounds;
     Normalizer normalizer;
   };
 
   mlir::LogicalResult prepareMap(nsa::MapOp op);
+  Tile getProbabilities(nsa::ImportanceOp op, TileMath &pairs, Tile scores,
+                        mlir::Value scale, const Normalizer &normalizer);
   Tile evaluateImportance(nsa::ImportanceOp op, const Columns &columns);
   Tile evaluateBlocks(nsa::BlocksOp op, const Columns &columns);
   Tile keep(mlir::arith::CmpIPredicate side, mlir::Value start, TileMath &math,

@@ -134,6 +134,23 @@ Value Scorer::isSeen(ArrayRef<KeyBounds> all, Value first, Value end) {
                                          builder.getBoolAttr(false));
 }
 
+Value Scorer::isPartial(ArrayRef<KeyBounds> all, Value first, Value last) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  Value partial =
+      arith::ConstantOp::create(builder, loc, builder.getBoolAttr(true));
+  for (const KeyBounds &bounds : all) {
+    if (!bounds.exact)
+      continue;
+    Value sticksOut =
+        arith::OrIOp::create(builder, loc, m.less(first, bounds.fullLow),
+                             m.less(m.add(bounds.fullHigh, -1), last));
+    partial = arith::AndIOp::create(builder, loc, partial, sticksOut);
+  }
+  return partial;
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles
 //===----------------------------------------------------------------------===//

@@ -281,15 +281,6 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
   return visible;
 }
 
-ScoreTile Scorer::score(const QueryRows &rows, const KeyTile &tile,
-                        bool rawScale) {
-  TileMath math(program.getBuilder(), program.getLoc(), rows.count, tile.count);
-  Tile scores = multiply(rows, tile, rawScale);
-  std::optional<Tile> visible = getVisible(rows, tile, /*isFull=*/false);
-  scores = changeScores(rows, tile, scores, visible.value_or(Tile()));
-  return {math.toMatrix(scores), visible ? math.toMatrix(*visible) : Value()};
-}
-
 VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
                                    bool rawScale, bool counts) {
   OpBuilder &builder = program.getBuilder();

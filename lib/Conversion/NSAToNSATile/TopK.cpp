@@ -289,7 +289,8 @@ LogicalResult Selecting::build() {
     auto merge = [&](Value first, Value list) -> Value {
       Tile keys = getKeys({first, chunk, period});
       return nsatile::TopOp::create(builder, loc, listType, list,
-                                    math.toMatrix(keys));
+                                    math.toMatrix(keys),
+                                    /*insert=*/IntegerAttr());
     };
     if (period == 1)
       return {merge(firstBlock, state[0])};

@@ -78,8 +78,7 @@ nsatile.program @wide(%a: memref<192x64xbf16>, %b: memref<64x64xbf16>, %out: mem
   nsatile.return
 }
 
-// Lanes add up heads and hold copies of the sums; what is computed of them and
-// sorted is held once, each row in a warp.
+// Lanes add up heads and leave each sum where it is sorted, each row in a warp.
 // CHECK-LABEL: nsatile.program @sum_of_heads
 nsatile.program @sum_of_heads(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, %n: index) {
   %c0 = arith.constant 0 : index
@@ -89,14 +88,34 @@ nsatile.program @sum_of_heads(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, 
   %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<32x64xbf16>
   %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16>, tensor<32x64xbf16>) -> tensor<64x32xf32>
   %heads = tensor.expand_shape %s [[0, 1], [2]] output_shape [4, 16, 32] : tensor<64x32xf32> into tensor<4x16x32xf32>
-  // CHECK: %[[SUM:.*]] = nsatile.reduce  sum {{.*}} -> tensor<4x32xf32, #nsatile.slice<dim = 1, of = #nsatile.reshape<as = [64, 32], of = #nsatile.mma<warps = 4>>>>
-  // CHECK: %[[ONCE:.*]] = nsatile.convert_layout %[[SUM]] : {{.*}} -> tensor<4x32xf32, #nsatile.blocked<threads = 128>>
-  // CHECK: arith.bitcast %[[ONCE]]
+  // CHECK: %[[SUM:.*]] = nsatile.reduce  sum {{.*}} -> tensor<4x32xf32, #nsatile.blocked<threads = 128>>
+  // CHECK-NOT: nsatile.convert_layout
+  // CHECK: arith.bitcast %[[SUM]]
   // CHECK: nsatile.exchange {{.*}} : tensor<4x32xi32, #nsatile.blocked<threads = 128>>
   %sum = nsatile.reduce  sum %heads along 1 : tensor<4x16x32xf32> -> tensor<4x32xf32>
   %keys = arith.bitcast %sum : tensor<4x32xf32> to tensor<4x32xi32>
   %turned = nsatile.exchange %keys by 31 : tensor<4x32xi32>
   nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<4x32xi32>, memref<?x32xi32>
+  nsatile.return
+}
+
+// Of four heads lanes hold copies of the sums: keys of a row lie beside each other
+// where they are sorted.
+// CHECK-LABEL: nsatile.program @sum_of_four
+nsatile.program @sum_of_four(%q: !buffer, %k: !buffer, %out: memref<?x32xi32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %a = nsatile.load %q[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<64x64xbf16>
+  %b = nsatile.load %k[%c0, %c0] dims [0, 1] limits [%n, %c64] : !buffer -> tensor<32x64xbf16>
+  %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16>, tensor<32x64xbf16>) -> tensor<64x32xf32>
+  %heads = tensor.expand_shape %s [[0, 1], [2]] output_shape [16, 4, 32] : tensor<64x32xf32> into tensor<16x4x32xf32>
+  // CHECK: %[[SUM:.*]] = nsatile.reduce  sum {{.*}} -> tensor<16x32xf32, #nsatile.slice<dim = 1, of = #nsatile.reshape<as = [64, 32], of = #nsatile.mma<warps = 4>>>>
+  // CHECK: nsatile.convert_layout %[[SUM]] : {{.*}} -> tensor<16x32xf32, #nsatile.blocked<threads = 128, vector = 4>>
+  %sum = nsatile.reduce  sum %heads along 1 : tensor<16x4x32xf32> -> tensor<16x32xf32>
+  %keys = arith.bitcast %sum : tensor<16x32xf32> to tensor<16x32xi32>
+  %turned = nsatile.exchange %keys by 31 : tensor<16x32xi32>
+  nsatile.store %turned, %out[%c0, %c0] dims [0, 1] limits [%n, %c32] : tensor<16x32xi32>, memref<?x32xi32>
   nsatile.return
 }
 

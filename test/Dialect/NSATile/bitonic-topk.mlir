@@ -57,21 +57,42 @@ nsatile.program @top(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi
 // A loop carries as many columns as a step sorts: no step cuts, and the result
 // does once.
 // CHECK-LABEL: nsatile.program @carried
-// CHECK: %[[WIDE:.*]] = tensor.insert_slice %{{.*}}[0, 0] [4, 5] [1, 1] : tensor<4x5xi64> into tensor<4x16xi64>
-// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[OUTER:.*]] = %[[WIDE]]) -> (tensor<4x16xi64>)
-// CHECK: scf.for {{.*}} iter_args(%[[INNER:.*]] = %[[OUTER]]) -> (tensor<4x16xi64>)
+// CHECK: %[[WIDE:.*]] = tensor.insert_slice %{{.*}}[0, 0] [8, 5] [1, 1] : tensor<8x5xi64> into tensor<8x16xi64>
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[OUTER:.*]] = %[[WIDE]]) -> (tensor<8x16xi64>)
+// CHECK: scf.for {{.*}} iter_args(%[[INNER:.*]] = %[[OUTER]]) -> (tensor<8x16xi64>)
 // CHECK-NOT: tensor.extract_slice
 // CHECK: arith.maxsi %[[INNER]]
 // CHECK-NOT: tensor.extract_slice
-// CHECK: tensor.extract_slice %[[LOOP]][0, 0] [4, 5] [1, 1]
+// CHECK: tensor.extract_slice %[[LOOP]][0, 0] [8, 5] [1, 1]
 // CHECK-NOT: tensor.extract_slice
 // CHECK: nsatile.store
-nsatile.program @carried(%l: tensor<4x5xi64>, %c: tensor<4x16xi64>, %o: memref<4x5xi64>, %0: index, %1: index, %n: index) {
-  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<4x5xi64>) {
-    %u = scf.for %j = %0 to %n step %1 iter_args(%b = %a) -> (tensor<4x5xi64>) {
-      %v = nsatile.top %b, %c : tensor<4x5xi64>, tensor<4x16xi64>
-      scf.yield %v : tensor<4x5xi64>
+nsatile.program @carried(%l: tensor<8x5xi64>, %c: tensor<8x16xi64>, %o: memref<8x5xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<8x5xi64>) {
+    %u = scf.for %j = %0 to %n step %1 iter_args(%b = %a) -> (tensor<8x5xi64>) {
+      %v = nsatile.top %b, %c : tensor<8x5xi64>, tensor<8x16xi64>
+      scf.yield %v : tensor<8x5xi64>
     }
+    scf.yield %u : tensor<8x5xi64>
+  }
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x5xi64>, memref<8x5xi64>
+  nsatile.return
+}
+
+// -----
+
+// Where each of four warps has a list, a warp's lanes hold it and insert what
+// beats the last of the five that are asked for.
+// CHECK-LABEL: nsatile.program @inserted
+// CHECK-SAME: %{{.*}}: tensor<4x5xi64>, %[[C:.*]]: tensor<4x16xi64>
+// CHECK: %[[WIDE:.*]] = tensor.insert_slice {{.*}} : tensor<4x5xi64> into tensor<4x32xi64>
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[LIST:.*]] = %[[WIDE]]) -> (tensor<4x32xi64>)
+// CHECK: %[[PADDED:.*]] = tensor.insert_slice %[[C]] into {{.*}} into tensor<4x32xi64>
+// CHECK: nsatile.top %[[LIST]], %[[PADDED]] insert 5
+// CHECK-NOT: nsatile.exchange
+// CHECK: tensor.extract_slice %[[LOOP]][0, 0] [4, 5] [1, 1]
+nsatile.program @inserted(%l: tensor<4x5xi64>, %c: tensor<4x16xi64>, %o: memref<4x5xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<4x5xi64>) {
+    %u = nsatile.top %a, %c : tensor<4x5xi64>, tensor<4x16xi64>
     scf.yield %u : tensor<4x5xi64>
   }
   nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x5xi64>, memref<4x5xi64>
@@ -82,15 +103,15 @@ nsatile.program @carried(%l: tensor<4x5xi64>, %c: tensor<4x16xi64>, %o: memref<4
 
 // A list that something else reads in the loop stays as it is.
 // CHECK-LABEL: nsatile.program @watched
-// CHECK: scf.for {{.*}} -> (tensor<4x5xi64>)
+// CHECK: scf.for {{.*}} -> (tensor<8x5xi64>)
 // CHECK: tensor.extract_slice
-nsatile.program @watched(%l: tensor<4x5xi64>, %c: tensor<4x16xi64>, %o: memref<4x5xi64>, %0: index, %1: index, %n: index) {
-  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<4x5xi64>) {
-    nsatile.store %a, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x5xi64>, memref<4x5xi64>
-    %v = nsatile.top %a, %c : tensor<4x5xi64>, tensor<4x16xi64>
-    scf.yield %v : tensor<4x5xi64>
+nsatile.program @watched(%l: tensor<8x5xi64>, %c: tensor<8x16xi64>, %o: memref<8x5xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<8x5xi64>) {
+    nsatile.store %a, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x5xi64>, memref<8x5xi64>
+    %v = nsatile.top %a, %c : tensor<8x5xi64>, tensor<8x16xi64>
+    scf.yield %v : tensor<8x5xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x5xi64>, memref<4x5xi64>
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x5xi64>, memref<8x5xi64>
   nsatile.return
 }
 
@@ -98,13 +119,13 @@ nsatile.program @watched(%l: tensor<4x5xi64>, %c: tensor<4x16xi64>, %o: memref<4
 
 // A list of a quarter of the step's columns stays as it is, too.
 // CHECK-LABEL: nsatile.program @short
-// CHECK: scf.for {{.*}} -> (tensor<4x4xi64>)
+// CHECK: scf.for {{.*}} -> (tensor<8x4xi64>)
 // CHECK: tensor.extract_slice
-nsatile.program @short(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi64>, %0: index, %1: index, %n: index) {
-  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<4x4xi64>) {
-    %v = nsatile.top %a, %c : tensor<4x4xi64>, tensor<4x16xi64>
-    scf.yield %v : tensor<4x4xi64>
+nsatile.program @short(%l: tensor<8x4xi64>, %c: tensor<8x16xi64>, %o: memref<8x4xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<8x4xi64>) {
+    %v = nsatile.top %a, %c : tensor<8x4xi64>, tensor<8x16xi64>
+    scf.yield %v : tensor<8x4xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<4x4xi64>, memref<4x4xi64>
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x4xi64>, memref<8x4xi64>
   nsatile.return
 }

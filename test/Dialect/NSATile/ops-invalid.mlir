@@ -419,3 +419,19 @@ nsatile.program @p(%x: tensor<4x8xi64>, %y: tensor<2x8xi64>) {
   %t = nsatile.top %x, %y : tensor<4x8xi64>, tensor<2x8xi64>
   nsatile.return
 }
+
+// -----
+
+nsatile.program @p(%x: tensor<4x16xi64>, %y: tensor<4x16xi64>) {
+  // expected-error @below {{expected a column for each of a warp's 32 lanes to insert, found 'tensor<4x16xi64>'}}
+  %t = nsatile.top %x, %y insert 8 : tensor<4x16xi64>, tensor<4x16xi64>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p(%x: tensor<4x32xi64>, %y: tensor<4x32xi64>) {
+  // expected-error @below {{expected to keep 1 to 32 keys, found 33}}
+  %t = nsatile.top %x, %y insert 33 : tensor<4x32xi64>, tensor<4x32xi64>
+  nsatile.return
+}

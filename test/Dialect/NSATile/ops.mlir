@@ -55,7 +55,9 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
 }
 
 // CHECK-LABEL: nsatile.program @select
-nsatile.program @select(%list: tensor<4x8xi64>, %new: tensor<4x16xi64>) {
+nsatile.program @select(%list: tensor<4x8xi64>, %new: tensor<4x16xi64>, %lanes: tensor<4x32xi64>) {
+  // CHECK: nsatile.top %{{.*}}, %{{.*}} insert 8 : tensor<4x32xi64>, tensor<4x32xi64>
+  %i = nsatile.top %lanes, %lanes insert 8 : tensor<4x32xi64>, tensor<4x32xi64>
   // CHECK: nsatile.top %{{.*}}, %{{.*}} : tensor<4x8xi64>, tensor<4x16xi64>
   %t = nsatile.top %list, %new : tensor<4x8xi64>, tensor<4x16xi64>
   // CHECK: nsatile.sort {{ ?}}descending %{{.*}} : tensor<4x8xi64>

@@ -73,6 +73,56 @@ protected:
     }
   }
 
+  /// Does what lanes would: each swaps halves of its values, and reads one.
+  void expectScatter(const std::string &shape, const std::string &of,
+                     const std::string &rest, const std::string &to) {
+    SCOPED_TRACE(shape + " to " + to);
+    TileLayout source = read(shape, of), result = read(rest, to);
+    auto scatter = findScatter(source, result, /*dim=*/1);
+    ASSERT_TRUE(scatter);
+    using Parts = std::multiset<Element>;
+    int64_t threads = source.getNumThreads();
+    std::vector<std::vector<Parts>> held(threads);
+    for (int64_t thread = 0; thread < threads; ++thread)
+      for (ArrayRef<int64_t> group : scatter->registers) {
+        held[thread].emplace_back();
+        for (int64_t reg : group)
+          held[thread].back().insert(*source.getElement(thread, reg));
+      }
+    for (LaneScatter::Step step : scatter->steps) {
+      std::vector<std::vector<Parts>> kept(threads), sent(threads);
+      for (int64_t thread = 0; thread < threads; ++thread) {
+        size_t half = held[thread].size() / 2;
+        for (size_t index = 0; index < half; ++index) {
+          Parts first = held[thread][step.even ? 2 * index : index];
+          Parts second = held[thread][step.even ? 2 * index + 1 : index + half];
+          if (thread & step.lane)
+            std::swap(first, second);
+          kept[thread].push_back(first);
+          sent[thread].push_back(second);
+        }
+      }
+      for (int64_t thread = 0; thread < threads; ++thread)
+        for (auto [mine, other] :
+             llvm::zip_equal(kept[thread], sent[thread ^ step.lane]))
+          mine.insert(other.begin(), other.end());
+      held = std::move(kept);
+    }
+    ASSERT_EQ(static_cast<int64_t>(scatter->sources.size()),
+              result.getNumRegisters());
+    for (int64_t thread = 0; thread < threads; ++thread)
+      for (auto [reg, from] : llvm::enumerate(scatter->sources)) {
+        int64_t lane = from.base;
+        for (auto [bit, change] : llvm::enumerate(from.ofBit))
+          lane ^= (thread >> bit) & 1 ? change : 0;
+        Element wanted = *result.getElement(thread, reg);
+        Parts all;
+        for (int64_t each = 0; each < source.getShape()[1]; ++each)
+          all.insert({wanted[0], each, wanted[1]});
+        EXPECT_EQ(held[thread / 32 * 32 + lane][from.value], all);
+      }
+  }
+
   MLIRContext context;
 };
 
@@ -114,6 +164,28 @@ TEST_F(LaneMapTest, HeadsAreReducedInRegistersAndLanes) {
                            {"8x16x40", "128, 40"}})
     expectReduction(shape, 1,
                     "reshape<as = [" + std::string(as) + "], of = " + mma);
+}
+
+TEST_F(LaneMapTest, SumsEndUpInTheLanesThatWantThem) {
+  expectScatter("4x16x32",
+                "reshape<as = [64, 32], of = #nsatile.mma<warps = 4>>", "4x32",
+                "blocked<threads = 128>");
+  expectScatter("8x16x32",
+                "reshape<as = [128, 32], of = #nsatile.mma<warps = 8>>", "8x32",
+                "blocked<threads = 256>");
+}
+
+TEST_F(LaneMapTest, SumsThatLanesHoldUnevenlyArentScattered) {
+  auto find = [&](const std::string &shape, const std::string &as,
+                  const std::string &rest, const std::string &to) {
+    std::string of = "reshape<as = [" + as + "], of = #nsatile.mma<warps = 4>>";
+    return findScatter(read(shape, of), read(rest, to), 1);
+  };
+  // Keys of a row beside each other, too few columns, and heads of two warps.
+  EXPECT_FALSE(
+      find("16x4x32", "64, 32", "16x32", "blocked<threads = 128, vector = 4>"));
+  EXPECT_FALSE(find("4x16x16", "64, 16", "4x16", "blocked<threads = 128>"));
+  EXPECT_FALSE(find("2x32x32", "64, 32", "2x32", "blocked<threads = 128>"));
 }
 
 TEST_F(LaneMapTest, UnequalPartsGoThroughSharedMemory) {

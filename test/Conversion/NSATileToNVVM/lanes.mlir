@@ -1,0 +1,52 @@
+// What lanes of a warp do for each other without shared memory and barriers.
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
+
+!sums = tensor<4x32xf32, #nsatile.blocked<threads = 128>>
+!keys = tensor<4x32xi64, #nsatile.blocked<threads = 128>>
+!heads = tensor<4x16x32xf32, #nsatile.reshape<as = [64, 32], of = #nsatile.mma<warps = 4>>>
+
+// Each of three swaps halves what a lane holds of 16 heads' sums: 4, 2 and 1
+// values. The last shuffle brings a sum to the lane of its column.
+// CHECK-LABEL: llvm.func @scattered
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-7: nvvm.shfl.sync bfly
+// CHECK-NOT: nvvm.shfl.sync bfly
+// CHECK: nvvm.shfl.sync idx
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK-NOT: nvvm.barrier
+nsatile.program @scattered(%o: memref<4x32xf32>) {
+  %0 = arith.constant 0 : index
+  %4 = arith.constant 4 : index
+  %32 = arith.constant 32 : index
+  %x = arith.constant dense<1.0> : !heads
+  %s = nsatile.reduce sum %x along 1 : !heads -> !sums
+  nsatile.store %s, %o[%0, %0] dims [0, 1] limits[%4, %32] : !sums, memref<4x32xf32>
+  nsatile.return
+}
+
+// A warp asks once which lanes have candidates that beat key 16 of the list, and
+// inserts one in each round: the lane's key is the greater of its own and of the
+// lesser of the one before and the candidate.
+// CHECK-LABEL: llvm.func @inserted
+// CHECK-NOT: nvvm.barrier
+// CHECK-COUNT-2: nvvm.shfl.sync idx {{.*}} %c15_i32
+// CHECK: arith.cmpi sgt
+// CHECK: %[[BETTER:.*]] = nvvm.vote.sync ballot
+// CHECK: scf.while ({{.*}} = %[[BETTER]], %[[LIST:.*]] = {{.*}}) : (i32, i64)
+// CHECK: %[[LANE:.*]] = "llvm.intr.cttz"
+// CHECK-COUNT-2: nvvm.shfl.sync idx {{.*}}, %[[LANE]],
+// CHECK-COUNT-2: nvvm.shfl.sync up
+// CHECK: %[[LESSER:.*]] = arith.minsi
+// CHECK: arith.maxsi %{{.*}}, %[[LESSER]]
+// CHECK: scf.yield
+// CHECK-NOT: nvvm.barrier
+nsatile.program @inserted(%l: memref<4x32xi64>, %c: memref<4x32xi64>, %o: memref<4x32xi64>) {
+  %0 = arith.constant 0 : index
+  %4 = arith.constant 4 : index
+  %32 = arith.constant 32 : index
+  %list = nsatile.load %l[%0, %0] dims [0, 1] limits[%4, %32] : memref<4x32xi64> -> !keys
+  %more = nsatile.load %c[%0, %0] dims [0, 1] limits[%4, %32] : memref<4x32xi64> -> !keys
+  %t = nsatile.top %list, %more insert 16 : !keys, !keys
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits[%4, %32] : !keys, memref<4x32xi64>
+  nsatile.return
+}
