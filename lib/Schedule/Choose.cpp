@@ -388,11 +388,16 @@ void Chooser::chooseTopK(OpChoice &choice) {
   else
     choice.set(Field::Tokens, getPartTokens(tokens, group),
                "at most 64 rows: selecting gains nothing from more");
-  // Rows that choose together are of one tile.
-  int64_t share = op.getShareTokens();
+  // Rows that choose together are of one tile. More than a tile may have are
+  // refused where a target's limits are.
+  int64_t most = getInfo(Field::Tokens).most,
+          share = std::min<int64_t>(op.getShareTokens(), most);
   if (choice.get(Field::Tokens) % share != 0)
-    choice.set(Field::Tokens, llvm::alignTo(choice.get(Field::Tokens), share),
-               Twine(share) + " tokens share a selection");
+    choice.set(
+        Field::Tokens,
+        std::min<int64_t>(llvm::alignTo(choice.get(Field::Tokens), share),
+                          llvm::alignDown(most, share)),
+        Twine(share) + " tokens share a selection");
   const Setting *keys = settings.findForAll(Field::Keys);
   // Measured on an H200: 10.0 ms in the place of 11.5 with 64, for 16 of 1024
   // blocks and 65536 tokens of 64 heads on 4.
