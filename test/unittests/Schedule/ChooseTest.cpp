@@ -159,6 +159,35 @@ TEST_F(Choose, TilesOfSharedSelectionsAreAttributes) {
   }
 }
 
+TEST_F(Choose, ManyAttentionsHaveProgramsOfTheirOwnOnTheCPU) {
+  auto compile = [&](int64_t count) {
+    std::string attends;
+    for (int64_t n = 0; n < count; ++n)
+      attends += (n ? ", " : "") + std::string("attend(q, k, k) where j == ") +
+                 std::to_string(n);
+    std::string program =
+        "kernel g(q: [B, T, 4, 16], k: [B, S, 2, 16]) -> [B, T, 4, 16] {"
+        " return merge(" +
+        attends + "); }";
+    module = frontend::compile(llvm::MemoryBufferRef(program, "g.nsa"),
+                               frontend::Options(), context);
+  };
+  auto countPrograms = [&](llvm::StringRef text, llvm::StringRef device) {
+    return getChoice(text, device).cut.getPrograms().size();
+  };
+  compile(16);
+  EXPECT_EQ(countPrograms("", ""), 1u);
+  compile(17);
+  EXPECT_EQ(countPrograms("", ""), 18u);
+  EXPECT_EQ(countPrograms("program=fused", ""), 1u);
+  EXPECT_EQ(countPrograms("attend.3: program=fused", ""), 17u);
+  EXPECT_EQ(countPrograms("", "sm_90a"), 1u);
+  EXPECT_THAT(find(getChoice("", ""), "attend.3")
+                  .fields[static_cast<size_t>(Field::Program)]
+                  ->reason,
+              HasSubstr("more than 16 attentions"));
+}
+
 TEST_F(Choose, SmallerTilesAreOfOpsWithoutRoom) {
   std::optional<Settings> settings = Settings();
   std::vector<std::string> steps;
