@@ -224,8 +224,10 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
   return make_error<NoRoomError>(message, std::vector<std::string>{name.str()});
 }
 
+using BuildPipeline = void(mlir::OpPassManager &, unsigned vectorBits);
+
 /// Returns the bytes of stack that a program takes.
-static Expected<int64_t> lower(mlir::ModuleOp module,
+static Expected<int64_t> lower(mlir::ModuleOp module, BuildPipeline build,
                                const Processor &processor,
                                const Options &options,
                                mlir::TimingScope &timing) {
@@ -234,7 +236,7 @@ static Expected<int64_t> lower(mlir::ModuleOp module,
   module.getContext()->appendDialectRegistry(registry);
   mlir::PassManager passes(module.getContext());
   passes.enableTiming(timing);
-  buildLoweringPipeline(passes, processor.getVectorBits());
+  build(passes, processor.getVectorBits());
   if (options.preparePasses)
     options.preparePasses(passes, module);
   if (mlir::failed(passes.run(module)))
@@ -242,13 +244,16 @@ static Expected<int64_t> lower(mlir::ModuleOp module,
   return getScratch(module);
 }
 
+/// Vectors tell what is on the stack; to go on to LLVM would take twenty times
+/// as long.
 Error nsacc::cpu::checkRoom(mlir::ModuleOp module, const Options &options) {
   mlir::TimingScope none;
   Expected<Processor> processor = getProcessor(options.cpu, options.features);
   if (!processor)
     return processor.takeError();
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  return lower(*copy, *processor, options, none).takeError();
+  return lower(*copy, buildVectorPipeline, *processor, options, none)
+      .takeError();
 }
 
 Expected<std::unique_ptr<Executable>>
@@ -267,7 +272,8 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
     return createStringError("the plan couldn't be read");
 
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  Expected<int64_t> scratchBytes = lower(*copy, *processor, options, timing);
+  Expected<int64_t> scratchBytes =
+      lower(*copy, buildLoweringPipeline, *processor, options, timing);
   if (!scratchBytes)
     return scratchBytes.takeError();
   Expected<std::unique_ptr<Jit>> jit =

@@ -274,6 +274,16 @@ def test_formulas_beyond_a_gpu(tmp_path, text):
     assert "and at most 80000 are compiled for this target" in result.stderr
 
 
+@pytest.mark.parametrize("count", [64, 256])
+def test_many_attentions_are_refused_at_once(tmp_path, count):
+    """Whether the CPU takes what a GPU refuses is found without compiling for it."""
+    text = sized(different_attentions(count))
+    result, _ = compile_within(tmp_path, text, "sm_90a", "ptx", seconds=4)
+    assert result.returncode == 1
+    assert "and at most 80000 are compiled for this target" in result.stderr
+    assert "note: target 'cpu' has other limits" in result.stderr
+
+
 def nested_tables(depth: int) -> str:
     formula = "d0[j]"
     for i in range(1, depth):
