@@ -200,6 +200,15 @@ static int64_t getStackBytes() {
   return size;
 }
 
+/// "64 x 128"
+static std::string describeLargest(mlir::Operation *function) {
+  auto type = function->getAttrOfType<mlir::TypeAttr>(kLargestScratchAttrName);
+  std::string text;
+  raw_string_ostream stream(text);
+  interleave(cast<mlir::MemRefType>(type.getValue()).getShape(), stream, " x ");
+  return text;
+}
+
 static Expected<int64_t> getScratch(mlir::ModuleOp module) {
   // For what LLVM spills, and for the frames below.
   constexpr int64_t reserve = 512 << 10;
@@ -216,7 +225,9 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
     return most;
   std::string message =
       ("a program's tiles take " + Twine(most) + " bytes of a stack of " +
-       Twine(getStackBytes()) + "; use smaller tiles or raise the stack limit")
+       Twine(getStackBytes()) + ", the largest of them " +
+       describeLargest(largest) +
+       " elements; use smaller tiles or raise the stack limit")
           .str();
   largest->emitError(message);
   auto name = largest->getAttrOfType<mlir::StringAttr>(
