@@ -89,8 +89,8 @@ def same_as_the_oracle(body: str, results: str, tokens: int, entries: int) -> No
 
 @pytest.mark.parametrize("mapping", ["overlap", "max", "sum"])
 @pytest.mark.parametrize("window, tokens, entries", [
-    ("4194304, 1", 9, 3), ("4194303, 3", 9, 3), ("1500, 1", 1700, 201), ("1500, 3", 1700, 67),
-    ("1500, 1, offset=5", 1700, 190), ("1500, 1, memory=2", 1700, 203)])
+    ("4194304, 1", 9, 3), ("4194303, 3", 9, 3), ("4194304, 4194304", 9, 1), ("1500, 1", 1700, 201),
+    ("1500, 3", 1700, 67), ("1500, 1, offset=5", 1700, 190), ("1500, 1, memory=2", 1700, 203)])
 def test_windows_that_start_long_before_a_block(window: str, tokens: int, entries: int,
                                                 mapping: str) -> None:
     body = f"blocks(prob(attend(q, pooled(k, {window}, of=S))), 16, map={mapping})"
