@@ -50,6 +50,18 @@ static llvm::Error checkMultiples(const Signature &signature,
   return bindKnownDimensions(signature, none, std::move(known)).takeError();
 }
 
+/// Sizes that code is made for stand in it, and in indices of a GPU's.
+static llvm::Error checkSize(const Signature &signature, llvm::StringRef name,
+                             int64_t size, bool isForGPU) {
+  unsigned bits = isForGPU ? 29 : 31;
+  if (size < int64_t{1} << bits)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "kernel '" + signature.kernel + "' isn't compiled for " + name + " = " +
+      llvm::Twine(size) + ": expected less than 2^" + llvm::Twine(bits) +
+      (isForGPU ? " on a GPU" : ""));
+}
+
 llvm::Expected<Specialization>
 TileCompiler::specialize(size_t kernel, const Signature &signature,
                          const DimSizes &sizes,
@@ -70,6 +82,9 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
           "kernel '" + signature.kernel + "' isn't compiled for " + name +
           " = " + llvm::Twine(found->second) +
           ": use target 'oracle', which takes every size");
+    if (llvm::Error error =
+            checkSize(signature, name, found->second, code.device.has_value()))
+      return std::move(error);
     code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
   return code;
@@ -355,10 +370,14 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
   std::vector<std::string> missing;
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.find(name);
-    if (found == sizes.end())
+    if (found == sizes.end()) {
       missing.push_back("'" + name + "'");
-    else
-      code.sizes.push_back(name + "=" + std::to_string(found->second));
+      continue;
+    }
+    if (llvm::Error error =
+            checkSize(signature, name, found->second, code.device.has_value()))
+      return std::move(error);
+    code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
   if (!missing.empty())
     return llvm::createStringError(

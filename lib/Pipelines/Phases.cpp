@@ -71,6 +71,8 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
       createNSASetSchedule({schedule::SettingsOption(options.schedule),
                             options.device, options.hasManyQueries}));
   ConvertNSAToNSATileOptions convert;
+  // They are of one tile.
+  convert.mostShared = schedule::getInfo(schedule::Field::Tokens).most;
   if (options.device) {
     // Registers and shared memory hold what the CPU has on its stack.
     convert.mostSelected = 256;

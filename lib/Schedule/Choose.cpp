@@ -25,7 +25,8 @@ public:
   llvm::Expected<KernelChoice> run();
 
 private:
-  SmallVector<Operation *> findOwn();
+  SmallVector<ProgramCut::Own> findOwn();
+  bool hasManyAttends();
   llvm::Error checkProgram(const ScheduledOp &op);
   llvm::Error checkAgreement(const ScheduledOp &op);
 
@@ -65,6 +66,8 @@ private:
 //===----------------------------------------------------------------------===//
 
 static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
+/// Why an op has a program of its own that was given one.
+static constexpr llvm::StringLiteral kGiven = "given";
 
 /// Columns over the keys of ragged rows: as many as the longest row has, which
 /// isn't known where memory is set aside.
@@ -74,13 +77,29 @@ static bool hasRaggedColumns(Value result) {
          isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
 }
 
-SmallVector<Operation *> Chooser::findOwn() {
-  SmallVector<Operation *> own;
+/// Attentions that can't share one program of a CPU, whose code takes more than
+/// in proportion to its length to compile, on one thread. GPUs refuse programs
+/// of so many.
+bool Chooser::hasManyAttends() {
+  constexpr int64_t most = 16;
+  return !goal.device && llvm::count_if(ops, [](const ScheduledOp &op) {
+                           return op.kind == OpKind::Attend;
+                         }) > most;
+}
+
+SmallVector<ProgramCut::Own> Chooser::findOwn() {
+  SmallVector<ProgramCut::Own> own;
+  bool hasMany = hasManyAttends();
   for (const ScheduledOp &op : ops) {
     const Setting *given = settings.find(op.name, Field::Program);
-    if (given && given->value == kOwn && !op.op->use_empty() &&
-        llvm::none_of(op.op->getResults(), hasRaggedColumns))
-      own.push_back(op.op);
+    if (op.op->use_empty() ||
+        llvm::any_of(op.op->getResults(), hasRaggedColumns))
+      continue;
+    if (given && given->value == kOwn)
+      own.push_back({op.op, kGiven});
+    else if (!given && hasMany && op.kind == OpKind::Attend)
+      own.push_back({op.op, "more than 16 attentions in one program take long "
+                            "to compile"});
   }
   return own;
 }
@@ -160,15 +179,14 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
 
 /// Ops with a program of their own that were given one are chosen for alone.
 Scope Chooser::getScope(Operation *op, int64_t group) const {
-  constexpr llvm::StringLiteral given = "given";
   Scope scope = {kernel, {}, group};
-  if (cut.getReason(op) == given && isa<ScoringOpInterface>(op)) {
+  if (cut.getReason(op) == kGiven && isa<ScoringOpInterface>(op)) {
     scope.ops.push_back(cast<ScoringOpInterface>(op));
     return scope;
   }
   for (const ScheduledOp &each : ops)
     if (auto scoring = dyn_cast<ScoringOpInterface>(each.op))
-      if (cut.getReason(each.op) != given)
+      if (cut.getReason(each.op) != kGiven)
         scope.ops.push_back(scoring);
   return scope;
 }
@@ -388,11 +406,16 @@ void Chooser::chooseTopK(OpChoice &choice) {
   else
     choice.set(Field::Tokens, getPartTokens(tokens, group),
                "at most 64 rows: selecting gains nothing from more");
-  // Rows that choose together are of one tile.
-  int64_t share = op.getShareTokens();
+  // Rows that choose together are of one tile. More than a tile may have are
+  // refused where a target's limits are.
+  int64_t most = getInfo(Field::Tokens).most,
+          share = std::min<int64_t>(op.getShareTokens(), most);
   if (choice.get(Field::Tokens) % share != 0)
-    choice.set(Field::Tokens, llvm::alignTo(choice.get(Field::Tokens), share),
-               Twine(share) + " tokens share a selection");
+    choice.set(
+        Field::Tokens,
+        std::min<int64_t>(llvm::alignTo(choice.get(Field::Tokens), share),
+                          llvm::alignDown(most, share)),
+        Twine(share) + " tokens share a selection");
   const Setting *keys = settings.findForAll(Field::Keys);
   // Measured on an H200: 10.0 ms in the place of 11.5 with 64, for 16 of 1024
   // blocks and 65536 tokens of 64 heads on 4.

@@ -158,7 +158,8 @@ static constexpr FieldInfo kFields[] = {
      "queries; `own`: computed once, into memory. A topk and a pool are always "
      "`own`",
      "`own` where another op reads it from memory, or tiles of its queries are "
-     "none of its readers'; else `fused`"},
+     "none of its readers', and on the CPU attends of kernels with more than "
+     "16; else `fused`"},
     {Field::Warps,
      "warps",
      kScoring,

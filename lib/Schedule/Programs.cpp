@@ -82,10 +82,9 @@ void ProgramCut::separate(Value tensor) {
                          "readers are");
 }
 
-ProgramCut::ProgramCut(KernelOp kernel, ArrayRef<Operation *> own)
-    : kernel(kernel) {
-  for (Operation *op : own)
-    putInMemory(op, "given");
+ProgramCut::ProgramCut(KernelOp kernel, ArrayRef<Own> own) : kernel(kernel) {
+  for (const Own &each : own)
+    putInMemory(each.op, each.reason);
   Block &body = kernel.getBody().front();
   for (Operation &op : body)
     llvm::TypeSwitch<Operation *>(&op)

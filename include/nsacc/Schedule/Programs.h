@@ -34,8 +34,12 @@ struct Program {
 /// one program.
 class ProgramCut {
 public:
-  /// `own` are ops that are to have programs of their own.
-  ProgramCut(nsa::KernelOp kernel, llvm::ArrayRef<mlir::Operation *> own);
+  /// An op that is to have a program of its own, and why.
+  struct Own {
+    mlir::Operation *op;
+    llvm::StringLiteral reason;
+  };
+  ProgramCut(nsa::KernelOp kernel, llvm::ArrayRef<Own> own);
 
   llvm::ArrayRef<Program> getPrograms() const { return programs; }
   /// Why an op has a program of its own; empty where it has none.

@@ -85,6 +85,8 @@ struct ConvertNSATileToVector
     });
     function->setAttr(kScratchBytesAttrName,
                       builder.getI64IntegerAttr(emitter.getScratchBytes()));
+    if (MemRefType largest = emitter.getLargestScratch())
+      function->setAttr(kLargestScratchAttrName, TypeAttr::get(largest));
     program.erase();
     return result;
   }

@@ -22,13 +22,10 @@ public:
       auto builder = mlir::OpBuilder::atBlockBegin(entry);
       buffer = mlir::memref::AllocaOp::create(builder, loc, type,
                                               builder.getI64IntegerAttr(64));
-      bytes += (type.getNumElements() *
-                    (type.getElementType().isIndex()
-                         ? 64
-                         : type.getElementTypeBitWidth()) /
-                    8 +
-                63) /
-               64 * 64;
+      int64_t size = getBytes(type);
+      bytes += size;
+      if (!largest || size > getBytes(largest))
+        largest = type;
     } else {
       buffer = unused.back();
       unused.pop_back();
@@ -45,12 +42,21 @@ public:
   }
 
   int64_t getBytes() const { return bytes; }
+  /// The type of the largest buffer; null where there is none.
+  mlir::MemRefType getLargest() const { return largest; }
 
 private:
+  static int64_t getBytes(mlir::MemRefType type) {
+    mlir::Type element = type.getElementType();
+    int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+    return llvm::alignTo(type.getNumElements() * bits / 8, 64);
+  }
+
   mlir::Block *entry;
   std::vector<std::vector<mlir::Value>> scopes;
   llvm::DenseMap<mlir::Type, std::vector<mlir::Value>> free;
   int64_t bytes = 0;
+  mlir::MemRefType largest;
 };
 
 } // namespace nsacc

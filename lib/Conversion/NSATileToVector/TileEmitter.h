@@ -23,6 +23,7 @@ public:
   mlir::LogicalResult emitBlock(mlir::Block &block,
                                 llvm::function_ref<void()> atEnd);
   int64_t getScratchBytes() const { return scratch.getBytes(); }
+  mlir::MemRefType getLargestScratch() const { return scratch.getLargest(); }
 
   //===-- For what reads and writes tiles ---------------------------------===//
 

@@ -378,18 +378,21 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
 
   TileMath math(builder, loc, getRows(op.getResult()), columns.count);
   EntryReduction::Kind kind = getKind(op.getMap());
-  // Blocks of many windows may be longer than the sequence: the first column's
-  // are behind the last entry first.
-  constexpr int64_t shortest = 1024;
-  Value past = m.constant(highest + 1);
-  if (highest >= shortest)
-    past = m.min(past, m.max(m.constant(lowest),
-                             m.sub(getNumColumns(pooled),
-                                   m.add(entry, pooled.getMemory()))));
   // From one column there is no step to the next.
   int64_t step = columns.count == 1 ? 1 : columns.step * block / stride;
+  // Blocks of many windows may be longer than the sequence: the first column's
+  // are behind the last entry first. Long windows may start before it: the last
+  // column's are the first at an entry.
+  constexpr int64_t shortest = 1024;
+  int64_t reach = (columns.count - 1) * step;
+  Value first = m.constant(lowest), past = m.constant(highest + 1);
+  if (-lowest - reach >= shortest)
+    first = m.min(past, m.max(first, m.sub(m.constant(-reach), entry)));
+  if (highest >= shortest)
+    past = m.min(past, m.max(first, m.sub(getNumColumns(pooled),
+                                          m.add(entry, pooled.getMemory()))));
   auto loop = scf::ForOp::create(
-      builder, loc, m.constant(lowest), past, m.constant(1),
+      builder, loc, first, past, m.constant(1),
       EntryReduction(math, kind).getCarried(),
       [&](OpBuilder &, Location, Value d, ValueRange carried) {
         Columns entries = {m.add(m.add(entry, d), pooled.getMemory()),

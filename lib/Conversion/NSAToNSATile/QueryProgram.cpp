@@ -79,10 +79,13 @@ static LogicalResult checkShape(PlanBuilder &plan, ScoringOpInterface op,
     FailureOr<int64_t> channels = requireSize(plan, op, dim);
     if (failed(channels))
       return failure();
-    if (*channels > limits.channels)
-      return op.emitError("heads are at most ")
-             << limits.channels << " wide on this target, found "
-             << toString(dim) << " = " << *channels;
+    if (*channels <= limits.channels)
+      continue;
+    InFlightDiagnostic error = op.emitError("heads are at most ");
+    error << limits.channels << " wide on this target, found ";
+    if (!isa<IntegerAttr>(dim))
+      error << toString(dim) << " = ";
+    return error << *channels;
   }
   if (*keyHeads == 0 ? *queryHeads != 0 : *queryHeads % *keyHeads != 0)
     return op.emitError("expected a number of query heads that is a multiple "

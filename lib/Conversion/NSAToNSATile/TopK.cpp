@@ -285,6 +285,7 @@ LogicalResult Selecting::build() {
   Value empty =
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(listType));
   int64_t period = ImportanceTiles::getPeriod(importance());
+  Value end = getLastBlock();
   auto body = [&](Value firstBlock, ValueRange state) -> SmallVector<Value> {
     auto merge = [&](Value first, Value list) -> Value {
       Tile keys = getKeys({first, chunk, period});
@@ -294,8 +295,13 @@ LogicalResult Selecting::build() {
     };
     if (period == 1)
       return {merge(firstBlock, state[0])};
+    // Windows of a long stride meet blocks again after more than there are.
+    constexpr int64_t shortest = 64;
+    Value past = m.constant(period);
+    if (period >= shortest)
+      past = m.min(past, m.sub(end, firstBlock));
     auto phases = scf::ForOp::create(
-        builder, loc, m.constant(0), m.constant(period), m.constant(1), state,
+        builder, loc, m.constant(0), past, m.constant(1), state,
         [&](OpBuilder &, Location, Value phase, ValueRange carried) {
           scf::YieldOp::create(
               builder, loc,
@@ -304,7 +310,7 @@ LogicalResult Selecting::build() {
         });
     return {phases.getResult(0)};
   };
-  auto fold = foldColumns(program, getLastBlock(), chunk * period, empty, body);
+  auto fold = foldColumns(program, end, chunk * period, empty, body);
   Value indices = trim(fold.getResult(0)).value;
   if (sharing.isShared())
     storeShared(indices);

@@ -200,6 +200,15 @@ static int64_t getStackBytes() {
   return size;
 }
 
+/// "64 x 128"
+static std::string describeLargest(mlir::Operation *function) {
+  auto type = function->getAttrOfType<mlir::TypeAttr>(kLargestScratchAttrName);
+  std::string text;
+  raw_string_ostream stream(text);
+  interleave(cast<mlir::MemRefType>(type.getValue()).getShape(), stream, " x ");
+  return text;
+}
+
 static Expected<int64_t> getScratch(mlir::ModuleOp module) {
   // For what LLVM spills, and for the frames below.
   constexpr int64_t reserve = 512 << 10;
@@ -216,7 +225,9 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
     return most;
   std::string message =
       ("a program's tiles take " + Twine(most) + " bytes of a stack of " +
-       Twine(getStackBytes()) + "; use smaller tiles or raise the stack limit")
+       Twine(getStackBytes()) + ", the largest of them " +
+       describeLargest(largest) +
+       " elements; use smaller tiles or raise the stack limit")
           .str();
   largest->emitError(message);
   auto name = largest->getAttrOfType<mlir::StringAttr>(
@@ -224,8 +235,10 @@ static Expected<int64_t> getScratch(mlir::ModuleOp module) {
   return make_error<NoRoomError>(message, std::vector<std::string>{name.str()});
 }
 
+using BuildPipeline = void(mlir::OpPassManager &, unsigned vectorBits);
+
 /// Returns the bytes of stack that a program takes.
-static Expected<int64_t> lower(mlir::ModuleOp module,
+static Expected<int64_t> lower(mlir::ModuleOp module, BuildPipeline build,
                                const Processor &processor,
                                const Options &options,
                                mlir::TimingScope &timing) {
@@ -234,7 +247,7 @@ static Expected<int64_t> lower(mlir::ModuleOp module,
   module.getContext()->appendDialectRegistry(registry);
   mlir::PassManager passes(module.getContext());
   passes.enableTiming(timing);
-  buildLoweringPipeline(passes, processor.getVectorBits());
+  build(passes, processor.getVectorBits());
   if (options.preparePasses)
     options.preparePasses(passes, module);
   if (mlir::failed(passes.run(module)))
@@ -242,13 +255,16 @@ static Expected<int64_t> lower(mlir::ModuleOp module,
   return getScratch(module);
 }
 
+/// Vectors tell what is on the stack; to go on to LLVM would take twenty times
+/// as long.
 Error nsacc::cpu::checkRoom(mlir::ModuleOp module, const Options &options) {
   mlir::TimingScope none;
   Expected<Processor> processor = getProcessor(options.cpu, options.features);
   if (!processor)
     return processor.takeError();
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  return lower(*copy, *processor, options, none).takeError();
+  return lower(*copy, buildVectorPipeline, *processor, options, none)
+      .takeError();
 }
 
 Expected<std::unique_ptr<Executable>>
@@ -267,7 +283,8 @@ nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
     return createStringError("the plan couldn't be read");
 
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
-  Expected<int64_t> scratchBytes = lower(*copy, *processor, options, timing);
+  Expected<int64_t> scratchBytes =
+      lower(*copy, buildLoweringPipeline, *processor, options, timing);
   if (!scratchBytes)
     return scratchBytes.takeError();
   Expected<std::unique_ptr<Jit>> jit =

@@ -36,7 +36,7 @@ void cpu::registerLowering(DialectRegistry &registry) {
   registerConvertToLLVMDependentDialectLoading(registry);
 }
 
-void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
+void cpu::buildVectorPipeline(OpPassManager &passes, unsigned vectorBits) {
   ConvertNSATileToVectorOptions vectors;
   vectors.vectorBits = vectorBits;
   passes.addPass(nsatile::createNSATileLowerDomains({/*peel=*/true}));
@@ -45,6 +45,10 @@ void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
   passes.addPass(createCSEPass());
   passes.addPass(nsatile::createNSATileExpandSoftmax());
   passes.addPass(createConvertNSATileToVector(vectors));
+}
+
+void cpu::buildLoweringPipeline(OpPassManager &passes, unsigned vectorBits) {
+  buildVectorPipeline(passes, vectorBits);
   OpPassManager &function = passes.nest<func::FuncOp>();
   function.addPass(createCanonicalizerPass());
   function.addPass(nsatile::createNSATileExpandMath());

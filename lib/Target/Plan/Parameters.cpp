@@ -83,12 +83,14 @@ static std::vector<uint32_t> getOrder(PlanOp plan, unsigned index,
   return order;
 }
 
-InFlightDiagnostic nsacc::appendMaxRank(InFlightDiagnostic error,
-                                        StringRef before,
-                                        const PlanOptions &options) {
-  if (options.maxRank)
-    error << before << *options.maxRank << " dimensions";
-  return error;
+LogicalResult nsacc::checkRank(Value buffer, const Twine &tensor,
+                               const PlanOptions &options) {
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+  if (!options.maxRank || rank <= *options.maxRank)
+    return success();
+  return emitError(buffer.getLoc())
+         << tensor << " has " << rank << " dimensions, and " << options.target
+         << " take tensors of at most " << *options.maxRank;
 }
 
 static FailureOr<rt::Parameter> readParameter(PlanOp plan, unsigned index,
@@ -100,17 +102,17 @@ static FailureOr<rt::Parameter> readParameter(PlanOp plan, unsigned index,
       type ? getDType(type.getElementType()) : std::nullopt;
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (!dtype || failed(type.getStridesAndOffset(strides, offset)) ||
-      isTooMany(type.getRank(), options))
-    return appendMaxRank(emitError(value.getLoc())
-                             << "a plan's argument of type " << value.getType()
-                             << " isn't supported by " << options.target
-                             << "; expected strided buffers",
-                         " of at most ", options);
+  if (!dtype || failed(type.getStridesAndOffset(strides, offset)))
+    return emitError(value.getLoc())
+           << "a plan's argument of type " << value.getType()
+           << " isn't supported by " << options.target
+           << "; expected strided buffers";
   auto name = plan.getArgAttrOfType<StringAttr>(
       index, nsa::NSADialect::getNameAttrName());
   rt::Parameter parameter;
   parameter.name = name ? name.str() : "argument " + std::to_string(index);
+  if (failed(checkRank(value, "'" + parameter.name + "'", options)))
+    return failure();
   parameter.dtype = *dtype;
   parameter.isResult = isWritten(value);
   parameter.order = getOrder(plan, index, type.getRank());

@@ -10,14 +10,9 @@ namespace nsacc {
 
 std::optional<DType> getDType(mlir::Type type);
 
-/// Whether the target has no buffers of so many dimensions.
-inline bool isTooMany(int64_t rank, const PlanOptions &options) {
-  return options.maxRank && rank > *options.maxRank;
-}
-/// Adds how many dimensions there may be, where there is a limit.
-mlir::InFlightDiagnostic appendMaxRank(mlir::InFlightDiagnostic error,
-                                       llvm::StringRef before,
-                                       const PlanOptions &options);
+/// Fails where the target has no buffers of as many dimensions as `tensor`.
+mlir::LogicalResult checkRank(mlir::Value buffer, const llvm::Twine &tensor,
+                              const PlanOptions &options);
 
 /// The plan's arguments as inputs and results.
 mlir::FailureOr<std::vector<rt::Parameter>>

@@ -88,11 +88,10 @@ uint32_t PlanReader::countLaunches(Operation *until) {
 LogicalResult PlanReader::readWorkspace(WorkspaceOp op) {
   auto type = cast<MemRefType>(op.getBuffer().getType());
   std::optional<DType> dtype = getDType(type.getElementType());
-  if (!dtype || !type.getLayout().isIdentity() ||
-      isTooMany(type.getRank(), options))
-    return appendMaxRank(
-        op.emitOpError("expected a contiguous buffer of numbers"),
-        " with at most ", options);
+  if (!dtype || !type.getLayout().isIdentity())
+    return op.emitOpError("expected a contiguous buffer of numbers");
+  if (failed(checkRank(op.getBuffer(), "a tensor between programs", options)))
+    return failure();
   rt::Workspace workspace;
   workspace.dtype = *dtype;
   workspace.elementBytes = rt::getBytes(*dtype);

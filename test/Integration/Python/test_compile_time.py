@@ -42,6 +42,18 @@ def attentions(count: int) -> str:
     )
 
 
+def different_attentions(count: int) -> str:
+    """Results each of which has a mask of its own."""
+    types = ", ".join(f"r{i}: [B, T, H, D]" for i in range(count))
+    values = ", ".join(f"attend(q, k, v) where i - j > {i}" for i in range(count))
+    return f"kernel different(q, k, v: [B, T, H, D]) -> ({types}) {{ return {values}; }}\n"
+
+
+def merged_attentions(count: int) -> str:
+    values = ", ".join(f"attend(q, k, v) where {5 * i} <= j < {5 * i + 5}" for i in range(count))
+    return f"kernel merged(q, k, v: [B, T, H, D]) -> [B, T, H, D] {{ return merge({values}); }}\n"
+
+
 def attention(clause: str, tables: str = "d: i32[M]") -> str:
     return (
         f"kernel formula(q: [B, T, H, D], k, v: [B, S, H, D], {tables}) -> [B, T, H, D] "
@@ -103,6 +115,8 @@ def measure(folder, text: str) -> float:
         (waves, (5, 50)),
         (results, (1, 10, 100)),
         (attentions, (1, 10, 100)),
+        (different_attentions, (8, 64)),
+        (merged_attentions, (6, 60)),
         (tables, (25, 250)),
         (conditions, (20, 200)),
         (extremes, (12, 120)),
@@ -113,6 +127,8 @@ def measure(folder, text: str) -> float:
         "waves",
         "results",
         "attentions",
+        "different_attentions",
+        "merged_attentions",
         "tables",
         "conditions",
         "extremes",
@@ -256,6 +272,16 @@ def test_formulas_beyond_a_gpu(tmp_path, text):
     result = compile_for_gpu(tmp_path, text, "sm_90a")
     assert result.returncode == 1
     assert "and at most 80000 are compiled for this target" in result.stderr
+
+
+@pytest.mark.parametrize("count", [64, 256])
+def test_many_attentions_are_refused_at_once(tmp_path, count):
+    """Whether the CPU takes what a GPU refuses is found without compiling for it."""
+    text = sized(different_attentions(count))
+    result, _ = compile_within(tmp_path, text, "sm_90a", "ptx", seconds=4)
+    assert result.returncode == 1
+    assert "and at most 80000 are compiled for this target" in result.stderr
+    assert "note: target 'cpu' has other limits" in result.stderr
 
 
 def nested_tables(depth: int) -> str:

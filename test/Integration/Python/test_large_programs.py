@@ -79,6 +79,25 @@ def test_blocks_longer_than_the_sequence(target: str) -> None:
     np.testing.assert_allclose(out, np.ones((1, 9, 2, 1)), rtol=1e-5)
 
 
+def same_as_the_oracle(body: str, results: str, tokens: int, entries: int) -> None:
+    head = "kernel f(q: f32[B, T, H, D], k: f32[B, N, H, D], v: f32[B, S, H, D])"
+    inputs = [normal(RNG, 1, 4, 2, 4), normal(RNG, 1, entries, 2, 4), normal(RNG, 1, tokens, 2, 4)]
+    found, expected = (run(f"{head} -> {results} {{ return {body}; }}", target, *inputs)
+                       for target in ("cpu", "oracle"))
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mapping", ["overlap", "max", "sum"])
+@pytest.mark.parametrize("window, tokens, entries", [
+    ("4194304, 1", 9, 3), ("4194303, 3", 9, 3), ("4194304, 4194304", 9, 1), ("1500, 1", 1700, 201),
+    ("1500, 3", 1700, 67), ("1500, 1, offset=5", 1700, 190), ("1500, 1, memory=2", 1700, 203)])
+def test_windows_that_start_long_before_a_block(window: str, tokens: int, entries: int,
+                                                mapping: str) -> None:
+    body = f"blocks(prob(attend(q, pooled(k, {window}, of=S))), 16, map={mapping})"
+    same_as_the_oracle(body, "f32[B, T, H, C]", tokens, entries)
+    same_as_the_oracle(f"indices(topk({body}, 4))", "i32[B, T, H, 4]", tokens, entries)
+
+
 def test_many_results_are_an_error_that_names_the_limit() -> None:
     results = ", ".join(f"r{n}: f32[N]" for n in range(257))
     values = ", ".join(f"x * {n}" for n in range(257))

@@ -14,14 +14,14 @@ nsatile.plan @f() {
 
 // -----
 
-// expected-error @below {{a plan's argument of type 'index' isn't supported by GPU targets; expected strided buffers of at most 8 dimensions}}
+// expected-error @below {{a plan's argument of type 'index' isn't supported by GPU targets; expected strided buffers}}
 nsatile.plan @f(%n: index) {
   nsatile.return
 }
 
 // -----
 
-// expected-error @below {{a plan's argument of type 'memref<1x1x1x1x1x1x1x1x1xf32>' isn't supported}}
+// expected-error @below {{'argument 0' has 9 dimensions, and GPU targets take tensors of at most 8}}
 nsatile.plan @f(%n: memref<1x1x1x1x1x1x1x1x1xf32>) {
   nsatile.return
 }
@@ -29,8 +29,16 @@ nsatile.plan @f(%n: memref<1x1x1x1x1x1x1x1x1xf32>) {
 // -----
 
 nsatile.plan @f() {
-  // expected-error @below {{expected a contiguous buffer of numbers with at most 8 dimensions}}
+  // expected-error @below {{expected a contiguous buffer of numbers}}
   %w = nsatile.workspace() : memref<4xcomplex<f32>>
+  nsatile.return
+}
+
+// -----
+
+nsatile.plan @f() {
+  // expected-error @below {{a tensor between programs has 9 dimensions, and GPU targets take tensors of at most 8}}
+  %w = nsatile.workspace() : memref<1x1x1x1x1x1x1x1x1xf32>
   nsatile.return
 }
 

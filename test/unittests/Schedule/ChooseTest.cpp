@@ -137,6 +137,57 @@ TEST_F(Choose, FieldsThatNoOpHas) {
                         "'windows': ops are attend.1 (attend)"));
 }
 
+TEST_F(Choose, TilesOfSharedSelectionsAreAttributes) {
+  context.loadDialect<nsatile::NSATileDialect>();
+  constexpr int64_t most = 65536;
+  for (int64_t share : {3, 40000, 65535, 65536, 65537, 100000, 2147483647}) {
+    std::string program =
+        "kernel g(q: [B, T, 4, 16], k: [B, S, 2, 16]) -> [B, T, 4, 16] {"
+        " sel = topk(prob(attend(q, pool(k, 16))), 4) share tokens " +
+        std::to_string(share) + "; return attend(q, k, k) in sel; }";
+    module = frontend::compile(llvm::MemoryBufferRef(program, "g.nsa"),
+                               frontend::Options(), context);
+    for (llvm::StringRef device : {"", "sm_80", "sm_90a"})
+      for (llvm::StringRef text : {"", "tokens=65536", "sel: tokens=50000"})
+        for (const OpChoice &op : getChoice(text, device).ops) {
+          EXPECT_TRUE(op.getAttr());
+          if (op.name != "sel")
+            continue;
+          EXPECT_LE(op.get(Field::Tokens), most);
+          EXPECT_EQ(op.get(Field::Tokens) % std::min(share, most), 0);
+        }
+  }
+}
+
+TEST_F(Choose, ManyAttentionsHaveProgramsOfTheirOwnOnTheCPU) {
+  auto compile = [&](int64_t count) {
+    std::string attends;
+    for (int64_t n = 0; n < count; ++n)
+      attends += (n ? ", " : "") + std::string("attend(q, k, k) where j == ") +
+                 std::to_string(n);
+    std::string program =
+        "kernel g(q: [B, T, 4, 16], k: [B, S, 2, 16]) -> [B, T, 4, 16] {"
+        " return merge(" +
+        attends + "); }";
+    module = frontend::compile(llvm::MemoryBufferRef(program, "g.nsa"),
+                               frontend::Options(), context);
+  };
+  auto countPrograms = [&](llvm::StringRef text, llvm::StringRef device) {
+    return getChoice(text, device).cut.getPrograms().size();
+  };
+  compile(16);
+  EXPECT_EQ(countPrograms("", ""), 1u);
+  compile(17);
+  EXPECT_EQ(countPrograms("", ""), 18u);
+  EXPECT_EQ(countPrograms("program=fused", ""), 1u);
+  EXPECT_EQ(countPrograms("attend.3: program=fused", ""), 17u);
+  EXPECT_EQ(countPrograms("", "sm_90a"), 1u);
+  EXPECT_THAT(find(getChoice("", ""), "attend.3")
+                  .fields[static_cast<size_t>(Field::Program)]
+                  ->reason,
+              HasSubstr("more than 16 attentions"));
+}
+
 TEST_F(Choose, SmallerTilesAreOfOpsWithoutRoom) {
   std::optional<Settings> settings = Settings();
   std::vector<std::string> steps;

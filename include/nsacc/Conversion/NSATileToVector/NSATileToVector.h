@@ -9,6 +9,8 @@ namespace nsacc {
 
 /// Attribute of the resulting functions: bytes of stack that they take.
 constexpr llvm::StringLiteral kScratchBytesAttrName = "nsacc.scratch_bytes";
+/// Attribute of the resulting functions: the type of the largest buffer there.
+constexpr llvm::StringLiteral kLargestScratchAttrName = "nsacc.largest_scratch";
 /// Attribute of the resulting module: [message, number of values] of each
 /// `nsatile.assert`, by its number.
 constexpr llvm::StringLiteral kAssertionsAttrName = "nsacc.assertions";

@@ -80,11 +80,13 @@ llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
                                                     const Options &options);
 
 /// Fails with NoRoomError where the stack is too small for a program's tiles,
-/// and where the module can't be lowered. Leaves it as it is.
+/// and where these can't be vectors. Leaves the module as it is.
 llvm::Error checkRoom(mlir::ModuleOp module, const Options &options);
 
 /// Registers what lowering to LLVM needs with a context's registry.
 void registerLowering(mlir::DialectRegistry &registry);
+/// Tile programs to vectors of `vectorBits`, and what of them is on the stack.
+void buildVectorPipeline(mlir::OpPassManager &passes, unsigned vectorBits);
 /// Tile programs to the LLVM dialect, for vectors of `vectorBits`.
 void buildLoweringPipeline(mlir::OpPassManager &passes, unsigned vectorBits);
 /// The same, as the pipeline `nsacc-cpu-lowering`.
