@@ -328,6 +328,17 @@ private:
     map.swizzle = getCount(each.at("swizzle"), 0, 128, "bytes of a swizzle");
     if (map.swizzle % 32 != 0 || map.swizzle == 96)
       refuse("a swizzle of " + std::to_string(map.swizzle) + " bytes");
+    if (!each.contains("steps"))
+      return extra;
+    for (const Json &step : getArray(each, "steps"))
+      map.steps.push_back(getCount(step, 1, 8, "steps of a box"));
+    if (map.steps.size() != map.box.size())
+      refuse("a tensor map of " + std::to_string(map.dims.size()) +
+             " dimensions with " + std::to_string(map.steps.size()) + " steps");
+    for (size_t i = 0; i < map.box.size(); ++i)
+      if ((map.box[i] - 1) * map.steps[i] >= 256)
+        refuse("a box of " + std::to_string(map.box[i]) + " elements every " +
+               std::to_string(map.steps[i]));
     return extra;
   }
 

@@ -78,7 +78,8 @@ MapRequest nsacc::rt::makeRequest(const TensorMap &map, const Buffer &buffer,
   for (uint32_t i = 0; i < request.rank; ++i) {
     uint32_t dim = map.dims[i];
     request.sizes[i] = static_cast<uint64_t>(buffer.sizes[dim]);
-    request.box[i] = map.box[i];
+    request.steps[i] = map.steps.empty() ? 1 : map.steps[i];
+    request.box[i] = (map.box[i] - 1) * request.steps[i] + 1;
     if (i > 0)
       packed = request.strides[i] =
           getStrideBytes(buffer, dim, packed, getName);
@@ -99,13 +100,12 @@ size_t TensorMapCache::Hash::operator()(const MapRequest &request) const {
   for (uint32_t i = 0; i < request.rank; ++i) {
     add(request.sizes[i]);
     add(request.strides[i]);
-    add(request.box[i]);
+    add(request.box[i] | uint64_t(request.steps[i]) << 32);
   }
   return hash;
 }
 
 static driver::TensorMap encode(const MapRequest &request, NameGetter getName) {
-  constexpr uint32_t steps[] = {1, 1, 1, 1, 1};
   constexpr int promote128Bytes = 2;
   const Driver &driver = Driver::get();
   int swizzle = request.swizzle == 32    ? 1
@@ -116,8 +116,8 @@ static driver::TensorMap encode(const MapRequest &request, NameGetter getName) {
   driver::Result result = driver.tensorMapEncode(
       &map, request.type, request.rank,
       reinterpret_cast<void *>(request.address), request.sizes.data(),
-      request.strides.data() + 1, request.box.data(), steps, /*interleave=*/0,
-      swizzle, promote128Bytes, /*fill=*/0);
+      request.strides.data() + 1, request.box.data(), request.steps.data(),
+      /*interleave=*/0, swizzle, promote128Bytes, /*fill=*/0);
   if (result != driver::results::success)
     driver.fail(result,
                 getName() + ": no tensor map for its sizes and strides");

@@ -68,6 +68,8 @@ static OrderedJson toJson(const ExtraParameter &extra) {
   json["dims"] = extra.map.dims;
   json["box"] = extra.map.box;
   json["swizzle"] = extra.map.swizzle;
+  if (!extra.map.steps.empty())
+    json["steps"] = extra.map.steps;
   return json;
 }
 

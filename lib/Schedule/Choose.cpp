@@ -430,8 +430,11 @@ void Chooser::chooseTopK(OpChoice &choice) {
                      : "as many as an attend has keys");
   chooseProgram(choice);
   choosePart(choice, group);
-  if (goal.device)
-    put(choice, Field::Stages, 2, "a step's loads run during the step before");
+  if (!goal.device)
+    return;
+  put(choice, Field::Stages, 2, "a step's loads run during the step before");
+  put(choice, Field::Warps, 0, "by the rows of the program's products");
+  put(choice, Field::BlocksPerSM, 1, "no warps");
 }
 
 void Chooser::chooseMap(OpChoice &choice) {

@@ -30,9 +30,9 @@ def NSATile_ProducerLoadOp : NSATile_Op<"producer_load", [
   }];
   let arguments = (ins NSATile_CircularBufferType:$circular_buffer, NSATile_Buffer:$buffer,
                        Variadic<Index>:$offsets, Variadic<Index>:$limits,
-                       DenseI64ArrayAttr:$dims);
+                       DenseI64ArrayAttr:$dims, OptionalAttr<DenseI64ArrayAttr>:$steps);
   let assemblyFormat = [{
-    $circular_buffer `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
+    $circular_buffer `,` $buffer `[` $offsets `]` `dims` $dims (`steps` $steps^)? `limits` `[` $limits `]`
     attr-dict `:` type($circular_buffer) `,` type($buffer)
   }];
   let hasVerifier = 1;

@@ -238,6 +238,7 @@ def NSATile_TensorMapAttr : AttrDef<NSATileDialect, "TensorMap"> {
       elements lie side by side. A dimension that isn't named has size 1 for the
       map: its first index.
     - `box`: sizes of the box, for each of `dims`.
+    - `steps`: a box takes every so many elements, for each of `dims`; without them each one.
     - `swizzle`: 0, 32, 64 or 128 bytes; the box's innermost row isn't longer.
 
     Elements beyond the buffer are read as zeros and not written.
@@ -249,7 +250,8 @@ def NSATile_TensorMapAttr : AttrDef<NSATileDialect, "TensorMap"> {
   let parameters = (ins
     "int64_t":$argument, "::mlir::DenseI64ArrayAttr":$dims,
     "::mlir::DenseI64ArrayAttr":$box,
-    DefaultValuedParameter<"int64_t", "0">:$swizzle);
+    DefaultValuedParameter<"int64_t", "0">:$swizzle,
+    OptionalParameter<"::mlir::DenseI64ArrayAttr">:$steps);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -1,6 +1,7 @@
 //===- NSATileKernel.cpp - How a GPU launches a program -------------------===//
 
 #include "NSATile/IR/NSATileOps.h"
+#include "NSATile/IR/SharedShape.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/SmallSet.h"
 
@@ -11,11 +12,17 @@ using EmitError = function_ref<InFlightDiagnostic()>;
 
 /// What a bulk copy of a tensor has at most.
 static constexpr int64_t kMaxTensorRank = 5;
-static constexpr int64_t kMaxBox = 256;
+static constexpr int64_t kMaxBox = 256, kMaxBoxStep = 8;
+
+bool nsacc::nsatile::isBoxSize(int64_t size, int64_t step) {
+  return size >= 1 && step >= 1 && step <= kMaxBoxStep &&
+         (size - 1) * step < kMaxBox;
+}
 
 LogicalResult TensorMapAttr::verify(EmitError emitError, int64_t argument,
                                     DenseI64ArrayAttr dims,
-                                    DenseI64ArrayAttr box, int64_t swizzle) {
+                                    DenseI64ArrayAttr box, int64_t swizzle,
+                                    DenseI64ArrayAttr steps) {
   if (argument < 0)
     return emitError() << "expected the number of a buffer among the "
                           "arguments, found "
@@ -39,6 +46,19 @@ LogicalResult TensorMapAttr::verify(EmitError emitError, int64_t argument,
   if (!llvm::is_contained({0, 32, 64, 128}, swizzle))
     return emitError() << "expected a swizzle of 0, 32, 64 or 128 bytes, found "
                        << swizzle;
+  if (!steps)
+    return success();
+  if (steps.size() != dims.size())
+    return emitError() << "expected " << dims.size()
+                       << " steps, as many as dimensions, found "
+                       << steps.size();
+  for (auto [size, step] :
+       llvm::zip_equal(box.asArrayRef(), steps.asArrayRef()))
+    if (!isBoxSize(size, step))
+      return emitError() << "expected steps from 1 to " << kMaxBoxStep
+                         << " that reach over at most " << kMaxBox
+                         << " elements, found " << size << " with a step of "
+                         << step;
   return success();
 }
 

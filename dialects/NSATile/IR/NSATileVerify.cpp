@@ -95,18 +95,23 @@ static LogicalResult verifyAccess(OpTy op, RankedTensorType tile) {
   return success();
 }
 
-LogicalResult LoadOp::verify() {
-  auto tile = cast<RankedTensorType>(getTile().getType());
-  if (std::optional<ArrayRef<int64_t>> steps = getSteps()) {
+/// An access that may take every so many elements.
+template <typename OpTy>
+static LogicalResult verifyStepped(OpTy op, RankedTensorType tile) {
+  if (std::optional<ArrayRef<int64_t>> steps = op.getSteps()) {
     if (static_cast<int64_t>(steps->size()) != tile.getRank())
-      return emitOpError("expected a step for each of the ")
+      return op.emitOpError("expected a step for each of the ")
              << tile.getRank() << " dimensions of the tile, found "
              << steps->size();
     for (int64_t step : *steps)
       if (step < 1)
-        return emitOpError("expected steps of at least 1, found ") << step;
+        return op.emitOpError("expected steps of at least 1, found ") << step;
   }
-  return verifyAccess(*this, tile);
+  return verifyAccess(op, tile);
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyStepped(*this, cast<RankedTensorType>(getTile().getType()));
 }
 
 LogicalResult StoreOp::verify() {
@@ -114,7 +119,7 @@ LogicalResult StoreOp::verify() {
 }
 
 LogicalResult ProducerLoadOp::verify() {
-  return verifyAccess(*this, getCircularBuffer().getType().getTile());
+  return verifyStepped(*this, getCircularBuffer().getType().getTile());
 }
 
 LogicalResult GatherOp::verify() {

@@ -34,6 +34,9 @@ struct SharedShape {
   int64_t getPlaceBytes() const;
 };
 
+/// Whether a bulk copy can take `size` elements, one every `step`.
+bool isBoxSize(int64_t size, int64_t step);
+
 } // namespace nsacc::nsatile
 
 #endif // NSACC_NSATILE_IR_SHAREDSHAPE_H

@@ -73,9 +73,6 @@ private:
 StringRef Pipeline::explainNotAhead(LoadOp load) {
   if (isStoredTo(load.getBuffer()))
     return "the program writes its buffer";
-  for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
-    if (step != 1)
-      return "it takes every other row";
   auto isKnown = [&](Value value) { return loop.isKnownAhead(value); };
   if (!isKnown(load.getBuffer()) || !llvm::all_of(load.getOffsets(), isKnown) ||
       !llvm::all_of(load.getLimits(), isKnown))
@@ -176,7 +173,8 @@ void Pipeline::producerLoad(OpBuilder &builder, ArrayRef<size_t> which,
     SmallVector<Value> offsets = copyAll(load.getOffsets());
     SmallVector<Value> limits = copyAll(load.getLimits());
     ProducerLoadOp::create(builder, load.getLoc(), buffers[each],
-                           load.getBuffer(), offsets, limits, load.getDims());
+                           load.getBuffer(), offsets, limits,
+                           load.getDimsAttr(), load.getStepsAttr());
   }
 }
 

@@ -27,9 +27,6 @@ static constexpr PassRemarks kSpecializeRemarks = {"nsatile-specialize-warps",
 // What can be loaded by a producer
 //===----------------------------------------------------------------------===//
 
-/// Rows of a box of a bulk tensor copy.
-static constexpr int64_t kMaxBoxSize = 256;
-
 /// Why no bulk tensor copy can bring the tile; empty where one can.
 static StringRef explainNoBulkCopy(LoadOp load) {
   auto tile = cast<RankedTensorType>(load.getTile().getType());
@@ -43,14 +40,18 @@ static StringRef explainNoBulkCopy(LoadOp load) {
     return "its layout in shared memory has no swizzle of 128 bytes";
   if (buffer.getShape().back() % rowMultiple != 0)
     return "the size of the buffer's rows isn't a multiple of 8";
-  for (int64_t step : load.getSteps().value_or(ArrayRef<int64_t>()))
-    if (step != 1)
-      return "it takes every other row";
   if (load.getDims().back() != buffer.getRank() - 1)
     return "its rows aren't rows of the buffer";
-  if (llvm::any_of(tile.getShape().drop_back(),
-                   [](int64_t size) { return size > kMaxBoxSize; }))
-    return "it has more than 256 rows";
+  SmallVector<int64_t> steps(tile.getRank(), 1);
+  if (load.getSteps())
+    steps.assign(load.getSteps()->begin(), load.getSteps()->end());
+  if (steps.back() != 1)
+    return "it takes every other column";
+  for (auto [size, step] : llvm::zip_equal(tile.getShape().drop_back(),
+                                           ArrayRef(steps).drop_back()))
+    if (!isBoxSize(size, step))
+      return "it reaches over more than 256 rows, or takes less than every "
+             "eighth";
   auto [strides, offset] = buffer.getStridesAndOffset();
   return strides.back() == 1 ? "" : "the buffer's rows aren't contiguous";
 }
@@ -238,7 +239,8 @@ void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
     if (load && buffers.contains(load)) {
       ProducerLoadOp::create(builder, loc, buffers.lookup(load),
                              load.getBuffer(), lookupAll(load.getOffsets()),
-                             lookupAll(load.getLimits()), load.getDims());
+                             lookupAll(load.getLimits()), load.getDimsAttr(),
+                             load.getStepsAttr());
     } else if (isScalarCode(&op) &&
                llvm::all_of(op.getOperands(), [&](Value operand) {
                  return isProducers(operand, mapping);

@@ -10,25 +10,34 @@ using namespace nsacc;
 using namespace nsacc::nsatile;
 
 TensorMapAttr nsacc::getTensorMap(BlockArgument buffer, ArrayRef<int64_t> of,
-                                  ArrayRef<int64_t> sizes) {
+                                  ArrayRef<int64_t> sizes,
+                                  ArrayRef<int64_t> stepsOf) {
   int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
-  SmallVector<int64_t> box(rank, 1), dims;
-  for (auto [size, dim] : llvm::zip_equal(sizes, of))
-    box[dim] = size;
+  SmallVector<int64_t> box(rank, 1), steps(rank, 1), dims;
+  for (auto [index, dim] : llvm::enumerate(of)) {
+    box[dim] = sizes[index];
+    if (!stepsOf.empty())
+      steps[dim] = stepsOf[index];
+  }
   std::reverse(box.begin(), box.end());
+  std::reverse(steps.begin(), steps.end());
   for (int64_t dim = rank - 1; dim >= 0; --dim)
     dims.push_back(dim);
   Builder builder(buffer.getContext());
+  bool takesAll = llvm::all_of(steps, [](int64_t step) { return step == 1; });
   return TensorMapAttr::get(buffer.getContext(), buffer.getArgNumber(),
                             builder.getDenseI64ArrayAttr(dims),
-                            builder.getDenseI64ArrayAttr(box), kSlabRowBytes);
+                            builder.getDenseI64ArrayAttr(box), kSlabRowBytes,
+                            takesAll ? DenseI64ArrayAttr()
+                                     : builder.getDenseI64ArrayAttr(steps));
 }
 
 TensorMapAttr nsacc::getTensorMap(ProducerLoadOp op) {
   SmallVector<int64_t> sizes(
       op.getCircularBuffer().getType().getTile().getShape());
   sizes.back() = kSlabColumns;
-  return getTensorMap(cast<BlockArgument>(op.getBuffer()), op.getDims(), sizes);
+  return getTensorMap(cast<BlockArgument>(op.getBuffer()), op.getDims(), sizes,
+                      op.getSteps().value_or(ArrayRef<int64_t>()));
 }
 
 /// The store's tile, buffer and rows; without a map where `reason` says why

@@ -13,10 +13,12 @@ namespace nsacc {
 /// warpgroup swizzle.
 constexpr int64_t kSlabRowBytes = 2 * nsatile::kSlabColumns;
 
-/// Boxes of `sizes` along the buffer's dimensions `dims`.
+/// Boxes of `sizes` along the buffer's dimensions `dims`, of every so many
+/// elements if there are steps.
 nsatile::TensorMapAttr getTensorMap(mlir::BlockArgument buffer,
                                     llvm::ArrayRef<int64_t> dims,
-                                    llvm::ArrayRef<int64_t> sizes);
+                                    llvm::ArrayRef<int64_t> sizes,
+                                    llvm::ArrayRef<int64_t> steps = {});
 /// Of the buffer that `nsatile.producer_load` reads.
 nsatile::TensorMapAttr getTensorMap(nsatile::ProducerLoadOp op);
 

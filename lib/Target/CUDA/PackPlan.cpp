@@ -20,9 +20,10 @@ static rt::ExtraParameter toExtra(Attribute attribute) {
   rt::ExtraParameter extra;
   if (auto map = dyn_cast<TensorMapAttr>(attribute)) {
     extra.kind = Kind::TensorMap;
-    extra.map = {static_cast<uint32_t>(map.getArgument()),
-                 toNumbers(map.getDims()), toNumbers(map.getBox()),
-                 static_cast<uint32_t>(map.getSwizzle())};
+    extra.map = {
+        static_cast<uint32_t>(map.getArgument()), toNumbers(map.getDims()),
+        toNumbers(map.getBox()), static_cast<uint32_t>(map.getSwizzle()),
+        map.getSteps() ? toNumbers(map.getSteps()) : std::vector<uint32_t>()};
     return extra;
   }
   switch (cast<HostParameterAttr>(attribute).getValue()) {
