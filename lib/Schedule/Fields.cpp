@@ -225,9 +225,10 @@ static constexpr FieldInfo kFields[] = {
      1024,
      {},
      -1,
-     "columns of the queries that stay in registers, in multiples of 16; "
-     "`auto`: as many as registers have room for, at most 128",
-     "`auto`"},
+     "columns of the queries that stay in registers; `auto`: as many as "
+     "registers have room for, at most 128",
+     "`auto`",
+     /*unit=*/16},
     {Field::Softmax, "softmax", kAttend, true, true, 0, 4, kSoftmaxOrders, 0,
      "the order of a step of a softmax: `rows` one after the other, which "
      "needs the fewest registers; all rows `together`; `maxima_first`: "
@@ -304,6 +305,8 @@ std::string nsacc::schedule::describeValues(const FieldInfo &info) {
     return std::to_string(info.automatic == info.least ? info.least + 1
                                                        : info.least) +
            " to " + std::to_string(info.most) +
+           (info.unit > 1 ? " in multiples of " + std::to_string(info.unit)
+                          : "") +
            (info.automatic ? " or auto" : "");
   return join(info.names.drop_back(), ", ") + " or " + info.names.back().str();
 }
