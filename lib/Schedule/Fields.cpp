@@ -183,10 +183,10 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "blocks of a persistent program that share a multiprocessor, each with "
-     "its part of the registers and of shared memory",
+     "its part of the registers and of shared memory; tokens and keys that "
+     "aren't given are those that so many have room for",
      "2 for selections whose rows fill one warpgroup, unless keys or stages "
-     "are "
-     "given; else 1"},
+     "are given; else 1"},
     {Field::Stages,
      "stages",
      kQueryTiles,
