@@ -76,11 +76,12 @@ Failure Compilation::runFrontend(frontend::DiagnosticCollector &collector) {
   return fail(NSACC_ERROR_KIND_COMPILE, std::move(diagnostics), source);
 }
 
-/// "'flash', 'nsa'"
+/// "kernel='flash' or kernel='nsa'"
 static std::string listKernels(llvm::ArrayRef<nsa::KernelOp> kernels) {
   std::string names;
   for (nsa::KernelOp kernel : kernels)
-    names += (names.empty() ? "'" : ", '") + kernel.getSymName().str() + "'";
+    names += (names.empty() ? "kernel='" : " or kernel='") +
+             kernel.getSymName().str() + "'";
   return names;
 }
 
@@ -89,7 +90,7 @@ Failure Compilation::checkKernels() {
   if (kernels.size() != 1)
     return fail(NSACC_ERROR_KIND_COMPILE,
                 source.getBufferIdentifier().str() + " has " +
-                    std::to_string(kernels.size()) + " kernels: name one of " +
+                    std::to_string(kernels.size()) + " kernels: give " +
                     listKernels(kernels));
   return nullptr;
 }

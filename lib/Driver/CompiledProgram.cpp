@@ -15,15 +15,12 @@ using namespace nsacc;
 static llvm::Error checkSchedule(mlir::ModuleOp module,
                                  const CompileOptions &options) {
   auto settings = schedule::Settings::parse(options.schedule);
-  llvm::Error error = settings
-                          ? schedule::check(module, {options.device}, *settings)
-                          : settings.takeError();
-  if (!error) {
-    schedule::warnOfUnread(module, {options.device}, *settings);
+  if (!settings)
+    return settings.takeError();
+  if (llvm::Error error = schedule::check(module, {options.device}, *settings))
     return error;
-  }
-  return llvm::createStringError(llvm::toString(std::move(error)) + "\n" +
-                                 schedule::explainSettings());
+  schedule::warnOfUnread(module, {options.device}, *settings);
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::unique_ptr<CompiledProgram>>

@@ -9,6 +9,33 @@
 
 using namespace nsacc;
 
+std::string TileCompiler::adviseBuffers(schedule::Field field, int64_t usual,
+                                        llvm::ArrayRef<std::string> ops,
+                                        const Signature &signature,
+                                        const Specialization &code) const {
+  int64_t given = 0, fits = 0;
+  for (const std::string &op : ops)
+    if (const schedule::Setting *found = settings.find(op, field))
+      given = std::max(given, found->value);
+  if (given <= usual)
+    return "";
+  for (int64_t beyond = given; beyond - fits > 1;) {
+    int64_t middle = (fits + beyond) / 2;
+    schedule::Settings fewer = settings;
+    for (const std::string &op : ops)
+      fewer.set(op, field, middle);
+    NoRoom noRoom;
+    llvm::Error again = findRoom(fewer, signature, code, noRoom);
+    (again ? beyond : fits) = middle;
+    llvm::consumeError(std::move(again));
+  }
+  std::string name = schedule::getInfo(field).name.str();
+  return fits == 0 ? ""
+                   : "'" + name + "=" + std::to_string(given) +
+                         "' is more than shared memory holds; '" + name + "=" +
+                         std::to_string(fits) + "' fits";
+}
+
 /// Says how many tokens may share a selection where fewer than the program asks
 /// for have room: no tiles are smaller than the rows that choose together.
 llvm::Error TileCompiler::adviseSharing(llvm::Error error,

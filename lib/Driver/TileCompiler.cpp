@@ -209,6 +209,26 @@ llvm::Error TileCompiler::findRoom(const schedule::Settings &settings,
   return compileWith(settings, signature, code, check, noRoom, mostShared);
 }
 
+mlir::OwningOpRef<mlir::ModuleOp>
+TileCompiler::readSized(mlir::MLIRContext &context, const Signature &signature,
+                        const Specialization &code) const {
+  auto module = image.read(context, signature.kernel);
+  if (!module)
+    return module;
+  nsa::NSASpecializeOptions sizes;
+  sizes.dims.assign(code.sizes.begin(), code.sizes.end());
+  mlir::PassManager manager(&context);
+  manager.addPass(nsa::createNSASpecialize(sizes));
+  if (mlir::failed(manager.run(*module)))
+    return {};
+  return module;
+}
+
+/// What a schedule is chosen for.
+static schedule::Goal getGoal(const Specialization &code) {
+  return {code.device, code.hasManyQueries};
+}
+
 /// The smallest tiles of the ops, if one of these has no room with them either:
 /// none take less.
 std::optional<schedule::Settings>
@@ -216,7 +236,8 @@ TileCompiler::findTooLarge(nsa::KernelOp kernel, schedule::Settings smallest,
                            llvm::ArrayRef<std::string> ops,
                            const Signature &signature,
                            const Specialization &code) const {
-  while (auto smaller = schedule::makeSmaller(kernel, smallest, ops))
+  while (auto smaller =
+             schedule::makeSmaller(kernel, getGoal(code), smallest, ops))
     smallest = std::move(*smaller);
   NoRoom noRoom;
   llvm::consumeError(findRoom(smallest, signature, code, noRoom));
@@ -250,14 +271,20 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                                       const Signature &signature,
                                       const Specialization &code, Finish finish,
                                       schedule::Settings &fitting) const {
+  for (auto [field, usual] : {std::pair(schedule::Field::Stages, 2),
+                              std::pair(schedule::Field::QueryStages, 1)})
+    if (std::string advice = adviseBuffers(field, usual, ops, signature, code);
+        !advice.empty())
+      return addNote(std::move(error), advice);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  auto module = image.read(context, signature.kernel);
+  auto module = readSized(context, signature, code);
   if (!module)
     return error;
   nsa::KernelOp kernel = *module->getOps<nsa::KernelOp>().begin();
   schedule::Settings smallest = settings;
   bool isGiven = false, isFirst = true;
-  while (auto smaller = schedule::makeSmaller(kernel, smallest, ops)) {
+  while (auto smaller =
+             schedule::makeSmaller(kernel, getGoal(code), smallest, ops)) {
     isGiven |= areGiven(settings, ops);
     smallest = std::move(*smaller);
     NoRoom noRoom;
@@ -445,20 +472,14 @@ TileCompiler::printSchedule(size_t kernel, const Signature &signature,
     return fitting.takeError();
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   frontend::DiagnosticCollector collector(context);
-  auto module = image.read(context, signature.kernel);
+  auto module = readSized(context, signature, *code);
   if (!module)
-    return llvm::createStringError("the module can't be read back");
-  nsa::NSASpecializeOptions dims;
-  dims.dims.assign(code->sizes.begin(), code->sizes.end());
-  mlir::PassManager manager(&context);
-  manager.addPass(nsa::createNSASpecialize(dims));
-  if (mlir::failed(manager.run(*module)))
     return explain(collector,
                    llvm::createStringError("the sizes don't fit the program"));
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (llvm::Error error = schedule::printSchedules(
-          *module, {code->device, code->hasManyQueries}, *fitting, os))
+  if (llvm::Error error =
+          schedule::printSchedules(*module, getGoal(*code), *fitting, os))
     return std::move(error);
   return text;
 }

@@ -134,6 +134,16 @@ private:
                           const Specialization &code, Finish finish,
                           NoRoom &noRoom,
                           int64_t mostShared = kAnyShared) const;
+  /// The kernel with its sizes; null where these don't fit it.
+  mlir::OwningOpRef<mlir::ModuleOp> readSized(mlir::MLIRContext &context,
+                                              const Signature &signature,
+                                              const Specialization &code) const;
+  /// How many buffers have room where more than `usual` are given; empty where
+  /// they aren't what has none.
+  std::string adviseBuffers(schedule::Field field, int64_t usual,
+                            llvm::ArrayRef<std::string> ops,
+                            const Signature &signature,
+                            const Specialization &code) const;
   llvm::Error adviseSharing(llvm::Error error,
                             const schedule::Settings &settings,
                             const Signature &signature,

@@ -162,7 +162,8 @@ Name Parser::takeNewName() {
     problems
         .error(name.range,
                quote(name.text) + " is a keyword and can't be a name")
-        .note("choose another name, such as '" + name.text + "_'");
+        .note("choose another name, such as '" +
+              source.findFreeName(name.text) + "'");
   knownNames.insert(name.text);
   take();
   return name;

@@ -59,6 +59,16 @@ void Problems::emit(const Source &source, mlir::MLIRContext &context) const {
     return std::pair(a->range.begin, a->order) <
            std::pair(b->range.begin, b->order);
   });
+  // What comes of an expression is found before what is wrong with the name in
+  // front of it.
+  auto *error = llvm::find_if(sorted, [](const Problem *problem) {
+    return problem->severity == Problem::Error;
+  });
+  sorted.erase(std::remove_if(error, sorted.end(),
+                              [](const Problem *problem) {
+                                return problem->severity == Problem::Warning;
+                              }),
+               sorted.end());
   const Problem *last[2] = {nullptr, nullptr};
   for (const Problem *problem : sorted)
     last[problem->severity] = problem;

@@ -31,10 +31,7 @@ bool KernelGen::declare(const ast::Name &name, Symbol symbol) {
                quote(name.text) + " has a fixed meaning and can't be a name")
         .note("it is a position or a value in clauses; choose another name, "
               "such as '" +
-              (name.text.size() == 1 && llvm::isLower(name.text.front())
-                   ? name.text.upper()
-                   : name.text.str() + "_") +
-              "'");
+              source.findFreeName(name.text) + "'");
     // What uses it isn't complained of.
     symbols.insert({name.text, {symbol.kind, name.range, {}, symbol.dim}});
     return false;

@@ -2,6 +2,7 @@
 
 #include "Source.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include <algorithm>
 
 using namespace llvm;
@@ -23,6 +24,27 @@ Position Source::getPosition(uint32_t offset) const {
   auto next = std::upper_bound(lineStarts.begin(), lineStarts.end(), offset);
   unsigned line = next - lineStarts.begin();
   return {line, offset - lineStarts[line - 1] + 1};
+}
+
+std::string Source::findFreeName(StringRef taken) const {
+  auto isOfName = [](char c) { return isAlnum(c) || c == '_'; };
+  StringSet<> words;
+  for (unsigned line = 1; line <= lineStarts.size(); ++line) {
+    StringRef rest = getLine(line).split("//").first;
+    while (!rest.empty()) {
+      rest = rest.drop_until(isOfName);
+      StringRef word = rest.take_while(isOfName);
+      words.insert(word);
+      rest = rest.drop_front(word.size());
+    }
+  }
+  if (taken.size() == 1 && !words.contains(taken.upper()))
+    return taken.upper();
+  std::string name = taken.str();
+  do
+    name += "_";
+  while (words.contains(name));
+  return name;
 }
 
 StringRef Source::getLine(unsigned line) const {

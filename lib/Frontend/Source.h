@@ -43,6 +43,8 @@ public:
   }
   llvm::StringRef getName() const { return name; }
   Position getPosition(uint32_t offset) const;
+  /// A name like `taken` that stands nowhere in the program.
+  std::string findFreeName(llvm::StringRef taken) const;
   /// Without its end. Empty behind the last line.
   llvm::StringRef getLine(unsigned line) const;
 

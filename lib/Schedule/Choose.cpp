@@ -220,9 +220,19 @@ Tiling Chooser::tile(const Scope &scope) const {
   LoopOrder order = getOrder(scope);
   if (!goal.device)
     return tileForCPU(scope, order);
-  return goal.device->code.hasWarpgroupProducts
-             ? tileForWarpgroups(scope, order, goal.hasManyQueries)
-             : tileForWarps(scope, order);
+  if (!goal.device->code.hasWarpgroupProducts)
+    return tileForWarps(scope, order);
+  GivenBlocks given = {1, 0, goal.device->limits};
+  for (ScoringOpInterface op : scope.ops) {
+    StringRef name = names.lookup(op);
+    if (const Setting *blocks = settings.find(name, Field::BlocksPerSM);
+        blocks && isa<AttendOp>(op.getOperation()))
+      given.count = std::max(given.count, blocks->value);
+    if (const Setting *warps = settings.find(name, Field::Warps))
+      given.warps = std::max(given.warps, warps->value);
+  }
+  return fitBlocks(tileForWarpgroups(scope, order, goal.hasManyQueries), scope,
+                   order, given);
 }
 
 static int64_t toTokens(int64_t rows, int64_t group) {
@@ -340,10 +350,11 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   put(choice, Field::Splits, 1, "the keys in one");
   const Setting *splits = settings.find(choice.name, Field::Splits);
   if (choice.get(Field::Splits) > 1 && order != LoopOrder::KeyMajor)
-    return settings.explain(splits->column,
-                            "expected a split of the keys under order "
-                            "key_major, found order " +
-                                stringifyLoopOrder(order));
+    return settings.explain(
+        splits->column,
+        "'" + choice.name + "' has order=" + stringifyLoopOrder(order) +
+            ", and only key_major goes over parts of the keys: write "
+            "order=key_major for it, or give 'splits' to other ops alone");
   chooseProgram(choice);
   if (llvm::Error error = chooseWarps(choice, tiling))
     return error;

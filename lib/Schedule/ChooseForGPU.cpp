@@ -1,6 +1,7 @@
 //===- ChooseForGPU.cpp - How kernels are tiled on GPUs -------------------===//
 
 #include "NSA/Analysis/AssertionNeed.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "Tiling.h"
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Schedule/ScalarCost.h"
@@ -230,4 +231,56 @@ Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                                    bool hasManyQueries) {
   return chooseTiling(scope, order, /*warpgroups=*/true,
                       tileDenseForWarpgroups(scope, hasManyQueries));
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks that share a multiprocessor
+//===----------------------------------------------------------------------===//
+
+/// Whether a thread has registers for the sums, the scores and the weights of
+/// its rows, and starts with those that one product names.
+static bool hasRegisters(int64_t keys, int64_t channels, int64_t groups,
+                         int64_t registers, int64_t leastProducer) {
+  // Beside them; with fewer, ptxas keeps values in memory.
+  constexpr int64_t reserve = 28, named = 30;
+  int64_t atStart =
+      llvm::alignDown(registers / ((groups + 1) * nsatile::kGroupThreads), 8);
+  int64_t each =
+      nsatile::RoleRegisters::get(groups, registers, leastProducer).consumer;
+  return std::max(keys, channels) / 2 + named <= atStart &&
+         channels / 2 + keys / 2 + keys / 4 + reserve <= each;
+}
+
+/// Whether shared memory has room for queries, results, and two buffers of keys
+/// and of values, all of halves, beside what the system takes of each block.
+static bool hasSharedMemory(const Tiling &tiling, int64_t channels,
+                            const GivenBlocks &given) {
+  constexpr int64_t reserved = 2048, halfBytes = 2, buffers = 2;
+  int64_t rows = 2 * tiling.rows + 2 * buffers * tiling.keys;
+  return halfBytes * channels * rows + reserved <=
+         given.limits.sharedBytesOfMultiprocessor / given.count;
+}
+
+Tiling schedule::fitBlocks(Tiling tiling, const Scope &scope,
+                           nsatile::LoopOrder order, const GivenBlocks &given) {
+  int64_t groups = std::max<int64_t>(given.warps / nsatile::kGroupWarps, 1);
+  if (given.count <= tiling.blocksPerSM || tiling.warps == 0 ||
+      given.warps % nsatile::kGroupWarps != 0)
+    return tiling;
+  bool isUnion = order == nsatile::LoopOrder::Union;
+  int64_t rows = groups * nsatile::kGroupRows;
+  // A union's rows are as many as a list has room for.
+  tiling.rows = isUnion ? std::min(tiling.rows, rows) : rows;
+  tiling.warps = groups * nsatile::kGroupWarps;
+  constexpr int64_t step = 16;
+  while (tiling.keys > step &&
+         (!hasSharedMemory(tiling, scope.getChannels(), given) ||
+          !hasRegisters(tiling.keys, scope.getChannels(), groups,
+                        given.limits.registersOfMultiprocessor / given.count,
+                        isUnion ? nsatile::RoleRegisters::kLists
+                                : nsatile::RoleRegisters::kCopies)))
+    tiling.keys = llvm::alignTo(tiling.keys - step, step);
+  tiling.reason = "rows and keys for which a block has room where " +
+                  std::to_string(given.count) + " share a multiprocessor";
+  return tiling;
 }

@@ -184,10 +184,10 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "blocks of a persistent program that share a multiprocessor, each with "
-     "its part of the registers and of shared memory",
+     "its part of the registers and of shared memory; tokens and keys that "
+     "aren't given are those that so many have room for",
      "2 for selections whose rows fill one warpgroup, unless keys or stages "
-     "are "
-     "given; else 1"},
+     "are given; else 1"},
     {Field::Stages,
      "stages",
      kQueryTiles,
@@ -226,9 +226,10 @@ static constexpr FieldInfo kFields[] = {
      1024,
      {},
      -1,
-     "columns of the queries that stay in registers, in multiples of 16; "
-     "`auto`: as many as registers have room for, at most 128",
-     "`auto`"},
+     "columns of the queries that stay in registers; `auto`: as many as "
+     "registers have room for, at most 128",
+     "`auto`",
+     /*unit=*/16},
     {Field::Softmax, "softmax", kAttend, true, true, 0, 4, kSoftmaxOrders, 0,
      "the order of a step of a softmax: `rows` one after the other, which "
      "needs the fewest registers; all rows `together`; `maxima_first`: "
@@ -305,6 +306,8 @@ std::string nsacc::schedule::describeValues(const FieldInfo &info) {
     return std::to_string(info.automatic == info.least ? info.least + 1
                                                        : info.least) +
            " to " + std::to_string(info.most) +
+           (info.unit > 1 ? " in multiples of " + std::to_string(info.unit)
+                          : "") +
            (info.automatic ? " or auto" : "");
   return join(info.names.drop_back(), ", ") + " or " + info.names.back().str();
 }

@@ -109,6 +109,10 @@ private:
   Error fail(StringRef at, const Twine &problem) const {
     return settings.explain(getColumn(at), problem);
   }
+  /// Of what is no setting, whose form isn't known to the user either.
+  Error failForm(StringRef at, const Twine &problem) const {
+    return fail(at, problem + "\n" + explainSettings());
+  }
 
   StringRef text;
   const Settings &settings;
@@ -129,7 +133,7 @@ Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
     if (value.getAsInteger(10, number))
       return fail(at, "expected integer value for '" + info.name +
                           "', found '" + value + "'");
-    if (number >= info.least && number <= info.most)
+    if (number >= info.least && number <= info.most && number % info.unit == 0)
       return number;
   }
   return fail(at, "expected " + describeValues(info) + " for '" + info.name +
@@ -151,10 +155,10 @@ Error Reader::readSetting(StringRef op, StringRef setting) {
                              ? ": did you mean '" + nearest.str() + "'?"
                          : op.empty() ? ": fields are " + join(known, ", ")
                                       : "";
-    return fail(name, "there is no field '" + name + "'" + others);
+    return failForm(name, "there is no field '" + name + "'" + others);
   }
   if (value.data() == nullptr || !setting.contains('='))
-    return fail(name, "expected a value behind '" + name + "='");
+    return failForm(name, "expected a value behind '" + name + "='");
   Expected<int64_t> number = readValue(*info, value.trim(), name);
   if (!number)
     return number.takeError();
@@ -175,12 +179,12 @@ Error Reader::readGroup(StringRef group) {
     std::tie(op, group) = group.split(':');
     op = op.trim();
     if (op.empty())
-      return fail(op, "expected the name of an op in front of ':'");
+      return failForm(op, "expected the name of an op in front of ':'");
     if (group.trim().empty())
-      return fail(op, "expected FIELD=VALUE behind '" + op + ":'");
+      return failForm(op, "expected FIELD=VALUE behind '" + op + ":'");
     if (group.contains(':'))
-      return fail(group.drop_front(group.find(':')),
-                  "expected ';' in front of another op's name");
+      return failForm(group.drop_front(group.find(':')),
+                      "expected ';' in front of another op's name");
   }
   SmallVector<StringRef> parts;
   group.split(parts, ',', -1, /*KeepEmpty=*/false);

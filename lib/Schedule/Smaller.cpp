@@ -24,51 +24,50 @@ static Field getColumnField(OpKind kind) {
   return kind == OpKind::TopK ? Field::Blocks : Field::Keys;
 }
 
-/// How many of the tiles were taken before: the last that is set.
-static size_t countTaken(const Settings &settings, const ScheduledOp &op) {
-  auto isSet = [&](Field field, std::optional<int64_t> value) {
-    if (!value)
-      return true;
-    const Setting *found = settings.find(op.name, field);
-    return found && found->isDerived && found->value == *value;
-  };
-  if (op.kind == OpKind::Pool) {
-    for (size_t taken = std::size(kWindows); taken > 0; --taken)
-      if (isSet(Field::Windows, kWindows[taken - 1]))
-        return taken;
-    return 0;
-  }
-  for (size_t taken = std::size(kTiles); taken > 0; --taken)
-    if (isSet(getColumnField(op.kind), kTiles[taken - 1].columns) &&
-        isSet(Field::Tokens, kTiles[taken - 1].tokens))
-      return taken;
-  return 0;
+/// What is lowered step by step: what it is now, and what it was set to. A
+/// top-k whose rows choose together has more tokens than it was set to.
+static int64_t getNow(const OpChoice &op, const Settings &settings,
+                      Field field) {
+  const Setting *found = settings.find(op.name, field);
+  return found && found->isDerived ? std::min(found->value, op.get(field))
+                                   : op.get(field);
 }
 
-/// False where there is no smaller one.
-static bool takeNext(Settings &settings, const ScheduledOp &op) {
-  size_t taken = countTaken(settings, op);
-  if (op.kind == OpKind::Map)
+/// Sets the field if that makes it less.
+static bool lower(const OpChoice &op, Settings &settings, Field field,
+                  int64_t value) {
+  if (value >= getNow(op, settings, field))
     return false;
-  if (op.kind == OpKind::Pool) {
-    if (taken == std::size(kWindows))
-      return false;
-    settings.set(op.name, Field::Windows, kWindows[taken]);
-    return true;
-  }
-  if (taken == std::size(kTiles))
-    return false;
-  settings.set(op.name, getColumnField(op.kind), kTiles[taken].columns);
-  if (kTiles[taken].tokens)
-    settings.set(op.name, Field::Tokens, *kTiles[taken].tokens);
+  settings.set(op.name, field, value);
   return true;
 }
 
-std::optional<Settings> schedule::makeSmaller(KernelOp kernel,
+/// False where there is no smaller one.
+static bool takeNext(Settings &settings, const OpChoice &op) {
+  if (op.kind == OpKind::Map)
+    return false;
+  if (op.kind == OpKind::Pool)
+    return llvm::any_of(kWindows, [&](int64_t windows) {
+      return lower(op, settings, Field::Windows, windows);
+    });
+  return llvm::any_of(kTiles, [&](const Tile &tile) {
+    bool isLess = lower(op, settings, getColumnField(op.kind), tile.columns);
+    if (tile.tokens)
+      isLess |= lower(op, settings, Field::Tokens, *tile.tokens);
+    return isLess;
+  });
+}
+
+std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
                                               Settings settings,
                                               ArrayRef<std::string> names) {
+  llvm::Expected<KernelChoice> choice = choose(kernel, goal, settings);
+  if (!choice) {
+    llvm::consumeError(choice.takeError());
+    return std::nullopt;
+  }
   bool isSmaller = false;
-  for (const ScheduledOp &op : getScheduledOps(kernel))
+  for (const OpChoice &op : choice->ops)
     if (llvm::is_contained(names, op.name))
       isSmaller |= takeNext(settings, op);
   return isSmaller ? std::optional(std::move(settings)) : std::nullopt;

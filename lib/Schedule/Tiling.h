@@ -5,6 +5,7 @@
 
 #include "KernelFacts.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "nsacc/GPU/Device.h"
 
 namespace nsacc::schedule {
 
@@ -24,6 +25,18 @@ Tiling tileForCPU(const Scope &scope, nsatile::LoopOrder order);
 Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order);
 Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                          bool hasManyQueries);
+
+/// What is given for the blocks that share a multiprocessor.
+struct GivenBlocks {
+  int64_t count = 1;
+  /// 0: not given.
+  int64_t warps = 0;
+  gpu::Limits limits = {};
+};
+/// `tiling`, or where so many blocks have no registers for it, one of fewer
+/// rows and keys.
+Tiling fitBlocks(Tiling tiling, const Scope &scope, nsatile::LoopOrder order,
+                 const GivenBlocks &given);
 
 } // namespace nsacc::schedule
 

@@ -25,6 +25,30 @@ static bool hasMapProgram(Operation *op, const ProgramCut &cut) {
   });
 }
 
+/// Why the op's program has no producer; empty where it may have one, which
+/// depends on sizes.
+static std::string explainNoProducer(const OpChoice &op) {
+  if (op.kind == OpKind::Attend &&
+      static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
+          nsatile::LoopOrder::KeyMajor)
+    return "order=key_major has no warps that load for others";
+  constexpr int64_t groupWarps = 4;
+  int64_t warps = op.get(Field::Warps);
+  if (warps % groupWarps != 0)
+    return std::to_string(warps) +
+           " warps are no warpgroups: expected a multiple of 4";
+  auto isGiven = [&](Field field) {
+    return StringRef(op.fields[static_cast<size_t>(field)]->reason)
+        .starts_with("given");
+  };
+  bool isOpen =
+      isGiven(Field::Warps) || isGiven(Field::Tokens) || isGiven(Field::Part);
+  return warps == 0 && isOpen
+             ? "warps=auto, as where tokens or parts are given, has no warps "
+               "that load for others: expected warps=4, or another multiple"
+             : "";
+}
+
 /// Why an op makes nothing of a field that it has; empty where it does.
 static std::string explainUnread(const OpChoice &op, const ProgramCut &cut,
                                  const Setting &setting, const Goal &goal) {
@@ -52,6 +76,8 @@ static std::string explainUnread(const OpChoice &op, const ProgramCut &cut,
       !goal.device->code.hasWarpgroupProducts)
     return "code of " + goal.device->code.architecture.str() +
            " has no products of warpgroups, which sm_90a has";
+  if (goal.device && isOfWarpgroups(setting.field))
+    return explainNoProducer(op);
   return "";
 }
 

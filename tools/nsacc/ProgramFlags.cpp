@@ -66,9 +66,7 @@ void nsacc::addScheduleFlag(CLI::App &command, std::string &schedule) {
       ->type_name("[NAME:]FIELD=VALUE,...;...")
       ->check([](const std::string &given) {
         auto settings = schedule::Settings::parse(given);
-        return settings ? std::string()
-                        : llvm::toString(settings.takeError()) + "\n" +
-                              schedule::explainSettings();
+        return settings ? std::string() : llvm::toString(settings.takeError());
       })
       ->group("Compiler");
 }

@@ -7,7 +7,9 @@ using namespace nsacc::nsatile;
 
 int64_t nsacc::nsatile::getBlocksPerSM(ProgramOp program) {
   ScheduleAttr schedule = program.getScheduleAttr();
-  return schedule ? schedule.getBlocksPerSm() : 1;
+  bool isSpecialized =
+      !program.getBody().front().getOps<WarpSpecializeOp>().empty();
+  return schedule && isSpecialized ? schedule.getBlocksPerSm() : 1;
 }
 
 int64_t nsacc::nsatile::getSharedBytesOfBlock(ProgramOp program, int64_t most) {

@@ -9,7 +9,8 @@ namespace nsacc::nsatile {
 
 class ProgramOp;
 
-/// Blocks of the program that are to be on a multiprocessor at a time.
+/// Blocks of the program that are to be on a multiprocessor at a time: 1 for
+/// programs without a producer.
 int64_t getBlocksPerSM(ProgramOp program);
 
 /// Shared memory that each of them may have, of the most that a single block

@@ -26,8 +26,7 @@ RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers,
   return {total - consumerGroups * consumer, consumer};
 }
 
-RoleRegisters RoleRegisters::get(WarpSpecializeOp specialized,
-                                 int64_t registers) {
+int64_t RoleRegisters::getLeastProducer(WarpSpecializeOp specialized) {
   bool readsLists = specialized.getProducer()
                         .walk([](memref::LoadOp load) {
                           return load->getParentOfType<scf::ForOp>()
@@ -35,7 +34,12 @@ RoleRegisters RoleRegisters::get(WarpSpecializeOp specialized,
                                      : WalkResult::advance();
                         })
                         .wasInterrupted();
+  return readsLists ? kLists : kCopies;
+}
+
+RoleRegisters RoleRegisters::get(WarpSpecializeOp specialized,
+                                 int64_t registers) {
   int64_t blocks = getBlocksPerSM(specialized->getParentOfType<ProgramOp>());
   return get(specialized.getWarps() / kGroupWarps, registers / blocks,
-             readsLists ? kLists : kCopies);
+             getLeastProducer(specialized));
 }

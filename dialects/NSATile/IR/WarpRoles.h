@@ -24,6 +24,8 @@ struct RoleRegisters {
   /// which tiles from lists.
   static constexpr int64_t kCopies = 24, kLists = 40;
 
+  /// Which of these the producer needs.
+  static int64_t getLeastProducer(WarpSpecializeOp specialized);
   /// For a block that has so many registers.
   static RoleRegisters get(int64_t consumerGroups, int64_t registers,
                            int64_t leastProducer = kCopies);

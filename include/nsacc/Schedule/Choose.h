@@ -72,7 +72,8 @@ void warnOfUnread(mlir::ModuleOp module, const Goal &goal,
 
 /// Settings with the next smaller tiles for ops of these names, which have no
 /// room; none where there are no smaller ones.
-std::optional<Settings> makeSmaller(nsa::KernelOp kernel, Settings settings,
+std::optional<Settings> makeSmaller(nsa::KernelOp kernel, const Goal &goal,
+                                    Settings settings,
                                     llvm::ArrayRef<std::string> names);
 
 /// Prints for each kernel what its choice stands on, the programs, and each op

@@ -64,6 +64,8 @@ struct FieldInfo {
   std::optional<int64_t> automatic;
   /// For documentation and messages: what it means, and the compiler's choice.
   llvm::StringLiteral meaning, defaults;
+  /// Of which numbers are multiples.
+  int64_t unit = 1;
 
   bool isOf(OpKind kind) const {
     return kinds >> static_cast<unsigned>(kind) & 1;

@@ -1,6 +1,7 @@
 //===- NSATileToNVVM.cpp - Tile programs as GPU kernels -------------------===//
 
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
+#include "BlockRoom.h"
 #include "Instructions.h"
 #include "KernelEmitter.h"
 #include "KernelParameters.h"
@@ -93,6 +94,8 @@ struct ConvertNSATileToNVVM
     if (failed(threads))
       return failure();
     program.walk([&](WarpSpecializeOp) { *threads += kProducerThreads; });
+    if (failed(checkRoom(program, *threads, registers)))
+      return failure();
     OpBuilder builder(program);
     KernelParameters parameters(program);
     auto function = LLVM::LLVMFuncOp::create(
@@ -125,6 +128,7 @@ struct ConvertNSATileToNVVM
       if (int64_t blocks = getBlocksPerSM(program); blocks > 1)
         error << " where " << blocks << " share a multiprocessor";
       error.attachNote() << "most of them are " << kernel.shared.describePeak();
+      program->setAttr(kNoRoomAttrName, builder.getUnitAttr());
       return error;
     }
     program.erase();

@@ -10,6 +10,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Support/CompilerErrors.h"
 #include "nsacc/Target/CUDA/Lowering.h"
@@ -122,16 +123,12 @@ static Error runPipeline(PipelineBuilder build, mlir::ModuleOp module,
   return Error::success();
 }
 
-/// The kernels that weren't lowered for that reason.
-static std::vector<std::string> findWithoutRoom(mlir::ModuleOp kernels,
-                                                const gpu::Limits &limits) {
+/// The programs that weren't converted for that reason.
+static std::vector<std::string> findWithoutRoom(mlir::ModuleOp kernels) {
   std::vector<std::string> names;
-  for (auto kernel : kernels.getOps<mlir::LLVM::LLVMFuncOp>()) {
-    auto facts = kernel->getAttrOfType<nsatile::KernelAttr>(
-        nsatile::NSATileDialect::getKernelAttrName());
-    if (facts && facts.getShared() > limits.sharedBytesOfBlock)
-      names.push_back(kernel.getSymName().str());
-  }
+  for (auto program : kernels.getOps<nsatile::ProgramOp>())
+    if (program->hasAttr(kNoRoomAttrName))
+      names.push_back(program.getSymName().str());
   return names;
 }
 
@@ -163,8 +160,7 @@ lowerKernels(mlir::ModuleOp module, const Options &options,
     return std::move(error);
   mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
   if (Error error = runPipeline(buildKernelPipeline, *copy, options, timing)) {
-    std::vector<std::string> names =
-        findWithoutRoom(*copy, options.device.limits);
+    std::vector<std::string> names = findWithoutRoom(*copy);
     if (names.empty())
       return std::move(error);
     return make_error<NoRoomError>(toString(std::move(error)),

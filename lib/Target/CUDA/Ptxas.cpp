@@ -25,26 +25,55 @@ static bool spillsMuch(const KernelReport &kernel) {
   return kernel.spillStoreBytes > few || kernel.spillLoadBytes > few;
 }
 
+/// "C7512" in a line about products that can't be in flight; else empty.
+static StringRef getLossCode(StringRef line) {
+  size_t at = line.find("(C75");
+  if (at == StringRef::npos)
+    return "";
+  StringRef code = line.substr(at + 1, 5);
+  bool isCode = code.size() == 5 && isDigit(code[3]) && isDigit(code[4]) &&
+                line.substr(at + 6).starts_with(")");
+  return isCode ? code : "";
+}
+
+/// The name in "… for the function 'flash_attend_0'".
+static StringRef getFunction(StringRef line) {
+  return line.rsplit("function '").second.take_until([](char c) {
+    return c == '\'';
+  });
+}
+
+/// Why, and what leaves more registers.
+static std::string explainLoss(StringRef line) {
+  if (line.contains("insufficient register"))
+    return ", as its threads have too few registers: give smaller 'keys', "
+           "fewer 'warps' or fewer 'blocks_per_sm'";
+  StringRef reason = line.split("due to ").second;
+  return reason.empty() ? "" : ": " + reason.split(" in ").first.str();
+}
+
 std::vector<std::string>
 AssemblerReport::getLosses(const StringMap<std::string> &names) const {
   std::vector<std::string> found;
-  for (const KernelReport &kernel : kernels) {
-    if (!spillsMuch(kernel))
-      continue;
-    auto name = names.find(kernel.kernel);
-    found.push_back(
-        formatv("{0} has more values than registers: {1} bytes of each "
-                "thread's are stored and {2} loaded on the way",
-                name == names.end() ? "'" + kernel.kernel + "'" : name->second,
-                kernel.spillStoreBytes, kernel.spillLoadBytes)
-            .str());
-  }
-  for (const std::string &line : warnings) {
-    StringRef code = StringRef(line).split("(C75").second.take_front(3);
-    if (code.size() == 3 && isDigit(code[0]) && isDigit(code[1]) &&
-        code[2] == ')')
-      found.push_back(line);
-  }
+  auto describe = [&](StringRef kernel) {
+    auto name = names.find(kernel);
+    return name == names.end() ? ("'" + kernel + "'").str() : name->second;
+  };
+  for (const KernelReport &kernel : kernels)
+    if (spillsMuch(kernel))
+      found.push_back(
+          formatv("{0} has more values than registers: {1} bytes of each "
+                  "thread's are stored and {2} loaded on the way",
+                  describe(kernel.kernel), kernel.spillStoreBytes,
+                  kernel.spillLoadBytes)
+              .str());
+  for (StringRef line : warnings)
+    if (StringRef code = getLossCode(line); !code.empty())
+      found.push_back(
+          formatv("{0} waits for each of its products in place of computing "
+                  "meanwhile, which costs much of its speed{1} (ptxas: {2})",
+                  describe(getFunction(line)), explainLoss(line), code)
+              .str());
   return found;
 }
 
@@ -157,7 +186,7 @@ static std::string getErrors(StringRef output) {
 static StringRef getAdvice(StringRef output) {
   return output.contains("Insufficient registers")
              ? ", whose tiles need more registers than its threads have (use a "
-               "schedule with smaller tiles, or more warps)"
+               "schedule with smaller tiles, or fewer blocks_per_sm)"
              : "";
 }
 

@@ -70,6 +70,13 @@ def test_mistake(text, line, message):
     assert "^" in str(error) or not text
 
 
+def test_kernels_are_named_as_python_names_them() -> None:
+    two = "\n".join(f"kernel {name}(x: [N, D]) -> [N, D] {{ return x + x; }}" for name in "fg")
+    with pytest.raises(CompileError, match="has 2 kernels: give kernel='f' or kernel='g'"):
+        nsacc.compile(two)
+    assert nsacc.compile(two, kernel="f").kernel == "f"
+
+
 def test_several_mistakes_in_one_run():
     with pytest.raises(CompileError) as caught:
         program(kernel("a = attend(q, k, w);\n"

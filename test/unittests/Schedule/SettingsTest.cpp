@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 using namespace nsacc::schedule;
+using testing::EndsWith;
 using testing::HasSubstr;
 
 static Settings parse(llvm::StringRef text) {
@@ -43,7 +44,8 @@ TEST(Settings, AreWrittenAsTheyAreRead) {
 TEST(Settings, ErrorsHaveTheirColumns) {
   EXPECT_EQ(explain("tokens=4, tokns=8"),
             "can't use the schedule 'tokens=4, tokns=8': column 11: there is "
-            "no field 'tokns': did you mean 'tokens'?");
+            "no field 'tokns': did you mean 'tokens'?\n" +
+                explainSettings());
   EXPECT_EQ(
       explain("warmth=3"),
       "can't use the schedule 'warmth=3': column "
@@ -51,15 +53,20 @@ TEST(Settings, ErrorsHaveTheirColumns) {
       "windows, rows, columns, splits, part, program, warps, blocks_per_sm, "
       "stages, query_stages, ping_pong, columns_in_registers, softmax, "
       "rescale, "
-      "grid, exact_tokens, exact_keys");
+      "grid, exact_tokens, exact_keys\n" +
+          explainSettings());
   EXPECT_EQ(explain("slc: warmth=3"), "can't use the schedule 'slc: warmth=3': "
-                                      "column 6: there is no field 'warmth'");
+                                      "column 6: there is no field 'warmth'\n" +
+                                          explainSettings());
   EXPECT_THAT(explain("slc: tokens=abc"),
               HasSubstr("column 6: expected integer value for 'tokens', "
                         "found 'abc'"));
   EXPECT_THAT(explain("slc: tokens=0"),
               HasSubstr("column 6: expected 1 to 65536 for 'tokens', found "
                         "'0'"));
+  EXPECT_THAT(explain("columns_in_registers=17"),
+              EndsWith("expected 0 to 1024 in multiples of 16 or auto for "
+                       "'columns_in_registers', found '17'"));
   EXPECT_THAT(explain("warps=33"),
               HasSubstr("expected 1 to 32 or auto for 'warps', found '33'"));
   EXPECT_THAT(explain("order=sideways"),

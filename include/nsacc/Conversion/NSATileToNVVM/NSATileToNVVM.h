@@ -7,6 +7,10 @@
 
 namespace nsacc {
 
+/// Of programs that weren't converted because a block has no room for their
+/// tiles: smaller ones may fit.
+inline constexpr llvm::StringLiteral kNoRoomAttrName = "nsacc.no_room";
+
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h.inc"

@@ -49,14 +49,37 @@ TEST(PtxasTest, ReadsReports) {
   EXPECT_THAT(report.getLosses(),
               ElementsAre("'fill' has more values than registers: 8 bytes of "
                           "each thread's are stored and 20 loaded on the way",
-                          HasSubstr("(C7510)")));
+                          HasSubstr("(ptxas: C7510)")));
   EXPECT_THAT(report.getLosses({{"fill", "f.nsa:1:2: the code of 'a'"}}),
               ElementsAre("f.nsa:1:2: the code of 'a' has more values than "
                           "registers: 8 bytes of each thread's are stored and "
                           "20 loaded on the way",
-                          HasSubstr("(C7510)")));
+                          HasSubstr("(ptxas: C7510)")));
   report.kernels[0].spillLoadBytes = 16;
-  EXPECT_THAT(report.getLosses(), ElementsAre(HasSubstr("(C7510)")));
+  EXPECT_THAT(report.getLosses(), ElementsAre(HasSubstr("(ptxas: C7510)")));
+}
+
+TEST(PtxasTest, TellsOfSerializedProducts) {
+  llvm::StringMap<std::string> names = {
+      {"attend", "f.nsa:1:2: the code of 'a'"}};
+  auto getLoss = [&](llvm::StringRef reason) {
+    return parseReport(("ptxas info    : (C7512) Potential Performance Loss: "
+                        "wgmma.mma_async instructions are serialized due to " +
+                        reason + " 'attend'\n")
+                           .str())
+        .getLosses(names);
+  };
+  std::string what = "f.nsa:1:2: the code of 'a' waits for each of its "
+                     "products in place of computing meanwhile, which costs "
+                     "much of its speed";
+  EXPECT_THAT(
+      getLoss("insufficient register resources for the function"),
+      ElementsAre(what +
+                  ", as its threads have too few registers: give smaller "
+                  "'keys', fewer 'warps' or fewer 'blocks_per_sm' (ptxas: "
+                  "C7512)"));
+  EXPECT_THAT(getLoss("ill formed pipeline stage in the function"),
+              ElementsAre(what + ": ill formed pipeline stage (ptxas: C7512)"));
 }
 
 TEST(PtxasTest, ReadsNothingFromNothing) {
