@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from bench import cli, record
-from bench.dense import timing
-from bench.dense.machine import ClockSampler
+from bench.gpu import timing
+from bench.gpu.machine import ClockSampler
 from bench.plot.cli import main as plot
 from bench.plot.rows import collect
 from dense_benchmarks import ROOT
