@@ -69,7 +69,7 @@ class Suite:
             say(f"  skipped: {error}")
             self.skipped.append(work.id)
             return None
-        except NsaccError as error:
+        except (NsaccError, ValueError, OSError) as error:
             return self._fail(work, f"not measured: {error}")
         except WrongResult as error:
             return self._fail(work, f"WRONG, not measured: {error}")

@@ -80,7 +80,7 @@ def make_fla_nsa(work: Batched, inputs: Tensors) -> Run:
 
 
 def make_flex_selected(work: Batched, inputs: Tensors) -> Run:
-    """A mask that looks pairs up, in the union of the blocks of 128 queries."""
+    """A mask that looks pairs up, in the union of the blocks of 128 queries and keys."""
     block, group, idx = int(work.params["block"]), work.HQ // work.H, inputs["idx"][0]
     chosen = make_table(idx, -(-work.T // block))
 
@@ -89,14 +89,22 @@ def make_flex_selected(work: Batched, inputs: Tensors) -> Run:
         return (j <= i) & chosen[h // group, i, j // block]
 
     tiles = join_blocks(chosen, block, FLEX_BLOCK)
-    return _make_flex(work, inputs, tiles.repeat_interleave(group, 0), FLEX_BLOCK, is_visible)
+    counts, order = _list_tiles(tiles.repeat_interleave(group, 0))
+    return _make_flex(work, inputs, is_visible, (counts, order), FLEX_BLOCK)
 
 
 def make_flex_tiles(work: Batched, inputs: Tensors) -> Run:
-    """Tiles have blocks of their own: no pair has to be looked up."""
+    """Tiles have whole blocks, in which FlexAttention asks no mask."""
     block = int(work.params["block"])
     chosen = make_table(inputs["idx"][0, ::block], -(-work.T // block))
-    return _make_flex(work, inputs, chosen, block, None)
+
+    def is_visible(b: torch.Tensor, h: torch.Tensor, i: torch.Tensor,
+                   j: torch.Tensor) -> torch.Tensor:
+        return chosen[h, i // block, j // block]
+
+    counts, order = _list_tiles(chosen)
+    none = torch.zeros_like(counts), torch.zeros_like(order)
+    return _make_flex(work, inputs, is_visible, (*none, counts, order), block)
 
 
 def make_fa4_tiles(work: Batched, inputs: Tensors) -> Run:
@@ -129,19 +137,19 @@ def join_blocks(chosen: torch.Tensor, block: int, tile: int) -> torch.Tensor:
     return rows.view(heads, tiles, tiles, tile // block).any(3).tril()
 
 
-def _make_flex(work: Batched, inputs: Tensors, tiles: torch.Tensor, block: int,
-               is_visible: Callable[..., torch.Tensor] | None) -> Run:
-    """`tiles` is bool [HQ, query tiles, key tiles]; all pairs of a tile count without a mask."""
+def _list_tiles(tiles: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """How many key tiles each of bool [HQ, query tiles, key tiles] has, and which: those first."""
+    order = tiles.int().argsort(dim=-1, descending=True, stable=True)
+    return tiles.sum(-1, dtype=torch.int32)[None], order.int()[None]
+
+
+def _make_flex(work: Batched, inputs: Tensors, is_visible: Callable[..., torch.Tensor],
+               tiles: tuple[torch.Tensor, ...], block: int) -> Run:
+    """`tiles` are counts and numbers of key tiles, and again for those without a hidden pair."""
     from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
     q, k, v = put_heads_first(inputs)
-    counts = tiles.sum(-1, dtype=torch.int32)[None]
-    order = tiles.int().argsort(dim=-1, descending=True, stable=True).int()[None]
-    if is_visible:
-        mask = BlockMask.from_kv_blocks(counts, order, BLOCK_SIZE=block, mask_mod=is_visible)
-    else:
-        mask = BlockMask.from_kv_blocks(torch.zeros_like(counts), torch.zeros_like(order), counts,
-                                        order, BLOCK_SIZE=block)
+    mask = BlockMask.from_kv_blocks(*tiles, BLOCK_SIZE=block, mask_mod=is_visible)
     compiled = torch.compile(flex_attention, dynamic=False)
     grouped = work.HQ != work.H
 
