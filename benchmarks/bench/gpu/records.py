@@ -50,6 +50,8 @@ def _make_record(bench: Bench, peer: str | None,
 
 def describe(line: dict[str, object]) -> str:
     text = f"  {line['work']}: {line['ms']} ms, {line['tflops']} TFLOP/s"
+    if "floor_ms" in line:
+        text += f", floor {line['floor_ms']} ms ({line['floor_bound']})"
     for name, own in line.get("own_goals", {}).items():
         text += f", goal {own['goal']} {name} {'met' if own['met'] else 'missed'}"
     if line["peer"] is None:

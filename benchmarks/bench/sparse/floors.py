@@ -62,5 +62,3 @@ def count_union(idx: torch.Tensor, tile: int, blocks: int) -> int:
         keys = rows[:, None].long() * blocks + idx[:, head]
         total += int(keys[idx[:, head] >= 0].unique().numel())
     return total
-
-

@@ -19,10 +19,16 @@ def measure_kernels(run: Callable[[], object]) -> dict[str, float] | None:
 
     run()
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
-        for _ in range(LAUNCHES):
-            run()
+    try:
+        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+            for _ in range(LAUNCHES):
+                run()
+            torch.cuda.synchronize()
+    except RuntimeError as error:
+        print(f"  no times of kernels: {error}", flush=True)
+        # Raises, too, where it was the program that failed.
         torch.cuda.synchronize()
+        return None
     return summarize([(event.key, event.self_device_time_total, event.count)
                       for event in profiler.key_averages()], LAUNCHES)
 

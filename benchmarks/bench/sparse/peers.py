@@ -23,9 +23,12 @@ FLEX_BLOCK = 128
 
 
 def make_lai_selected(work: Batched, inputs: Tensors) -> Run:
-    from native_sparse_attention.ops.triton.topk_sparse_attention import topk_sparse_attention
+    from native_sparse_attention.ops.triton.topk_sparse_attention import TopkSparseAttention
 
-    return _make_by_heads(topk_sparse_attention, work, inputs)
+    # What its topk_sparse_attention calls once it has waited for the GPU to tell the lengths.
+    return _make_by_heads(
+        lambda q, k, v, idx, block, offsets: TopkSparseAttention.apply(
+            q, k, v, idx, block, offsets, offsets, work.T, work.T, None), work, inputs)
 
 
 def make_fsa_selected(work: Batched, inputs: Tensors) -> Run:
@@ -152,9 +155,12 @@ def _make_flex(work: Batched, inputs: Tensors, is_visible: Callable[..., torch.T
     mask = BlockMask.from_kv_blocks(*tiles, BLOCK_SIZE=block, mask_mod=is_visible)
     compiled = torch.compile(flex_attention, dynamic=False)
     grouped = work.HQ != work.H
+    # Its own choice may be larger than blocks of the mask, which it refuses.
+    sizes = {"BLOCK_M": block, "BLOCK_N": block} if block < FLEX_BLOCK else None
 
     def run() -> torch.Tensor:
-        return compiled(q, k, v, block_mask=mask, enable_gqa=grouped).transpose(1, 2)
+        return compiled(q, k, v, block_mask=mask, enable_gqa=grouped,
+                        kernel_options=sizes).transpose(1, 2)
 
     run()
     return run
