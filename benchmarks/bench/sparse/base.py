@@ -4,7 +4,6 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import partial
 
 import torch
 
@@ -19,7 +18,7 @@ from ..gpu.check import (
     pick_slices,
     row_error,
 )
-from ..gpu.peers import Peer, guard
+from ..gpu.peers import Peer, Run, guard
 from ..gpu.works import DTYPES, Tensors
 from . import inputs as draws
 from . import peers
@@ -166,8 +165,14 @@ class Batched(SparseWork):
         makers = self.peer_makers()
         if name not in makers:
             raise ValueError(f"{self.id}: there is no peer '{name}'")
-        run = guard(partial(makers[name], self, inputs))
-        return Peer(run, self if self.has_formula_of(name) else None)
+
+        def make() -> Run:
+            run = makers[name](self, inputs)
+            # Kernels are compiled, and tell what they can't do, when they are first called.
+            run()
+            return run
+
+        return Peer(guard(make), self if self.has_formula_of(name) else None)
 
     def has_formula_of(self, name: str) -> bool:
         """Whether that peer computes the same; one that chooses blocks by another rule doesn't."""

@@ -158,12 +158,8 @@ def _make_flex(work: Batched, inputs: Tensors, is_visible: Callable[..., torch.T
     # Its own choice may be larger than blocks of the mask, which it refuses.
     sizes = {"BLOCK_M": block, "BLOCK_N": block} if block < FLEX_BLOCK else None
 
-    def run() -> torch.Tensor:
-        return compiled(q, k, v, block_mask=mask, enable_gqa=grouped,
-                        kernel_options=sizes).transpose(1, 2)
-
-    run()
-    return run
+    return lambda: compiled(q, k, v, block_mask=mask, enable_gqa=grouped,
+                            kernel_options=sizes).transpose(1, 2)
 
 
 def _take_only_row(x: torch.Tensor) -> torch.Tensor:

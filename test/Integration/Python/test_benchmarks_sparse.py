@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ import nsacc
 from bench.gpu.bench import Bench, Setting
 from bench.gpu.check import WrongResult
 from bench.gpu.ours import Ours
-from bench.gpu.peers import Skipped
+from bench.gpu.peers import Skipped, Unavailable
 from bench.gpu.suite import finish
 from bench.sparse import inputs, peers
 from bench.sparse.captured import load_selection, save_selection
@@ -248,6 +250,7 @@ def test_lengths_are_those_of_the_neighbour() -> None:
 # Peers.
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without")
 @pytest.mark.parametrize("name", ["selected-g4-32k-related", "tiles-64"])
 def test_flex_computes_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "compile", lambda function, **_: function)
@@ -256,6 +259,94 @@ def test_flex_computes_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     tensors = draw(work)
     out = work.make_peer("flex", tensors).run()
     assert work.check(tensors, out, None, random.Random(1)) < 1e-5
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, module: str, name: str, value: object) -> None:
+    """A package that isn't here."""
+    parts = module.split(".")
+    for length in range(1, len(parts) + 1):
+        monkeypatch.setitem(sys.modules, ".".join(parts[:length]),
+                            types.ModuleType(".".join(parts[:length])))
+    setattr(sys.modules[module], name, value)
+
+
+def attend_packed(work, q, k, v, idx, offsets) -> torch.Tensor:
+    """What XunhaoLai's and FSA's kernels do with tensors as they take them."""
+    assert q.shape == (work.T, work.HQ, work.D) and idx.shape == (work.H, work.T, work.top)
+    assert offsets.tolist() == [0, work.T] and offsets.dtype == idx.dtype == torch.int32
+    tensors = {"q": q[None], "k": k[None], "v": v[None], "idx": idx.transpose(0, 1)[None]}
+    return torch.from_numpy(refer_to_all(work, tensors, work.T)[0]).to(q.dtype)
+
+
+@pytest.mark.parametrize("name", ["lai", "fsa", "fla"])
+def test_selected_peers_get_tensors_as_they_take_them(name: str,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    work = shrink(WORKS["selected-g4-32k-related"])
+    tensors = draw(work)
+
+    def attend_fsa(q, k, v, idx, block, offsets):
+        assert block == work.block
+        return attend_packed(work, q, k, v, idx, offsets)
+
+    class Lai:
+        @staticmethod
+        def apply(q, k, v, idx, block, offsets, key_offsets, most, most_keys, scale):
+            assert offsets is key_offsets and (most, most_keys, scale) == (work.T, work.T, None)
+            return attend_fsa(q, k, v, idx, block, offsets)
+
+    class Fla:
+        @staticmethod
+        def apply(q, k, v, idx, top, block, scale, offsets):
+            assert (top, block, scale, offsets) == (work.top, work.block, work.D**-0.5, None)
+            out = refer_to_all(work, {"q": q, "k": k, "v": v, "idx": idx}, work.T)[0]
+            return torch.from_numpy(out)[None].to(q.dtype)
+
+    fake(monkeypatch, "native_sparse_attention.ops.triton.topk_sparse_attention",
+         "TopkSparseAttention", Lai)
+    fake(monkeypatch, "fsa.ops.FSA_topk_sparse_attention", "FSA_topk_sparse_attention", attend_fsa)
+    fake(monkeypatch, "fla.ops.nsa.parallel", "ParallelNSAFunction", Fla)
+    peer = work.make_peer(name, tensors)
+    assert peer.work is work
+    assert work.check(tensors, peer.run(), None, random.Random(1)) < 1e-5
+
+
+def test_a_peer_that_fails_when_it_is_called_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fla:
+        @staticmethod
+        def apply(*_: object) -> None:
+            raise AssertionError("16 heads\n for each group")
+
+    work = shrink(WORKS["selected-g4-32k-related"])
+    with pytest.raises(Unavailable, match="ModuleNotFoundError"):
+        work.make_peer("fla", draw(work))
+    fake(monkeypatch, "fla.ops.nsa.parallel", "ParallelNSAFunction", Fla)
+    with pytest.raises(Unavailable, match="AssertionError: 16 heads for each group"):
+        work.make_peer("fla", draw(work))
+
+
+def test_compressed_peers_get_tensors_as_they_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def attend_lai(q, k, v, length, stride, block, top, offsets, key_offsets, most, most_keys):
+        work = shrink(WORKS["compressed-l32-64k"])
+        assert (length, stride, block, top) == (8, 4, 64, -1)
+        assert (offsets.tolist(), key_offsets.tolist()) == ([0, 160], [0, 39])
+        assert (most, most_keys) == (160, work.windows) == (len(q), len(k))
+        tensors = {"q": q[None], "kc": k[None], "vc": v[None]}
+        return torch.from_numpy(refer_to_all(work, tensors, work.T)[0]).to(q.dtype), None
+
+    def attend_fla(q, k, v, tokens, block, scale):
+        work = shrink(WORKS["compressed-l64-64k"])
+        assert (tokens, block, scale) == (160, 16, work.D**-0.5)
+        out = refer_to_all(work, {"q": q, "kc": k, "vc": v}, work.T)[0]
+        return torch.from_numpy(out)[None].to(q.dtype), None
+
+    fake(monkeypatch, "native_sparse_attention.ops.triton.compressed_attention",
+         "compressed_attention", attend_lai)
+    fake(monkeypatch, "fla.ops.nsa.compression", "parallel_nsa_compression", attend_fla)
+    for name, peer in (("compressed-l32-64k", "lai"), ("compressed-l64-64k", "fla")):
+        work = shrink(WORKS[name])
+        tensors = draw(work)
+        out = work.make_peer(peer, tensors).run()
+        assert work.check(tensors, out, None, random.Random(1)) < 1e-5
 
 
 def test_peers_of_other_formulas_are_told() -> None:
