@@ -18,8 +18,8 @@ def draw_selection(kind: str, tokens: int, heads: int, top: int,
     The first block, the previous and the own one are always there. The others have the greatest
     scores of those before: for `unrelated` u(token, block), for `related` u(block) +
     13/n · u(token, block), with u uniform in [0, 1), n blocks, and u(block) redrawn every 32
-    tokens, so that neighbours share 91 % of their blocks at 16384 tokens, the forced ones
-    counted. (13 is `top` less the forced blocks, where `top` is 16.)
+    tokens, so that neighbours share 86 % of the blocks that aren't forced, 90 % of all. (13 is
+    `top` less the forced blocks, where `top` is 16.)
     """
     device, blocks = generator.device, -(-tokens // block)
 
