@@ -4,15 +4,20 @@ from __future__ import annotations
 import argparse
 import importlib
 import secrets
+import sys
 from pathlib import Path
 
+from . import record
+
 ROOT = Path(__file__).resolve().parents[2]
+GPU: dict[str, object] = {"visit_ms": 150.0, "most_seconds": None, "together": 4, "peers": None,
+                          "before": None, "processes": 1}
 # What each suite has beside the common options, and the defaults.
 DEFAULTS: dict[str, dict[str, object]] = {
     "cpu": {"rounds": 3, "tools": ROOT / "build" / "dev" / "bin", "repeats": 3,
             "most_tokens": None, "flex": False},
-    "dense": {"rounds": 7, "visit_ms": 150.0, "most_seconds": None, "together": 4, "peers": None,
-              "before": None},
+    "dense": {"rounds": 7, **GPU},
+    "sparse": {"rounds": 9, **GPU, "captured": None},
 }
 
 
@@ -23,7 +28,7 @@ def make_parser() -> argparse.ArgumentParser:
                     "results were checked.")
     parser.add_argument("--suite", choices=sorted(DEFAULTS), required=True)
     parser.add_argument("--rounds", type=_positive(int),
-                        help="visits of each program and peer (cpu: 3, dense: 7)")
+                        help="visits of each program and peer (cpu: 3, dense: 7, sparse: 9)")
     parser.add_argument("--work", default=None,
                         help="only works whose description has this in it")
     parser.add_argument("--seed", type=int, default=None,
@@ -39,17 +44,22 @@ def make_parser() -> argparse.ArgumentParser:
     cpu.add_argument("--most-tokens", type=int, help="leave out longer sequences")
     cpu.add_argument("--flex", action="store_true",
                      help="FlexAttention, too: torch.compile needs a C++ compiler")
-    dense = parser.add_argument_group("suite dense", "time of one GPU")
-    dense.add_argument("--visit-ms", type=_positive(float),
-                       help="how long a visit launches back to back (150)")
-    dense.add_argument("--most-seconds", type=_positive(float),
-                       help="stop after so long; what was measured is written")
-    dense.add_argument("--together", type=_positive(int),
-                       help="how many works share their rounds, if memory allows (4)")
-    dense.add_argument("--peers", metavar="TEXTS",
-                       help="only peers whose name has one of these in it, as in cudnn,fa4")
-    dense.add_argument("--before", type=Path, metavar="FOLDER",
-                       help="measure another bundle, unpacked there, beside this build")
+    gpu = parser.add_argument_group("suites dense and sparse", "time of one GPU")
+    gpu.add_argument("--visit-ms", type=_positive(float),
+                     help="how long a visit launches back to back (150)")
+    gpu.add_argument("--most-seconds", type=_positive(float),
+                     help="stop after so long; what was measured is written")
+    gpu.add_argument("--together", type=_positive(int),
+                     help="how many works share their rounds, if memory allows (4)")
+    gpu.add_argument("--peers", metavar="TEXTS",
+                     help="only peers whose name has one of these in it, as in cudnn,fa4")
+    gpu.add_argument("--before", type=Path, metavar="FOLDER",
+                     help="measure another bundle, unpacked there, beside this build")
+    gpu.add_argument("--processes", type=_positive(int), metavar="N",
+                     help="run N processes, and write medians of theirs (1)")
+    sparse = parser.add_argument_group("suite sparse")
+    sparse.add_argument("--captured", type=Path, metavar="FILE",
+                        help="selections of a trained model, made by benchmarks/capture")
     return parser
 
 
@@ -70,7 +80,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     own = DEFAULTS[options.suite]
     for suite, others in DEFAULTS.items():
         for name in others:
-            if suite != options.suite and name not in own and hasattr(options, name):
+            if name not in own and hasattr(options, name):
                 parser.error(f"--{name.replace('_', '-')} is an option of --suite {suite}")
     for name, value in own.items():
         if not hasattr(options, name):
@@ -82,5 +92,16 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
+    if getattr(options, "processes", 1) > 1:
+        return _run_processes(options, sys.argv[1:] if arguments is None else arguments)
     suite = importlib.import_module(f".{options.suite}.suite", __package__)
     return int(suite.run(options, ROOT))
+
+
+def _run_processes(options: argparse.Namespace, arguments: list[str]) -> int:
+    from .gpu.processes import run_all
+
+    path = options.output or record.default_path(ROOT, options.suite)
+    # The last of several --processes counts, as of all options.
+    return run_all(ROOT / "benchmarks" / "run", [*arguments, "--processes", "1"],
+                   options.processes, options.seed, path, options.most_seconds)

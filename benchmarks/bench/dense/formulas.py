@@ -3,10 +3,13 @@ program. The same functions serve the reference in fp64 and FlexAttention."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 
-from .works import Tensors, Work
+if TYPE_CHECKING:
+    from ..gpu.works import Tensors
+    from .works import Work
 
 Index = torch.Tensor
 INF = float("inf")
@@ -39,8 +42,8 @@ def attend(work: Work, inputs: Tensors, batch: int, head: int, first: int,
     key_head = head // (work.HQ // work.H)
     q = inputs["q"][batch, first:last, head].double()
     k, v = (inputs[name][batch, :, key_head].double() for name in "kv")
-    i = torch.arange(first, last, device=q.device)[:, None]
-    j = torch.arange(work.T, device=q.device)[None, :]
+    i = torch.arange(first, last, device=q.device)[:, None] + work.past
+    j = torch.arange(work.S, device=q.device)[None, :]
     scores = q @ k.T * work.D**-0.5
     mask, score = make_mask(work), make_score(work, inputs)
     if score is not None:

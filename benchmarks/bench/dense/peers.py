@@ -1,48 +1,51 @@
 """Other ways to compute the same, in PyTorch: callables that give [B, T, HQ, DV]."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ..gpu.peers import Run, guard
 from . import formulas
-from .works import Tensors, Work
 
-Run = Callable[[], torch.Tensor]
+if TYPE_CHECKING:
+    from ..gpu.works import Tensors
+    from .works import Work
+
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION,
             "efficient": SDPBackend.EFFICIENT_ATTENTION, "math": SDPBackend.MATH}
 
 
-class Unavailable(Exception):
-    """A peer that can't compute this work, and why."""
-
-
 def make_peer(name: str, work: Work, inputs: Tensors) -> Run:
     kind, _, rest = name.partition(" ")
-    q, k, v = (inputs[each].transpose(1, 2).contiguous() for each in "qkv")
     if kind == "sdpa" and work.pattern not in ("full", "flash"):
         raise ValueError(f"{work.id}: SDPA has no {work.pattern}")
     if kind == "fa4" and work.pattern not in ("full", "flash", "window"):
         raise ValueError(f"{work.id}: FlashAttention-4 has no {work.pattern}")
-    if kind not in ("sdpa", "flex", "fa4"):
-        raise ValueError(f"{work.id}: there is no peer '{name}'")
-    try:
-        if kind == "sdpa":
-            return _make_sdpa(rest, work, q, k, v)
-        if kind == "fa4":
-            return _make_fa4(work, inputs)
-        return _make_flex(work, inputs, q, k, v)
-    except Exception as error:  # What torch.compile raises has no base of its own.
-        raise Unavailable(_summarize(error)) from error
+    if kind == "sdpa":
+        return guard(lambda: _make_sdpa(rest, work, inputs))
+    if kind == "fa4":
+        return guard(lambda: _make_fa4(work, inputs))
+    if kind == "flex":
+        return guard(lambda: _make_flex(work, inputs))
+    raise ValueError(f"{work.id}: there is no peer '{name}'")
 
 
-def _make_sdpa(backend: str, work: Work, q: torch.Tensor, k: torch.Tensor,
-               v: torch.Tensor) -> Run:
+def put_heads_first(inputs: Tensors) -> list[torch.Tensor]:
+    """q, k and v as contiguous [B, H, T, D]."""
+    return [inputs[each].transpose(1, 2).contiguous() for each in "qkv"]
+
+
+def _make_sdpa(backend: str, work: Work, inputs: Tensors) -> Run:
     """SDPA with one back end and no other; keys are repeated for one that can't group queries."""
     only = BACKENDS[backend]
-    causal = work.pattern == "flash"
+    q, k, v = put_heads_first(inputs)
+    # SDPA counts positions from the first key. One query at the end sees all keys.
+    causal = work.pattern == "flash" and work.T > 1
+    if causal and work.past:
+        raise ValueError(f"{work.id}: SDPA has no causal mask behind {work.past} keys")
 
     def run(keys: torch.Tensor, values: torch.Tensor, group: bool) -> torch.Tensor:
         with sdpa_kernel(only):
@@ -62,17 +65,17 @@ def _make_sdpa(backend: str, work: Work, q: torch.Tensor, k: torch.Tensor,
     return lambda: run(k, v, grouped)
 
 
-def _make_flex(work: Work, inputs: Tensors, q: torch.Tensor, k: torch.Tensor,
-               v: torch.Tensor) -> Run:
+def _make_flex(work: Work, inputs: Tensors) -> Run:
     """FlexAttention, compiled; its mask of blocks is made here, outside of what is timed."""
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
+    q, k, v = put_heads_first(inputs)
     mask, score = formulas.make_mask(work), formulas.make_score(work, inputs)
     blocks = None
     if mask is not None:
-        blocks = create_block_mask(lambda b, h, i, j: mask(i, j), None, None, work.T, work.T,
-                                   device=q.device)
-    modify = None if score is None else lambda s, b, h, i, j: score(s, h, i, j)
+        blocks = create_block_mask(lambda b, h, i, j: mask(i + work.past, j), None, None, work.T,
+                                   work.S, device=q.device)
+    modify = None if score is None else lambda s, b, h, i, j: score(s, h, i + work.past, j)
     compiled = torch.compile(flex_attention, dynamic=False)
     grouped = work.HQ != work.H
 
@@ -98,7 +101,3 @@ def _make_fa4(work: Work, inputs: Tensors) -> Run:
 
     run()
     return run
-
-
-def _summarize(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"

@@ -2,97 +2,79 @@
 from __future__ import annotations
 
 import json
-import zlib
-from dataclasses import dataclass, field
+import random
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-Tensors = dict[str, torch.Tensor]
+from ..gpu import works
+from ..gpu.peers import Peer
+from ..gpu.works import DTYPES, Tensors
+from . import check, peers
 
 
-@dataclass(frozen=True)
-class Work:
-    """One program at one shape; S is T.
+@dataclass(frozen=True, kw_only=True)
+class Work(works.Work):
+    """Dense attention of T queries to `past` keys before them and to their own."""
 
-    `goals` maps a peer to the least ratio asked for; "sdpa" means the fastest of SDPA's back
-    ends, and "ours ID" another work, by useful operations in a second.
-    """
-
-    id: str
-    program: str
     B: int
     T: int
     HQ: int
     H: int
     D: int
     DV: int
-    dtype: str
-    target: str
-    params: dict[str, float] = field(default_factory=dict)
-    peers: list[str] = field(default_factory=list)
-    goals: dict[str, float] = field(default_factory=dict)
+    past: int = 0
 
     @property
-    def pattern(self) -> str:
-        """The program's name, by which its formula is found."""
-        return Path(self.program).stem
+    def S(self) -> int:
+        return self.past + self.T
 
     @property
-    def shape(self) -> str:
-        shape = (f"B={self.B} T={self.T} S={self.T} HQ={self.HQ} H={self.H} D={self.D} "
-                 f"DV={self.DV}")
-        return " ".join([shape, *(f"{name}={value}" for name, value in self.params.items())])
+    def sizes(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in ("B", "T", "S", "HQ", "H", "D", "DV")}
 
-    def __str__(self) -> str:
-        return f"{self.id} {self.dtype} {self.target} {self.shape}"
-
-    def useful_operations(self) -> int:
-        """Both products of each visible pair."""
+    def useful_operations(self, inputs: Tensors) -> int:
         return self.visible_pairs() * self.B * self.HQ * 2 * (self.D + self.DV)
 
     def visible_pairs(self) -> int:
         """Of one head of one batch."""
         if self.pattern == "full":
-            return self.T * self.T
-        width = self.T
+            return self.T * self.S
+        width = self.S
         if self.pattern == "window":
-            width = min(self.T, int(self.params["window"]))
-        return width * (width + 1) // 2 + (self.T - width) * width
+            width = min(self.S, int(self.params["window"]))
+        # Query t sees `width` keys, or all past + t + 1 where these are fewer.
+        cut = max(0, min(self.T, width - self.past))
+        return cut * self.past + cut * (cut + 1) // 2 + (self.T - cut) * width
 
     def bytes(self) -> int:
-        """Of inputs and result once, in elements' types."""
-        heads = self.HQ * (self.D + self.DV) + self.H * (self.D + self.DV)
-        return self.B * self.T * heads * DTYPES[self.dtype].itemsize
+        queries = self.T * self.HQ * (self.D + self.DV)
+        keys = self.S * self.H * (self.D + self.DV)
+        return self.B * (queries + keys) * DTYPES[self.dtype].itemsize
 
     def draw_inputs(self, seed: int, device: torch.device) -> Tensors:
-        """Normal numbers, the same for one seed whichever works are measured."""
-        generator = torch.Generator(device).manual_seed(seed ^ zlib.crc32(self.id.encode()))
+        """Normal numbers."""
+        generator = self.make_generator(seed, device)
 
-        def draw(heads: int, size: int) -> torch.Tensor:
-            shape = (self.B, self.T, heads, size)
+        def draw(tokens: int, heads: int, size: int) -> torch.Tensor:
+            shape = (self.B, tokens, heads, size)
             return torch.randn(shape, generator=generator, device=device).to(DTYPES[self.dtype])
 
-        inputs = {"q": draw(self.HQ, self.D), "k": draw(self.H, self.D),
-                  "v": draw(self.H, self.DV)}
+        inputs = {"q": draw(self.T, self.HQ, self.D), "k": draw(self.S, self.H, self.D),
+                  "v": draw(self.S, self.H, self.DV)}
         if self.pattern == "softcap_alibi":
             head = torch.arange(1, self.HQ + 1, device=device, dtype=torch.float32)
             inputs["slope"] = torch.exp2(-8 * head / self.HQ)
         return inputs
 
+    def check(self, inputs: Tensors, out: torch.Tensor, lse: torch.Tensor | None,
+              order: random.Random) -> float:
+        return check.check(self, inputs, out, lse, order)
+
+    def make_peer(self, name: str, inputs: Tensors) -> Peer:
+        return Peer(peers.make_peer(name, self, inputs), self)
+
 
 def load(path: Path) -> list[Work]:
     return [Work(**entry) for entry in json.loads(path.read_text())]
-
-
-def split(works: list[Work], most: int, most_bytes: float) -> list[list[Work]]:
-    """Neighbours that are measured together: at most so many, and so much memory."""
-    groups: list[list[Work]] = []
-    for work in works:
-        if groups and len(groups[-1]) < most and \
-                sum(each.bytes() for each in (*groups[-1], work)) <= most_bytes:
-            groups[-1].append(work)
-        else:
-            groups.append([work])
-    return groups

@@ -15,7 +15,9 @@ from matplotlib.lines import Line2D  # noqa: E402
 from .rows import OURS, Row  # noqa: E402
 
 COLORS = {OURS: "#1b4f9c", "sdpa cudnn": "#76a832", "sdpa flash": "#e08a1e",
-          "sdpa efficient": "#9a6fb0", "flex": "#c2413b"}
+          "sdpa efficient": "#9a6fb0", "flex": "#c2413b",
+          "lai": "#2a9d8f", "fla": "#b5838d", "fsa": "#6d597a", "fa4": "#d4a017",
+          "dense sdpa cudnn": "#76a832", "dense fa4": "#d4a017"}
 NEIGHBOUR = "another size of ours"
 OTHER_COLOR = "#666666"
 GOAL = {"marker": "|", "markersize": 14, "markeredgewidth": 2.5}
@@ -63,6 +65,26 @@ def draw_speeds(rows: list[Row]) -> Figure:
     axes.margins(x=0.08)
     marks = [Line2D([], [], marker="s", linestyle="", color=_color(name), label=name)
              for name in names]
+    return _finish(figure, axes, rows, marks)
+
+
+def draw_times(rows: list[Row]) -> Figure:
+    """A line for each work whose kernels were measured: their shares of its time, the longest
+    first, and where its floor lies."""
+    rows = [row for row in rows if row.kernels]
+    figure, axes = _make_axes(len(rows))
+    for y, row in enumerate(rows):
+        total, start = sum(row.kernels.values()), 0.0
+        for number, ms in enumerate(row.kernels.values()):
+            axes.barh(y, ms / total, left=start, height=0.85, color=COLORS[OURS],
+                      alpha=max(0.15, 1 - 0.25 * number), edgecolor="white")
+            start += ms / total
+        if row.floor_ms is not None:
+            axes.plot(min(1.0, row.floor_ms / total), y, color=OTHER_COLOR, **GOAL)
+        axes.text(1, y, f"  {total:.3g} ms", va="center", fontsize=7)
+    axes.set_yticks(range(len(rows)), [row.work for row in rows])
+    axes.set_xlabel("share of a launch's time, kernel by kernel")
+    marks = [Line2D([], [], linestyle="", color=OTHER_COLOR, label="floor", **GOAL)]
     return _finish(figure, axes, rows, marks)
 
 

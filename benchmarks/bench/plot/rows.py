@@ -21,12 +21,14 @@ class Speed:
 
 @dataclass
 class Row:
-    """One work: speeds by name, ratios and goals by peer."""
+    """One work: speeds by name, ratios and goals by peer, milliseconds by kernel."""
 
     work: str
     speeds: dict[str, Speed] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
     goals: dict[str, float] = field(default_factory=dict)
+    kernels: dict[str, float] = field(default_factory=dict)
+    floor_ms: float | None = None
     machine: str = ""
 
 
@@ -44,6 +46,8 @@ def collect(paths: Iterable[Path]) -> list[Row]:
 def _add(row: Row, record: dict[str, Any]) -> None:
     row.machine = str(record["machine"].get("gpu", ""))
     row.speeds[OURS] = _speed(record["tflops"], record["ms"], record["spread"])
+    row.kernels = record.get("kernels") or {}
+    row.floor_ms = record.get("floor_ms")
     peer = record["peer"]
     if peer is None:
         return

@@ -9,10 +9,11 @@ from pathlib import Path
 import torch
 
 from bench.dense import formulas
-from bench.dense.bench import Setting
-from bench.dense.suite import Suite
-from bench.dense.timing import Launch
-from bench.dense.works import DTYPES, Tensors, Work
+from bench.dense.works import Work
+from bench.gpu.bench import Setting
+from bench.gpu.suite import Suite
+from bench.gpu.timing import Launch
+from bench.gpu.works import DTYPES, Tensors
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = {"full": "benchmarks/programs/full.nsa", "flash": "examples/flash.nsa",

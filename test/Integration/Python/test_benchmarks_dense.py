@@ -13,11 +13,14 @@ import torch
 
 import nsacc
 from bench import cli
-from bench.dense import check, formulas, peers, works
-from bench.dense.before import Before
-from bench.dense.bench import Bench, Setting
-from bench.dense.check import WrongResult
-from bench.dense.suite import finish, make_filter, pick_works
+from bench.dense import formulas, peers, works
+from bench.gpu import check
+from bench.gpu.before import Before
+from bench.gpu.bench import Bench, Setting
+from bench.gpu.check import WrongResult
+from bench.gpu.peers import Run, Unavailable
+from bench.gpu.suite import finish, make_filter, pick_works
+from bench.gpu.works import Tensors, split
 from dense_benchmarks import (
     PROGRAMS,
     ROOT,
@@ -38,14 +41,16 @@ def read(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.parametrize("past", [0, 3, 50])
 @pytest.mark.parametrize("tokens", [1, 6, 7, 8, 40])
 @pytest.mark.parametrize("pattern", PROGRAMS)
-def test_useful_operations_are_those_of_visible_pairs(pattern: str, tokens: int) -> None:
-    work = make_work(pattern, T=tokens, D=24, DV=8)
-    i, j = torch.arange(tokens)[:, None], torch.arange(tokens)[None, :]
+def test_useful_operations_are_those_of_visible_pairs(pattern: str, tokens: int,
+                                                      past: int) -> None:
+    work = make_work(pattern, T=tokens, D=24, DV=8, past=past)
+    i, j = torch.arange(past, past + tokens)[:, None], torch.arange(past + tokens)[None, :]
     mask = formulas.make_mask(work)
-    pairs = tokens * tokens if mask is None else int(mask(i, j).sum())
-    assert work.useful_operations() == pairs * 2 * 4 * (2 * 24 + 2 * 8)
+    pairs = tokens * work.S if mask is None else int(mask(i, j).sum())
+    assert work.useful_operations({}) == pairs * 2 * 4 * (2 * 24 + 2 * 8)
 
 
 @pytest.mark.parametrize("work", WORKS, ids=lambda work: work.id)
@@ -79,8 +84,8 @@ def test_ids_are_unique_and_pick_works() -> None:
 
 def test_groups_hold_no_more_than_asked() -> None:
     one = make_work()
-    assert [len(group) for group in works.split([one] * 5, 2, 1e9)] == [2, 2, 1]
-    assert [len(group) for group in works.split([one] * 3, 3, one.bytes())] == [1, 1, 1]
+    assert [len(group) for group in split([one] * 5, 2, 1e9)] == [2, 2, 1]
+    assert [len(group) for group in split([one] * 3, 3, one.bytes())] == [1, 1, 1]
 
 
 def test_records(tmp_path: Path) -> None:
@@ -95,11 +100,11 @@ def test_records(tmp_path: Path) -> None:
         assert set(record) == KEYS
     assert sdpa["work"] == "flash" and sdpa["rounds"] == 3 and sdpa["error"] < 1e-6
     assert (sdpa["ms"], sdpa["peer_ms"], sdpa["ratio"], sdpa["goal"]) == (2, 3, 1.5, 1.5)
-    assert sdpa["tflops"] == pytest.approx(work.useful_operations() / 2e9, rel=1e-4)
+    assert sdpa["tflops"] == pytest.approx(work.useful_operations({}) / 2e9, rel=1e-4)
     speeds = neighbour["tflops"], neighbour["peer_tflops"]
     assert neighbour["peer"] == "ours near" and neighbour["goal"] == 0.9
     assert neighbour["ratio"] == pytest.approx(speeds[0] / speeds[1], rel=1e-3)
-    assert speeds[1] == pytest.approx(near.useful_operations() / 1e9, rel=1e-4)
+    assert speeds[1] == pytest.approx(near.useful_operations({}) / 1e9, rel=1e-4)
     assert alone["peer"] is None and alone["ratio"] is None
 
 
@@ -124,7 +129,7 @@ class FakeBefore:
 
     def prepare(self, work: works.Work, graphs: bool) -> Callable[[], float]:
         if self.reason:
-            raise peers.Unavailable(self.reason)
+            raise Unavailable(self.reason)
         self.graphs.append(graphs)
         return lambda: 1e-3
 
@@ -156,7 +161,7 @@ def test_another_build_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "commit").write_text("0123456789abcdef\n")
     with Before(tmp_path, ROOT, 1.0, 1) as before:
         assert before.name == "before 0123456789ab"
-        with pytest.raises(peers.Unavailable, match="the other build"):
+        with pytest.raises(Unavailable, match="the other build"):
             before.prepare(make_work(), False)
 
 
@@ -166,7 +171,7 @@ def test_another_build_whose_process_ends_is_left_out(tmp_path: Path) -> None:
     (package / "__init__.py").write_text("import os; os._exit(7)")
     with Before(tmp_path, ROOT, 1.0, 1) as before:
         for _ in range(2):
-            with pytest.raises(peers.Unavailable, match="its process ended"):
+            with pytest.raises(Unavailable, match="its process ended"):
                 before.prepare(make_work(), False)
             before.drop()
 
@@ -297,9 +302,9 @@ def test_a_wrong_result_after_all_runs_leaves_no_record(tmp_path: Path) -> None:
 
 
 def test_a_wrong_peer_is_no_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    def make_wrong(name: str, work: works.Work, inputs: works.Tensors) -> peers.Run:
+    def make_wrong(name: str, work: works.Work, inputs: Tensors) -> Run:
         if name == "flex":
-            raise peers.Unavailable("no compiler")
+            raise Unavailable("no compiler")
         program = FakeProgram(work, inputs)
         spoil_last_row(program)
         return program
@@ -336,6 +341,6 @@ def test_new_results_hold_nan_until_they_are_written() -> None:
 
 
 def test_slices_hold_the_first_and_the_last_row() -> None:
-    picked = check.pick_slices(make_work(), random.Random(1))
+    picked = check.pick_slices([150, 150], 4, random.Random(1))
     assert picked[0] == (0, 0, 0, 64) and picked[1] == (1, 3, 86, 150)
-    assert check.pick_slices(make_work(T=5), random.Random(1))[0] == (0, 0, 0, 5)
+    assert check.pick_slices([5], 1, random.Random(1))[0] == (0, 0, 0, 5)

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from bench import cli, record
-from bench.dense import timing
-from bench.dense.machine import ClockSampler
+from bench.gpu import timing
+from bench.gpu.machine import ClockSampler
 from bench.plot.cli import main as plot
 from bench.plot.rows import collect
 from dense_benchmarks import ROOT
@@ -26,6 +26,7 @@ LINE = {"work": "full", "ms": 2.0, "spread": [1.0, 4.0], "tflops": 100.0, "peer"
 def test_options_belong_to_their_suite(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.parse(["--suite", "dense"]).rounds == 7
     assert cli.parse(["--suite", "cpu"]).rounds == 3
+    assert cli.parse(["--suite", "sparse"]).rounds == 9
     with pytest.raises(SystemExit):
         cli.parse(["--suite", "dense", "--repeats", "2"])
     assert "--repeats is an option of --suite cpu" in capsys.readouterr().err
@@ -36,8 +37,10 @@ def test_options_belong_to_their_suite(capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--suite", "dense"]) == 1
-    assert "torch finds no CUDA device" in capsys.readouterr().err
+    for suite in ("dense", "sparse"):
+        assert cli.main(["--suite", suite]) == 1
+        error = capsys.readouterr().err
+        assert f"--suite {suite} needs a GPU" in error and "finds no CUDA device" in error
     assert cli.main(["--suite", "dense", "--work", "paged"]) == 1
     assert "no such work" in capsys.readouterr().err
 
@@ -109,17 +112,20 @@ def test_the_last_record_counts(tmp_path: Path) -> None:
 def test_plots_need_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write_lines(tmp_path / "records", {"work": "cpu", "gflops": 1})
     assert plot([str(path), "--output", str(tmp_path)]) == 1
-    assert "no record of the suite dense" in capsys.readouterr().err
+    assert "no record of the suites dense and sparse" in capsys.readouterr().err
 
 
 def test_plots(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    path = write_lines(tmp_path / "records", LINE, LINE | {"work": "single", "peer": None})
+    timed = LINE | {"work": "single", "peer": None, "floor_ms": 1.0,
+                    "kernels": {"long": 1.5, "short": 0.5}}
+    path = write_lines(tmp_path / "records", LINE, timed)
     drawn = []
     for folder in ("one", "two"):
         assert plot([str(path), "--output", str(tmp_path / folder)]) == 0
         drawn.append([(tmp_path / folder / name).read_text() for name in
-                      ("ratio.svg", "tflops.svg")])
+                      ("ratio.svg", "tflops.svg", "time.svg")])
     assert drawn[0] == drawn[1]
-    ratios, speeds = drawn[0]
+    ratios, speeds, times = drawn[0]
+    assert "floor" in times and "2 ms" in times
     assert "goal" in ratios and "single" not in ratios and "single" in speeds

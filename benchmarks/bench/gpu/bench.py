@@ -11,15 +11,16 @@ from typing import Protocol
 
 import torch
 
-from . import check, peers
 from .before import Before
 from .check import WrongResult
 from .ours import Ours
+from .peers import Run, Unavailable
 from .timing import Launch
 from .works import Tensors, Work
 
 OURS = "ours"
-Run = Callable[[], torch.Tensor]
+# In front of other works' ids: compared by useful operations in a second, and by time.
+RATE, TIME = f"{OURS} ", "time of "
 
 
 class Timer(Protocol):
@@ -62,14 +63,19 @@ class Bench:
     def __init__(self, work: Work, setting: Setting) -> None:
         self.work, self._timer = work, setting.timer
         self.order = make_order(work, setting.seed)
-        self.program, inputs = setting.make_program(work)
-        self.error = check_program(work, inputs, self.program, self.order)
+        self.program, self.inputs = setting.make_program(work)
+        self.error = check_program(work, self.inputs, self.program, self.order)
         self.schedule = self.program.find_schedule()
-        self.operations = {OURS: work.useful_operations()}
+        self.operations = {OURS: work.useful_operations(self.inputs)}
+        # What each peer was held to: the work itself, another one, or nothing.
+        self.held_to: dict[str, Work | None] = {}
         self.unavailable: dict[str, str] = {}
         runs: dict[str, Run] = {OURS: self.program}
         for name in filter(setting.wants_peer, work.peers):
-            self._add_peer(name, inputs, setting, runs)
+            try:
+                self._add_peer(name, setting, runs)
+            except Unavailable as error:
+                self.unavailable[name] = str(error)
         launches, self.launch_mode = self._timer.plan(runs)
         self._measures: dict[str, Callable[[], float]] = {
             name: partial(self._timer.measure, launch) for name, launch in launches.items()}
@@ -91,42 +97,49 @@ class Bench:
         if not self.program.repeats_exactly():
             raise WrongResult("a run after all that were timed gave other bits than the first")
 
-    def _add_peer(self, name: str, inputs: Tensors, setting: Setting,
-                  runs: dict[str, Run]) -> None:
-        try:
-            if name.startswith(f"{OURS} "):
-                other = setting.works[name.removeprefix(f"{OURS} ")]
-                runs[name] = self._make_neighbour(other, setting)
-                self.operations[name] = other.useful_operations()
-                return
-            run = peers.make_peer(name, self.work, inputs)
-            out = run()
-            check.check(self.work, inputs, out, None, self.order)
-        except (peers.Unavailable, WrongResult) as error:
-            self.unavailable[name] = str(error)
+    def _add_peer(self, name: str, setting: Setting, runs: dict[str, Run]) -> None:
+        if name.startswith((RATE, TIME)):
+            others = name.removeprefix(RATE).removeprefix(TIME).split(" + ")
+            runs[name] = self._make_neighbours(name, others, setting)
             return
-        # The peer's slices are right, and ours: a difference elsewhere is counted as our mistake.
+        peer = self.work.make_peer(name, self.inputs)
         try:
-            check.compare(self.work, self.program.out, out)
+            out = peer.run()
+            if peer.work:
+                peer.work.check(self.inputs, out, None, self.order)
         except WrongResult as error:
-            raise WrongResult(f"against {name}: {error}") from error
-        runs[name] = run
-        self.operations[name] = self.work.useful_operations()
+            raise Unavailable(str(error)) from error
+        if peer.work is self.work:
+            # The peer's slices are right, and ours: a difference elsewhere is counted as our
+            # mistake.
+            try:
+                self.work.compare(self.program.out, out)
+            except WrongResult as error:
+                raise WrongResult(f"against {name}: {error}") from error
+        runs[name] = peer.run
+        self.held_to[name] = peer.work
+        self.operations[name] = (peer.work or self.work).useful_operations(self.inputs)
 
     def _add_before(self, before: Before) -> None:
         try:
             measure = before.prepare(self.work, self.launch_mode == "graph")
-        except peers.Unavailable as error:
+        except Unavailable as error:
             self.unavailable[before.name] = str(error)
             return
         self._measures[before.name] = measure
         self.operations[before.name] = self.operations[OURS]
 
-    def _make_neighbour(self, work: Work, setting: Setting) -> Run:
-        program, inputs = setting.make_program(work)
-        check_program(work, inputs, program, self.order)
-        del program.out, program.lse
-        return program
+    def _make_neighbours(self, name: str, others: list[str], setting: Setting) -> Run:
+        """Other works' programs behind each other."""
+        programs = []
+        self.operations[name] = 0
+        for work in (setting.works[other] for other in others):
+            program, inputs = setting.make_program(work)
+            check_program(work, inputs, program, self.order)
+            del program.out, program.lse
+            programs.append(program)
+            self.operations[name] += work.useful_operations(inputs)
+        return lambda: [program() for program in programs][-1]
 
 
 def make_order(work: Work, seed: int) -> random.Random:
@@ -134,7 +147,7 @@ def make_order(work: Work, seed: int) -> random.Random:
 
 
 def check_program(work: Work, inputs: Tensors, program: Program, order: random.Random) -> float:
-    error = check.check(work, inputs, program.out, program.lse, order)
+    error = work.check(inputs, program.out, program.lse, order)
     if not program.repeats_exactly():
         raise WrongResult("a second run gave other bits")
     return error

@@ -1,8 +1,12 @@
-"""The suite's records."""
+"""Records of suites of the GPU."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .. import record
-from .bench import OURS, Bench
+from .bench import OURS, RATE, Bench
+
+Details = Callable[[Bench, str | None], dict[str, object]]
 
 
 def find_goals(bench: Bench) -> dict[str, float]:
@@ -16,10 +20,11 @@ def find_goals(bench: Bench) -> dict[str, float]:
     return goals
 
 
-def make_records(bench: Bench, common: dict[str, object]) -> list[dict[str, object]]:
-    """One for each peer, or one without a peer."""
+def make_records(bench: Bench, common: dict[str, object],
+                 details: Details = lambda bench, peer: {}) -> list[dict[str, object]]:
+    """One for each peer, or one without a peer; `details` adds what a suite has of its own."""
     peers = [name for name in bench.times if name != OURS]
-    return [_make_record(bench, peer, common) for peer in peers or [None]]
+    return [_make_record(bench, peer, common) | details(bench, peer) for peer in peers or [None]]
 
 
 def _tflops(bench: Bench, name: str) -> float:
@@ -30,7 +35,9 @@ def _make_record(bench: Bench, peer: str | None,
                  common: dict[str, object]) -> dict[str, object]:
     work, times = bench.work, bench.times[OURS]
     theirs = bench.times[peer] if peer else None
-    share = bench.operations[OURS] / bench.operations[peer] if peer else 1.0
+    share = 1.0
+    if peer and peer.startswith(RATE):
+        share = bench.operations[OURS] / bench.operations[peer]
     return {
         "work": work.id, "program": work.program, "shape": work.shape, "dtype": work.dtype,
         "target": work.target, "schedule": bench.schedule, **record.describe_times(times),
@@ -43,6 +50,10 @@ def _make_record(bench: Bench, peer: str | None,
 
 def describe(line: dict[str, object]) -> str:
     text = f"  {line['work']}: {line['ms']} ms, {line['tflops']} TFLOP/s"
+    if "floor_ms" in line:
+        text += f", floor {line['floor_ms']} ms ({line['floor_bound']})"
+    for name, own in line.get("own_goals", {}).items():
+        text += f", goal {own['goal']} {name} {'met' if own['met'] else 'missed'}"
     if line["peer"] is None:
         return text
     text += (f"; {line['peer']}: {line['peer_ms']} ms, {line['peer_tflops']} TFLOP/s; "

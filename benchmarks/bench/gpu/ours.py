@@ -44,8 +44,8 @@ class Ours:
 
     def find_schedule(self) -> str:
         """The compiler's choice for these sizes; empty where it doesn't tell."""
-        named = {name: getattr(self.work, name) for name in self.program.signature.dims
-                 if hasattr(self.work, name)}
+        sizes = self.work.sizes
+        named = {name: sizes[name] for name in self.program.signature.dims if name in sizes}
         try:
             text = self.program.ir("tile", **named)
         except NsaccError:
