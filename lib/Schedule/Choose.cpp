@@ -1,6 +1,7 @@
 //===- Choose.cpp - How kernels are tiled ---------------------------------===//
 
 #include "nsacc/Schedule/Choose.h"
+#include "NSATile/IR/WarpRoles.h"
 #include "Tiling.h"
 #include "mlir/IR/Builders.h"
 
@@ -444,8 +445,25 @@ void Chooser::chooseTopK(OpChoice &choice) {
   if (!goal.device)
     return;
   put(choice, Field::Stages, 2, "a step's loads run during the step before");
-  put(choice, Field::Warps, 0, "by the rows of the program's products");
-  put(choice, Field::BlocksPerSM, 1, "no warps");
+  bool fills = goal.device->code.hasWarpgroupProducts &&
+               fillsWarpgroup(kernel, op, choice.get(Field::Tokens) * group);
+  auto putOwn = [&](Field field, int64_t chosen, const Twine &reason) {
+    const Setting *own = settings.find(choice.name, field);
+    bool isGiven = own && !own->op.empty();
+    choice.set(field, isGiven ? own->value : chosen,
+               isGiven ? Twine("given") : reason);
+  };
+  putOwn(Field::Warps, fills ? nsatile::kGroupWarps : 0,
+         fills ? "rows fill the products of a warpgroup"
+               : "by the rows of the program's products");
+  // Tiles as chosen have room beside two others.
+  bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
+                  choice.get(Field::Blocks) <= fewBlocks &&
+                  !settings.find(choice.name, Field::Stages);
+  putOwn(Field::BlocksPerSM, isChosen ? 3 : 1,
+         isChosen ? "steps of one block run during others' exponentials and "
+                    "lists"
+                  : "a block has all registers");
 }
 
 void Chooser::chooseMap(OpChoice &choice) {

@@ -234,6 +234,39 @@ Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
 }
 
 //===----------------------------------------------------------------------===//
+// Selections
+//===----------------------------------------------------------------------===//
+
+/// The importances that a selection is made of.
+static void findImportances(Value importance,
+                            llvm::SmallSetVector<Operation *, 2> &found) {
+  Operation *op = importance.getDefiningOp();
+  if (isa_and_present<ImportanceOp>(op))
+    found.insert(op);
+  else if (isa_and_present<DeclareBlocksOp, BlocksOp, MapOp>(op))
+    for (Value operand : op->getOperands())
+      findImportances(operand, found);
+}
+
+bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t rows) {
+  llvm::SmallSetVector<Operation *, 2> found;
+  findImportances(op.getImportance(), found);
+  if (found.size() != 1 || op.getShareHeads() > 1 ||
+      llvm::alignTo(rows, 16) != nsatile::kGroupRows)
+    return false;
+  auto importance = cast<ImportanceOp>(found.front());
+  constexpr int64_t mostChannels = 128;
+  return llvm::all_of(
+      ValueRange{importance.getQuery(), importance.getKey()},
+      [&](Value tensor) {
+        auto type = cast<NamedTensorType>(tensor.getType());
+        return type.getElementType().getIntOrFloatBitWidth() == 16 &&
+               getStaticSize(kernel, type.getDims().back())
+                       .value_or(mostChannels + 1) <= mostChannels;
+      });
+}
+
+//===----------------------------------------------------------------------===//
 // Blocks that share a multiprocessor
 //===----------------------------------------------------------------------===//
 

@@ -173,7 +173,7 @@ static constexpr FieldInfo kFields[] = {
      "warp specialization",
      "sm_80: 4 for dense attentions; sm_90a: 4, 8 or 12, so that warpgroups "
      "fill their registers; `auto` for others, and where tokens or parts are "
-     "given"},
+     "given. A topk has those of its rows, or what it is given by name"},
     {Field::BlocksPerSM,
      "blocks_per_sm",
      kAttend | bit(OpKind::TopK),

@@ -26,6 +26,10 @@ Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order);
 Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                          bool hasManyQueries);
 
+/// Whether a selection's scores are one product, of 64 rows of 16 bits, and
+/// three blocks that share a multiprocessor have room for its tiles.
+bool fillsWarpgroup(nsa::KernelOp kernel, nsa::TopKOp op, int64_t rows);
+
 /// What is given for the blocks that share a multiprocessor.
 struct GivenBlocks {
   int64_t count = 1;

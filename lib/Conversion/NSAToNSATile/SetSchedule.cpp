@@ -32,9 +32,7 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
   }
 
   void explain(llvm::Error problem) {
-    InFlightDiagnostic error =
-        getOperation().emitError(llvm::toString(std::move(problem)));
-    error.attachNote() << schedule::explainSettings();
+    getOperation().emitError(llvm::toString(std::move(problem)));
     signalPassFailure();
   }
 };
