@@ -42,6 +42,7 @@ struct MapContent {
   uint32_t type, rank;
   uint64_t sizes[5], strides[4];
   uint32_t box[5];
+  uint8_t steps[5];
   uint32_t swizzle;
 };
 static_assert(sizeof(MapContent) <= sizeof(driver::TensorMap));

@@ -121,8 +121,9 @@ cuTensorMapEncodeTiled(TensorMap *map, int type, uint32_t rank, void *address,
   for (uint32_t i = 0; isValid && i < rank; ++i) {
     content.sizes[i] = sizes[i];
     content.box[i] = box[i];
+    content.steps[i] = static_cast<uint8_t>(steps[i]);
     isValid &= sizes[i] >= 1 && sizes[i] <= (UINT64_C(1) << 32) &&
-               box[i] >= 1 && box[i] <= 256 && steps[i] == 1;
+               box[i] >= 1 && box[i] <= 256 && steps[i] >= 1 && steps[i] <= 8;
     if (i + 1 < rank) {
       content.strides[i] = strides[i];
       isValid &= strides[i] % 16 == 0 && strides[i] < (UINT64_C(1) << 40);

@@ -94,7 +94,7 @@ struct TensorMap {
   uint32_t argument;
   std::vector<uint32_t> dims, box;
   uint32_t swizzle;
-  std::vector<uint32_t> steps; ///< for each of `dims`; none: 1
+  std::vector<uint32_t> steps = {}; ///< for each of `dims`; none: 1
 };
 
 /// An argument of a program: a buffer (parameters, then workspaces), or a

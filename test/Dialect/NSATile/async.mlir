@@ -37,6 +37,8 @@ nsatile.program @specialized(%x: memref<?x64xbf16>, %y: memref<64x64xf32>, %n: i
     scf.for %j = %c0 to %n step %c1 {
       // CHECK: nsatile.producer_load %[[BUFFER]], %{{.*}}[%{{.*}}, %{{.*}}] dims [0, 1] limits[%{{.*}}, %{{.*}}] : <2 of tensor<64x64xbf16>>, memref<?x64xbf16>
       nsatile.producer_load %buffer, %x[%j, %c0] dims [0, 1] limits [%n, %c64] : !R, memref<?x64xbf16>
+      // CHECK: nsatile.producer_load %[[BUFFER]], {{.*}} dims [0, 1] steps [4, 1] limits
+      nsatile.producer_load %buffer, %x[%j, %c0] dims [0, 1] steps [4, 1] limits [%n, %c64] : !R, memref<?x64xbf16>
     }
   }
   nsatile.return

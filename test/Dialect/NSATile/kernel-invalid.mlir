@@ -70,6 +70,20 @@ nsatile.program @p(%x: memref<?x64xf32>) attributes {map = #nsatile.tensor_map<a
 
 // -----
 
+// expected-error @below {{expected 2 steps, as many as dimensions, found 1}}
+nsatile.program @p(%x: memref<?x64xf32>) attributes {map = #nsatile.tensor_map<argument = 0, dims = [1, 0], box = [16, 16], steps = [1]>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected steps from 1 to 8 that reach over at most 256 elements, found 65 with a step of 4}}
+nsatile.program @p(%x: memref<?x64xf32>) attributes {map = #nsatile.tensor_map<argument = 0, dims = [1, 0], box = [16, 65], steps = [1, 4]>} {
+  nsatile.return
+}
+
+// -----
+
 // expected-error @below {{expected a tensor map of a buffer, found argument 1}}
 nsatile.program @p(%x: memref<?x64xf32>, %n: index) attributes {nsatile.kernel = #nsatile.kernel<
     threads = 32, extra = [#nsatile.tensor_map<argument = 1, dims = [1, 0], box = [16, 16]>]>} {

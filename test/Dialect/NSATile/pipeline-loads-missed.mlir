@@ -5,23 +5,6 @@
 #m = #nsatile.shared<swizzle = 128>
 !B = memref<?x64xbf16, strided<[?, 1], offset: ?>>
 
-// REMARK: [Missed] {{.*}}Function=steps | Remark="the tile isn't loaded ahead: it takes every other row"
-nsatile.program @steps(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index)
-    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c64 = arith.constant 64 : index
-  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #s>
-  %r:2 = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero, %at = %c0) -> (tensor<64x64xf32, #s>, index) {
-    %kt = nsatile.load %k[%j, %c0] dims [0, 1] steps [2, 1] limits [%n, %c64] : !B -> tensor<64x64xbf16, #m>
-    %s = nsatile.dot %q, transpose %kt acc %acc : (tensor<64x64xbf16, #s>, tensor<64x64xbf16, #m>, tensor<64x64xf32, #s>) -> tensor<64x64xf32, #s>
-    %next = memref.load %list[%at] : memref<?xindex>
-    scf.yield %s, %next : tensor<64x64xf32, #s>, index
-  }
-  nsatile.store %r#0, %out[%c0, %c0] dims [0, 1] limits [%c64, %c64] : tensor<64x64xf32, #s>, memref<64x64xf32>
-  nsatile.return
-}
-
 // REMARK: [Missed] {{.*}}Function=unscheduled | Remark="it has no schedule"
 nsatile.program @unscheduled(%list: memref<?xindex>, %k: !B, %q: tensor<64x64xbf16, #s>, %out: memref<64x64xf32>, %n: index) {
   %c0 = arith.constant 0 : index

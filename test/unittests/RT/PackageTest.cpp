@@ -76,6 +76,19 @@ TEST(PackageTest, RefusesIndicesOfNothing) {
               }),
               HasSubstr("a swizzle of 96 bytes"));
   EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].extra[0].map.steps = {1, 9, 1};
+              }),
+              HasSubstr("steps of a box"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].extra[0].map.steps = {1, 4};
+              }),
+              HasSubstr("of 3 dimensions with 2 steps"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
+                code.plan.launches[0].extra[0].map.box = {32, 65, 1};
+                code.plan.launches[0].extra[0].map.steps = {1, 4, 1};
+              }),
+              HasSubstr("a box of 65 elements every 4"));
+  EXPECT_THAT(fail([](Package &, TargetCode &code) {
                 code.plan.workspaces[0].last = 2;
               }),
               HasSubstr("there is no launch 2"));

@@ -30,7 +30,27 @@ TEST_F(TensorMapTest, DescribesTheBuffer) {
               ::testing::ElementsAreArray(strides));
   EXPECT_THAT(std::vector(map.box, map.box + 3),
               ::testing::ElementsAre(32, 32, 1));
+  EXPECT_THAT(std::vector(map.steps, map.steps + 3),
+              ::testing::ElementsAre(1, 1, 1));
   EXPECT_EQ(map.swizzle, 3u); // 128 bytes
+}
+
+// 32 rows, one every 4: a box reaches over 125. A map without steps takes each.
+TEST_F(TensorMapTest, TakesEverySoManyRows) {
+  Package package = makePackage();
+  TensorMap &map = package.variants[0].targets[0].plan.launches[0].extra[0].map;
+  map.steps = {1, 4, 1};
+  std::string bytes = writePackage(package);
+  Package read = readPackage(bytes.data(), bytes.size());
+  EXPECT_EQ(read.variants[0].targets[0].plan.launches[0].extra[0].map.steps,
+            map.steps);
+  Module module(read);
+  expectLaunch(module, Tensors(3, 100));
+  fakecuda::MapContent content = getMap(0);
+  EXPECT_THAT(std::vector(content.box, content.box + 3),
+              ::testing::ElementsAre(32, 125, 1));
+  EXPECT_THAT(std::vector(content.steps, content.steps + 3),
+              ::testing::ElementsAre(1, 4, 1));
 }
 
 // Callers have [T, B, 64], kernels [B, T, 64].
