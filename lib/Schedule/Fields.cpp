@@ -186,7 +186,8 @@ static constexpr FieldInfo kFields[] = {
      "blocks of a persistent program that share a multiprocessor, each with "
      "its part of the registers and of shared memory; tokens and keys that "
      "aren't given are those that so many have room for",
-     "2 for selections whose rows fill one warpgroup, unless keys or stages "
+     "2 for attentions within selections, 3 for a topk, whose rows fill one "
+     "warpgroup, unless keys, blocks or stages "
      "are given; else 1"},
     {Field::Stages,
      "stages",

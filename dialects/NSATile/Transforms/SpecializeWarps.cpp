@@ -50,8 +50,9 @@ static StringRef explainNoBulkCopy(LoadOp load) {
   for (auto [size, step] : llvm::zip_equal(tile.getShape().drop_back(),
                                            ArrayRef(steps).drop_back()))
     if (!isBoxSize(size, step))
-      return "it reaches over more than 256 rows, or takes less than every "
-             "eighth";
+      return step == 1 ? "it has more than 256 rows"
+                       : "it reaches over more than 256 rows, or takes less "
+                         "than every eighth";
   auto [strides, offset] = buffer.getStridesAndOffset();
   return strides.back() == 1 ? "" : "the buffer's rows aren't contiguous";
 }

@@ -18,10 +18,10 @@ using namespace nsacc::cuda;
 // What it says
 //===----------------------------------------------------------------------===//
 
-/// Four registers that wait in memory, a row's sums during a product for
+/// Six registers that wait in memory, a row's sums during a product for
 /// instance, are no loss that smaller tiles would make good.
 static bool spillsMuch(const KernelReport &kernel) {
-  constexpr unsigned few = 16;
+  constexpr unsigned few = 24;
   return kernel.spillStoreBytes > few || kernel.spillLoadBytes > few;
 }
 
