@@ -17,7 +17,7 @@ struct MapRequest {
   int type;
   uint32_t rank;
   std::array<uint64_t, 5> sizes, strides; ///< strides in bytes
-  std::array<uint32_t, 5> box; ///< elements that it reaches over
+  std::array<uint32_t, 5> box;            ///< elements that it reaches over
   std::array<uint32_t, 5> steps;
   uint32_t swizzle;
 

@@ -64,8 +64,7 @@ private:
   }
 
   Value bring(Value tile, Attribute wanted, Operation *user) {
-    if (flow.getLayout(tile) == wanted ||
-        getTile(tile).getEncoding() == wanted)
+    if (flow.getLayout(tile) == wanted || getTile(tile).getEncoding() == wanted)
       return tile;
     bool isShared = isa<SharedLayoutAttr>(wanted);
     if (!isShared && flow.isCheap(tile) && isRecomputable(tile, wanted))
