@@ -270,7 +270,7 @@ def test_compiles_files(tmp_path: Path):
 def test_picks_a_kernel():
     both = CAUSAL + TWO_RESULTS
     assert nsacc.compile(both, kernel="both").kernel == "both"
-    with pytest.raises(nsacc.errors.CompileError, match="'causal', 'both'"):
+    with pytest.raises(nsacc.errors.CompileError, match="give kernel='causal' or kernel='both'"):
         nsacc.compile(both)
 
 
