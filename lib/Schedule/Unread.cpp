@@ -1,5 +1,6 @@
 //===- Unread.cpp - Settings that change nothing --------------------------===//
 
+#include "NSATile/IR/WarpRoles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "nsacc/Schedule/Choose.h"
 #include "llvm/ADT/STLExtras.h"
@@ -32,9 +33,8 @@ static std::string explainNoProducer(const OpChoice &op) {
       static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
           nsatile::LoopOrder::KeyMajor)
     return "order=key_major has no warps that load for others";
-  constexpr int64_t groupWarps = 4;
   int64_t warps = op.get(Field::Warps);
-  if (warps % groupWarps != 0)
+  if (warps % nsatile::kGroupWarps != 0)
     return std::to_string(warps) +
            " warps are no warpgroups: expected a multiple of 4";
   auto isGiven = [&](Field field) {

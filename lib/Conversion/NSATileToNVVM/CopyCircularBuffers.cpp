@@ -91,12 +91,7 @@ LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
   if (queue.mustMeet)
     sync.barrier();
   RankedTensorType type = op.getCircularBuffer().getType().getTile();
-  CopySource source = {op.getBuffer(),
-                       op.getOffsets(),
-                       op.getLimits(),
-                       op.getDims(),
-                       op.getSteps().value_or(ArrayRef<int64_t>()),
-                       type};
+  CopySource source(op, type);
   copyToShared(b, threads, program, shared, source,
                getTileAt(buffer, type, buffer.loadPlace));
   advance(buffer, buffer.loadPlace);

@@ -59,12 +59,7 @@ LogicalResult GlobalEmitter::loadShared(LoadOp op) {
   sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
   SharedTile tile = sharedTiles.allocate(type);
   sync.beforeWrite(tile);
-  CopySource source = {op.getBuffer(),
-                       op.getOffsets(),
-                       op.getLimits(),
-                       op.getDims(),
-                       op.getSteps().value_or(ArrayRef<int64_t>()),
-                       type};
+  CopySource source(op, type);
   if (copyToShared(b, threads, program, shared, source, tile))
     copies.note();
   sharedTiles.set(op.getTile(), tile);

@@ -31,6 +31,8 @@ private:
   void reduceRows(ReduceOp op);
   bool reduceLanes(ReduceOp op);
   bool scatterLanes(ReduceOp op);
+  SmallVector<Value> combineOwn(ReduceOp op,
+                                ArrayRef<SmallVector<int64_t>> groups);
   Value getSourceLane(const LaneScatter::Source &source);
   Value reduceElements(ReduceOp op, const SharedTile &source,
                        ArrayRef<Value> coordinates);
@@ -77,6 +79,19 @@ void ReductionEmitter::reduceRows(ReduceOp op) {
   program.setRegisters(op.getResult(), std::move(results));
 }
 
+/// What a thread itself has for each group of registers.
+SmallVector<Value>
+ReductionEmitter::combineOwn(ReduceOp op,
+                             ArrayRef<SmallVector<int64_t>> groups) {
+  ArrayRef<Value> source = program.getRegisters(op.getSource());
+  return llvm::map_to_vector(groups, [&](ArrayRef<int64_t> registers) {
+    return combineAll(b, op.getKind(),
+                      llvm::map_to_vector(registers, [&](int64_t index) {
+                        return source[index];
+                      }));
+  });
+}
+
 /// A thread's own elements first, then those of other lanes; false where these
 /// aren't all.
 bool ReductionEmitter::reduceLanes(ReduceOp op) {
@@ -85,18 +100,11 @@ bool ReductionEmitter::reduceLanes(ReduceOp op) {
                     program.getLayout(getTile(op.getResult())), op.getDim());
   if (!reduction)
     return false;
-  ArrayRef<Value> values = program.getRegisters(op.getSource());
-  SmallVector<Value> results;
-  for (ArrayRef<int64_t> registers : reduction->registers) {
-    SmallVector<Value> parts;
-    for (int64_t index : registers)
-      parts.push_back(values[index]);
-    Value result = combineAll(b, op.getKind(), parts);
+  SmallVector<Value> results = combineOwn(op, reduction->registers);
+  for (Value &result : results)
     for (int64_t lane : reduction->lanes)
       result =
           combine(b, op.getKind(), result, nvvm::shuffleXor(b, result, lane));
-    results.push_back(result);
-  }
   program.setRegisters(op.getResult(), std::move(results));
   return true;
 }
@@ -124,14 +132,7 @@ bool ReductionEmitter::scatterLanes(ReduceOp op) {
                   program.getLayout(getTile(op.getResult())), op.getDim());
   if (!scatter)
     return false;
-  ArrayRef<Value> source = program.getRegisters(op.getSource());
-  SmallVector<Value> values;
-  for (ArrayRef<int64_t> registers : scatter->registers) {
-    SmallVector<Value> parts;
-    for (int64_t index : registers)
-      parts.push_back(source[index]);
-    values.push_back(combineAll(b, op.getKind(), parts));
-  }
+  SmallVector<Value> values = combineOwn(op, scatter->registers);
   for (LaneScatter::Step step : scatter->steps) {
     Value isFirst = b.make<arith::CmpIOp>(
         arith::CmpIPredicate::eq,

@@ -31,13 +31,13 @@ KernelEmitter::KernelEmitter(Kernel &kernel)
   addPlaces(*this, kernel);
   addProducts(*this, kernel);
   addReductions(*this, kernel);
-  addTop(*this, kernel);
   addRepairs(*this, kernel);
   addAssertions(*this, kernel);
   addSlices(*this, kernel);
   addSoftmax(*this, kernel);
   addStores(*this, kernel);
   addTileSources(*this, kernel);
+  addTop(*this, kernel);
   addWarpgroupProducts(*this, kernel);
   if (kernel.facts.isWarpSpecialized) {
     auto bulkBuffers = std::make_shared<BulkCircularBuffers>(kernel);

@@ -72,13 +72,13 @@ void addLayouts(KernelEmitter &emitter, Kernel &kernel);
 void addPlaces(KernelEmitter &emitter, Kernel &kernel);
 void addProducts(KernelEmitter &emitter, Kernel &kernel);
 void addReductions(KernelEmitter &emitter, Kernel &kernel);
-void addTop(KernelEmitter &emitter, Kernel &kernel);
 void addRepairs(KernelEmitter &emitter, Kernel &kernel);
 void addAssertions(KernelEmitter &emitter, Kernel &kernel);
 void addSlices(KernelEmitter &emitter, Kernel &kernel);
 void addSoftmax(KernelEmitter &emitter, Kernel &kernel);
 void addStores(KernelEmitter &emitter, Kernel &kernel);
 void addTileSources(KernelEmitter &emitter, Kernel &kernel);
+void addTop(KernelEmitter &emitter, Kernel &kernel);
 void addWarpgroupProducts(KernelEmitter &emitter, Kernel &kernel);
 /// For warp-specialized programs, whose circular buffers are `buffers`.
 void addWarpSpecialize(KernelEmitter &emitter, Kernel &kernel,

@@ -11,6 +11,13 @@ namespace nsacc {
 
 /// What a copy reads.
 struct CopySource {
+  /// What `nsatile.load` and `nsatile.producer_load` say.
+  template <typename OpTy>
+  CopySource(OpTy op, mlir::RankedTensorType type)
+      : buffer(op.getBuffer()), offsets(op.getOffsets()),
+        limits(op.getLimits()), dims(op.getDims()),
+        steps(op.getSteps().value_or(llvm::ArrayRef<int64_t>())), type(type) {}
+
   mlir::Value buffer;
   mlir::ValueRange offsets, limits;
   llvm::ArrayRef<int64_t> dims, steps;
