@@ -72,6 +72,16 @@ class SparseWork(Goals):
     def group(self) -> int:
         return self.HQ // self.H
 
+    @property
+    def block(self) -> int:
+        """Keys of a block, of works that have blocks."""
+        return int(self.params["block"])
+
+    @property
+    def top(self) -> int:
+        """Selected blocks of a row, of works that select."""
+        return int(self.params["top"])
+
     def check(self, inputs: Tensors, out: torch.Tensor, lse: torch.Tensor | None,
               order: random.Random) -> float:
         check_shape(out, self.result_shape(inputs))

@@ -162,14 +162,6 @@ class Moba(Batched):
     def draw_inputs(self, seed: int, device: torch.device) -> Tensors:
         return self.draw_qkv(self.make_generator(seed, device), self.inputs)
 
-    @property
-    def block(self) -> int:
-        return int(self.params["block"])
-
-    @property
-    def top(self) -> int:
-        return int(self.params["top"])
-
     def pairs(self) -> int:
         return count_selected(self.T, self.block, self.top) * self.B * self.HQ
 

@@ -139,10 +139,6 @@ class HstuSparse(HstuDense):
     def gate_names(self) -> list[str]:
         return ["g_cmp", "g_slc"]
 
-    @property
-    def block(self) -> int:
-        return int(self.params["block"])
-
     def row_pairs(self, length: int) -> int:
         """Of both branches: a pooled key is visible from its first token on."""
         full, rest = divmod(length, self.block)

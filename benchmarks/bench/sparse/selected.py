@@ -23,14 +23,6 @@ class Selected(Batched):
     captured: Path | None = None
 
     @property
-    def block(self) -> int:
-        return int(self.params["block"])
-
-    @property
-    def top(self) -> int:
-        return int(self.params["top"])
-
-    @property
     def is_causal(self) -> bool:
         return True
 
