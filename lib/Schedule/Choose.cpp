@@ -446,7 +446,7 @@ void Chooser::chooseTopK(OpChoice &choice) {
     return;
   put(choice, Field::Stages, 2, "a step's loads run during the step before");
   bool fills = goal.device->code.hasWarpgroupProducts &&
-               fillsWarpgroup(kernel, op, choice.get(Field::Tokens) * group);
+               fillsWarpgroup(kernel, op, choice.get(Field::Tokens), group);
   auto putOwn = [&](Field field, int64_t chosen, const Twine &reason) {
     const Setting *own = settings.find(choice.name, field);
     bool isGiven = own && !own->op.empty();

@@ -238,23 +238,34 @@ Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
 //===----------------------------------------------------------------------===//
 
 /// The importances that a selection is made of.
-static void findImportances(Value importance,
-                            llvm::SmallSetVector<Operation *, 2> &found) {
-  Operation *op = importance.getDefiningOp();
-  if (isa_and_present<ImportanceOp>(op))
-    found.insert(op);
-  else if (isa_and_present<DeclareBlocksOp, BlocksOp, MapOp>(op))
-    for (Value operand : op->getOperands())
-      findImportances(operand, found);
+static SmallVector<ImportanceOp> findImportances(Value importance) {
+  SmallVector<ImportanceOp> found;
+  llvm::SmallSetVector<Value, 4> values;
+  values.insert(importance);
+  for (size_t index = 0; index < values.size(); ++index) {
+    Operation *op = values[index].getDefiningOp();
+    if (auto source = dyn_cast_if_present<ImportanceOp>(op)) {
+      if (!llvm::is_contained(found, source))
+        found.push_back(source);
+    } else if (isa_and_present<DeclareBlocksOp, BlocksOp, MapOp>(op)) {
+      values.insert_range(op->getOperands());
+    }
+  }
+  return found;
 }
 
-bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t rows) {
-  llvm::SmallSetVector<Operation *, 2> found;
-  findImportances(op.getImportance(), found);
+bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t tokens,
+                              int64_t group) {
+  // A thread's part of two words an entry; with more, values are stored.
+  constexpr int64_t mostListRegisters = 32;
+  int64_t listRegisters =
+      2 * tokens * llvm::PowerOf2Ceil(op.getTop()) / nsatile::kGroupThreads;
+  SmallVector<ImportanceOp> found = findImportances(op.getImportance());
   if (found.size() != 1 || op.getShareHeads() > 1 ||
-      llvm::alignTo(rows, 16) != nsatile::kGroupRows)
+      llvm::alignTo(tokens * group, 16) != nsatile::kGroupRows ||
+      listRegisters > mostListRegisters)
     return false;
-  auto importance = cast<ImportanceOp>(found.front());
+  ImportanceOp importance = found.front();
   constexpr int64_t mostChannels = 128;
   return llvm::all_of(
       ValueRange{importance.getQuery(), importance.getKey()},

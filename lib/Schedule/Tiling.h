@@ -27,8 +27,9 @@ Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                          bool hasManyQueries);
 
 /// Whether a selection's scores are one product, of 64 rows of 16 bits, and
-/// three blocks that share a multiprocessor have room for its tiles.
-bool fillsWarpgroup(nsa::KernelOp kernel, nsa::TopKOp op, int64_t rows);
+/// three blocks that share a multiprocessor have room for its tiles and lists.
+bool fillsWarpgroup(nsa::KernelOp kernel, nsa::TopKOp op, int64_t tokens,
+                    int64_t group);
 
 /// What is given for the blocks that share a multiprocessor.
 struct GivenBlocks {

@@ -283,19 +283,15 @@ Tile ImportanceTiles::getProbabilities(ImportanceOp op, TileMath &pairs,
                                        Tile scores, Value scale,
                                        const Normalizer &normalizer) {
   TileMath rows(builder, loc, tile.getRows(), /*columns=*/1);
-  auto fma = [&](Tile value, Tile factor, Tile term) -> Tile {
-    return {math::FmaOp::create(builder, loc, pairs.toMatrix(value),
-                                pairs.toMatrix(factor), pairs.toMatrix(term)),
-            TileAxes::Matrix};
-  };
-  auto scaleRows = [&](Tile value, double factor) {
-    return rows.apply<arith::MulFOp>(value, getReal(rows, factor));
-  };
-  Tile distance =
-      fma(scores, {scale, TileAxes::Scalar}, scaleRows(normalizer.lse, -1.0));
   constexpr double log2e = llvm::numbers::log2e;
-  Tile exponent =
-      fma(distance, getReal(pairs, log2e), scaleRows(normalizer.rest, -log2e));
+  // Rounded, as the product that the largest score is one of: of equal scores,
+  // however large, nothing but the rest is left.
+  Tile scaled = pairs.apply<arith::MulFOp>(scores, {scale, TileAxes::Scalar});
+  Tile distance = pairs.apply<arith::SubFOp>(scaled, normalizer.lse);
+  Tile rest = rows.apply<arith::MulFOp>(normalizer.rest, getReal(rows, -log2e));
+  Value exponent = math::FmaOp::create(builder, loc, pairs.toMatrix(distance),
+                                       pairs.toMatrix(getReal(pairs, log2e)),
+                                       pairs.toMatrix(rest));
   auto has16Bits = [](Value tensor) {
     Type type = cast<NamedTensorType>(tensor.getType()).getElementType();
     return type.getIntOrFloatBitWidth() == 16;
@@ -303,7 +299,7 @@ Tile ImportanceTiles::getProbabilities(ImportanceOp op, TileMath &pairs,
   bool isRounded = has16Bits(op.getQuery()) && has16Bits(op.getKey());
   auto flags =
       isRounded ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
-  return {math::Exp2Op::create(builder, loc, exponent.value, flags),
+  return {math::Exp2Op::create(builder, loc, exponent, flags),
           TileAxes::Matrix};
 }
 
