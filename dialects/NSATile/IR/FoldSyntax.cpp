@@ -24,26 +24,31 @@ static ParseResult parseRange(OpAsmParser &parser, Operands &ranges) {
 
 static ParseResult parseList(OpAsmParser &parser, OptionalOperand &list,
                              Type &type, Operands &indices,
-                             OptionalOperand &count) {
+                             OptionalOperand &count, OptionalOperand &members,
+                             Type &membersType) {
   if (parser.parseOperand(list.emplace()) ||
       parser.parseOperandList(indices, OpAsmParser::Delimiter::Square) ||
       parser.parseColonType(type))
     return failure();
-  if (succeeded(parser.parseOptionalKeyword("count")))
-    return parser.parseOperand(count.emplace());
+  if (succeeded(parser.parseOptionalKeyword("count")) &&
+      parser.parseOperand(count.emplace()))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("with")))
+    return failure(parser.parseOperand(members.emplace()) ||
+                   parser.parseColonType(membersType));
   return success();
 }
 
-ParseResult
-nsacc::nsatile::parseFoldDomain(OpAsmParser &parser, Operands &ranges,
-                                OptionalOperand &at, OptionalOperand &list,
-                                Type &listType, Operands &indices,
-                                OptionalOperand &count, IntegerAttr &parts) {
+ParseResult nsacc::nsatile::parseFoldDomain(
+    OpAsmParser &parser, Operands &ranges, OptionalOperand &at,
+    OptionalOperand &list, Type &listType, Operands &indices,
+    OptionalOperand &count, OptionalOperand &members, Type &membersType,
+    IntegerAttr &parts) {
   if (succeeded(parser.parseOptionalKeyword("at"))) {
     if (parser.parseOperand(at.emplace()))
       return failure();
   } else if (succeeded(parser.parseOptionalKeyword("in"))) {
-    if (parseList(parser, list, listType, indices, count))
+    if (parseList(parser, list, listType, indices, count, members, membersType))
       return failure();
   }
   parts = parser.getBuilder().getI64IntegerAttr(1);
@@ -59,7 +64,8 @@ nsacc::nsatile::parseFoldDomain(OpAsmParser &parser, Operands &ranges,
 void nsacc::nsatile::printFoldDomain(OpAsmPrinter &printer, Operation *,
                                      OperandRange ranges, Value at, Value list,
                                      Type listType, OperandRange indices,
-                                     Value count, IntegerAttr parts) {
+                                     Value count, Value members,
+                                     Type membersType, IntegerAttr parts) {
   bool isFirst = true;
   auto separate = [&] {
     if (!std::exchange(isFirst, false))
@@ -74,6 +80,8 @@ void nsacc::nsatile::printFoldDomain(OpAsmPrinter &printer, Operation *,
     printer << "in " << list << "[" << indices << "] : " << listType;
     if (count)
       printer << " count " << count;
+    if (members)
+      printer << " with " << members << " : " << membersType;
   }
   if (parts.getInt() != 1) {
     separate();

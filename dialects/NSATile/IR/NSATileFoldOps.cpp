@@ -12,6 +12,21 @@ using namespace nsacc::nsatile;
 // Building
 //===----------------------------------------------------------------------===//
 
+int64_t FoldDomain::getNumWords() const {
+  return members ? cast<ShapedType>(members.getType()).getShape().back() : 0;
+}
+
+/// Of a body: the tile, whether it is partial, the entry's words, the state.
+static SmallVector<Type>
+getArgumentTypes(Builder &builder, const FoldDomain &domain, TypeRange state) {
+  SmallVector<Type> types = {builder.getIndexType(), builder.getI1Type()};
+  if (domain.members)
+    types.append(domain.getNumWords(),
+                 cast<ShapedType>(domain.members.getType()).getElementType());
+  llvm::append_range(types, state);
+  return types;
+}
+
 template <typename FoldLike>
 static void build(OpBuilder &builder, OperationState &state,
                   const FoldDomain &domain, TypeRange results, ValueRange inits,
@@ -30,6 +45,7 @@ static void build(OpBuilder &builder, OperationState &state,
   state.addOperands(domain.indices);
   segments.push_back(domain.indices.size());
   segments.push_back(addOptional(domain.count));
+  segments.push_back(addOptional(domain.members));
   state.addOperands(inits);
   segments.push_back(inits.size());
   auto &properties = state.getOrAddProperties<typename FoldLike::Properties>();
@@ -39,9 +55,8 @@ static void build(OpBuilder &builder, OperationState &state,
 
   OpBuilder::InsertionGuard guard(builder);
   Region *region = state.addRegion();
-  SmallVector<Type> arguments = {builder.getIndexType(), builder.getI1Type()};
-  if (bindsState)
-    llvm::append_range(arguments, inits.getTypes());
+  SmallVector<Type> arguments = getArgumentTypes(
+      builder, domain, bindsState ? TypeRange(inits) : TypeRange());
   SmallVector<Location> locations(arguments.size(), state.location);
   builder.createBlock(region, {}, arguments, locations);
 }
@@ -69,6 +84,7 @@ template <typename FoldLike> static FoldDomain getDomain(FoldLike fold) {
   domain.list = fold.getList();
   domain.indices = llvm::to_vector(fold.getIndices());
   domain.count = fold.getCount();
+  domain.members = fold.getMembers();
   domain.parts = fold.getParts();
   return domain;
 }
@@ -138,7 +154,7 @@ std::optional<SmallVector<OpFoldResult>> FoldOp::getLoopSteps() {
 }
 
 Block::BlockArgListType FoldOp::getRegionIterArgs() {
-  return getBody().getArguments().drop_front(2);
+  return getBody().getArguments().drop_front(2 + getDomain().getNumWords());
 }
 
 std::optional<MutableArrayRef<OpOperand>> FoldOp::getYieldedValuesMutable() {
@@ -182,6 +198,15 @@ template <typename FoldLike> static LogicalResult verifyList(FoldLike fold) {
     return fold.emitOpError("expected an index for each dimension of the list "
                             "but the last, found ")
            << fold.getIndices().size() << " for " << list;
+  if (fold.getMembers()) {
+    auto members = cast<ShapedType>(fold.getMembers().getType());
+    if (!members.getElementType().isInteger() ||
+        members.getRank() != list.getRank() + 1 ||
+        members.isDynamicDim(members.getRank() - 1))
+      return fold.emitOpError("expected members that are integers, with a "
+                              "dimension of fixed size behind those of ")
+             << list << ", found " << members;
+  }
   if (!fold.getCount() && list.isDynamicDim(list.getRank() - 1))
     return fold.emitOpError("expected a count, as rows of the list have no "
                             "fixed size");
@@ -203,15 +228,16 @@ template <typename FoldLike> static LogicalResult verifyDomain(FoldLike fold) {
   }
   if (fold.getList())
     return verifyList(fold);
-  if (fold.getCount() || !fold.getIndices().empty())
-    return fold.emitOpError("expected a count and indices with a list only");
+  if (fold.getCount() || fold.getMembers() || !fold.getIndices().empty())
+    return fold.emitOpError(
+        "expected a count, members and indices with a list only");
   return success();
 }
 
-static LogicalResult verifyArguments(Operation *op, TypeRange state) {
+static LogicalResult verifyArguments(Operation *op, const FoldDomain &domain,
+                                     TypeRange state) {
   Builder builder(op->getContext());
-  SmallVector<Type> expected = {builder.getIndexType(), builder.getI1Type()};
-  llvm::append_range(expected, state);
+  SmallVector<Type> expected = getArgumentTypes(builder, domain, state);
   TypeRange found = op->getRegion(0).getArgumentTypes();
   if (found == TypeRange(expected))
     return success();
@@ -225,7 +251,7 @@ LogicalResult FoldOp::verify() {
   if (getResultTypes() != getInits().getTypes())
     return emitOpError("expected results of the state's types (")
            << getInits().getTypes() << "), found (" << getResultTypes() << ")";
-  if (failed(verifyArguments(*this, getInits().getTypes())))
+  if (failed(verifyArguments(*this, getDomain(), getInits().getTypes())))
     return failure();
   auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
   if (!yield)
@@ -238,7 +264,8 @@ LogicalResult FoldOp::verify() {
 }
 
 LogicalResult SoftmaxFoldOp::verify() {
-  if (failed(verifyDomain(*this)) || failed(verifyArguments(*this, {})))
+  if (failed(verifyDomain(*this)) ||
+      failed(verifyArguments(*this, getDomain(), {})))
     return failure();
   auto yield = dyn_cast<YieldScoresOp>(getBody().front().getTerminator());
   if (!yield)

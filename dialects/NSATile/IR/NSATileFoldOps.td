@@ -10,6 +10,7 @@ class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
     Variadic<Index>:$ranges, Optional<Index>:$at,
     Optional<NSATile_Buffer>:$list,
     Variadic<Index>:$indices, Optional<Index>:$count,
+    Optional<NSATile_Buffer>:$members,
     Variadic<AnyType>:$inits,
     DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$parts);
   let regions = (region SizedRegion<1>:$body);
@@ -24,6 +25,10 @@ class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
     /// The number of the step's tile, and whether it may have hidden pairs.
     ::mlir::Value getTile() { return getBody().getArgument(0); }
     ::mlir::Value getPartial() { return getBody().getArgument(1); }
+    /// The words of the step's entry, where a list has members.
+    ::mlir::Block::BlockArgListType getWords() {
+      return getBody().getArguments().slice(2, getDomain().getNumWords());
+    }
   }];
 }
 
@@ -45,6 +50,7 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold", [
       without `full` no tile is full.
     - `in %list[%i, …] count %n`: the first `%n` entries of a row of a list, none of which is negative.
       Without `count`, all entries of the row, of which negative ones are left out. The list's last dimension has the entries.
+      `with %members` gives the body the entry's words, in front of the state: %members has a dimension of so many behind the list's.
     - `at %tile`: one tile.
 
     With `parts`, each entry is a block of as many tiles: block e has the tiles from `parts` times e on. A
@@ -60,7 +66,8 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold", [
   }];
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = [{
-    custom<FoldDomain>($ranges, $at, $list, type($list), $indices, $count, $parts)
+    custom<FoldDomain>($ranges, $at, $list, type($list), $indices, $count,
+                       $members, type($members), $parts)
     custom<FoldState>($inits, type($inits), type($results)) $body attr-dict
   }];
   let extraClassDeclaration = sharedDeclaration # [{
@@ -101,7 +108,8 @@ def NSATile_SoftmaxFoldOp : NSATile_FoldLike<"softmax_fold"> {
   }];
   let results = (outs Variadic<NSATile_F32Tile>:$results);
   let assemblyFormat = [{
-    custom<FoldDomain>($ranges, $at, $list, type($list), $indices, $count, $parts)
+    custom<FoldDomain>($ranges, $at, $list, type($list), $indices, $count,
+                       $members, type($members), $parts)
     custom<SoftmaxState>($inits, type($inits), type($results)) $body attr-dict
   }];
   let extraClassDeclaration = sharedDeclaration # [{

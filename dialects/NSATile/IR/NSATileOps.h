@@ -46,12 +46,14 @@ struct TileRange {
 /// `ranges`, or one tile (`at`), or the entries of a row of a list.
 struct FoldDomain {
   llvm::SmallVector<TileRange> ranges;
-  mlir::Value at = {}, list = {}, count = {};
+  mlir::Value at = {}, list = {}, count = {}, members = {};
   llvm::SmallVector<mlir::Value> indices = {};
   /// Tiles of an entry of a list, or of `at`.
   int64_t parts = 1;
 
   bool isRanges() const { return !at && !list; }
+  /// Of each entry of a list.
+  int64_t getNumWords() const;
   /// Whether a fold each is written for the ranges, which has a copy of the
   /// body, or three where full tiles have loops of their own; else they share
   /// one, with a copy for full tiles and one for others.

@@ -473,6 +473,37 @@ def NSATile_ExchangeOp : NSATile_Op<"exchange", [
   let hasVerifier = 1;
 }
 
+def NSATile_UniteOp : NSATile_Op<"unite", [MemoryEffects<[MemWrite]>]> {
+  let summary = "the union of lists, and which of them have each entry";
+  let description = [{
+    Of the first `rows` rows of the lists: writes the different entries from 0 on below `below` in ascending order to a
+    row of `blocks`, how many they are to `counts`, and for each of them a set of rows to `members`: bit r mod 32 of word r / 32 is row r's.
+    All other entries, negative ones among them, are left out. What comes behind the last entry isn't written.
+
+    ```mlir
+    nsatile.unite %lists rows %n below %end to %blocks, %members, %counts[%b, %t, %h]
+        : tensor<4x16xi32>, memref<?x?x?x64xi32>, memref<?x?x?x64x1xi32>, memref<?x?x?x1xi32>
+    ```
+  }];
+  let arguments = (ins NSATile_Keys:$lists, Index:$rows, Index:$below,
+                       NSATile_Buffer:$blocks, NSATile_Buffer:$members,
+                       NSATile_Buffer:$counts, Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $lists `rows` $rows `below` $below `to` $blocks `,` $members `,` $counts
+    `[` $indices `]` attr-dict `:` type($lists) `,` type($blocks) `,`
+    type($members) `,` type($counts)
+  }];
+  let extraClassDeclaration = [{
+    /// Bits of a word of `members`.
+    static constexpr int64_t wordBits = 32;
+    /// The rows that lists may have, and the entries of all.
+    int64_t getNumLists() { return getLists().getType().getDimSize(0); }
+    int64_t getNumEntries() { return getLists().getType().getNumElements(); }
+    int64_t getNumWords();
+  }];
+  let hasVerifier = 1;
+}
+
 include "NSATile/IR/NSATileFoldOps.td"
 include "NSATile/IR/NSATileAsyncOps.td"
 

@@ -440,6 +440,31 @@ LogicalResult TopOp::verify() {
   return success();
 }
 
+int64_t UniteOp::getNumWords() {
+  return llvm::divideCeil(getNumLists(), wordBits);
+}
+
+LogicalResult UniteOp::verify() {
+  if (!getLists().getType().hasStaticShape())
+    return emitOpError("expected lists of static shape, found ")
+           << getLists().getType();
+  int64_t rank = static_cast<int64_t>(getIndices().size()) + 1;
+  auto expect = [&](Value buffer, StringRef what, int64_t expected,
+                    int64_t last) -> LogicalResult {
+    auto type = cast<ShapedType>(buffer.getType());
+    if (type.getElementType().isInteger(32) && type.getRank() == expected &&
+        type.getShape().back() >= last)
+      return success();
+    return emitOpError("expected ") << what << " of i32 with " << expected
+                                    << " dimensions, the last of at least "
+                                    << last << ", found " << type;
+  };
+  return failure(
+      failed(expect(getBlocks(), "blocks", rank, getNumEntries())) ||
+      failed(expect(getMembers(), "members", rank + 1, getNumWords())) ||
+      failed(expect(getCounts(), "counts", rank, 1)));
+}
+
 LogicalResult ExchangeOp::verify() {
   auto type = cast<RankedTensorType>(getKeys().getType());
   if (!type.hasStaticShape() || !llvm::isPowerOf2_64(type.getDimSize(1)))

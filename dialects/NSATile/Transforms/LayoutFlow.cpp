@@ -83,6 +83,12 @@ struct WarpCount {
       warps = schedule.getWarps();
     if (warps > 0)
       return;
+    // A warp's lanes unite lists without barriers.
+    if (program.walk([](UniteOp) { return WalkResult::interrupt(); })
+            .wasInterrupted()) {
+      warps = 1;
+      return;
+    }
     constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
     program.walk([&](Operation *op) {
       if (auto dot = dyn_cast<DotOp>(op))
@@ -189,6 +195,10 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
       assign(dot.getLhs(), getShared(getTile(dot.getLhs()), true));
     if (isLoaded(dot.getRhs()))
       assign(dot.getRhs(), getShared(getTile(dot.getRhs()), true));
+  });
+  program.walk([&](UniteOp unite) {
+    if (isLoaded(unite.getLists()))
+      assign(unite.getLists(), getShared(getTile(unite.getLists()), false));
   });
   program.walk([&](Operation *op) {
     if (isa<DotOp, SoftmaxUpdateOp>(op)) {

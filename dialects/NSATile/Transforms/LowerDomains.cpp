@@ -36,6 +36,7 @@ private:
   State runStep(Value tile, Value partial, ValueRange state);
   State runChecked(Value tile, ValueRange state, bool mayBeUnseen);
   Value readEntry(Value index);
+  void readWords(Value index);
 
   using Then = llvm::function_ref<State()>;
   State choose(Value condition, Then yes, Then no);
@@ -75,6 +76,8 @@ private:
   bool peels;
   OpBuilder builder;
   Location loc;
+  /// Of the entry whose steps are written.
+  SmallVector<Value> words;
 };
 
 } // namespace
@@ -88,6 +91,7 @@ State DomainLowering::runStep(Value tile, Value partial, ValueRange state) {
   IRMapping mapping;
   mapping.map(fold.getTile(), tile);
   mapping.map(fold.getPartial(), partial);
+  mapping.map(fold.getWords(), words);
   mapping.map(fold.getState(), state);
   for (Operation &op : fold.getBody().front().without_terminator())
     builder.clone(op, mapping);
@@ -221,6 +225,17 @@ Value DomainLowering::readEntry(Value index) {
              : arith::IndexCastOp::create(builder, loc, type, entry);
 }
 
+void DomainLowering::readWords(Value index) {
+  SmallVector<Value> indices(domain.indices);
+  indices.append({index, Value()});
+  words.clear();
+  for (int64_t word = 0; word < domain.getNumWords(); ++word) {
+    indices.back() = constant(word);
+    words.push_back(
+        memref::LoadOp::create(builder, loc, domain.members, indices));
+  }
+}
+
 State DomainLowering::lowerParts(Value entry, State state) {
   if (domain.parts == 1)
     return runChecked(entry, state, /*mayBeUnseen=*/false);
@@ -246,6 +261,7 @@ State DomainLowering::lowerList(State state) {
       part = make<arith::SubIOp>(index, make<arith::MulIOp>(number, parts));
     }
     Value entry = readEntry(number);
+    readWords(number);
     auto step = [&] {
       Value tile = entry;
       if (part)

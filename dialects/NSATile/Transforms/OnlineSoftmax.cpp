@@ -73,6 +73,8 @@ static void formOnlineSoftmax(SoftmaxFoldOp whole) {
   body->getOperations().splice(body->end(), from->getOperations());
   whole.getTile().replaceAllUsesWith(fold.getTile());
   whole.getPartial().replaceAllUsesWith(fold.getPartial());
+  for (auto [old, word] : llvm::zip_equal(whole.getWords(), fold.getWords()))
+    old.replaceAllUsesWith(word);
 
   auto yield = cast<YieldScoresOp>(body->getTerminator());
   builder.setInsertionPoint(yield);

@@ -133,6 +133,11 @@ void nvvm::arriveAndExpect(CodeBuilder &b, Value barrier, int64_t bytes) {
 // Words
 //===----------------------------------------------------------------------===//
 
+void nvvm::addBits(CodeBuilder &b, Value pointer, Value bits) {
+  LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::_or, pointer, bits,
+                            LLVM::AtomicOrdering::monotonic, "block");
+}
+
 Value nvvm::countUp(CodeBuilder &b, Value pointer, Value last) {
   return b.make<LLVM::AtomicRMWOp>(LLVM::AtomicBinOp::uinc_wrap, pointer, last,
                                    LLVM::AtomicOrdering::monotonic, "device");

@@ -57,6 +57,8 @@ void arriveAndExpect(CodeBuilder &b, mlir::Value barrier, int64_t bytes);
 
 //===-- Words -------------------------------------------------------------===//
 
+/// Bits that are set in a word of shared memory from here on.
+void addBits(CodeBuilder &b, mlir::Value pointer, mlir::Value bits);
 /// The word in global memory before it is counted up; behind `last` comes 0.
 mlir::Value countUp(CodeBuilder &b, mlir::Value pointer, mlir::Value last);
 

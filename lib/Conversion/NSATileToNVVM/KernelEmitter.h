@@ -79,6 +79,7 @@ void addSoftmax(KernelEmitter &emitter, Kernel &kernel);
 void addStores(KernelEmitter &emitter, Kernel &kernel);
 void addTileSources(KernelEmitter &emitter, Kernel &kernel);
 void addTop(KernelEmitter &emitter, Kernel &kernel);
+void addUnions(KernelEmitter &emitter, Kernel &kernel);
 void addWarpgroupProducts(KernelEmitter &emitter, Kernel &kernel);
 /// For warp-specialized programs, whose circular buffers are `buffers`.
 void addWarpSpecialize(KernelEmitter &emitter, Kernel &kernel,

@@ -2,6 +2,7 @@
 
 #include "TileEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include <limits>
 
@@ -145,6 +146,159 @@ void TileEmitter::emitTop(TopOp op) {
     list.read(result, row);
   });
 }
+
+namespace {
+
+/// Marks the entries of some neighbouring blocks with the rows that have them,
+/// and takes them in order.
+class Union {
+public:
+  Union(TileEmitter &emitter, UniteOp op)
+      : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
+        op(op), lists(emitter.getMemory(op.getLists())),
+        marks(emitter.allocateScratch(MemRefType::get(
+            {numBlocks, op.getNumWords()}, builder.getI32Type()))) {}
+
+  void write() {
+    auto windows = createLoop(
+        constant(0), emitter.lookup(op.getBelow()), constant(numBlocks),
+        constant(0), [&](Value first, Value found) {
+          Value left =
+              make<arith::SubIOp>(emitter.lookup(op.getBelow()), first);
+          Value size = make<arith::MinSIOp>(left, constant(numBlocks));
+          clear(size);
+          mark(first, size);
+          return take(first, size, found);
+        });
+    SmallVector<Value> counted = getPlace(constant(0));
+    Value count = toWord(windows);
+    memref::StoreOp::create(builder, loc, count, emitter.lookup(op.getCounts()),
+                            counted);
+  }
+
+private:
+  static constexpr int64_t numBlocks = 1024;
+
+  template <typename OpTy> Value make(Value lhs, Value rhs) {
+    return OpTy::create(builder, loc, lhs, rhs);
+  }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value toWord(Value index) {
+    return arith::IndexCastOp::create(builder, loc, builder.getI32Type(),
+                                      index);
+  }
+  Value less(Value lhs, Value rhs) {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, lhs,
+                                 rhs);
+  }
+  SmallVector<Value> getPlace(Value entry) {
+    SmallVector<Value> place;
+    for (Value index : op.getIndices())
+      place.push_back(emitter.lookup(index));
+    place.push_back(entry);
+    return place;
+  }
+  Value loadMark(Value block, Value word) {
+    return memref::LoadOp::create(builder, loc, marks, ValueRange{block, word});
+  }
+
+  Value createLoop(Value first, Value end, Value step, Value carried,
+                   llvm::function_ref<Value(Value, Value)> body) {
+    auto loop = scf::ForOp::create(
+        builder, loc, first, end, step, carried,
+        [&](OpBuilder &nested, Location, Value index, ValueRange inside) {
+          OpBuilder::InsertionGuard guard(builder);
+          builder.restoreInsertionPoint(nested.saveInsertionPoint());
+          Value next = body(index, inside.front());
+          scf::YieldOp::create(builder, loc, next);
+        });
+    return loop.getResult(0);
+  }
+
+  void clear(Value size) {
+    Value none = arith::ConstantIntOp::create(builder, loc, 0, /*width=*/32);
+    emitter.forEachPoint(
+        {constant(0), constant(0)}, {size, constant(op.getNumWords())},
+        [&](ValueRange at) {
+          memref::StoreOp::create(builder, loc, none, marks, at);
+        });
+  }
+
+  void mark(Value first, Value size) {
+    Value columns = constant(op.getLists().getType().getDimSize(1));
+    emitter.forEachPoint(
+        {constant(0), constant(0)}, {emitter.lookup(op.getRows()), columns},
+        [&](ValueRange at) {
+          Value entry = arith::IndexCastOp::create(
+              builder, loc, builder.getIndexType(),
+              memref::LoadOp::create(builder, loc, lists, at));
+          Value block = make<arith::SubIOp>(entry, first);
+          Value isInside = make<arith::AndIOp>(
+              arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                    block, constant(0)),
+              less(block, size));
+          auto ifOp = scf::IfOp::create(builder, loc, isInside,
+                                        /*withElseRegion=*/false);
+          OpBuilder::InsertionGuard guard(builder);
+          builder.setInsertionPoint(ifOp.thenYield());
+          Value bits = constant(UniteOp::wordBits);
+          Value word = make<arith::DivUIOp>(at.front(), bits);
+          Value bit = make<arith::ShLIOp>(
+              arith::ConstantIntOp::create(builder, loc, 1, /*width=*/32),
+              toWord(make<arith::RemUIOp>(at.front(), bits)));
+          memref::StoreOp::create(
+              builder, loc, make<arith::OrIOp>(loadMark(block, word), bit),
+              marks, ValueRange{block, word});
+        });
+  }
+
+  /// How many are found with those of these blocks.
+  Value take(Value first, Value size, Value found) {
+    return createLoop(
+        constant(0), size, constant(1), found, [&](Value block, Value found) {
+          SmallVector<Value> words;
+          Value any;
+          for (int64_t word = 0; word < op.getNumWords(); ++word) {
+            words.push_back(loadMark(block, constant(word)));
+            any = any ? make<arith::OrIOp>(any, words.back()) : words.back();
+          }
+          Value isFound = arith::CmpIOp::create(
+              builder, loc, arith::CmpIPredicate::ne, any,
+              arith::ConstantIntOp::create(builder, loc, 0, /*width=*/32));
+          auto ifOp = scf::IfOp::create(builder, loc, found.getType(), isFound,
+                                        /*withElseRegion=*/true);
+          OpBuilder::InsertionGuard guard(builder);
+          builder.setInsertionPointToEnd(ifOp.thenBlock());
+          SmallVector<Value> place = getPlace(found);
+          memref::StoreOp::create(builder, loc,
+                                  toWord(make<arith::AddIOp>(first, block)),
+                                  emitter.lookup(op.getBlocks()), place);
+          for (auto [index, word] : llvm::enumerate(words)) {
+            SmallVector<Value> member(place);
+            member.push_back(constant(index));
+            memref::StoreOp::create(builder, loc, word,
+                                    emitter.lookup(op.getMembers()), member);
+          }
+          scf::YieldOp::create(builder, loc,
+                               make<arith::AddIOp>(found, constant(1)));
+          builder.setInsertionPointToEnd(ifOp.elseBlock());
+          scf::YieldOp::create(builder, loc, found);
+          return ifOp.getResult(0);
+        });
+  }
+
+  TileEmitter &emitter;
+  OpBuilder &builder;
+  Location loc;
+  UniteOp op;
+  Value lists, marks;
+};
+
+} // namespace
+
+void TileEmitter::emitUnite(UniteOp op) { Union(*this, op).write(); }
 
 void TileEmitter::emitExchange(ExchangeOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());

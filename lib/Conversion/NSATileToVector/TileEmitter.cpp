@@ -67,6 +67,7 @@ LogicalResult TileEmitter::emit(Operation *op) {
           })
           .Case([&](SortOp sort) { return emitSort(sort), success(); })
           .Case([&](TopOp top) { return emitTop(top), success(); })
+          .Case([&](UniteOp unite) { return emitUnite(unite), success(); })
           .Case([&](SoftmaxUpdateOp update) {
             return emitSoftmaxUpdate(update), success();
           })

@@ -112,6 +112,7 @@ private:
   // EmitOrder.cpp
   void emitSort(nsatile::SortOp op);
   void emitTop(nsatile::TopOp op);
+  void emitUnite(nsatile::UniteOp op);
   void emitExchange(nsatile::ExchangeOp op);
 
   // EmitSoftmax.cpp

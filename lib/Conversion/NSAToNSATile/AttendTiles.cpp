@@ -116,7 +116,7 @@ SmallVector<Value> Attention::foldTiles(const QueryRows &rows,
   OpBuilder::InsertionGuard guard(builder);
   auto getStep = [&](auto fold) {
     builder.setInsertionPointToEnd(&fold.getBody().front());
-    KeyTile keys = getKeys(fold.getTile());
+    KeyTile keys = getKeys(fold.getTile(), fold.getWords());
     keys.partial = fold.getPartial();
     return keys;
   };
@@ -151,9 +151,10 @@ SmallVector<Value> Attention::fold(const QueryRows &rows) {
 SmallVector<Value> Attention::foldKeys(const QueryRows &rows) {
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
   KeyTiling tiling = scorer.getTiling(rows);
-  return foldTiles(
-      rows, {.ranges = scorer.getRanges(bounds, tiling)}, {},
-      [&](Value number) { return tiling.getTile(program.math(), number); });
+  return foldTiles(rows, {.ranges = scorer.getRanges(bounds, tiling)}, {},
+                   [&](Value number, ValueRange) {
+                     return tiling.getTile(program.math(), number);
+                   });
 }
 
 /// A tile that is wide for the sake of its selections walks all other keys in

@@ -39,7 +39,9 @@ private:
   State foldBlocks(const QueryRows &rows);
   State foldUnion(const QueryRows &rows, const UnionLists &lists);
   /// A fold over the tiles of a domain, from `initial` on; empty: from no key.
-  using GetKeys = llvm::function_ref<KeyTile(mlir::Value number)>;
+  /// `words` are those of an entry of a list with members.
+  using GetKeys =
+      llvm::function_ref<KeyTile(mlir::Value number, mlir::ValueRange words)>;
   State foldTiles(const QueryRows &rows, const nsatile::FoldDomain &domain,
                   mlir::ValueRange initial, GetKeys getKeys);
   void yieldScores(const QueryRows &rows, const KeyTile &keys);
@@ -78,7 +80,6 @@ private:
   /// Whether any of what getSelecting gave is 1, and which are, tensor<R x i1>.
   mlir::Value isAny(mlir::Value selecting);
   mlir::Value isSet(mlir::Value selecting);
-  mlir::Value loadRowSelections();
 
   /// Of a softmax's rows: maximum, sum, accumulator.
   llvm::SmallVector<mlir::Type> getStateTypes(int64_t rows);

@@ -38,7 +38,7 @@ void Attention::updatePartial(const PartialStates &partial, Value split,
     nsatile::FoldDomain domain = {.ranges = scorer.getRanges(bounds, tiling),
                                   .at = unit,
                                   .parts = tiling.parts};
-    auto getKeys = [&](Value number) {
+    auto getKeys = [&](Value number, ValueRange) {
       KeyTile keys = tiling.getTile(program.math(), number);
       keys.rows = selecting;
       return keys;

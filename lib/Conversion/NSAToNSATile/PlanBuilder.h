@@ -30,10 +30,13 @@ struct PartialStates {
 };
 
 /// For each batch row, query tile and key head, the blocks that the tile's
-/// tokens selected, ascending, and their number. In the plan.
+/// tokens (of a selection per query head: rows) selected, ascending, with those
+/// that selected it, and their number. In the plan, as nsatile.unite writes
+/// them.
 struct UnionLists {
-  mlir::Value blocks; ///< [rows, tiles, heads, width], i32
-  mlir::Value counts; ///< [rows, tiles, heads, 1], i32
+  mlir::Value blocks;  ///< [rows, tiles, heads, width], i32
+  mlir::Value members; ///< [rows, tiles, heads, width, words], i32
+  mlir::Value counts;  ///< [rows, tiles, heads, 1], i32
 };
 
 /// The launch plan of one kernel while programs are added to it. Buffers stand

@@ -283,18 +283,16 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
                            access.limits, access.dims);
 }
 
-Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
-                           Value selection) {
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
-  IndexMath m = program.math();
-  auto type = cast<SelectionType>(selection.getType());
-  bool perQueryHead = type.getDims().back() == tile.dims.head;
-  int64_t width = type.getTop();
-  int64_t units = perQueryHead ? tile.getRows() : tile.tokens;
-  Value buffer = program.getBuffer(selection);
-  Type i32 = cast<MemRefType>(buffer.getType()).getElementType();
+static bool isPerQueryHead(const QueryTile &tile, Value selection) {
+  return cast<SelectionType>(selection.getType()).getDims().back() ==
+         tile.dims.head;
+}
 
+Value nsacc::loadSelectedLists(ProgramBuilder &program, const QueryTile &tile,
+                               Value selection) {
+  IndexMath m = program.math();
+  int64_t width = cast<SelectionType>(selection.getType()).getTop();
+  bool perQueryHead = isPerQueryHead(tile, selection);
   Access access;
   if (tile.dims.batch)
     access.offsets.push_back(tile.batchRow);
@@ -312,19 +310,30 @@ Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
     access.limits.insert(access.limits.begin() + 1,
                          program.getSize(tile.dims.head));
   }
-  Value list = load(program, access, buffer);
-  if (perQueryHead)
-    list = collapseRows(builder, loc, list);
+  Value lists = load(program, access, program.getBuffer(selection));
+  return perQueryHead
+             ? collapseRows(program.getBuilder(), program.getLoc(), lists)
+             : lists;
+}
 
-  TileMath math(builder, loc, units, width);
+Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
+                           Value selection) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  Value lists = loadSelectedLists(program, tile, selection);
+  auto type = cast<RankedTensorType>(lists.getType());
+  int64_t units = type.getDimSize(0);
+  TileMath math(builder, loc, units, type.getDimSize(1));
   Value tokens = tile.tokenOfRow;
-  if (!perQueryHead)
+  if (!isPerQueryHead(tile, selection))
     tokens = nsatile::IotaOp::create(
         builder, loc, RankedTensorType::get({units}, builder.getIndexType()),
         tile.firstToken);
   Tile exists = math.compare(arith::CmpIPredicate::slt, {tokens, TileAxes::Row},
                              {tile.numTokens, TileAxes::Scalar});
-  return math.select(exists, {list, TileAxes::Matrix}, math.integer(i32, -1))
+  return math
+      .select(exists, {lists, TileAxes::Matrix},
+              math.integer(type.getElementType(), -1))
       .value;
 }
 

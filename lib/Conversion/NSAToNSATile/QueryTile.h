@@ -78,6 +78,9 @@ void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 /// query head: tensor<U x top x i32>. Tokens beyond the end have none (-1).
 mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value selection);
+/// The same; tokens beyond the end have any.
+mlir::Value loadSelectedLists(ProgramBuilder &program, const QueryTile &tile,
+                              mlir::Value selection);
 
 /// tensor<A x B> or tensor<B> to tensor<1 x AB>.
 mlir::Value toOneRow(mlir::OpBuilder &builder, mlir::Location loc,

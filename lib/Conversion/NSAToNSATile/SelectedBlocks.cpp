@@ -63,9 +63,10 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows) {
           m.add(m.mul(tile.keyHead, tile.group),
                 m.sub(unit, m.mul(m.floorDiv(unit, tile.group), tile.group)));
     domain.indices.push_back(head);
-    SmallVector<Value> state = foldTiles(few, domain, {}, [&](Value number) {
-      return tiling.getTile(program.math(), number);
-    });
+    SmallVector<Value> state =
+        foldTiles(few, domain, {}, [&](Value number, ValueRange) {
+          return tiling.getTile(program.math(), number);
+        });
     return insertState(state, carried, firstRow);
   });
 }
@@ -94,7 +95,8 @@ SmallVector<Value> Attention::foldBlocks(const QueryRows &rows) {
         for (Value whole : carried)
           part.push_back(extractRows(builder, loc, whole, firstRow, count));
         return insertState(foldTiles(few, {.ranges = ranges, .at = number},
-                                     part, [&](Value) { return shared; }),
+                                     part,
+                                     [&](Value, ValueRange) { return shared; }),
                            carried, firstRow);
       });
     });
@@ -171,31 +173,49 @@ Value Attention::isSet(Value selecting) {
                                selecting, zero);
 }
 
-/// Each row's selected blocks, tensor<R x top x i32>. Rows that don't exist
-/// have those of others.
-Value Attention::loadRowSelections() {
-  int64_t width = getSelectionType().getTop();
-  TileMath math(builder, loc, tile.getRows(), width);
-  IndexMath m = program.math();
-  auto scalar = [](Value value) { return Tile{value, TileAxes::Scalar}; };
-  Tile token = math.apply<arith::AddIOp>({tile.tokenOfRow, TileAxes::Row},
-                                         scalar(tile.rowStart));
-  Tile head = selectsPerQueryHead() ? Tile{tile.headOfRow, TileAxes::Row}
-                                    : scalar(tile.keyHead);
-  Tile entry = {nsatile::IotaOp::create(
-                    builder, loc,
-                    math.getType(TileAxes::Column, builder.getIndexType()),
-                    m.constant(0)),
-                TileAxes::Column};
-  SmallVector<Value> indices;
-  if (tile.dims.batch)
-    indices.push_back(math.toMatrix(scalar(tile.batchRow)));
-  for (Tile index : {token, head, entry})
-    indices.push_back(math.toMatrix(index));
-  return nsatile::GatherOp::create(
-      builder, loc, math.getType(TileAxes::Matrix, builder.getI32Type()),
-      program.getBuffer(op.getSelection()), indices);
-}
+namespace {
+
+/// Which rows of a tile the words of an entry name.
+class MemberRows {
+public:
+  MemberRows(OpBuilder &builder, Location loc, int64_t rows, int64_t unitRows)
+      : math(builder, loc, rows, /*columns=*/1) {
+    auto type = cast<RankedTensorType>(
+        math.getType(TileAxes::Row, builder.getIndexType()));
+    Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+    Tile row = {nsatile::IotaOp::create(builder, loc, type, zero),
+                TileAxes::Row};
+    unit = math.convert<arith::IndexCastOp>(
+        math.apply<arith::DivUIOp>(
+            row, math.integer(builder.getIndexType(), unitRows)),
+        builder.getI32Type());
+    bit = math.apply<arith::RemUIOp>(unit, word(kBits));
+  }
+
+  Value getRows(ValueRange words) {
+    Tile own = {words.front(), TileAxes::Scalar};
+    for (auto [index, next] : llvm::enumerate(words.drop_front()))
+      own = math.select(math.compare(arith::CmpIPredicate::ult, unit,
+                                     word((index + 1) * kBits)),
+                        own, {next, TileAxes::Scalar});
+    Tile shifted = math.apply<arith::ShRUIOp>(own, bit);
+    return math
+        .compare(arith::CmpIPredicate::ne,
+                 math.apply<arith::AndIOp>(shifted, word(1)), word(0))
+        .value;
+  }
+
+private:
+  static constexpr int64_t kBits = nsatile::UniteOp::wordBits;
+  Tile word(int64_t value) {
+    return math.integer(math.getBuilder().getI32Type(), value);
+  }
+
+  TileMath math;
+  Tile unit, bit;
+};
+
+} // namespace
 
 /// All rows of the tile walk every block that one of them selected. A row that
 /// didn't select it sees none of its keys.
@@ -203,7 +223,6 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
                                         const UnionLists &lists) {
   IndexMath m = program.math();
   KeyTiling tiling = getBlockTiling();
-  Value selections = loadRowSelections();
   SmallVector<Value> place = {tile.batchRow, tile.number, tile.keyHead};
   SmallVector<Value> first(place);
   first.push_back(m.constant(0));
@@ -214,12 +233,13 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
       .list = program.import(lists.blocks),
       .count = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                           count),
+      .members = program.import(lists.members),
       .indices = place,
       .parts = tiling.parts};
-  return foldTiles(rows, domain, {}, [&](Value number) {
+  MemberRows members(builder, loc, rows.count, getUnitRows());
+  return foldTiles(rows, domain, {}, [&](Value number, ValueRange words) {
     KeyTile keys = tiling.getTile(m, number);
-    keys.rows =
-        isSet(getSelectingUnits(selections, m.floorDiv(number, tiling.parts)));
+    keys.rows = members.getRows(words);
     return keys;
   });
 }

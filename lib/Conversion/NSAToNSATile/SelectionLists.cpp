@@ -66,7 +66,6 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
            << std::max<int64_t>(1, tokens * kMostListed / width);
 
   OpBuilder &outside = plan.getBuilder();
-  Type i32 = outside.getI32Type();
   IndexMath outer = plan.math();
   SmallVector<Value> sizes = {
       shape.dims.batch
@@ -74,44 +73,30 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
           : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName()),
       outer.ceilDiv(plan.getSize(shape.dims.token), tokens),
       plan.getSize(shape.keyHead)};
-  auto allocate = [&](int64_t columns) {
-    constexpr int64_t open = ShapedType::kDynamic;
-    return plan.allocate(MemRefType::get({open, open, open, columns}, i32),
-                         sizes);
+  auto allocate = [&](ArrayRef<int64_t> columns) {
+    SmallVector<int64_t> dims(sizes.size(), ShapedType::kDynamic);
+    llvm::append_range(dims, columns);
+    return plan.allocate(MemRefType::get(dims, outside.getI32Type()), sizes);
   };
-  UnionLists lists = {allocate(width), allocate(1)};
+  int64_t words = llvm::divideCeil(units, nsatile::UniteOp::wordBits);
+  UnionLists lists = {allocate({width}), allocate({width, words}),
+                      allocate({1})};
 
   ProgramBuilder program(plan, op.getLoc(), "union");
   program.setOps(op.getOperation());
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
   IndexMath m = program.math();
   QueryTile tile = createQueryTile(program, shape.dims, tokens, shape.group,
                                    getProgramPlace(program));
-  TileMath math(builder, loc, /*rows=*/1, width);
-  Value selected =
-      toOneRow(builder, loc, loadSelection(program, tile, selection));
-  Tile blocks = sortDistinct(math, {selected, TileAxes::Matrix});
-  Tile isBlock = math.compare(arith::CmpIPredicate::slt, blocks,
-                              math.integer(i32, kListPadding));
-  Tile ones = math.select(
-      isBlock, {math.constant(TileAxes::Scalar, 1.0), TileAxes::Scalar},
-      {math.constant(TileAxes::Scalar, 0.0), TileAxes::Scalar});
-  Value count = nsatile::ReduceOp::create(
-      builder, loc, math.getType(TileAxes::Row, builder.getF32Type()),
-      nsatile::ReduceKind::Sum, math.toMatrix(ones), /*dim=*/1);
-  count = arith::FPToSIOp::create(builder, loc,
-                                  math.getType(TileAxes::Row, i32), count);
-  auto store = [&](Value row, Value buffer, int64_t columns) {
-    SmallVector<Value> offsets = {tile.batchRow, tile.number, tile.keyHead,
-                                  m.constant(0)};
-    nsatile::StoreOp::create(builder, loc, row, program.import(buffer), offsets,
-                             m.constant(columns), ArrayRef<int64_t>{3});
-  };
-  Value listed = tensor::CollapseShapeOp::create(
-      builder, loc, blocks.value, SmallVector<ReassociationIndices>{{0, 1}});
-  store(listed, lists.blocks, width);
-  store(count, lists.counts, 1);
+  Value left = m.sub(tile.numTokens, tile.firstToken);
+  Value exist = m.max(m.min(left, m.constant(tokens)), m.constant(0));
+  Value keys =
+      program.getRow(plan.getNamedDim(type.getOf()), tile.batchRow).size;
+  SmallVector<Value> place = {tile.batchRow, tile.number, tile.keyHead};
+  nsatile::UniteOp::create(
+      program.getBuilder(), program.getLoc(),
+      loadSelectedLists(program, tile, selection), m.mul(exist, units / tokens),
+      m.ceilDiv(keys, type.getBlock()), program.import(lists.blocks),
+      program.import(lists.members), program.import(lists.counts), place);
   launchQueryProgram(program, shape, tokens);
   plan.setUnionLists(selection, tokens, lists);
   return success();
