@@ -50,3 +50,28 @@ nsatile.program @inserted(%l: memref<4x32xi64>, %c: memref<4x32xi64>, %o: memref
   nsatile.store %t, %o[%0, %0] dims [0, 1] limits[%4, %32] : !keys, memref<4x32xi64>
   nsatile.return
 }
+
+// A warp marks its entries' blocks in words, counts those before each word, and
+// marks the rows of each block at the block's place. Nobody waits for others.
+// CHECK-LABEL: llvm.func @united
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.barrier
+// CHECK: nvvm.bar.warp.sync
+// CHECK: llvm.atomicrmw _or {{.*}} syncscope("block") monotonic
+// CHECK: nvvm.bar.warp.sync
+// CHECK: llvm.intr.ctpop
+// CHECK-COUNT-5: nvvm.shfl.sync idx
+// CHECK: "llvm.intr.cttz"
+// CHECK: nvvm.bar.warp.sync
+// CHECK: llvm.intr.ctpop
+// CHECK: llvm.atomicrmw _or {{.*}} syncscope("block") monotonic
+// CHECK: nvvm.bar.warp.sync
+// CHECK-NOT: nvvm.barrier
+nsatile.program @united(%l: memref<8x16xi32>, %n: index, %blocks: memref<128xi32>, %members: memref<128x1xi32>, %counts: memref<1xi32>) {
+  %0 = arith.constant 0 : index
+  %8 = arith.constant 8 : index
+  %16 = arith.constant 16 : index
+  %lists = nsatile.load %l[%0, %0] dims [0, 1] limits[%8, %16] : memref<8x16xi32> -> tensor<8x16xi32, #nsatile.shared<swizzle = 0>>
+  nsatile.unite %lists rows %8 below %n to %blocks, %members, %counts[] : tensor<8x16xi32, #nsatile.shared<swizzle = 0>>, memref<128xi32>, memref<128x1xi32>, memref<1xi32>
+  nsatile.return
+}

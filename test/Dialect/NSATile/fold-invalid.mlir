@@ -14,7 +14,7 @@ nsatile.program @nowhere() {
 
 nsatile.program @bounds(%a: index) {
   // expected-error @+1 {{expected four bounds for each range, found 2 in all}}
-  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0>, parts = 1 : i64}> ({
+  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0, 0>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield
   }) : (index, index) -> ()
@@ -25,7 +25,7 @@ nsatile.program @bounds(%a: index) {
 
 nsatile.program @both(%a: index, %list: memref<16xi32>) {
   // expected-error @+1 {{expected a tile or a list, found both}}
-  "nsatile.fold"(%a, %list) <{operandSegmentSizes = array<i32: 0, 1, 1, 0, 0, 0>, parts = 1 : i64}> ({
+  "nsatile.fold"(%a, %list) <{operandSegmentSizes = array<i32: 0, 1, 1, 0, 0, 0, 0>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield
   }) : (index, memref<16xi32>) -> ()
@@ -46,8 +46,8 @@ nsatile.program @parts(%a: index) {
 // -----
 
 nsatile.program @count(%a: index) {
-  // expected-error @+1 {{expected a count and indices with a list only}}
-  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 1, 0>, parts = 1 : i64}> ({
+  // expected-error @+1 {{expected a count, members and indices with a list only}}
+  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 1, 0, 0>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield
   }) : (index, index) -> ()
@@ -89,6 +89,28 @@ nsatile.program @size(%list: memref<?xi32>) {
 
 // -----
 
+nsatile.program @members(%n: index, %list: memref<16xi32>, %members: memref<16xi32>) {
+  // expected-error @+1 {{expected members that are integers, with a dimension of fixed size behind those of 'memref<16xi32>', found 'memref<16xi32>'}}
+  "nsatile.fold"(%list, %n, %members) <{operandSegmentSizes = array<i32: 0, 0, 1, 0, 1, 1, 0>, parts = 1 : i64}> ({
+  ^bb0(%tile: index, %partial: i1, %word: i32):
+    nsatile.yield
+  }) : (memref<16xi32>, index, memref<16xi32>) -> ()
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @words(%n: index, %list: memref<16xi32>, %members: memref<16x2xi32>) {
+  // expected-error @+1 {{expected a body of arguments ('index', 'i1', 'i32', 'i32'), found ('index', 'i1', 'i32')}}
+  nsatile.fold in %list[] : memref<16xi32> count %n with %members : memref<16x2xi32> {
+  ^bb0(%tile: index, %partial: i1, %word: i32):
+    nsatile.yield
+  }
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @arguments(%a: index) {
   // expected-error @+1 {{expected a body of arguments ('index', 'i1'), found ('index')}}
   nsatile.fold at %a {
@@ -102,7 +124,7 @@ nsatile.program @arguments(%a: index) {
 
 nsatile.program @results(%a: index, %x: f32) {
   // expected-error @+1 {{expected results of the state's types ('f32'), found ()}}
-  "nsatile.fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 1>, parts = 1 : i64}> ({
+  "nsatile.fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 0, 1>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1, %y: f32):
     nsatile.yield %y : f32
   }) : (index, f32) -> ()
@@ -168,7 +190,7 @@ nsatile.program @types(%a: index, %s: tensor<4x8xf32>, %v: tensor<8x2xf32>, %c: 
 
 nsatile.program @state(%a: index, %s: tensor<4x8xf32>, %c: f32, %x: tensor<2xf32>) {
   // expected-error @+1 {{expected a state of types ('tensor<4xf32>', 'tensor<4xf32>'), found ('tensor<2xf32>')}}
-  %r:2 = "nsatile.softmax_fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 1>, parts = 1 : i64}> ({
+  %r:2 = "nsatile.softmax_fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 0, 1>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield_scores %s scale %c : tensor<4x8xf32>
   }) : (index, tensor<2xf32>) -> (tensor<4xf32>, tensor<4xf32>)

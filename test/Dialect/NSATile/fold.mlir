@@ -2,7 +2,7 @@
 // RUN: nsacc-opt %s --verify-roundtrip | FileCheck %s
 
 // CHECK-LABEL: nsatile.program @folds
-nsatile.program @folds(%list: memref<?x?x16xi32>, %row: memref<1x32xindex>, %k: memref<?x64xbf16>, %a: index, %b: index, %c: index, %d: index, %n: index) {
+nsatile.program @folds(%list: memref<?x?x16xi32>, %members: memref<?x?x16x2xi32>, %row: memref<1x32xindex>, %k: memref<?x64xbf16>, %a: index, %b: index, %c: index, %d: index, %n: index) {
   %c0 = arith.constant 0 : index
   %zero = arith.constant dense<0.0> : tensor<64xf32>
   %one = arith.constant 1.0 : f32
@@ -22,6 +22,12 @@ nsatile.program @folds(%list: memref<?x?x16xi32>, %row: memref<1x32xindex>, %k: 
   // CHECK: nsatile.fold in %{{.*}}[%{{.*}}] : memref<1x32xindex> state
   %t = nsatile.fold in %row[%c0] : memref<1x32xindex> state(%s : tensor<64xf32>) {
   ^bb0(%tile: index, %partial: i1, %x: tensor<64xf32>):
+    nsatile.yield %x : tensor<64xf32>
+  }
+  // CHECK: nsatile.fold in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?x16xi32> count %{{.*}} with %{{.*}} : memref<?x?x16x2xi32> state
+  // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: i1, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: tensor<64xf32>)
+  %u = nsatile.fold in %list[%c0, %c0] : memref<?x?x16xi32> count %n with %members : memref<?x?x16x2xi32> state(%t : tensor<64xf32>) {
+  ^bb0(%tile: index, %partial: i1, %low: i32, %high: i32, %x: tensor<64xf32>):
     nsatile.yield %x : tensor<64xf32>
   }
   // CHECK: nsatile.fold at %[[A]]

@@ -169,6 +169,26 @@ nsatile.program @parts(%a: index, %b: index, %c: index, %d: index, %list: memref
 
 // -----
 
+// An entry's words are read where it is.
+// DOMAIN-LABEL: nsatile.program @members
+// DOMAIN: nsatile.fold over
+// DOMAIN: %[[ENTRY:.*]] = arith.floordivsi
+// DOMAIN: %[[LOW:.*]] = memref.load %arg2[%[[ENTRY]], %c0{{.*}}]
+// DOMAIN: %[[HIGH:.*]] = memref.load %arg2[%[[ENTRY]], %c1{{.*}}]
+// DOMAIN: arith.addi %[[LOW]], %[[HIGH]]
+nsatile.program @members(%n: index, %list: memref<16xi32>, %words: memref<16x2xi32>, %x: i32, %out: memref<1xi32>) {
+  %c0 = arith.constant 0 : index
+  %r = nsatile.fold in %list[] : memref<16xi32> count %n with %words : memref<16x2xi32> parts 2 state(%x : i32) {
+  ^bb0(%tile: index, %partial: i1, %low: i32, %high: i32, %y: i32):
+    %z = arith.addi %low, %high : i32
+    nsatile.yield %z : i32
+  }
+  memref.store %r, %out[%c0] : memref<1xi32>
+  nsatile.return
+}
+
+// -----
+
 // While a product stays in flight, steps have no branch.
 
 #s = #nsatile.mma<warps = 4>

@@ -435,3 +435,27 @@ nsatile.program @p(%x: tensor<4x32xi64>, %y: tensor<4x32xi64>) {
   %t = nsatile.top %x, %y insert 33 : tensor<4x32xi64>, tensor<4x32xi64>
   nsatile.return
 }
+
+// -----
+
+nsatile.program @union_blocks(%lists: tensor<40x16xi32>, %n: index, %blocks: memref<?x600xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
+  // expected-error @+1 {{expected blocks of i32 with 2 dimensions, the last of at least 640, found 'memref<?x600xi32>'}}
+  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x600xi32>, memref<?x640x2xi32>, memref<?x1xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @union_members(%lists: tensor<40x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x1xi32>, %counts: memref<?x1xi32>) {
+  // expected-error @+1 {{expected members of i32 with 3 dimensions, the last of at least 2, found 'memref<?x640x1xi32>'}}
+  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x1xi32>, memref<?x1xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @union_counts(%lists: tensor<40x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi64>) {
+  // expected-error @+1 {{expected counts of i32 with 2 dimensions, the last of at least 1, found 'memref<?x1xi64>'}}
+  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi64>
+  nsatile.return
+}

@@ -54,6 +54,13 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   nsatile.return
 }
 
+// CHECK-LABEL: nsatile.program @unite
+nsatile.program @unite(%lists: tensor<40x16xi32>, %n: index, %end: index, %blocks: memref<?x640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
+  // CHECK: nsatile.unite %{{.*}} rows %[[N:.*]] below %[[END:.*]] to %{{.*}}, %{{.*}}, %{{.*}}[%[[N]]] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi32>
+  nsatile.unite %lists rows %n below %end to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi32>
+  nsatile.return
+}
+
 // CHECK-LABEL: nsatile.program @select
 nsatile.program @select(%list: tensor<4x8xi64>, %new: tensor<4x16xi64>, %lanes: tensor<4x32xi64>) {
   // CHECK: nsatile.top %{{.*}}, %{{.*}} insert 8 : tensor<4x32xi64>, tensor<4x32xi64>
