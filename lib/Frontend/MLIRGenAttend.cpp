@@ -49,8 +49,21 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
   SmallVector<Attribute> rows;
   if (!query.isRagged())
     rows.push_back(query.batch);
-  rows.push_back(query.tokens);
   ArrayRef<Attribute> dims = type.getDims();
+  Attribute groups = dims.drop_back().back();
+  if (type.getTokens() > 1 && groups == query.tokens) {
+    problems
+        .error(expr->range, "each " + Twine(type.getTokens()) +
+                                " tokens have one row of indices, found a row "
+                                "for each of " +
+                                quote(nsa::toString(query.tokens)))
+        .note("give the indices a dimension of their own, as M in idx: i32[B, "
+              "M, H, 16]; it has ceildiv(" +
+              nsa::toString(query.tokens) + ", " + Twine(type.getTokens()) +
+              ") rows");
+    return {};
+  }
+  rows.push_back(type.getTokens() > 1 ? groups : query.tokens);
   if (dims.drop_back() == ArrayRef(rows) &&
       llvm::is_contained({query.heads, key.heads}, dims.back()))
     return bound.value;

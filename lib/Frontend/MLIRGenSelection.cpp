@@ -191,7 +191,8 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
   }
   auto type = nsa::SelectionType::get(builder.getContext(), dims, width,
                                       blocks->getBlock(),
-                                      builder.getStringAttr(blocks->getBase()));
+                                      builder.getStringAttr(blocks->getBase()),
+                                      /*tokens=*/1);
   Value count;
   if (const ast::Clause *clause = call->find(ast::Clause::Kind::Count)) {
     count = generateCount(clause, type);
@@ -228,15 +229,18 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
 //===----------------------------------------------------------------------===//
 
 Bound KernelGen::generateSelection(const ast::CallExpr *call) {
-  auto arguments =
-      bindArguments(call, {{"idx"}, {"block"}, {"of", false, true}});
+  auto arguments = bindArguments(
+      call, {{"idx"}, {"block"}, {"tokens", false, true}, {"of", false, true}});
   if (!arguments)
     return {};
   const ast::Expr *expr = (*arguments)[0];
   Value indices = generateTensor(expr, "the indices of a selection");
   std::optional<int64_t> block =
       evaluateInt((*arguments)[1], "the block size", 1);
-  if (!indices || !block)
+  std::optional<int64_t> group = 1;
+  if (const ast::Expr *given = (*arguments)[2])
+    group = evaluateInt(given, "the number of tokens that share indices", 1);
+  if (!indices || !block || !group)
     return {};
   auto type = llvm::cast<nsa::NamedTensorType>(indices.getType());
   Type element = type.getElementType();
@@ -266,12 +270,12 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
               "H, top], …)");
     return {};
   }
-  nsa::NamedDimAttr tokens = resolveTokenDim(call, (*arguments)[2], {});
+  nsa::NamedDimAttr tokens = resolveTokenDim(call, (*arguments)[3], {});
   if (!tokens)
     return {};
   auto selection = nsa::SelectionType::get(
       builder.getContext(), type.getDims().drop_back(), width.getInt(), *block,
-      builder.getStringAttr(tokens.getName()));
+      builder.getStringAttr(tokens.getName()), *group);
   Bound bound;
   bound.kind = Bound::Kind::Selection;
   bound.value = nsa::DeclareSelectionOp::create(builder, getLoc(call->range),

@@ -88,8 +88,13 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
                   .score = std::move(*score),
                   .weight = std::move(*weight)};
   if (Value selection = op.getSelection()) {
+    auto type = cast<nsa::SelectionType>(selection.getType());
     scoring.selection = &context.getSelection(selection);
-    scoring.block = cast<nsa::SelectionType>(selection.getType()).getBlock();
+    scoring.block = type.getBlock();
+    RowOffsets rows = environment.getRows(type.getDims());
+    for (int64_t b = 0; b < batch; ++b)
+      scoring.selectionStarts.push_back(rows.getStart(b));
+    scoring.selectionTokens = type.getTokens();
   }
   if (context.rounding)
     for (int64_t b = 0; b < batch; ++b)
@@ -121,7 +126,7 @@ RowScorer::RowScorer(const Scoring &scoring)
 }
 
 /// The keys of the selected blocks, or all keys.
-void RowScorer::findCandidates(int64_t row, const Position &position) {
+void RowScorer::findCandidates(const Position &position) {
   int64_t numKeys = scoring.keyRows.getLength(position.b);
   const SelectionValue *selection = scoring.selection;
   if (!selection) {
@@ -131,7 +136,9 @@ void RowScorer::findCandidates(int64_t row, const Position &position) {
   }
   candidates.clear();
   int64_t perHead = scoring.queryHeads / selection->heads;
-  for (int64_t block : selection->get(row, position.h / perHead)) {
+  int64_t list = scoring.selectionStarts[position.b] +
+                 position.t / scoring.selectionTokens;
+  for (int64_t block : selection->get(list, position.h / perHead)) {
     if (block < 0)
       break;
     int64_t begin = block * scoring.block;
@@ -178,7 +185,7 @@ llvm::Error RowScorer::run(int64_t row, const Position &position) {
   mask.setPosition(position);
   score.setPosition(position);
   weight.setPosition(position);
-  findCandidates(row, position);
+  findCandidates(position);
   if (llvm::Error error = findVisible())
     return error;
   findScores(row, position);

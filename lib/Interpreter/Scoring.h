@@ -34,6 +34,9 @@ struct Scoring {
   /// Blocks that the rows may see, if any.
   const SelectionValue *selection = nullptr;
   int64_t block = 0;
+  /// Each of its rows is for so many tokens; by batch entry, the first row.
+  int64_t selectionTokens = 1;
+  std::vector<int64_t> selectionStarts{};
   Clause mask, score, weight;
 
   int64_t getKeyHead(int64_t queryHead) const {
@@ -62,7 +65,7 @@ public:
   llvm::Error runWeight(std::vector<double> &weights);
 
 private:
-  void findCandidates(int64_t row, const Position &position);
+  void findCandidates(const Position &position);
   llvm::Error findVisible();
   void findScores(int64_t row, const Position &position);
 

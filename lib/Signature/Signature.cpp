@@ -150,6 +150,32 @@ static std::vector<Multiple> getMultiples(nsa::KernelOp kernel) {
   return multiples;
 }
 
+/// Of attentions whose selection was handed in for groups of tokens.
+static std::vector<TokenGroups> getTokenGroups(nsa::KernelOp kernel) {
+  std::vector<TokenGroups> found;
+  kernel.walk([&](nsa::ScoringOpInterface op) {
+    auto declare =
+        op.getSelection()
+            ? op.getSelection().getDefiningOp<nsa::DeclareSelectionOp>()
+            : nsa::DeclareSelectionOp();
+    if (!declare)
+      return;
+    auto type = cast<nsa::SelectionType>(declare.getResult().getType());
+    auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
+    TokenGroups groups = {nsa::describeTensor(declare.getIndices()),
+                          convertDim(type.getDims().drop_back().back()),
+                          convertDim(query.getDims()[query.getRank() - 3]),
+                          type.getTokens()};
+    bool isNew = llvm::none_of(found, [&](const TokenGroups &each) {
+      return each.tensor == groups.tensor && each.of.name == groups.of.name &&
+             each.tokens == groups.tokens;
+    });
+    if (groups.tokens > 1 && isNew)
+      found.push_back(std::move(groups));
+  });
+  return found;
+}
+
 static std::vector<BlockScores> getBlockScores(nsa::KernelOp kernel) {
   std::vector<BlockScores> scores;
   kernel.walk([&](nsa::DeclareBlocksOp op) {
@@ -244,6 +270,7 @@ Signature nsacc::getSignature(nsa::KernelOp kernel) {
       signature.params.emplace_back(param.getName().str(),
                                     printParameter(param.getValue()));
   signature.multiples = getMultiples(kernel);
+  signature.tokenGroups = getTokenGroups(kernel);
   signature.blockScores = getBlockScores(kernel);
   signature.attentions = getAttentions(kernel);
   return signature;

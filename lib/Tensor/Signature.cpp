@@ -181,6 +181,7 @@ private:
   llvm::Error checkOffsets(const Argument &argument);
   llvm::Error checkShape(const Argument &argument, const Tensor &input) const;
   llvm::Error checkMultiple(const Multiple &multiple) const;
+  llvm::Error checkTokenGroups(const TokenGroups &groups) const;
   llvm::Error checkBlockScores(const BlockScores &scores) const;
 
   const Signature &signature;
@@ -328,6 +329,33 @@ llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
                    describe(multiple.of, *of));
 }
 
+llvm::Error Binder::checkTokenGroups(const TokenGroups &groups) const {
+  auto check = [&](int64_t found, int64_t tokens,
+                   const llvm::Twine &where) -> llvm::Error {
+    int64_t expected = llvm::divideCeil(tokens, groups.tokens);
+    if (found == expected)
+      return llvm::Error::success();
+    return makeError("{0} has {1} rows of indices{2}, expected {3}: {4} has "
+                     "{5} tokens, and each {6} of them have one row",
+                     groups.tensor, found, where.str(), expected,
+                     groups.of.name, tokens, groups.tokens);
+  };
+  auto found = result.offsets.find(groups.groups.name);
+  auto of = result.offsets.find(groups.of.name);
+  if (found != result.offsets.end() && of != result.offsets.end()) {
+    size_t ends = std::min(found->second.size(), of->second.size());
+    for (size_t row = 1; row < ends; ++row)
+      if (llvm::Error error = check(found->second[row] - found->second[row - 1],
+                                    of->second[row] - of->second[row - 1],
+                                    " in batch row " + llvm::Twine(row - 1)))
+        return error;
+    return llvm::Error::success();
+  }
+  std::optional<int64_t> size = getDimSize(groups.groups, result);
+  std::optional<int64_t> tokens = getDimSize(groups.of, result);
+  return size && tokens ? check(*size, *tokens, "") : llvm::Error::success();
+}
+
 llvm::Error Binder::checkBlockScores(const BlockScores &scores) const {
   std::optional<int64_t> entries = getDimSize(scores.entries, result);
   std::optional<int64_t> blocks = getDimSize(scores.blocks, result);
@@ -365,6 +393,9 @@ llvm::Expected<DimSizes> Binder::bind() {
   }
   for (const Multiple &multiple : signature.multiples)
     if (llvm::Error error = checkMultiple(multiple))
+      return error;
+  for (const TokenGroups &groups : signature.tokenGroups)
+    if (llvm::Error error = checkTokenGroups(groups))
       return error;
   for (const BlockScores &scores : signature.blockScores)
     if (llvm::Error error = checkBlockScores(scores))

@@ -305,7 +305,7 @@ Type NamedTensorType::getScalarType() const {
 LogicalResult
 SelectionType::verify(function_ref<InFlightDiagnostic()> emitError,
                       ArrayRef<Attribute> dims, int64_t top, int64_t block,
-                      StringAttr of) {
+                      StringAttr of, int64_t tokens) {
   constexpr int64_t limit = std::numeric_limits<int32_t>::max();
   if (top < 1 || top > limit)
     return emitError() << "expected a selection of at least 1 and below 2^31 "
@@ -315,5 +315,9 @@ SelectionType::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "expected a selection of blocks of at least 1 and "
                           "below 2^31 tokens, found "
                        << block;
+  if (tokens < 1 || tokens > limit)
+    return emitError() << "expected a selection of each of at least 1 and "
+                          "below 2^31 tokens, found "
+                       << tokens;
   return verifyDims(emitError, dims);
 }

@@ -39,18 +39,21 @@ def NSA_Selection : NSA_Type<"Selection", "selection"> {
   let summary = "for each query row and head, a set of key blocks";
   let description = [{
     A set of at most `top` blocks of `block` tokens of dimension `of`, for each
-    index of `dims` (batch, query and head).
+    index of `dims` (batch, query and head). With `tokens`, so many neighbouring queries of a batch row have one set, and
+    `dims` counts such groups.
 
     ```mlir
     !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
+    !nsa.selection<[B, M, H], top = 16, block = 64, of = S, tokens = 128>
     ```
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::Attribute">:$dims,
                         "int64_t":$top, "int64_t":$block,
-                        "::mlir::StringAttr":$of);
+                        "::mlir::StringAttr":$of,
+                        DefaultValuedParameter<"int64_t", "1">:$tokens);
   let assemblyFormat = [{
     `<` custom<Dims>($dims) `,` `top` `=` $top `,` `block` `=` $block `,` `of` `=`
-    custom<DimName>($of) `>`
+    custom<DimName>($of) (`,` `tokens` `=` $tokens^)? `>`
   }];
   let genVerifyDecl = 1;
 }

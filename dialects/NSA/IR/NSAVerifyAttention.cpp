@@ -75,8 +75,19 @@ static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
                            "'")
            << toString(key.tokens) << "', found one of '"
            << selection.getOf().getValue() << "'";
-  SmallVector<Attribute> perKeyHead = getRowDims(query, key.heads);
-  SmallVector<Attribute> perQueryHead = getRowDims(query, query.heads);
+  SequenceDims rows = query;
+  if (selection.getTokens() > 1) {
+    // The run says whether they are as many as the queries' tokens ask for.
+    ArrayRef<Attribute> dims = selection.getDims();
+    rows.tokens = dims.drop_back().back();
+    if (rows.tokens == query.tokens)
+      return op->emitOpError("expected a selection with a dimension of its own "
+                             "for groups of ")
+             << selection.getTokens() << " tokens, found the query's tokens '"
+             << toString(query.tokens) << "'";
+  }
+  SmallVector<Attribute> perKeyHead = getRowDims(rows, key.heads);
+  SmallVector<Attribute> perQueryHead = getRowDims(rows, query.heads);
   if (selection.getDims() == ArrayRef(perKeyHead) ||
       selection.getDims() == ArrayRef(perQueryHead))
     return success();

@@ -155,6 +155,10 @@ LogicalResult TopKOp::verify() {
   if (result.getDims() != rows)
     return emitOpError("expected a selection for each row of the importance, ")
            << toString(rows) << ", found " << toString(result.getDims());
+  if (result.getTokens() != 1)
+    return emitOpError("expected a selection for each token, found one for "
+                       "each of ")
+           << result.getTokens();
   return success();
 }
 

@@ -76,6 +76,14 @@ struct Multiple {
   Reason reason = Reason::Groups;
 };
 
+/// Groups of `tokens` neighbouring tokens of a batch row have one row of
+/// indices each: dimension `groups` has one for each group of dimension `of`.
+struct TokenGroups {
+  std::string tensor; ///< as messages name it
+  Dim groups, of;
+  int64_t tokens;
+};
+
 /// Scores that were handed in have an entry for each block: dimension `entries`
 /// is as long as `blocks`.
 struct BlockScores {
@@ -98,6 +106,7 @@ struct Signature {
   std::vector<Argument> results;
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<Multiple> multiples;
+  std::vector<TokenGroups> tokenGroups;
   std::vector<BlockScores> blockScores;
   std::vector<AttentionDims> attentions;
 };
@@ -111,8 +120,8 @@ struct DimSizes {
 };
 
 /// Binds every named dimension from the inputs and checks ranks, dtypes, equal
-/// names, multiples, block scores and offsets. Messages name inputs and
-/// dimensions as the program does.
+/// names, multiples, token groups, block scores and offsets. Messages name
+/// inputs and dimensions as the program does.
 llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
                                         llvm::ArrayRef<Tensor> inputs);
 

@@ -30,9 +30,8 @@ struct PartialStates {
 };
 
 /// For each batch row, query tile and key head, the blocks that the tile's
-/// tokens (of a selection per query head: rows) selected, ascending, with those
-/// that selected it, and their number. In the plan, as nsatile.unite writes
-/// them.
+/// lists (TileLists) have, ascending, with the lists that have each, and their
+/// number. In the plan, as nsatile.unite writes them.
 struct UnionLists {
   mlir::Value blocks;  ///< [rows, tiles, heads, width], i32
   mlir::Value members; ///< [rows, tiles, heads, width, words], i32

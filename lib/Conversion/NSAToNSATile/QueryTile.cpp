@@ -2,6 +2,7 @@
 
 #include "QueryTile.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -283,57 +284,153 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
                            access.limits, access.dims);
 }
 
-static bool isPerQueryHead(const QueryTile &tile, Value selection) {
-  return cast<SelectionType>(selection.getType()).getDims().back() ==
-         tile.dims.head;
+static SelectionType getSelectionType(Value selection) {
+  return cast<SelectionType>(selection.getType());
 }
 
-Value nsacc::loadSelectedLists(ProgramBuilder &program, const QueryTile &tile,
-                               Value selection) {
+static bool isPerQueryHead(SelectionType type, const QueryDims &dims) {
+  return type.getDims().back() == dims.head;
+}
+
+TileLists::TileLists(SelectionType selection, const QueryDims &dims,
+                     int64_t tileTokens, int64_t group) {
+  bool perQueryHead = isPerQueryHead(selection, dims);
+  // Tiles begin at multiples of their size.
+  tokens = perQueryHead ? 1 : std::gcd(selection.getTokens(), tileTokens);
+  rows = perQueryHead ? 1 : tokens * group;
+  count = tileTokens * group / rows;
+}
+
+Value nsacc::getListOfToken(ProgramBuilder &program, const QueryTile &tile,
+                            Value selection, Value token) {
+  SelectionType type = getSelectionType(selection);
   IndexMath m = program.math();
-  int64_t width = cast<SelectionType>(selection.getType()).getTop();
-  bool perQueryHead = isPerQueryHead(tile, selection);
+  if (type.getTokens() == 1)
+    return m.add(tile.rowStart, token);
+  Value start =
+      program.getRow(type.getDims().drop_back().back(), tile.batchRow).start;
+  return m.add(start, m.floorDiv(token, type.getTokens()));
+}
+
+/// Neighbouring lists, `count` of them; of a selection per query head for each
+/// of the tile's heads.
+static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
+                       Value selection, int64_t count) {
+  IndexMath m = program.math();
+  SelectionType type = getSelectionType(selection);
+  int64_t width = type.getTop();
+  bool perQueryHead = isPerQueryHead(type, tile.dims);
+  Attribute lists = type.getDims().drop_back().back();
+  ProgramBuilder::Row row = program.getRow(lists, tile.batchRow);
   Access access;
   if (tile.dims.batch)
     access.offsets.push_back(tile.batchRow);
   int64_t token = access.offsets.size();
   access.offsets.append(
-      {m.add(tile.rowStart, tile.firstToken),
+      {getListOfToken(program, tile, selection, tile.firstToken),
        perQueryHead ? m.mul(tile.keyHead, tile.group) : tile.keyHead,
        m.constant(0)});
   access.dims = {token, token + 2};
-  access.shape = {tile.tokens, width};
-  access.limits = {m.add(tile.rowStart, tile.numTokens), m.constant(width)};
+  access.shape = {count, width};
+  access.limits = {m.add(row.start, row.size), m.constant(width)};
   if (perQueryHead) {
     access.dims.insert(access.dims.begin() + 1, token + 1);
     access.shape.insert(access.shape.begin() + 1, tile.group);
     access.limits.insert(access.limits.begin() + 1,
                          program.getSize(tile.dims.head));
   }
-  Value lists = load(program, access, program.getBuffer(selection));
+  Value loaded = load(program, access, program.getBuffer(selection));
   return perQueryHead
-             ? collapseRows(program.getBuilder(), program.getLoc(), lists)
-             : lists;
+             ? collapseRows(program.getBuilder(), program.getLoc(), loaded)
+             : loaded;
+}
+
+/// The list of each of `tokens`, tokens of the batch row; those behind the last
+/// have any.
+static Value gatherLists(ProgramBuilder &program, const QueryTile &tile,
+                         Value selection, Value tokens) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  SelectionType type = getSelectionType(selection);
+  int64_t rows = cast<RankedTensorType>(tokens.getType()).getDimSize(0);
+  TileMath math(builder, loc, rows, type.getTop());
+  auto scalar = [](Value value) { return Tile{value, TileAxes::Scalar}; };
+  Value start =
+      program.getRow(type.getDims().drop_back().back(), tile.batchRow).start;
+  Tile list = math.apply<arith::AddIOp>(
+      math.apply<arith::DivUIOp>({tokens, TileAxes::Row},
+                                 scalar(m.constant(type.getTokens()))),
+      scalar(start));
+  Tile head = isPerQueryHead(type, tile.dims)
+                  ? Tile{tile.headOfRow, TileAxes::Row}
+                  : scalar(tile.keyHead);
+  Tile entry = {
+      nsatile::IotaOp::create(builder, loc,
+                              cast<RankedTensorType>(math.getType(
+                                  TileAxes::Column, builder.getIndexType())),
+                              m.constant(0)),
+      TileAxes::Column};
+  SmallVector<Value> indices;
+  if (tile.dims.batch)
+    indices.push_back(math.toMatrix(scalar(tile.batchRow)));
+  for (Tile index : {list, head, entry})
+    indices.push_back(math.toMatrix(index));
+  return nsatile::GatherOp::create(
+      builder, loc, math.getType(TileAxes::Matrix, builder.getI32Type()),
+      program.getBuffer(selection), indices);
+}
+
+/// Tokens of the batch row, `step` apart.
+static Value getTokens(ProgramBuilder &program, const QueryTile &tile,
+                       int64_t count, int64_t step) {
+  OpBuilder &builder = program.getBuilder();
+  TileMath math(builder, program.getLoc(), count, /*columns=*/1);
+  IndexMath m = program.math();
+  auto type = cast<RankedTensorType>(
+      math.getType(TileAxes::Row, builder.getIndexType()));
+  Tile number = {
+      nsatile::IotaOp::create(builder, program.getLoc(), type, m.constant(0)),
+      TileAxes::Row};
+  Tile distance =
+      math.apply<arith::MulIOp>(number, {m.constant(step), TileAxes::Scalar});
+  return math
+      .apply<arith::AddIOp>(distance, {tile.firstToken, TileAxes::Scalar})
+      .value;
+}
+
+Value nsacc::loadTileLists(ProgramBuilder &program, const QueryTile &tile,
+                           Value selection) {
+  SelectionType type = getSelectionType(selection);
+  TileLists lists(type, tile.dims, tile.tokens, tile.group);
+  bool perQueryHead = isPerQueryHead(type, tile.dims);
+  if (type.getTokens() == 1)
+    return loadLists(program, tile, selection, tile.tokens);
+  // A tile has whole lists, or a part of one.
+  if (!perQueryHead && (lists.tokens == type.getTokens() || lists.count == 1))
+    return loadLists(program, tile, selection, lists.count);
+  return gatherLists(program, tile, selection,
+                     perQueryHead
+                         ? tile.tokenOfRow
+                         : getTokens(program, tile, lists.count, lists.tokens));
 }
 
 Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
                            Value selection) {
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
-  Value lists = loadSelectedLists(program, tile, selection);
-  auto type = cast<RankedTensorType>(lists.getType());
-  int64_t units = type.getDimSize(0);
-  TileMath math(builder, loc, units, type.getDimSize(1));
-  Value tokens = tile.tokenOfRow;
-  if (!isPerQueryHead(tile, selection))
-    tokens = nsatile::IotaOp::create(
-        builder, loc, RankedTensorType::get({units}, builder.getIndexType()),
-        tile.firstToken);
+  SelectionType type = getSelectionType(selection);
+  Value tokens = isPerQueryHead(type, tile.dims)
+                     ? tile.tokenOfRow
+                     : getTokens(program, tile, tile.tokens, /*step=*/1);
+  Value lists = type.getTokens() == 1
+                    ? loadLists(program, tile, selection, tile.tokens)
+                    : gatherLists(program, tile, selection, tokens);
+  int64_t units = cast<RankedTensorType>(lists.getType()).getDimSize(0);
+  TileMath math(program.getBuilder(), program.getLoc(), units, type.getTop());
   Tile exists = math.compare(arith::CmpIPredicate::slt, {tokens, TileAxes::Row},
                              {tile.numTokens, TileAxes::Scalar});
   return math
       .select(exists, {lists, TileAxes::Matrix},
-              math.integer(type.getElementType(), -1))
+              math.integer(program.getBuilder().getI32Type(), -1))
       .value;
 }
 

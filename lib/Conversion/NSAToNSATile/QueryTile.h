@@ -78,9 +78,22 @@ void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 /// query head: tensor<U x top x i32>. Tokens beyond the end have none (-1).
 mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value selection);
-/// The same; tokens beyond the end have any.
-mlir::Value loadSelectedLists(ProgramBuilder &program, const QueryTile &tile,
-                              mlir::Value selection);
+/// Where the list of a token of the tile stands in the selection's buffer,
+/// along the dimension of tokens.
+mlir::Value getListOfToken(ProgramBuilder &program, const QueryTile &tile,
+                           mlir::Value selection, mlir::Value token);
+
+/// The different lists of a tile of `tokens` tokens.
+struct TileLists {
+  TileLists(nsa::SelectionType selection, const QueryDims &dims, int64_t tokens,
+            int64_t group);
+
+  /// Tokens that have one, and rows; their number in the tile.
+  int64_t tokens, rows, count;
+};
+/// They, tensor<count x top x i32>; those of tokens beyond the end are any.
+mlir::Value loadTileLists(ProgramBuilder &program, const QueryTile &tile,
+                          mlir::Value selection);
 
 /// tensor<A x B> or tensor<B> to tensor<1 x AB>.
 mlir::Value toOneRow(mlir::OpBuilder &builder, mlir::Location loc,

@@ -56,7 +56,8 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows) {
         .parts = tiling.parts};
     if (tile.dims.batch)
       domain.indices.push_back(tile.batchRow);
-    domain.indices.push_back(m.add(tile.rowStart, listed));
+    domain.indices.push_back(
+        getListOfToken(program, tile, op.getSelection(), listed));
     Value head = tile.keyHead;
     if (selectsPerQueryHead())
       head =
@@ -178,24 +179,25 @@ namespace {
 /// Which rows of a tile the words of an entry name.
 class MemberRows {
 public:
-  MemberRows(OpBuilder &builder, Location loc, int64_t rows, int64_t unitRows)
+  /// So many rows have one list.
+  MemberRows(OpBuilder &builder, Location loc, int64_t rows, int64_t listRows)
       : math(builder, loc, rows, /*columns=*/1) {
     auto type = cast<RankedTensorType>(
         math.getType(TileAxes::Row, builder.getIndexType()));
     Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
     Tile row = {nsatile::IotaOp::create(builder, loc, type, zero),
                 TileAxes::Row};
-    unit = math.convert<arith::IndexCastOp>(
+    list = math.convert<arith::IndexCastOp>(
         math.apply<arith::DivUIOp>(
-            row, math.integer(builder.getIndexType(), unitRows)),
+            row, math.integer(builder.getIndexType(), listRows)),
         builder.getI32Type());
-    bit = math.apply<arith::RemUIOp>(unit, word(kBits));
+    bit = math.apply<arith::RemUIOp>(list, word(kBits));
   }
 
   Value getRows(ValueRange words) {
     Tile own = {words.front(), TileAxes::Scalar};
     for (auto [index, next] : llvm::enumerate(words.drop_front()))
-      own = math.select(math.compare(arith::CmpIPredicate::ult, unit,
+      own = math.select(math.compare(arith::CmpIPredicate::ult, list,
                                      word((index + 1) * kBits)),
                         own, {next, TileAxes::Scalar});
     Tile shifted = math.apply<arith::ShRUIOp>(own, bit);
@@ -212,7 +214,7 @@ private:
   }
 
   TileMath math;
-  Tile unit, bit;
+  Tile list, bit;
 };
 
 } // namespace
@@ -236,7 +238,8 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
       .members = program.import(lists.members),
       .indices = place,
       .parts = tiling.parts};
-  MemberRows members(builder, loc, rows.count, getUnitRows());
+  TileLists listed(getSelectionType(), tile.dims, tile.tokens, tile.group);
+  MemberRows members(builder, loc, rows.count, listed.rows);
   return foldTiles(rows, domain, {}, [&](Value number, ValueRange words) {
     KeyTile keys = tiling.getTile(m, number);
     keys.rows = members.getRows(words);

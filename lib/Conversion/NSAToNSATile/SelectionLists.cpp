@@ -55,9 +55,8 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   if (plan.getUnionLists(selection, tokens))
     return success();
   auto type = cast<SelectionType>(selection.getType());
-  bool perQueryHead = type.getDims().back() == shape.dims.head;
-  int64_t units = tokens * (perQueryHead ? shape.group : 1);
-  int64_t width = units * static_cast<int64_t>(type.getTop());
+  TileLists tileLists(type, shape.dims, tokens, shape.group);
+  int64_t width = tileLists.count * static_cast<int64_t>(type.getTop());
   if (width > kMostListed)
     return op.emitError("a query tile of ")
            << tokens << " tokens may select " << width
@@ -78,7 +77,7 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
     llvm::append_range(dims, columns);
     return plan.allocate(MemRefType::get(dims, outside.getI32Type()), sizes);
   };
-  int64_t words = llvm::divideCeil(units, nsatile::UniteOp::wordBits);
+  int64_t words = llvm::divideCeil(tileLists.count, nsatile::UniteOp::wordBits);
   UnionLists lists = {allocate({width}), allocate({width, words}),
                       allocate({1})};
 
@@ -89,12 +88,15 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                                    getProgramPlace(program));
   Value left = m.sub(tile.numTokens, tile.firstToken);
   Value exist = m.max(m.min(left, m.constant(tokens)), m.constant(0));
+  // A token has as many as heads select for themselves.
+  Value listed = m.mul(m.ceilDiv(exist, tileLists.tokens),
+                       tileLists.count * tileLists.tokens / tokens);
   Value keys =
       program.getRow(plan.getNamedDim(type.getOf()), tile.batchRow).size;
   SmallVector<Value> place = {tile.batchRow, tile.number, tile.keyHead};
   nsatile::UniteOp::create(
       program.getBuilder(), program.getLoc(),
-      loadSelectedLists(program, tile, selection), m.mul(exist, units / tokens),
+      loadTileLists(program, tile, selection), listed,
       m.ceilDiv(keys, type.getBlock()), program.import(lists.blocks),
       program.import(lists.members), program.import(lists.counts), place);
   launchQueryProgram(program, shape, tokens);
