@@ -5,6 +5,7 @@
 #include "Tiling.h"
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Schedule/ScalarCost.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -140,8 +141,16 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   int64_t rows = usesGroups && !isCrowded && type.getBlock() >= longBlock
                      ? 2 * kPartRows
                      : kPartRows;
-  int64_t tokens = std::clamp<int64_t>(
-      std::min(rows / group, kMostListed / listed), 1, rows);
+  // Tiles of whole lists, or of a part of one.
+  int64_t ofList = perQueryHead ? 1 : type.getTokens();
+  int64_t tokens = std::clamp<int64_t>(rows / group, 1, rows);
+  auto fits = [&](int64_t tokens) {
+    int64_t lists = tokens / std::gcd(tokens, ofList);
+    return lists <= std::max<int64_t>(kMostListed / listed, 1) &&
+           (tokens % ofList == 0 || ofList % tokens == 0);
+  };
+  while (tokens > 1 && !fits(tokens))
+    --tokens;
   Tiling tiling;
   tiling.rows = tokens * group;
   tiling.keys = (isCrowded && !usesGroups) || channels > 128 ? 32 : 64;

@@ -17,7 +17,7 @@ struct Attention {
 };
 
 struct Selection {
-  Text name, heads;
+  Text name, rows, heads;
   int64_t width = 0;
 };
 

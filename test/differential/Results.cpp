@@ -101,8 +101,8 @@ void RandomProgram::addMoreResults() {
   for (const Selection &selection : selections)
     if (c.chance(40))
       program.addResult("indices(" + selection.name + ")",
-                        "i32[" + rows + selection.heads + ", " +
-                            number(selection.width) + "]");
+                        "i32[" + selection.rows + ", " + selection.heads +
+                            ", " + number(selection.width) + "]");
   addImportances();
   for (const Attention &gist : gists)
     if (c.chance(8))

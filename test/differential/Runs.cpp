@@ -97,7 +97,7 @@ Run RunMaker::makeDense() {
   run.sizes["T"] = queries;
   run.sizes[keyTokens] = keys;
   for (const DerivedSize &size : derived)
-    run.sizes[size.name] = size.size(keys);
+    run.sizes[size.name] = size.size(size.ofQueries ? queries : keys);
   chooseValues(run);
   return run;
 }
@@ -119,7 +119,7 @@ Run RunMaker::makeRagged() {
   for (const DerivedSize &size : derived) {
     int64_t most = 0;
     std::vector<int64_t> lengths;
-    for (int64_t length : keys) {
+    for (int64_t length : size.ofQueries ? queries : keys) {
       lengths.push_back(size.size(length));
       most = std::max(most, lengths.back());
     }

@@ -9,13 +9,14 @@
 
 namespace nsacc::differential {
 
-/// A dimension whose size follows from the number of key tokens.
+/// A dimension whose size follows from the number of key tokens, or of queries.
 struct DerivedSize {
   std::string name;
   /// Rows of a ragged batch lie behind each other; else there is room for the
   /// longest.
   bool packed;
   std::function<int64_t(int64_t)> size;
+  bool ofQueries = false;
 };
 
 /// Adds runs to a case that has everything else. `borders`: sizes of tiles,

@@ -9,9 +9,20 @@ Selection RandomProgram::makeHandedIn() {
   Selection selection;
   selection.heads = c.chance(30) ? program.queryHeads : program.keyHeads;
   selection.width = c.pick<int64_t>({1, 2, 3, 5, 16});
+  selection.rows = program.queryRows;
   int64_t block = c.pick<int64_t>({16, 8, 4, 32, 64, 5});
-  Text index = "idx" + number(selections.size());
-  Text type = c.pick({"i32", "i64"}) + Text("[") + program.queryRows + ", " +
+  Text index = "idx" + number(selections.size()), group;
+  if (c.chance(30)) {
+    int64_t tokens = c.pick<int64_t>({4, 16, 64, 2, 7, 128});
+    Text count = "R" + number(derived.size());
+    derived.push_back(
+        {count, program.ragged,
+         [=](int64_t queries) { return (queries + tokens - 1) / tokens; },
+         /*ofQueries=*/true});
+    selection.rows = (program.ragged ? "ragged " : "B, ") + count;
+    group = ", tokens=" + number(tokens);
+  }
+  Text type = c.pick({"i32", "i64"}) + Text("[") + selection.rows + ", " +
               selection.heads + ", " + number(selection.width) + "]";
   // Only of indices that are used as they are is it known what they may be.
   if (c.chance(10)) {
@@ -21,7 +32,7 @@ Selection RandomProgram::makeHandedIn() {
     program.addInput(index, type);
   }
   selection.name = program.bind("selection(" + index + ", " + number(block) +
-                                program.getOf() + ")");
+                                group + program.getOf() + ")");
   return selection;
 }
 
@@ -94,6 +105,7 @@ Text RandomProgram::makeTopKClauses(Selection &selection, int64_t top) {
 Selection RandomProgram::makeSelection() {
   Choices::Together together(c);
   Selection selection;
+  selection.rows = program.queryRows;
   int64_t block = 0, top = c.pick<int64_t>({2, 1, 3, 5, 16});
   Text importance;
   if (c.chance(8)) {

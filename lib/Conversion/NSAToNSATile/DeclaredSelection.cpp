@@ -71,6 +71,34 @@ static void assertBlocks(ProgramBuilder &program, DeclareSelectionOp op,
   require(math.apply<arith::OrIOp>(fits, any), "");
 }
 
+/// Each batch row has as many lists as the tokens of attentions ask for.
+static void assertLists(ProgramBuilder &program, DeclareSelectionOp op,
+                        Value batchRow, const ProgramBuilder::Row &row) {
+  OpBuilder &builder = program.getBuilder();
+  IndexMath m = program.math();
+  int64_t group = op.getResult().getType().getTokens();
+  llvm::SmallSetVector<Attribute, 1> queries;
+  for (Operation *user : op.getResult().getUsers())
+    if (auto scoring = dyn_cast<ScoringOpInterface>(user))
+      queries.insert(
+          QueryDims::get(cast<NamedTensorType>(scoring.getQuery().getType()))
+              .token);
+  for (Attribute tokens : queries) {
+    Value size = program.getRow(tokens, batchRow).size;
+    Value expected = m.ceilDiv(size, group);
+    Value holds = m.compare(arith::CmpIPredicate::eq, row.size, expected);
+    std::string message =
+        describeTensor(op.getIndices()) +
+        " has {2} rows of indices in batch row {1}, expected {3}: " +
+        toString(tokens) + " has {4} tokens, and each " +
+        std::to_string(group) + " of them have one row";
+    nsatile::AssertOp::create(builder, op.getLoc(), holds,
+                              builder.getStringAttr(message),
+                              ValueRange{m.constant(getOpNumber(op)), batchRow,
+                                         row.size, expected, size});
+  }
+}
+
 /// A handed-in selection is a set: each list is sorted and stripped of
 /// repetitions once, so that programs can walk it.
 LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
@@ -113,6 +141,8 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
       DenseI64ArrayAttr());
   Tile indices = {loaded, TileAxes::Matrix};
 
+  if (ragged && type.getTokens() > 1)
+    assertLists(program, op, batchRow, row);
   assertBlocks(program, op, indices, math, offsets, batchRow, row);
   if (stored.isInteger(64))
     indices = math.convert<arith::TruncIOp>(indices, i32);

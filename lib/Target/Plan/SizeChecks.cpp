@@ -30,7 +30,7 @@ public:
     for (const auto *arguments : {&signature.inputs, &signature.results})
       for (const nsacc::Argument &argument : *arguments) {
         for (auto [dim, each] : enumerate(argument.dims))
-          if (std::optional<uint32_t> expected = getExpected(each))
+          if (std::optional<uint32_t> expected = getExpected(argument, each))
             checks.push_back({getSize(index, dim), *expected,
                               describe(argument, dim, each)});
         ++index;
@@ -58,7 +58,15 @@ private:
   }
 
   /// What follows from the size of a dimension that isn't ragged.
-  std::optional<uint32_t> getExpected(const Dim &dim) {
+  std::optional<uint32_t> getExpected(const nsacc::Argument &argument,
+                                      const Dim &dim) {
+    for (const TokenGroups &groups : signature.tokenGroups) {
+      auto tokens = sizes.find(groups.of.name);
+      if (groups.tensor == "'" + argument.name + "'" &&
+          toString(groups.groups) == toString(dim) && tokens != sizes.end())
+        return numbers.add(Kind::CeilDiv,
+                           {tokens->second, numbers.constant(groups.tokens)});
+    }
     bool isDerived =
         dim.kind == Dim::Kind::Pool || dim.kind == Dim::Kind::Blocks;
     auto size = sizes.find(dim.name);

@@ -259,6 +259,20 @@ nsa.kernel @selection_of(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, H, 4], i32>) {
 !K = !nsa.tensor<[B, S, H, D], bf16>
 !O = !nsa.tensor<[B, T, HQ, D], f32>
 !L = !nsa.tensor<[B, T, HQ], f32>
+!S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S, tokens = 8>
+nsa.kernel @selection_groups(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, H, 4], i32>) {
+  %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], i32> -> !S
+  // expected-error @below {{expected a selection with a dimension of its own for groups of 8 tokens, found the query's tokens 'T'}}
+  %o, %l = nsa.attend(%q, %k, %k) in %sel : (!Q, !K, !K, !S) -> (!O, !L)
+  nsa.return
+}
+
+// -----
+
+!Q = !nsa.tensor<[B, T, HQ, D], bf16>
+!K = !nsa.tensor<[B, S, H, D], bf16>
+!O = !nsa.tensor<[B, T, HQ, D], f32>
+!L = !nsa.tensor<[B, T, HQ], f32>
 !S = !nsa.selection<[B, T, G], top = 4, block = 64, of = S>
 nsa.kernel @selection_rows(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, G, 4], i32>) {
   %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, G, 4], i32> -> !S

@@ -134,6 +134,16 @@ nsa.kernel @rows(%p: !P) {
 
 // -----
 
+!P = !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
+!S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S, tokens = 2>
+nsa.kernel @groups(%p: !P) {
+  // expected-error @below {{expected a selection for each token, found one for each of 2}}
+  %b = nsa.topk %p top 4 : (!P) -> !S
+  nsa.return
+}
+
+// -----
+
 !P = !nsa.tensor<[B, T, 6, blocks(S, 64)], f32>
 !S = !nsa.selection<[B, T, 6], top = 4, block = 64, of = S>
 nsa.kernel @shared_heads(%p: !P) {

@@ -31,6 +31,11 @@ func.func private @block(!nsa.selection<[B, T, H], top = 4, block = 0, of = S>)
 
 // -----
 
+// expected-error @below {{expected a selection of each of at least 1 and below 2^31 tokens, found 0}}
+func.func private @tokens(!nsa.selection<[B, M, H], top = 4, block = 64, of = S, tokens = 0>)
+
+// -----
+
 // expected-error @below {{expected blocks of at least 1 and below 2^31 tokens, found 0}}
 func.func private @blocks(!nsa.tensor<[B, blocks(S, 0)], f32>)
 

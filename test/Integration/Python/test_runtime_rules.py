@@ -183,6 +183,24 @@ def test_scores_handed_in_have_one_entry_for_each_block():
             normal(RNG, 6, 2, 2), offsets, offsets)
 
 
+def test_groups_of_tokens_have_one_row_of_indices_each():
+    source = f"""kernel f({HEAD}, x: i32[B, M, H, 2]) -> [B, T, HQ, DV] {{
+  return attend(q, k, v) in selection(x, 4, tokens=3);
+}}"""
+    for rows in (0, 1, 3, 5):
+        rejects(f"'x' has {rows} rows of indices, expected 2: T has 5 tokens, and each 3 of them",
+                source, *qkv(RNG, 5, 7), np.zeros((2, rows, 2, 2), dtype=np.int32))
+    rejects("'x' has 1 rows of indices, expected 0", source, *qkv(RNG, 0, 7),
+            np.zeros((2, 1, 2, 2), dtype=np.int32))
+    source = f"""kernel f({PACKED}, x: i32[ragged M, H, 2]) -> [ragged T, H, D] {{
+  return attend(q, k, v) in selection(x, 2, tokens=3);
+}}"""
+    offsets, groups = (np.array(ends, dtype=np.int32) for ends in ([0, 1, 6], [0, 2, 3]))
+    rejects("'x' has 2 rows of indices in batch row 0, expected 1: T has 1 tokens", source,
+            *(normal(RNG, 6, 2, 4) for _ in range(3)), np.zeros((3, 2, 2), dtype=np.int32),
+            offsets, groups)
+
+
 def test_tables_are_read_within_bounds():
     message = rejects(", but dimension ", attend("score s + w[i - j]", ", w: f32[N]"),
                       *qkv(RNG, 5, 7), normal(RNG, 6))
