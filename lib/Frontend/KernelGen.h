@@ -102,6 +102,7 @@ private:
   void checkScale(nsa::AttendOp attend, const ast::Clause *scale);
   /// Warns of clauses whose constants leave nothing.
   void checkConstants(nsa::AttendOp attend, const ast::CallExpr *call);
+  void checkWeightRange(nsa::AttendOp attend, const ast::CallExpr *call);
   /// Warns of formulas of the score and the weight.
   void checkScores(nsa::AttendOp attend, const ast::CallExpr *call,
                    const Sequence &query, const Sequence &key);

@@ -154,6 +154,7 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
     checkFuture(attend, *key, where);
     checkScale(attend, call->find(ast::Clause::Kind::Scale));
     checkConstants(attend, call);
+    checkWeightRange(attend, call);
     checkScores(attend, call, *query, *key);
     checkOwnBlock(attend, *key, call);
     checkGistFuture(attend, call);

@@ -106,6 +106,25 @@ static bool isInteger(Value real) {
           constant.getValue().isInteger());
 }
 
+/// Whether a quotient of integers is multiplied by the number that it was
+/// divided by.
+static bool isRoundTrip(Value value) {
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  if (!product)
+    return false;
+  for (auto [quotient, factor] :
+       {std::pair(product.getLhs(), product.getRhs()),
+        std::pair(product.getRhs(), product.getLhs())}) {
+    auto division = quotient.getDefiningOp<arith::DivFOp>();
+    FloatAttr divisor, times;
+    if (division && isInteger(division.getLhs()) &&
+        matchPattern(division.getRhs(), m_Constant(&divisor)) &&
+        matchPattern(factor, m_Constant(&times)) && divisor == times)
+      return true;
+  }
+  return false;
+}
+
 /// Adds the divisors of the quotients of integers in a sum, of which all other
 /// terms are integers; false for other values.
 static bool collectDivisors(Value value, SmallVectorImpl<Value> &divisors) {
@@ -126,6 +145,14 @@ static bool collectDivisors(Value value, SmallVectorImpl<Value> &divisors) {
 
 void ScalarGen::checkQuotients(bool equality, Value lhs, Value rhs,
                                Range range) {
+  if (isRoundTrip(lhs) || isRoundTrip(rhs)) {
+    problems
+        .warning(range, "'/' doesn't round: a number that is divided and "
+                        "multiplied again is itself")
+        .note("whole quotients are written 'floordiv': 'i floordiv 64 * 64' is "
+              "the first token of i's block");
+    return;
+  }
   SmallVector<Value> divisors;
   if (!collectDivisors(lhs, divisors) || !collectDivisors(rhs, divisors))
     return;

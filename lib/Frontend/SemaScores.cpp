@@ -64,6 +64,41 @@ void KernelGen::checkScale(nsa::AttendOp attend, const ast::Clause *scale) {
         .note(meaning);
 }
 
+/// Whether a value is as large as an exponential; one that it is divided by
+/// makes it smaller.
+static bool isExponential(Value value, SmallPtrSetImpl<Operation *> &seen) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !seen.insert(op).second)
+    return false;
+  if (isa<math::ExpOp, math::Exp2Op, math::PowFOp>(op))
+    return true;
+  if (isa<math::TanhOp, math::ErfOp, math::LogOp, math::Log2Op>(op))
+    return false;
+  unsigned counted = isa<arith::DivFOp>(op) ? 1 : op->getNumOperands();
+  return llvm::any_of(op->getOperands().take_front(counted),
+                      [&](Value each) { return isExponential(each, seen); });
+}
+
+/// Exponentials leave the range of f16, in which weights are multiplied by
+/// values of f16.
+void KernelGen::checkWeightRange(nsa::AttendOp attend,
+                                 const ast::CallExpr *call) {
+  if (attend.getWeight().empty())
+    return;
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  Operation *yield = attend.getWeight().front().getTerminator();
+  auto values = cast<nsa::NamedTensorType>(attend.getValue().getType());
+  if (!values.getElementType().isF16() ||
+      !isExponential(yield->getOperand(0), seen))
+    return;
+  problems
+      .warning(call->find(ast::Clause::Kind::Weight)->value->range,
+               "these weights are rounded to f16, as the values are: below "
+               "6e-8 they are 0, from 65520 on infinite")
+      .note("bf16 has the range of f32; a softmax keeps its weights within 0 "
+            "and 1");
+}
+
 void KernelGen::checkConstants(nsa::AttendOp attend,
                                const ast::CallExpr *call) {
   using Kind = ast::Clause::Kind;

@@ -49,13 +49,21 @@ static CheckResult describe(const interpreter::Accuracy &accuracy, DType dtype,
         accuracy.undecidedRows, accuracy.rows);
   if (!accuracy.message.empty())
     check.detail += "; " + accuracy.message;
-  if (accuracy.isIllConditioned())
+  if (accuracy.isIllConditioned() && accuracy.overflows)
     check.detail += llvm::formatv(
-        "; the program is ill-conditioned for these inputs: rounding to f32 "
-        "alone moves '{0}' this far, so that the error, above {1:e2} relative "
-        "rms, doesn't tell a right program from a wrong one; look for scores "
-        "above 10000, differences of nearly equal numbers, and int(), floor() "
-        "or comparisons of computed reals",
+        "; {0} of {1} elements aren't finite though the formula's are: "
+        "rounding alone makes them so; weights, and tensors that are computed "
+        "from, have the type of the program's tensors, of which f16 ends at "
+        "65504",
+        accuracy.overflows, difference.elements);
+  else if (accuracy.isIllConditioned())
+    check.detail += llvm::formatv(
+        "; the program is ill-conditioned for these inputs: rounding alone, of "
+        "sums to f32 and of tensors and weights to their types, moves '{0}' "
+        "this far, so that the error, above {1:e2} relative rms, doesn't tell "
+        "a right program from a wrong one; look for scores above 10000, "
+        "weights below 6e-8 with values of f16, differences of nearly equal "
+        "numbers, and int(), floor() or comparisons of computed reals",
         accuracy.name, interpreter::Accuracy::mostRelativeRms);
   return check;
 }

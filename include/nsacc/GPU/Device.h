@@ -51,6 +51,9 @@ struct Code {
   /// kernels that start while the one before still runs, and wait for its end.
   bool hasAsyncCopies = false, hasBulkCopies = false,
        hasWarpgroupProducts = false, hasDependentLaunches = false;
+  /// What a kernel's parameters may take (PTX ISA, "Kernel Function
+  /// Parameters": it depends on the version of PTX).
+  int64_t parameterBytes = 4352;
 };
 
 /// A GPU to compile for. Whoever starts a compilation has one; schedules,

@@ -20,11 +20,15 @@ struct Accuracy {
   /// The result's name.
   std::string name;
   bool isWithin = true;
-  /// The largest error, and the largest of the formula evaluated in f32.
+  /// The largest error, and the largest of the formula evaluated in f32 with
+  /// tensors and weights in their own types.
   double error = 0, eagerError = 0;
   /// The root mean square of the errors of what was judged, relative to that
   /// of the exact results.
   double relativeRms = 0;
+  /// Elements that aren't finite though the formula's value is: rounding alone
+  /// makes them so.
+  int64_t overflows = 0;
   /// Query rows left out, since rounding decides which blocks they select, of
   /// all query rows.
   int64_t undecidedRows = 0, rows = 0;
@@ -34,7 +38,7 @@ struct Accuracy {
   /// Whether results are within their bounds alone because those are wide: an
   /// error like this can't tell a right program from a wrong one.
   bool isIllConditioned() const {
-    return isWithin && !(relativeRms <= mostRelativeRms);
+    return isWithin && (overflows > 0 || !(relativeRms <= mostRelativeRms));
   }
   /// Four roundings to bf16, the coarsest type.
   static constexpr double mostRelativeRms = 0x1p-6;

@@ -52,6 +52,20 @@ void KernelParameters::addHostParameters() {
   types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
 }
 
+int64_t KernelParameters::countBytes() const {
+  // Maps stand last, and are as large as their alignment asks for.
+  constexpr int64_t pointerBytes = 8, mapBytes = 128;
+  int64_t bytes = 0, numMaps = tensorMaps.size();
+  for (Type type : ArrayRef(types).drop_back(numMaps)) {
+    int64_t size = type.isIntOrFloat()
+                       ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8)
+                       : pointerBytes;
+    bytes = llvm::alignTo(bytes, size) + size;
+  }
+  return numMaps == 0 ? bytes
+                      : llvm::alignTo(bytes, mapBytes) + numMaps * mapBytes;
+}
+
 void KernelParameters::map(Kernel &kernel, ValueRange values) {
   CodeBuilder &b = kernel.b;
   auto take = [&] {

@@ -17,6 +17,8 @@ public:
 
   /// `values` are the kernel's arguments.
   void map(Kernel &kernel, mlir::ValueRange values);
+  /// What they take.
+  int64_t countBytes() const;
   /// How memory that arguments point to is used.
   void setAttributes(mlir::LLVM::LLVMFuncOp function);
   /// Of the launch, for what isn't one of the program's arguments.

@@ -98,6 +98,18 @@ struct ConvertNSATileToNVVM
       return failure();
     OpBuilder builder(program);
     KernelParameters parameters(program);
+    if (int64_t bytes = parameters.countBytes(); bytes > parameterBytes) {
+      InFlightDiagnostic error =
+          program.emitError("the program reads and writes ")
+          << llvm::count_if(program.getBody().getArgumentTypes(),
+                            [](Type type) { return isa<MemRefType>(type); })
+          << " tensors, whose sizes and strides take " << bytes
+          << " bytes of a kernel's parameters: the target has "
+          << parameterBytes.getValue();
+      error.attachNote() << "put tensors of one shape into one input with a "
+                            "dimension more, or use fewer in one result";
+      return error;
+    }
     auto function = LLVM::LLVMFuncOp::create(
         builder, program.getLoc(), program.getSymName(),
         LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(&getContext()),

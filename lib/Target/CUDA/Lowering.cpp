@@ -71,10 +71,10 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
 
 void cuda::buildKernelPipeline(OpPassManager &passes,
                                const gpu::Device &device) {
-  passes.addPass(
-      createConvertNSATileToNVVM({device.limits.sharedBytesOfBlock,
-                                  device.limits.registersOfMultiprocessor,
-                                  device.code.hasDependentLaunches}));
+  passes.addPass(createConvertNSATileToNVVM(
+      {device.limits.sharedBytesOfBlock,
+       device.limits.registersOfMultiprocessor, device.code.parameterBytes,
+       device.code.hasDependentLaunches}));
   OpPassManager &kernel = passes.nest<LLVM::LLVMFuncOp>();
   kernel.addPass(createCSEPass());
   kernel.addPass(nsatile::createNSATileExpandMath());

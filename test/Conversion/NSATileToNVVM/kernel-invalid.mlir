@@ -1,5 +1,5 @@
 // What can't become a kernel, and why.
-// RUN: nsacc-opt %s --split-input-file --verify-diagnostics --convert-nsatile-to-nvvm=shared-bytes=4096
+// RUN: nsacc-opt %s --split-input-file --verify-diagnostics --convert-nsatile-to-nvvm="shared-bytes=4096 parameter-bytes=128"
 
 nsatile.program @p(%n: index) {
   // expected-error @below {{has a tile without a layout: 'tensor<64xindex>'; run nsatile-assign-layouts first}}
@@ -64,5 +64,14 @@ nsatile.program @inner() {
     nsatile.consumer_release %rk : !K
   } producer {
   }
+  nsatile.return
+}
+
+// -----
+
+// Five words of a pointer, sizes and strides each.
+// expected-error @below {{the program reads and writes 4 tensors, whose sizes and strides take 160 bytes of a kernel's parameters: the target has 128}}
+// expected-note @below {{put tensors of one shape into one input with a dimension more, or use fewer in one result}}
+nsatile.program @parameters(%a: memref<4x4xf32>, %b: memref<4x4xf32>, %c: memref<4x4xf32>, %d: memref<4x4xf32>) {
   nsatile.return
 }

@@ -459,3 +459,11 @@ nsatile.program @union_counts(%lists: tensor<40x16xi32>, %n: index, %blocks: mem
   nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<40x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi64>
   nsatile.return
 }
+
+// -----
+
+nsatile.program @union_open(%lists: tensor<?x16xi32>, %n: index, %blocks: memref<?x640xi32>, %members: memref<?x640x2xi32>, %counts: memref<?x1xi32>) {
+  // expected-error @+1 {{expected lists of static shape, found}}
+  nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<?x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi32>
+  nsatile.return
+}

@@ -198,7 +198,7 @@ def test_groups_of_tokens_have_one_row_of_indices_each():
     offsets, groups = (np.array(ends, dtype=np.int32) for ends in ([0, 1, 6], [0, 2, 3]))
     rejects("'x' has 2 rows of indices in batch row 0, expected 1: T has 1 tokens", source,
             *(normal(RNG, 6, 2, 4) for _ in range(3)), np.zeros((3, 2, 2), dtype=np.int32),
-            offsets, groups)
+            offsets, offsets, groups)
 
 
 def test_tables_are_read_within_bounds():

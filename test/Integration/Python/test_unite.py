@@ -8,9 +8,10 @@ import subprocess
 import numpy as np
 import pytest
 
+ARGUMENTS = {"x": "{lists}x{width}x{type}", "bounds": "2xi32", "blocks": "1x{entries}xi32",
+             "members": "1x{entries}x{words}xi32", "counts": "1x1xi32"}
 PLAN = """
-nsatile.program @unite(%x: memref<{lists}x{width}x{type}>, %bounds: memref<2xi32>, %blocks: memref<1x{entries}xi32>,
-                       %members: memref<1x{entries}x{words}xi32>, %counts: memref<1x1xi32>) {{
+nsatile.program @unite({declared}) {{
   %0 = arith.constant 0 : index
   %1 = arith.constant 1 : index
   %lists = arith.constant {lists} : index
@@ -19,24 +20,33 @@ nsatile.program @unite(%x: memref<{lists}x{width}x{type}>, %bounds: memref<2xi32
   %e = memref.load %bounds[%1] : memref<2xi32>
   %rows = arith.index_cast %r : i32 to index
   %end = arith.index_cast %e : i32 to index
-  %t = nsatile.load %x[%0, %0] dims [0, 1] limits[%lists, %width] : memref<{lists}x{width}x{type}> -> tensor<{lists}x{width}x{type}>
-  nsatile.unite %t rows %rows below %end to %blocks, %members, %counts[%0] : tensor<{lists}x{width}x{type}>, memref<1x{entries}xi32>, memref<1x{entries}x{words}xi32>, memref<1x1xi32>
+  %t = nsatile.load %x[%0, %0] dims [0, 1] limits[%lists, %width]
+      : memref<{lists}x{width}x{type}> -> tensor<{lists}x{width}x{type}>
+  nsatile.unite %t rows %rows below %end to %blocks, %members, %counts[%0]
+      : tensor<{lists}x{width}x{type}>, {results}
   nsatile.return
 }}
-nsatile.plan @plan(%x: memref<{lists}x{width}x{type}>, %bounds: memref<2xi32>, %blocks: memref<1x{entries}xi32>,
-                   %members: memref<1x{entries}x{words}xi32>, %counts: memref<1x1xi32>) {{
+nsatile.plan @plan({declared}) {{
   %1 = arith.constant 1 : index
-  nsatile.launch @unite grid(%1, %1, %1) (%x, %bounds, %blocks, %members, %counts) : memref<{lists}x{width}x{type}>, memref<2xi32>, memref<1x{entries}xi32>, memref<1x{entries}x{words}xi32>, memref<1x1xi32>
+  nsatile.launch @unite grid(%1, %1, %1) ({names}) : {types}
   nsatile.return
 }}
 """
+
+
+def make_plan(**sizes) -> str:
+    types = {name: f"memref<{shape.format(**sizes)}>" for name, shape in ARGUMENTS.items()}
+    return PLAN.format(
+        declared=", ".join(f"%{name}: {each}" for name, each in types.items()),
+        names=", ".join(f"%{name}" for name in types), types=", ".join(types.values()),
+        results=", ".join(list(types.values())[2:]), **sizes)
 
 
 def unite(folder, lists: np.ndarray, rows: int, below: int):
     """Blocks, the words of their members, and their number."""
     count, width = lists.shape
     entries, words = lists.size, -(-count // 32)
-    (folder / "plan.mlir").write_text(PLAN.format(
+    (folder / "plan.mlir").write_text(make_plan(
         lists=count, width=width, entries=entries, words=words,
         type="i64" if lists.dtype == np.int64 else "i32"))
     np.save(folder / "lists.npy", lists)

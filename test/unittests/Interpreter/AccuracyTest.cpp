@@ -135,6 +135,17 @@ TEST(AccuracyBoundTest, AWideBoundIsToldFromAGoodResult) {
   EXPECT_TRUE(off.isIllConditioned());
 }
 
+TEST(AccuracyBoundTest, WhatOverflowsThoughTheFormulaDoesNotIsTold) {
+  // 1e60 / 1e40, both beyond f32.
+  const char *quotient = R"(%a = arith.mulf %e, %e : f32
+    %b = arith.mulf %a, %e : f32
+    %y = arith.divf %b, %a : f32)";
+  Accuracy overflow = checkMap(quotient, 1e20f, NAN);
+  EXPECT_TRUE(overflow.isWithin) << overflow.message;
+  EXPECT_EQ(overflow.overflows, 1);
+  EXPECT_TRUE(overflow.isIllConditioned());
+}
+
 TEST(AccuracyBoundTest, IntegersOfNoDimensionAreCompared) {
   Kernel kernel(R"(
 !n = !nsa.tensor<[], i64>

@@ -44,6 +44,8 @@ def ConvertNSATileToNVVM : Pass<"convert-nsatile-to-nvvm", "::mlir::ModuleOp"> {
            "shared memory that a block may have">,
     Option<"registers", "registers", "int64_t", "65536",
            "registers of a multiprocessor">,
+    Option<"parameterBytes", "parameter-bytes", "int64_t", "4352",
+           "what a kernel's parameters may take">,
     Option<"dependentLaunches", "dependent-launches", "bool", "false",
            "a repair starts while the program before it still runs">
   ];
