@@ -42,8 +42,11 @@ KernelGen::getSequence(Value tensor, const ast::Expr *expr, StringRef what) {
       problems
           .error(expr->range,
                  what.str() +
-                     " must have dimensions [B, S, H, D] or "
-                     "[ragged S, H, D], found " +
+                     (what == "the queries"
+                          ? " must have dimensions [B, T, HQ, D] or "
+                            "[ragged T, HQ, D], found "
+                          : " must have dimensions [B, S, H, D] or "
+                            "[ragged S, H, D], found ") +
                      nsa::toString(getDeclaredType(tensor, symbols).getDims()))
           .note("batch, tokens, heads and features, in this order, or with "
                 "'heads "

@@ -180,6 +180,7 @@ private:
   llvm::Error bindOffsets(const Argument &argument, const Tensor &input);
   llvm::Error checkOffsets(const Argument &argument);
   llvm::Error checkShape(const Argument &argument, const Tensor &input) const;
+  std::string suggestOrder(const Multiple &multiple) const;
   llvm::Error checkMultiple(const Multiple &multiple) const;
   llvm::Error checkTokenGroups(const TokenGroups &groups) const;
   llvm::Error checkBlockScores(const BlockScores &scores) const;
@@ -251,9 +252,11 @@ llvm::Error Binder::bindOffsets(const Argument &argument, const Tensor &input) {
                      "first of them 0",
                      argument.name);
   if (result.batchRows && *result.batchRows != rows)
-    return makeError("{0} has {1} rows but '{2}' has {3}: all "
-                     "ragged dimensions share one batch",
-                     rowsBoundBy, *result.batchRows, argument.name, rows);
+    return makeError("{0} has {1} {2} but '{3}' has {4}: all ragged dimensions "
+                     "share one batch",
+                     rowsBoundBy, *result.batchRows,
+                     *result.batchRows == 1 ? "row" : "rows", argument.name,
+                     rows);
   result.batchRows = rows;
   rowsBoundBy = "'" + argument.name + "'";
   std::vector<int64_t> offsets = input.toIntegers();
@@ -305,6 +308,23 @@ llvm::Error Binder::checkShape(const Argument &argument,
   return llvm::Error::success();
 }
 
+/// Where tokens would do as heads, these most likely stand in front of them.
+std::string Binder::suggestOrder(const Multiple &multiple) const {
+  for (const AttentionDims &each : signature.attentions) {
+    if (each.queryHeads != multiple.multiple.name ||
+        each.keyHeads != multiple.of.name)
+      continue;
+    std::optional<int64_t> queries = findSize(result, each.queries);
+    std::optional<int64_t> keys = findSize(result, each.keys);
+    if (queries && keys && *keys > 0 && *queries > 0 && *queries % *keys == 0)
+      return llvm::formatv(
+          "; tensors with heads in front of the tokens are declared so, as in "
+          "[B, heads {0}, {1}, D]",
+          each.queryHeads, each.queries);
+  }
+  return "";
+}
+
 llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
   std::optional<int64_t> size = getDimSize(multiple.multiple, result);
   std::optional<int64_t> of = getDimSize(multiple.of, result);
@@ -324,9 +344,9 @@ llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
                      describe(multiple.multiple, *size),
                      describe(multiple.of, *of));
   return makeError("{0} query heads are not a multiple of {1} key heads: each "
-                   "key head serves a group of as many query heads",
+                   "key head serves a group of as many query heads{2}",
                    describe(multiple.multiple, *size),
-                   describe(multiple.of, *of));
+                   describe(multiple.of, *of), suggestOrder(multiple));
 }
 
 llvm::Error Binder::checkTokenGroups(const TokenGroups &groups) const {
@@ -335,10 +355,11 @@ llvm::Error Binder::checkTokenGroups(const TokenGroups &groups) const {
     int64_t expected = llvm::divideCeil(tokens, groups.tokens);
     if (found == expected)
       return llvm::Error::success();
-    return makeError("{0} has {1} rows of indices{2}, expected {3}: {4} has "
-                     "{5} tokens, and each {6} of them have one row",
-                     groups.tensor, found, where.str(), expected,
-                     groups.of.name, tokens, groups.tokens);
+    return makeError("{0} has {1} {2} of indices{3}, expected {4}: {5} has {6} "
+                     "tokens, and each {7} of them have one",
+                     groups.tensor, found, found == 1 ? "row" : "rows",
+                     where.str(), expected, groups.of.name, tokens,
+                     groups.tokens);
   };
   auto found = result.offsets.find(groups.groups.name);
   auto of = result.offsets.find(groups.of.name);

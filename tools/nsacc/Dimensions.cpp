@@ -59,8 +59,10 @@ static llvm::Expected<int64_t> parseSize(llvm::StringRef name,
   int64_t size;
   if (!text.trim().getAsInteger(10, size) && size >= 0 && size <= largestSize)
     return size;
-  return makeError("--dims " + name + ": '" + text +
-                   "' isn't a size, expected a number from 0 to 2^40");
+  return makeError(
+      "--dims " + name + ": '" + text +
+      "' isn't a size, expected a number from 0 to 2^40" +
+      (text.contains('=') ? "; commas separate sizes, as in B=1,T=8" : ""));
 }
 
 static llvm::Error readRows(llvm::StringRef name, llvm::StringRef text,

@@ -52,11 +52,10 @@ def _take_greatest(scores: torch.Tensor, own: torch.Tensor, top: int) -> torch.T
 
 def draw_tiles(tokens: int, heads: int, top: int, tile: int, block: int,
                generator: torch.Generator) -> torch.Tensor:
-    """Blocks at random, the same for `tile` tokens: i32 [tokens, heads, top], ascending."""
+    """Blocks at random, a row for `tile` tokens each: i32 [tiles, heads, top], ascending."""
     tiles, blocks = -(-tokens // tile), -(-tokens // block)
     scores = torch.rand(tiles, heads, blocks, generator=generator, device=generator.device)
-    chosen = scores.topk(top, dim=-1).indices.sort(dim=-1).values.int()
-    return chosen.repeat_interleave(tile, 0)[:tokens].contiguous()
+    return scores.topk(top, dim=-1).indices.sort(dim=-1).values.int()
 
 
 def draw_queries(kind: str, tokens: int, heads: int, size: int,

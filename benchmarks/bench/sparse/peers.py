@@ -99,7 +99,7 @@ def make_flex_selected(work: Batched, inputs: Tensors) -> Run:
 def make_flex_tiles(work: Batched, inputs: Tensors) -> Run:
     """Tiles have whole blocks, in which FlexAttention asks no mask."""
     block = int(work.params["block"])
-    chosen = make_table(inputs["idx"][0, ::block], -(-work.T // block))
+    chosen = make_table(inputs["idx"][0], -(-work.T // block))
 
     def is_visible(b: torch.Tensor, h: torch.Tensor, i: torch.Tensor,
                    j: torch.Tensor) -> torch.Tensor:
@@ -114,8 +114,8 @@ def make_fa4_tiles(work: Batched, inputs: Tensors) -> Run:
     from flash_attn.cute.block_sparsity import BlockSparseTensorsTorch
     from flash_attn.cute.interface import _flash_attn_fwd
 
-    block, (q, k, v) = int(work.params["block"]), (inputs[name] for name in "qkv")
-    full = inputs["idx"][:, ::block].transpose(1, 2).contiguous()
+    q, k, v = (inputs[name] for name in "qkv")
+    full = inputs["idx"].transpose(1, 2).contiguous()
     counts = torch.full(full.shape[:3], full.shape[3], dtype=torch.int32, device=q.device)
     blocks = BlockSparseTensorsTorch(torch.zeros_like(counts), torch.zeros_like(full), counts, full)
     return lambda: _flash_attn_fwd(q, k, v, block_sparse_tensors=blocks)[0]

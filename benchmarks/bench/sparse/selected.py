@@ -47,12 +47,16 @@ class Selected(Batched):
                 for _ in range(self.B)]
         return torch.stack(rows)
 
+    def list_blocks(self, inputs: Tensors) -> torch.Tensor:
+        """Each token's: i32 [B, T, H, top]."""
+        return inputs["idx"]
+
     def useful_operations(self, inputs: Tensors) -> int:
         return self.pairs(inputs) * self.group * 2 * (self.D + self.DV)
 
     def pairs(self, inputs: Tensors) -> int:
         """Of a token and a visible key, over batch and key heads."""
-        idx = inputs["idx"]
+        idx = self.list_blocks(inputs)
         last = torch.arange(self.T, device=idx.device)[None, :, None, None]
         if not self.is_causal:
             last = torch.full_like(last, self.T - 1)
@@ -63,7 +67,7 @@ class Selected(Batched):
         """Tiles read the union of their tokens' blocks."""
         pairs = self.pairs(inputs) * self.group
         blocks = -(-self.T // self.block)
-        union = sum(count_union(idx, self.tile_tokens, blocks) for idx in inputs["idx"])
+        union = sum(count_union(idx, self.tile_tokens, blocks) for idx in self.list_blocks(inputs))
         block_bytes = self.block * (self.D + self.DV) * self.element_bytes
         memory = self.bytes() + inputs["idx"].numel() * 4
         return count_attention(pairs, self.D, self.DV) + \
@@ -72,7 +76,7 @@ class Selected(Batched):
     def reference(self, inputs: Tensors, row: int, head: int, first: int,
                   last: int) -> tuple[torch.Tensor, torch.Tensor]:
         heads = slice(head * self.group, (head + 1) * self.group)
-        idx = inputs["idx"][row, first:last, head].long()
+        idx = self.list_blocks(inputs)[row, first:last, head].long()
         i = torch.arange(first, last, device=idx.device)[:, None]
         j = torch.arange(self.T, device=idx.device)
         visible = torch.stack([(j[:, None] // self.block == blocks).any(1) for blocks in idx])
@@ -89,7 +93,7 @@ class Selected(Batched):
 
 @dataclass(frozen=True, kw_only=True)
 class Tiles(Selected):
-    """benchmarks/programs/tiles.nsa: all tokens of a block's worth have the same blocks."""
+    """benchmarks/programs/tiles.nsa: a row of blocks for a block's worth of tokens each."""
 
     @property
     def is_causal(self) -> bool:
@@ -99,7 +103,11 @@ class Tiles(Selected):
     def tile_tokens(self) -> int:
         return self.block
 
+    def list_blocks(self, inputs: Tensors) -> torch.Tensor:
+        return inputs["idx"].repeat_interleave(self.block, 1)[:, :self.T]
+
     def draw_selection(self, generator: torch.Generator) -> torch.Tensor:
+        """i32 [B, M, H, top], M rows of as many tokens as a block has."""
         return torch.stack([draws.draw_tiles(self.T, self.H, self.top, self.block, self.block,
                                              generator) for _ in range(self.B)])
 

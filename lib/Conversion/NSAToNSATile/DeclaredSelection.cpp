@@ -91,7 +91,7 @@ static void assertLists(ProgramBuilder &program, DeclareSelectionOp op,
         describeTensor(op.getIndices()) +
         " has {2} rows of indices in batch row {1}, expected {3}: " +
         toString(tokens) + " has {4} tokens, and each " +
-        std::to_string(group) + " of them have one row";
+        std::to_string(group) + " of them have one";
     nsatile::AssertOp::create(builder, op.getLoc(), holds,
                               builder.getStringAttr(message),
                               ValueRange{m.constant(getOpNumber(op)), batchRow,

@@ -100,14 +100,30 @@ static void optimize(Module &module, TargetMachine &machine) {
   passes.run(module, modules);
 }
 
-/// Whether code has no branch for so long that allocating its registers well
-/// would take minutes: that grows with the square of a block's length. A
-/// thousand statements of arithmetic are such code; attention never is.
+/// About how many instructions of the processor stand for one of LLVM.
+static size_t countInstructions(const Instruction &instruction) {
+  if (!instruction.isIntDivRem())
+    return 1;
+  // Processors divide no vectors; each element's products have registers of
+  // their own, which take the scheduler most of its time.
+  constexpr size_t ofDivision = 20;
+  auto *vector = dyn_cast<FixedVectorType>(instruction.getType());
+  return ofDivision * (vector ? vector->getNumElements() : 1);
+}
+
+/// Whether code has no branch for so long that scheduling it and allocating its
+/// registers well would take minutes: that grows with the square of a block's
+/// length. A thousand statements of arithmetic are such code, and a hundred
+/// divisions of each pair; other attention never is.
 static bool hasLongBlock(const Module &module) {
   constexpr size_t most = 15000;
   return llvm::any_of(module, [](const Function &function) {
-    return llvm::any_of(
-        function, [](const BasicBlock &block) { return block.size() > most; });
+    return llvm::any_of(function, [](const BasicBlock &block) {
+      size_t length = 0;
+      for (const Instruction &instruction : block)
+        length += countInstructions(instruction);
+      return length > most;
+    });
   });
 }
 

@@ -36,6 +36,9 @@ SOURCES = {
     "long_mask": f"kernel long_mask{_DENSE} -> [B, T, HQ, DV] {{ return attend(q, k, v) "
                  "where cos(float(i * j)) + sin(float(i - 3 * j)) * cos(float(2 * i - j)) "
                  "+ sin(float(i * 5 + j)) * tanh(float(i - j) / 16.0) < 0.3; }",
+    "groups": "kernel groups<block = 16, top = 5, group = 8>(q: [B, T, HQ, D], k: [B, S, H, D], "
+              "v: [B, S, H, DV], idx: i32[B, M, H, top]) -> [B, T, HQ, DV] "
+              "{ return attend(q, k, v) in selection(idx, block, tokens=group) where j <= i; }",
     "ragged_flash": f"kernel ragged_flash{_RAGGED} -> (out: [ragged T, HQ, DV], "
                     "lse: f32[ragged T, HQ]) "
                     "{ a = attend(q, k, v) where j <= i; return a, lse(a); }",
@@ -121,7 +124,8 @@ class Case:
                  "HQ": self.heads[0], "H": self.heads[1],
                  "D": self.channels[0], "DV": self.channels[1]}
         params = self.program().params
-        sizes |= {"P": -(-sizes["S"] // int(params.get("page", 1))), "U": sizes["T"]}
+        sizes |= {"P": -(-sizes["S"] // int(params.get("page", 1))), "U": sizes["T"],
+                  "M": -(-sizes["T"] // int(params.get("group", 1)))}
         if rows is None:
             # A third, none and the rest.
             rows = [(t, s) for t, s in zip(_split(sizes["T"]), _split(sizes["S"]))]

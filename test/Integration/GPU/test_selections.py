@@ -37,3 +37,35 @@ WIDE = [Case("full", dtype, channels=(width, width), target=target)
 @pytest.mark.parametrize("case", WIDE, ids=str)
 def test_wide_channels(case):
     agrees(case, tokens=65, keys=140)
+
+
+# Tiles with several rows of indices, with one, with a part of one, and with none of their own.
+GROUPS = [Case("groups", dtype, heads=heads, params=(("group", group),), schedule=schedule,
+               target=target)
+          for group in (1, 7, 8, 64, 200) for heads in ((2, 2), (6, 2), (32, 2))
+          for dtype, schedule in (("bf16", ""), ("f32", "order=query_major"))
+          for target in ("cuda", "sm_80")]
+
+
+@pytest.mark.parametrize("case", GROUPS, ids=str)
+def test_rows_of_indices_for_groups_of_tokens(case):
+    for tokens, keys in ((1, 300), (65, 65), (131, 400)):
+        agrees(case, tokens=tokens, keys=keys)
+
+
+# Blocks beyond those that a union's words hold at a time, and lists of many rows.
+UNIONS = [Case("block_sparse", heads=heads, params=(("block", 16), ("top", top)), target=target,
+               schedule="order=union")
+          for heads in ((1, 1), (5, 1), (16, 1)) for top in (1, 16, 64)
+          for target in ("cuda", "sm_80")]
+
+
+@pytest.mark.parametrize("case", UNIONS, ids=str)
+def test_unions_of_lists(case):
+    for tokens, keys in ((1, 16), (63, 1000), (130, 3001)):
+        agrees(case, tokens=tokens, keys=keys)
+
+
+def test_unions_of_very_many_blocks():
+    agrees(Case("block_sparse", heads=(1, 1), channels=(16, 16), params=(("block", 2), ("top", 8)),
+                schedule="order=union"), tokens=70, keys=40000)

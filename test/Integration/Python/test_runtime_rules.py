@@ -49,6 +49,9 @@ def test_ranks_are_those_declared():
 def test_query_heads_are_a_multiple_of_key_heads():
     q, k, v = qkv(RNG, 5, 7)
     rejects("query heads are not a multiple of", attend(), normal(RNG, 2, 5, 3, 8), k, v)
+    # Of torch, whose heads stand in front.
+    rejects("declared so, as in [B, heads HQ, T, D]", attend(), normal(RNG, 1, 4, 10, 16),
+            *(normal(RNG, 1, 2, 30, 16) for _ in range(2)))
 
 
 def test_offsets_start_at_zero():
@@ -188,9 +191,10 @@ def test_groups_of_tokens_have_one_row_of_indices_each():
   return attend(q, k, v) in selection(x, 4, tokens=3);
 }}"""
     for rows in (0, 1, 3, 5):
-        rejects(f"'x' has {rows} rows of indices, expected 2: T has 5 tokens, and each 3 of them",
+        noun = "row" if rows == 1 else "rows"
+        rejects(f"'x' has {rows} {noun} of indices, expected 2: T has 5 tokens, and each 3 of them",
                 source, *qkv(RNG, 5, 7), np.zeros((2, rows, 2, 2), dtype=np.int32))
-    rejects("'x' has 1 rows of indices, expected 0", source, *qkv(RNG, 0, 7),
+    rejects("'x' has 1 row of indices, expected 0", source, *qkv(RNG, 0, 7),
             np.zeros((2, 1, 2, 2), dtype=np.int32))
     source = f"""kernel f({PACKED}, x: i32[ragged M, H, 2]) -> [ragged T, H, D] {{
   return attend(q, k, v) in selection(x, 2, tokens=3);

@@ -15,14 +15,15 @@ from .tensors import Batch, Dim, Tensor
 
 @dataclass
 class Selection:
-    """By batch row: whether block n is selected, [T, heads, blocks]; and in which queries rounding
-    may choose another one."""
+    """By batch row: whether block n is selected, [T, heads, blocks], or for so many tokens each;
+    and in which queries rounding may choose another one."""
     chosen: list[np.ndarray]
     close: list[np.ndarray]
     block: int
     width: int
     dims: list[Dim]
     batch: Dim | None
+    tokens: int = 1
 
 
 @dataclass
@@ -105,7 +106,8 @@ def score(attention: Attention, place: Positions, h: int) -> tuple[np.ndarray, .
     visible = np.ones(shape, bool)
     if selection := clauses.get("in"):
         heads = selection.chosen[place.row].shape[1]
-        chosen = selection.chosen[place.row][:, h // (q.shape[1] // heads)]
+        rows = np.arange(len(q)) // selection.tokens
+        chosen = selection.chosen[place.row][rows, h // (q.shape[1] // heads)]
         visible = chosen[:, np.arange(len(k)) // selection.block].reshape(shape)
     if where := clauses.get("where"):
         visible = visible & np.broadcast_to(place.evaluate(where, visible), shape)
@@ -164,7 +166,9 @@ def attend(attention: Attention, batch: Batch, tables, constants) -> None:
     attention.output = Tensor(outputs, [*query.dims[:2], width], query.batch)
     attention.lse = Tensor(lses, query.dims[:2], query.batch)
     selection = attention.clauses.get("in")
-    attention.close = selection.close if selection else [np.zeros(len(q), bool) for q in query.rows]
+    # What is handed in is never close.
+    attention.close = selection.close if selection and selection.tokens == 1 \
+        else [np.zeros(len(q), bool) for q in query.rows]
 
 
 def softmax_rows(attention, place, h, v, output, sums) -> None:

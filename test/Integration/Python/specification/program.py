@@ -228,7 +228,9 @@ class Run:
 
     def call_selection(self, node: Node) -> Selection:
         indices = self.tensor(node.parts[1][0])
-        return handed_in(indices, self.number(node.parts[1][1]), self.blocks_of(node), self.batch)
+        tokens = self.number(node.named["tokens"]) if "tokens" in node.named else 1
+        return handed_in(indices, self.number(node.parts[1][1]), self.blocks_of(node), self.batch,
+                         tokens)
 
     def blocks_of(self, node: Node) -> str:
         """The tokens that indices or scores handed in are of: those of the programs' keys."""
@@ -236,7 +238,8 @@ class Run:
 
     def call_indices(self, node: Node) -> Tensor:
         selection = self.evaluate(node.parts[1][0])
-        self.mark(selection.close)
+        if selection.tokens == 1:
+            self.mark(selection.close)
         return list_indices(selection)
 
     def call_merge(self, node: Node) -> Attention:

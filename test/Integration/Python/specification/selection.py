@@ -116,7 +116,7 @@ def select_row(topk: TopK, place: Positions, values, present, tokens: int, total
     return chosen, close
 
 
-def handed_in(indices: Tensor, block: int, base: str, batch: Batch) -> Selection:
+def handed_in(indices: Tensor, block: int, base: str, batch: Batch, tokens: int) -> Selection:
     chosen = []
     for row, data in enumerate(indices.rows):
         total = -(-batch.length(base, row) // block)
@@ -126,7 +126,8 @@ def handed_in(indices: Tensor, block: int, base: str, batch: Batch) -> Selection
         np.put_along_axis(mask, data, True, axis=2)  # -1 is the last, which is cut off
         chosen.append(mask[..., :total])
     close = [np.zeros(len(data), bool) for data in indices.rows]
-    return Selection(chosen, close, block, indices.dims[-1].size, indices.dims[:2], indices.batch)
+    return Selection(chosen, close, block, indices.dims[-1].size, indices.dims[:2], indices.batch,
+                     tokens)
 
 
 def list_indices(selection: Selection) -> Tensor:
