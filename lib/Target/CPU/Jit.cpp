@@ -106,7 +106,7 @@ static size_t countInstructions(const Instruction &instruction) {
     return 1;
   // Processors divide no vectors; each element's products have registers of
   // their own, which take the scheduler most of its time.
-  constexpr size_t ofDivision = 20;
+  constexpr size_t ofDivision = 8;
   auto *vector = dyn_cast<FixedVectorType>(instruction.getType());
   return ofDivision * (vector ? vector->getNumElements() : 1);
 }
