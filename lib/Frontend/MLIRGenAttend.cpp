@@ -64,17 +64,19 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
     return {};
   }
   rows.push_back(type.getTokens() > 1 ? groups : query.tokens);
+  auto heads = llvm::dyn_cast<IntegerAttr>(dims.back());
+  bool isForAll = heads && heads.getInt() == 1;
   if (dims.drop_back() == ArrayRef(rows) &&
-      llvm::is_contained({query.heads, key.heads}, dims.back()))
+      (isForAll || llvm::is_contained({query.heads, key.heads}, dims.back())))
     return bound.value;
   rows.push_back(key.heads);
   problems
       .error(expr->range, "expected a selection for " + nsa::toString(rows) +
                               ", found one for " + nsa::toString(dims))
-      .note(query.expr->range, "one choice for each query and each key head (" +
-                                   nsa::toString(key.heads) +
-                                   ") or query head (" +
-                                   nsa::toString(query.heads) + ")");
+      .note(query.expr->range,
+            "one choice for each query and each key head (" +
+                nsa::toString(key.heads) + ") or query head (" +
+                nsa::toString(query.heads) + "), or one for all heads (1)");
   return {};
 }
 

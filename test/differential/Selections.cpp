@@ -8,6 +8,8 @@ Selection RandomProgram::makeHandedIn() {
   Choices::Together together(c);
   Selection selection;
   selection.heads = c.chance(30) ? program.queryHeads : program.keyHeads;
+  if (c.chance(15))
+    selection.heads = "1";
   selection.width = c.pick<int64_t>({1, 2, 3, 5, 16});
   selection.rows = program.queryRows;
   int64_t block = c.pick<int64_t>({16, 8, 4, 32, 64, 5});

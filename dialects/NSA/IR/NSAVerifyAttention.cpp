@@ -88,12 +88,16 @@ static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
   }
   SmallVector<Attribute> perKeyHead = getRowDims(rows, key.heads);
   SmallVector<Attribute> perQueryHead = getRowDims(rows, query.heads);
+  SmallVector<Attribute> forAllHeads =
+      getRowDims(rows, Builder(op->getContext()).getI64IntegerAttr(1));
   if (selection.getDims() == ArrayRef(perKeyHead) ||
-      selection.getDims() == ArrayRef(perQueryHead))
+      selection.getDims() == ArrayRef(perQueryHead) ||
+      selection.getDims() == ArrayRef(forAllHeads))
     return success();
   return op->emitOpError("expected a selection for each query and key head, ")
          << toString(perKeyHead) << ", or query head, "
-         << toString(perQueryHead) << ", found "
+         << toString(perQueryHead) << ", or one for all heads, "
+         << toString(forAllHeads) << ", found "
          << toString(selection.getDims());
 }
 

@@ -312,6 +312,13 @@ Value nsacc::getListOfToken(ProgramBuilder &program, const QueryTile &tile,
   return m.add(start, m.floorDiv(token, type.getTokens()));
 }
 
+Value nsacc::getListHead(ProgramBuilder &program, const QueryTile &tile,
+                         Value selection) {
+  std::optional<int64_t> heads = program.getPlan().getStaticSize(
+      getSelectionType(selection).getDims().back());
+  return heads == 1 ? program.math().constant(0) : tile.keyHead;
+}
+
 /// Neighbouring lists, `count` of them; of a selection per query head for each
 /// of the tile's heads.
 static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
@@ -328,7 +335,8 @@ static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
   int64_t token = access.offsets.size();
   access.offsets.append(
       {getListOfToken(program, tile, selection, tile.firstToken),
-       perQueryHead ? m.mul(tile.keyHead, tile.group) : tile.keyHead,
+       perQueryHead ? m.mul(tile.keyHead, tile.group)
+                    : getListHead(program, tile, selection),
        m.constant(0)});
   access.dims = {token, token + 2};
   access.shape = {count, width};
@@ -364,7 +372,7 @@ static Value gatherLists(ProgramBuilder &program, const QueryTile &tile,
       scalar(start));
   Tile head = isPerQueryHead(type, tile.dims)
                   ? Tile{tile.headOfRow, TileAxes::Row}
-                  : scalar(tile.keyHead);
+                  : scalar(getListHead(program, tile, selection));
   Tile entry = {
       nsatile::IotaOp::create(builder, loc,
                               cast<RankedTensorType>(math.getType(

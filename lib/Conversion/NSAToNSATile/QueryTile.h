@@ -83,6 +83,10 @@ mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
 mlir::Value getListOfToken(ProgramBuilder &program, const QueryTile &tile,
                            mlir::Value selection, mlir::Value token);
 
+/// Along the dimension of heads, of a selection for each key head or for all.
+mlir::Value getListHead(ProgramBuilder &program, const QueryTile &tile,
+                        mlir::Value selection);
+
 /// The different lists of a tile of `tokens` tokens.
 struct TileLists {
   TileLists(nsa::SelectionType selection, const QueryDims &dims, int64_t tokens,

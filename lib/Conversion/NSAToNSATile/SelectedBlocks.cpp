@@ -58,7 +58,7 @@ SmallVector<Value> Attention::foldSelected(const QueryRows &rows) {
       domain.indices.push_back(tile.batchRow);
     domain.indices.push_back(
         getListOfToken(program, tile, op.getSelection(), listed));
-    Value head = tile.keyHead;
+    Value head = getListHead(program, tile, op.getSelection());
     if (selectsPerQueryHead())
       head =
           m.add(m.mul(tile.keyHead, tile.group),

@@ -276,7 +276,7 @@ nsa.kernel @selection_groups(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, H, 4], i32
 !S = !nsa.selection<[B, T, G], top = 4, block = 64, of = S>
 nsa.kernel @selection_rows(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, G, 4], i32>) {
   %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, G, 4], i32> -> !S
-  // expected-error @below {{expected a selection for each query and key head, [B, T, H], or query head, [B, T, HQ], found [B, T, G]}}
+  // expected-error @below {{expected a selection for each query and key head, [B, T, H], or query head, [B, T, HQ], or one for all heads, [B, T, 1], found [B, T, G]}}
   %o, %l = nsa.attend(%q, %k, %k) in %sel : (!Q, !K, !K, !S) -> (!O, !L)
   nsa.return
 }

@@ -39,6 +39,10 @@ SOURCES = {
     "groups": "kernel groups<block = 16, top = 5, group = 8>(q: [B, T, HQ, D], k: [B, S, H, D], "
               "v: [B, S, H, DV], idx: i32[B, M, H, top]) -> [B, T, HQ, DV] "
               "{ return attend(q, k, v) in selection(idx, block, tokens=group) where j <= i; }",
+    "groups_of_all_heads": "kernel groups_of_all_heads<block = 16, top = 5, group = 8>("
+                           "q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], "
+                           "idx: i32[B, M, 1, top]) -> [B, T, HQ, DV] { return attend(q, k, v) "
+                           "in selection(idx, block, tokens=group) where j <= i; }",
     "ragged_flash": f"kernel ragged_flash{_RAGGED} -> (out: [ragged T, HQ, DV], "
                     "lse: f32[ragged T, HQ]) "
                     "{ a = attend(q, k, v) where j <= i; return a, lse(a); }",
