@@ -45,7 +45,8 @@ GROUPS = [Case("groups", dtype, heads=heads, params=(("group", group),), schedul
           for group in (1, 7, 8, 64, 200) for heads in ((2, 2), (6, 2), (32, 2))
           for dtype, schedule in (("bf16", ""), ("f32", "order=query_major"))
           for target in ("cuda", "sm_80")]
-GROUPS += [Case("groups_of_all_heads", heads=(6, 2), params=(("group", group),)) for group in (7, 64)]
+GROUPS += [Case("groups_of_all_heads", heads=(6, 2), params=(("group", group),))
+           for group in (7, 64)]
 
 
 @pytest.mark.parametrize("case", GROUPS, ids=str)
