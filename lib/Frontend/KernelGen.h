@@ -222,7 +222,8 @@ private:
 
   // SemaAttend.cpp
   std::optional<Sequence> getSequence(mlir::Value tensor, const ast::Expr *expr,
-                                      llvm::StringRef what);
+                                      llvm::StringRef what,
+                                      llvm::StringRef rows = "S, H");
   /// What is computed from tensors may name a dimension twice.
   bool checkComputedDims(llvm::ArrayRef<mlir::Attribute> dims, Range range);
   bool checkQueryKey(const Sequence &query, const Sequence &key);

@@ -50,7 +50,7 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
   if (!query.isRagged())
     rows.push_back(query.batch);
   ArrayRef<Attribute> dims = type.getDims();
-  Attribute groups = dims.drop_back().back();
+  Attribute groups = type.getRowDim();
   if (type.getTokens() > 1 && groups == query.tokens) {
     problems
         .error(expr->range, "each " + Twine(type.getTokens()) +
@@ -117,7 +117,7 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
   bool valid = checkClauses(call, softmax);
   if (!q || !k || !v)
     return {};
-  auto query = getSequence(q, (*arguments)[0], "the queries");
+  auto query = getSequence(q, (*arguments)[0], "the queries", "T, HQ");
   // What is wrong with all three is said once.
   auto key = query ? getSequence(k, (*arguments)[1], "the keys") : query;
   auto value = key && valueExpr ? getSequence(v, valueExpr, "the values") : key;

@@ -56,7 +56,8 @@ Bound KernelGen::generateImportance(const ast::CallExpr *call) {
                         "the scores");
     return {};
   }
-  auto query = getSequence(bound.attend.getQuery(), expr, "the queries");
+  auto query =
+      getSequence(bound.attend.getQuery(), expr, "the queries", "T, HQ");
   auto key = getSequence(bound.attend.getKey(), expr, "the keys");
   if (!query || !key)
     return {};

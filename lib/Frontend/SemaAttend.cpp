@@ -7,8 +7,10 @@ using namespace nsacc;
 using namespace nsacc::frontend;
 using llvm::Twine;
 
-std::optional<KernelGen::Sequence>
-KernelGen::getSequence(Value tensor, const ast::Expr *expr, StringRef what) {
+std::optional<KernelGen::Sequence> KernelGen::getSequence(Value tensor,
+                                                          const ast::Expr *expr,
+                                                          StringRef what,
+                                                          StringRef rows) {
   auto type = llvm::cast<nsa::NamedTensorType>(tensor.getType());
   Sequence sequence{expr, {}, {}, {}, {}};
   ArrayRef<Attribute> dims = type.getDims();
@@ -41,12 +43,8 @@ KernelGen::getSequence(Value tensor, const ast::Expr *expr, StringRef what) {
   Problem &problem =
       problems
           .error(expr->range,
-                 what.str() +
-                     (what == "the queries"
-                          ? " must have dimensions [B, T, HQ, D] or "
-                            "[ragged T, HQ, D], found "
-                          : " must have dimensions [B, S, H, D] or "
-                            "[ragged S, H, D], found ") +
+                 what + " must have dimensions [B, " + rows +
+                     ", D] or [ragged " + rows + ", D], found " +
                      nsa::toString(getDeclaredType(tensor, symbols).getDims()))
           .note("batch, tokens, heads and features, in this order, or with "
                 "'heads "

@@ -3,28 +3,10 @@
 #include "ScalarTrial.h"
 #include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::frontend;
-
-/// The importances that `scores` are computed of; false where they are handed
-/// in.
-static bool collectImportances(Value scores,
-                               SmallVectorImpl<nsa::ImportanceOp> &found) {
-  llvm::SetVector<Value> values;
-  values.insert(scores);
-  for (size_t next = 0; next < values.size(); ++next) {
-    Operation *op = values[next].getDefiningOp();
-    if (auto importance = dyn_cast_if_present<nsa::ImportanceOp>(op))
-      found.push_back(importance);
-    // Factors are no importances.
-    else if (isa_and_present<nsa::BlocksOp, nsa::MapOp>(op))
-      values.insert_range(op->getOperands());
-  }
-  return !found.empty();
-}
 
 static nsa::PooledDimAttr getWindows(nsa::ImportanceOp importance) {
   auto key = cast<nsa::NamedTensorType>(importance.getKey().getType());
@@ -74,9 +56,10 @@ void KernelGen::checkGistFuture(nsa::AttendOp attend,
   auto topk = attend.getSelection()
                   ? attend.getSelection().getDefiningOp<nsa::TopKOp>()
                   : nsa::TopKOp();
-  SmallVector<nsa::ImportanceOp> importances;
-  if (!topk || !collectImportances(topk.getImportance(), importances) ||
-      !llvm::all_of(importances, countsLater))
+  if (!topk)
+    return;
+  SmallVector<nsa::ImportanceOp> importances = findImportances(topk);
+  if (importances.empty() || !llvm::all_of(importances, countsLater))
     return;
   int64_t block = cast<nsa::SelectionType>(topk.getType()).getBlock();
   constexpr int64_t query = 3 << 14, far = 1 << 14;
@@ -105,9 +88,8 @@ void KernelGen::checkOwnBlock(nsa::AttendOp attend, const Sequence &key,
   if (!topk)
     return;
   int64_t block = cast<nsa::SelectionType>(topk.getType()).getBlock();
-  SmallVector<nsa::ImportanceOp> importances;
-  if (block < 2 || !collectImportances(topk.getImportance(), importances) ||
-      !llvm::all_of(importances, isCausal))
+  SmallVector<nsa::ImportanceOp> importances = findImportances(topk);
+  if (block < 2 || importances.empty() || !llvm::all_of(importances, isCausal))
     return;
   MaskTrial shown(attend.getMask(), /*place=*/0),
       chosen(topk.getMask(), /*place=*/0);

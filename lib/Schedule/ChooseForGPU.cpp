@@ -5,7 +5,6 @@
 #include "Tiling.h"
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Schedule/ScalarCost.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -130,10 +129,6 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   }
   auto type = cast<SelectionType>(attend.getSelection().getType());
   auto query = cast<NamedTensorType>(attend.getQuery().getType());
-  bool perQueryHead =
-      type.getDims().back() == query.getDims()[query.isRagged() ? 1 : 2];
-  int64_t listed =
-      static_cast<int64_t>(type.getTop()) * (perQueryHead ? group : 1);
   bool usesGroups = warpgroups && hasHalves && channels <= 128;
   // The sum of several attentions of wide heads stands in registers, too.
   bool isCrowded = channels > 64 && count > 2;
@@ -141,13 +136,11 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   int64_t rows = usesGroups && !isCrowded && type.getBlock() >= longBlock
                      ? 2 * kPartRows
                      : kPartRows;
-  // Tiles of whole lists, or of a part of one.
-  int64_t ofList = perQueryHead ? 1 : type.getTokens();
   int64_t tokens = std::clamp<int64_t>(rows / group, 1, rows);
   auto fits = [&](int64_t tokens) {
-    int64_t lists = tokens / std::gcd(tokens, ofList);
-    return lists <= std::max<int64_t>(kMostListed / listed, 1) &&
-           (tokens % ofList == 0 || ofList % tokens == 0);
+    TileLists lists(type, QueryDims::get(query), tokens, group);
+    int64_t top = type.getTop();
+    return lists.count * top <= kMostListed && lists.areWhole;
   };
   while (tokens > 1 && !fits(tokens))
     --tokens;
@@ -246,30 +239,13 @@ Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
 // Selections
 //===----------------------------------------------------------------------===//
 
-/// The importances that a selection is made of.
-static SmallVector<ImportanceOp> findImportances(Value importance) {
-  SmallVector<ImportanceOp> found;
-  llvm::SmallSetVector<Value, 4> values;
-  values.insert(importance);
-  for (size_t index = 0; index < values.size(); ++index) {
-    Operation *op = values[index].getDefiningOp();
-    if (auto source = dyn_cast_if_present<ImportanceOp>(op)) {
-      if (!llvm::is_contained(found, source))
-        found.push_back(source);
-    } else if (isa_and_present<DeclareBlocksOp, BlocksOp, MapOp>(op)) {
-      values.insert_range(op->getOperands());
-    }
-  }
-  return found;
-}
-
 bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t tokens,
                               int64_t group) {
   // A thread's part of two words an entry; with more, values are stored.
   constexpr int64_t mostListRegisters = 32;
   int64_t listRegisters =
       2 * tokens * llvm::PowerOf2Ceil(op.getTop()) / nsatile::kGroupThreads;
-  SmallVector<ImportanceOp> found = findImportances(op.getImportance());
+  SmallVector<ImportanceOp> found = findImportances(op);
   if (found.size() != 1 || op.getShareHeads() > 1 ||
       llvm::alignTo(tokens * group, 16) != nsatile::kGroupRows ||
       listRegisters > mostListRegisters)

@@ -2,6 +2,7 @@
 
 #include "nsacc/Schedule/QueryShape.h"
 #include "NSA/Transforms/Passes.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -118,6 +119,25 @@ private:
 };
 
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// Selections
+//===----------------------------------------------------------------------===//
+
+bool nsacc::isPerQueryHead(SelectionType selection, const QueryDims &dims) {
+  return selection.getDims().back() == dims.head;
+}
+
+TileLists::TileLists(SelectionType selection, const QueryDims &dims,
+                     int64_t tileTokens, int64_t group) {
+  bool perQueryHead = isPerQueryHead(selection, dims);
+  int64_t shared = selection.getTokens();
+  // Tiles begin at multiples of their size.
+  tokens = perQueryHead ? 1 : std::gcd(shared, tileTokens);
+  rows = perQueryHead ? 1 : tokens * group;
+  count = tileTokens * group / rows;
+  areWhole = perQueryHead || tokens == std::min(shared, tileTokens);
+}
 
 FoundShape nsacc::findQueryShape(KernelOp kernel, Value tensor,
                                  llvm::function_ref<bool(Value)> isInMemory) {

@@ -162,10 +162,9 @@ static std::vector<TokenGroups> getTokenGroups(nsa::KernelOp kernel) {
       return;
     auto type = cast<nsa::SelectionType>(declare.getResult().getType());
     auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
-    TokenGroups groups = {nsa::describeTensor(declare.getIndices()),
-                          convertDim(type.getDims().drop_back().back()),
-                          convertDim(query.getDims()[query.getRank() - 3]),
-                          type.getTokens()};
+    TokenGroups groups = {
+        nsa::describeTensor(declare.getIndices()), convertDim(type.getRowDim()),
+        convertDim(query.getDims()[query.getRank() - 3]), type.getTokens()};
     bool isNew = llvm::none_of(found, [&](const TokenGroups &each) {
       return each.tensor == groups.tensor && each.of.name == groups.of.name &&
              each.tokens == groups.tokens;

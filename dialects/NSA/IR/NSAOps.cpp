@@ -5,6 +5,7 @@
 #include "NSA/IR/NSANames.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace nsacc::nsa;
@@ -66,6 +67,25 @@ SmallVector<int64_t> KernelOp::getResultOrder(unsigned index) {
   return getOrder(getResultTypes()[index],
                   getResultAttrOfType<DenseI64ArrayAttr>(
                       index, NSADialect::getOrderAttrName()));
+}
+
+//===----------------------------------------------------------------------===//
+// TopKOp
+//===----------------------------------------------------------------------===//
+
+SmallVector<ImportanceOp> nsacc::nsa::findImportances(TopKOp topk) {
+  SmallVector<ImportanceOp> found;
+  llvm::SetVector<Value> values;
+  values.insert(topk.getImportance());
+  for (size_t next = 0; next < values.size(); ++next) {
+    Operation *op = values[next].getDefiningOp();
+    if (auto importance = dyn_cast_if_present<ImportanceOp>(op))
+      found.push_back(importance);
+    // Factors are no importances.
+    else if (isa_and_present<BlocksOp, MapOp>(op))
+      values.insert_range(op->getOperands());
+  }
+  return found;
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,4 +20,11 @@
 #define GET_OP_CLASSES
 #include "NSA/IR/NSAOps.h.inc"
 
+namespace nsacc::nsa {
+
+/// What a selection's importance is computed of; none where it is handed in.
+llvm::SmallVector<ImportanceOp> findImportances(TopKOp topk);
+
+} // namespace nsacc::nsa
+
 #endif // NSACC_NSA_IR_NSAOPS_H

@@ -55,6 +55,10 @@ def NSA_Selection : NSA_Type<"Selection", "selection"> {
     `<` custom<Dims>($dims) `,` `top` `=` $top `,` `block` `=` $block `,` `of` `=`
     custom<DimName>($of) (`,` `tokens` `=` $tokens^)? `>`
   }];
+  let extraClassDeclaration = [{
+    /// The dimension of tokens, or of their groups.
+    ::mlir::Attribute getRowDim() const { return getDims().drop_back().back(); }
+  }];
   let genVerifyDecl = 1;
 }
 

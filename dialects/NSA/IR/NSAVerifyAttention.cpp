@@ -78,8 +78,7 @@ static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
   SequenceDims rows = query;
   if (selection.getTokens() > 1) {
     // The run says whether they are as many as the queries' tokens ask for.
-    ArrayRef<Attribute> dims = selection.getDims();
-    rows.tokens = dims.drop_back().back();
+    rows.tokens = selection.getRowDim();
     if (rows.tokens == query.tokens)
       return op->emitOpError("expected a selection with a dimension of its own "
                              "for groups of ")

@@ -42,6 +42,21 @@ struct QueryShape {
 /// The shape of one of them.
 QueryShape getQueryShape(nsa::KernelOp kernel, nsa::ScoringOpInterface op);
 
+/// Whether each query head has a selection of its own, rather than each key
+/// head, or all of them one.
+bool isPerQueryHead(nsa::SelectionType selection, const QueryDims &dims);
+
+/// The different lists of a selection for a tile of `tokens` tokens.
+struct TileLists {
+  TileLists(nsa::SelectionType selection, const QueryDims &dims, int64_t tokens,
+            int64_t group);
+
+  /// Tokens that have one, and rows; their number in the tile.
+  int64_t tokens, rows, count;
+  /// Tokens of a list are all in the tile, or those of the tile have one.
+  bool areWhole;
+};
+
 /// The shape of the attentions that a tensor is computed from, as far as they
 /// don't stand in memory: that of the first, null without any. Others differ
 /// from it, or have rows and channels in other places than the tensor.

@@ -116,6 +116,29 @@ void CodeBuilder::forEach(int64_t count, int64_t unrolled,
   body(loop.getInductionVar());
 }
 
+Value CodeBuilder::forEachBit(Value word, Value carried,
+                              llvm::function_ref<Value(Value, Value)> body) {
+  auto loop =
+      scf::WhileOp::create(*this, TypeRange{word.getType(), carried.getType()},
+                           ValueRange{word, carried});
+  OpBuilder::InsertionGuard guard(*this);
+  SmallVector<Location> locations(2, getLoc());
+  Block *asking =
+      createBlock(&loop.getBefore(), {}, loop.getResultTypes(), locations);
+  Value isAny = make<arith::CmpIOp>(arith::CmpIPredicate::ne,
+                                    asking->getArgument(0), i32(0));
+  scf::ConditionOp::create(*this, isAny, asking->getArguments());
+  Block *doing =
+      createBlock(&loop.getAfter(), {}, loop.getResultTypes(), locations);
+  word = doing->getArgument(0);
+  Value bit = make<LLVM::CountTrailingZerosOp>(word.getType(), word,
+                                               /*is_zero_poison=*/true);
+  Value next = body(bit, doing->getArgument(1));
+  Value rest = make<arith::AndIOp>(word, make<arith::SubIOp>(word, i32(1)));
+  scf::YieldOp::create(*this, ValueRange{rest, next});
+  return loop.getResult(1);
+}
+
 Value CodeBuilder::load(Type type, Value pointer, int64_t align) {
   Value value = make<LLVM::LoadOp>(getMemoryType(type), pointer, align);
   if (type.isInteger(1))

@@ -47,6 +47,13 @@ public:
   void forEach(int64_t count, int64_t unrolled,
                llvm::function_ref<void(mlir::Value)> body);
 
+  /// The numbers of a word's bits that are set, from the least on, and what is
+  /// carried from one to the next.
+  mlir::Value forEachBit(
+      mlir::Value word, mlir::Value carried,
+      llvm::function_ref<mlir::Value(mlir::Value bit, mlir::Value carried)>
+          body);
+
   /// Of global or shared memory; `align` in bytes.
   mlir::Value load(mlir::Type type, mlir::Value pointer, int64_t align);
   void store(mlir::Value value, mlir::Value pointer, int64_t align);

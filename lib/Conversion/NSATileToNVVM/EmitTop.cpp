@@ -4,8 +4,6 @@
 #include "KernelEmitter.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include <limits>
 
 using namespace mlir;
@@ -58,28 +56,10 @@ Value TopEmitter::insert(Value list, Value key) {
 
 /// The lanes' candidates that are better, one after the other.
 Value TopEmitter::insertAll(Value list, Value candidate, Value isBetter) {
-  Value waiting = nvvm::collectLanes(b, isBetter);
-  auto loop =
-      scf::WhileOp::create(b, TypeRange{waiting.getType(), list.getType()},
-                           ValueRange{waiting, list});
-  OpBuilder::InsertionGuard guard(b);
-  SmallVector<Location> locations(2, b.getLoc());
-  Block *asking =
-      b.createBlock(&loop.getBefore(), {}, loop.getResultTypes(), locations);
-  Value isAny = b.make<arith::CmpIOp>(arith::CmpIPredicate::ne,
-                                      asking->getArgument(0), b.i32(0));
-  scf::ConditionOp::create(b, isAny, asking->getArguments());
-  Block *doing =
-      b.createBlock(&loop.getAfter(), {}, loop.getResultTypes(), locations);
-  waiting = doing->getArgument(0);
-  Value lane = LLVM::CountTrailingZerosOp::create(b, waiting.getType(), waiting,
-                                                  /*is_zero_poison=*/true);
-  Value next =
-      insert(doing->getArgument(1), nvvm::readLane(b, candidate, lane));
-  Value rest =
-      b.make<arith::AndIOp>(waiting, b.make<arith::SubIOp>(waiting, b.i32(1)));
-  scf::YieldOp::create(b, ValueRange{rest, next});
-  return loop.getResult(1);
+  return b.forEachBit(nvvm::collectLanes(b, isBetter), list,
+                      [&](Value lane, Value list) {
+                        return insert(list, nvvm::readLane(b, candidate, lane));
+                      });
 }
 
 LogicalResult TopEmitter::emitTop(TopOp op) {

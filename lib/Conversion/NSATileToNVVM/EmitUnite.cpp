@@ -80,7 +80,9 @@ private:
   void writeBlocks(Value word, Value blocks, Value entry);
   void writeMembers(Value found);
 
-  Value getWord(Value bit) { return b.make<arith::ShRUIOp>(bit, b.i32(5)); }
+  Value getWord(Value bit) {
+    return b.make<arith::ShRUIOp>(bit, b.i32(llvm::Log2_64(wordBits)));
+  }
   Value getBit(Value bit) {
     Value shift = b.make<arith::AndIOp>(bit, b.i32(wordBits - 1));
     return b.make<arith::ShLIOp>(b.i32(1), shift);
@@ -176,29 +178,14 @@ Value Union::countBefore(Value first, Value word, Value found) {
 
 /// Those of a word's bits, the first of which is `blocks`, from an entry on.
 void Union::writeBlocks(Value word, Value blocks, Value entry) {
-  auto loop = scf::WhileOp::create(
-      b, TypeRange{word.getType(), entry.getType()}, ValueRange{word, entry});
-  OpBuilder::InsertionGuard guard(b);
-  SmallVector<Location> locations(2, b.getLoc());
-  Block *asking =
-      b.createBlock(&loop.getBefore(), {}, loop.getResultTypes(), locations);
-  Value isAny = b.make<arith::CmpIOp>(arith::CmpIPredicate::ne,
-                                      asking->getArgument(0), b.i32(0));
-  scf::ConditionOp::create(b, isAny, asking->getArguments());
-  Block *doing =
-      b.createBlock(&loop.getAfter(), {}, loop.getResultTypes(), locations);
-  word = doing->getArgument(0);
-  entry = doing->getArgument(1);
-  Value bit = b.make<LLVM::CountTrailingZerosOp>(word.getType(), word,
-                                                 /*is_zero_poison=*/true);
-  b.store(b.add(blocks, bit), globalPointer(op.getBlocks(), entry),
-          sizeof(int32_t));
-  for (int64_t n = 0; n < op.getNumWords(); ++n)
-    members.store(b.i32(0),
-                  b.add(b.mul(entry, b.i32(op.getNumWords())), b.i32(n)));
-  Value rest =
-      b.make<arith::AndIOp>(word, b.make<arith::SubIOp>(word, b.i32(1)));
-  scf::YieldOp::create(b, ValueRange{rest, b.add(entry, b.i32(1))});
+  b.forEachBit(word, entry, [&](Value bit, Value entry) {
+    b.store(b.add(blocks, bit), globalPointer(op.getBlocks(), entry),
+            sizeof(int32_t));
+    for (int64_t n = 0; n < op.getNumWords(); ++n)
+      members.store(b.i32(0),
+                    b.add(b.mul(entry, b.i32(op.getNumWords())), b.i32(n)));
+    return b.add(entry, b.i32(1));
+  });
 }
 
 void Union::writeMembers(Value found) {

@@ -57,7 +57,7 @@ private:
     return mlir::cast<nsa::SelectionType>(op.getSelection().getType());
   }
   bool selectsPerQueryHead() {
-    return getSelectionType().getDims().back() == tile.dims.head;
+    return isPerQueryHead(getSelectionType(), tile.dims);
   }
   /// Rows that share a selection: those of a token, or a single one.
   int64_t getUnitRows();

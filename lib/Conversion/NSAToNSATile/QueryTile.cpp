@@ -2,7 +2,6 @@
 
 #include "QueryTile.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -288,27 +287,13 @@ static SelectionType getSelectionType(Value selection) {
   return cast<SelectionType>(selection.getType());
 }
 
-static bool isPerQueryHead(SelectionType type, const QueryDims &dims) {
-  return type.getDims().back() == dims.head;
-}
-
-TileLists::TileLists(SelectionType selection, const QueryDims &dims,
-                     int64_t tileTokens, int64_t group) {
-  bool perQueryHead = isPerQueryHead(selection, dims);
-  // Tiles begin at multiples of their size.
-  tokens = perQueryHead ? 1 : std::gcd(selection.getTokens(), tileTokens);
-  rows = perQueryHead ? 1 : tokens * group;
-  count = tileTokens * group / rows;
-}
-
 Value nsacc::getListOfToken(ProgramBuilder &program, const QueryTile &tile,
                             Value selection, Value token) {
   SelectionType type = getSelectionType(selection);
   IndexMath m = program.math();
   if (type.getTokens() == 1)
     return m.add(tile.rowStart, token);
-  Value start =
-      program.getRow(type.getDims().drop_back().back(), tile.batchRow).start;
+  Value start = program.getRow(type.getRowDim(), tile.batchRow).start;
   return m.add(start, m.floorDiv(token, type.getTokens()));
 }
 
@@ -327,8 +312,7 @@ static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
   SelectionType type = getSelectionType(selection);
   int64_t width = type.getTop();
   bool perQueryHead = isPerQueryHead(type, tile.dims);
-  Attribute lists = type.getDims().drop_back().back();
-  ProgramBuilder::Row row = program.getRow(lists, tile.batchRow);
+  ProgramBuilder::Row row = program.getRow(type.getRowDim(), tile.batchRow);
   Access access;
   if (tile.dims.batch)
     access.offsets.push_back(tile.batchRow);
@@ -364,8 +348,7 @@ static Value gatherLists(ProgramBuilder &program, const QueryTile &tile,
   int64_t rows = cast<RankedTensorType>(tokens.getType()).getDimSize(0);
   TileMath math(builder, loc, rows, type.getTop());
   auto scalar = [](Value value) { return Tile{value, TileAxes::Scalar}; };
-  Value start =
-      program.getRow(type.getDims().drop_back().back(), tile.batchRow).start;
+  Value start = program.getRow(type.getRowDim(), tile.batchRow).start;
   Tile list = math.apply<arith::AddIOp>(
       math.apply<arith::DivUIOp>({tokens, TileAxes::Row},
                                  scalar(m.constant(type.getTokens()))),
@@ -414,8 +397,7 @@ Value nsacc::loadTileLists(ProgramBuilder &program, const QueryTile &tile,
   bool perQueryHead = isPerQueryHead(type, tile.dims);
   if (type.getTokens() == 1)
     return loadLists(program, tile, selection, tile.tokens);
-  // A tile has whole lists, or a part of one.
-  if (!perQueryHead && (lists.tokens == type.getTokens() || lists.count == 1))
+  if (!perQueryHead && lists.areWhole)
     return loadLists(program, tile, selection, lists.count);
   return gatherLists(program, tile, selection,
                      perQueryHead

@@ -87,15 +87,8 @@ mlir::Value getListOfToken(ProgramBuilder &program, const QueryTile &tile,
 mlir::Value getListHead(ProgramBuilder &program, const QueryTile &tile,
                         mlir::Value selection);
 
-/// The different lists of a tile of `tokens` tokens.
-struct TileLists {
-  TileLists(nsa::SelectionType selection, const QueryDims &dims, int64_t tokens,
-            int64_t group);
-
-  /// Tokens that have one, and rows; their number in the tile.
-  int64_t tokens, rows, count;
-};
-/// They, tensor<count x top x i32>; those of tokens beyond the end are any.
+/// The tile's different lists (TileLists), tensor<count x top x i32>; those of
+/// tokens beyond the end are any.
 mlir::Value loadTileLists(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value selection);
 

@@ -62,8 +62,11 @@ private:
                                       const Dim &dim) {
     for (const TokenGroups &groups : signature.tokenGroups) {
       auto tokens = sizes.find(groups.of.name);
-      if (groups.tensor == "'" + argument.name + "'" &&
-          toString(groups.groups) == toString(dim) && tokens != sizes.end())
+      // Numbers may stand for something else in another tensor.
+      bool isMeant = dim.kind == Dim::Kind::Named ||
+                     groups.tensor == "'" + argument.name + "'";
+      if (isMeant && toString(groups.groups) == toString(dim) &&
+          tokens != sizes.end())
         return numbers.add(Kind::CeilDiv,
                            {tokens->second, numbers.constant(groups.tokens)});
     }

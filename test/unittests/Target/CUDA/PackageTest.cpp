@@ -114,6 +114,23 @@ TEST_F(PackageTest, ChecksSizesThatFollowFromOthers) {
   }
 }
 
+// One row of indices for 8 tokens each, also where they are computed of 'x'.
+TEST_F(PackageTest, ChecksRowsOfIndices) {
+  Signature signature;
+  signature.inputs = {{"q", DType::F32, {makeNamed("T")}, {}},
+                      {"x", DType::I32, {makeNamed("M")}, {}}};
+  signature.tokenGroups = {
+      {"a computed tensor", makeNamed("M"), makeNamed("T"), 8}};
+  rt::Package package = pack("nsatile.plan @f(%q: memref<?xf32>, %x: "
+                             "memref<?xi32>) { nsatile.return }",
+                             signature);
+  const rt::Plan &plan = package.variants[0].targets[0].plan;
+  ASSERT_EQ(plan.checks.size(), 1u);
+  EXPECT_EQ(plan.checks[0].what, "size 0 of 'x' (M)");
+  for (int64_t size : {0, 1, 8, 9, 17})
+    EXPECT_EQ(evaluate(plan, plan.checks[0].expected, size), (size + 7) / 8);
+}
+
 TEST_F(PackageTest, RaggedSizesArentChecked) {
   Dim ragged = makeNamed("S");
   ragged.kind = Dim::Kind::Ragged;
