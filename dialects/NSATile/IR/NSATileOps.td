@@ -150,10 +150,10 @@ def NSATile_LoadOp : NSATile_Op<"load", [
   let hasVerifier = 1;
 }
 
-def NSATile_StoreOp : NSATile_Op<"store", [
-    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+def NSATile_StoreOp : NSATile_Op<"store", [AttrSizedOperandSegments]> {
   let summary = "writes what lies within the limits of a tile";
-  let arguments = (ins NSATile_Tile:$tile, NSATile_Buffer:$buffer,
+  let arguments = (ins NSATile_Tile:$tile,
+                       Arg<NSATile_Buffer, "", [MemWrite]>:$buffer,
                        Variadic<Index>:$offsets, Variadic<Index>:$limits,
                        DenseI64ArrayAttr:$dims);
   let assemblyFormat = [{
@@ -473,7 +473,7 @@ def NSATile_ExchangeOp : NSATile_Op<"exchange", [
   let hasVerifier = 1;
 }
 
-def NSATile_UniteOp : NSATile_Op<"unite", [MemoryEffects<[MemWrite]>]> {
+def NSATile_UniteOp : NSATile_Op<"unite"> {
   let summary = "the union of lists, and which of them have each entry";
   let description = [{
     Of the first `rows` rows of the lists: writes the different entries from 0 on below `below` in ascending order to a
@@ -486,8 +486,10 @@ def NSATile_UniteOp : NSATile_Op<"unite", [MemoryEffects<[MemWrite]>]> {
     ```
   }];
   let arguments = (ins NSATile_Keys:$lists, Index:$rows, Index:$below,
-                       NSATile_Buffer:$blocks, NSATile_Buffer:$members,
-                       NSATile_Buffer:$counts, Variadic<Index>:$indices);
+                       Arg<NSATile_Buffer, "", [MemWrite]>:$blocks,
+                       Arg<NSATile_Buffer, "", [MemWrite]>:$members,
+                       Arg<NSATile_Buffer, "", [MemWrite]>:$counts,
+                       Variadic<Index>:$indices);
   let assemblyFormat = [{
     $lists `rows` $rows `below` $below `to` $blocks `,` $members `,` $counts
     `[` $indices `]` attr-dict `:` type($lists) `,` type($blocks) `,`

@@ -9,8 +9,8 @@ using namespace mlir;
 using namespace nsacc::nsatile;
 
 bool nsacc::nsatile::isStoredTo(Value buffer) {
-  return llvm::any_of(buffer.getUsers(), [](Operation *user) {
-    return isa<StoreOp, memref::StoreOp>(user);
+  return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+    return hasEffect<MemoryEffects::Write>(user, buffer);
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include "LayoutFlow.h"
 #include "NSATile/IR/LaneMap.h"
+#include "NSATile/IR/NSATileUses.h"
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/IR/TileLayout.h"
 #include "NSATile/IR/WarpRoles.h"
@@ -28,10 +29,7 @@ static bool isCheapLoad(LoadOp load) {
   if (getTile(load.getTile()).getNumElements() > kSmallLoad)
     return false;
   // Another load sees the same only if nobody writes in between.
-  return llvm::none_of(load.getBuffer().getUsers(), [](Operation *user) {
-    return isa<StoreOp>(user) ||
-           user->getName().getStringRef() == "memref.store";
-  });
+  return !isStoredTo(load.getBuffer());
 }
 
 bool LayoutFlow::isCheap(Value tile) {
