@@ -33,20 +33,19 @@ public:
         what + " = " + std::to_string(size));
   }
 
-  /// No sum is too large for 64 bits: what reaches the least value is that.
-  void addCondition(const LeastProduct &condition) {
-    uint32_t least = constant(condition.least);
+  /// No product is too large for 64 bits: what is beyond the limit stays there.
+  void addCondition(const SizeCondition &condition) {
+    uint32_t limit = constant(condition.limit);
+    uint32_t beyond = constant(condition.limit + 1);
     uint32_t product = constant(condition.factor);
-    std::string what;
     for (const std::string &dim : condition.dims) {
       product = step(Kind::Mul, {product, getSize(findPlace(dim))});
-      product = step(Kind::Min, {product, least});
-      what += (what.empty() ? "" : " * ") + dim;
+      product = step(Kind::Min, {product, beyond});
     }
-    if (condition.factor != 1)
-      what += " * " + std::to_string(condition.factor);
-    add(Kind::LessEqual, least, product,
-        what + " >= " + std::to_string(condition.least));
+    if (condition.isMost)
+      add(Kind::LessEqual, product, limit, condition.describe());
+    else
+      add(Kind::LessEqual, limit, product, condition.describe());
   }
 
 private:
@@ -178,7 +177,7 @@ nsacc::combineVariants(std::vector<PackageVariant> variants) {
     for (const Place &place : places)
       writer.addSize(place,
                      *own.parameters[place.parameter].sizes[place.dim].fixed);
-    for (const LeastProduct &condition : each.conditions)
+    for (const SizeCondition &condition : each.conditions)
       writer.addCondition(condition);
   }
   return package;

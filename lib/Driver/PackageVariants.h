@@ -14,7 +14,7 @@ namespace nsacc {
 struct PackageVariant {
   rt::Package package;
   /// What has to hold of other sizes.
-  std::vector<LeastProduct> conditions;
+  std::vector<SizeCondition> conditions;
 };
 
 /// One package of a kernel with all of its variants, in their order. Sizes that

@@ -33,7 +33,8 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
 }
 
 std::string Specialization::spell() const {
-  return llvm::join(sizes, ",") + (hasManyQueries ? ":many" : "") +
+  static constexpr llvm::StringLiteral names[] = {"", ":few", ":many"};
+  return llvm::join(sizes, ",") + names[static_cast<size_t>(queries)].str() +
          (device ? ":" + device->getKey() : "");
 }
 
@@ -69,7 +70,7 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
   if (llvm::Error error = checkMultiples(signature, sizes.sizes))
     return std::move(error);
   Specialization code;
-  code.hasManyQueries = hasManyQueries(kernel, sizes.sizes);
+  code.queries = findQueries(kernel, sizes.sizes);
   if (device)
     setDevice(code, std::move(*device));
   for (const std::string &name : dims[kernel]) {
@@ -97,13 +98,15 @@ TileCompiler::getVariants(size_t kernel, const Signature &signature,
   auto code = specialize(kernel, signature, sizes, device);
   if (!code)
     return code.takeError();
-  code->hasManyQueries = false;
-  std::vector<Variant> variants = {{*code, {}}};
-  const std::optional<QueryCount> &count = queries[kernel];
-  if (!count || !QueryCount::matters(device) || !count->matters(sizes.sizes))
-    return variants;
-  code->hasManyQueries = true;
-  variants.insert(variants.begin(), {*code, count->getConditions().vec()});
+  std::vector<QueryCount::Case> cases = {{}};
+  if (queries[kernel])
+    cases = queries[kernel]->getCases(sizes.sizes);
+  std::vector<Variant> variants;
+  for (QueryCount::Case &each : cases) {
+    code->queries = each.queries;
+    if (QueryCount::hasCase(device, each.queries))
+      variants.push_back({*code, std::move(each.conditions)});
+  }
   return variants;
 }
 
@@ -136,7 +139,7 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
       options.preparePasses(manager, module, getName(phase));
   };
   PhaseOptions phaseOptions = {code.sizes, settings, code.device,
-                               code.hasManyQueries};
+                               code.queries};
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))
     return llvm::createStringError("the tile phase failed");
   return llvm::Error::success();
@@ -226,7 +229,7 @@ TileCompiler::readSized(mlir::MLIRContext &context, const Signature &signature,
 
 /// What a schedule is chosen for.
 static schedule::Goal getGoal(const Specialization &code) {
-  return {code.device, code.hasManyQueries};
+  return {code.device, code.queries};
 }
 
 /// The smallest tiles of the ops, if one of these has no room with them either:
@@ -391,7 +394,7 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
   if (llvm::Error error = checkMultiples(signature, sizes))
     return std::move(error);
   Specialization code;
-  code.hasManyQueries = hasManyQueries(kernel, sizes);
+  code.queries = findQueries(kernel, sizes);
   if (device)
     setDevice(code, std::move(*device));
   std::vector<std::string> missing;

@@ -27,7 +27,7 @@ struct Specialization {
   /// Sizes of heads and channels, "HQ=8".
   std::vector<std::string> sizes;
   /// See PhaseOptions.
-  bool hasManyQueries = false;
+  Queries queries = Queries::Any;
   /// The GPU that runs it; none: the CPU.
   std::optional<gpu::Device> device;
 
@@ -57,7 +57,7 @@ public:
   /// for whose other sizes all conditions hold.
   struct Variant {
     Specialization code;
-    std::vector<LeastProduct> conditions;
+    std::vector<SizeCondition> conditions;
   };
 
   /// The code for all of these calls. Each runs the first that fits, which is
@@ -68,7 +68,8 @@ public:
 
   /// Says which device runs code that was specialized for any.
   static void setDevice(Specialization &code, gpu::Device device) {
-    code.hasManyQueries &= QueryCount::matters(device);
+    if (!QueryCount::hasCase(device, code.queries))
+      code.queries = Queries::Any;
     code.device = std::move(device);
   }
 
@@ -118,9 +119,9 @@ private:
                                          const Specialization &code) const;
   static constexpr int64_t kAnyShared = std::numeric_limits<int64_t>::max();
 
-  bool hasManyQueries(size_t kernel,
+  Queries findQueries(size_t kernel,
                       const llvm::StringMap<int64_t> &sizes) const {
-    return queries[kernel] && queries[kernel]->isLarge(sizes);
+    return queries[kernel] ? queries[kernel]->find(sizes) : Queries::Any;
   }
   /// Ops whose programs have no room, by their names; none where that isn't
   /// what failed.

@@ -57,26 +57,32 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
                                 " tokens have one row of indices, found a row "
                                 "for each of " +
                                 quote(nsa::toString(query.tokens)))
-        .note("give the indices a dimension of their own, as M in idx: i32[B, "
-              "M, H, 16]; it has ceildiv(" +
-              nsa::toString(query.tokens) + ", " + Twine(type.getTokens()) +
+        .note("give the indices a dimension of their own, as M in idx: i32[" +
+              Twine(query.isRagged() ? "ragged M" : "B, M") + ", " +
+              nsa::toString(dims.back()) + ", " + Twine(type.getTop()) +
+              "]; it has ceildiv(" + nsa::toString(query.tokens) + ", " + Twine(type.getTokens()) +
               ") rows");
     return {};
   }
-  rows.push_back(type.getTokens() > 1 ? groups : query.tokens);
+  rows.push_back(bound.hasGroups ? groups : query.tokens);
   auto heads = llvm::dyn_cast<IntegerAttr>(dims.back());
   bool isForAll = heads && heads.getInt() == 1;
   if (dims.drop_back() == ArrayRef(rows) &&
       (isForAll || llvm::is_contained({query.heads, key.heads}, dims.back())))
     return bound.value;
   rows.push_back(key.heads);
-  problems
-      .error(expr->range, "expected a selection for " + nsa::toString(rows) +
-                              ", found one for " + nsa::toString(dims))
-      .note(query.expr->range,
-            "one choice for each query and each key head (" +
-                nsa::toString(key.heads) + ") or query head (" +
-                nsa::toString(query.heads) + "), or one for all heads (1)");
+  Problem &problem = problems.error(
+      expr->range, "expected a selection for " + nsa::toString(rows) +
+                       ", found one for " + nsa::toString(dims));
+  problem.note(query.expr->range,
+               "one choice for each query and each key head (" +
+                   nsa::toString(key.heads) + ") or query head (" +
+                   nsa::toString(query.heads) + "), or one for all heads (1)");
+  bool isHandedIn =
+      bound.value.getDefiningOp<nsa::DeclareSelectionOp>() != nullptr;
+  if (isHandedIn && !bound.hasGroups && groups != query.tokens)
+    problem.note("where each n tokens have one row of indices, say so: "
+                 "selection(…, tokens=n)");
   return {};
 }
 

@@ -238,7 +238,8 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
   std::optional<int64_t> block =
       evaluateInt((*arguments)[1], "the block size", 1);
   std::optional<int64_t> group = 1;
-  if (const ast::Expr *given = (*arguments)[2])
+  const ast::Expr *given = (*arguments)[2];
+  if (given)
     group = evaluateInt(given, "the number of tokens that share indices", 1);
   if (!indices || !block || !group)
     return {};
@@ -249,15 +250,20 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
         .error(expr->range,
                "the indices of a selection must be i32 or i64, found " +
                    spell(getDeclaredType(indices, symbols)))
-        .note("declare the input as i32[B, T, H, 16], for example");
+        .note("declare the input as i32[" +
+              Twine(type.isRagged() ? "ragged " : "B, ") +
+              (given ? "M" : "T") + ", H, 16], for example");
     return {};
   }
   if (type.getRank() != (type.isRagged() ? 3 : 4)) {
     problems
-        .error(expr->range, "the indices of a selection must have dimensions "
-                            "[B, T, H, K] or [ragged T, H, K], found " +
-                                spell(getDeclaredType(indices, symbols)))
-        .note("K block indices for each query and head");
+        .error(expr->range,
+               "the indices of a selection must have dimensions " +
+                   Twine(given ? "[B, M, H, K] or [ragged M, H, K]"
+                               : "[B, T, H, K] or [ragged T, H, K]") +
+                   ", found " + spell(getDeclaredType(indices, symbols)))
+        .note(given ? "K block indices for each group of tokens and head"
+                    : "K block indices for each query and head");
     return {};
   }
   auto width = llvm::dyn_cast<IntegerAttr>(type.getDims().back());
@@ -278,6 +284,7 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
       builder.getStringAttr(tokens.getName()), *group);
   Bound bound;
   bound.kind = Bound::Kind::Selection;
+  bound.hasGroups = given != nullptr;
   bound.value = nsa::DeclareSelectionOp::create(builder, getLoc(call->range),
                                                 selection, indices);
   return bound;

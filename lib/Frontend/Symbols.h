@@ -33,6 +33,8 @@ struct Bound {
   Kind kind = Kind::Unknown;
   Constant constant = {};
   mlir::Value value = {};
+  /// Of a selection that was handed in with a row for so many tokens.
+  bool hasGroups = false;
   /// Of an attention with softmax.
   mlir::Value lse = {};
   /// Of an attention that isn't merged.

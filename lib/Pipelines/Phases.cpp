@@ -69,7 +69,7 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   manager.addPass(nsa::createNSASpecialize(specialize));
   manager.addPass(
       createNSASetSchedule({schedule::SettingsOption(options.schedule),
-                            options.device, options.hasManyQueries}));
+                            options.device, options.queries}));
   ConvertNSAToNSATileOptions convert;
   // They are of one tile.
   convert.mostShared = schedule::getInfo(schedule::Field::Tokens).most;
@@ -84,6 +84,7 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
     convert.mostScores = 1024 * 256;
     // They compile within a minute.
     convert.mostInstructions = 80'000;
+    convert.multiprocessors = options.device->limits.multiprocessors;
   }
   manager.addPass(createConvertNSAToNSATile(convert));
   manager.addPass(nsatile::createNSATileOnlineSoftmax());
@@ -152,12 +153,13 @@ struct TilePhaseOptions : PassPipelineOptions<TilePhaseOptions> {
           "fields of schedules as FIELD=VALUE,…;NAME:FIELD=VALUE,…")};
   Option<gpu::DeviceOption> device{
       *this, "device", llvm::cl::desc("GPU to compile for, as sm_90a")};
-  Option<bool> hasManyQueries{
-      *this, "many-queries",
-      llvm::cl::desc("tiles are chosen for many queries")};
+  Option<Queries> queries{
+      *this, "queries",
+      llvm::cl::desc("how many queries schedules are chosen for"),
+      llvm::cl::init(Queries::Any), getQueriesValues()};
 
   operator PhaseOptions() const {
-    return {{dims.begin(), dims.end()}, schedule, device, hasManyQueries};
+    return {{dims.begin(), dims.end()}, schedule, device, queries};
   }
 };
 

@@ -50,6 +50,7 @@ private:
   void chooseTile(OpChoice &choice, const Scope &scope, const Tiling &tiling);
   void choosePart(OpChoice &choice, int64_t group);
   void chooseExact(OpChoice &choice, const Scope &scope);
+  llvm::Error chooseSplits(OpChoice &choice, int64_t group);
   void chooseProgram(OpChoice &choice);
 
   KernelOp kernel;
@@ -222,7 +223,7 @@ Tiling Chooser::tile(const Scope &scope) const {
   if (!goal.device)
     return tileForCPU(scope, order);
   if (!goal.device->code.hasWarpgroupProducts)
-    return tileForWarps(scope, order);
+    return tileForWarps(scope, order, goal.queries);
   GivenBlocks given = {1, 0, goal.device->limits};
   for (ScoringOpInterface op : scope.ops) {
     StringRef name = names.lookup(op);
@@ -232,7 +233,7 @@ Tiling Chooser::tile(const Scope &scope) const {
     if (const Setting *warps = settings.find(name, Field::Warps))
       given.warps = std::max(given.warps, warps->value);
   }
-  return fitBlocks(tileForWarpgroups(scope, order, goal.hasManyQueries), scope,
+  return fitBlocks(tileForWarpgroups(scope, order, goal.queries), scope,
                    order, given);
 }
 
@@ -327,6 +328,42 @@ void Chooser::chooseExact(OpChoice &choice, const Scope &scope) {
             : "fits the registers with what looks at each pair");
 }
 
+/// Few queries leave most of a GPU idle; what the parts of their keys leave is
+/// merged in tiles of few rows, whose loads are short.
+llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
+  auto op = cast<AttendOp>(choice.op);
+  auto order = static_cast<LoopOrder>(choice.get(Field::Order));
+  bool walksRanges = order == LoopOrder::QueryMajor && !op.getSelection();
+  bool areFew = goal.queries == Queries::Few && walksRanges && goal.device;
+  put(choice, Field::Splits, areFew ? 0 : 1,
+      areFew ? "few query tiles leave multiprocessors idle"
+             : "the keys in one");
+  const Setting *splits = settings.find(choice.name, Field::Splits);
+  int64_t count = choice.get(Field::Splits);
+  bool isSplit = walksRanges || order == LoopOrder::KeyMajor;
+  if (count > 1 && !isSplit && !splits->op.empty())
+    return settings.explain(
+        splits->column,
+        "'" + choice.name + "' walks the blocks of a selection with order=" +
+            stringifyLoopOrder(order) +
+            ", which aren't split: write order=key_major for it");
+  if (!isSplit)
+    choice.set(Field::Splits, 1, "the blocks of a selection aren't split");
+  else if (count == 0 && !goal.device)
+    choice.set(Field::Splits, 1, "a CPU's threads take query tiles");
+  else if (count == 0 && !walksRanges)
+    choice.set(Field::Splits, 1, "key_major isn't split by sizes");
+  constexpr int64_t mergedRows = 16;
+  bool merges = choice.get(Field::Splits) != 1 && walksRanges;
+  put(choice, Field::MergeTokens,
+      !merges  ? 0
+      : areFew ? 1
+               : toTokens(mergedRows, group),
+      merges ? "few rows, whose states are loaded at once"
+             : "as many as the tile of its readers has");
+  return llvm::Error::success();
+}
+
 llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   auto op = cast<AttendOp>(choice.op);
   auto scoring = cast<ScoringOpInterface>(choice.op);
@@ -348,14 +385,8 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
                              "of them selected"
                            : "tokens share the keys of blocks that they "
                              "selected");
-  put(choice, Field::Splits, 1, "the keys in one");
-  const Setting *splits = settings.find(choice.name, Field::Splits);
-  if (choice.get(Field::Splits) > 1 && order != LoopOrder::KeyMajor)
-    return settings.explain(
-        splits->column,
-        "'" + choice.name + "' has order=" + stringifyLoopOrder(order) +
-            ", and only key_major goes over parts of the keys: write "
-            "order=key_major for it, or give 'splits' to other ops alone");
+  if (llvm::Error error = chooseSplits(choice, scope.group))
+    return error;
   chooseProgram(choice);
   if (llvm::Error error = chooseWarps(choice, tiling))
     return error;
@@ -532,7 +563,8 @@ Attribute OpChoice::getAttr() const {
   return nsatile::ScheduleAttr::get(
       context, static_cast<LoopOrder>(value(Field::Order, 0)), tokens,
       get(kind == OpKind::TopK ? Field::Blocks : Field::Keys),
-      value(Field::Splits, 1), part == tokens ? 0 : part, program,
+      value(Field::Splits, 1), value(Field::MergeTokens, 0),
+      part == tokens ? 0 : part, program,
       value(Field::Warps, 0), value(Field::BlocksPerSM, 1),
       value(Field::Stages, 2), value(Field::QueryStages, 0),
       static_cast<nsatile::Switch>(value(Field::PingPong, 0)),

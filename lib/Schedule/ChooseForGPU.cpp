@@ -11,10 +11,15 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
+static constexpr llvm::StringLiteral kFewQueries =
+    "few queries, whose rows fill one product, over many keys: memory is what "
+    "they wait for";
+
 /// With 32 rows to a warp, a fragment of keys or values that it reads from
 /// shared memory serves two products. The state of so many rows and their
 /// scores fill a warp's registers.
-static std::optional<Tiling> tileDenseForWarps(const Scope &scope) {
+static std::optional<Tiling> tileDenseForWarps(const Scope &scope,
+                                               Queries queries) {
   std::optional<DenseAttention> dense = findDenseAttention(scope);
   if (!dense || dense->channels > 128)
     return std::nullopt;
@@ -26,6 +31,8 @@ static std::optional<Tiling> tileDenseForWarps(const Scope &scope) {
     return Tiling{/*rows=*/64, /*keys=*/64, /*warps=*/4,
                   "a dense attention whose mask has several ranges of keys, "
                   "each with loops of its own"};
+  if (queries == Queries::Few)
+    return Tiling{kPartRows, 64, 4, kFewQueries.str()};
   bool isWide = dense->channels <= 64 && !isBand(mask);
   return Tiling{/*rows=*/128, /*keys=*/isWide ? 128 : 64, /*warps=*/4,
                 isWide ? "a dense attention of up to 64 channels: 32 rows to "
@@ -56,12 +63,17 @@ static size_t countQueryTables(AttendOp attend) {
 /// many long rows (6 % without a mask, 2 % with a causal one). At 1024 tokens
 /// they are 3 % slower, as their last tile has rows to spare.
 static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
-                                                    bool hasManyQueries) {
+                                                    Queries queries) {
   std::optional<DenseAttention> dense = findDenseAttention(scope);
   if (!dense)
     return std::nullopt;
   auto [attend, channels] = *dense;
   MaskInfo mask = analyzeMask(attend);
+  if (queries == Queries::Few && channels <= 256) {
+    bool isShort = mask.isExact() && countQueryTables(attend) < 2;
+    return Tiling{kPartRows, isShort && channels <= 128 ? 128 : 64,
+                  nsatile::kGroupWarps, kFewQueries.str()};
+  }
   // A third warpgroup leaves no registers for more than products and softmax.
   bool isSimple = isPlain(attend, mask);
   if (channels <= 64 && isSimple)
@@ -77,7 +89,7 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
     return Tiling{128, 96, 8,
                   "a mask that isn't ranges of keys, so that scores wait for "
                   "it in registers"};
-  if (channels <= 128 && isSimple && (hasManyQueries || isBand(mask)))
+  if (channels <= 128 && isSimple && (queries == Queries::Many || isBand(mask)))
     return Tiling{192, 80, 12,
                   isBand(mask) ? "a band of keys: three warpgroups with "
                                  "narrow key tiles"
@@ -224,15 +236,16 @@ static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
   return shorten(chosen.value_or(Tiling()), scope);
 }
 
-Tiling schedule::tileForWarps(const Scope &scope, nsatile::LoopOrder order) {
+Tiling schedule::tileForWarps(const Scope &scope, nsatile::LoopOrder order,
+                              Queries queries) {
   return chooseTiling(scope, order, /*warpgroups=*/false,
-                      tileDenseForWarps(scope));
+                      tileDenseForWarps(scope, queries));
 }
 
 Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
-                                   bool hasManyQueries) {
+                                   Queries queries) {
   return chooseTiling(scope, order, /*warpgroups=*/true,
-                      tileDenseForWarpgroups(scope, hasManyQueries));
+                      tileDenseForWarpgroups(scope, queries));
 }
 
 //===----------------------------------------------------------------------===//

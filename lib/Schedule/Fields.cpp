@@ -131,13 +131,28 @@ static constexpr FieldInfo kFields[] = {
      kAttend,
      false,
      false,
-     1,
+     0,
      kMost,
      {},
-     std::nullopt,
-     "parts of the keys that `key_major` goes over side by side, each with "
-     "states of its own for every query",
-     "1"},
+     0,
+     "parts of the keys that programs go over side by side, each with states "
+     "of its own for every query, under `key_major` and, without a selection, "
+     "under `query_major`; `auto`: as many as keep a GPU's multiprocessors "
+     "busy at each call, 128 at most",
+     "`auto` on GPUs for few queries over many keys; else 1"},
+    {Field::MergeTokens,
+     "merge_tokens",
+     kAttend,
+     false,
+     false,
+     0,
+     kMost,
+     {},
+     0,
+     "query tokens of a tile of the program that merges the states of splits, "
+     "where it computes no other attention; `auto`: as `tokens`",
+     "1 for few queries, 16 rows for others under `query_major`; `auto` under "
+     "`key_major`"},
     {Field::Part,
      "part",
      kQueryTiles,

@@ -6,6 +6,7 @@
 #include "KernelFacts.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "nsacc/GPU/Device.h"
+#include "nsacc/Schedule/QueryCount.h"
 
 namespace nsacc::schedule {
 
@@ -22,9 +23,10 @@ struct Tiling {
 /// of warpgroups (code for sm_90a). `order` is that of selections, and
 /// query_major or key_major where there are none.
 Tiling tileForCPU(const Scope &scope, nsatile::LoopOrder order);
-Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order);
+Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order,
+                    Queries queries);
 Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
-                         bool hasManyQueries);
+                         Queries queries);
 
 /// Whether a selection's scores are one product, of 64 rows of 16 bits, and
 /// three blocks that share a multiprocessor have room for its tiles and lists.

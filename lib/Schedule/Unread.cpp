@@ -49,15 +49,49 @@ static std::string explainNoProducer(const OpChoice &op) {
              : "";
 }
 
+/// The selection whose program, and no other, computes an op; null where there
+/// is none, or another program.
+static TopKOp findSelection(Operation *op, const ProgramCut &cut) {
+  TopKOp found;
+  for (const Program &program : cut.getPrograms()) {
+    if (!program.ops.contains(op))
+      continue;
+    if (program.what != "select")
+      return {};
+    for (Operation *each : program.ops)
+      if (auto topk = dyn_cast<TopKOp>(each))
+        found = topk;
+  }
+  return found;
+}
+
 /// Why an op makes nothing of a field that it has; empty where it does.
-static std::string explainUnread(const OpChoice &op, const ProgramCut &cut,
+static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                                  const Setting &setting, const Goal &goal) {
+  const ProgramCut &cut = choice.cut;
   auto attend = dyn_cast<AttendOp>(op.op);
+  bool isNamed = !setting.op.empty() && op.kind != OpKind::TopK;
+  if (isNamed && getInfo(setting.field).isOfProgram)
+    if (TopKOp topk = findSelection(op.op, cut))
+      for (const OpChoice &each : choice.ops)
+        if (each.op == topk.getOperation())
+          return "the program that computes it is that of '" + each.name +
+                 "': set it for '" + each.name + "'";
   switch (setting.field) {
   case Field::Order:
     if (op.get(Field::Order) != setting.value)
       return "no attention has a selection, whose blocks that order walks";
     return "";
+  case Field::Splits:
+    if (op.get(Field::Splits) != setting.value)
+      return op.fields[static_cast<size_t>(Field::Splits)]->reason;
+    return "";
+  case Field::MergeTokens:
+    return op.get(Field::Splits) != 1 ||
+                   static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
+                       nsatile::LoopOrder::KeyMajor
+               ? ""
+               : "splits=1 leaves no states to merge";
   case Field::Rows:
   case Field::Columns:
     return hasMapProgram(op.op, cut)
@@ -90,7 +124,7 @@ static void warnIfUnread(const Setting &setting, const Goal &goal,
       bool isMeant = setting.op.empty() || setting.op == op.name;
       if (!isMeant || !getInfo(setting.field).isOf(op.kind))
         continue;
-      std::string found = explainUnread(op, choice.cut, setting, goal);
+      std::string found = explainUnread(op, choice, setting, goal);
       if (found.empty())
         return;
       if (!first)

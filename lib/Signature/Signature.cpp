@@ -162,14 +162,15 @@ static std::vector<TokenGroups> getTokenGroups(nsa::KernelOp kernel) {
       return;
     auto type = cast<nsa::SelectionType>(declare.getResult().getType());
     auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
-    TokenGroups groups = {
-        nsa::describeTensor(declare.getIndices()), convertDim(type.getRowDim()),
-        convertDim(query.getDims()[query.getRank() - 3]), type.getTokens()};
+    Attribute tokens = query.getDims()[query.getRank() - 3];
+    TokenGroups groups = {nsa::describeTensor(declare.getIndices()),
+                          convertDim(type.getRowDim()), convertDim(tokens),
+                          type.getTokens()};
     bool isNew = llvm::none_of(found, [&](const TokenGroups &each) {
       return each.tensor == groups.tensor && each.of.name == groups.of.name &&
              each.tokens == groups.tokens;
     });
-    if (groups.tokens > 1 && isNew)
+    if (type.getRowDim() != tokens && isNew)
       found.push_back(std::move(groups));
   });
   return found;

@@ -51,8 +51,8 @@ void RandomProgram::chooseSchedule() {
   // Compiling takes most of the time, and tiles of many pairs most of that.
   while (schedule.tokens * schedule.keys > 1024)
     schedule.tokens /= 2;
-  if (schedule.order == "key_major")
-    schedule.splits = c.pick<int64_t>({1, 2, 3});
+  if (schedule.order == "key_major" || c.chance(30))
+    schedule.splits = c.pick<int64_t>({1, 2, 3, 7});
   result.schedule = schedule;
 }
 

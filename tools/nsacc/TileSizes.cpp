@@ -21,8 +21,9 @@ llvm::Expected<PhaseOptions> nsacc::findTileSizes(mlir::ModuleOp module,
     auto known = readDimensions(dims, getSignature(kernel));
     if (!known)
       return known.takeError();
-    if (std::optional<QueryCount> count = QueryCount::get(kernel))
-      options.hasManyQueries |= count->isLarge(known->sizes);
+    std::optional<QueryCount> count = QueryCount::get(kernel);
+    if (count && options.queries == Queries::Any)
+      options.queries = count->find(known->sizes);
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
       auto found = known->sizes.find(name);
       bool isKnown = found != known->sizes.end();

@@ -26,6 +26,9 @@ class Launch:
     go: Run
     count: int
     seconds: float
+    captured: Run | None = None
+    """What a graph was captured of: the graph reads its tensors' addresses, and doesn't hold
+    them."""
 
 
 class CudaTimer:
@@ -80,7 +83,7 @@ class CudaTimer:
             for _ in range(count):
                 run()
         graph.replay()
-        return Launch(graph.replay, count, _time(graph.replay, 2) / count)
+        return Launch(graph.replay, count, _time(graph.replay, 2) / count, run)
 
 
 def is_host_bound(seconds: float, host: float) -> bool:

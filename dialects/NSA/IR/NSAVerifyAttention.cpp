@@ -61,8 +61,8 @@ static LogicalResult verifyKey(Operation *op, const SequenceDims &query,
 }
 
 static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
-                                     const SequenceDims &key,
-                                     SelectionType selection) {
+                                     const SequenceDims &key, Value selected) {
+  auto selection = cast<SelectionType>(selected.getType());
   if (isa<PooledDimAttr>(key.tokens))
     return op->emitOpError("expected unpooled keys under a selection of blocks "
                            "of ")
@@ -76,10 +76,11 @@ static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
            << toString(key.tokens) << "', found one of '"
            << selection.getOf().getValue() << "'";
   SequenceDims rows = query;
-  if (selection.getTokens() > 1) {
+  bool isHandedIn = selected.getDefiningOp<DeclareSelectionOp>() != nullptr;
+  if (selection.getTokens() > 1 || isHandedIn) {
     // The run says whether they are as many as the queries' tokens ask for.
     rows.tokens = selection.getRowDim();
-    if (rows.tokens == query.tokens)
+    if (rows.tokens == query.tokens && selection.getTokens() > 1)
       return op->emitOpError("expected a selection with a dimension of its own "
                              "for groups of ")
              << selection.getTokens() << " tokens, found the query's tokens '"
@@ -121,8 +122,7 @@ static FailureOr<Scoring> verifyScoring(ScoringOpInterface op) {
       failed(verifyKey(op, *query, *key)))
     return failure();
   if (Value selection = op.getSelection())
-    if (failed(verifySelection(op, *query, *key,
-                               cast<SelectionType>(selection.getType()))))
+    if (failed(verifySelection(op, *query, *key, selection)))
       return failure();
   return Scoring{*query, *key};
 }

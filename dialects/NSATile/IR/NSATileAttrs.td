@@ -94,8 +94,11 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
       tokens of the query tile that selected it; `key_major` holds a tile of keys (of a selection: a block) and walks the queries that see it, keeps their states in memory, and
       merges these where the attention is used, in a fixed order.
     - `keys`: keys of a tile; of a top-k, blocks whose importance is computed at a time.
-    - `splits`: parts of the keys that `key_major` goes over in parallel, each with
-      states of its own for every query.
+    - `splits`: parts of the keys that programs go over side by side, each with states of its own for every query,
+      which are merged where the attention is used: under `key_major`, and under `query_major` without a selection.
+      0: as many as keep a GPU's multiprocessors busy, by the sizes of a call.
+    - `merge_tokens`: query tokens of a tile of the program that merges them, where it does nothing else; 0: as
+      `tokens`.
     - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
     - `exact_keys`: `keys` of the exact program.
 
@@ -135,6 +138,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"LoopOrder", "LoopOrder::QueryMajor">:$order,
     "int64_t":$tokens, "int64_t":$keys,
     DefaultValuedParameter<"int64_t", "1">:$splits,
+    DefaultValuedParameter<"int64_t", "0">:$merge_tokens,
     DefaultValuedParameter<"int64_t", "0">:$part,
     DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,
     DefaultValuedParameter<"int64_t", "0">:$warps,
@@ -154,6 +158,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     /// The same op in the exact program of its program: in small tiles of whole
     /// parts, without lists or warps of its own.
     ScheduleAttr getExact() const;
+    /// That of a program that only merges states.
+    ScheduleAttr getMerging() const;
     /// This op's fields with the program's.
     ScheduleAttr inProgram(ScheduleAttr program) const;
   }];

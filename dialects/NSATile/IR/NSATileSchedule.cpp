@@ -12,9 +12,10 @@ static constexpr int64_t kMost = 1 << 16;
 LogicalResult
 ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                      LoopOrder order, int64_t tokens, int64_t keys,
-                     int64_t splits, int64_t part, ProgramUse, int64_t warps,
-                     int64_t blocksPerSM, int64_t stages, int64_t queryStages,
-                     Switch, int64_t columnsInRegisters, SoftmaxOrder, Rescale,
+                     int64_t splits, int64_t mergeTokens, int64_t part,
+                     ProgramUse, int64_t warps, int64_t blocksPerSM,
+                     int64_t stages, int64_t queryStages, Switch,
+                     int64_t columnsInRegisters, SoftmaxOrder, Rescale,
                      GridOrder, int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
@@ -22,17 +23,25 @@ ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (keys < 1)
     return emitError() << "expected a key tile of at least 1 key, found "
                        << keys;
-  if (int64_t largest = std::max({tokens, keys, splits, stages, queryStages});
+  if (int64_t largest = std::max(
+          {tokens, keys, splits, mergeTokens, stages, queryStages});
       largest > kMost)
     return emitError() << "expected no more than " << kMost
                        << " tokens, keys, splits and stages, found " << largest;
-  if (splits < 1)
-    return emitError() << "expected at least 1 split of the keys, found "
+  if (splits < 0 || (splits == 0 && order != LoopOrder::QueryMajor))
+    return emitError() << "expected at least 1 split of the keys, or under "
+                          "order query_major 0 for as many as keep the device "
+                          "busy, found "
                        << splits;
-  if (splits > 1 && order != LoopOrder::KeyMajor)
-    return emitError() << "expected a split of the keys under order key_major, "
-                          "found order "
+  if (splits > 1 && order != LoopOrder::KeyMajor &&
+      order != LoopOrder::QueryMajor)
+    return emitError() << "expected a split of the keys under order key_major "
+                          "or query_major, found order "
                        << stringifyLoopOrder(order);
+  if (mergeTokens < 0)
+    return emitError() << "expected at least 1 token of the program that "
+                          "merges, or 0 for as many as others have, found "
+                       << mergeTokens;
   if (part < 0 || (part > 0 && tokens % part != 0))
     return emitError() << "expected a part that divides the " << tokens
                        << " tokens, or 0 for the whole tile, found " << part;
@@ -69,19 +78,28 @@ ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 ScheduleAttr ScheduleAttr::getExact() const {
   LoopOrder order =
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
-  return get(getContext(), order, getExactTokens(), getExactKeys(), getSplits(),
-             /*part=*/0, getProgram(), /*warps=*/0, /*blocks_per_sm=*/1,
+  return get(getContext(), order, getExactTokens(), getExactKeys(),
+             /*splits=*/1, /*merge_tokens=*/0, /*part=*/0, getProgram(), /*warps=*/0, /*blocks_per_sm=*/1,
              getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
              GridOrder::Auto,
              /*exact_tokens=*/0, /*exact_keys=*/0);
 }
 
+ScheduleAttr ScheduleAttr::getMerging() const {
+  int64_t tokens = getMergeTokens() > 0 ? getMergeTokens() : getTokens();
+  return get(getContext(), getOrder(), tokens, getKeys(), getSplits(),
+             getMergeTokens(), /*part=*/0, getProgram(), /*warps=*/0,
+             /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
+             /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
+             GridOrder::Auto, /*exact_tokens=*/0, /*exact_keys=*/0);
+}
+
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
   return get(
       getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
-      program.getPart(), getProgram(), program.getWarps(),
+      getMergeTokens(), program.getPart(), getProgram(), program.getWarps(),
       program.getBlocksPerSm(), program.getStages(), program.getQueryStages(),
       program.getPingPong(), program.getColumnsInRegisters(),
       program.getSoftmax(), program.getRescale(), program.getGrid(),

@@ -4,6 +4,7 @@
 #define NSACC_PIPELINES_PHASES_H
 
 #include "nsacc/GPU/Device.h"
+#include "nsacc/Schedule/QueryCount.h"
 #include "nsacc/Schedule/Settings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -51,9 +52,8 @@ struct PhaseOptions {
   schedule::Settings schedule;
   /// The GPU to compile for; none: the CPU. Phases behind `tile` need one.
   std::optional<gpu::Device> device;
-  /// Tiles are chosen for many queries, as QueryCount has it. What is compiled
-  /// is right for any number.
-  bool hasManyQueries = false;
+  /// What QueryCount says of the calls that schedules are chosen for.
+  Queries queries = Queries::Any;
 };
 
 /// Adds the passes of one phase alone. Fails where the phase needs a device.

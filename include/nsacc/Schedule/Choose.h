@@ -11,6 +11,7 @@
 #include "NSATile/IR/NSATileOps.h"
 #include "nsacc/GPU/Device.h"
 #include "nsacc/Schedule/Programs.h"
+#include "nsacc/Schedule/QueryCount.h"
 #include "nsacc/Schedule/Settings.h"
 
 namespace nsacc::schedule {
@@ -22,8 +23,8 @@ inline constexpr int64_t kMostListed = 4096;
 struct Goal {
   /// None: the CPU.
   std::optional<gpu::Device> device = {};
-  /// The kernel is for many queries, as QueryCount has it.
-  bool hasManyQueries = false;
+  /// What QueryCount says of the kernel's calls.
+  Queries queries = Queries::Any;
 };
 
 /// A field's value, and why, in words without a full stop.

@@ -27,6 +27,7 @@ enum class Field {
   Rows,
   Columns,
   Splits,
+  MergeTokens,
   Part,
   Program,
   Warps,

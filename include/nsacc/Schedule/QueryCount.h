@@ -9,34 +9,51 @@
 
 namespace nsacc {
 
-/// A product of sizes, those of named dimensions and `factor`, that has to be
-/// at least so large.
-struct LeastProduct {
-  std::vector<std::string> dims;
-  int64_t factor = 1;
-  int64_t least = 0;
-
-  /// Sizes that aren't known count as enough, but for the first one.
-  bool holds(const llvm::StringMap<int64_t> &sizes) const;
+/// What code of a kernel is chosen for where it depends on how many queries
+/// there are. It is right for any number.
+enum class Queries {
+  Any,
+  /// Their tiles don't keep a GPU busy, and keys are many.
+  Few,
+  /// In long batch rows.
+  Many
 };
 
-/// The queries of a kernel whose tiles on a GPU depend on how many there are.
+/// A product of sizes, those of named dimensions and `factor`, that has to be
+/// at least, or at most, so large.
+struct SizeCondition {
+  std::vector<std::string> dims;
+  int64_t factor = 1;
+  int64_t limit = 0;
+  bool isMost = false;
+
+  /// Where a size isn't known, a most doesn't hold; a least does, unless the
+  /// first one isn't.
+  bool holds(const llvm::StringMap<int64_t> &sizes) const;
+  /// "T * B >= 1024"
+  std::string describe() const;
+};
+
+/// The queries of a kernel whose schedule on a GPU depends on how many there
+/// are.
 class QueryCount {
 public:
-  /// None for kernels with the same tiles for any number.
+  /// None for kernels with the same schedule for any number.
   static std::optional<QueryCount> get(nsa::KernelOp kernel);
 
-  /// Whether tiles depend on it on this device.
-  static bool matters(const gpu::Device &device) {
-    return device.code.hasWarpgroupProducts;
+  /// One of the cases, and what holds, all of it, where it is given.
+  struct Case {
+    Queries queries = Queries::Any;
+    std::vector<SizeCondition> conditions;
+  };
+  /// Those that matter for so many channels, which `sizes` has: the first one
+  /// whose conditions hold is chosen. The last has none.
+  std::vector<Case> getCases(const llvm::StringMap<int64_t> &sizes) const;
+  Queries find(const llvm::StringMap<int64_t> &sizes) const;
+  /// Whether a device has a schedule of its own for a case.
+  static bool hasCase(const gpu::Device &device, Queries queries) {
+    return queries != Queries::Many || device.code.hasWarpgroupProducts;
   }
-  /// Whether tiles depend on it for so many channels, which `sizes` has.
-  bool matters(const llvm::StringMap<int64_t> &sizes) const;
-  /// What holds, all of it, where queries are many: long batch rows, and enough
-  /// of them for tiles of many queries to keep a GPU's multiprocessors busy.
-  llvm::ArrayRef<LeastProduct> getConditions() const { return conditions; }
-  /// Whether there are many, and it matters.
-  bool isLarge(const llvm::StringMap<int64_t> &sizes) const;
 
 private:
   /// A dimension's name, or its size.
@@ -45,10 +62,14 @@ private:
     int64_t size;
   };
 
-  static LeastProduct multiply(llvm::ArrayRef<Dim> dims, int64_t least);
+  static SizeCondition multiply(llvm::ArrayRef<Dim> dims, int64_t limit,
+                                bool isMost);
+  /// Whether tiles depend on whether there are many.
+  bool hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const;
 
   Dim keyChannels, valueChannels;
-  std::vector<LeastProduct> conditions;
+  /// Empty: no such case.
+  std::vector<SizeCondition> few, many;
 };
 
 } // namespace nsacc

@@ -151,10 +151,18 @@ SmallVector<Value> Attention::fold(const QueryRows &rows) {
 SmallVector<Value> Attention::foldKeys(const QueryRows &rows) {
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
   KeyTiling tiling = scorer.getTiling(rows);
-  return foldTiles(rows, {.ranges = scorer.getRanges(bounds, tiling)}, {},
+  SmallVector<nsatile::TileRange> ranges = scorer.getRanges(bounds, tiling);
+  if (part)
+    ranges = scorer.cut(ranges, rows, tiling, *part);
+  return foldTiles(rows, {.ranges = ranges}, {},
                    [&](Value number, ValueRange) {
                      return tiling.getTile(program.math(), number);
                    });
+}
+
+SmallVector<Value> Attention::foldPart(const KeyPart &keys) {
+  part = keys;
+  return fold(scorer.getAllRows());
 }
 
 /// A tile that is wide for the sake of its selections walks all other keys in

@@ -55,6 +55,11 @@ struct KeyTiling {
   mlir::Value getTileBehind(IndexMath m, mlir::Value key) const;
 };
 
+/// One of `count` parts of the keys that a query tile sees, in their order.
+struct KeyPart {
+  mlir::Value number, count;
+};
+
 /// Rows of a query tile that see the same key tiles.
 struct QueryRows {
   int64_t count;
@@ -106,6 +111,12 @@ public:
   llvm::SmallVector<nsatile::TileRange>
   getRanges(llvm::ArrayRef<KeyBounds> bounds, const KeyTiling &tiling);
 
+  /// What a part has of the ranges of rows; the same whichever of the tile's
+  /// rows they are.
+  llvm::SmallVector<nsatile::TileRange>
+  cut(llvm::ArrayRef<nsatile::TileRange> ranges, const QueryRows &rows,
+      const KeyTiling &tiling, const KeyPart &part);
+
   /// The tokens of a tile of keys, from a key-like tensor.
   mlir::Value loadKeys(mlir::Value tensor, const KeyTile &keys);
 
@@ -139,6 +150,8 @@ public:
 private:
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
   mlir::Value getOrigin(const QueryRows &rows);
+  /// All rows of the tile, where `rows` may be those of one warpgroup.
+  QueryRows ofTile(const QueryRows &rows);
   /// Behind the tile's last token that exists.
   mlir::Value getEndToken();
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,

@@ -28,6 +28,8 @@ public:
                      mlir::Value unit);
   void storeState(const PartialStates &partial, mlir::Value split,
                   mlir::ValueRange state);
+  /// What the rows make of one part of the keys.
+  State foldPart(const KeyPart &part);
 
   State getInitialState(int64_t rows);
 
@@ -52,6 +54,9 @@ private:
   mlir::Value finishWeights(const QueryRows &rows, mlir::ValueRange state);
   State loadState(const PartialStates &partial, mlir::Value split);
   State mergeStates(mlir::ValueRange lhs, mlir::ValueRange rhs);
+  /// Merges the states of splits [first, end) with `state`, `count` at a time.
+  State mergeSplits(const PartialStates &partial, mlir::ValueRange state,
+                    mlir::Value first, mlir::Value end, int64_t count);
 
   nsa::SelectionType getSelectionType() {
     return mlir::cast<nsa::SelectionType>(op.getSelection().getType());
@@ -98,7 +103,14 @@ private:
   bool onlyLse;
   Scorer scorer;
   int64_t channels;
+  /// None: all keys.
+  std::optional<KeyPart> part;
 };
+
+/// Buffers for what programs over parts of the keys leave.
+PartialStates allocatePartialStates(PlanBuilder &plan, const QueryDims &dims,
+                                    mlir::OpFoldResult splits,
+                                    llvm::ArrayRef<mlir::Value> state);
 
 } // namespace nsacc
 

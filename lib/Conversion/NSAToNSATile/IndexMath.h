@@ -31,6 +31,9 @@ public:
                ? lhs
                : mlir::arith::MulIOp::create(builder, loc, lhs, constant(rhs));
   }
+  mlir::Value mul(mlir::Value lhs, mlir::Value rhs) const {
+    return mlir::arith::MulIOp::create(builder, loc, lhs, rhs);
+  }
   mlir::Value min(mlir::Value lhs, mlir::Value rhs) const {
     return mlir::arith::MinSIOp::create(builder, loc, lhs, rhs);
   }
@@ -44,6 +47,18 @@ public:
   }
   mlir::Value ceilDiv(mlir::Value lhs, int64_t rhs) const {
     return mlir::arith::CeilDivSIOp::create(builder, loc, lhs, constant(rhs));
+  }
+  mlir::Value floorDiv(mlir::Value lhs, mlir::Value rhs) const {
+    return mlir::arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
+  }
+  /// Of numbers that aren't negative. A plan has no such division.
+  mlir::Value divideUnsigned(mlir::Value lhs, mlir::Value rhs) const {
+    return mlir::arith::DivUIOp::create(builder, loc, lhs, rhs);
+  }
+  /// The nearest of [low, high]; low where that is empty.
+  mlir::Value clamp(mlir::Value value, mlir::Value low,
+                    mlir::Value high) const {
+    return max(min(value, high), low);
   }
   mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
                       mlir::Value rhs) const {

@@ -203,6 +203,17 @@ Value KeyTiling::getTileBehind(IndexMath m, Value key) const {
                m.min(m.ceilDiv(rest, width), m.constant(parts)));
 }
 
+QueryRows Scorer::ofTile(const QueryRows &rows) {
+  if (!rows.exist)
+    return rows;
+  IndexMath m = program.math();
+  QueryRows all = rows;
+  all.first = m.add(tile.firstToken, shift);
+  all.last = m.add(m.add(getEndToken(), -1), shift);
+  all.exist = {};
+  return all;
+}
+
 /// The key that tiles of keys are counted from. In a band it is the first one
 /// that any row sees, of all warpgroups' rows: a band covers fewer tiles that
 /// begin where it does. Several intervals share tiles, counted from 0.
@@ -211,11 +222,7 @@ Value Scorer::getOrigin(const QueryRows &rows) {
   Value origin = m.constant(0);
   if (mask.intervals.size() != 1 || mask.readsAtPositions)
     return origin;
-  QueryRows all = rows;
-  if (rows.exist) {
-    all.first = m.add(tile.firstToken, shift);
-    all.last = m.add(m.add(getEndToken(), -1), shift);
-  }
+  QueryRows all = ofTile(rows);
   for (AffineExpr lower : mask.intervals.front().lower)
     if (Value least = evaluate(lower, all, /*greatest=*/false))
       origin = m.max(origin, least);
@@ -254,4 +261,41 @@ SmallVector<nsatile::TileRange> Scorer::getRanges(ArrayRef<KeyBounds> allBounds,
   if (Value none = m.constant(0); ranges.empty())
     ranges.push_back({none, none, none, none});
   return ranges;
+}
+
+SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
+                                            const QueryRows &rows,
+                                            const KeyTiling &tiling,
+                                            const KeyPart &part) {
+  IndexMath m = program.math();
+  SmallVector<nsatile::TileRange> whole(ranges);
+  if (rows.exist)
+    whole = getRanges(getBounds(ofTile(rows)), tiling);
+  Value total = m.constant(0);
+  for (const nsatile::TileRange &range : whole)
+    total = m.add(total, m.sub(range.end, range.first));
+  Value share = m.divideUnsigned(
+      m.add(total, m.add(part.count, -1)), part.count);
+  // Where the part begins, counted from the first tile of each range on.
+  Value begin = m.mul(part.number, share);
+  SmallVector<nsatile::TileRange> cut;
+  for (auto [all, own] : llvm::zip_equal(whole, ranges)) {
+    Value low = m.clamp(m.add(all.first, begin), all.first, all.end);
+    Value high =
+        m.clamp(m.add(all.first, m.add(begin, share)), all.first, all.end);
+    begin = m.sub(begin, m.sub(all.end, all.first));
+    nsatile::TileRange range;
+    range.first = m.clamp(low, own.first, own.end);
+    range.end = m.clamp(high, range.first, own.end);
+    // Which of a range's ends are the same is known, and stays so.
+    range.fullFirst = own.hasHead()
+                          ? m.clamp(own.fullFirst, range.first, range.end)
+                          : range.first;
+    range.fullEnd =
+        !own.hasFull()   ? range.fullFirst
+        : !own.hasTail() ? range.end
+                         : m.clamp(own.fullEnd, range.fullFirst, range.end);
+    cut.push_back(range);
+  }
+  return cut;
 }

@@ -86,33 +86,50 @@ SmallVector<Value> Attention::mergeStates(ValueRange lhs, ValueRange rhs) {
   return merged;
 }
 
+SmallVector<Value> Attention::mergeSplits(const PartialStates &partial,
+                                          ValueRange state, Value first,
+                                          Value end, int64_t count) {
+  IndexMath m = program.math();
+  auto loop = scf::ForOp::create(
+      builder, loc, first, end, m.constant(count), state,
+      [&](OpBuilder &, Location, Value split, ValueRange carried) {
+        // All loads are under way before the first is waited for.
+        SmallVector<State> loaded;
+        for (int64_t i = 0; i < count; ++i)
+          loaded.push_back(loadState(partial, m.add(split, i)));
+        State merged(carried);
+        for (const State &each : loaded)
+          merged = mergeStates(merged, each);
+        scf::YieldOp::create(builder, loc, merged);
+      });
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// In the order of the splits, whichever was done first.
 AttendTiles Attention::merge(const PartialStates &partial) {
   IndexMath m = program.math();
-  SmallVector<Value> state = loadState(partial, m.constant(0));
-  if (partial.splits > 1) {
-    auto loop = scf::ForOp::create(
-        builder, loc, m.constant(1), m.constant(partial.splits), m.constant(1),
-        state, [&](OpBuilder &, Location, Value split, ValueRange carried) {
-          scf::YieldOp::create(builder, loc,
-                               mergeStates(carried, loadState(partial, split)));
-        });
-    state.assign(loop.getResults().begin(), loop.getResults().end());
-  }
+  constexpr int64_t together = 4;
+  Value end = partial.getNumSplits(program);
+  Value pieces = m.mul(m.floorDiv(end, together), together);
+  State state = getInitialState(tile.getRows());
+  state = mergeSplits(partial, state, m.constant(0), pieces, together);
+  state = mergeSplits(partial, state, pieces, end, 1);
   return finish(scorer.getAllRows(), state);
 }
 
-/// [splits, batch, token, head] for numbers of a row, with channels behind for
-/// the accumulator.
-static PartialStates allocatePartialStates(PlanBuilder &plan, AttendOp op,
+PartialStates nsacc::allocatePartialStates(PlanBuilder &plan,
                                            const QueryDims &dims,
-                                           int64_t splits,
+                                           OpFoldResult splits,
                                            ArrayRef<Value> state) {
   OpBuilder &builder = plan.getBuilder();
   PartialStates partial;
   partial.splits = splits;
+  std::optional<int64_t> numSplits = getConstantIntValue(splits);
   for (Value part : state) {
-    SmallVector<int64_t> shape = {splits};
+    SmallVector<int64_t> shape = {numSplits.value_or(ShapedType::kDynamic)};
     SmallVector<Value> sizes;
+    if (!numSplits)
+      sizes.push_back(cast<Value>(splits));
     for (Attribute dim : {dims.batch, dims.token, dims.head}) {
       if (!dim)
         continue;
@@ -165,7 +182,8 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   PartialStates partial;
   forEachTile([&](Attention &attention) {
     SmallVector<Value> state = attention.getInitialState(tokens * shape.group);
-    partial = allocatePartialStates(plan, op, shape.dims, splits, state);
+    partial = allocatePartialStates(plan, shape.dims,
+                                    builder.getIndexAttr(splits), state);
     attention.storeState(partial, split, state);
   });
   // Each split is a range of neighbouring units.
@@ -175,7 +193,7 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   Value units =
       m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size, size);
   Value share = m.ceilDiv(units, splits);
-  Value first = arith::MulIOp::create(builder, loc, split, share);
+  Value first = m.mul(split, share);
   forEach(first, m.min(m.add(first, share), units), [&](Value unit) {
     forEachTile([&](Attention &attention) {
       attention.updatePartial(partial, split, unit);

@@ -24,8 +24,10 @@ namespace {
 /// into one program over query tiles.
 class KernelConverter {
 public:
-  KernelConverter(KernelOp kernel, const ShapeLimits &limits)
-      : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext())),
+  KernelConverter(KernelOp kernel, const ShapeLimits &limits,
+                  int64_t multiprocessors)
+      : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext()),
+                             multiprocessors),
         limits(limits) {}
 
   LogicalResult run();
@@ -107,19 +109,6 @@ LogicalResult KernelConverter::compute(ArrayRef<Target> targets) {
     if (failed(computeTogether(found, group)))
       return failure();
   return success();
-}
-
-/// Whether products ask which pairs are visible, as those of a softmax will.
-static bool looksAtPairs(nsatile::ProgramOp program) {
-  return program
-      ->walk([](Operation *op) {
-        auto dot = dyn_cast<nsatile::DotOp>(op);
-        auto yield = dyn_cast<nsatile::YieldScoresOp>(op);
-        return (dot && dot.getVisible()) || (yield && yield.getValues())
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 LogicalResult KernelConverter::computeTogether(const FoundShape &found,
@@ -246,6 +235,8 @@ LogicalResult KernelConverter::materialize(Operation *op) {
           return success();
         if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor)
           buildKeyMajorProgram(plan, shape, attend);
+        else if (schedule.getSplits() != 1)
+          return buildSplitProgram(plan, shape, attend);
         if (schedule.getOrder() == nsatile::LoopOrder::Union &&
             attend.getSelection())
           return buildUnionLists(plan, shape, attend);
@@ -319,7 +310,8 @@ struct ConvertNSAToNSATile
     for (KernelOp kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>()))
       if (failed(checkLimits(kernel)) || failed(checkSchedules(kernel)) ||
-          failed(KernelConverter(kernel, {mostChannels, mostGroup, mostScores})
+          failed(KernelConverter(kernel, {mostChannels, mostGroup, mostScores},
+                                 multiprocessors)
                      .run()))
         return signalPassFailure();
     for (auto program : getOperation().getOps<nsatile::ProgramOp>())

@@ -24,8 +24,9 @@ static Type getMemoryType(Type elementType) {
 // PlanBuilder
 //===----------------------------------------------------------------------===//
 
-PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer)
-    : kernel(kernel), builder(outer) {
+PlanBuilder::PlanBuilder(KernelOp kernel, OpBuilder outer,
+                         int64_t multiprocessors)
+    : kernel(kernel), builder(outer), multiprocessors(multiprocessors) {
   for (const schedule::ScheduledOp &op : schedule::getScheduledOps(kernel))
     names[op.op] = builder.getStringAttr(op.name);
   SmallVector<Type> types;
@@ -294,6 +295,13 @@ void ProgramBuilder::setOps(ArrayRef<Operation *> ops) {
   for (Operation *op : ops)
     names.push_back(plan.getName(op));
   program->setAttr(nsatile::kOpsAttrName, builder.getArrayAttr(names));
+}
+
+Value PartialStates::getNumSplits(ProgramBuilder &program) const {
+  if (auto value = dyn_cast<Value>(splits))
+    return program.import(value);
+  return program.math().constant(
+      cast<IntegerAttr>(cast<Attribute>(splits)).getInt());
 }
 
 Value ProgramBuilder::import(Value planValue) {

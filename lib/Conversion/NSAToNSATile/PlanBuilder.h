@@ -22,11 +22,16 @@ inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
       nsatile::NSATileDialect::getScheduleAttrName());
 }
 
-/// What key-major programs leave of an attention: for each split of the keys
-/// the state of every query row. A buffer for each part of the state.
+class ProgramBuilder;
+
+/// What programs over parts of the keys leave of an attention: for each part the
+/// state of every query row. A buffer for each tensor of the state, [splits,
+/// batch, token, head] with channels behind for the accumulator.
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
-  int64_t splits = 1;
+  mlir::OpFoldResult splits;              ///< a number, or a value of the plan
+
+  mlir::Value getNumSplits(ProgramBuilder &program) const;
 };
 
 /// For each batch row, query tile and key head, the blocks that the tile's
@@ -42,11 +47,14 @@ struct UnionLists {
 /// for tensors of the kernel: inputs, results, and what was materialized.
 class PlanBuilder {
 public:
-  PlanBuilder(nsa::KernelOp kernel, mlir::OpBuilder builder);
+  /// `multiprocessors` are those of the device; 0 where it has none.
+  PlanBuilder(nsa::KernelOp kernel, mlir::OpBuilder builder,
+              int64_t multiprocessors);
 
   nsa::KernelOp getKernel() { return kernel; }
   mlir::Location getLoc() { return kernel.getLoc(); }
   mlir::OpBuilder &getBuilder() { return builder; }
+  int64_t getMultiprocessors() const { return multiprocessors; }
 
   /// The size of a dimension that the kernel was specialized for.
   std::optional<int64_t> getStaticSize(mlir::Attribute dim);
@@ -126,6 +134,7 @@ private:
 
   nsa::KernelOp kernel;
   mlir::OpBuilder builder;
+  int64_t multiprocessors;
   nsatile::PlanOp plan;
   llvm::MapVector<mlir::Value, mlir::Value> buffers;
   llvm::DenseMap<mlir::Value, mlir::Value> rests;

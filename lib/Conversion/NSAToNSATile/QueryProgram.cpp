@@ -2,6 +2,7 @@
 
 #include "QueryProgram.h"
 #include "Evaluator.h"
+#include "NSATile/IR/NSATileUses.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -138,18 +139,54 @@ FailureOr<QueryShape> nsacc::getSelectionShape(PlanBuilder &plan, TopKOp op) {
   return shape;
 }
 
+Value nsacc::getNumBatchRows(PlanBuilder &plan, const QueryShape &shape) {
+  return shape.dims.batch
+             ? plan.getSize(shape.dims.batch)
+             : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
+}
+
 void nsacc::launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
-                               int64_t tokens) {
+                               int64_t tokens, Value parts) {
   PlanBuilder &plan = program.getPlan();
   IndexMath m = plan.math();
   // A ragged batch launches tiles for its longest possible row.
   Value x = m.ceilDiv(plan.getSize(shape.dims.token), tokens);
-  Value y = plan.getSize(shape.keyHead);
-  Value z =
-      shape.dims.batch
-          ? plan.getSize(shape.dims.batch)
-          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
-  program.launch(x, y, z);
+  Value z = getNumBatchRows(plan, shape);
+  program.launch(x, plan.getSize(shape.keyHead), parts ? m.mul(z, parts) : z);
+}
+
+bool nsacc::looksAtPairs(nsatile::ProgramOp program) {
+  return program
+      ->walk([](Operation *op) {
+        auto dot = dyn_cast<nsatile::DotOp>(op);
+        auto yield = dyn_cast<nsatile::YieldScoresOp>(op);
+        return (dot && dot.getVisible()) || (yield && yield.getValues())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether all attentions that tensors are computed from, and there are some,
+/// stand in memory as states.
+static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
+  bool merges = false;
+  for (const Target &target : targets) {
+    WalkResult result =
+        nsatile::walkSources(target.tensor, [&](Value value) {
+          if (value != target.tensor && plan.isMaterialized(value))
+            return WalkResult::skip();
+          auto attend = value.getDefiningOp<AttendOp>();
+          if (!attend)
+            return WalkResult::advance();
+          merges = true;
+          return plan.getPartialStates(attend) ? WalkResult::skip()
+                                               : WalkResult::interrupt();
+        });
+    if (result.wasInterrupted())
+      return false;
+  }
+  return merges;
 }
 
 /// Where other programs need more of a log-sum-exp than f32 holds.
@@ -176,6 +213,8 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   nsatile::ScheduleAttr schedule = getSchedule(found.first);
   if (isExact)
     schedule = schedule.getExact();
+  else if (onlyMerges(plan, targets))
+    schedule = schedule.getMerging();
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),

@@ -24,14 +24,27 @@ FoundShape findQueryShape(PlanBuilder &plan, mlir::Value tensor);
 llvm::FailureOr<QueryShape> getSelectionShape(PlanBuilder &plan,
                                               nsa::TopKOp op);
 
-/// Launches over tiles of queries: token tiles, key heads, batch rows.
+/// In the plan.
+mlir::Value getNumBatchRows(PlanBuilder &plan, const QueryShape &shape);
+/// Launches over tiles of queries: token tiles, key heads, batch rows. `parts`,
+/// of the plan, is how many programs share a tile, side by side in place of the
+/// batch row; null: one.
 void launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
-                        int64_t tokens);
+                        int64_t tokens, mlir::Value parts = {});
+
+/// Whether products ask which pairs are visible, as those of a softmax will.
+bool looksAtPairs(nsatile::ProgramOp program);
 
 /// Partial states of an attention in key-major order, into buffers that the
 /// plan remembers.
 void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
                           nsa::AttendOp op);
+
+/// The same of an attention whose programs have a query tile and a part of its
+/// keys each.
+llvm::LogicalResult buildSplitProgram(PlanBuilder &plan,
+                                      const QueryShape &shape,
+                                      nsa::AttendOp op);
 
 /// A tensor of the kernel and the buffer that it's computed into.
 struct Target {

@@ -20,7 +20,7 @@ struct SetSchedule : nsacc::impl::NSASetScheduleBase<SetSchedule> {
   using NSASetScheduleBase::NSASetScheduleBase;
 
   void runOnOperation() override {
-    schedule::Goal goal = {device, hasManyQueries};
+    schedule::Goal goal = {device, queries};
     if (llvm::Error error = schedule::check(getOperation(), goal, settings))
       return explain(std::move(error));
     for (KernelOp kernel : getOperation().getOps<KernelOp>()) {

@@ -41,10 +41,15 @@ OTHERS = [
     "tokens=96,keys=48,warps=12", "tokens=7,keys=24",
     "order=union", "order=union,tokens=8,keys=32", "order=union,tokens=32,keys=64,warps=4",
     "order=key_major", "order=key_major,splits=3", "order=key_major,tokens=16,keys=32,splits=2",
-    "order=key_major,tokens=64,keys=64,warps=8,splits=2"]
+    "order=key_major,tokens=64,keys=64,warps=8,splits=2",
+    "splits=3", "splits=auto", "splits=7,tokens=16,keys=32,merge_tokens=5"]
 # Rows of three heads aren't a power of two, and 128 channels leave fewer registers.
 WIDE = ["", "tokens=16,keys=64", "tokens=64,keys=64,warps=12", "tokens=64,keys=80,stages=3",
         "tokens=21", "tokens=42,keys=128,warps=8", "order=key_major,splits=2"]
+# With one warpgroup, and with several that see other keys each.
+SPLITS = [spell(tokens=tokens, keys=keys, warps=warps, splits=splits, merge_tokens=merge)
+          for (tokens, warps), keys, (splits, merge) in itertools.product(
+              ((32, 4), (96, 12), (64, 0)), (64, 80), ((2, 1), (5, "auto"), ("auto", 3)))]
 # Fields that passes behind the layouts read.
 PASSES = [spell(**{field: value}) for field, values in {
     "rescale": ("in_step", "next_step"), "grid": ("columns", "sections"),
@@ -54,6 +59,8 @@ PASSES = [spell(**{field: value}) for field, values in {
     "blocks_per_sm": (1, 2)}.items() for value in values]
 
 CASES = [
+    *(Case(name, schedule=schedule) for name in ("flash", "full", "band", "ragged_flash")
+      for schedule in SPLITS),
     *(Case("flash", schedule=schedule) for schedule in [*PLAIN, *ODD]),
     *(Case("full", schedule=schedule) for schedule in [*PLAIN[::5], *ODD, *OTHERS]),
     *(Case.small(name, schedule=schedule) for name in NAMES for schedule in OTHERS),

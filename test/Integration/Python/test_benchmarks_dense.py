@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
 import json
 import random
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +17,7 @@ import torch
 import nsacc
 from bench import cli
 from bench.dense import formulas, peers, works
-from bench.gpu import check
+from bench.gpu import check, timing
 from bench.gpu.before import Before
 from bench.gpu.bench import Bench, Setting
 from bench.gpu.check import WrongResult
@@ -344,3 +347,31 @@ def test_slices_hold_the_first_and_the_last_row() -> None:
     picked = check.pick_slices([150, 150], 4, random.Random(1))
     assert picked[0] == (0, 0, 0, 64) and picked[1] == (1, 3, 86, 150)
     assert check.pick_slices([5], 1, random.Random(1))[0] == (0, 0, 0, 5)
+
+
+class FakeGraph:
+    def replay(self) -> None:
+        pass
+
+
+def test_graphs_keep_what_they_captured(monkeypatch):
+    """A graph reads addresses: tensors that a peer alone holds must outlive the peer's maker."""
+    monkeypatch.setattr(timing, "_time_both", lambda run, repeats: (1e-6, 1e-3))
+    monkeypatch.setattr(timing.torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(timing.torch.cuda, "Stream", lambda: None)
+    monkeypatch.setattr(timing.torch.cuda, "CUDAGraph", FakeGraph)
+    monkeypatch.setattr(timing.torch.cuda, "graph",
+                        lambda graph, stream: contextlib.nullcontext())
+
+    def make_run() -> tuple[Callable[[], object], weakref.ref]:
+        keys = torch.zeros(4)
+        return lambda: keys.sum(), weakref.ref(keys)
+
+    run, keys = make_run()
+    launches, mode = timing.CudaTimer(1).plan({"peer": run})
+    del run
+    gc.collect()
+    assert mode == "graph" and keys() is not None
+    del launches
+    gc.collect()
+    assert keys() is None

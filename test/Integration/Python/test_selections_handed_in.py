@@ -28,10 +28,11 @@ def attend(q, k, v, idx, group):
 
 
 def make_source(group, heads, ragged):
+    """Without a group, the indices are for each token, and have its dimension."""
     rows = "ragged T" if ragged else "B, T"
-    lists = rows if group == 1 else rows.replace("T", "M")
+    lists = rows.replace("T", "M") if group else rows
     keys = rows.replace("T", "S")
-    tokens = "" if group == 1 else f", tokens={group}"
+    tokens = f", tokens={group}" if group else ""
     return f"""kernel f(q: [{rows}, HQ, D], k, v: [{keys}, H, D], idx: i32[{lists}, {heads}, {TOP}])
     -> [{rows}, HQ, D]
 {{
@@ -44,7 +45,7 @@ def draw(rng, tokens, keys, heads, group, kind):
     blocks = -(-keys // BLOCK)
     return (normal(rng, tokens, heads * 3, 8), normal(rng, keys, heads, 8),
             normal(rng, keys, heads, 8),
-            rng.integers(-1, blocks, (-(-tokens // group), count, TOP)).astype(np.int32))
+            rng.integers(-1, blocks, (-(-tokens // (group or 1)), count, TOP)).astype(np.int32))
 
 
 # Of the CPU; none stands for the oracle.
@@ -59,28 +60,28 @@ def compile_for(schedule, source):
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("heads", ["H", "HQ", "1"])
-@pytest.mark.parametrize("group", [1, 2, 7, 8, 64])
+@pytest.mark.parametrize("group", [0, 1, 2, 7, 8, 64])
 def test_dense_rows(group, heads, schedule):
     rng = np.random.default_rng(group)
     run = compile_for(schedule, make_source(group, heads, ragged=False))
     for tokens, keys in [(1, 50), (0, 5), (17, 40), (33, 33), (64, 64), (65, 65)]:
         inputs = draw(rng, tokens, keys, 2, group, heads)
         found = run(*(each[None] for each in inputs))[0]
-        np.testing.assert_allclose(found, attend(*inputs, group), atol=1e-5)
+        np.testing.assert_allclose(found, attend(*inputs, group or 1), atol=1e-5)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("heads", ["H", "HQ", "1"])
-@pytest.mark.parametrize("group", [1, 7, 8])
+@pytest.mark.parametrize("group", [0, 1, 7, 8])
 def test_ragged_rows(group, heads, schedule):
     rng = np.random.default_rng(group)
     run = compile_for(schedule, make_source(group, heads, ragged=True))
     rows = [draw(rng, tokens, keys, 2, group, heads)
             for tokens, keys in [(5, 5), (0, 4), (8, 20), (33, 40), (9, 65)]]
     packed = dict(zip(("q", "k", "v", "idx"), map(np.concatenate, zip(*rows))))
-    names = {"T": 0, "S": 1} | ({} if group == 1 else {"M": 3})
+    names = {"T": 0, "S": 1} | ({"M": 3} if group else {})
     offsets = {f"{name}_offsets": np.cumsum([0, *(len(row[n]) for row in rows)], dtype=np.int32)
                for name, n in names.items()}
     found = run(**packed, **offsets)
-    expected = np.concatenate([attend(*row, group) for row in rows])
+    expected = np.concatenate([attend(*row, group or 1) for row in rows])
     np.testing.assert_allclose(found, expected, atol=1e-5)

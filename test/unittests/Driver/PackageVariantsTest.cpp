@@ -12,7 +12,7 @@ using ::testing::IsEmpty;
 /// q: f32[B, heads, T], whose buffers have tokens in front of heads, in code
 /// with one kernel.
 static PackageVariant makeVariant(int64_t heads, const char *ptx,
-                                  std::vector<LeastProduct> conditions = {}) {
+                                  std::vector<SizeCondition> conditions = {}) {
   rt::Package package;
   package.kernel = "f";
   package.parameters = {{"q",
@@ -53,8 +53,9 @@ static std::vector<std::string> getGuards(const rt::Variant &variant) {
   return guards;
 }
 
-static const LeastProduct kLong = {{"T"}, 1, 100};
-static const LeastProduct kMany = {{"T", "B", "H"}, 3, 1000};
+static const SizeCondition kLong = {{"T"}, 1, 100};
+static const SizeCondition kMany = {{"T", "B", "H"}, 3, 1000};
+static const SizeCondition kFew = {{"B", "H"}, 3, 1000, /*isMost=*/true};
 
 /// The variant for a call with these sizes; -1 where none is.
 static int pick(const rt::Package &package, int64_t batch, int64_t heads,
@@ -95,9 +96,12 @@ TEST(PackageVariantsTest, SizesThatDifferAreGuards) {
 // The rule is the same for sizes of a run, which the JIT has, and of a call.
 TEST(PackageVariantsTest, ConditionsAreThoseOfTheCompiler) {
   rt::Package package =
-      combine({makeVariant(4, "a", {kLong, kMany}), makeVariant(4, "b")});
+      combine({makeVariant(4, "a", {kLong, kMany}),
+               makeVariant(4, "b", {kLong, kFew}), makeVariant(4, "c")});
   EXPECT_THAT(getGuards(package.variants[0]),
               ElementsAre("T >= 100", "T * B * H * 3 >= 1000"));
+  EXPECT_THAT(getGuards(package.variants[1]),
+              ElementsAre("T >= 100", "B * H * 3 <= 1000"));
   const int64_t most = INT32_MAX;
   for (int64_t batch : {int64_t(0), int64_t(1), int64_t(2), most})
     for (int64_t heads : {int64_t(0), int64_t(1), int64_t(3), int64_t(4), most})
@@ -109,7 +113,13 @@ TEST(PackageVariantsTest, ConditionsAreThoseOfTheCompiler) {
         bool holds = kLong.holds(sizes) && kMany.holds(sizes);
         EXPECT_EQ(holds, tokens >= 100 &&
                              __int128_t(tokens) * batch * heads * 3 >= 1000);
-        EXPECT_EQ(pick(package, batch, heads, tokens), holds ? 0 : 1)
+        bool areFew = kLong.holds(sizes) && kFew.holds(sizes);
+        EXPECT_EQ(areFew,
+                  tokens >= 100 && __int128_t(batch) * heads * 3 <= 1000);
+        EXPECT_EQ(pick(package, batch, heads, tokens),
+                  holds    ? 0
+                  : areFew ? 1
+                           : 2)
             << batch << ' ' << heads << ' ' << tokens;
       }
 }
@@ -121,10 +131,18 @@ TEST(PackageVariantsTest, UnknownSizesCountAsEnough) {
   EXPECT_FALSE(kMany.holds({{"T", 1}, {"B", 0}}));
   EXPECT_FALSE(kMany.holds({{"T", 1}, {"B", 1}, {"H", 333}}));
   EXPECT_TRUE(kMany.holds({{"T", 1}, {"B", 1}, {"H", 334}}));
-  LeastProduct fixed = {{}, 999, 1000};
+  SizeCondition fixed = {{}, 999, 1000};
   EXPECT_FALSE(fixed.holds({}));
   fixed.factor = 1000;
   EXPECT_TRUE(fixed.holds({}));
+}
+
+TEST(PackageVariantsTest, UnknownSizesAreNotFew) {
+  EXPECT_FALSE(kFew.holds({{"B", 1}}));
+  EXPECT_FALSE(kFew.holds({{"H", 1}}));
+  EXPECT_TRUE(kFew.holds({{"B", 1}, {"H", 333}}));
+  EXPECT_FALSE(kFew.holds({{"B", 1}, {"H", 334}}));
+  EXPECT_TRUE(kFew.holds({{"B", 1 << 20}, {"H", 0}}));
 }
 
 TEST(PackageVariantsTest, EqualImagesStandOnce) {

@@ -112,9 +112,11 @@ TEST_F(Choose, NamesAndFieldsAreTheProgramsOwn) {
               HasSubstr("column 6: 'cmp' has no selection, whose blocks "
                         "order=union walks: expected query_major or "
                         "key_major"));
-  EXPECT_THAT(explain("swa: splits=2"),
-              HasSubstr("column 6: 'swa' has order=query_major, and only "
-                        "key_major goes over parts of the keys: write "
+  EXPECT_EQ(explain("swa: splits=2"), "");
+  EXPECT_EQ(explain("splits=2"), "");
+  EXPECT_THAT(explain("slc: splits=2"),
+              HasSubstr("column 6: 'slc' walks the blocks of a selection with "
+                        "order=union, which aren't split: write "
                         "order=key_major for it"));
   EXPECT_THAT(
       explain("slc: part=4, warps=8"),

@@ -38,7 +38,9 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
            "the most scores of a tile">,
     Option<"mostInstructions", "most-instructions", "int64_t", "9223372036854775807",
            "the most instructions of a thread in a program, whose scalar code is written out for "
-           "each of its elements">
+           "each of its elements">,
+    Option<"multiprocessors", "multiprocessors", "int64_t", "0",
+           "those of the GPU, which parts of the keys keep busy where `splits` is 0">
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::nsacc::nsatile::NSATileDialect"
@@ -66,8 +68,9 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
            "fields that are given, as FIELD=VALUE,…;NAME:FIELD=VALUE,…">,
     Option<"device", "device", "::nsacc::gpu::DeviceOption", "::nsacc::gpu::DeviceOption()",
            "the GPU that the compiler's choice is for; none: the CPU">,
-    Option<"hasManyQueries", "many-queries", "bool", "false",
-           "the compiler's choice is for many queries, as QueryCount has it">
+    Option<"queries", "queries", "::nsacc::Queries", "::nsacc::Queries::Any",
+           "what the compiler's choice is for, as QueryCount has it",
+           "::nsacc::getQueriesValues()">
   ];
   let dependentDialects = ["::nsacc::nsatile::NSATileDialect"];
 }

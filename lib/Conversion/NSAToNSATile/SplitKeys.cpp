@@ -1,0 +1,85 @@
+//===- SplitKeys.cpp - Attention over parts of the keys, side by side -----===//
+
+#include "Attention.h"
+#include "NSATile/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+/// As many parts of the keys as give each block that runs at once two of them:
+/// with one, those that query tiles leave over would idle. A part is long enough
+/// for what it costs beside its keys.
+static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
+                         AttendOp op) {
+  constexpr int64_t most = 128, partsOfBlock = 2, leastTiles = 4;
+  nsatile::ScheduleAttr schedule = getSchedule(op);
+  IndexMath m = plan.math();
+  Value one = m.constant(1);
+  Value rows = getNumBatchRows(plan, shape);
+  Value tokenTiles =
+      m.ceilDiv(plan.getSize(shape.dims.token), schedule.getTokens());
+  // Ragged rows have as many tiles as their tokens fill, and the last of each.
+  Value tiles =
+      shape.dims.batch ? m.mul(tokenTiles, rows) : m.add(tokenTiles, rows);
+  tiles = m.max(m.mul(tiles, plan.getSize(shape.keyHead)), one);
+  Value blocks = m.constant(partsOfBlock * plan.getMultiprocessors() *
+                            schedule.getBlocksPerSm());
+  auto keys = cast<NamedTensorType>(op.getKey().getType());
+  Value parts = m.ceilDiv(plan.getSize(keys.getDims()[keys.isRagged() ? 0 : 1]),
+                          leastTiles * schedule.getKeys());
+  Value splits = m.min(m.floorDiv(blocks, tiles), parts);
+  return m.clamp(splits, one, m.constant(most));
+}
+
+/// The program of a query tile and a part, which stores a state. Buffers for it
+/// are made by the first one.
+static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
+                                           const QueryShape &shape, AttendOp op,
+                                           nsatile::ScheduleAttr schedule,
+                                           PartialStates &partial) {
+  bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
+  ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
+  IndexMath m = program.math();
+  // Token tiles stay the first axis, by which an exact program finds its marks.
+  QueryPlace place = getProgramPlace(program);
+  KeyPart part = {.number = {}, .count = partial.getNumSplits(program)};
+  Value point = place.batchRow;
+  place.batchRow = m.divideUnsigned(point, part.count);
+  part.number = m.sub(point, m.mul(place.batchRow, part.count));
+  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
+                                   shape.group, place);
+  Attention attention(program, tile, op, schedule, onlyLse);
+  SmallVector<Value> state = attention.foldPart(part);
+  if (partial.buffers.empty())
+    partial = allocatePartialStates(plan, shape.dims, partial.splits, state);
+  attention.storeState(partial, part.number, state);
+  program.setOps(op.getOperation());
+  launchQueryProgram(program, shape, schedule.getTokens(),
+                     getValueOrCreateConstantIndexOp(
+                         plan.getBuilder(), plan.getLoc(), partial.splits));
+  return program.getProgram();
+}
+
+LogicalResult nsacc::buildSplitProgram(PlanBuilder &plan,
+                                       const QueryShape &shape, AttendOp op) {
+  if (op.getSelection())
+    return op.emitError("'splits' cuts ranges of keys, and the blocks of a "
+                        "selection are none");
+  nsatile::ScheduleAttr schedule = getSchedule(op);
+  PartialStates partial;
+  if (schedule.getSplits() > 0)
+    partial.splits = plan.getBuilder().getIndexAttr(schedule.getSplits());
+  else
+    partial.splits = countSplits(plan, shape, op);
+  nsatile::ProgramOp program =
+      buildPartProgram(plan, shape, op, schedule, partial);
+  if (schedule.getExactTokens() > 0 && looksAtPairs(program)) {
+    nsatile::ProgramOp exact =
+        buildPartProgram(plan, shape, op, schedule.getExact(), partial);
+    program->setAttr(nsatile::kExactProgramAttrName,
+                     FlatSymbolRefAttr::get(exact.getSymNameAttr()));
+  }
+  plan.setPartialStates(op, partial);
+  return success();
+}

@@ -1,0 +1,116 @@
+"""Keys split over programs whose states are merged: the same result for any number of parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness import normal, prefill_and_decode, program, qkv
+
+DENSE = "(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])"
+CLAUSES = {
+    "full": "",
+    "causal": "where j <= i",
+    "band": "where 0 <= i - j < 13",
+    "two ranges": "where j < 5 or 0 <= i - j < 20",
+    "four ranges": "where j < 3 or 9 <= j < 12 or 20 <= j < 27 or 0 <= i - j < 6",
+    "no range": "where (i - j) mod 3 == 0",
+    "nothing": "where j < 0",
+    "scored": "where j <= i score tanh(s / 4.0) * 4.0 - 0.1 * float(i - j)",
+    "sink": "where j <= i sink 0.3",
+    "weights": "where j <= i weight max(s, 0.0)",
+    "normalized": "where j <= i weight max(s, 0.0) normalize 1.0 + sum",
+}
+SCHEDULES = ["splits=1", "splits=2", "splits=5", "splits=7, keys=8, tokens=3, merge_tokens=2",
+             "splits=64, keys=16, merge_tokens=1", "splits=3, tokens=16, part=4", "splits=auto"]
+
+
+def agrees(source: str, inputs: list[np.ndarray], schedule: str) -> None:
+    expected = program(source)(*inputs)
+    found = program(source, target="cpu", schedule=schedule)(*inputs)
+    for wanted, each in zip(as_tuple(expected), as_tuple(found), strict=True):
+        np.testing.assert_allclose(each, wanted, rtol=2e-4, atol=2e-5)
+
+
+def as_tuple(results) -> tuple:
+    return results if isinstance(results, tuple) else (results,)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_dense_rows(clause, schedule):
+    source = (f"kernel f{DENSE} -> [B, T, HQ, DV] "
+              f"{{ return attend(q, k, v) {CLAUSES[clause]}; }}")
+    rng = np.random.default_rng(1)
+    for group in (1, 3):
+        for queries, keys in prefill_and_decode(16):
+            agrees(source, qkv(rng, queries, keys, group), schedule)
+
+
+@pytest.mark.parametrize("group", [1, 5, 7, 16])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_log_sum_exps(schedule, group):
+    source = (f"kernel f{DENSE} -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ]) "
+              "{ a = attend(q, k, v) where j <= i; return a, lse(a); }")
+    only = (f"kernel f{DENSE} -> f32[B, T, HQ] "
+            "{ a = attend(q, k, v) where j <= i; return lse(a); }")
+    for each in (source, only):
+        agrees(each, qkv(np.random.default_rng(2), 17, 65, group), schedule)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_ragged_rows(schedule):
+    source = ("kernel f(q: [ragged T, HQ, D], k: [ragged S, H, D], v: [ragged S, H, D]) "
+              "-> [ragged T, HQ, D] { return attend(q, k, v) where j <= i; }")
+    rng = np.random.default_rng(3)
+    queries, keys = np.array([1, 0, 7, 16, 1]), np.array([33, 5, 7, 80, 0])
+    agrees(source, [normal(rng, queries.sum(), 6, 8), normal(rng, keys.sum(), 2, 8),
+                    normal(rng, keys.sum(), 2, 8),
+                    *(np.concatenate([[0], np.cumsum(each)]).astype(np.int32)
+                      for each in (queries, keys))], schedule)
+
+
+@pytest.mark.parametrize("schedule", [
+    "splits=3", "near: splits=2", "far: splits=4; near: splits=1", "far: splits=2, program=own",
+    "near: splits=2; far: order=key_major, splits=3", "chosen: order=key_major, splits=2; splits=5"])
+def test_beside_others(schedule):
+    """States that a program merges beside attentions of its own, pooled keys and selections."""
+    source = (f"kernel f{DENSE} -> [B, T, HQ, DV] {{"
+              " near = attend(q, k, v) where 0 <= i - j < 9;"
+              " far = attend(q, pool(k, 4), pool(v, 4)) where end(j) <= i;"
+              " sel = topk(blocks(prob(far), 8), 3) keep last 1;"
+              " chosen = attend(q, k, v) in sel where j <= i;"
+              " return merge(near, far) + chosen; }")
+    rng = np.random.default_rng(4)
+    for group in (1, 3):
+        for queries, keys in [(37, 61), (1, 127), (16, 16)]:
+            agrees(source, qkv(rng, queries, keys, group), schedule)
+
+
+def test_states_are_merged_in_order():
+    """More parts than tiles, and parts that see nothing: the same bits every time."""
+    source = f"kernel f{DENSE} -> [B, T, HQ, DV] {{ return attend(q, k, v) where j <= i; }}"
+    inputs = qkv(np.random.default_rng(5), 5, 130, 3)
+    run = program(source, target="cpu", schedule="splits=9, keys=16")
+    first = run(*inputs)
+    for _ in range(5):
+        np.testing.assert_array_equal(run(*inputs), first)
+    # A part of one tile's keys is the whole fold.
+    alone = program(source, target="cpu", schedule="splits=1, keys=256")(*inputs)
+    np.testing.assert_array_equal(
+        program(source, target="cpu", schedule="splits=4, keys=256")(*inputs), alone)
+
+
+def test_infinite_scores():
+    source = (f"kernel f{DENSE} -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ]) "
+              "{ a = attend(q, k, v) where j <= i; return a, lse(a); }")
+    q, k, v = qkv(np.random.default_rng(6), 3, 40, batch=1, heads=1)
+    for place, value in [(7, np.inf), (20, -np.inf), (33, np.nan), (5, 3e38)]:
+        keys = k.copy()
+        keys[0, place] = value
+        expected = program(source)(q, keys, v)
+        for schedule in SCHEDULES:
+            found = program(source, target="cpu", schedule=schedule)(q, keys, v)
+            for wanted, each in zip(expected, found, strict=True):
+                np.testing.assert_array_equal(np.isnan(each), np.isnan(wanted))
+                np.testing.assert_allclose(each, wanted, rtol=2e-4, atol=2e-5)
