@@ -113,6 +113,20 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
   return std::nullopt;
 }
 
+int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
+                           bool areWhole) {
+  auto type = cast<SelectionType>(selecting.getSelection().getType());
+  auto query = cast<NamedTensorType>(selecting.getQuery().getType());
+  auto fits = [&](int64_t tokens) {
+    TileLists lists(type, QueryDims::get(query), tokens, group);
+    int64_t top = type.getTop();
+    return lists.count * top <= kMostListed && (lists.areWhole || !areWhole);
+  };
+  while (tokens > 1 && !fits(tokens))
+    --tokens;
+  return tokens;
+}
+
 /// Tiles of tokens that walk the union of their blocks. Rows fill a warpgroup's
 /// products, unless so many tokens would select more blocks than a list has. Of
 /// two warpgroups, each has a block and a list of its own: what their tokens
@@ -140,7 +154,6 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
     }
   }
   auto type = cast<SelectionType>(attend.getSelection().getType());
-  auto query = cast<NamedTensorType>(attend.getQuery().getType());
   bool usesGroups = warpgroups && hasHalves && channels <= 128;
   // The sum of several attentions of wide heads stands in registers, too.
   bool isCrowded = channels > 64 && count > 2;
@@ -148,14 +161,9 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   int64_t rows = usesGroups && !isCrowded && type.getBlock() >= longBlock
                      ? 2 * kPartRows
                      : kPartRows;
-  int64_t tokens = std::clamp<int64_t>(rows / group, 1, rows);
-  auto fits = [&](int64_t tokens) {
-    TileLists lists(type, QueryDims::get(query), tokens, group);
-    int64_t top = type.getTop();
-    return lists.count * top <= kMostListed && lists.areWhole;
-  };
-  while (tokens > 1 && !fits(tokens))
-    --tokens;
+  int64_t tokens =
+      fitUnion(attend, group, std::clamp<int64_t>(rows / group, 1, rows),
+               /*areWhole=*/true);
   Tiling tiling;
   tiling.rows = tokens * group;
   tiling.keys = (isCrowded && !usesGroups) || channels > 128 ? 32 : 64;

@@ -66,7 +66,11 @@ bool nsacc::nsatile::isShared(Attribute layout) {
   return isa<SharedLayoutAttr>(layout);
 }
 
+/// What is computed in a product's layout.
+static bool isProduct(Operation *op) { return isa<DotOp, SoftmaxUpdateOp>(op); }
+
 LayoutFlow::LayoutFlow(ProgramOp program) : context(program.getContext()) {
+  program.walk([&](Operation *op) { hasProducts |= isProduct(op); });
   chooseWarps(program);
   assignAnchors(program);
   assignRest(program);
@@ -88,13 +92,25 @@ struct WarpCount {
       return;
     }
     constexpr int64_t rowsOfWarp = 16, mostWarps = 8, usualWarps = 4;
+    int64_t elements = 0;
     program.walk([&](Operation *op) {
       if (auto dot = dyn_cast<DotOp>(op))
         rows = std::max(rows, getTile(dot.getResult()).getDimSize(0));
+      hasProducts |= isProduct(op);
       // Where products are of a few of the rows, warps still hold all of them.
-      if (auto rest = dyn_cast<SoftmaxFinalizeOp>(op))
+      if (auto rest = dyn_cast<SoftmaxFinalizeOp>(op)) {
         rows = std::max(rows, getTile(rest.getAcc()).getDimSize(0));
+        elements = std::max(elements, getTile(rest.getAcc()).getNumElements());
+      }
     });
+    if (!hasProducts && elements > 0) {
+      // States that are merged: a load of 16 bytes for each thread.
+      constexpr int64_t elementsOfWarp = 4 * kWarpSize;
+      rows = 0;
+      wanted = warps =
+          std::clamp<int64_t>(elements / elementsOfWarp, 1, mostWarps);
+      return;
+    }
     wanted = rows == 0 ? usualWarps : llvm::divideCeil(rows, rowsOfWarp);
     warps = std::min(wanted, mostWarps);
   }
@@ -103,6 +119,7 @@ struct WarpCount {
   /// As many as the rows would take; 0 where warps are given.
   int64_t wanted = 0;
   int64_t rows = 0;
+  bool hasProducts = false;
 };
 
 } // namespace
@@ -134,6 +151,19 @@ Attribute LayoutFlow::getMma() const {
 
 Attribute LayoutFlow::getRows() const {
   return SliceLayoutAttr::get(context, 1, getMma());
+}
+
+Attribute LayoutFlow::getRows(SoftmaxFinalizeOp finalize) const {
+  RankedTensorType acc = getTile(finalize.getAcc());
+  Attribute rows;
+  if (!hasProducts)
+    rows = slice(acc, getBlocked(acc), /*dims=*/{1}, getTile(finalize.getMax()));
+  return rows ? rows : getRows();
+}
+
+Attribute LayoutFlow::getMatrix(SoftmaxFinalizeOp finalize) const {
+  return getRows(finalize) == getRows() ? getMma()
+                                        : getBlocked(getTile(finalize.getAcc()));
 }
 
 Attribute LayoutFlow::getBlocked(RankedTensorType tile) const {
@@ -199,7 +229,7 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
       assign(unite.getLists(), getShared(getTile(unite.getLists()), false));
   });
   program.walk([&](Operation *op) {
-    if (isa<DotOp, SoftmaxUpdateOp>(op)) {
+    if (isProduct(op)) {
       propagate(op);
       propagate();
     }
@@ -356,11 +386,11 @@ void LayoutFlow::propagate(Operation *op) {
           assign(sums, PartialLayoutAttr::get(context, getRows()));
       })
       .Case([&](SoftmaxFinalizeOp finalize) {
-        assign(finalize.getAcc(), getMma());
-        assign(finalize.getOutput(), getMma());
+        assign(finalize.getAcc(), getMatrix(finalize));
+        assign(finalize.getOutput(), getMatrix(finalize));
         for (Value rows : {finalize.getMax(), finalize.getLse()})
-          assign(rows, getRows());
-        assign(finalize.getSum(), getRows());
+          assign(rows, getRows(finalize));
+        assign(finalize.getSum(), getRows(finalize));
       })
       .Case([&](BroadcastOp broadcast) {
         RankedTensorType whole = getTile(broadcast.getResult());

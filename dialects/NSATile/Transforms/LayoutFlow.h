@@ -69,9 +69,14 @@ private:
   bool isSumOfLanes(mlir::Value tile) const;
   mlir::Attribute getMma() const;
   mlir::Attribute getRows() const;
+  /// Those of the accumulator and of the rows that a softmax is divided by:
+  /// a product's, or, where the program has none, all threads have a part.
+  mlir::Attribute getMatrix(SoftmaxFinalizeOp finalize) const;
+  mlir::Attribute getRows(SoftmaxFinalizeOp finalize) const;
 
   mlir::MLIRContext *context;
   int64_t warps = 0;
+  bool hasProducts = false;
   llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
   llvm::DenseMap<mlir::Value, bool> cheap;
   mutable llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, bool> possible;

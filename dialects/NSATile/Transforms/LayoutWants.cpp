@@ -41,10 +41,11 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       .Case([&](SoftmaxFinalizeOp finalize) -> Attribute {
         if (operand.getOperandNumber() ==
             finalize.getAccMutable().getOperandNumber())
-          return getMma();
+          return getMatrix(finalize);
         bool isSum = operand.getOperandNumber() ==
                      finalize.getSumMutable().getOperandNumber();
-        return isSum && own && isa<PartialLayoutAttr>(own) ? own : getRows();
+        return isSum && own && isa<PartialLayoutAttr>(own) ? own
+                                                           : getRows(finalize);
       })
       .Case([&](BroadcastOp broadcast) -> Attribute {
         Attribute layout = getLayout(broadcast.getResult());

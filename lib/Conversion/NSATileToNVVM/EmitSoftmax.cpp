@@ -51,15 +51,19 @@ Value SoftmaxEmitter::invert(Value sum) {
 }
 
 LogicalResult SoftmaxEmitter::emitFinalize(SoftmaxFinalizeOp op) {
-  if (!isMma(op.getAcc()))
+  const TileLayout &matrix = program.getLayout(getTile(op.getAcc()));
+  const TileLayout &rows = program.getLayout(getTile(op.getMax()));
+  auto groups = groupByRow(matrix, rows);
+  int64_t numGrouped = 0;
+  for (const SmallVector<int64_t> &members : groups)
+    numGrouped += members.size();
+  if (numGrouped != matrix.getNumRegisters())
     return reject(op);
   bool assumesFinite = op->hasAttr(kAssumesFiniteAttrName);
   SoftmaxMath math(b, assumesFinite, /*seesAll=*/false);
-  const TileLayout &matrix = program.getLayout(getTile(op.getAcc()));
-  const TileLayout &rows = program.getLayout(getTile(op.getMax()));
   bool isPartial = isa<PartialLayoutAttr>(getTile(op.getSum()).getEncoding());
   SmallVector<Value> lses, outputs(matrix.getNumRegisters(), b.f32(0));
-  for (auto [row, members] : llvm::enumerate(groupByRow(matrix, rows))) {
+  for (auto [row, members] : llvm::enumerate(groups)) {
     Value sum = program.getRegisters(op.getSum())[row];
     if (isPartial)
       sum = combineRow(b, ReduceKind::Sum, sum);

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
+import subprocess
 
 import pytest
+
+from harness import EXAMPLES
 
 from sweep import cases, table
 from sweep.compiling import Outcome, check, compile_case
@@ -61,6 +65,38 @@ def test_all_functions_are_in_one_program(place):
 
     singles = [find_value(cases.function(each, place, "sm_80")) for each in cases.FUNCTIONS]
     assert find_value(cases.functions(place, "sm_80")) == " + ".join(singles)
+
+
+# Stores, reductions and bulk copies out of shared memory.
+WRITES = re.compile(r"^\s*(@\S+ )?(st|red|atom)\.(\w+\.)*global|^\s*cp\.async\.bulk\.\S*global\.shared",
+                    re.MULTILINE)
+
+
+def find_idle_kernels(ptx: str) -> list[str]:
+    """Kernels that write nothing, so that all they compute is left out."""
+    kernels = re.split(r"^\.visible \.entry ", ptx, flags=re.MULTILINE)[1:]
+    return [kernel.split("(")[0] for kernel in kernels if not WRITES.search(kernel)]
+
+
+@pytest.mark.parametrize("dims", ["", "B=1,T=1,S=4096"])
+@pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
+@pytest.mark.parametrize("example", sorted(path.stem for path in EXAMPLES.glob("*.nsa")))
+def test_kernels_write(example: str, target: str, dims: str):
+    text = (EXAMPLES / f"{example}.nsa").read_text()
+    sizes = [f"{name}={size}" for name, size in {"HQ": 8, "H": 2, "D": 64, "DV": 64}.items()
+             if re.search(rf"\b{name}\b", text.partition("->")[0].partition("(")[2])]
+    sizes += [each for each in dims.split(",") if f"{each[0]}," in text and "ragged" not in text]
+    done = subprocess.run(["nsacc", "compile", EXAMPLES / f"{example}.nsa", "--target", target,
+                           "--emit", "ptx", "-o", "-", "--dims", ",".join(sizes)],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ".entry" in done.stdout and find_idle_kernels(done.stdout) == []
+
+
+def test_idle_kernels_are_found():
+    kernels = (".visible .entry a(\n)\n{\n  st.shared.b32 [%rd1], %r1;\n  ret;\n}\n"
+               ".visible .entry b(\n)\n{\n\t@%p1 st.global.b32 [%rd1], %r1;\n}\n")
+    assert find_idle_kernels(kernels) == ["a"]
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])

@@ -29,6 +29,13 @@ protected:
     return rt::readPackage(bytes.data(), bytes.size());
   }
 
+  static std::vector<std::string> getGuards(const rt::Variant &variant) {
+    std::vector<std::string> guards;
+    for (const rt::Guard &guard : variant.guards)
+      guards.push_back(guard.what);
+    return guards;
+  }
+
   /// Inputs and results that nobody looks at.
   std::vector<Tensor> makeTensors(const DimSizes &sizes) {
     const Signature &signature = program->getSignatures()[0];
@@ -94,14 +101,18 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
   ASSERT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &module), NSACC_RT_OK)
       << nsacc_rt_message();
   fakecuda::reset();
-  EXPECT_EQ(times, 4) << "for few and many queries of two sizes each";
+  EXPECT_EQ(times, 6) << "for few, many and other queries of two sizes each";
   for (int64_t heads : {4, 6})
-    for (int64_t batch : {0, 1, 2, 3, 4, 5, 100})
-      for (int64_t tokens : {0, 1, 16383, 16384, 16385, 21845, 21846, 65536}) {
+    for (int64_t batch : {0, 1, 2, 3, 4, 5, 66, 67, 100})
+      for (auto [tokens, keys] : std::vector<std::pair<int64_t, int64_t>>{
+               {0, 70}, {0, 1024}, {1, 1023}, {1, 1024}, {1, 1 << 17},
+               {32, 4096}, {1408, 4096}, {1409, 4096}, {2112, 4096},
+               {2113, 4096}, {16383, 70}, {16384, 70}, {16385, 70},
+               {21845, 70}, {21846, 70}, {65536, 65536}}) {
         DimSizes sizes = makeHeads(heads, 80);
         sizes.sizes["B"] = batch;
         sizes.sizes["T"] = tokens;
-        sizes.sizes["S"] = 70;
+        sizes.sizes["S"] = keys;
         std::vector<Tensor> tensors = makeTensors(sizes);
         llvm::ArrayRef<Tensor> all(tensors);
         RunOptions options;
@@ -111,38 +122,40 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
         ASSERT_FALSE(error) << toString(std::move(error));
         std::string run = takeLaunches();
         EXPECT_EQ(launch(module, tensors), run)
-            << heads << ' ' << batch << ' ' << tokens;
+            << heads << ' ' << batch << ' ' << tokens << ' ' << keys;
       }
   nsacc_rt_unload(module);
-  EXPECT_EQ(times, 8) << "runs had all of these, too";
+  EXPECT_EQ(times, 12) << "runs had all of these, too";
 }
 
 TEST_F(CUDAVariantsTest, AreForFewAndManyQueries) {
   compile(kHalves, "sm_90a");
   rt::Package package = read(makeHeads(4, 80));
-  ASSERT_EQ(package.variants.size(), 2u);
-  ASSERT_EQ(package.variants[0].guards.size(), 2u);
-  EXPECT_EQ(package.variants[0].guards[0].what, "T >= 16384");
-  EXPECT_EQ(package.variants[0].guards[1].what, "T * B * HQ >= 262144");
-  EXPECT_TRUE(package.variants[1].guards.empty());
-  // The stand-in's kernels are the same for both.
+  ASSERT_EQ(package.variants.size(), 3u);
+  EXPECT_THAT(getGuards(package.variants[0]),
+              ElementsAre("S >= 1024", "T * B * HQ <= 8448", "B * H <= 132"));
+  EXPECT_THAT(getGuards(package.variants[1]),
+              ElementsAre("T >= 16384", "T * B * HQ >= 262144"));
+  EXPECT_TRUE(package.variants[2].guards.empty());
+  // The stand-in's kernels are the same for all.
   EXPECT_EQ(package.images.size(), 1u);
   EXPECT_TRUE(rt::findShadowed(package).empty());
 }
 
-// Channels for which tiles are the same, and a device that has no others.
+// Channels for which tiles of many are the same, and a device that has no
+// others.
 TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
   compile(kHalves, "sm_90a");
-  EXPECT_EQ(read(makeHeads(4, 64)).variants.size(), 1u);
-  EXPECT_EQ(read(makeHeads(4, 136)).variants.size(), 1u);
+  EXPECT_EQ(read(makeHeads(4, 64)).variants.size(), 2u);
+  EXPECT_EQ(read(makeHeads(4, 136)).variants.size(), 2u);
   int times = 0;
   auto count = [&](mlir::ModuleOp module, const cuda::Options &options) {
     ++times;
     return compileStandIn(module, options);
   };
   compile(kHalves, "sm_80", count);
-  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
-  EXPECT_EQ(times, 1);
+  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 2u);
+  EXPECT_EQ(times, 2);
   times = 0;
   for (int64_t tokens : {1, 1 << 17}) {
     DimSizes sizes = makeHeads(4, 80);
@@ -156,26 +169,24 @@ TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
         program->runInto("", all.drop_back(), all.take_back(), options);
     EXPECT_FALSE(error) << toString(std::move(error));
   }
-  EXPECT_EQ(times, 1) << "for few and for many";
+  EXPECT_EQ(times, 1) << "for any number over few keys";
   compile(kFlash, "sm_90a");
-  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
+  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 2u);
   // All of the tiles are given.
   compile(kHalves, "sm_90a", compileStandIn,
-          "order=query_major,tokens=32,keys=32,warps=4");
+          "order=query_major,tokens=32,keys=32,warps=4,splits=1");
   EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
 }
 
 TEST_F(CUDAVariantsTest, SizesAreGuards) {
   compile(kHalves, "sm_90a");
   rt::Package package = read({makeHeads(4, 64), makeHeads(6, 80)});
-  ASSERT_EQ(package.variants.size(), 3u);
+  ASSERT_EQ(package.variants.size(), 5u);
   EXPECT_EQ(package.parameters[0].sizes[2].name, "HQ");
   EXPECT_EQ(package.parameters[1].sizes[2].fixed, 2);
-  std::vector<std::string> guards;
-  for (const rt::Guard &guard : package.variants[1].guards)
-    guards.push_back(guard.what);
-  EXPECT_THAT(guards, ElementsAre("HQ = 6", "D = 80", "DV = 80", "T >= 16384",
-                                  "T * B * HQ >= 262144"));
+  EXPECT_THAT(getGuards(package.variants[3]),
+              ElementsAre("HQ = 6", "D = 80", "DV = 80", "T >= 16384",
+                          "T * B * HQ >= 262144"));
 }
 
 TEST_F(CUDAVariantsTest, CallsThatNoneFitsLearnWhatThereIs) {
