@@ -138,8 +138,7 @@ llvm::Error TileCompiler::lowerToTiles(mlir::ModuleOp module,
     if (options.preparePasses)
       options.preparePasses(manager, module, getName(phase));
   };
-  PhaseOptions phaseOptions = {code.sizes, settings, code.device,
-                               code.queries};
+  PhaseOptions phaseOptions = {code.sizes, settings, code.device, code.queries};
   if (mlir::failed(runPhase(module, Phase::Tile, phaseOptions, prepare)))
     return llvm::createStringError("the tile phase failed");
   return llvm::Error::success();

@@ -60,8 +60,8 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
         .note("give the indices a dimension of their own, as M in idx: i32[" +
               Twine(query.isRagged() ? "ragged M" : "B, M") + ", " +
               nsa::toString(dims.back()) + ", " + Twine(type.getTop()) +
-              "]; it has ceildiv(" + nsa::toString(query.tokens) + ", " + Twine(type.getTokens()) +
-              ") rows");
+              "]; it has ceildiv(" + nsa::toString(query.tokens) + ", " +
+              Twine(type.getTokens()) + ") rows");
     return {};
   }
   rows.push_back(bound.hasGroups ? groups : query.tokens);

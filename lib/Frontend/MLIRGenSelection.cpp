@@ -251,8 +251,8 @@ Bound KernelGen::generateSelection(const ast::CallExpr *call) {
                "the indices of a selection must be i32 or i64, found " +
                    spell(getDeclaredType(indices, symbols)))
         .note("declare the input as i32[" +
-              Twine(type.isRagged() ? "ragged " : "B, ") +
-              (given ? "M" : "T") + ", H, 16], for example");
+              Twine(type.isRagged() ? "ragged " : "B, ") + (given ? "M" : "T") +
+              ", H, 16], for example");
     return {};
   }
   if (type.getRank() != (type.isRagged() ? 3 : 4)) {

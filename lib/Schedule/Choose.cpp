@@ -233,8 +233,8 @@ Tiling Chooser::tile(const Scope &scope) const {
     if (const Setting *warps = settings.find(name, Field::Warps))
       given.warps = std::max(given.warps, warps->value);
   }
-  return fitBlocks(tileForWarpgroups(scope, order, goal.queries), scope,
-                   order, given);
+  return fitBlocks(tileForWarpgroups(scope, order, goal.queries), scope, order,
+                   given);
 }
 
 static int64_t toTokens(int64_t rows, int64_t group) {
@@ -541,42 +541,4 @@ llvm::Expected<KernelChoice> schedule::choose(KernelOp kernel, const Goal &goal,
                                               const Settings &settings) {
   Settings own = settings.getOf(kernel.getSymName());
   return Chooser(kernel, goal, own).run();
-}
-
-//===----------------------------------------------------------------------===//
-// Attributes
-//===----------------------------------------------------------------------===//
-
-Attribute OpChoice::getAttr() const {
-  auto value = [&](Field field, int64_t otherwise) {
-    const auto &found = fields[static_cast<size_t>(field)];
-    return found ? found->value : otherwise;
-  };
-  MLIRContext *context = op->getContext();
-  auto program = static_cast<nsatile::ProgramUse>(value(Field::Program, 0));
-  if (kind == OpKind::Pool)
-    return nsatile::PoolScheduleAttr::get(context, get(Field::Windows));
-  if (kind == OpKind::Map)
-    return nsatile::MapScheduleAttr::get(context, get(Field::Rows),
-                                         get(Field::Columns), program);
-  int64_t tokens = get(Field::Tokens), part = get(Field::Part);
-  return nsatile::ScheduleAttr::get(
-      context, static_cast<LoopOrder>(value(Field::Order, 0)), tokens,
-      get(kind == OpKind::TopK ? Field::Blocks : Field::Keys),
-      value(Field::Splits, 1), value(Field::MergeTokens, 0),
-      part == tokens ? 0 : part, program,
-      value(Field::Warps, 0), value(Field::BlocksPerSM, 1),
-      value(Field::Stages, 2), value(Field::QueryStages, 0),
-      static_cast<nsatile::Switch>(value(Field::PingPong, 0)),
-      value(Field::ColumnsInRegisters, -1),
-      static_cast<nsatile::SoftmaxOrder>(value(Field::Softmax, 0)),
-      static_cast<nsatile::Rescale>(value(Field::Rescale, 0)),
-      static_cast<nsatile::GridOrder>(value(Field::Grid, 0)),
-      value(Field::ExactTokens, 0), value(Field::ExactKeys, 0));
-}
-
-void schedule::setSchedules(const KernelChoice &choice) {
-  for (const OpChoice &op : choice.ops)
-    op.op->setAttr(nsatile::NSATileDialect::getScheduleAttrName(),
-                   op.getAttr());
 }

@@ -44,22 +44,28 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   count.keyChannels = key.back();
   count.valueChannels = getDims(attend.getValue()).back();
 
+  // Ranges that lie apart, as sinks and a window, have few keys and far
+  // between.
+  bool isApart = mask.intervals.size() > 1 &&
+                 llvm::any_of(mask.intervals, [](const KeyInterval &each) {
+                   return !each.lower.empty();
+                 });
   // A query tile has 64 rows or more, and there is one for each batch row and
   // key head. With twice a GPU's multiprocessors there is nothing to split;
   // a split of few keys isn't worth a second program.
   constexpr int64_t fewTiles = 132, leastRows = 64, manyKeys = 1 << 10;
-  count.few = {multiply({key[1]}, manyKeys, /*isMost=*/false),
-               multiply({tokens, batch, heads}, fewTiles * leastRows,
-                        /*isMost=*/true),
-               multiply({query[0], key[2]}, fewTiles, /*isMost=*/true)};
+  if (!isApart)
+    count.few = {multiply({key[1]}, manyKeys, /*isMost=*/false),
+                 multiply({tokens, batch, heads}, fewTiles * leastRows,
+                          /*isMost=*/true),
+                 multiply({query[0], key[2]}, fewTiles, /*isMost=*/true)};
   auto type = cast<NamedTensorType>(attend.getQuery().getType());
   if (!type.isRagged() && isPlain(attend, mask)) {
     // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
     // rows than these, some multiprocessors would have a tile less than others.
     constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
-    count.many = {
-        multiply({tokens}, longRow, /*isMost=*/false),
-        multiply({tokens, batch, heads}, manyRows, /*isMost=*/false)};
+    count.many = {multiply({tokens}, longRow, /*isMost=*/false),
+                  multiply({tokens, batch, heads}, manyRows, /*isMost=*/false)};
   }
   return count;
 }
@@ -101,8 +107,7 @@ std::string SizeCondition::describe() const {
   return text + (isMost ? " <= " : " >= ") + std::to_string(limit);
 }
 
-bool QueryCount::hasTilesForMany(
-    const llvm::StringMap<int64_t> &sizes) const {
+bool QueryCount::hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const {
   auto getSize = [&](const Dim &dim) {
     return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
   };
@@ -112,7 +117,9 @@ bool QueryCount::hasTilesForMany(
 
 std::vector<QueryCount::Case>
 QueryCount::getCases(const llvm::StringMap<int64_t> &sizes) const {
-  std::vector<Case> cases = {{Queries::Few, few}};
+  std::vector<Case> cases;
+  if (!few.empty())
+    cases.push_back({Queries::Few, few});
   if (hasTilesForMany(sizes))
     cases.push_back({Queries::Many, many});
   cases.push_back({});

@@ -9,22 +9,20 @@ using namespace nsacc::nsatile;
 
 static constexpr int64_t kMost = 1 << 16;
 
-LogicalResult
-ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                     LoopOrder order, int64_t tokens, int64_t keys,
-                     int64_t splits, int64_t mergeTokens, int64_t part,
-                     ProgramUse, int64_t warps, int64_t blocksPerSM,
-                     int64_t stages, int64_t queryStages, Switch,
-                     int64_t columnsInRegisters, SoftmaxOrder, Rescale,
-                     GridOrder, int64_t exactTokens, int64_t exactKeys) {
+LogicalResult ScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, LoopOrder order,
+    int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
+    int64_t part, ProgramUse, int64_t warps, int64_t blocksPerSM,
+    int64_t stages, int64_t queryStages, Switch, int64_t columnsInRegisters,
+    SoftmaxOrder, Rescale, GridOrder, int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
   if (keys < 1)
     return emitError() << "expected a key tile of at least 1 key, found "
                        << keys;
-  if (int64_t largest = std::max(
-          {tokens, keys, splits, mergeTokens, stages, queryStages});
+  if (int64_t largest =
+          std::max({tokens, keys, splits, mergeTokens, stages, queryStages});
       largest > kMost)
     return emitError() << "expected no more than " << kMost
                        << " tokens, keys, splits and stages, found " << largest;
@@ -79,8 +77,9 @@ ScheduleAttr ScheduleAttr::getExact() const {
   LoopOrder order =
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(),
-             /*splits=*/1, /*merge_tokens=*/0, /*part=*/0, getProgram(), /*warps=*/0, /*blocks_per_sm=*/1,
-             getStages(), /*query_stages=*/0, Switch::Auto,
+             /*splits=*/1, /*merge_tokens=*/0, /*part=*/0, getProgram(),
+             /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
+             Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
              GridOrder::Auto,
              /*exact_tokens=*/0, /*exact_keys=*/0);

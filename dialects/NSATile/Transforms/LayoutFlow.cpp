@@ -153,17 +153,34 @@ Attribute LayoutFlow::getRows() const {
   return SliceLayoutAttr::get(context, 1, getMma());
 }
 
+/// Whether each of a thread's registers of a matrix is of a row that it has in
+/// another register.
+static bool haveSameRows(const TileLayout &matrix, const TileLayout &rows) {
+  return llvm::all_of(llvm::seq(matrix.getNumRegisters()), [&](int64_t index) {
+    return llvm::any_of(llvm::seq(rows.getNumRegisters()), [&](int64_t row) {
+      return matrix.getCoordinates(index)[0] == rows.getCoordinates(row)[0];
+    });
+  });
+}
+
 Attribute LayoutFlow::getRows(SoftmaxFinalizeOp finalize) const {
-  RankedTensorType acc = getTile(finalize.getAcc());
-  Attribute rows;
-  if (!hasProducts)
-    rows = slice(acc, getBlocked(acc), /*dims=*/{1}, getTile(finalize.getMax()));
-  return rows ? rows : getRows();
+  RankedTensorType acc = getTile(finalize.getAcc()),
+                   max = getTile(finalize.getMax());
+  Attribute blocked = getBlocked(acc);
+  Attribute rows = hasProducts ? Attribute() : slice(acc, blocked, 1, max);
+  std::optional<TileLayout> ofMatrix, ofRows;
+  if (rows) {
+    ofMatrix = TileLayout::get(acc.getShape(), blocked);
+    ofRows = TileLayout::get(max.getShape(), rows);
+  }
+  return ofMatrix && ofRows && haveSameRows(*ofMatrix, *ofRows) ? rows
+                                                                : getRows();
 }
 
 Attribute LayoutFlow::getMatrix(SoftmaxFinalizeOp finalize) const {
-  return getRows(finalize) == getRows() ? getMma()
-                                        : getBlocked(getTile(finalize.getAcc()));
+  return getRows(finalize) == getRows()
+             ? getMma()
+             : getBlocked(getTile(finalize.getAcc()));
 }
 
 Attribute LayoutFlow::getBlocked(RankedTensorType tile) const {

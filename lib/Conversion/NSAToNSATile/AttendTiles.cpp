@@ -154,10 +154,9 @@ SmallVector<Value> Attention::foldKeys(const QueryRows &rows) {
   SmallVector<nsatile::TileRange> ranges = scorer.getRanges(bounds, tiling);
   if (part)
     ranges = scorer.cut(ranges, rows, tiling, *part);
-  return foldTiles(rows, {.ranges = ranges}, {},
-                   [&](Value number, ValueRange) {
-                     return tiling.getTile(program.math(), number);
-                   });
+  return foldTiles(rows, {.ranges = ranges}, {}, [&](Value number, ValueRange) {
+    return tiling.getTile(program.math(), number);
+  });
 }
 
 SmallVector<Value> Attention::foldPart(const KeyPart &keys) {

@@ -271,19 +271,20 @@ SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
   SmallVector<nsatile::TileRange> whole(ranges);
   if (rows.exist)
     whole = getRanges(getBounds(ofTile(rows)), tiling);
-  Value total = m.constant(0);
-  for (const nsatile::TileRange &range : whole)
-    total = m.add(total, m.sub(range.end, range.first));
-  Value share = m.divideUnsigned(
-      m.add(total, m.add(part.count, -1)), part.count);
-  // Where the part begins, counted from the first tile of each range on.
-  Value begin = m.mul(part.number, share);
+  // From the first tile of all ranges to the last: a tile that several ranges
+  // have counts once, so it has to be of one part.
+  Value first = whole.front().first, end = whole.front().end;
+  for (const nsatile::TileRange &range : llvm::drop_begin(whole)) {
+    first = m.min(first, range.first);
+    end = m.max(end, range.end);
+  }
+  Value tiles = m.sub(end, first);
+  Value share =
+      m.divideUnsigned(m.add(tiles, m.add(part.count, -1)), part.count);
+  Value low = m.min(m.add(first, m.mul(part.number, share)), end);
+  Value high = m.min(m.add(low, share), end);
   SmallVector<nsatile::TileRange> cut;
-  for (auto [all, own] : llvm::zip_equal(whole, ranges)) {
-    Value low = m.clamp(m.add(all.first, begin), all.first, all.end);
-    Value high =
-        m.clamp(m.add(all.first, m.add(begin, share)), all.first, all.end);
-    begin = m.sub(begin, m.sub(all.end, all.first));
+  for (const nsatile::TileRange &own : ranges) {
     nsatile::TileRange range;
     range.first = m.clamp(low, own.first, own.end);
     range.end = m.clamp(high, range.first, own.end);
@@ -291,10 +292,10 @@ SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
     range.fullFirst = own.hasHead()
                           ? m.clamp(own.fullFirst, range.first, range.end)
                           : range.first;
-    range.fullEnd =
-        !own.hasFull()   ? range.fullFirst
-        : !own.hasTail() ? range.end
-                         : m.clamp(own.fullEnd, range.fullFirst, range.end);
+    range.fullEnd = !own.hasFull() ? range.fullFirst
+                    : !own.hasTail()
+                        ? range.end
+                        : m.clamp(own.fullEnd, range.fullFirst, range.end);
     cut.push_back(range);
   }
   return cut;

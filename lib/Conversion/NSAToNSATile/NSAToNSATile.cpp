@@ -26,8 +26,8 @@ class KernelConverter {
 public:
   KernelConverter(KernelOp kernel, const ShapeLimits &limits,
                   int64_t multiprocessors)
-      : kernel(kernel), plan(kernel, OpBuilder(kernel.getContext()),
-                             multiprocessors),
+      : kernel(kernel),
+        plan(kernel, OpBuilder(kernel.getContext()), multiprocessors),
         limits(limits) {}
 
   LogicalResult run();

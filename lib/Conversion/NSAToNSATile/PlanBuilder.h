@@ -24,9 +24,9 @@ inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
 
 class ProgramBuilder;
 
-/// What programs over parts of the keys leave of an attention: for each part the
-/// state of every query row. A buffer for each tensor of the state, [splits,
-/// batch, token, head] with channels behind for the accumulator.
+/// What programs over parts of the keys leave of an attention: for each part
+/// the state of every query row. A buffer for each tensor of the state,
+/// [splits, batch, token, head] with channels behind for the accumulator.
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   mlir::OpFoldResult splits;              ///< a number, or a value of the plan

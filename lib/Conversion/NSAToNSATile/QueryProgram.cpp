@@ -172,17 +172,16 @@ bool nsacc::looksAtPairs(nsatile::ProgramOp program) {
 static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
   bool merges = false;
   for (const Target &target : targets) {
-    WalkResult result =
-        nsatile::walkSources(target.tensor, [&](Value value) {
-          if (value != target.tensor && plan.isMaterialized(value))
-            return WalkResult::skip();
-          auto attend = value.getDefiningOp<AttendOp>();
-          if (!attend)
-            return WalkResult::advance();
-          merges = true;
-          return plan.getPartialStates(attend) ? WalkResult::skip()
-                                               : WalkResult::interrupt();
-        });
+    WalkResult result = nsatile::walkSources(target.tensor, [&](Value value) {
+      if (value != target.tensor && plan.isMaterialized(value))
+        return WalkResult::skip();
+      auto attend = value.getDefiningOp<AttendOp>();
+      if (!attend)
+        return WalkResult::advance();
+      merges = true;
+      return plan.getPartialStates(attend) ? WalkResult::skip()
+                                           : WalkResult::interrupt();
+    });
     if (result.wasInterrupted())
       return false;
   }

@@ -42,9 +42,8 @@ void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
 
 /// The same of an attention whose programs have a query tile and a part of its
 /// keys each.
-llvm::LogicalResult buildSplitProgram(PlanBuilder &plan,
-                                      const QueryShape &shape,
-                                      nsa::AttendOp op);
+llvm::LogicalResult
+buildSplitProgram(PlanBuilder &plan, const QueryShape &shape, nsa::AttendOp op);
 
 /// A tensor of the kernel and the buffer that it's computed into.
 struct Target {

@@ -8,8 +8,8 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 /// As many parts of the keys as give each block that runs at once two of them:
-/// with one, those that query tiles leave over would idle. A part is long enough
-/// for what it costs beside its keys.
+/// with one, those that query tiles leave over would idle. A part is long
+/// enough for what it costs beside its keys.
 static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
                          AttendOp op) {
   constexpr int64_t most = 128, partsOfBlock = 2, leastTiles = 4;

@@ -22,7 +22,7 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys =
 
 // -----
 
-// expected-error @below {{expected at least 1 split of the keys, found 0}}
+// expected-error @below {{expected at least 1 split of the keys, or under order query_major 0 for as many as keep the device busy, found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<order = key_major, tokens = 1, keys = 1, splits = 0>} {
   nsatile.return
 }
@@ -81,7 +81,14 @@ module attributes {nsatile.schedule = #nsatile.map_schedule<rows = 16, columns =
 
 // -----
 
-// expected-error @below {{expected a split of the keys under order key_major, found order union}}
+// expected-error @below {{expected at least 1 token of the program that merges, or 0 for as many as others have, found -1}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, splits = 2, merge_tokens = -1>} {
+  nsatile.return
+}
+
+// -----
+
+// expected-error @below {{expected a split of the keys under order key_major or query_major, found order union}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<order = union, tokens = 1, keys = 1, splits = 2>} {
   nsatile.return
 }

@@ -326,7 +326,7 @@ TEST(Run, SchedulesAreCheckedWithThePrograms) {
   for (const char *target : {"cpu", "sm_90a", "sm_80"})
     for (const char *schedule :
          {"tokens=abc", "lines=4", "slc: keys=8", "windows=4", "order=diagonal",
-          "tokens=0", "keys=-1", "warps=33", "splits=2", "tokens",
+          "tokens=0", "keys=-1", "warps=33", "splits=-1", "tokens",
           "tokens=4,tokens=8", "tokens=4>", "keys=99999999999999999999",
           "tokens=70000"}) {
       Handle<nsacc_options> options(nsacc_options_create());

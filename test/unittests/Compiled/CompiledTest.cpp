@@ -63,9 +63,9 @@ Error Program::compile(const std::string &source, const std::string &dtype,
   for (llvm::StringRef dim : dims)
     specialize.dims.push_back(dim.str());
   passes.addPass(nsa::createNSASpecialize(specialize));
-  passes.addPass(createNSASetSchedule(
-      {schedule::SettingsOption(std::move(*settings)), std::nullopt,
-       Queries::Any}));
+  passes.addPass(
+      createNSASetSchedule({schedule::SettingsOption(std::move(*settings)),
+                            std::nullopt, Queries::Any}));
   passes.addPass(createConvertNSAToNSATile());
   passes.addPass(nsatile::createNSATileOnlineSoftmax());
   if (mlir::failed(passes.run(*copy)))

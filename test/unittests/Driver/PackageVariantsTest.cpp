@@ -116,10 +116,9 @@ TEST(PackageVariantsTest, ConditionsAreThoseOfTheCompiler) {
         bool areFew = kLong.holds(sizes) && kFew.holds(sizes);
         EXPECT_EQ(areFew,
                   tokens >= 100 && __int128_t(batch) * heads * 3 <= 1000);
-        EXPECT_EQ(pick(package, batch, heads, tokens),
-                  holds    ? 0
-                  : areFew ? 1
-                           : 2)
+        EXPECT_EQ(pick(package, batch, heads, tokens), holds    ? 0
+                                                       : areFew ? 1
+                                                                : 2)
             << batch << ' ' << heads << ' ' << tokens;
       }
 }
