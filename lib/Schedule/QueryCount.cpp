@@ -51,9 +51,11 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
                    return !each.lower.empty();
                  });
   // A query tile has 64 rows or more, and there is one for each batch row and
-  // key head. With twice a GPU's multiprocessors there is nothing to split;
-  // a split of few keys isn't worth a second program.
-  constexpr int64_t fewTiles = 132, leastRows = 64, manyKeys = 1 << 10;
+  // key head. Blocks of a GPU with 132 multiprocessors go over the parts of
+  // more than 88 tiles in as many rounds as there are parts: 16 batch rows and
+  // 8 key heads took 12 % longer in two. A split of few keys isn't worth a
+  // second program.
+  constexpr int64_t fewTiles = 88, leastRows = 64, manyKeys = 1 << 10;
   if (!isApart)
     count.few = {multiply({key[1]}, manyKeys, /*isMost=*/false),
                  multiply({tokens, batch, heads}, fewTiles * leastRows,

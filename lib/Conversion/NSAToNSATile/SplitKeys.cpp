@@ -8,11 +8,12 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 
 /// As many parts of the keys as give each block that runs at once two of them:
-/// with one, those that query tiles leave over would idle. A part is long
-/// enough for what it costs beside its keys.
+/// with one, those that query tiles leave over would idle. Where that leaves
+/// two parts for each tile, its keys stay in one, which takes no longer. A part
+/// is long enough for what it costs beside its keys.
 static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
                          AttendOp op) {
-  constexpr int64_t most = 128, partsOfBlock = 2, leastTiles = 4;
+  constexpr int64_t most = 128, partsOfBlock = 2, leastTiles = 4, least = 3;
   nsatile::ScheduleAttr schedule = getSchedule(op);
   IndexMath m = plan.math();
   Value one = m.constant(1);
@@ -28,8 +29,9 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   auto keys = cast<NamedTensorType>(op.getKey().getType());
   Value parts = m.ceilDiv(plan.getSize(keys.getDims()[keys.isRagged() ? 0 : 1]),
                           leastTiles * schedule.getKeys());
-  Value splits = m.min(m.floorDiv(blocks, tiles), parts);
-  return m.clamp(splits, one, m.constant(most));
+  Value splits = m.min(m.floorDiv(blocks, tiles), m.constant(most));
+  splits = m.select(m.less(splits, m.constant(least)), one, splits);
+  return m.clamp(splits, one, m.max(parts, one));
 }
 
 /// The program of a query tile and a part, which stores a state. Buffers for it

@@ -226,7 +226,7 @@ def test_what_cannot_be_compiled_has_a_place():
 
 @pytest.mark.parametrize("target", ["cpu", "sm_90a", "sm_80"])
 @pytest.mark.parametrize("schedule", ["tokens=abc", "lines=4", "slc: keys=8", "windows=4",
-                                      "order=diagonal", "tokens=0", "splits=2", "warps=33",
+                                      "order=diagonal", "tokens=0", "splits=-1", "warps=33",
                                       "tokens=70000"])
 def test_schedules_are_checked_with_the_program(target, schedule):
     source = "kernel f(x: f32[B, T, H, D]) -> f32[B, T, H, D] { return attend(x, x, x); }"

@@ -83,7 +83,8 @@ def find_idle_kernels(ptx: str) -> list[str]:
 def test_kernels_write(example: str, target: str, dims: str):
     text = (EXAMPLES / f"{example}.nsa").read_text()
     sizes = [f"{name}={size}" for name, size in {"HQ": 8, "H": 2, "D": 64, "DV": 64}.items()
-             if re.search(rf"\b{name}\b", text.partition("->")[0].partition("(")[2])]
+             if re.search(rf"\b{name}\b", text.partition("(")[2].partition("->")[0])
+             and f"{name} =" not in text]
     if "ragged" not in text:
         sizes += filter(None, dims.split(","))
     done = subprocess.run(["nsacc", "compile", EXAMPLES / f"{example}.nsa", "--target", target,
