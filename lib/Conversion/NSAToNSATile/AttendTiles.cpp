@@ -150,7 +150,8 @@ SmallVector<Value> Attention::fold(const QueryRows &rows) {
 
 SmallVector<Value> Attention::foldKeys(const QueryRows &rows) {
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
-  KeyTiling tiling = scorer.getTiling(rows);
+  KeyTiling tiling =
+      part ? scorer.getTiling(rows, *part) : scorer.getTiling(rows);
   SmallVector<nsatile::TileRange> ranges = scorer.getRanges(bounds, tiling);
   if (part)
     ranges = scorer.cut(ranges, rows, tiling, *part);

@@ -55,9 +55,12 @@ struct KeyTiling {
   mlir::Value getTileBehind(IndexMath m, mlir::Value key) const;
 };
 
-/// One of `count` parts of the keys that a query tile sees, in their order.
+/// One of `count` parts of the keys that a query tile sees, in their order. An
+/// exact program has the parts of the one that it repairs, whose query tiles
+/// have `tokens`; a part begins a multiple of `keys` keys behind the first one.
 struct KeyPart {
   mlir::Value number, count;
+  int64_t tokens, keys;
 };
 
 /// Rows of a query tile that see the same key tiles.
@@ -106,13 +109,15 @@ public:
 
   /// Tiles over the sequence of keys that the rows look at.
   KeyTiling getTiling(const QueryRows &rows);
+  /// Those of a part, which begin where its keys do.
+  KeyTiling getTiling(const QueryRows &rows, const KeyPart &part);
   /// The intervals as ranges of tiles; those of an exact interval that all rows
   /// see as a whole are full.
   llvm::SmallVector<nsatile::TileRange>
   getRanges(llvm::ArrayRef<KeyBounds> bounds, const KeyTiling &tiling);
 
-  /// What a part has of the ranges of rows; the same whichever of the tile's
-  /// rows they are.
+  /// What a part has of the ranges of rows. The part's keys are the same
+  /// whichever of the query tile's rows they are.
   llvm::SmallVector<nsatile::TileRange>
   cut(llvm::ArrayRef<nsatile::TileRange> ranges, const QueryRows &rows,
       const KeyTiling &tiling, const KeyPart &part);
@@ -152,6 +157,8 @@ private:
   mlir::Value getOrigin(const QueryRows &rows);
   /// All rows of the tile, where `rows` may be those of one warpgroup.
   QueryRows ofTile(const QueryRows &rows);
+  /// All rows of the query tile whose keys are cut.
+  QueryRows ofPart(const QueryRows &rows, const KeyPart &part);
   /// Behind the tile's last token that exists.
   mlir::Value getEndToken();
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,

@@ -214,6 +214,17 @@ QueryRows Scorer::ofTile(const QueryRows &rows) {
   return all;
 }
 
+QueryRows Scorer::ofPart(const QueryRows &rows, const KeyPart &part) {
+  IndexMath m = program.math();
+  QueryRows all = rows;
+  Value first = m.mul(m.floorDiv(tile.firstToken, part.tokens), part.tokens);
+  Value end = m.min(m.add(first, part.tokens), tile.numTokens);
+  all.first = m.add(first, shift);
+  all.last = m.add(m.add(end, -1), shift);
+  all.exist = {};
+  return all;
+}
+
 /// The key that tiles of keys are counted from. In a band it is the first one
 /// that any row sees, of all warpgroups' rows: a band covers fewer tiles that
 /// begin where it does. Several intervals share tiles, counted from 0.
@@ -234,6 +245,10 @@ KeyTiling Scorer::getTiling(const QueryRows &rows) {
   tiling.width = schedule.getKeys();
   tiling.origin = getOrigin(rows);
   return tiling;
+}
+
+KeyTiling Scorer::getTiling(const QueryRows &rows, const KeyPart &part) {
+  return getTiling(ofPart(rows, part));
 }
 
 SmallVector<nsatile::TileRange> Scorer::getRanges(ArrayRef<KeyBounds> allBounds,
@@ -268,21 +283,23 @@ SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
                                             const KeyTiling &tiling,
                                             const KeyPart &part) {
   IndexMath m = program.math();
-  SmallVector<nsatile::TileRange> whole(ranges);
-  if (rows.exist)
-    whole = getRanges(getBounds(ofTile(rows)), tiling);
-  // From the first tile of all ranges to the last: a tile that several ranges
+  KeyTiling units = tiling;
+  units.width = part.keys;
+  SmallVector<nsatile::TileRange> whole =
+      getRanges(getBounds(ofPart(rows, part)), units);
+  // From the first key of all ranges to the last: a tile that several ranges
   // have counts once, so it has to be of one part.
   Value first = whole.front().first, end = whole.front().end;
   for (const nsatile::TileRange &range : llvm::drop_begin(whole)) {
     first = m.min(first, range.first);
     end = m.max(end, range.end);
   }
-  Value tiles = m.sub(end, first);
-  Value share =
-      m.divideUnsigned(m.add(tiles, m.add(part.count, -1)), part.count);
-  Value low = m.min(m.add(first, m.mul(part.number, share)), end);
-  Value high = m.min(m.add(low, share), end);
+  Value share = m.divideUnsigned(
+      m.add(m.sub(end, first), m.add(part.count, -1)), part.count);
+  Value begin = m.min(m.add(first, m.mul(part.number, share)), end);
+  int64_t tilesOfUnit = units.width / tiling.width;
+  Value low = m.mul(begin, tilesOfUnit);
+  Value high = m.mul(m.min(m.add(begin, share), end), tilesOfUnit);
   SmallVector<nsatile::TileRange> cut;
   for (const nsatile::TileRange &own : ranges) {
     nsatile::TileRange range;

@@ -2,6 +2,7 @@
 
 #include "Attention.h"
 #include "NSATile/Transforms/Passes.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -38,14 +39,22 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
 /// are made by the first one.
 static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
                                            const QueryShape &shape, AttendOp op,
-                                           nsatile::ScheduleAttr schedule,
+                                           bool isExact,
                                            PartialStates &partial) {
+  nsatile::ScheduleAttr fast = getSchedule(op),
+                        schedule = isExact ? fast.getExact() : fast;
   bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
   IndexMath m = program.math();
   // Token tiles stay the first axis, by which an exact program finds its marks.
   QueryPlace place = getProgramPlace(program);
-  KeyPart part = {.number = {}, .count = partial.getNumSplits(program)};
+  // Both programs cut keys at the same places, as only some rows of some parts
+  // are repaired.
+  KeyPart part = {.number = {},
+                  .count = partial.getNumSplits(program),
+                  .tokens = fast.getTokens(),
+                  .keys = std::lcm(fast.getKeys(),
+                                   std::max<int64_t>(fast.getExactKeys(), 1))};
   Value point = place.batchRow;
   place.batchRow = m.divideUnsigned(point, part.count);
   part.number = m.sub(point, m.mul(place.batchRow, part.count));
@@ -75,10 +84,10 @@ LogicalResult nsacc::buildSplitProgram(PlanBuilder &plan,
   else
     partial.splits = countSplits(plan, shape, op);
   nsatile::ProgramOp program =
-      buildPartProgram(plan, shape, op, schedule, partial);
+      buildPartProgram(plan, shape, op, /*isExact=*/false, partial);
   if (schedule.getExactTokens() > 0 && looksAtPairs(program)) {
     nsatile::ProgramOp exact =
-        buildPartProgram(plan, shape, op, schedule.getExact(), partial);
+        buildPartProgram(plan, shape, op, /*isExact=*/true, partial);
     program->setAttr(nsatile::kExactProgramAttrName,
                      FlatSymbolRefAttr::get(exact.getSymNameAttr()));
   }

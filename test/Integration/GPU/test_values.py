@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from programs import compile_example, make_inputs, to_device
+import nsacc
+from programs import TARGET, compile_example, make_inputs, to_device
 
 TOKENS, BAD = 300, 150
 
@@ -43,3 +44,33 @@ def test_everything_infinite():
     inputs = make_inputs("flash", TOKENS)
     inputs[2].fill_(float("inf"))
     assert (program(*to_device(inputs))[0] == float("inf")).all()
+
+
+PADDED = """kernel padded(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], n: i32[B])
+    -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ])
+{
+  a = attend(q, k, v) where j < n[b];
+  return a, lse(a);
+}"""
+
+
+@pytest.mark.parametrize("schedule", ["splits=1", "splits=auto", "splits=7", "splits=5, keys=80",
+                                      "splits=3, tokens=64, keys=48, exact_tokens=16"])
+@pytest.mark.parametrize("tokens", [1, 70])
+def test_parts_of_keys_are_repaired(tokens, schedule):
+    """Behind a cache's end stands what isn't finite, in some parts of the keys; and a value that
+    isn't is seen."""
+    keys, filled = 1111, (700, 1111, 3)
+    generator = torch.Generator().manual_seed(5)
+    q, k, v = (torch.randn(shape, generator=generator).to(torch.bfloat16)
+               for shape in [(3, tokens, 4, 64), (3, keys, 2, 64), (3, keys, 2, 64)])
+    for row, end in enumerate(filled):
+        k[row, end:], v[row, end:] = float("nan"), float("inf")
+    v[1, 900, 1, 7] = float("inf")
+    n = torch.tensor(filled, dtype=torch.int32)
+    expected = nsacc.compile(PADDED, target="oracle")(q, k, v, n)
+    found = nsacc.compile(PADDED, target=TARGET, schedule=schedule)(*to_device([q, k, v, n]))
+    for wanted, each in zip(expected, found, strict=True):
+        each = each.cpu().double()
+        assert torch.equal(torch.isfinite(each), torch.isfinite(wanted))
+        assert torch.allclose(each, wanted.double(), rtol=2e-2, atol=2e-2)

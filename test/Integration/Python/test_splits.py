@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -115,3 +118,53 @@ def test_infinite_scores():
             for wanted, each in zip(expected, found, strict=True):
                 np.testing.assert_array_equal(np.isnan(each), np.isnan(wanted))
                 np.testing.assert_allclose(each, wanted, rtol=2e-4, atol=2e-5)
+
+
+def compile_for_gpu(folder, source: str, schedule: str) -> str:
+    """Programs over tiles as a GPU's are, exact ones among them."""
+    (folder / "f.nsa").write_text(source)
+    imported = subprocess.run(["nsacc-translate", "--import-nsa", folder / "f.nsa"],
+                              check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        ["nsacc-opt", "-", "--nsacc-nsa-phase", "--nsa-specialize=dims=HQ=6,H=2,D=8",
+         f"--nsa-set-schedule=device=sm_90a queries=few schedule={schedule}",
+         "--convert-nsa-to-nsatile=multiprocessors=132", "--nsatile-online-softmax"],
+        input=imported, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.parametrize("clause", ["where j <= i", "where 0 <= i - j < 70",
+                                    "where j < 9 or j <= i", "where j < n"])
+@pytest.mark.parametrize("schedule", ["tokens=8,keys=24,exact_tokens=4,exact_keys=16,splits=4",
+                                      "tokens=6,keys=40,exact_tokens=2,exact_keys=32,splits=3",
+                                      "tokens=4,keys=16,exact_tokens=4,exact_keys=16,splits=auto"])
+def test_exact_programs_have_the_same_parts(tmp_path, clause, schedule):
+    """A GPU's exact program repairs rows of some parts. Here it computes the first parts of all
+    rows, however many, and the others stay the fast one's: keys count once each."""
+    scalar = ", n: i32" if "n" in clause.split()[-1] else ""
+    source = (f"kernel f(q: f32[B, T, HQ, D], k: f32[B, S, H, D]{scalar}) -> f32[B, T, HQ, D] "
+              f"{{ return attend(q, k, k) {clause}; }}")
+    module = compile_for_gpu(tmp_path, source, schedule)
+    exact, = re.findall(r"nsatile\.launch @f_partial_1 grid\(%\w+, %\w+, (%\w+)\)", module)
+    rng = np.random.default_rng(7)
+    q, k, _ = qkv(rng, 19, 203, 3, width=8, value_width=8)
+    n = np.array(101, np.int32)
+    inputs = [q, k, *([n] if scalar else [])]
+    wanted = program(source)(*inputs)
+    names = ["q", "k", *(["n"] if scalar else [])]
+    shapes = ["x".join(map(str, each.shape)) or "1" for each in [*inputs, wanted]]
+    for name, each in zip(names, inputs):
+        np.save(tmp_path / f"{name}.npy", each)
+    for parts in range(2 * 5 + 1):
+        edited = re.sub(r"(nsatile\.launch @f_partial_1 grid\(%\w+, %\w+, )%\w+\)",
+                        r"\1%exact_parts)", module)
+        edited = edited.replace("    nsatile.launch @f_partial_1",
+                                f"    %few = arith.constant {parts} : index\n"
+                                f"    %exact_parts = arith.minsi %few, {exact} : index\n"
+                                "    nsatile.launch @f_partial_1")
+        (tmp_path / "plan.mlir").write_text(edited)
+        subprocess.run(["nsacc-tile-run", tmp_path / "plan.mlir", *shapes,
+                        *(part for name in names
+                          for part in ("--input", f"{name}={tmp_path / name}.npy")),
+                        "--output", f"out={tmp_path / 'out.npy'}"], check=True, capture_output=True)
+        np.testing.assert_allclose(np.load(tmp_path / "out.npy"), wanted, rtol=2e-4, atol=2e-5,
+                                   err_msg=f"{parts} parts by the exact program")
