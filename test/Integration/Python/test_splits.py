@@ -154,7 +154,7 @@ def test_exact_programs_have_the_same_parts(tmp_path, clause, schedule):
     shapes = ["x".join(map(str, each.shape)) or "1" for each in [*inputs, wanted]]
     for name, each in zip(names, inputs):
         np.save(tmp_path / f"{name}.npy", each)
-    for parts in range(2 * 5 + 1):
+    for parts in (1, 2, 5, 9):
         edited = re.sub(r"(nsatile\.launch @f_partial_1 grid\(%\w+, %\w+, )%\w+\)",
                         r"\1%exact_parts)", module)
         edited = edited.replace("    nsatile.launch @f_partial_1",
