@@ -103,8 +103,9 @@ TileCompiler::getVariants(size_t kernel, const Signature &signature,
     cases = queries[kernel]->getCases(sizes.sizes);
   std::vector<Variant> variants;
   for (QueryCount::Case &each : cases) {
-    code->queries = each.queries;
-    if (QueryCount::hasCase(device, each.queries))
+    bool isOwn = QueryCount::hasCase(device, each.queries);
+    code->queries = isOwn ? each.queries : Queries::Any;
+    if (isOwn || each.conditions.empty())
       variants.push_back({*code, std::move(each.conditions)});
   }
   return variants;

@@ -25,20 +25,21 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   auto getDim = [&](Attribute dim) -> Dim {
     if (auto named = dyn_cast<NamedDimAttr>(dim))
       return {named.getName().str(), 0};
-    auto size = dyn_cast<IntegerAttr>(dim);
-    return {"", size ? size.getInt() : 0};
+    if (auto pooled = dyn_cast<PooledDimAttr>(dim))
+      return {pooled.getBase().str(), 0};
+    return {"", cast<IntegerAttr>(dim).getInt()};
   };
   auto getDims = [&](Value tensor) {
-    auto type = cast<NamedTensorType>(tensor.getType());
-    SmallVector<Dim> dims;
-    for (Attribute dim : type.getDims())
-      dims.push_back(getDim(dim));
-    if (type.isRagged()) // of all batch rows together
-      dims.insert(dims.begin(), {"", 1});
-    return dims;
+    return llvm::map_to_vector(
+        cast<NamedTensorType>(tensor.getType()).getDims(), getDim);
   };
   SmallVector<Dim> query = getDims(attend.getQuery()),
                    key = getDims(attend.getKey());
+  auto keyType = cast<NamedTensorType>(attend.getKey().getType());
+  // Before a call's rows are read, nobody knows how long they are.
+  if (cast<NamedTensorType>(attend.getQuery().getType()).isRagged() ||
+      keyType.isRagged())
+    return std::nullopt;
   Dim batch = query[0], tokens = query[1], heads = query[2];
   QueryCount count;
   count.keyChannels = key.back();
@@ -56,20 +57,48 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   // 8 key heads took 12 % longer in two. A split of few keys isn't worth a
   // second program.
   constexpr int64_t fewTiles = 88, leastRows = 64, manyKeys = 1 << 10;
+  auto pooled = dyn_cast<PooledDimAttr>(keyType.getDims()[1]);
   if (!isApart)
-    count.few = {multiply({key[1]}, manyKeys, /*isMost=*/false),
-                 multiply({tokens, batch, heads}, fewTiles * leastRows,
-                          /*isMost=*/true),
-                 multiply({query[0], key[2]}, fewTiles, /*isMost=*/true)};
-  auto type = cast<NamedTensorType>(attend.getQuery().getType());
-  if (!type.isRagged() && isPlain(attend, mask)) {
+    count.few = makeCase(
+        kernel, Queries::Few,
+        {multiply({key[1]}, manyKeys * (pooled ? pooled.getStride() : 1),
+                  /*isMost=*/false),
+         multiply({tokens, batch, heads}, fewTiles * leastRows,
+                  /*isMost=*/true),
+         multiply({batch, key[2]}, fewTiles, /*isMost=*/true)});
+  if (isPlain(attend, mask)) {
     // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
     // rows than these, some multiprocessors would have a tile less than others.
     constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
-    count.many = {multiply({tokens}, longRow, /*isMost=*/false),
-                  multiply({tokens, batch, heads}, manyRows, /*isMost=*/false)};
+    count.many = makeCase(
+        kernel, Queries::Many,
+        {multiply({tokens}, longRow, /*isMost=*/false),
+         multiply({tokens, batch, heads}, manyRows, /*isMost=*/false)});
   }
   return count;
+}
+
+std::optional<QueryCount::Case>
+QueryCount::makeCase(KernelOp kernel, Queries queries,
+                     ArrayRef<SizeCondition> conditions) {
+  auto hasInput = [&](StringRef name) {
+    return llvm::any_of(kernel.getArgumentTypes(), [&](Type type) {
+      auto tensor = cast<NamedTensorType>(type);
+      return llvm::any_of(tensor.getDims(), [&](Attribute dim) {
+        auto named = dyn_cast<NamedDimAttr>(dim);
+        return named && !named.getRagged() && named.getName() == name;
+      });
+    });
+  };
+  Case made = {queries, {}};
+  for (const SizeCondition &each : conditions) {
+    if (!llvm::all_of(each.dims, hasInput) ||
+        (each.dims.empty() && !each.holds({})))
+      return std::nullopt;
+    if (!each.dims.empty())
+      made.conditions.push_back(each);
+  }
+  return made;
 }
 
 SizeCondition QueryCount::multiply(llvm::ArrayRef<Dim> dims, int64_t limit,
@@ -113,17 +142,19 @@ bool QueryCount::hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const {
   auto getSize = [&](const Dim &dim) {
     return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
   };
-  return !many.empty() &&
-         hasChoice(std::max(getSize(keyChannels), getSize(valueChannels)));
+  return hasChoice(std::max(getSize(keyChannels), getSize(valueChannels)));
 }
 
 std::vector<QueryCount::Case>
 QueryCount::getCases(const llvm::StringMap<int64_t> &sizes) const {
   std::vector<Case> cases;
-  if (!few.empty())
-    cases.push_back({Queries::Few, few});
-  if (hasTilesForMany(sizes))
-    cases.push_back({Queries::Many, many});
+  for (const std::optional<Case> &each : {few, many}) {
+    if (!each || (each->queries == Queries::Many && !hasTilesForMany(sizes)))
+      continue;
+    cases.push_back(*each);
+    if (each->conditions.empty())
+      return cases;
+  }
   cases.push_back({});
   return cases;
 }

@@ -64,12 +64,16 @@ private:
 
   static SizeCondition multiply(llvm::ArrayRef<Dim> dims, int64_t limit,
                                 bool isMost);
+  /// None where constant sizes fail a condition, or no input has a dimension;
+  /// conditions that constants meet are left out.
+  static std::optional<Case> makeCase(nsa::KernelOp kernel, Queries queries,
+                                      llvm::ArrayRef<SizeCondition> conditions);
   /// Whether tiles depend on whether there are many.
   bool hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const;
 
   Dim keyChannels, valueChannels;
-  /// Empty: no such case.
-  std::vector<SizeCondition> few, many;
+  /// None: there is no such case.
+  std::optional<Case> few, many;
 };
 
 } // namespace nsacc
