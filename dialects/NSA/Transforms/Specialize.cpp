@@ -87,18 +87,23 @@ static bool isTiled(KernelOp kernel, BlockArgument argument) {
 
 SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
   TokenDims tokens(kernel);
+  // The number of blocks follows from the number of tokens, whatever scores of
+  // blocks are computed of.
+  llvm::SmallPtrSet<Attribute, 2> blocks;
+  kernel.walk([&](DeclareBlocksOp op) {
+    auto type = cast<NamedTensorType>(op->getOperand(0).getType());
+    blocks.insert(type.getDims().back());
+  });
   llvm::SetVector<StringRef> names;
   auto add = [&](Value each) {
     auto type = dyn_cast<NamedTensorType>(each.getType());
     if (!type)
       return;
     ArrayRef<Attribute> dims = getDimsBehindTokens(type, tokens);
-    // The number of blocks follows from the number of tokens.
-    if (llvm::any_of(each.getUsers(), llvm::IsaPred<DeclareBlocksOp>))
-      dims = dims.drop_back();
     for (Attribute dim : dims)
       if (auto named = dyn_cast<NamedDimAttr>(dim);
-          named && !named.getRagged() && !tokens.contains(named))
+          named && !named.getRagged() && !tokens.contains(named) &&
+          !blocks.contains(named))
         names.insert(named.getName());
   };
   for (BlockArgument argument : kernel.getBody().getArguments())

@@ -56,3 +56,24 @@ def test_constant_numbers_of_tokens(queries, keys):
     expected = program(source)(q, k, v, gates)
     found = program(source, target="cpu")(q, k, v, gates)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
+
+
+@pytest.mark.parametrize("scores", ["x", "x * 2.0 - 1.0", "max(x, y)", "x * g"])
+def test_scores_of_blocks_have_as_many_as_keys_ask_for(scores):
+    """Also those that are computed of inputs: a cache grows, and nothing is compiled again."""
+    source = ("kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D], x, y: f32[B, T, H, N],"
+              f" g: f32[B, T, H]) -> [B, T, HQ, D] {{ sel = topk(blocks({scores}, 8, map=identity, of=S), 3)"
+              " keep first 1, last 1 where start(j) <= i;"
+              " return attend(q, k, v) in sel where j <= i; }")
+    compiled = program(source, target="cpu")
+    rng = np.random.default_rng(3)
+    for turn, (queries, keys) in enumerate([(20, 61), (1, 8), (1, 9), (17, 300), (9, 7)]):
+        q, k, v = qkv(rng, queries, keys, 3, value_width=8)
+        blocks = -(-keys // 8)
+        inputs = [q, k, v, normal(rng, 2, queries, 2, blocks), normal(rng, 2, queries, 2, blocks),
+                  normal(rng, 2, queries, 2)]
+        found, timing = compiled.run_timed(inputs)
+        assert turn == 0 or timing.compile_seconds == 0
+        np.testing.assert_allclose(found, program(source)(*inputs), rtol=1e-4, atol=1e-5)
+    for target in ("sm_90a", "sm_80"):
+        assert "nsatile.plan @f" in program(source, target=target).ir("tile", HQ=6, H=2, D=8)
