@@ -89,11 +89,17 @@ SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
   TokenDims tokens(kernel);
   // The number of blocks follows from the number of tokens, whatever scores of
   // blocks are computed of.
-  llvm::SmallPtrSet<Attribute, 2> blocks;
+  llvm::SetVector<std::pair<Value, Attribute>> scores;
   kernel.walk([&](DeclareBlocksOp op) {
-    auto type = cast<NamedTensorType>(op->getOperand(0).getType());
-    blocks.insert(type.getDims().back());
+    Value all = op->getOperand(0);
+    scores.insert({all, cast<NamedTensorType>(all.getType()).getDims().back()});
   });
+  for (size_t next = 0; next < scores.size(); ++next) {
+    auto [value, blocks] = scores[next];
+    if (auto map = value.getDefiningOp<MapOp>())
+      for (Value operand : map->getOperands())
+        scores.insert({operand, blocks});
+  }
   llvm::SetVector<StringRef> names;
   auto add = [&](Value each) {
     auto type = dyn_cast<NamedTensorType>(each.getType());
@@ -103,7 +109,7 @@ SmallVector<StringRef> nsacc::nsa::getSpecializedDims(KernelOp kernel) {
     for (Attribute dim : dims)
       if (auto named = dyn_cast<NamedDimAttr>(dim);
           named && !named.getRagged() && !tokens.contains(named) &&
-          !blocks.contains(named))
+          !scores.contains({each, dim}))
         names.insert(named.getName());
   };
   for (BlockArgument argument : kernel.getBody().getArguments())

@@ -159,6 +159,8 @@ private:
   QueryRows ofTile(const QueryRows &rows);
   /// All rows of the query tile whose keys are cut.
   QueryRows ofPart(const QueryRows &rows, const KeyPart &part);
+  /// Those of neighbouring tokens, as far as they exist.
+  QueryRows ofTokens(const QueryRows &rows, mlir::Value first, int64_t count);
   /// Behind the tile's last token that exists.
   mlir::Value getEndToken();
   mlir::Value evaluate(mlir::AffineExpr expr, const QueryRows &rows,

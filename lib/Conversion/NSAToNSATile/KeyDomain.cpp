@@ -204,21 +204,19 @@ Value KeyTiling::getTileBehind(IndexMath m, Value key) const {
 }
 
 QueryRows Scorer::ofTile(const QueryRows &rows) {
-  if (!rows.exist)
-    return rows;
-  IndexMath m = program.math();
-  QueryRows all = rows;
-  all.first = m.add(tile.firstToken, shift);
-  all.last = m.add(m.add(getEndToken(), -1), shift);
-  all.exist = {};
-  return all;
+  return rows.exist ? ofTokens(rows, tile.firstToken, tile.tokens) : rows;
 }
 
 QueryRows Scorer::ofPart(const QueryRows &rows, const KeyPart &part) {
   IndexMath m = program.math();
+  Value number = m.floorDiv(tile.firstToken, part.tokens);
+  return ofTokens(rows, m.mul(number, part.tokens), part.tokens);
+}
+
+QueryRows Scorer::ofTokens(const QueryRows &rows, Value first, int64_t count) {
+  IndexMath m = program.math();
   QueryRows all = rows;
-  Value first = m.mul(m.floorDiv(tile.firstToken, part.tokens), part.tokens);
-  Value end = m.min(m.add(first, part.tokens), tile.numTokens);
+  Value end = m.min(m.add(first, count), tile.numTokens);
   all.first = m.add(first, shift);
   all.last = m.add(m.add(end, -1), shift);
   all.exist = {};

@@ -62,7 +62,8 @@ def test_constant_numbers_of_tokens(queries, keys):
 def test_scores_of_blocks_have_as_many_as_keys_ask_for(scores):
     """Also those that are computed of inputs: a cache grows, and nothing is compiled again."""
     source = ("kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D], x, y: f32[B, T, H, N],"
-              f" g: f32[B, T, H]) -> [B, T, HQ, D] {{ sel = topk(blocks({scores}, 8, map=identity, of=S), 3)"
+              " g: f32[B, T, H]) -> [B, T, HQ, D] {"
+              f" sel = topk(blocks({scores}, 8, map=identity, of=S), 3)"
               " keep first 1, last 1 where start(j) <= i;"
               " return attend(q, k, v) in sel where j <= i; }")
     compiled = program(source, target="cpu")
@@ -77,3 +78,15 @@ def test_scores_of_blocks_have_as_many_as_keys_ask_for(scores):
         np.testing.assert_allclose(found, program(source)(*inputs), rtol=1e-4, atol=1e-5)
     for target in ("sm_90a", "sm_80"):
         assert "nsatile.plan @f" in program(source, target=target).ir("tile", HQ=6, H=2, D=8)
+
+
+def test_a_number_of_blocks_may_be_that_of_channels():
+    """Code depends on the channels, whatever else their dimension counts."""
+    source = ("kernel f(q: [B, T, H, D], k, v: [B, S, H, D], x: f32[B, T, H, D]) -> [B, T, H, D] "
+              "{ sel = topk(blocks(x * 2.0, 8, map=identity, of=S), 3) keep last 1;"
+              " return attend(q, k, v) in sel where j <= i; }")
+    rng = np.random.default_rng(4)
+    q, k, v = qkv(rng, 9, 60, value_width=8)
+    inputs = [q, k, v, normal(rng, 2, 9, 2, 8)]
+    np.testing.assert_allclose(program(source, target="cpu")(*inputs), program(source)(*inputs),
+                               rtol=1e-4, atol=1e-5)
