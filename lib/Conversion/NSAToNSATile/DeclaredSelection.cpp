@@ -122,9 +122,14 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   int64_t tokenDim = ragged ? 0 : 1;
   Attribute token = input.getDims()[tokenDim];
   Attribute head = input.getDims()[tokenDim + 1];
-  Value batchRow = program.programId(2);
+  RowGrid grid = {
+      .dim = token,
+      .rows = ragged ? plan.getNumRows(cast<NamedDimAttr>(token).getName())
+                     : plan.getSize(input.getDims().front()),
+      .tokens = kLists};
+  auto [batchRow, number] = getRowTile(program, grid);
   ProgramBuilder::Row row = program.getRow(token, batchRow);
-  Value firstList = m.mul(program.programId(0), kLists);
+  Value firstList = m.mul(number, kLists);
   SmallVector<Value> offsets;
   if (!ragged)
     offsets.push_back(batchRow);
@@ -155,9 +160,6 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
                            program.getBuffer(op.getResult()), offsets, limits,
                            dims);
 
-  IndexMath outer = plan.math();
-  program.launch(outer.ceilDiv(plan.getSize(token), kLists), plan.getSize(head),
-                 ragged ? plan.getNumRows(cast<NamedDimAttr>(token).getName())
-                        : plan.getSize(input.getDims().front()));
+  launch(program, grid, plan.getSize(head));
   return success();
 }

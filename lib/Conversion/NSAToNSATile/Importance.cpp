@@ -469,8 +469,9 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
   program.setOps(nsa::ScoringOpInterface(found.first).getOperation());
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
-  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
-                                   shape.group, getProgramPlace(program));
+  QueryGrid grid = {shape, schedule.getTokens()};
+  QueryTile tile = createQueryTile(program, shape.dims, grid.tokens,
+                                   shape.group, getPlace(program, grid));
   ImportanceTiles tiles(program, tile, shape.keyHead, schedule);
   if (failed(tiles.prepare(tensor)))
     return failure();
@@ -504,6 +505,6 @@ LogicalResult nsacc::buildImportanceProgram(PlanBuilder &plan,
     return {};
   };
   foldColumns(program, end, chunk, {}, body);
-  launchQueryProgram(program, shape, schedule.getTokens());
+  launch(program, grid);
   return success();
 }

@@ -109,7 +109,7 @@ SmallVector<Value> Attention::mergeSplits(const PartialStates &partial,
 AttendTiles Attention::merge(const PartialStates &partial) {
   IndexMath m = program.math();
   constexpr int64_t together = 4;
-  Value end = partial.getNumSplits(program);
+  Value end = program.importNumber(partial.splits);
   Value pieces = m.mul(m.floorDiv(end, together), together);
   State state = getInitialState(tile.getRows());
   state = mergeSplits(partial, state, m.constant(0), pieces, together);
@@ -156,8 +156,10 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   Location loc = program.getLoc();
   IndexMath m = program.math();
   int64_t tokens = schedule.getTokens(), splits = schedule.getSplits();
-  QueryPlace place = getProgramPlace(program);
-  Value split = std::exchange(place.tokenTile, Value());
+  Value split = program.programId(0);
+  QueryPlace place = {.tokenTile = {},
+                      .keyHead = program.programId(1),
+                      .batchRow = program.programId(2)};
 
   auto forEach = [&](Value begin, Value end,
                      llvm::function_ref<void(Value)> body) {
@@ -201,10 +203,6 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   });
   plan.setPartialStates(op, partial);
   program.setOps(op.getOperation());
-  Value rows =
-      shape.dims.batch
-          ? plan.getSize(shape.dims.batch)
-          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
   program.launch(plan.math().constant(splits), plan.getSize(shape.keyHead),
-                 rows);
+                 getNumBatchRows(plan, shape));
 }

@@ -297,11 +297,10 @@ void ProgramBuilder::setOps(ArrayRef<Operation *> ops) {
   program->setAttr(nsatile::kOpsAttrName, builder.getArrayAttr(names));
 }
 
-Value PartialStates::getNumSplits(ProgramBuilder &program) const {
-  if (auto value = dyn_cast<Value>(splits))
-    return program.import(value);
-  return program.math().constant(
-      cast<IntegerAttr>(cast<Attribute>(splits)).getInt());
+Value ProgramBuilder::importNumber(OpFoldResult number) {
+  if (auto value = dyn_cast<Value>(number))
+    return import(value);
+  return math().constant(cast<IntegerAttr>(cast<Attribute>(number)).getInt());
 }
 
 Value ProgramBuilder::import(Value planValue) {

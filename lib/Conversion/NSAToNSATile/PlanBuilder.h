@@ -22,25 +22,21 @@ inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
       nsatile::NSATileDialect::getScheduleAttrName());
 }
 
-class ProgramBuilder;
-
 /// What programs over parts of the keys leave of an attention: for each part
 /// the state of every query row. A buffer for each tensor of the state,
 /// [splits, batch, token, head] with channels behind for the accumulator.
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   mlir::OpFoldResult splits;              ///< a number, or a value of the plan
-
-  mlir::Value getNumSplits(ProgramBuilder &program) const;
 };
 
-/// For each batch row, query tile and key head, the blocks that the tile's
-/// lists (TileLists) have, ascending, with the lists that have each, and their
-/// number. In the plan, as nsatile.unite writes them.
+/// For each query tile (getTileIndices) and key head, the blocks that the
+/// tile's lists (TileLists) have, ascending, with the lists that have each, and
+/// their number. In the plan, as nsatile.unite writes them.
 struct UnionLists {
-  mlir::Value blocks;  ///< [rows, tiles, heads, width], i32
-  mlir::Value members; ///< [rows, tiles, heads, width, words], i32
-  mlir::Value counts;  ///< [rows, tiles, heads, 1], i32
+  mlir::Value blocks;  ///< [tiles, heads, width], i32
+  mlir::Value members; ///< [tiles, heads, width, words], i32
+  mlir::Value counts;  ///< [tiles, heads, 1], i32
 };
 
 /// The launch plan of one kernel while programs are added to it. Buffers stand
@@ -100,6 +96,17 @@ public:
     unionLists[{selection, tokens}] = lists;
   }
 
+  /// A ragged dimension, tokens of a tile, and tiles that rows have to spare.
+  using TileKey = std::pair<mlir::Attribute, std::pair<int64_t, int64_t>>;
+  /// The batch row of each tile (QueryGrid.h), [tiles], i32; null where no
+  /// program has written them.
+  mlir::Value getRowsOfTiles(const TileKey &key) {
+    return rowsOfTiles.lookup(key);
+  }
+  void setRowsOfTiles(const TileKey &key, mlir::Value rows) {
+    rowsOfTiles[key] = rows;
+  }
+
   /// The offsets input of a ragged dimension; null for others.
   mlir::Value getOffsetsInput(llvm::StringRef dim);
   bool isRagged(llvm::StringRef dim) { return bool(getOffsetsInput(dim)); }
@@ -141,6 +148,7 @@ private:
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, UnionLists> unionLists;
+  llvm::MapVector<TileKey, mlir::Value> rowsOfTiles;
   llvm::DenseMap<mlir::Operation *, mlir::StringAttr> names;
   unsigned programs = 0;
 };
@@ -159,6 +167,8 @@ public:
 
   /// The program's argument for a value of the plan.
   mlir::Value import(mlir::Value planValue);
+  /// The same of what may be a number.
+  mlir::Value importNumber(mlir::OpFoldResult number);
   mlir::Value getBuffer(mlir::Value tensor) {
     return import(plan.getBuffer(tensor));
   }

@@ -23,7 +23,7 @@ public:
         pooled(
             cast<PooledDimAttr>(result.getDims()[input.isRagged() ? 0 : 1])) {}
 
-  void build();
+  void build(const RowGrid &grid);
   /// Windows that one program pools.
   static int64_t getWindows(PoolOp op) {
     return op
@@ -171,11 +171,12 @@ Tile Pooling::finish(Tile sum) {
   return math.apply<arith::DivFOp>(sum, count);
 }
 
-void Pooling::build() {
+void Pooling::build(const RowGrid &grid) {
   IndexMath m = program.math();
   head = program.programId(1);
-  batchRow = program.programId(2);
-  firstWindow = m.mul(program.programId(0), count);
+  RowTile tile = getRowTile(program, grid);
+  batchRow = tile.batchRow;
+  firstWindow = m.mul(tile.number, count);
   Attribute sequence = input.getDims()[input.isRagged() ? 0 : 1];
   tokens = program.getRow(sequence, batchRow);
   windows = program.getRow(pooled, batchRow);
@@ -222,15 +223,21 @@ LogicalResult nsacc::buildPoolProgram(PlanBuilder &plan, PoolOp op) {
            << toString(type.getDims().back()) << "' to be compiled";
   ProgramBuilder program(plan, op.getLoc(), "pool");
   program.setOps(op.getOperation());
-  Pooling(program, op, *channels).build();
-
-  IndexMath m = plan.math();
-  auto result = cast<NamedTensorType>(op.getResult().getType());
   bool ragged = type.isRagged();
-  Attribute sequence = result.getDims()[ragged ? 0 : 1];
-  Value rows = ragged ? plan.getNumRows(cast<PooledDimAttr>(sequence).getBase())
-                      : plan.getSize(type.getDims().front());
-  program.launch(m.ceilDiv(plan.getSize(sequence), Pooling::getWindows(op)),
-                 plan.getSize(type.getDims()[ragged ? 1 : 2]), rows);
+  auto result = cast<NamedTensorType>(op.getResult().getType());
+  auto pooled = cast<PooledDimAttr>(result.getDims()[ragged ? 0 : 1]);
+  int64_t windows = Pooling::getWindows(op);
+  RowGrid grid = {.dim = pooled,
+                  .rows = ragged ? plan.getNumRows(pooled.getBase())
+                                 : plan.getSize(type.getDims().front()),
+                  .tokens = windows};
+  if (ragged) {
+    // Rows have at most one window more than strides.
+    grid.dim = type.getDims().front();
+    grid.tokens *= pooled.getStride();
+    grid.before = 1;
+  }
+  Pooling(program, op, *channels).build(grid);
+  launch(program, grid, plan.getSize(type.getDims()[ragged ? 1 : 2]));
   return success();
 }

@@ -139,22 +139,6 @@ FailureOr<QueryShape> nsacc::getSelectionShape(PlanBuilder &plan, TopKOp op) {
   return shape;
 }
 
-Value nsacc::getNumBatchRows(PlanBuilder &plan, const QueryShape &shape) {
-  return shape.dims.batch
-             ? plan.getSize(shape.dims.batch)
-             : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
-}
-
-void nsacc::launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
-                               int64_t tokens, Value parts) {
-  PlanBuilder &plan = program.getPlan();
-  IndexMath m = plan.math();
-  // A ragged batch launches tiles for its longest possible row.
-  Value x = m.ceilDiv(plan.getSize(shape.dims.token), tokens);
-  Value z = getNumBatchRows(plan, shape);
-  program.launch(x, plan.getSize(shape.keyHead), parts ? m.mul(z, parts) : z);
-}
-
 bool nsacc::looksAtPairs(nsatile::ProgramOp program) {
   return program
       ->walk([](Operation *op) {
@@ -210,14 +194,18 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
                                                        bool isExact) {
   const QueryShape &shape = *found.shape;
   nsatile::ScheduleAttr schedule = getSchedule(found.first);
+  // An exact program's tiles are parts of those whose marks it reads.
+  QueryGrid grid = {shape, schedule.getTokens(), schedule.getTokens()};
   if (isExact)
     schedule = schedule.getExact();
   else if (onlyMerges(plan, targets))
     schedule = schedule.getMerging();
+  if (grid.tokens = schedule.getTokens(); !isExact)
+    grid.whole = grid.tokens;
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
-  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
-                                   shape.group, getProgramPlace(program));
+  QueryTile tile = createQueryTile(program, shape.dims, grid.tokens,
+                                   shape.group, getPlace(program, grid));
   Evaluator evaluator(program, tile, schedule, isExact);
   for (auto [tensor, buffer] : targets) {
     FailureOr<Tile> value = evaluator.evaluate(tensor);
@@ -230,15 +218,16 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
       return failure();
   }
   program.setOps(evaluator.getAttends());
-  launchQueryProgram(program, shape, schedule.getTokens());
+  launch(program, grid);
   return program.getProgram();
 }
 
 LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,
                                     Value lse, nsatile::ScheduleAttr schedule) {
   ProgramBuilder program(plan, lse.getLoc(), "lse", schedule);
-  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
-                                   shape.group, getProgramPlace(program));
+  QueryGrid grid = {shape, schedule.getTokens()};
+  QueryTile tile = createQueryTile(program, shape.dims, grid.tokens,
+                                   shape.group, getPlace(program, grid));
   Evaluator evaluator(program, tile, schedule);
   FailureOr<Tile> rows = evaluator.evaluateLse(lse);
   if (failed(rows))
@@ -250,6 +239,6 @@ LogicalResult nsacc::materializeLse(PlanBuilder &plan, const QueryShape &shape,
     return failure();
   Value buffer = plan.allocate(lse);
   storeQueryTile(program, tile, *rows, type, program.import(buffer), math);
-  launchQueryProgram(program, shape, schedule.getTokens());
+  launch(program, grid);
   return success();
 }

@@ -4,7 +4,7 @@
 #define NSACC_LIB_CONVERSION_NSATONSATILE_QUERYPROGRAM_H
 
 #include "PlanBuilder.h"
-#include "QueryTile.h"
+#include "QueryGrid.h"
 
 namespace nsacc {
 
@@ -23,14 +23,6 @@ FoundShape findQueryShape(PlanBuilder &plan, mlir::Value tensor);
 /// The shape of what a selection's importance is computed from.
 llvm::FailureOr<QueryShape> getSelectionShape(PlanBuilder &plan,
                                               nsa::TopKOp op);
-
-/// In the plan.
-mlir::Value getNumBatchRows(PlanBuilder &plan, const QueryShape &shape);
-/// Launches over tiles of queries: token tiles, key heads, batch rows. `parts`,
-/// of the plan, is how many programs share a tile, side by side in place of the
-/// batch row; null: one.
-void launchQueryProgram(ProgramBuilder &program, const QueryShape &shape,
-                        int64_t tokens, mlir::Value parts = {});
 
 /// Whether products ask which pairs are visible, as those of a softmax will.
 bool looksAtPairs(nsatile::ProgramOp program);

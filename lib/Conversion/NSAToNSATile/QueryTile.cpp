@@ -29,11 +29,6 @@ static Value expandRows(OpBuilder &builder, Location loc, Value value,
                                        groups);
 }
 
-QueryPlace nsacc::getProgramPlace(ProgramBuilder &program) {
-  return {program.programId(0), program.programId(1), program.programId(2),
-          Value()};
-}
-
 QueryTile nsacc::getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
                                 Attribute keyHeadDim) {
   OpBuilder &builder = program.getBuilder();

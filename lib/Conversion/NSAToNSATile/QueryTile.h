@@ -30,16 +30,15 @@ struct QueryTile {
 struct QueryPlace {
   mlir::Value tokenTile, keyHead, batchRow;
   /// The first token of tile 0, which may lie before the row's; null: 0.
-  mlir::Value origin;
+  mlir::Value origin = {};
+  /// Of programs that share a tile; null without any.
+  mlir::Value part = {};
 };
 
 /// The tile of `tokens` tokens at a place.
 QueryTile createQueryTile(ProgramBuilder &program, const QueryDims &dims,
                           int64_t tokens, int64_t group,
                           const QueryPlace &place);
-/// The place of the current program: token tiles along x, key heads along y,
-/// batch rows along z.
-QueryPlace getProgramPlace(ProgramBuilder &program);
 
 /// The same tokens with one row each, for tensors with a row for each key head.
 QueryTile getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,

@@ -225,7 +225,8 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
                                         const UnionLists &lists) {
   IndexMath m = program.math();
   KeyTiling tiling = getBlockTiling();
-  SmallVector<Value> place = {tile.batchRow, tile.number, tile.keyHead};
+  SmallVector<Value> place = getTileIndices(program, tile);
+  place.push_back(tile.keyHead);
   SmallVector<Value> first(place);
   first.push_back(m.constant(0));
   Value count =

@@ -24,7 +24,7 @@ struct Sharing {
 /// The program of one topk.
 class Selecting {
 public:
-  Selecting(ProgramBuilder &program, const QueryShape &shape, nsa::TopKOp op,
+  Selecting(ProgramBuilder &program, const QueryGrid &grid, nsa::TopKOp op,
             nsatile::ScheduleAttr schedule, Sharing sharing);
 
   llvm::LogicalResult build();

@@ -65,13 +65,8 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
            << std::max<int64_t>(1, tokens * kMostListed / width);
 
   OpBuilder &outside = plan.getBuilder();
-  IndexMath outer = plan.math();
-  SmallVector<Value> sizes = {
-      shape.dims.batch
-          ? plan.getSize(shape.dims.batch)
-          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName()),
-      outer.ceilDiv(plan.getSize(shape.dims.token), tokens),
-      plan.getSize(shape.keyHead)};
+  SmallVector<Value> sizes = getTileSizes(plan, shape, tokens);
+  sizes.push_back(plan.getSize(shape.keyHead));
   auto allocate = [&](ArrayRef<int64_t> columns) {
     SmallVector<int64_t> dims(sizes.size(), ShapedType::kDynamic);
     llvm::append_range(dims, columns);
@@ -84,8 +79,9 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
   ProgramBuilder program(plan, op.getLoc(), "union");
   program.setOps(op.getOperation());
   IndexMath m = program.math();
+  QueryGrid grid = {shape, tokens};
   QueryTile tile = createQueryTile(program, shape.dims, tokens, shape.group,
-                                   getProgramPlace(program));
+                                   getPlace(program, grid));
   Value left = m.sub(tile.numTokens, tile.firstToken);
   Value exist = m.max(m.min(left, m.constant(tokens)), m.constant(0));
   // A token has as many as heads select for themselves.
@@ -93,13 +89,14 @@ LogicalResult nsacc::buildUnionLists(PlanBuilder &plan, const QueryShape &shape,
                        tileLists.count * tileLists.tokens / tokens);
   Value keys =
       program.getRow(plan.getNamedDim(type.getOf()), tile.batchRow).size;
-  SmallVector<Value> place = {tile.batchRow, tile.number, tile.keyHead};
+  SmallVector<Value> place = getTileIndices(program, tile);
+  place.push_back(tile.keyHead);
   nsatile::UniteOp::create(
       program.getBuilder(), program.getLoc(),
       loadTileLists(program, tile, selection), listed,
       m.ceilDiv(keys, type.getBlock()), program.import(lists.blocks),
       program.import(lists.members), program.import(lists.counts), place);
-  launchQueryProgram(program, shape, tokens);
+  launch(program, grid);
   plan.setUnionLists(selection, tokens, lists);
   return success();
 }

@@ -46,25 +46,25 @@ static Value getNumTokens(ProgramBuilder &program, SelectionType type,
 /// Positions of a batch row's tokens count from `shift`, and rows that share
 /// are neighbours by position: tiles start at a multiple of what shares.
 static QueryPlace getAlignedPlace(ProgramBuilder &program,
-                                  const QueryShape &shape, SelectionType type,
-                                  int64_t shareTokens) {
+                                  const QueryGrid &grid, SelectionType type) {
   IndexMath m = program.math();
-  QueryPlace place = getProgramPlace(program);
-  if (shareTokens == 1)
+  QueryPlace place = getPlace(program, grid);
+  int64_t share = grid.shareTokens;
+  if (share == 1)
     return place;
-  Value shift = m.sub(getNumTokens(program, type, place.batchRow),
-                      program.getRow(shape.dims.token, place.batchRow).size);
-  place.origin =
-      m.sub(m.mul(m.floorDiv(shift, shareTokens), shareTokens), shift);
+  Value shift =
+      m.sub(getNumTokens(program, type, place.batchRow),
+            program.getRow(grid.shape.dims.token, place.batchRow).size);
+  place.origin = m.sub(m.mul(m.floorDiv(shift, share), share), shift);
   return place;
 }
 
-Selecting::Selecting(ProgramBuilder &program, const QueryShape &shape,
-                     TopKOp op, nsatile::ScheduleAttr schedule, Sharing sharing)
+Selecting::Selecting(ProgramBuilder &program, const QueryGrid &grid, TopKOp op,
+                     nsatile::ScheduleAttr schedule, Sharing sharing)
     : program(program), builder(program.getBuilder()), loc(program.getLoc()),
-      shape(shape), op(op), schedule(schedule), sharing(sharing),
+      shape(grid.shape), op(op), schedule(schedule), sharing(sharing),
       type(op.getResult().getType()),
-      place(getAlignedPlace(program, shape, type, sharing.shareTokens)),
+      place(getAlignedPlace(program, grid, type)),
       firstKeyHead(program.math().mul(place.keyHead, sharing.keyHeads)),
       tile(getTile(firstKeyHead)),
       tiles(program, tile, shape.keyHead, schedule), chunk(schedule.getKeys()),

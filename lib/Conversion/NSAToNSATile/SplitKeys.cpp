@@ -2,7 +2,6 @@
 
 #include "Attention.h"
 #include "NSATile/Transforms/Passes.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include <numeric>
 
 using namespace mlir;
@@ -19,13 +18,10 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   nsatile::ScheduleAttr schedule = getSchedule(op);
   IndexMath m = plan.math();
   Value one = m.constant(1);
-  Value rows = getNumBatchRows(plan, shape);
-  Value tokenTiles =
-      m.ceilDiv(plan.getSize(shape.dims.token), schedule.getTokens());
-  // Ragged rows have as many tiles as their tokens fill, and the last of each.
-  Value tiles =
-      shape.dims.batch ? m.mul(tokenTiles, rows) : m.add(tokenTiles, rows);
-  tiles = m.max(m.mul(tiles, plan.getSize(shape.keyHead)), one);
+  Value tiles = plan.getSize(shape.keyHead);
+  for (Value size : getTileSizes(plan, shape, schedule.getTokens()))
+    tiles = m.mul(tiles, size);
+  tiles = m.max(tiles, one);
   Value blocks = m.constant(partsOfBlock * plan.getMultiprocessors() *
                             schedule.getBlocksPerSm());
   auto keys = cast<NamedTensorType>(op.getKey().getType());
@@ -46,30 +42,28 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
                         schedule = isExact ? fast.getExact() : fast;
   bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
   ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
-  IndexMath m = program.math();
-  // Token tiles stay the first axis, by which an exact program finds its marks.
-  QueryPlace place = getProgramPlace(program);
+  // An exact program's tiles are parts of those whose marks it reads.
+  QueryGrid grid = {.shape = shape,
+                    .tokens = schedule.getTokens(),
+                    .whole = fast.getTokens(),
+                    .parts = partial.splits};
+  QueryPlace place = getPlace(program, grid);
   // Both programs cut keys at the same places, as only some rows of some parts
   // are repaired.
-  KeyPart part = {.number = {},
-                  .count = partial.getNumSplits(program),
+  KeyPart part = {.number = place.part,
+                  .count = program.importNumber(partial.splits),
                   .tokens = fast.getTokens(),
                   .keys = std::lcm(fast.getKeys(),
                                    std::max<int64_t>(fast.getExactKeys(), 1))};
-  Value point = place.batchRow;
-  place.batchRow = m.divideUnsigned(point, part.count);
-  part.number = m.sub(point, m.mul(place.batchRow, part.count));
-  QueryTile tile = createQueryTile(program, shape.dims, schedule.getTokens(),
-                                   shape.group, place);
+  QueryTile tile =
+      createQueryTile(program, shape.dims, grid.tokens, shape.group, place);
   Attention attention(program, tile, op, schedule, onlyLse);
   SmallVector<Value> state = attention.foldPart(part);
   if (partial.buffers.empty())
     partial = allocatePartialStates(plan, shape.dims, partial.splits, state);
   attention.storeState(partial, part.number, state);
   program.setOps(op.getOperation());
-  launchQueryProgram(program, shape, schedule.getTokens(),
-                     getValueOrCreateConstantIndexOp(
-                         plan.getBuilder(), plan.getLoc(), partial.splits));
+  launch(program, grid);
   return program.getProgram();
 }
 

@@ -358,18 +358,12 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
     return failure();
   ProgramBuilder program(plan, op.getLoc(), "select", schedule);
   program.setOps(op.getOperation());
-  if (failed(Selecting(program, shape, op, schedule, *sharing).build()))
+  QueryGrid grid = {.shape = shape,
+                    .tokens = sharing->tokens,
+                    .shareTokens = sharing->shareTokens,
+                    .keyHeads = sharing->keyHeads};
+  if (failed(Selecting(program, grid, op, schedule, *sharing).build()))
     return failure();
-  IndexMath m = plan.math();
-  // Aligned tiles may start before the first token.
-  Value tokens =
-      m.add(plan.getSize(shape.dims.token), sharing->shareTokens - 1);
-  Value rows =
-      shape.dims.batch
-          ? plan.getSize(shape.dims.batch)
-          : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
-  program.launch(m.ceilDiv(tokens, sharing->tokens),
-                 m.floorDiv(plan.getSize(shape.keyHead), sharing->keyHeads),
-                 rows);
+  launch(program, grid);
   return success();
 }

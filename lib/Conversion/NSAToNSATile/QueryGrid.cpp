@@ -1,0 +1,186 @@
+//===- QueryGrid.cpp - Grids over tiles of rows ---------------------------===//
+
+#include "QueryGrid.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+static bool isRaggedDim(Attribute dim) {
+  auto named = dyn_cast<NamedDimAttr>(dim);
+  return named && named.getRagged();
+}
+
+bool RowGrid::isRagged() const { return isRaggedDim(dim); }
+
+/// The first tile of a ragged row that begins at a token. From one row's to the
+/// next one's are no fewer than the row fills, without a sum over rows.
+static Value getFirstTile(IndexMath m, Value token, Value row, int64_t tokens,
+                          int64_t spare) {
+  return m.add(m.floorDiv(token, tokens), m.mul(row, spare));
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of rows
+//===----------------------------------------------------------------------===//
+
+static int64_t getWholeTokens(const RowGrid &grid) {
+  return grid.tokens * grid.parts;
+}
+
+/// Tiles that a ragged row may have beside those that its tokens fill.
+static int64_t getSpare(const RowGrid &grid) { return grid.before > 0 ? 2 : 1; }
+
+/// Of whole tiles of ragged rows, in the plan.
+static Value countTiles(PlanBuilder &plan, const RowGrid &grid) {
+  return getFirstTile(plan.math(), plan.getSize(grid.dim), grid.rows,
+                      getWholeTokens(grid), getSpare(grid));
+}
+
+/// Each row's program writes its number for all of its tiles.
+static Value buildRowsOfTiles(PlanBuilder &plan, const RowGrid &grid) {
+  constexpr int64_t count = 128; // tiles of a store
+  Type i32 = plan.getBuilder().getI32Type();
+  Value rows = plan.allocate(MemRefType::get({ShapedType::kDynamic}, i32),
+                             countTiles(plan, grid));
+  ProgramBuilder program(plan, plan.getLoc(), "tiles");
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  Value number = program.programId(0);
+  ProgramBuilder::Row row = program.getRow(grid.dim, number);
+  auto getFirst = [&](Value token, Value row) {
+    return getFirstTile(m, token, row, getWholeTokens(grid), getSpare(grid));
+  };
+  Value first = getFirst(row.start, number);
+  Value end = getFirst(m.add(row.start, row.size), m.add(number, 1));
+  Value numbers = tensor::SplatOp::create(
+      builder, loc, arith::IndexCastOp::create(builder, loc, i32, number),
+      RankedTensorType::get({count}, i32));
+  Value buffer = program.import(rows);
+  scf::ForOp::create(builder, loc, first, end, m.constant(count), ValueRange(),
+                     [&](OpBuilder &, Location, Value tile, ValueRange) {
+                       nsatile::StoreOp::create(builder, loc, numbers, buffer,
+                                                tile, end,
+                                                SmallVector<int64_t>{0});
+                       scf::YieldOp::create(builder, loc);
+                     });
+  Value one = plan.math().constant(1);
+  program.launch(grid.rows, one, one);
+  return rows;
+}
+
+static Value getRowsOfTiles(PlanBuilder &plan, const RowGrid &grid) {
+  PlanBuilder::TileKey key = {grid.dim, {getWholeTokens(grid), getSpare(grid)}};
+  if (Value rows = plan.getRowsOfTiles(key))
+    return rows;
+  Value rows = buildRowsOfTiles(plan, grid);
+  plan.setRowsOfTiles(key, rows);
+  return rows;
+}
+
+RowTile nsacc::getRowTile(ProgramBuilder &program, const RowGrid &grid) {
+  IndexMath m = program.math();
+  Value id = program.programId(0);
+  if (!grid.isRagged())
+    return {program.programId(2), id};
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  Value rows = program.import(getRowsOfTiles(program.getPlan(), grid));
+  Value whole = m.floorDiv(id, grid.parts);
+  Value row = arith::IndexCastOp::create(
+      builder, loc, builder.getIndexType(),
+      memref::LoadOp::create(builder, loc, rows, whole));
+  Value first = getFirstTile(m, program.getRow(grid.dim, row).start, row,
+                             getWholeTokens(grid), getSpare(grid));
+  return {row, m.sub(id, m.mul(first, grid.parts))};
+}
+
+void nsacc::launch(ProgramBuilder &program, const RowGrid &grid, Value y,
+                   Value z) {
+  PlanBuilder &plan = program.getPlan();
+  IndexMath m = plan.math();
+  if (grid.isRagged()) {
+    program.launch(m.mul(countTiles(plan, grid), grid.parts), y,
+                   z ? z : m.constant(1));
+    return;
+  }
+  Value tokens = m.add(plan.getSize(grid.dim), grid.before);
+  program.launch(m.ceilDiv(tokens, grid.tokens), y,
+                 z ? m.mul(grid.rows, z) : grid.rows);
+}
+
+SmallVector<Value> nsacc::getTileSizes(PlanBuilder &plan,
+                                       const QueryShape &shape,
+                                       int64_t tokens) {
+  RowGrid grid = QueryGrid{shape, tokens}.getRows(plan);
+  if (grid.isRagged())
+    return {countTiles(plan, grid)};
+  return {grid.rows, plan.math().ceilDiv(plan.getSize(grid.dim), tokens)};
+}
+
+SmallVector<Value> nsacc::getTileIndices(ProgramBuilder &program,
+                                         const QueryTile &tile) {
+  IndexMath m = program.math();
+  if (tile.dims.batch)
+    return {tile.batchRow, tile.number};
+  Value first = getFirstTile(m, tile.rowStart, tile.batchRow, tile.tokens,
+                             /*spare=*/1);
+  return {m.add(first, tile.number)};
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of queries
+//===----------------------------------------------------------------------===//
+
+Value nsacc::getNumBatchRows(PlanBuilder &plan, const QueryShape &shape) {
+  return shape.dims.batch
+             ? plan.getSize(shape.dims.batch)
+             : plan.getNumRows(cast<NamedDimAttr>(shape.dims.token).getName());
+}
+
+RowGrid QueryGrid::getRows(PlanBuilder &plan) const {
+  RowGrid grid = {.dim = shape.dims.token,
+                  .rows = getNumBatchRows(plan, shape),
+                  .tokens = tokens};
+  if (whole > 0 && whole % tokens == 0)
+    grid.parts = whole / tokens;
+  // Tiles of tokens that share may start before the first one.
+  grid.before = shareTokens - 1;
+  return grid;
+}
+
+static bool hasParts(const QueryGrid &grid) { return !grid.parts.isNull(); }
+
+QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
+  IndexMath m = program.math();
+  RowGrid rows = grid.getRows(program.getPlan());
+  RowTile tile = getRowTile(program, rows);
+  QueryPlace place = {.tokenTile = tile.number,
+                      .keyHead = program.programId(1),
+                      .batchRow = tile.batchRow};
+  if (!hasParts(grid))
+    return place;
+  place.part = program.programId(2);
+  if (rows.isRagged())
+    return place;
+  Value count = program.importNumber(grid.parts);
+  place.batchRow = m.divideUnsigned(place.part, count);
+  place.part = m.sub(place.part, m.mul(place.batchRow, count));
+  return place;
+}
+
+void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid) {
+  PlanBuilder &plan = program.getPlan();
+  Value parts;
+  if (hasParts(grid))
+    parts = getValueOrCreateConstantIndexOp(plan.getBuilder(), plan.getLoc(),
+                                            grid.parts);
+  launch(program, grid.getRows(plan),
+         plan.math().floorDiv(plan.getSize(grid.shape.keyHead), grid.keyHeads),
+         parts);
+}
