@@ -1,11 +1,13 @@
 //===- EmitElementwise.cpp - One scalar op for each register --------------===//
 
 #include "InlinePTX.h"
+#include "Instructions.h"
 #include "KernelEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -125,9 +127,29 @@ static std::optional<llvm::APFloat> getFactor(Value value) {
   return constant.getValue();
 }
 
-/// Ops that are a few units in the last place of f32 off, or in the case of
-/// tanh 2^-11 of its value. Scores of rounded operands are further from theirs.
-/// Null for ops that have no faster form.
+/// Whether an op is x / (1 + exp(-x)), or 1 / (1 + exp(-x)): where the divisor
+/// is greater than those whose reciprocals are normal, both are next to 0.
+static bool isLogistic(Operation *op) {
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  auto divisor = quotient ? quotient.getRhs().getDefiningOp<arith::AddFOp>()
+                          : arith::AddFOp();
+  if (!divisor)
+    return false;
+  Value power = divisor.getLhs(), one = divisor.getRhs();
+  if (matchPattern(power, m_OneFloat()))
+    std::swap(power, one);
+  auto exp = power.getDefiningOp<math::ExpOp>();
+  auto negated =
+      exp ? exp.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
+  return negated && matchPattern(one, m_OneFloat()) &&
+         (quotient.getLhs() == negated.getOperand() ||
+          matchPattern(quotient.getLhs(), m_OneFloat()));
+}
+
+/// Ops that are a few units in the last place of f32 off; in the case of tanh
+/// 2^-11 of its value, in that of exp what a rounding of its operand does.
+/// Scores of rounded operands are further from theirs. Null for ops that have
+/// no faster form.
 Value ElementwiseEmitter::emitFast(Operation *op, ValueRange operands) {
   constexpr auto contract = arith::FastMathFlags::contract;
   Type type = operands[0].getType();
@@ -135,6 +157,11 @@ Value ElementwiseEmitter::emitFast(Operation *op, ValueRange operands) {
     return {};
   if (isa<math::TanhOp>(op))
     return LLVM::TanhOp::create(b, type, operands[0], LLVM::FastmathFlags::afn);
+  if (isa<math::ExpOp>(op))
+    return ptx::exp2(b, emitScaled(operands[0], b.f32(llvm::numbers::log2ef)));
+  if (isLogistic(op))
+    return arith::MulFOp::create(b, operands[0],
+                                 nvvm::reciprocal(b, operands[1]), contract);
   if (auto power = dyn_cast<math::Exp2Op>(op))
     return arith::bitEnumContainsAll(power.getFastmath(),
                                      arith::FastMathFlags::afn)
