@@ -220,7 +220,7 @@ private:
 } // namespace
 
 /// All rows of the tile walk every block that one of them selected. A row that
-/// didn't select it sees none of its keys.
+/// didn't select it sees none of its keys; rows of a single list selected all.
 SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
                                         const UnionLists &lists) {
   IndexMath m = program.math();
@@ -240,10 +240,13 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
       .indices = place,
       .parts = tiling.parts};
   TileLists listed(getSelectionType(), tile.dims, tile.tokens, tile.group);
-  MemberRows members(builder, loc, rows.count, listed.rows);
+  std::optional<MemberRows> members;
+  if (listed.count > 1)
+    members.emplace(builder, loc, rows.count, listed.rows);
   return foldTiles(rows, domain, {}, [&](Value number, ValueRange words) {
     KeyTile keys = tiling.getTile(m, number);
-    keys.rows = members.getRows(words);
+    if (members)
+      keys.rows = members->getRows(words);
     return keys;
   });
 }
