@@ -358,17 +358,22 @@ def NSATile_SoftmaxUpdateOp : NSATile_Op<"softmax_update", [
     then on. newMax leaves NaN out: a NaN makes a NaN among probs and so newSum.
     Sums may be `#nsatile.partial`; their type then stands behind `sums`.
 
+    With `rows`, all others keep max and sum: their probs are 0 and their decay is 1, as if
+    all of their scores were -inf.
+
     ```mlir
     %m1, %l1, %p, %r = nsatile.softmax_update %m, %l, %s scale %c : tensor<64xf32>, tensor<64x128xf32>
+    %m1, %l1, %p, %r = nsatile.softmax_update %m, %l, %s scale %c rows %b : tensor<64xi1> : tensor<64xf32>, tensor<64x128xf32>
     ```
   }];
   let arguments = (ins NSATile_Rows:$max, NSATile_Rows:$sum,
-                       NSATile_F32Matrix:$scores, F32:$scale);
+                       NSATile_F32Matrix:$scores, F32:$scale,
+                       Optional<RankedTensorOf<[I1]>>:$rows);
   let results = (outs NSATile_Rows:$newMax, NSATile_Rows:$newSum,
                       NSATile_F32Matrix:$probs, NSATile_Rows:$decay);
   let assemblyFormat = [{
-    $max `,` $sum `,` $scores `scale` $scale attr-dict `:`
-    custom<RowTypes>(type($max), type($sum)) `,` type($scores)
+    $max `,` $sum `,` $scores `scale` $scale (`rows` $rows^ `:` type($rows))?
+    attr-dict `:` custom<RowTypes>(type($max), type($sum)) `,` type($scores)
   }];
   let hasVerifier = 1;
 }

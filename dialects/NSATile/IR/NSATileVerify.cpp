@@ -399,6 +399,11 @@ static LogicalResult verifyRows(Operation *op, Type rows, Type matrix) {
 LogicalResult SoftmaxUpdateOp::verify() {
   if (failed(verifySums(*this, getMax().getType(), getSum().getType())))
     return failure();
+  Type rows = cast<RankedTensorType>(getMax().getType())
+                  .clone(IntegerType::get(getContext(), 1));
+  if (getRows() && getRows().getType() != rows)
+    return emitOpError("expected rows of type ")
+           << rows << ", found " << getRows().getType();
   return verifyRows(*this, getMax().getType(), getScores().getType());
 }
 

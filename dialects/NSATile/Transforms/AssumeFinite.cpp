@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 #include <array>
 
@@ -241,13 +242,30 @@ void MarkWriter::readMarks() {
   replaceProgramIds(repair);
 }
 
+/// Scores that are -inf for all keys of some rows -> the other rows. Nothing
+/// has to be asked of each score; what isn't finite in a hidden row makes a NaN
+/// of its sums.
+static void hideRows(SoftmaxUpdateOp update) {
+  auto select = update.getScores().getDefiningOp<arith::SelectOp>();
+  auto rows = select ? select.getCondition().getDefiningOp<BroadcastOp>()
+                     : BroadcastOp();
+  if (!rows || update.getRows() || rows.getDims() != ArrayRef<int64_t>{1} ||
+      !matchPattern(select.getFalseValue(), m_NegInfFloat()))
+    return;
+  update.getRowsMutable().assign(rows.getSource());
+  update.getScoresMutable().assign(select.getTrueValue());
+}
+
 void MarkWriter::write() {
   createBuffer();
   for (DotOp dot : products)
     dot.getVisibleMutable().clear();
   pair.fast.walk([](Operation *op) {
-    if (isa<SoftmaxUpdateOp, SoftmaxFinalizeOp>(op))
-      op->setAttr(kAssumesFiniteAttrName, UnitAttr::get(op->getContext()));
+    if (!isa<SoftmaxUpdateOp, SoftmaxFinalizeOp>(op))
+      return;
+    op->setAttr(kAssumesFiniteAttrName, UnitAttr::get(op->getContext()));
+    if (auto update = dyn_cast<SoftmaxUpdateOp>(op))
+      hideRows(update);
   });
   writeMarks();
   readMarks();

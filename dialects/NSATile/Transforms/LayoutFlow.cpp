@@ -399,6 +399,8 @@ void LayoutFlow::propagate(Operation *op) {
         for (Value rows :
              {update.getMax(), update.getNewMax(), update.getDecay()})
           assign(rows, getRows());
+        if (update.getRows())
+          assign(update.getRows(), getRows());
         for (Value sums : {update.getSum(), update.getNewSum()})
           assign(sums, PartialLayoutAttr::get(context, getRows()));
       })

@@ -82,7 +82,8 @@ static void formOnlineSoftmax(SoftmaxFoldOp whole) {
   Type rows = state[0].getType();
   auto update = SoftmaxUpdateOp::create(
       builder, yield.getLoc(), rows, rows, yield.getScores().getType(), rows,
-      state[0], state[1], yield.getScores(), yield.getScale());
+      state[0], state[1], yield.getScores(), yield.getScale(),
+      /*rows=*/Value());
   SmallVector<Value> next = {update.getNewMax(), update.getNewSum()};
   if (yield.getValues())
     next.push_back(accumulate(builder, yield, update, state[2]));

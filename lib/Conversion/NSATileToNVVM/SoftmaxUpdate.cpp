@@ -43,7 +43,8 @@ static bool isProduct(Value tile) {
 SoftmaxUpdate::SoftmaxUpdate(Kernel &kernel, SoftmaxUpdateOp op)
     : b(kernel.b), threads(kernel.threads), program(kernel.program), op(op),
       order(getSoftmaxOrder(op, kernel.facts)),
-      math(b, op->hasAttr(kAssumesFiniteAttrName), isProduct(op.getScores())),
+      math(b, op->hasAttr(kAssumesFiniteAttrName),
+           isProduct(op.getScores()) && !op.getRows()),
       matrix(program.getLayout(getTile(op.getScores()))),
       rows(groupByRow(matrix, program.getLayout(getTile(op.getMax())))),
       scale(program.lookup(op.getScale())), least(b.f32(-kInfinity)),
@@ -80,10 +81,27 @@ Value SoftmaxUpdate::update(size_t row, Value greatest) {
   if (isPositive())
     max = b.mul(max, scale);
   max = combine(b, ReduceKind::Max, old, max, true);
+  Value looks = isLooking(row);
+  if (looks)
+    max = b.select(looks, max, old);
   Value shift = math.getShift(max);
   decays.push_back(math.getDecay(old, max, shift));
   maxima.push_back(max);
-  return shift;
+  return looks ? b.select(looks, shift, least) : shift;
+}
+
+/// Whether a row takes part; null where all do.
+Value SoftmaxUpdate::isLooking(size_t row) {
+  return op.getRows() ? program.getRegisters(op.getRows())[row] : Value();
+}
+
+/// An exponent of -inf does it for finite scores.
+void SoftmaxUpdate::hide(size_t row) {
+  Value looks = isLooking(row);
+  if (!looks || op->hasAttr(kAssumesFiniteAttrName))
+    return;
+  for (int64_t index : rows[row])
+    probs[index] = b.select(looks, probs[index], b.f32(0));
 }
 
 Value SoftmaxUpdate::addUp(size_t row) {
@@ -134,8 +152,10 @@ void SoftmaxUpdate::writeRows(size_t first, size_t last) {
   llvm::sort(exponents, llvm::less_first());
   for (auto [index, shift] : exponents)
     probs[index] = ptx::exp2(b, b.fma(scores[index], factor, shift));
-  for (size_t row : batch)
+  for (size_t row : batch) {
+    hide(row);
     sums.push_back(addUp(row));
+  }
 }
 
 void SoftmaxUpdate::write() {

@@ -31,6 +31,8 @@ private:
   mlir::Value getGreatest(llvm::ArrayRef<int64_t> members);
   /// The new maximum and decay of a row; gives the shift of its exponents.
   mlir::Value update(size_t row, mlir::Value greatest);
+  mlir::Value isLooking(size_t row);
+  void hide(size_t row);
   mlir::Value addUp(size_t row);
   void writeRows(size_t first, size_t last);
   bool isPositive() const { return factorOfScale > 0; }

@@ -68,7 +68,9 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](SortOp sort) { return emitSort(sort), success(); })
           .Case([&](TopOp top) { return emitTop(top), success(); })
           .Case([&](UniteOp unite) { return emitUnite(unite), success(); })
-          .Case([&](SoftmaxUpdateOp update) {
+          .Case([&](SoftmaxUpdateOp update) -> LogicalResult {
+            if (update.getRows())
+              return reject(update);
             return emitSoftmaxUpdate(update), success();
           })
           .Case([&](SoftmaxFinalizeOp finalize) {

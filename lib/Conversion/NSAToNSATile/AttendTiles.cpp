@@ -225,7 +225,7 @@ AttendTiles Attention::finishSoftmax(const QueryRows &rows, ValueRange state) {
     auto update = nsatile::SoftmaxUpdateOp::create(
         builder, loc, max.value.getType(), sum.value.getType(),
         column.getType(), max.value.getType(), max.value, sum.value, column,
-        math.constant(TileAxes::Scalar, 1.0));
+        math.constant(TileAxes::Scalar, 1.0), /*rows=*/Value());
     max.value = update.getNewMax();
     sum.value = update.getNewSum();
     acc = math.apply<arith::MulFOp>({acc, TileAxes::Matrix},

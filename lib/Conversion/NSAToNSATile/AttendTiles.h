@@ -174,9 +174,10 @@ private:
   Tile changeScores(const QueryRows &rows, const KeyTile &tile, Tile scores,
                     Tile active);
   /// The pairs that are visible; none where all are. In a full tile neither the
-  /// mask nor the end of the sequence hides any.
+  /// mask nor the end of the sequence hides any. `ofAllRows`: as if all rows
+  /// looked at the tile.
   std::optional<Tile> getVisible(const QueryRows &rows, const KeyTile &tile,
-                                 bool isFull);
+                                 bool isFull, bool ofAllRows);
   /// The pairs that the mask shows; `active` ones have to have a value.
   Tile evaluateMask(const QueryRows &rows, const KeyTile &tile,
                     llvm::ArrayRef<Tile> arguments, TileMath &math,

@@ -252,7 +252,8 @@ Tile Scorer::changeScores(const QueryRows &rows, const KeyTile &tile,
 }
 
 std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
-                                       const KeyTile &tile, bool isFull) {
+                                       const KeyTile &tile, bool isFull,
+                                       bool ofAllRows) {
   TileMath math(program.getBuilder(), program.getLoc(), rows.count, tile.count);
   IndexMath m = program.math();
   Tile keys = getKeyIndices(math, tile);
@@ -261,8 +262,9 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
     visible =
         visible ? math.apply<arith::AndIOp>(*visible, condition) : condition;
   };
-  if (tile.rows)
-    require({tile.rows, TileAxes::Row});
+  Tile looking = {tile.rows, TileAxes::Row};
+  if (tile.rows && !ofAllRows)
+    require(looking);
   if (tile.end)
     require(math.compare(arith::CmpIPredicate::slt, keys,
                          {tile.end, TileAxes::Scalar}));
@@ -275,9 +277,12 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
   if (tile.mayBeNegative)
     require(math.compare(arith::CmpIPredicate::sge, keys,
                          {m.constant(0), TileAxes::Scalar}));
-  if (!op.getMask().empty())
-    require(evaluateMask(rows, tile, getPairArguments(rows, keys), math,
-                         visible.value_or(Tile())));
+  if (op.getMask().empty())
+    return visible;
+  Tile active = visible.value_or(Tile());
+  if (tile.rows && ofAllRows)
+    active = visible ? math.apply<arith::AndIOp>(active, looking) : looking;
+  require(evaluateMask(rows, tile, getPairArguments(rows, keys), math, active));
   return visible;
 }
 
@@ -293,15 +298,18 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
   if (!asksVisible)
     scores = changeScores(rows, tile, products, Tile());
 
+  // Rows that don't look at the tile are hidden behind all else, where a
+  // softmax can leave them out.
+  bool hidesRows = tile.rows && !counts && !asksVisible;
+  Tile least = {math.constant(TileAxes::Scalar, -kInfinity), TileAxes::Scalar};
   auto hide = [&](bool isFull) -> SmallVector<Value> {
-    std::optional<Tile> visible = getVisible(rows, tile, isFull);
+    std::optional<Tile> visible =
+        getVisible(rows, tile, isFull, /*ofAllRows=*/hidesRows);
     Tile result = asksVisible ? changeScores(rows, tile, products,
                                              visible.value_or(Tile()))
                               : scores;
     if (visible)
-      result = math.select(
-          *visible, result,
-          {math.constant(TileAxes::Scalar, -kInfinity), TileAxes::Scalar});
+      result = math.select(*visible, result, least);
     SmallVector<Value> values = {math.toMatrix(result)};
     if (!counts)
       return values;
@@ -329,6 +337,9 @@ VisibleScores Scorer::scoreVisible(const QueryRows &rows, const KeyTile &tile,
   } else {
     values = hide(/*isFull=*/false);
   }
+  if (hidesRows)
+    values[0] = math.toMatrix(math.select(
+        {tile.rows, TileAxes::Row}, {values[0], TileAxes::Matrix}, least));
   return {values[0], counts ? values[1] : Value()};
 }
 
