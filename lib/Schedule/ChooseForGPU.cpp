@@ -76,12 +76,11 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
   }
   // A third warpgroup leaves no registers for more than products and softmax.
   bool isSimple = isPlain(attend, mask);
-  // So has a weight of a few instructions, as silu (on an H100, 2.51 ms in the
-  // place of 2.82).
-  constexpr int64_t fewInstructions = 64;
-  bool weighs = attend.getScore().empty() && attend.getNormalize().empty() &&
-                mask.isExact() &&
-                countPairInstructions(attend) <= fewInstructions;
+  // So they have for a short weight, as silu (on an H100, 2.51 ms in the place
+  // of 2.82).
+  bool weighs = !attend.getWeight().empty() && attend.getScore().empty() &&
+                attend.getNormalize().empty() && mask.isExact() &&
+                isShort(attend.getWeight());
   if (channels <= 64 && (isSimple || weighs))
     return Tiling{192, 128, 12,
                   "a dense attention of up to 64 channels: three warpgroups "

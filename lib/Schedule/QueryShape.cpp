@@ -124,13 +124,14 @@ private:
 // Selections
 //===----------------------------------------------------------------------===//
 
-bool nsacc::isPerQueryHead(SelectionType selection, const QueryDims &dims) {
-  return selection.getDims().back() == dims.head;
+bool nsacc::isPerQueryHead(SelectionType selection, const QueryDims &dims,
+                           int64_t group) {
+  return group > 1 && selection.getDims().back() == dims.head;
 }
 
 TileLists::TileLists(SelectionType selection, const QueryDims &dims,
                      int64_t tileTokens, int64_t group) {
-  bool perQueryHead = isPerQueryHead(selection, dims);
+  bool perQueryHead = isPerQueryHead(selection, dims, group);
   int64_t shared = selection.getTokens();
   // Tiles begin at multiples of their size.
   tokens = perQueryHead ? 1 : std::gcd(shared, tileTokens);

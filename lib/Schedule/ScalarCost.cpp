@@ -2,6 +2,7 @@
 
 #include "nsacc/Schedule/ScalarCost.h"
 #include "NSA/Analysis/AssertionNeed.h"
+#include "NSATile/IR/Logistic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -99,6 +100,30 @@ int64_t nsacc::countPairInstructions(nsa::ScoringOpInterface op) {
   return ::countPairInstructions(op, op.getMask()) +
          ::countPairInstructions(op, op.getScore()) +
          ::countPairInstructions(op, op.getWeight());
+}
+
+bool nsacc::isShort(Region &region) {
+  constexpr int64_t most = 12;
+  int64_t count = 0;
+  llvm::SmallPtrSet<Operation *, 8> uniform;
+  auto isUniform = [&](Value value) {
+    return value.getDefiningOp() && uniform.contains(value.getDefiningOp());
+  };
+  for (Operation &op : region.front().without_terminator()) {
+    if (llvm::all_of(op.getOperands(), isUniform)) {
+      uniform.insert(&op);
+      continue;
+    }
+    bool isExact = isa<arith::DivFOp>(op) && !isUniform(op.getOperand(1)) &&
+                   !nsatile::isLogistic(&op);
+    if (isExact ||
+        !isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+             arith::NegFOp, arith::MaximumFOp, arith::MinimumFOp, arith::CmpFOp,
+             arith::SelectOp, math::AbsFOp, math::ExpOp, math::TanhOp>(op))
+      return false;
+    ++count;
+  }
+  return count <= most;
 }
 
 //===----------------------------------------------------------------------===//

@@ -42,9 +42,10 @@ struct QueryShape {
 /// The shape of one of them.
 QueryShape getQueryShape(nsa::KernelOp kernel, nsa::ScoringOpInterface op);
 
-/// Whether each query head has a selection of its own, rather than each key
-/// head, or all of them one.
-bool isPerQueryHead(nsa::SelectionType selection, const QueryDims &dims);
+/// Whether each of `group` query heads of a key head has a selection of its
+/// own, rather than each key head, or all of them one.
+bool isPerQueryHead(nsa::SelectionType selection, const QueryDims &dims,
+                    int64_t group);
 
 /// The different lists of a selection for a tile of `tokens` tokens.
 struct TileLists {

@@ -13,6 +13,10 @@ namespace nsacc {
 /// doesn't count: it's computed once for a tile.
 int64_t countPairInstructions(nsa::ScoringOpInterface op);
 
+/// Whether code of a pair is a few instructions of a GPU that multiplies in 16
+/// bits, silu(s) / D for one. What is the same for all pairs doesn't count.
+bool isShort(mlir::Region &region);
+
 /// A thread's instructions in a program on a GPU, whose scalar code is written
 /// out for each of the thread's elements.
 int64_t countInstructions(nsatile::ProgramOp program);

@@ -3,6 +3,7 @@
 #include "InlinePTX.h"
 #include "Instructions.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/Logistic.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -125,25 +126,6 @@ static std::optional<llvm::APFloat> getFactor(Value value) {
       !constant.getType().isF32() || !constant.getValue().isNormal())
     return std::nullopt;
   return constant.getValue();
-}
-
-/// Whether an op is x / (1 + exp(-x)), or 1 / (1 + exp(-x)): where the divisor
-/// is greater than those whose reciprocals are normal, both are next to 0.
-static bool isLogistic(Operation *op) {
-  auto quotient = dyn_cast<arith::DivFOp>(op);
-  auto divisor = quotient ? quotient.getRhs().getDefiningOp<arith::AddFOp>()
-                          : arith::AddFOp();
-  if (!divisor)
-    return false;
-  Value power = divisor.getLhs(), one = divisor.getRhs();
-  if (matchPattern(power, m_OneFloat()))
-    std::swap(power, one);
-  auto exp = power.getDefiningOp<math::ExpOp>();
-  auto negated =
-      exp ? exp.getOperand().getDefiningOp<arith::NegFOp>() : arith::NegFOp();
-  return negated && matchPattern(one, m_OneFloat()) &&
-         (quotient.getLhs() == negated.getOperand() ||
-          matchPattern(quotient.getLhs(), m_OneFloat()));
 }
 
 /// Ops that are a few units in the last place of f32 off; in the case of tanh

@@ -62,7 +62,7 @@ private:
     return mlir::cast<nsa::SelectionType>(op.getSelection().getType());
   }
   bool selectsPerQueryHead() {
-    return isPerQueryHead(getSelectionType(), tile.dims);
+    return isPerQueryHead(getSelectionType(), tile.dims, tile.group);
   }
   /// Rows that share a selection: those of a token, or a single one.
   int64_t getUnitRows();

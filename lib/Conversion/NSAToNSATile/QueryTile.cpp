@@ -306,7 +306,7 @@ static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
   IndexMath m = program.math();
   SelectionType type = getSelectionType(selection);
   int64_t width = type.getTop();
-  bool perQueryHead = isPerQueryHead(type, tile.dims);
+  bool perQueryHead = isPerQueryHead(type, tile.dims, tile.group);
   ProgramBuilder::Row row = program.getRow(type.getRowDim(), tile.batchRow);
   Access access;
   if (tile.dims.batch)
@@ -348,7 +348,7 @@ static Value gatherLists(ProgramBuilder &program, const QueryTile &tile,
       math.apply<arith::DivUIOp>({tokens, TileAxes::Row},
                                  scalar(m.constant(type.getTokens()))),
       scalar(start));
-  Tile head = isPerQueryHead(type, tile.dims)
+  Tile head = isPerQueryHead(type, tile.dims, tile.group)
                   ? Tile{tile.headOfRow, TileAxes::Row}
                   : scalar(getListHead(program, tile, selection));
   Tile entry = {
@@ -389,7 +389,7 @@ Value nsacc::loadTileLists(ProgramBuilder &program, const QueryTile &tile,
                            Value selection) {
   SelectionType type = getSelectionType(selection);
   TileLists lists(type, tile.dims, tile.tokens, tile.group);
-  bool perQueryHead = isPerQueryHead(type, tile.dims);
+  bool perQueryHead = isPerQueryHead(type, tile.dims, tile.group);
   if (type.getTokens() == 1)
     return loadLists(program, tile, selection, tile.tokens);
   if (!perQueryHead && lists.areWhole)
@@ -403,7 +403,7 @@ Value nsacc::loadTileLists(ProgramBuilder &program, const QueryTile &tile,
 Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
                            Value selection) {
   SelectionType type = getSelectionType(selection);
-  Value tokens = isPerQueryHead(type, tile.dims)
+  Value tokens = isPerQueryHead(type, tile.dims, tile.group)
                      ? tile.tokenOfRow
                      : getTokens(program, tile, tile.tokens, /*step=*/1);
   Value lists = type.getTokens() == 1

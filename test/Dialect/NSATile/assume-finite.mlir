@@ -117,3 +117,47 @@ nsatile.plan @plan(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor
   nsatile.launch @rounded_exact grid(%c1, %c1, %c1) (%p, %v, %seen, %out) : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>, memref<64x32xbf16>
   nsatile.return
 }
+
+// -----
+
+// Scores of rows that don't look at a tile: the softmax leaves these rows out, and isn't asked of each score. The exact
+// program asks.
+
+// CHECK-LABEL: nsatile.program @union
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<64x32xf32>, %[[ROWS:[a-z0-9]+]]: tensor<64xi1>
+// CHECK: nsatile.softmax_update %{{.*}}, %{{.*}}, %[[S]] scale %{{.*}} rows %[[ROWS]] : tensor<64xi1> {nsatile.assumes_finite}
+// CHECK-LABEL: nsatile.program @union_exact
+// CHECK: %[[HIDDEN:.*]] = arith.select
+// CHECK: nsatile.softmax_update %{{.*}}, %{{.*}}, %[[HIDDEN]] scale %{{[a-z0-9_]+}} :
+nsatile.program @union(%s: tensor<64x32xf32>, %rows: tensor<64xi1>, %max: tensor<64xf32>, %sum: tensor<64xf32>, %v: tensor<32x32xbf16>, %out: memref<64x32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 32>, nsatile.exact = @union_exact} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %one = arith.constant 1.0 : f32
+  %least = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %all = nsatile.broadcast %rows along [1] : tensor<64xi1> -> tensor<64x32xi1>
+  %hidden = arith.select %all, %s, %least : tensor<64x32xi1>, tensor<64x32xf32>
+  %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %hidden scale %one : tensor<64xf32>, tensor<64x32xf32>
+  %p16 = arith.truncf %p : tensor<64x32xf32> to tensor<64x32xbf16>
+  %o = nsatile.dot %p16, %v acc %s where %all : (tensor<64x32xbf16>, tensor<32x32xbf16>, tensor<64x32xf32>, tensor<64x32xi1>) -> tensor<64x32xf32>
+  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<64x32xf32>
+  nsatile.return
+}
+
+nsatile.program @union_exact(%s: tensor<64x32xf32>, %rows: tensor<64xi1>, %max: tensor<64xf32>, %sum: tensor<64xf32>, %v: tensor<32x32xbf16>, %out: memref<64x32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 32>} {
+  %one = arith.constant 1.0 : f32
+  %least = arith.constant dense<0xFF800000> : tensor<64x32xf32>
+  %all = nsatile.broadcast %rows along [1] : tensor<64xi1> -> tensor<64x32xi1>
+  %hidden = arith.select %all, %s, %least : tensor<64x32xi1>, tensor<64x32xf32>
+  %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %hidden scale %one : tensor<64xf32>, tensor<64x32xf32>
+  nsatile.return
+}
+
+nsatile.plan @plan(%s: tensor<64x32xf32>, %rows: tensor<64xi1>, %max: tensor<64xf32>, %sum: tensor<64xf32>, %v: tensor<32x32xbf16>, %out: memref<64x32xf32>) {
+  %c1 = arith.constant 1 : index
+  nsatile.launch @union grid(%c1, %c1, %c1) (%s, %rows, %max, %sum, %v, %out) : tensor<64x32xf32>, tensor<64xi1>, tensor<64xf32>, tensor<64xf32>, tensor<32x32xbf16>, memref<64x32xf32>
+  nsatile.launch @union_exact grid(%c1, %c1, %c1) (%s, %rows, %max, %sum, %v, %out) : tensor<64x32xf32>, tensor<64xi1>, tensor<64xf32>, tensor<64xf32>, tensor<32x32xbf16>, memref<64x32xf32>
+  nsatile.return
+}

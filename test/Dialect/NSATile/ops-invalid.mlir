@@ -413,6 +413,14 @@ nsatile.program @p(%m: tensor<4xf32>, %x: tensor<8x8xf32>, %c: f32) {
 
 // -----
 
+nsatile.program @p(%m: tensor<4xf32>, %x: tensor<4x8xf32>, %c: f32, %rows: tensor<8xi1>) {
+  // expected-error @below {{expected rows of type 'tensor<4xi1>', found 'tensor<8xi1>'}}
+  %a, %b, %p, %d = nsatile.softmax_update %m, %m, %x scale %c rows %rows : tensor<8xi1> : tensor<4xf32>, tensor<4x8xf32>
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @p(%x: tensor<?x8xi64>) {
   // expected-error @below {{expected keys of static shape, found 'tensor<?x8xi64>'}}
   %t = nsatile.sort ascending %x : tensor<?x8xi64>
