@@ -125,6 +125,18 @@ def NSATile_LaunchOp : NSATile_Op<"launch", [
 
 //===-- Memory ------------------------------------------------------------===//
 
+/// Of accesses whose rows a list in memory may name.
+defvar listedDescription = [{
+    With `through %list[%i, %first] by n`, row r of the tile (its first dimension) is row `list[%i, %first + r] floordiv n` behind the
+    offset, and what the first limit bounds is `%first + r`. An element of the list that is beyond it isn't read.
+}];
+defvar listedDeclaration = [{
+    /// Whether a list names the tile's rows.
+    bool isListed() { return bool(getList()); }
+}];
+
+def NSATile_List : MemRefOf<[I32]>;
+
 def NSATile_LoadOp : NSATile_Op<"load", [
     AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "a tile of a buffer; zeros beyond its limits";
@@ -137,29 +149,47 @@ def NSATile_LoadOp : NSATile_Op<"load", [
     ```mlir
     %t = nsatile.load %q[%b, %t0, %h0, %c0] dims [1, 2, 3] limits [%T, %HQ, %D]
         : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> tensor<16x4x64xbf16>
+    %g = nsatile.load %q[%b, %c0, %h0, %c0] dims [1, 2, 3] limits [%end, %HQ, %D] through %list[%b, %first] by 8 : memref<?x?xi32>
+        : memref<?x?x?x64xbf16, strided<[?, ?, ?, 1], offset: ?>> -> tensor<16x4x64xbf16>
     ```
-  }];
+  }] # listedDescription;
   let arguments = (ins NSATile_Buffer:$buffer, Variadic<Index>:$offsets,
                        Variadic<Index>:$limits, DenseI64ArrayAttr:$dims,
-                       OptionalAttr<DenseI64ArrayAttr>:$steps);
+                       OptionalAttr<DenseI64ArrayAttr>:$steps,
+                       Optional<NSATile_List>:$list, Variadic<Index>:$place,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$divisor);
   let results = (outs NSATile_Tile:$tile);
+  let builders = [OpBuilder<(ins
+    "::mlir::Type":$tile, "::mlir::Value":$buffer, "::mlir::ValueRange":$offsets,
+    "::mlir::ValueRange":$limits, "::llvm::ArrayRef<int64_t>":$dims,
+    CArg<"::mlir::DenseI64ArrayAttr", "{}">:$steps)>];
   let assemblyFormat = [{
     $buffer `[` $offsets `]` `dims` $dims (`steps` $steps^)? `limits` `[` $limits `]`
+    (`through` $list^ `[` $place `]` (`by` $divisor^)? `:` type($list))?
     attr-dict `:` type($buffer) `->` type($tile)
   }];
+  let extraClassDeclaration = listedDeclaration;
   let hasVerifier = 1;
 }
 
 def NSATile_StoreOp : NSATile_Op<"store", [AttrSizedOperandSegments]> {
   let summary = "writes what lies within the limits of a tile";
+  let description = listedDescription;
   let arguments = (ins NSATile_Tile:$tile,
                        Arg<NSATile_Buffer, "", [MemWrite]>:$buffer,
                        Variadic<Index>:$offsets, Variadic<Index>:$limits,
-                       DenseI64ArrayAttr:$dims);
+                       DenseI64ArrayAttr:$dims,
+                       Arg<Optional<NSATile_List>, "", [MemRead]>:$list, Variadic<Index>:$place,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$divisor);
+  let builders = [OpBuilder<(ins
+    "::mlir::Value":$tile, "::mlir::Value":$buffer, "::mlir::ValueRange":$offsets,
+    "::mlir::ValueRange":$limits, "::llvm::ArrayRef<int64_t>":$dims)>];
   let assemblyFormat = [{
     $tile `,` $buffer `[` $offsets `]` `dims` $dims `limits` `[` $limits `]`
+    (`through` $list^ `[` $place `]` (`by` $divisor^)? `:` type($list))?
     attr-dict `:` type($tile) `,` type($buffer)
   }];
+  let extraClassDeclaration = listedDeclaration;
   let hasVerifier = 1;
 }
 
@@ -507,6 +537,79 @@ def NSATile_UniteOp : NSATile_Op<"unite"> {
     int64_t getNumLists() { return getLists().getType().getDimSize(0); }
     int64_t getNumEntries() { return getLists().getType().getNumElements(); }
     int64_t getNumWords();
+  }];
+  let hasVerifier = 1;
+}
+
+/// A warp's work over the entries of neighbouring lists, in their order.
+class NSATile_ListsOp<string mnemonic> : NSATile_Op<mnemonic, [AttrSizedOperandSegments]> {
+  dag listed = (ins NSATile_List:$lists, Variadic<Index>:$offsets, I64Attr:$along,
+                    DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$every,
+                    Index:$first, Index:$count, Index:$below);
+  string sharedDeclaration = [{
+    /// Entries of a list.
+    int64_t getTop() { return getLists().getType().getShape().back(); }
+  }];
+  let hasVerifier = 1;
+}
+
+def NSATile_HistogramOp : NSATile_ListsOp<"histogram"> {
+  let summary = "how many of some lists have each number";
+  let description = [{
+    Of rows `first` to `first + count` (exclusive), row r of which has the list at `offsets`, where r floordiv `every` is added to the offset `along`
+    that dimension, and each number from 0 on below `below`: writes how many times lists have number c to `counts`, c times
+    `step` elements behind its indices. All other entries, negative ones among them, are left out. A list's entries are the buffer's last dimension.
+
+    ```mlir
+    nsatile.histogram %lists[%b, %start, %h, %c0] along 1 rows %t count %n below %blocks to %counts[%b, %h, %chunk] step %chunks
+        : memref<?x?x?x16xi32>, memref<?x?x?xi32>
+    ```
+  }];
+  let arguments = !con(listed, (ins Arg<NSATile_List, "", [MemWrite]>:$counts,
+                                    Variadic<Index>:$indices, Index:$step));
+  let assemblyFormat = [{
+    $lists `[` $offsets `]` `along` $along (`every` $every^)? `rows` $first `count` $count
+    `below` $below `to` $counts `[` $indices `]` `step` $step attr-dict `:` type($lists) `,` type($counts)
+  }];
+  let extraClassDeclaration = sharedDeclaration;
+}
+
+def NSATile_CountingSortOp : NSATile_ListsOp<"counting_sort"> {
+  let summary = "the entries of some lists, by their numbers";
+  let description = [{
+    Writes the entries that `nsatile.histogram` counts, each as r · top + (its place in the list), to `sorted`: the n-th one of number c
+    n elements behind that which `starts` has for c, as counts stand. So entries of a number are ascending, and no atomic operation decides.
+
+    ```mlir
+    nsatile.counting_sort %lists[%b, %start, %h, %c0] along 1 rows %t count %n below %blocks
+        from %starts[%b, %h, %chunk] step %chunks to %sorted[%b, %h, %c0]
+        : memref<?x?x?x16xi32>, memref<?x?x?xi32>, memref<?x?x?xi32>
+    ```
+  }];
+  let arguments = !con(listed, (ins NSATile_List:$starts, Variadic<Index>:$indices, Index:$step,
+                                    Arg<NSATile_List, "", [MemWrite]>:$sorted,
+                                    Variadic<Index>:$place));
+  let assemblyFormat = [{
+    $lists `[` $offsets `]` `along` $along (`every` $every^)? `rows` $first `count` $count
+    `below` $below `from` $starts `[` $indices `]` `step` $step `to` $sorted `[` $place `]`
+    attr-dict `:` type($lists) `,` type($starts) `,` type($sorted)
+  }];
+  let extraClassDeclaration = sharedDeclaration;
+}
+
+def NSATile_PrefixSumOp : NSATile_Op<"prefix_sum"> {
+  let summary = "sums of the elements before each one";
+  let description = [{
+    Replaces each of `count` neighbouring elements by the sum of those before it, and the element behind them by the sum of all.
+
+    ```mlir
+    nsatile.prefix_sum %counts[%b, %h, %c0] count %n : memref<?x?x?xi32>
+    ```
+  }];
+  let arguments = (ins Arg<NSATile_List, "", [MemRead, MemWrite]>:$buffer,
+                       Variadic<Index>:$indices, Index:$count);
+  let assemblyFormat = [{
+    $buffer `[` $indices `]` `count` $count attr-dict `:` type($buffer)
   }];
   let hasVerifier = 1;
 }

@@ -95,6 +95,28 @@ static LogicalResult verifyAccess(OpTy op, RankedTensorType tile) {
   return success();
 }
 
+static LogicalResult verifyIndices(Operation *op, Value buffer,
+                                   ValueRange indices, StringRef what) {
+  int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+  if (static_cast<int64_t>(indices.size()) == rank)
+    return success();
+  return op->emitOpError("expected an index for each of the ")
+         << rank << " dimensions of the " << what << ", found "
+         << indices.size();
+}
+
+/// A list that names rows.
+template <typename OpTy>
+static LogicalResult verifyListed(OpTy op, RankedTensorType tile) {
+  if (!op.isListed())
+    return success();
+  if (tile.getRank() < 1)
+    return op.emitOpError("expected a tile with rows, which a list names, "
+                          "found ")
+           << tile;
+  return verifyIndices(op, op.getList(), op.getPlace(), "list");
+}
+
 /// An access that may take every so many elements.
 template <typename OpTy>
 static LogicalResult verifyStepped(OpTy op, RankedTensorType tile) {
@@ -111,11 +133,33 @@ static LogicalResult verifyStepped(OpTy op, RankedTensorType tile) {
 }
 
 LogicalResult LoadOp::verify() {
-  return verifyStepped(*this, cast<RankedTensorType>(getTile().getType()));
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  if (isListed() && getSteps())
+    return emitOpError("expected steps or a list, found both");
+  return failure(failed(verifyStepped(*this, tile)) ||
+                 failed(verifyListed(*this, tile)));
 }
 
 LogicalResult StoreOp::verify() {
-  return verifyAccess(*this, cast<RankedTensorType>(getTile().getType()));
+  auto tile = cast<RankedTensorType>(getTile().getType());
+  return failure(failed(verifyAccess(*this, tile)) ||
+                 failed(verifyListed(*this, tile)));
+}
+
+void LoadOp::build(OpBuilder &builder, OperationState &state, Type tile,
+                   Value buffer, ValueRange offsets, ValueRange limits,
+                   ArrayRef<int64_t> dims, DenseI64ArrayAttr steps) {
+  build(builder, state, tile, buffer, offsets, limits,
+        builder.getDenseI64ArrayAttr(dims), steps, /*list=*/Value(),
+        /*place=*/ValueRange(), builder.getI64IntegerAttr(1));
+}
+
+void StoreOp::build(OpBuilder &builder, OperationState &state, Value tile,
+                    Value buffer, ValueRange offsets, ValueRange limits,
+                    ArrayRef<int64_t> dims) {
+  build(builder, state, tile, buffer, offsets, limits,
+        builder.getDenseI64ArrayAttr(dims), /*list=*/Value(),
+        /*place=*/ValueRange(), builder.getI64IntegerAttr(1));
 }
 
 LogicalResult ProducerLoadOp::verify() {
@@ -468,6 +512,38 @@ LogicalResult UniteOp::verify() {
       failed(expect(getBlocks(), "blocks", rank, getNumEntries())) ||
       failed(expect(getMembers(), "members", rank + 1, getNumWords())) ||
       failed(expect(getCounts(), "counts", rank, 1)));
+}
+
+/// What ops over neighbouring lists have in common.
+template <typename OpTy> static LogicalResult verifyLists(OpTy op) {
+  MemRefType type = op.getLists().getType();
+  int64_t along = op.getAlong();
+  if (type.getRank() < 2 || ShapedType::isDynamic(type.getShape().back()))
+    return op.emitOpError("expected lists of a static number of entries, the "
+                          "buffer's last dimension, found ")
+           << type;
+  if (along < 0 || along >= type.getRank() - 1)
+    return op.emitOpError("expected rows along a dimension in front of the "
+                          "entries, found ")
+           << along;
+  return verifyIndices(op, op.getLists(), op.getOffsets(), "lists");
+}
+
+LogicalResult HistogramOp::verify() {
+  return failure(
+      failed(verifyLists(*this)) ||
+      failed(verifyIndices(*this, getCounts(), getIndices(), "counts")));
+}
+
+LogicalResult CountingSortOp::verify() {
+  return failure(
+      failed(verifyLists(*this)) ||
+      failed(verifyIndices(*this, getStarts(), getIndices(), "starts")) ||
+      failed(verifyIndices(*this, getSorted(), getPlace(), "sorted entries")));
+}
+
+LogicalResult PrefixSumOp::verify() {
+  return verifyIndices(*this, getBuffer(), getIndices(), "buffer");
 }
 
 LogicalResult ExchangeOp::verify() {

@@ -85,9 +85,13 @@ struct WarpCount {
       warps = schedule.getWarps();
     if (warps > 0)
       return;
-    // A warp's lanes unite lists without barriers.
-    if (program.walk([](UniteOp) { return WalkResult::interrupt(); })
-            .wasInterrupted()) {
+    // A warp's lanes unite or sort lists without barriers.
+    auto isOfWarp = [](Operation *op) {
+      return isa<UniteOp, HistogramOp, CountingSortOp, PrefixSumOp>(op)
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    };
+    if (program.walk(isOfWarp).wasInterrupted()) {
       warps = 1;
       return;
     }

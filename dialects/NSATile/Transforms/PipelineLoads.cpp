@@ -73,6 +73,8 @@ private:
 StringRef Pipeline::explainNotAhead(LoadOp load) {
   if (isStoredTo(load.getBuffer()))
     return "the program writes its buffer";
+  if (load.isListed())
+    return "a list names its rows";
   auto isKnown = [&](Value value) { return loop.isKnownAhead(value); };
   if (!isKnown(load.getBuffer()) || !llvm::all_of(load.getOffsets(), isKnown) ||
       !llvm::all_of(load.getLimits(), isKnown))

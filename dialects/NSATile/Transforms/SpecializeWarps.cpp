@@ -34,6 +34,8 @@ static StringRef explainNoBulkCopy(LoadOp load) {
   constexpr int64_t rowMultiple = 8;
   if (!isa<BlockArgument>(load.getBuffer()))
     return "its buffer isn't an argument of the program";
+  if (load.isListed())
+    return "a list names its rows";
   if (tile.getElementTypeBitWidth() != 16)
     return "its elements don't have 16 bits";
   if (SharedShape::get(tile).swizzle != 128)

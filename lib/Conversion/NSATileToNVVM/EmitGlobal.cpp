@@ -59,7 +59,7 @@ LogicalResult GlobalEmitter::loadShared(LoadOp op) {
   sync.beforeGlobal(op.getBuffer(), /*isWrite=*/false);
   SharedTile tile = sharedTiles.allocate(type);
   sync.beforeWrite(tile);
-  CopySource source(op, type);
+  CopySource source(op, type, ListedRows(op));
   if (copyToShared(b, threads, program, shared, source, tile))
     copies.note();
   sharedTiles.set(op.getTile(), tile);

@@ -90,6 +90,11 @@ Value nvvm::collectLanes(CodeBuilder &b, Value condition) {
                                   NVVM::VoteSyncKind::ballot);
 }
 
+Value nvvm::matchLanes(CodeBuilder &b, Value value) {
+  return b.make<NVVM::MatchSyncOp>(b.getI32Type(), b.i32(-1), value,
+                                   NVVM::MatchSyncKind::any);
+}
+
 Value nvvm::anyLane(CodeBuilder &b, Value condition) {
   return b.make<NVVM::VoteSyncOp>(b.getI1Type(), b.i32(-1), condition,
                                   NVVM::VoteSyncKind::any);

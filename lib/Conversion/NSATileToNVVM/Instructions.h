@@ -32,6 +32,8 @@ mlir::Value getNumBlocks(CodeBuilder &b);
 mlir::Value shuffleXor(CodeBuilder &b, mlir::Value value, int64_t mask);
 /// The first lane's value, which ptxas knows to be the same for the warp.
 mlir::Value broadcastLane(CodeBuilder &b, mlir::Value value);
+/// The lanes that have the same value, as bits.
+mlir::Value matchLanes(CodeBuilder &b, mlir::Value value);
 /// Whether a condition holds for any lane, which ptxas knows to be the same for
 /// the warp.
 mlir::Value anyLane(CodeBuilder &b, mlir::Value condition);

@@ -28,6 +28,7 @@ KernelEmitter::KernelEmitter(Kernel &kernel)
   addFragments(*this, kernel);
   addGlobalLoads(*this, kernel);
   addLayouts(*this, kernel);
+  addLists(*this, kernel);
   addPlaces(*this, kernel);
   addProducts(*this, kernel);
   addReductions(*this, kernel);

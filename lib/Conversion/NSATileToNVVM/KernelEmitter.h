@@ -69,6 +69,7 @@ void addElementwise(KernelEmitter &emitter, Kernel &kernel);
 void addFragments(KernelEmitter &emitter, Kernel &kernel);
 void addGlobalLoads(KernelEmitter &emitter, Kernel &kernel);
 void addLayouts(KernelEmitter &emitter, Kernel &kernel);
+void addLists(KernelEmitter &emitter, Kernel &kernel);
 void addPlaces(KernelEmitter &emitter, Kernel &kernel);
 void addProducts(KernelEmitter &emitter, Kernel &kernel);
 void addReductions(KernelEmitter &emitter, Kernel &kernel);

@@ -17,7 +17,7 @@ public:
         element(type.getElementType()), layout(program.getLayout(type)),
         access(b, program, op.getBuffer(), op.getOffsets(), op.getLimits(),
                op.getDims(), op.getSteps().value_or(ArrayRef<int64_t>()),
-               type.getShape()),
+               type.getShape(), ListedRows(op)),
         bytes(getMemoryBytes(element)),
         groups(getGroups(layout, bytes,
                          access.isContiguous && !element.isInteger(1))),

@@ -63,7 +63,7 @@ public:
       : b(b), threads(threads), type(getTile(op.getTile())),
         layout(program.getLayout(type)),
         access(b, program, op.getBuffer(), op.getOffsets(), op.getLimits(),
-               op.getDims(), {}, type.getShape()),
+               op.getDims(), {}, type.getShape(), ListedRows(op)),
         bytes(getMemoryBytes(type.getElementType())),
         groups(getGroups(layout, bytes,
                          access.isContiguous &&

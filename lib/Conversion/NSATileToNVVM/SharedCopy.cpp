@@ -3,7 +3,6 @@
 #include "SharedCopy.h"
 #include "InlinePTX.h"
 #include "Instructions.h"
-#include "TileAccess.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -21,7 +20,7 @@ public:
              const CopySource &source, const SharedTile &tile)
       : b(b), threads(threads), shared(shared), source(source), tile(tile),
         access(b, program, source.buffer, source.offsets, source.limits,
-               source.dims, source.steps, source.type.getShape()),
+               source.dims, source.steps, source.type.getShape(), source.rows),
         columns(llvm::alignTo(tile.paddedColumns, getPerChunk())) {}
 
   /// Rows begin at multiples of 16 bytes wherever the tile is, which is the
@@ -102,7 +101,8 @@ private:
     return isSame && isWhole && shape.size() > 1 ? rows : 0;
   }
 
-  /// Pointers and addresses go on by the same distance each time.
+  /// Pointers and addresses go on by the same distance each time; those of
+  /// listed rows are looked up.
   void copyRows(int64_t rowsOfRound) {
     Value perRow = b.i32(getChunksOfRow()), thread = threads.getThread();
     Value row = b.make<arith::DivUIOp>(thread, perRow);
@@ -122,7 +122,8 @@ private:
           b.both(innerInside, access.getInside(dim, {coordinates[dim], 0}));
     for (int64_t round = 0; round * rowsOfRound < tile.paddedRows; ++round) {
       if (round > 0)
-        pointer = access.advance(pointer, distance);
+        pointer = access.isListed() ? getPointer(coordinates, round * step)
+                                    : access.advance(pointer, distance);
       Value inside = access.getInside(0, {coordinates[0], round * step});
       if (tile.paddedRows != tile.rows)
         inside = b.both(inside, b.make<arith::CmpIOp>(
@@ -203,10 +204,13 @@ private:
     return inside;
   }
 
-  Value getPointer(ArrayRef<Value> coordinates) {
+  /// So many rows of the first dimension behind the coordinates.
+  Value getPointer(ArrayRef<Value> coordinates, int64_t step = 0) {
     SmallVector<IndexSum> sums;
     for (Value coordinate : coordinates)
       sums.push_back({coordinate, 0});
+    if (step != 0)
+      sums.front().offset = step;
     return access.getPointer(sums);
   }
 

@@ -6,6 +6,7 @@
 #include "ProgramValues.h"
 #include "SharedMemory.h"
 #include "ThreadMap.h"
+#include "TileAccess.h"
 
 namespace nsacc {
 
@@ -13,15 +14,17 @@ namespace nsacc {
 struct CopySource {
   /// What `nsatile.load` and `nsatile.producer_load` say.
   template <typename OpTy>
-  CopySource(OpTy op, mlir::RankedTensorType type)
+  CopySource(OpTy op, mlir::RankedTensorType type, const ListedRows &rows = {})
       : buffer(op.getBuffer()), offsets(op.getOffsets()),
         limits(op.getLimits()), dims(op.getDims()),
-        steps(op.getSteps().value_or(llvm::ArrayRef<int64_t>())), type(type) {}
+        steps(op.getSteps().value_or(llvm::ArrayRef<int64_t>())), type(type),
+        rows(rows) {}
 
   mlir::Value buffer;
   mlir::ValueRange offsets, limits;
   llvm::ArrayRef<int64_t> dims, steps;
   mlir::RankedTensorType type;
+  ListedRows rows;
 };
 
 /// All threads copy a tile from a buffer to shared memory, and zeros to what is

@@ -54,6 +54,8 @@ static BulkStore examine(StoreOp op, StringRef &reason) {
     return fail("its program isn't warp-specialized");
   if (!buffer)
     return fail("its buffer isn't an argument of the program");
+  if (op.isListed())
+    return fail("a list names its tile's rows");
   if (!isa<FloatType>(type.getElementType()) ||
       type.getElementTypeBitWidth() != 16)
     return fail("its elements aren't floats of 16 bits");

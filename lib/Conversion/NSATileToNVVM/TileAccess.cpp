@@ -21,10 +21,15 @@ Value nsacc::getElementPointer(CodeBuilder &b, const Buffer &buffer,
 TileAccess::TileAccess(CodeBuilder &b, const ProgramValues &program,
                        Value buffer, ValueRange offsets, ValueRange limits,
                        ArrayRef<int64_t> dims, ArrayRef<int64_t> steps,
-                       ArrayRef<int64_t> shape)
-    : b(b), buffer(program.getBuffer(buffer)), shape(shape) {
+                       ArrayRef<int64_t> shape, const ListedRows &rows)
+    : b(b), buffer(program.getBuffer(buffer)), shape(shape),
+      divisor(rows.divisor) {
   for (Value offset : offsets)
     origin.push_back(program.lookup(offset));
+  if (rows.list) {
+    list = &program.getBuffer(rows.list);
+    place = program.lookupAll(rows.place);
+  }
   for (auto [index, dim] : llvm::enumerate(dims)) {
     Dim each;
     each.offset = origin[dim];
@@ -33,6 +38,10 @@ TileAccess::TileAccess(CodeBuilder &b, const ProgramValues &program,
     each.step = steps.empty() ? 1 : steps[index];
     each.isInside = isAlwaysInside(offsets[dim], limits[index],
                                    (shape[index] - 1) * each.step);
+    if (list && index == 0) {
+      each.offset = place.back();
+      each.isInside = false;
+    }
     // Unsigned, a negative index is beyond every limit.
     if (!each.isInside)
       each.bound = b.make<arith::MaxSIOp>(each.limit, b.i32(0));
@@ -51,17 +60,39 @@ bool TileAccess::isAlwaysInside(Value offset, Value limit, int64_t last) {
   return first && bound && *first >= 0 && *first + last < *bound;
 }
 
+Value TileAccess::getFirst(Dim &dim, Value base) {
+  Value &first = dim.firsts[base];
+  if (!first) {
+    first = dim.offset;
+    if (base)
+      first = b.add(first, b.mul(base, b.i32(dim.step)));
+  }
+  return first;
+}
+
+/// The list's element for a row; of one beyond the limit any, since its address
+/// is computed before anyone asks.
+Value TileAccess::getListedRow(const IndexSum &coordinate) {
+  Value &row = listed[{coordinate.base, coordinate.offset}];
+  if (row)
+    return row;
+  Dim &dim = tileDims.front();
+  Value entry = b.add(getFirst(dim, coordinate.base), b.i32(coordinate.offset));
+  entry = b.make<arith::MinSIOp>(entry, b.add(dim.bound, b.i32(-1)));
+  SmallVector<Value> indices(place.begin(), place.end());
+  indices.back() = b.make<arith::MaxSIOp>(entry, b.i32(0));
+  Value named = b.load(b.getI32Type(), getElementPointer(b, *list, indices),
+                       sizeof(int32_t));
+  if (divisor != 1)
+    named = b.make<arith::DivUIOp>(named, b.i32(divisor));
+  return row = b.extend(named);
+}
+
 Value TileAccess::getInside(unsigned dim, const IndexSum &coordinate) {
   Dim &each = tileDims[dim];
   if (each.isInside)
     return {};
-  Value &first = each.firsts[coordinate.base];
-  if (!first) {
-    first = each.offset;
-    if (coordinate.base)
-      first = b.add(first, b.mul(coordinate.base, b.i32(each.step)));
-  }
-  Value index = first;
+  Value first = getFirst(each, coordinate.base), index = first;
   if (coordinate.offset != 0)
     index = b.add(first, b.i32(coordinate.offset * each.step));
   return b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, index, each.bound);
@@ -90,6 +121,10 @@ Value TileAccess::getPointer(ArrayRef<IndexSum> coordinates) {
       Value part = b.mul(index, dim.stride);
       offset = offset ? b.add(offset, part) : part;
     };
+    if (list && &dim == tileDims.begin()) {
+      term(getListedRow(coordinate));
+      continue;
+    }
     if (coordinate.base) {
       Value &base = dim.bases[coordinate.base];
       if (!base) {

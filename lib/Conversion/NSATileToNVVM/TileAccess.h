@@ -12,6 +12,19 @@ namespace nsacc {
 mlir::Value getElementPointer(CodeBuilder &b, const Buffer &buffer,
                               mlir::ValueRange indices);
 
+/// A list in memory that names a tile's rows; null: they are neighbours.
+struct ListedRows {
+  ListedRows() = default;
+  /// What `nsatile.load` and `nsatile.store` say.
+  template <typename OpTy>
+  explicit ListedRows(OpTy op)
+      : list(op.getList()), place(op.getPlace()), divisor(op.getDivisor()) {}
+
+  mlir::Value list;
+  mlir::ValueRange place;
+  int64_t divisor = 1;
+};
+
 /// Elements of a load's or a store's tile: their addresses and whether they are
 /// within its limits.
 class TileAccess {
@@ -19,7 +32,7 @@ public:
   TileAccess(CodeBuilder &b, const ProgramValues &program, mlir::Value buffer,
              mlir::ValueRange offsets, mlir::ValueRange limits,
              llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> steps,
-             llvm::ArrayRef<int64_t> shape);
+             llvm::ArrayRef<int64_t> shape, const ListedRows &rows = {});
 
   /// Null: always.
   mlir::Value getInside(llvm::ArrayRef<IndexSum> coordinates);
@@ -40,7 +53,9 @@ public:
       dim.firsts.clear();
       dim.bases.clear();
     }
+    listed.clear();
   }
+  bool isListed() const { return list != nullptr; }
 
   /// Elements of a row are neighbours in memory.
   bool isContiguous = false;
@@ -57,6 +72,8 @@ public:
 private:
   static bool isAlwaysInside(mlir::Value offset, mlir::Value limit,
                              int64_t last);
+  mlir::Value getFirst(Dim &dim, mlir::Value base);
+  mlir::Value getListedRow(const IndexSum &coordinate);
 
   CodeBuilder &b;
   const Buffer &buffer;
@@ -64,6 +81,10 @@ private:
   /// The buffer's dimension that the tile's last one is.
   int64_t lastDim = -1;
   llvm::SmallVector<int64_t, 3> shape;
+  const Buffer *list = nullptr;
+  llvm::SmallVector<mlir::Value, 4> place;
+  int64_t divisor = 1;
+  llvm::DenseMap<std::pair<mlir::Value, int64_t>, mlir::Value> listed;
 };
 
 /// Registers that hold neighbours of a row.

@@ -15,11 +15,17 @@ class TileAccess {
 public:
   TileAccess(TileEmitter &emitter, Value buffer, ValueRange offsets,
              ValueRange limits, ArrayRef<int64_t> dims, ArrayRef<int64_t> steps,
-             ArrayRef<int64_t> shape)
+             ArrayRef<int64_t> shape, Value list, ValueRange place,
+             int64_t divisor)
       : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
-        buffer(buffer), dims(dims), steps(steps), shape(shape) {
+        buffer(buffer), dims(dims), steps(steps), shape(shape),
+        divisor(divisor) {
     for (Value offset : offsets)
       this->offsets.push_back(emitter.lookup(offset));
+    if (list)
+      this->list = emitter.lookup(list);
+    for (Value index : place)
+      this->place.push_back(emitter.lookup(index));
     for (auto [index, limit] : llvm::enumerate(limits))
       bound(index, emitter.lookup(limit));
   }
@@ -48,6 +54,7 @@ public:
     return inside;
   }
   Value isRowInside() { return isInside(dims.size() - 1); }
+  bool isListed() const { return list != nullptr; }
   Value both(Value lhs, Value rhs) {
     return arith::AndIOp::create(builder, loc, lhs, rhs);
   }
@@ -141,8 +148,11 @@ private:
 
   /// lower <= k < upper iff 0 <= offset + k · step < limit, for k in the tile.
   void bound(size_t index, Value limit) {
-    Value size = memref::DimOp::create(builder, loc, buffer, dims[index]);
-    Value offset = offsets[dims[index]];
+    bool isListed = list && index == 0;
+    Value size =
+        isListed ? memref::DimOp::create(builder, loc, list, place.size() - 1)
+                 : memref::DimOp::create(builder, loc, buffer, dims[index]);
+    Value offset = isListed ? place.back() : offsets[dims[index]];
     Value zero = emitter.constant(0), tile = emitter.constant(shape[index]);
     limit = arith::MinSIOp::create(builder, loc, limit, size);
     auto stepsTo = [&](Value position) -> Value {
@@ -189,6 +199,8 @@ private:
     SmallVector<Value> indices(offsets);
     for (auto [index, dim] : llvm::enumerate(dims)) {
       Value distance = point[index];
+      if (list && index == 0)
+        distance = getListedRow(distance);
       if (steps[index] != 1)
         distance = arith::MulIOp::create(builder, loc, distance,
                                          emitter.constant(steps[index]));
@@ -198,12 +210,25 @@ private:
     return indices;
   }
 
+  Value getListedRow(Value row) {
+    SmallVector<Value> indices(place);
+    indices.back() = arith::AddIOp::create(builder, loc, indices.back(), row);
+    Value named = arith::IndexCastOp::create(
+        builder, loc, builder.getIndexType(),
+        memref::LoadOp::create(builder, loc, list, indices));
+    return divisor == 1 ? named
+                        : arith::DivUIOp::create(builder, loc, named,
+                                                 emitter.constant(divisor))
+                              .getResult();
+  }
+
   TileEmitter &emitter;
   OpBuilder &builder;
   Location loc;
-  Value buffer;
+  Value buffer, list;
   ArrayRef<int64_t> dims, steps, shape;
-  SmallVector<Value> offsets, lower, upper;
+  int64_t divisor;
+  SmallVector<Value> offsets, place, lower, upper;
 };
 
 } // namespace
@@ -222,7 +247,8 @@ LogicalResult TileEmitter::emitLoad(LoadOp op) {
   SmallVector<int64_t> steps(op.getSteps().value_or(ArrayRef<int64_t>()));
   steps.resize(type.getRank(), 1);
   TileAccess access(*this, lookup(op.getBuffer()), op.getOffsets(),
-                    op.getLimits(), op.getDims(), steps, type.getShape());
+                    op.getLimits(), op.getDims(), steps, type.getShape(),
+                    op.getList(), op.getPlace(), op.getDivisor());
   Value copy = allocate(type);
   auto emitCopy = [&] {
     Value zero = arith::ConstantOp::create(
@@ -236,7 +262,8 @@ LogicalResult TileEmitter::emitLoad(LoadOp op) {
       storeVector(loadVector(access.getBuffer(), source, width), copy, point);
     });
   };
-  if (!access.mayHaveUnitStride() || placement.isWritten(op.getBuffer())) {
+  if (access.isListed() || !access.mayHaveUnitStride() ||
+      placement.isWritten(op.getBuffer())) {
     emitCopy();
     memory[op.getTile()] = copy;
     return success();
@@ -265,7 +292,8 @@ LogicalResult TileEmitter::emitStore(StoreOp op) {
   auto type = cast<RankedTensorType>(op.getTile().getType());
   SmallVector<int64_t> steps(type.getRank(), 1);
   TileAccess access(*this, lookup(op.getBuffer()), op.getOffsets(),
-                    op.getLimits(), op.getDims(), steps, type.getShape());
+                    op.getLimits(), op.getDims(), steps, type.getShape(),
+                    op.getList(), op.getPlace(), op.getDivisor());
   access.forEachInside([&](ValueRange point, ValueRange target, int64_t width) {
     storeVector(VectorReader(*this, point, width).read(op.getTile()),
                 access.getBuffer(), target);

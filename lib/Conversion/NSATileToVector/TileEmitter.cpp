@@ -68,6 +68,13 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](SortOp sort) { return emitSort(sort), success(); })
           .Case([&](TopOp top) { return emitTop(top), success(); })
           .Case([&](UniteOp unite) { return emitUnite(unite), success(); })
+          .Case([&](HistogramOp count) {
+            return emitHistogram(count), success();
+          })
+          .Case([&](CountingSortOp sort) {
+            return emitCountingSort(sort), success();
+          })
+          .Case([&](PrefixSumOp sum) { return emitPrefixSum(sum), success(); })
           .Case([&](SoftmaxUpdateOp update) -> LogicalResult {
             if (update.getRows())
               return reject(update);

@@ -113,6 +113,9 @@ private:
   void emitSort(nsatile::SortOp op);
   void emitTop(nsatile::TopOp op);
   void emitUnite(nsatile::UniteOp op);
+  void emitHistogram(nsatile::HistogramOp op);
+  void emitCountingSort(nsatile::CountingSortOp op);
+  void emitPrefixSum(nsatile::PrefixSumOp op);
   void emitExchange(nsatile::ExchangeOp op);
 
   // EmitSoftmax.cpp

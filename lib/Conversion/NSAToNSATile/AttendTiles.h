@@ -79,6 +79,11 @@ struct VisibleScores {
   mlir::Value scores, counts;
 };
 
+/// What ranges have of tiles [low, high).
+llvm::SmallVector<nsatile::TileRange>
+clampRanges(IndexMath m, llvm::ArrayRef<nsatile::TileRange> ranges,
+            mlir::Value low, mlir::Value high);
+
 /// Scores, masks and tiles of keys of one op that scores pairs.
 class Scorer {
 public:

@@ -22,14 +22,17 @@ public:
   AttendTiles run();
   /// The same from what key-major programs left.
   AttendTiles merge(const PartialStates &partial);
-  /// One unit of keys of a key-major program: a tile of keys or, under a
-  /// selection, a block. Loads, changes and stores the state of `split`.
+  /// One tile of keys of a key-major program: loads, changes and stores the
+  /// state of `split`.
   void updatePartial(const PartialStates &partial, mlir::Value split,
                      mlir::Value unit);
   void storeState(const PartialStates &partial, mlir::Value split,
                   mlir::ValueRange state);
   /// What the rows make of one part of the keys.
   State foldPart(const KeyPart &part);
+  /// What they make of a block of the selection; of nothing where none of them
+  /// exist.
+  State foldBlock(mlir::Value block, mlir::Value exists);
 
   State getInitialState(int64_t rows);
 
@@ -53,6 +56,7 @@ private:
   AttendTiles finishSoftmax(const QueryRows &rows, mlir::ValueRange state);
   mlir::Value finishWeights(const QueryRows &rows, mlir::ValueRange state);
   State loadState(const PartialStates &partial, mlir::Value split);
+  State loadEntry(const PartialStates &partial, mlir::Value entry);
   State mergeStates(mlir::ValueRange lhs, mlir::ValueRange rhs);
   /// Merges the states of splits [first, end) with `state`, `count` at a time.
   State mergeSplits(const PartialStates &partial, mlir::ValueRange state,
@@ -80,9 +84,8 @@ private:
                     mlir::Value firstRow);
   /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.
   mlir::Value getSelectingUnits(mlir::Value selection, mlir::Value block);
-  /// The same for rows, tensor<R x f32>.
-  mlir::Value getSelecting(mlir::Value selection, mlir::Value block);
-  /// Whether any of what getSelecting gave is 1, and which are, tensor<R x i1>.
+  /// Whether any of what getSelectingUnits gave is 1, and which are, tensor<U x
+  /// i1>.
   mlir::Value isAny(mlir::Value selecting);
   mlir::Value isSet(mlir::Value selecting);
 

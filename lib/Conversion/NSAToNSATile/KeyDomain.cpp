@@ -298,6 +298,12 @@ SmallVector<nsatile::TileRange> Scorer::cut(ArrayRef<nsatile::TileRange> ranges,
   int64_t tilesOfUnit = units.width / tiling.width;
   Value low = m.mul(begin, tilesOfUnit);
   Value high = m.mul(m.min(m.add(begin, share), end), tilesOfUnit);
+  return clampRanges(m, ranges, low, high);
+}
+
+SmallVector<nsatile::TileRange>
+nsacc::clampRanges(IndexMath m, ArrayRef<nsatile::TileRange> ranges, Value low,
+                   Value high) {
   SmallVector<nsatile::TileRange> cut;
   for (const nsatile::TileRange &own : ranges) {
     nsatile::TileRange range;

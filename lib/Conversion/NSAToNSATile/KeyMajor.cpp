@@ -11,12 +11,35 @@ using namespace nsacc::nsa;
 SmallVector<Value> Attention::loadState(const PartialStates &partial,
                                         Value split) {
   SmallVector<Value> state;
-  for (Value buffer : partial.buffers)
-    state.push_back(
-        loadQueryState(program, tile, program.import(buffer), split));
+  if (partial.selection)
+    state = loadEntry(partial, split);
+  else
+    for (Value buffer : partial.buffers)
+      state.push_back(
+          loadQueryState(program, tile, program.import(buffer), split));
   // The accumulator may be there though only the log-sum-exp is wanted.
   if (onlyLse)
     state.truncate(2);
+  return state;
+}
+
+/// What a block left for the rows that have it. All others have what no key
+/// leaves.
+SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
+                                        Value entry) {
+  TileMath math(builder, loc, tile.getRows(), channels);
+  int64_t top = cast<SelectionType>(partial.selection.getType()).getTop();
+  Tile exists = {hasEntry(program, tile, partial.selection, entry),
+                 TileAxes::Row};
+  SmallVector<Value> state, none = getInitialState(tile.getRows());
+  for (auto [buffer, initial] : llvm::zip(partial.buffers, none)) {
+    Value loaded =
+        loadListedState(program, tile, program.import(buffer), entry, top);
+    TileAxes axes = cast<RankedTensorType>(loaded.getType()).getRank() == 1
+                        ? TileAxes::Row
+                        : TileAxes::Matrix;
+    state.push_back(math.select(exists, {loaded, axes}, {initial, axes}).value);
+  }
   return state;
 }
 
@@ -32,36 +55,19 @@ void Attention::updatePartial(const PartialStates &partial, Value split,
   QueryRows rows = scorer.getAllRows();
   SmallVector<KeyBounds> bounds = scorer.getBounds(rows);
   KeyTiling tiling = {.width = schedule.getKeys(), .origin = m.constant(0)};
-  if (op.getSelection())
-    tiling = getBlockTiling();
-  auto update = [&](Value selecting) {
-    nsatile::FoldDomain domain = {.ranges = scorer.getRanges(bounds, tiling),
-                                  .at = unit,
-                                  .parts = tiling.parts};
-    auto getKeys = [&](Value number, ValueRange) {
-      KeyTile keys = tiling.getTile(program.math(), number);
-      keys.rows = selecting;
-      return keys;
-    };
-    storeState(partial, split,
-               foldTiles(rows, domain, loadState(partial, split), getKeys));
-  };
-  auto onlyIf = [&](Value condition, llvm::function_ref<void()> then) {
-    auto branch = scf::IfOp::create(builder, loc, condition,
-                                    /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(branch.thenYield());
-    then();
-  };
-  int64_t size = op.getSelection() ? tiling.block : tiling.width;
-  Value first = m.mul(unit, size);
-  onlyIf(scorer.isSeen(bounds, first, m.add(first, size)), [&] {
-    if (!op.getSelection())
-      return update(Value());
-    Value selection = loadSelection(program, tile, op.getSelection());
-    Value selecting = getSelecting(selection, unit);
-    onlyIf(isAny(selecting), [&] { update(isSet(selecting)); });
-  });
+  nsatile::FoldDomain domain = {.ranges = scorer.getRanges(bounds, tiling),
+                                .at = unit};
+  Value first = m.mul(unit, tiling.width);
+  Value isSeen = scorer.isSeen(bounds, first, m.add(first, tiling.width));
+  auto branch = scf::IfOp::create(builder, loc, isSeen,
+                                  /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenYield());
+  storeState(partial, split,
+             foldTiles(rows, domain, loadState(partial, split),
+                       [&](Value number, ValueRange) {
+                         return tiling.getTile(program.math(), number);
+                       }));
 }
 
 SmallVector<Value> Attention::mergeStates(ValueRange lhs, ValueRange rhs) {
@@ -189,11 +195,8 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
     attention.storeState(partial, split, state);
   });
   // Each split is a range of neighbouring units.
-  int64_t size = schedule.getKeys();
-  if (op.getSelection())
-    size = cast<SelectionType>(op.getSelection().getType()).getBlock();
-  Value units =
-      m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size, size);
+  Value units = m.ceilDiv(getKeyRow(program, op.getKey(), place.batchRow).size,
+                          schedule.getKeys());
   Value share = m.ceilDiv(units, splits);
   Value first = m.mul(split, share);
   forEach(first, m.min(m.add(first, share), units), [&](Value unit) {

@@ -233,7 +233,10 @@ LogicalResult KernelConverter::materialize(Operation *op) {
         nsatile::ScheduleAttr schedule = getSchedule(attend);
         if (attend->use_empty())
           return success();
-        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor)
+        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor &&
+            attend.getSelection())
+          buildInvertedPrograms(plan, shape, attend);
+        else if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor)
           buildKeyMajorProgram(plan, shape, attend);
         else if (schedule.getSplits() != 1)
           return buildSplitProgram(plan, shape, attend);

@@ -24,10 +24,28 @@ inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
 
 /// What programs over parts of the keys leave of an attention: for each part
 /// the state of every query row. A buffer for each tensor of the state,
-/// [splits, batch, token, head] with channels behind for the accumulator.
+/// [splits, batch, token, head] with channels behind for the accumulator. Of a
+/// selection, parts are the blocks of a row's list: [batch, token x top, head].
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   mlir::OpFoldResult splits;              ///< a number, or a value of the plan
+  mlir::Value selection = {};
+};
+
+/// For each head with lists, and each batch row (but not of ragged ones), which
+/// list entries each block has. In the plan, i32. Blocks are those of a batch
+/// row or, of ragged ones, of all.
+struct InvertedLists {
+  /// [rows, heads, blocks x chunks + 1]: those of a block are entries
+  /// [starts[block x chunks], starts[(block + 1) x chunks]).
+  mlir::Value starts;
+  /// [rows, heads, token x top + 1]: a token's number in its batch row times
+  /// top plus a place in its list, ascending. The last is never written.
+  mlir::Value entries;
+  /// [rows, heads, tiles]: the blocks of tiles of entries, which stand as those
+  /// of ragged rows (QueryGrid.h).
+  mlir::Value blocksOfTiles;
+  mlir::Value chunks, tiles; ///< numbers of the plan
 };
 
 /// For each query tile (getTileIndices) and key head, the blocks that the
@@ -96,6 +114,17 @@ public:
     unionLists[{selection, tokens}] = lists;
   }
 
+  /// The inverted lists of a selection in tiles of so many; null where there
+  /// are none.
+  const InvertedLists *getInvertedLists(mlir::Value selection, int64_t tile) {
+    auto *found = invertedLists.find({selection, tile});
+    return found == invertedLists.end() ? nullptr : &found->second;
+  }
+  void setInvertedLists(mlir::Value selection, int64_t tile,
+                        InvertedLists lists) {
+    invertedLists[{selection, tile}] = lists;
+  }
+
   /// A ragged dimension, tokens of a tile, and tiles that rows have to spare.
   using TileKey = std::pair<mlir::Attribute, std::pair<int64_t, int64_t>>;
   /// The batch row of each tile (QueryGrid.h), [tiles], i32; null where no
@@ -148,6 +177,7 @@ private:
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, UnionLists> unionLists;
+  llvm::MapVector<std::pair<mlir::Value, int64_t>, InvertedLists> invertedLists;
   llvm::MapVector<TileKey, mlir::Value> rowsOfTiles;
   llvm::DenseMap<mlir::Operation *, mlir::StringAttr> names;
   unsigned programs = 0;

@@ -19,8 +19,8 @@ bool RowGrid::isRagged() const { return isRaggedDim(dim); }
 
 /// The first tile of a ragged row that begins at a token. From one row's to the
 /// next one's are no fewer than the row fills, without a sum over rows.
-static Value getFirstTile(IndexMath m, Value token, Value row, int64_t tokens,
-                          int64_t spare) {
+static Value getTileAt(IndexMath m, Value token, Value row, int64_t tokens,
+                       int64_t spare) {
   return m.add(m.floorDiv(token, tokens), m.mul(row, spare));
 }
 
@@ -35,10 +35,13 @@ static int64_t getWholeTokens(const RowGrid &grid) {
 /// Tiles that a ragged row may have beside those that its tokens fill.
 static int64_t getSpare(const RowGrid &grid) { return grid.before > 0 ? 2 : 1; }
 
-/// Of whole tiles of ragged rows, in the plan.
-static Value countTiles(PlanBuilder &plan, const RowGrid &grid) {
-  return getFirstTile(plan.math(), plan.getSize(grid.dim), grid.rows,
-                      getWholeTokens(grid), getSpare(grid));
+/// Whole ones.
+Value nsacc::countTiles(PlanBuilder &plan, const RowGrid &grid) {
+  IndexMath m = plan.math();
+  Value tokens = plan.getSize(grid.dim);
+  if (!grid.isRagged())
+    return m.ceilDiv(m.add(tokens, grid.before), getWholeTokens(grid));
+  return getTileAt(m, tokens, grid.rows, getWholeTokens(grid), getSpare(grid));
 }
 
 /// Each row's program writes its number for all of its tiles.
@@ -54,7 +57,7 @@ static Value buildRowsOfTiles(PlanBuilder &plan, const RowGrid &grid) {
   Value number = program.programId(0);
   ProgramBuilder::Row row = program.getRow(grid.dim, number);
   auto getFirst = [&](Value token, Value row) {
-    return getFirstTile(m, token, row, getWholeTokens(grid), getSpare(grid));
+    return getTileAt(m, token, row, getWholeTokens(grid), getSpare(grid));
   };
   Value first = getFirst(row.start, number);
   Value end = getFirst(m.add(row.start, row.size), m.add(number, 1));
@@ -83,11 +86,24 @@ static Value getRowsOfTiles(PlanBuilder &plan, const RowGrid &grid) {
   return rows;
 }
 
-RowTile nsacc::getRowTile(ProgramBuilder &program, const RowGrid &grid) {
+Value nsacc::getFirstTile(ProgramBuilder &program, const RowGrid &grid,
+                          Value batchRow) {
   IndexMath m = program.math();
-  Value id = program.programId(0);
   if (!grid.isRagged())
-    return {program.programId(2), id};
+    return m.constant(0);
+  return getTileAt(m, program.getRow(grid.dim, batchRow).start, batchRow,
+                   getWholeTokens(grid), getSpare(grid));
+}
+
+RowTile nsacc::getRowTile(ProgramBuilder &program, const RowGrid &grid) {
+  Value id = program.programId(0);
+  return grid.isRagged() ? getRowTile(program, grid, id)
+                         : RowTile{program.programId(2), id};
+}
+
+RowTile nsacc::getRowTile(ProgramBuilder &program, const RowGrid &grid,
+                          Value id) {
+  IndexMath m = program.math();
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   Value rows = program.import(getRowsOfTiles(program.getPlan(), grid));
@@ -95,8 +111,7 @@ RowTile nsacc::getRowTile(ProgramBuilder &program, const RowGrid &grid) {
   Value row = arith::IndexCastOp::create(
       builder, loc, builder.getIndexType(),
       memref::LoadOp::create(builder, loc, rows, whole));
-  Value first = getFirstTile(m, program.getRow(grid.dim, row).start, row,
-                             getWholeTokens(grid), getSpare(grid));
+  Value first = getFirstTile(program, grid, row);
   return {row, m.sub(id, m.mul(first, grid.parts))};
 }
 
@@ -120,7 +135,7 @@ SmallVector<Value> nsacc::getTileSizes(PlanBuilder &plan,
   RowGrid grid = QueryGrid{shape, tokens}.getRows(plan);
   if (grid.isRagged())
     return {countTiles(plan, grid)};
-  return {grid.rows, plan.math().ceilDiv(plan.getSize(grid.dim), tokens)};
+  return {grid.rows, countTiles(plan, grid)};
 }
 
 SmallVector<Value> nsacc::getTileIndices(ProgramBuilder &program,
@@ -128,8 +143,8 @@ SmallVector<Value> nsacc::getTileIndices(ProgramBuilder &program,
   IndexMath m = program.math();
   if (tile.dims.batch)
     return {tile.batchRow, tile.number};
-  Value first = getFirstTile(m, tile.rowStart, tile.batchRow, tile.tokens,
-                             /*spare=*/1);
+  Value first = getTileAt(m, tile.rowStart, tile.batchRow, tile.tokens,
+                          /*spare=*/1);
   return {m.add(first, tile.number)};
 }
 

@@ -29,6 +29,14 @@ struct RowTile {
 
 /// The current program's.
 RowTile getRowTile(ProgramBuilder &program, const RowGrid &grid);
+/// That with a number among those of all rows, which ragged ones have.
+RowTile getRowTile(ProgramBuilder &program, const RowGrid &grid,
+                   mlir::Value number);
+/// Of a batch row or, of ragged ones, of all, in the plan.
+mlir::Value countTiles(PlanBuilder &plan, const RowGrid &grid);
+/// The number of a batch row's first one: 0 but for ragged rows.
+mlir::Value getFirstTile(ProgramBuilder &program, const RowGrid &grid,
+                         mlir::Value batchRow);
 /// Launches programs for each tile, `y` and, if it isn't null, `z`, which goes
 /// along that axis before the batch rows.
 void launch(ProgramBuilder &program, const RowGrid &grid, mlir::Value y,

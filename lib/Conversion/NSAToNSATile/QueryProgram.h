@@ -32,6 +32,11 @@ bool looksAtPairs(nsatile::ProgramOp program);
 void buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
                           nsa::AttendOp op);
 
+/// The same of an attention under a selection, block by block: the programs of
+/// a block's tokens leave a state for each entry of a list.
+void buildInvertedPrograms(PlanBuilder &plan, const QueryShape &shape,
+                           nsa::AttendOp op);
+
 /// The same of an attention whose programs have a query tile and a part of its
 /// keys each.
 llvm::LogicalResult

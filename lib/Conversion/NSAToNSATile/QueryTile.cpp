@@ -1,6 +1,7 @@
 //===- QueryTile.cpp - The queries that one program works on --------------===//
 
 #include "QueryTile.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -37,18 +38,17 @@ QueryTile nsacc::getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
   QueryTile narrow = tile;
   narrow.dims.head = keyHeadDim;
   narrow.group = 1;
+  narrow.firstHead = tile.keyHead;
   narrow.tokenOfRow =
       nsatile::IotaOp::create(builder, loc, type, tile.firstToken);
   narrow.headOfRow = tensor::SplatOp::create(builder, loc, tile.keyHead, type);
   return narrow;
 }
 
-QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
-                                 int64_t tokens, int64_t group,
-                                 const QueryPlace &place) {
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
-  IndexMath m = program.math();
+/// A tile but for which tokens it has.
+static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
+                            int64_t tokens, int64_t group,
+                            const QueryPlace &place) {
   QueryTile tile;
   tile.dims = dims;
   tile.tokens = tokens;
@@ -56,24 +56,83 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.keyHead = place.keyHead;
   tile.batchRow = place.batchRow;
   tile.number = place.tokenTile;
-  tile.firstToken = m.mul(place.tokenTile, tokens);
-  if (place.origin)
-    tile.firstToken = m.add(tile.firstToken, place.origin);
+  tile.firstHead = place.firstHead ? place.firstHead
+                                   : program.math().mul(tile.keyHead, group);
   ProgramBuilder::Row row = program.getRow(dims.token, tile.batchRow);
   tile.rowStart = row.start;
   tile.numTokens = row.size;
+  return tile;
+}
 
-  auto broadcast = [&](Value start, int64_t size, int64_t missing) {
-    Type index = builder.getIndexType();
-    Value iota = nsatile::IotaOp::create(
-        builder, loc, RankedTensorType::get({size}, index), start);
-    Value both = nsatile::BroadcastOp::create(
-        builder, loc, RankedTensorType::get({tokens, group}, index), iota,
-        ArrayRef<int64_t>{missing});
+static Value countFrom(ProgramBuilder &program, Value start, int64_t size) {
+  OpBuilder &builder = program.getBuilder();
+  return nsatile::IotaOp::create(
+      builder, program.getLoc(),
+      RankedTensorType::get({size}, builder.getIndexType()), start);
+}
+
+static void setRows(ProgramBuilder &program, QueryTile &tile, Value tokens) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  auto type =
+      RankedTensorType::get({tile.tokens, tile.group}, builder.getIndexType());
+  auto repeat = [&](Value numbers, int64_t missing) {
+    Value both = nsatile::BroadcastOp::create(builder, loc, type, numbers,
+                                              ArrayRef<int64_t>{missing});
     return collapseRows(builder, loc, both);
   };
-  tile.tokenOfRow = broadcast(tile.firstToken, tokens, 1);
-  tile.headOfRow = broadcast(m.mul(tile.keyHead, group), group, 0);
+  tile.tokenOfRow = repeat(tokens, 1);
+  tile.headOfRow = repeat(countFrom(program, tile.firstHead, tile.group), 0);
+}
+
+QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
+                                 int64_t tokens, int64_t group,
+                                 const QueryPlace &place) {
+  IndexMath m = program.math();
+  QueryTile tile = createTile(program, dims, tokens, group, place);
+  tile.firstToken = m.mul(place.tokenTile, tokens);
+  if (place.origin)
+    tile.firstToken = m.add(tile.firstToken, place.origin);
+  setRows(program, tile, countFrom(program, tile.firstToken, tokens));
+  return tile;
+}
+
+QueryTile nsacc::createListedTile(ProgramBuilder &program,
+                                  const QueryDims &dims, int64_t tokens,
+                                  int64_t group, const QueryPlace &place,
+                                  ListedTokens listed) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  QueryTile tile = createTile(program, dims, tokens, group, place);
+  auto getToken = [&](Value entry) {
+    SmallVector<Value> indices(listed.place);
+    indices.back() = entry;
+    Value named = arith::IndexCastOp::create(
+        builder, loc, builder.getIndexType(),
+        memref::LoadOp::create(builder, loc, listed.entries, indices));
+    return m.divideUnsigned(named, m.constant(listed.top));
+  };
+  Value first = listed.place.back();
+  Value last = m.add(m.min(m.add(first, tokens), listed.end), -1);
+  tile.firstToken = getToken(first);
+  listed.endToken = m.add(getToken(m.max(last, first)), 1);
+  TileMath math(builder, loc, tokens, /*columns=*/1);
+  Value entries = nsatile::LoadOp::create(
+      builder, loc, RankedTensorType::get({tokens}, builder.getI32Type()),
+      listed.entries, listed.place, listed.end,
+      ArrayRef<int64_t>{static_cast<int64_t>(listed.place.size()) - 1});
+  Tile named = math.convert<arith::IndexCastOp>({entries, TileAxes::Row},
+                                                builder.getIndexType());
+  Tile token = math.apply<arith::DivUIOp>(
+      named, {m.constant(listed.top), TileAxes::Scalar});
+  // Rows behind the last one are of no token.
+  Tile exists = math.compare(arith::CmpIPredicate::slt,
+                             {countFrom(program, first, tokens), TileAxes::Row},
+                             {listed.end, TileAxes::Scalar});
+  token = math.select(exists, token, {tile.numTokens, TileAxes::Scalar});
+  tile.listed = std::move(listed);
+  setRows(program, tile, token.value);
   return tile;
 }
 
@@ -96,6 +155,8 @@ struct Access {
   SmallVector<Value> offsets, limits;
   SmallVector<int64_t> dims, shape;
   bool hasToken = false, hasHead = false, hasChannel = false;
+  /// Null where rows are neighbours, or elements are those of all tokens.
+  const ListedTokens *listed = nullptr;
 };
 
 } // namespace
@@ -123,12 +184,18 @@ static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
       break;
     case kToken:
       access.hasToken = true;
+      if (tile.listed) {
+        access.listed = &*tile.listed;
+        access.offsets.push_back(tile.rowStart);
+        tileDim(index, tile.tokens, tile.listed->end);
+        break;
+      }
       access.offsets.push_back(m.add(tile.rowStart, tile.firstToken));
       tileDim(index, tile.tokens, m.add(tile.rowStart, tile.numTokens));
       break;
     case kHead:
       access.hasHead = true;
-      access.offsets.push_back(m.mul(tile.keyHead, tile.group));
+      access.offsets.push_back(tile.firstHead);
       tileDim(index, tile.group, program.getSize(tile.dims.head));
       break;
     case kChannel:
@@ -141,12 +208,22 @@ static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
   return access;
 }
 
-static Value load(ProgramBuilder &program, const Access &access, Value buffer) {
+static Value load(ProgramBuilder &program, const Access &access, Value buffer,
+                  ArrayRef<int64_t> steps = {}) {
+  OpBuilder &builder = program.getBuilder();
   Type elementType = cast<MemRefType>(buffer.getType()).getElementType();
-  return nsatile::LoadOp::create(
-      program.getBuilder(), program.getLoc(),
+  auto load = nsatile::LoadOp::create(
+      builder, program.getLoc(),
       RankedTensorType::get(access.shape, elementType), buffer, access.offsets,
-      access.limits, access.dims, DenseI64ArrayAttr());
+      access.limits, access.dims,
+      steps.empty() ? DenseI64ArrayAttr()
+                    : builder.getDenseI64ArrayAttr(steps));
+  if (access.listed) {
+    load.getListMutable().assign(access.listed->entries);
+    load.getPlaceMutable().assign(access.listed->place);
+    load.setDivisor(access.listed->top);
+  }
+  return load;
 }
 
 /// That of a tensor with all dimensions in front of its last one.
@@ -278,6 +355,66 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
                            access.limits, access.dims);
 }
 
+//===----------------------------------------------------------------------===//
+// States of listed tokens
+//===----------------------------------------------------------------------===//
+
+/// Where the heads and channels of a buffer [batch, entries, head] or [batch,
+/// entries, head, channels] stand; entries are `offset` and `limit`.
+static Access getEntryAccess(ProgramBuilder &program, const QueryTile &tile,
+                             Value buffer, Value offset, Value limit) {
+  IndexMath m = program.math();
+  auto type = cast<MemRefType>(buffer.getType());
+  int64_t first = tile.dims.batch ? 1 : 0, channels = type.getShape().back();
+  Access access;
+  if (tile.dims.batch)
+    access.offsets.push_back(tile.batchRow);
+  access.offsets.append({offset, tile.firstHead});
+  access.limits = {limit, program.getSize(tile.dims.head)};
+  access.dims = {first, first + 1};
+  access.shape = {tile.tokens, tile.group};
+  if (type.getRank() == first + 3) {
+    access.offsets.push_back(m.constant(0));
+    access.limits.push_back(m.constant(channels));
+    access.dims.push_back(first + 2);
+    access.shape.push_back(channels);
+  }
+  return access;
+}
+
+void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
+                             Value rows, Value buffer) {
+  OpBuilder &builder = program.getBuilder();
+  const ListedTokens &listed = *tile.listed;
+  Access access =
+      getEntryAccess(program, tile, buffer,
+                     program.math().mul(tile.rowStart, listed.top), listed.end);
+  Value stored =
+      expandRows(builder, program.getLoc(), rows, tile.tokens, tile.group);
+  auto store =
+      nsatile::StoreOp::create(builder, program.getLoc(), stored, buffer,
+                               access.offsets, access.limits, access.dims);
+  store.getListMutable().assign(listed.entries);
+  store.getPlaceMutable().assign(listed.place);
+}
+
+Value nsacc::loadListedState(ProgramBuilder &program, const QueryTile &tile,
+                             Value buffer, Value entry, int64_t top) {
+  IndexMath m = program.math();
+  Value end = m.mul(m.add(tile.rowStart, tile.numTokens), top);
+  Value first = m.mul(m.add(tile.rowStart, tile.firstToken), top);
+  Access access =
+      getEntryAccess(program, tile, buffer, m.add(first, entry), end);
+  SmallVector<int64_t> steps(access.shape.size(), 1);
+  steps.front() = top;
+  return collapseRows(program.getBuilder(), program.getLoc(),
+                      load(program, access, buffer, steps));
+}
+
+//===----------------------------------------------------------------------===//
+// Lists of selections
+//===----------------------------------------------------------------------===//
+
 static SelectionType getSelectionType(Value selection) {
   return cast<SelectionType>(selection.getType());
 }
@@ -299,13 +436,28 @@ Value nsacc::getListHead(ProgramBuilder &program, const QueryTile &tile,
   return heads == 1 ? program.math().constant(0) : tile.keyHead;
 }
 
+namespace {
+
+/// Neighbouring entries of each list.
+struct ListColumns {
+  Value first;
+  int64_t count;
+};
+
+} // namespace
+
+static ListColumns getAllEntries(ProgramBuilder &program, Value selection) {
+  return {program.math().constant(0),
+          static_cast<int64_t>(getSelectionType(selection).getTop())};
+}
+
 /// Neighbouring lists, `count` of them; of a selection per query head for each
 /// of the tile's heads.
 static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
-                       Value selection, int64_t count) {
+                       Value selection, int64_t count,
+                       const ListColumns &entries) {
   IndexMath m = program.math();
   SelectionType type = getSelectionType(selection);
-  int64_t width = type.getTop();
   bool perQueryHead = isPerQueryHead(type, tile.dims, tile.group);
   ProgramBuilder::Row row = program.getRow(type.getRowDim(), tile.batchRow);
   Access access;
@@ -314,12 +466,11 @@ static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
   int64_t token = access.offsets.size();
   access.offsets.append(
       {getListOfToken(program, tile, selection, tile.firstToken),
-       perQueryHead ? m.mul(tile.keyHead, tile.group)
-                    : getListHead(program, tile, selection),
-       m.constant(0)});
+       perQueryHead ? tile.firstHead : getListHead(program, tile, selection),
+       entries.first});
   access.dims = {token, token + 2};
-  access.shape = {count, width};
-  access.limits = {m.add(row.start, row.size), m.constant(width)};
+  access.shape = {count, entries.count};
+  access.limits = {m.add(row.start, row.size), m.constant(type.getTop())};
   if (perQueryHead) {
     access.dims.insert(access.dims.begin() + 1, token + 1);
     access.shape.insert(access.shape.begin() + 1, tile.group);
@@ -335,13 +486,14 @@ static Value loadLists(ProgramBuilder &program, const QueryTile &tile,
 /// The list of each of `tokens`, tokens of the batch row; those behind the last
 /// have any.
 static Value gatherLists(ProgramBuilder &program, const QueryTile &tile,
-                         Value selection, Value tokens) {
+                         Value selection, Value tokens,
+                         const ListColumns &entries) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
   SelectionType type = getSelectionType(selection);
   int64_t rows = cast<RankedTensorType>(tokens.getType()).getDimSize(0);
-  TileMath math(builder, loc, rows, type.getTop());
+  TileMath math(builder, loc, rows, entries.count);
   auto scalar = [](Value value) { return Tile{value, TileAxes::Scalar}; };
   Value start = program.getRow(type.getRowDim(), tile.batchRow).start;
   Tile list = math.apply<arith::AddIOp>(
@@ -355,7 +507,7 @@ static Value gatherLists(ProgramBuilder &program, const QueryTile &tile,
       nsatile::IotaOp::create(builder, loc,
                               cast<RankedTensorType>(math.getType(
                                   TileAxes::Column, builder.getIndexType())),
-                              m.constant(0)),
+                              entries.first),
       TileAxes::Column};
   SmallVector<Value> indices;
   if (tile.dims.batch)
@@ -390,32 +542,59 @@ Value nsacc::loadTileLists(ProgramBuilder &program, const QueryTile &tile,
   SelectionType type = getSelectionType(selection);
   TileLists lists(type, tile.dims, tile.tokens, tile.group);
   bool perQueryHead = isPerQueryHead(type, tile.dims, tile.group);
+  ListColumns all = getAllEntries(program, selection);
   if (type.getTokens() == 1)
-    return loadLists(program, tile, selection, tile.tokens);
+    return loadLists(program, tile, selection, tile.tokens, all);
   if (!perQueryHead && lists.areWhole)
-    return loadLists(program, tile, selection, lists.count);
+    return loadLists(program, tile, selection, lists.count, all);
   return gatherLists(program, tile, selection,
                      perQueryHead
                          ? tile.tokenOfRow
-                         : getTokens(program, tile, lists.count, lists.tokens));
+                         : getTokens(program, tile, lists.count, lists.tokens),
+                     all);
 }
 
-Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
-                           Value selection) {
+/// Those entries of the lists of the tile's tokens, or of its rows.
+static Value loadEntries(ProgramBuilder &program, const QueryTile &tile,
+                         Value selection, const ListColumns &entries) {
   SelectionType type = getSelectionType(selection);
   Value tokens = isPerQueryHead(type, tile.dims, tile.group)
                      ? tile.tokenOfRow
                      : getTokens(program, tile, tile.tokens, /*step=*/1);
   Value lists = type.getTokens() == 1
-                    ? loadLists(program, tile, selection, tile.tokens)
-                    : gatherLists(program, tile, selection, tokens);
+                    ? loadLists(program, tile, selection, tile.tokens, entries)
+                    : gatherLists(program, tile, selection, tokens, entries);
   int64_t units = cast<RankedTensorType>(lists.getType()).getDimSize(0);
-  TileMath math(program.getBuilder(), program.getLoc(), units, type.getTop());
+  TileMath math(program.getBuilder(), program.getLoc(), units, entries.count);
   Tile exists = math.compare(arith::CmpIPredicate::slt, {tokens, TileAxes::Row},
                              {tile.numTokens, TileAxes::Scalar});
   return math
       .select(exists, {lists, TileAxes::Matrix},
               math.integer(program.getBuilder().getI32Type(), -1))
+      .value;
+}
+
+Value nsacc::loadSelection(ProgramBuilder &program, const QueryTile &tile,
+                           Value selection) {
+  return loadEntries(program, tile, selection,
+                     getAllEntries(program, selection));
+}
+
+Value nsacc::hasEntry(ProgramBuilder &program, const QueryTile &tile,
+                      Value selection, Value entry) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  Value column = loadEntries(program, tile, selection, {entry, 1});
+  auto type = cast<RankedTensorType>(column.getType());
+  Value blocks = tensor::CollapseShapeOp::create(
+      builder, loc, column, SmallVector<ReassociationIndices>{{0, 1}});
+  if (!isPerQueryHead(getSelectionType(selection), tile.dims, tile.group))
+    blocks = repeatForHeads(program, tile, blocks);
+  int64_t rows = cast<RankedTensorType>(blocks.getType()).getDimSize(0);
+  TileMath math(builder, loc, rows, /*columns=*/1);
+  return math
+      .compare(arith::CmpIPredicate::sge, {blocks, TileAxes::Row},
+               math.integer(type.getElementType(), 0))
       .value;
 }
 

@@ -8,16 +8,33 @@
 
 namespace nsacc {
 
-/// `tokens` neighbouring query tokens of one batch row times the query heads of
-/// one key head. Row r is token r / group, head r % group of the tile.
+/// Tokens of a tile that a list in memory names: element i of it is a token's
+/// number in the batch row times `top`, plus less than that.
+struct ListedTokens {
+  mlir::Value entries;
+  /// The indices of the tile's first one, the last of which is below `end`.
+  llvm::SmallVector<mlir::Value> place;
+  mlir::Value end;
+  int64_t top;
+  /// Behind the last token of the tile, none of whose tokens is before its
+  /// first one.
+  mlir::Value endToken;
+};
+
+/// `tokens` neighbouring query tokens of one batch row, or listed ones, times
+/// the query heads of one key head. Row r is token r / group, head r % group of
+/// the tile.
 struct QueryTile {
   QueryDims dims;
   int64_t tokens = 1, group = 1;
   mlir::Value batchRow, keyHead;
+  /// The first of the query heads.
+  mlir::Value firstHead;
   /// The tile's number among those of its batch row.
   mlir::Value number;
   /// Index of the first token in its batch row, and the row's length.
   mlir::Value firstToken, numTokens;
+  std::optional<ListedTokens> listed;
   /// Where the batch row starts in packed tensors; 0 for dense ones.
   mlir::Value rowStart;
   /// For each row of the tile: token index in the batch row, query head.
@@ -33,12 +50,20 @@ struct QueryPlace {
   mlir::Value origin = {};
   /// Of programs that share a tile; null without any.
   mlir::Value part = {};
+  /// The first query head; null: that of the key head.
+  mlir::Value firstHead = {};
 };
 
 /// The tile of `tokens` tokens at a place.
 QueryTile createQueryTile(ProgramBuilder &program, const QueryDims &dims,
                           int64_t tokens, int64_t group,
                           const QueryPlace &place);
+
+/// The tile of `tokens` listed tokens at a place, whose number is that of the
+/// tile among all of a list.
+QueryTile createListedTile(ProgramBuilder &program, const QueryDims &dims,
+                           int64_t tokens, int64_t group,
+                           const QueryPlace &place, ListedTokens listed);
 
 /// The same tokens with one row each, for tensors with a row for each key head.
 QueryTile getKeyHeadTile(ProgramBuilder &program, const QueryTile &tile,
@@ -73,10 +98,22 @@ mlir::Value loadQueryState(ProgramBuilder &program, const QueryTile &tile,
 void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
                      mlir::Value rows, mlir::Value buffer, mlir::Value prefix);
 
+/// The same of listed tokens, whose rows stand where the list says, in a buffer
+/// [batch, tokens x top, head] or [batch, tokens x top, head, channels].
+void storeListedState(ProgramBuilder &program, const QueryTile &tile,
+                      mlir::Value rows, mlir::Value buffer);
+/// What stands there of neighbouring tokens and one of their `top` entries.
+mlir::Value loadListedState(ProgramBuilder &program, const QueryTile &tile,
+                            mlir::Value buffer, mlir::Value entry, int64_t top);
+
 /// The block indices of the tile's tokens, or of its rows for a selection per
 /// query head: tensor<U x top x i32>. Tokens beyond the end have none (-1).
 mlir::Value loadSelection(ProgramBuilder &program, const QueryTile &tile,
                           mlir::Value selection);
+/// Whether rows of the tile have an entry number `entry` of their lists,
+/// tensor<R x i1>.
+mlir::Value hasEntry(ProgramBuilder &program, const QueryTile &tile,
+                     mlir::Value selection, mlir::Value entry);
 /// Where the list of a token of the tile stands in the selection's buffer,
 /// along the dimension of tokens.
 mlir::Value getListOfToken(ProgramBuilder &program, const QueryTile &tile,

@@ -72,6 +72,8 @@ bool Scorer::hasMixedTypes() {
 }
 
 Value Scorer::getEndToken() {
+  if (tile.listed)
+    return tile.listed->endToken;
   IndexMath m = program.math();
   return m.min(m.add(tile.firstToken, tile.tokens), tile.numTokens);
 }
@@ -86,7 +88,8 @@ QueryRows Scorer::getAllRows() {
   if (hasMixedTypes())
     query = widen(program.getBuilder(), program.getLoc(), query, type);
   Value first = tile.firstToken, exist;
-  if (schedule.getWarps() > 0) {
+  // A list's tokens aren't neighbours, so that positions say nothing of rows.
+  if (schedule.getWarps() > 0 && !tile.listed) {
     // A warpgroup's share of the last tile's rows may lie beyond their end.
     auto range = nsatile::RowRangeOp::create(
         program.getBuilder(), program.getLoc(), first, end, tile.tokens,

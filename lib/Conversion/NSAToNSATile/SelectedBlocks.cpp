@@ -152,12 +152,6 @@ Value Attention::getSelectingUnits(Value selection, Value block) {
       nsatile::ReduceKind::Max, ones.value, /*dim=*/1);
 }
 
-Value Attention::getSelecting(Value selection, Value block) {
-  Value selecting = getSelectingUnits(selection, block);
-  return selectsPerQueryHead() ? selecting
-                               : repeatForHeads(program, tile, selecting);
-}
-
 Value Attention::isAny(Value selecting) {
   Value any = nsatile::ReduceOp::create(
       builder, loc, RankedTensorType::get({1}, builder.getF32Type()),

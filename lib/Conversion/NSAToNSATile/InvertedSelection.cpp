@@ -1,0 +1,394 @@
+//===- InvertedSelection.cpp - Attention block by block of a selection ----===//
+
+#include "Attention.h"
+#include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+//===----------------------------------------------------------------------===//
+// Lists of blocks
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Sorts the entries of a selection's lists by their blocks: chunks of tokens
+/// count theirs, a sum over all counts says where each chunk's entries of a
+/// block stand, and chunks write them there.
+class Inversion {
+public:
+  Inversion(PlanBuilder &plan, const QueryShape &shape, Value selection,
+            int64_t tileTokens)
+      : plan(plan), selection(selection),
+        type(cast<SelectionType>(selection.getType())), tileTokens(tileTokens),
+        numRows(getNumBatchRows(plan, shape)),
+        chunkGrid(
+            {.dim = shape.dims.token, .rows = numRows, .tokens = chunkTokens}),
+        blockGrid({.dim = plan.getNamedDim(type.getOf()),
+                   .rows = numRows,
+                   .tokens = static_cast<int64_t>(type.getBlock())}) {}
+
+  InvertedLists build();
+  /// The tile that the program's number `tile` is: its block, and where its
+  /// entries begin and end.
+  struct Tile {
+    RowTile block;
+    SmallVector<Value> place;
+    Value end;
+  };
+  Tile getTile(ProgramBuilder &program, const InvertedLists &lists, Value tile,
+               Value head);
+  Value getGridRows() { return isRagged() ? plan.math().constant(1) : numRows; }
+
+private:
+  static constexpr int64_t chunkTokens = 1024;
+
+  bool isRagged() const { return chunkGrid.isRagged(); }
+  Value getHeads() { return plan.getSize(type.getDims().back()); }
+  Value allocate(Value size);
+  /// Element `last` of a head's numbers, of the program's batch row.
+  SmallVector<Value> getPlace(ProgramBuilder &program, Value head, Value last);
+  Value loadStart(ProgramBuilder &program, const InvertedLists &lists,
+                  Value head, Value block);
+  Value getFirstTile(ProgramBuilder &program, Value start, Value block) {
+    IndexMath m = program.math();
+    return m.add(m.floorDiv(start, tileTokens), block);
+  }
+
+  /// What the program of a chunk walks, and where its counters are.
+  struct Chunk {
+    SmallVector<Value> offsets, counters;
+    int64_t along;
+    Value first, count, below, step;
+  };
+  Chunk getChunk(ProgramBuilder &program);
+  void buildClearProgram();
+  void buildCountProgram();
+  void buildSumProgram();
+  void buildTilesProgram();
+  void buildSortProgram();
+
+  PlanBuilder &plan;
+  Value selection;
+  SelectionType type;
+  int64_t tileTokens;
+  Value numRows;
+  RowGrid chunkGrid, blockGrid;
+  InvertedLists lists;
+  Value numBlocks, numCounts;
+};
+
+} // namespace
+
+Value Inversion::allocate(Value size) {
+  SmallVector<Value> sizes;
+  if (!isRagged())
+    sizes.push_back(numRows);
+  sizes.append({getHeads(), size});
+  return plan.allocate(
+      MemRefType::get(SmallVector<int64_t>(sizes.size(), ShapedType::kDynamic),
+                      plan.getBuilder().getI32Type()),
+      sizes);
+}
+
+SmallVector<Value> Inversion::getPlace(ProgramBuilder &program, Value head,
+                                       Value last) {
+  SmallVector<Value> place;
+  if (!isRagged())
+    place.push_back(program.programId(2));
+  place.append({head, last});
+  return place;
+}
+
+InvertedLists Inversion::build() {
+  IndexMath m = plan.math();
+  Value entries = m.mul(plan.getSize(chunkGrid.dim), type.getTop());
+  numBlocks = countTiles(plan, blockGrid);
+  lists.chunks = countTiles(plan, chunkGrid);
+  lists.tiles = m.add(m.floorDiv(entries, tileTokens), numBlocks);
+  numCounts = m.mul(numBlocks, lists.chunks);
+  lists.starts = allocate(m.add(numCounts, 1));
+  lists.entries = allocate(m.add(entries, 1));
+  lists.blocksOfTiles = allocate(lists.tiles);
+  // A chunk counts the blocks of its own row.
+  if (isRagged())
+    buildClearProgram();
+  buildCountProgram();
+  buildSumProgram();
+  buildTilesProgram();
+  buildSortProgram();
+  return lists;
+}
+
+Inversion::Chunk Inversion::getChunk(ProgramBuilder &program) {
+  IndexMath m = program.math();
+  auto [batchRow, number] = getRowTile(program, chunkGrid);
+  Value tokens = program.getRow(chunkGrid.dim, batchRow).size;
+  Value keys = program.getRow(blockGrid.dim, batchRow).size;
+  Value head = program.programId(1), zero = m.constant(0);
+  Chunk chunk;
+  if (!isRagged())
+    chunk.offsets.push_back(batchRow);
+  chunk.along = chunk.offsets.size();
+  chunk.offsets.append(
+      {program.getRow(type.getRowDim(), batchRow).start, head, zero});
+  chunk.first = m.mul(number, chunkTokens);
+  chunk.count =
+      m.clamp(m.sub(tokens, chunk.first), zero, m.constant(chunkTokens));
+  chunk.below = m.ceilDiv(keys, type.getBlock());
+  chunk.step = program.import(lists.chunks);
+  Value firstBlock = nsacc::getFirstTile(program, blockGrid, batchRow);
+  chunk.counters =
+      getPlace(program, head,
+               m.add(m.mul(firstBlock, chunk.step), program.programId(0)));
+  return chunk;
+}
+
+void Inversion::buildClearProgram() {
+  constexpr int64_t count = 1024;
+  ProgramBuilder program(plan, plan.getLoc(), "clear");
+  OpBuilder &builder = program.getBuilder();
+  IndexMath m = program.math();
+  Value zero =
+      arith::ConstantOp::create(builder, program.getLoc(),
+                                builder.getZeroAttr(RankedTensorType::get(
+                                    {count}, builder.getI32Type())));
+  SmallVector<Value> place = getPlace(program, program.programId(1),
+                                      m.mul(program.programId(0), count));
+  int64_t last = place.size() - 1;
+  nsatile::StoreOp::create(builder, program.getLoc(), zero,
+                           program.import(lists.starts), place,
+                           program.import(numCounts), last);
+  program.launch(plan.math().ceilDiv(numCounts, count), getHeads(),
+                 getGridRows());
+}
+
+void Inversion::buildCountProgram() {
+  ProgramBuilder program(plan, plan.getLoc(), "count");
+  Chunk chunk = getChunk(program);
+  nsatile::HistogramOp::create(
+      program.getBuilder(), program.getLoc(), program.getBuffer(selection),
+      chunk.offsets, chunk.along, type.getTokens(), chunk.first, chunk.count,
+      chunk.below, program.import(lists.starts), chunk.counters, chunk.step);
+  launch(program, chunkGrid, getHeads());
+}
+
+void Inversion::buildSumProgram() {
+  ProgramBuilder program(plan, plan.getLoc(), "sum");
+  IndexMath m = program.math();
+  nsatile::PrefixSumOp::create(
+      program.getBuilder(), program.getLoc(), program.import(lists.starts),
+      getPlace(program, program.programId(1), m.constant(0)),
+      program.import(numCounts));
+  program.launch(plan.math().constant(1), getHeads(), getGridRows());
+}
+
+Value Inversion::loadStart(ProgramBuilder &program, const InvertedLists &lists,
+                           Value head, Value block) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  Value counter = program.math().mul(block, program.import(lists.chunks));
+  Value start =
+      memref::LoadOp::create(builder, loc, program.import(lists.starts),
+                             getPlace(program, head, counter));
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    start);
+}
+
+/// Each block's program writes its number for all of its tiles; the last one's
+/// also for those that no block needs.
+void Inversion::buildTilesProgram() {
+  constexpr int64_t count = 128; // tiles of a store
+  ProgramBuilder program(plan, plan.getLoc(), "tiles");
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  Value block = program.programId(0), head = program.programId(1);
+  Value next = m.add(block, 1), tiles = program.import(lists.tiles);
+  Value first =
+      getFirstTile(program, loadStart(program, lists, head, block), block);
+  Value end =
+      getFirstTile(program, loadStart(program, lists, head, next), next);
+  Value isLast =
+      m.compare(arith::CmpIPredicate::eq, next, program.import(numBlocks));
+  end = m.select(isLast, tiles, end);
+  Type i32 = builder.getI32Type();
+  Value numbers = tensor::SplatOp::create(
+      builder, loc, arith::IndexCastOp::create(builder, loc, i32, block),
+      RankedTensorType::get({count}, i32));
+  Value buffer = program.import(lists.blocksOfTiles);
+  scf::ForOp::create(builder, loc, first, end, m.constant(count), ValueRange(),
+                     [&](OpBuilder &, Location, Value tile, ValueRange) {
+                       SmallVector<Value> place = getPlace(program, head, tile);
+                       int64_t last = place.size() - 1;
+                       nsatile::StoreOp::create(builder, loc, numbers, buffer,
+                                                place, end, last);
+                       scf::YieldOp::create(builder, loc);
+                     });
+  program.launch(numBlocks, getHeads(), getGridRows());
+}
+
+void Inversion::buildSortProgram() {
+  ProgramBuilder program(plan, plan.getLoc(), "sort");
+  IndexMath m = program.math();
+  Chunk chunk = getChunk(program);
+  // Of ragged rows, a list's entries are of one row, whose tokens count from 0.
+  nsatile::CountingSortOp::create(
+      program.getBuilder(), program.getLoc(), program.getBuffer(selection),
+      chunk.offsets, chunk.along, type.getTokens(), chunk.first, chunk.count,
+      chunk.below, program.import(lists.starts), chunk.counters, chunk.step,
+      program.import(lists.entries),
+      getPlace(program, program.programId(1), m.constant(0)));
+  launch(program, chunkGrid, getHeads());
+}
+
+Inversion::Tile Inversion::getTile(ProgramBuilder &program,
+                                   const InvertedLists &lists, Value number,
+                                   Value head) {
+  OpBuilder &builder = program.getBuilder();
+  Location loc = program.getLoc();
+  IndexMath m = program.math();
+  Value stored =
+      memref::LoadOp::create(builder, loc, program.import(lists.blocksOfTiles),
+                             getPlace(program, head, number));
+  Value block =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), stored);
+  Value start = loadStart(program, lists, head, block);
+  Value ofBlock = m.sub(number, getFirstTile(program, start, block));
+  Tile tile;
+  tile.end = loadStart(program, lists, head, m.add(block, 1));
+  // Behind the last entry of the last block there is one that nobody wrote.
+  Value first = m.min(m.add(start, m.mul(ofBlock, tileTokens)), tile.end);
+  tile.place = getPlace(program, head, first);
+  tile.block = isRagged() ? getRowTile(program, blockGrid, block)
+                          : RowTile{program.programId(2), block};
+  return tile;
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+/// Scores of a block's keys and no others, for all rows of the tile.
+SmallVector<Value> Attention::foldBlock(Value block, Value exists) {
+  IndexMath m = program.math();
+  QueryRows rows = scorer.getAllRows();
+  KeyTiling tiling = getBlockTiling();
+  Value first = m.mul(block, tiling.parts);
+  Value end = m.select(exists, m.add(first, tiling.parts), first);
+  nsatile::FoldDomain domain = {
+      .ranges = clampRanges(m, scorer.getRanges(scorer.getBounds(rows), tiling),
+                            first, end)};
+  return foldTiles(rows, domain, {}, [&](Value number, ValueRange) {
+    return tiling.getTile(program.math(), number);
+  });
+}
+
+namespace {
+
+/// A buffer for each tensor of a state, with the states of all list entries.
+PartialStates allocateStates(PlanBuilder &plan, const QueryDims &dims,
+                             Value selection, ArrayRef<Value> state) {
+  int64_t top = cast<SelectionType>(selection.getType()).getTop();
+  IndexMath m = plan.math();
+  PartialStates partial;
+  partial.selection = selection;
+  partial.splits = plan.getBuilder().getIndexAttr(top);
+  for (Value part : state) {
+    SmallVector<Value> sizes;
+    if (dims.batch)
+      sizes.push_back(plan.getSize(dims.batch));
+    sizes.append(
+        {m.mul(plan.getSize(dims.token), top), plan.getSize(dims.head)});
+    SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+    auto type = cast<RankedTensorType>(part.getType());
+    if (type.getRank() == 2)
+      shape.push_back(type.getDimSize(1));
+    partial.buffers.push_back(plan.allocate(
+        MemRefType::get(shape, plan.getBuilder().getF32Type()), sizes));
+  }
+  return partial;
+}
+
+/// The program of a tile of a block's list. Buffers for states are made by the
+/// first one.
+nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
+                                     AttendOp op, bool isExact,
+                                     PartialStates &partial) {
+  nsatile::ScheduleAttr fast = getSchedule(op),
+                        schedule = isExact ? fast.getExact() : fast;
+  Value selection = op.getSelection();
+  auto type = cast<SelectionType>(selection.getType());
+  bool perQueryHead = isPerQueryHead(type, shape.dims, shape.group);
+  // Rows of heads with lists of their own are tokens.
+  int64_t group = perQueryHead ? 1 : shape.group;
+  auto getTokens = [&](nsatile::ScheduleAttr each) {
+    return each.getTokens() * shape.group / group;
+  };
+  int64_t tokens = getTokens(schedule), whole = getTokens(fast);
+  Inversion inversion(plan, shape, selection, whole);
+  const InvertedLists *lists = plan.getInvertedLists(selection, whole);
+  if (!lists) {
+    plan.setInvertedLists(selection, whole, inversion.build());
+    lists = plan.getInvertedLists(selection, whole);
+  }
+
+  ProgramBuilder program(plan, op.getLoc(), "partial", schedule);
+  IndexMath m = program.math();
+  // An exact program's tiles are parts of those whose marks it reads.
+  int64_t parts = whole / tokens;
+  Value id = program.programId(0), head = program.programId(1);
+  Value number = m.floorDiv(id, parts);
+  bool isShared = plan.getStaticSize(type.getDims().back()) == 1;
+  Inversion::Tile found = inversion.getTile(program, *lists, number,
+                                            isShared ? m.constant(0) : head);
+  Value skipped = m.mul(m.sub(id, m.mul(number, parts)), tokens);
+  Value first = m.min(m.add(found.place.back(), skipped), found.end);
+  Value exists = m.less(first, found.end);
+  found.place.back() = first;
+  QueryPlace place = {
+      .tokenTile = id, .keyHead = head, .batchRow = found.block.batchRow};
+  if (perQueryHead) {
+    place.keyHead = m.floorDiv(head, shape.group);
+    place.firstHead = head;
+  }
+  ListedTokens listed = {.entries = program.import(lists->entries),
+                         .place = found.place,
+                         .end = found.end,
+                         .top = static_cast<int64_t>(type.getTop()),
+                         .endToken = {}};
+  QueryTile tile = createListedTile(program, shape.dims, tokens, group, place,
+                                    std::move(listed));
+  bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
+  Attention attention(program, tile, op, schedule, onlyLse);
+  SmallVector<Value> state = attention.foldBlock(found.block.number, exists);
+  if (partial.buffers.empty())
+    partial = allocateStates(plan, shape.dims, selection, state);
+  for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))
+    storeListedState(program, tile, rows, program.import(buffer));
+  program.setOps(op.getOperation());
+  program.launch(plan.math().mul(lists->tiles, parts),
+                 plan.getSize(perQueryHead ? shape.dims.head : shape.keyHead),
+                 inversion.getGridRows());
+  return program.getProgram();
+}
+
+} // namespace
+
+void nsacc::buildInvertedPrograms(PlanBuilder &plan, const QueryShape &shape,
+                                  AttendOp op) {
+  PartialStates partial;
+  nsatile::ProgramOp program =
+      buildBlockProgram(plan, shape, op, /*isExact=*/false, partial);
+  if (getSchedule(op).getExactTokens() > 0 && looksAtPairs(program)) {
+    nsatile::ProgramOp exact =
+        buildBlockProgram(plan, shape, op, /*isExact=*/true, partial);
+    program->setAttr(nsatile::kExactProgramAttrName,
+                     FlatSymbolRefAttr::get(exact.getSymNameAttr()));
+  }
+  plan.setPartialStates(op, partial);
+}
