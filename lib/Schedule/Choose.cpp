@@ -340,13 +340,15 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
              : "the keys in one");
   const Setting *splits = settings.find(choice.name, Field::Splits);
   int64_t count = choice.get(Field::Splits);
-  bool isSplit = walksRanges || order == LoopOrder::KeyMajor;
+  bool isInverted = order == LoopOrder::KeyMajor && op.getSelection();
+  bool isSplit = walksRanges ||
+                 (order == LoopOrder::KeyMajor && !op.getSelection());
   if (count > 1 && !isSplit && !splits->op.empty())
     return settings.explain(
         splits->column,
         "'" + choice.name + "' walks the blocks of a selection with order=" +
             stringifyLoopOrder(order) +
-            ", which aren't split: write order=key_major for it");
+            ", which aren't split");
   if (!isSplit)
     choice.set(Field::Splits, 1, "the blocks of a selection aren't split");
   else if (count == 0 && !goal.device)
@@ -354,7 +356,8 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   else if (count == 0 && !walksRanges)
     choice.set(Field::Splits, 1, "key_major isn't split by sizes");
   constexpr int64_t mergedRows = 16;
-  bool merges = choice.get(Field::Splits) != 1 && walksRanges;
+  bool merges =
+      (choice.get(Field::Splits) != 1 && walksRanges) || isInverted;
   put(choice, Field::MergeTokens,
       !merges  ? 0
       : areFew ? 1

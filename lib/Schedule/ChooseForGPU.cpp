@@ -205,6 +205,37 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   return tiling;
 }
 
+/// Tiles of a block's queries, which a list names, over the block's keys: those
+/// of a dense attention where blocks are long enough for its tiles of keys.
+static std::optional<Tiling> tileForBlocks(const Scope &scope,
+                                           bool warpgroups) {
+  AttendOp attend = scope.findSelecting();
+  if (!attend)
+    return std::nullopt;
+  int64_t channels = scope.getChannels();
+  bool hasHalves = llvm::all_of(
+      ValueRange{attend.getKey(), attend.getValue()}, [](Value tensor) {
+        auto type = cast<NamedTensorType>(tensor.getType());
+        return type.getElementType().getIntOrFloatBitWidth() == 16;
+      });
+  Tiling tiling;
+  tiling.keys = channels > 128 ? 32 : 64;
+  if (!warpgroups || !hasHalves || channels > 128)
+    return tiling;
+  int64_t block =
+      cast<SelectionType>(attend.getSelection().getType()).getBlock();
+  bool isLong = block % 128 == 0;
+  tiling.rows = isLong ? 2 * kPartRows : kPartRows;
+  tiling.keys = isLong ? 128 : 64;
+  tiling.warps = isLong ? 8 : 4;
+  tiling.blocksPerSM = isLong ? 1 : 2;
+  tiling.reason =
+      isLong ? "a block's queries fill the products of two warpgroups"
+             : "a block's queries fill the products of a warpgroup, several "
+               "of which share a multiprocessor";
+  return tiling;
+}
+
 /// Three attentions of one program have no registers for the scores of 64 keys
 /// beside the sum of what the others gave. nsa fits with 32.
 static std::optional<Tiling> tileForSeveral(const Scope &scope) {
@@ -253,12 +284,19 @@ static Tiling shorten(Tiling tiling, const Scope &scope) {
 /// With the tiles of a dense attention alone where there are any.
 static Tiling chooseTiling(const Scope &scope, nsatile::LoopOrder order,
                            bool warpgroups, std::optional<Tiling> dense) {
-  if (order != nsatile::LoopOrder::Union &&
-      order != nsatile::LoopOrder::QueryMajor)
+  std::optional<Tiling> chosen;
+  switch (order) {
+  case nsatile::LoopOrder::Union:
+    chosen = tileForSelections(scope, warpgroups);
+    break;
+  case nsatile::LoopOrder::QueryMajor:
+    chosen = std::move(dense);
+    break;
+  case nsatile::LoopOrder::KeyMajor:
+    return shorten(tileForBlocks(scope, warpgroups).value_or(Tiling()), scope);
+  case nsatile::LoopOrder::BlockMajor:
     return {};
-  std::optional<Tiling> chosen = order == nsatile::LoopOrder::Union
-                                     ? tileForSelections(scope, warpgroups)
-                                     : std::move(dense);
+  }
   if (!chosen)
     chosen = tileForSeveral(scope);
   return shorten(chosen.value_or(Tiling()), scope);

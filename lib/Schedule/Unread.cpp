@@ -31,7 +31,8 @@ static bool hasMapProgram(Operation *op, const ProgramCut &cut) {
 static std::string explainNoProducer(const OpChoice &op) {
   if (op.kind == OpKind::Attend &&
       static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==
-          nsatile::LoopOrder::KeyMajor)
+          nsatile::LoopOrder::KeyMajor &&
+      !cast<AttendOp>(op.op).getSelection())
     return "order=key_major has no warps that load for others";
   int64_t warps = op.get(Field::Warps);
   if (warps % nsatile::kGroupWarps != 0)

@@ -22,6 +22,7 @@ def NSATile_ProducerLoadOp : NSATile_Op<"producer_load", [
   let description = [{
     Waits until the circular buffer has room, then starts a bulk copy of what `nsatile.load`
     would give, but that elements beyond a limit that lie within the buffer may be read. Consumers can read the tile when the copy has ended.
+    Rows that a list names are copied one by one.
 
     ```mlir
     nsatile.producer_load %k, %buffer[%b, %j, %h, %c0] dims [1, 3] limits [%S, %D]
@@ -30,9 +31,16 @@ def NSATile_ProducerLoadOp : NSATile_Op<"producer_load", [
   }];
   let arguments = (ins NSATile_CircularBufferType:$circular_buffer, NSATile_Buffer:$buffer,
                        Variadic<Index>:$offsets, Variadic<Index>:$limits,
-                       DenseI64ArrayAttr:$dims, OptionalAttr<DenseI64ArrayAttr>:$steps);
+                       DenseI64ArrayAttr:$dims, OptionalAttr<DenseI64ArrayAttr>:$steps,
+                       Optional<NSATile_List>:$list, Variadic<Index>:$place,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$divisor);
+  let builders = [OpBuilder<(ins
+    "::mlir::Value":$circularBuffer, "::mlir::ValueRange":$offsets,
+    "::mlir::ValueRange":$limits, "::mlir::ValueRange":$place, "LoadOp":$load)>];
+  let extraClassDeclaration = listedDeclaration;
   let assemblyFormat = [{
     $circular_buffer `,` $buffer `[` $offsets `]` `dims` $dims (`steps` $steps^)? `limits` `[` $limits `]`
+    (`through` $list^ `[` $place `]` (`by` $divisor^)? `:` type($list))?
     attr-dict `:` type($circular_buffer) `,` type($buffer)
   }];
   let hasVerifier = 1;

@@ -154,6 +154,15 @@ void LoadOp::build(OpBuilder &builder, OperationState &state, Type tile,
         /*place=*/ValueRange(), builder.getI64IntegerAttr(1));
 }
 
+/// The copy of what an op loads, from its own buffers.
+void ProducerLoadOp::build(OpBuilder &builder, OperationState &state,
+                           Value circularBuffer, ValueRange offsets,
+                           ValueRange limits, ValueRange place, LoadOp load) {
+  build(builder, state, circularBuffer, load.getBuffer(), offsets, limits,
+        load.getDimsAttr(), load.getStepsAttr(), load.getList(), place,
+        load.getDivisorAttr());
+}
+
 void StoreOp::build(OpBuilder &builder, OperationState &state, Value tile,
                     Value buffer, ValueRange offsets, ValueRange limits,
                     ArrayRef<int64_t> dims) {
@@ -163,7 +172,9 @@ void StoreOp::build(OpBuilder &builder, OperationState &state, Value tile,
 }
 
 LogicalResult ProducerLoadOp::verify() {
-  return verifyStepped(*this, getCircularBuffer().getType().getTile());
+  RankedTensorType tile = getCircularBuffer().getType().getTile();
+  return failure(failed(verifyStepped(*this, tile)) ||
+                 failed(verifyListed(*this, tile)));
 }
 
 LogicalResult GatherOp::verify() {

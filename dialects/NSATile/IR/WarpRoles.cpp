@@ -27,13 +27,16 @@ RoleRegisters RoleRegisters::get(int64_t consumerGroups, int64_t registers,
 }
 
 int64_t RoleRegisters::getLeastProducer(WarpSpecializeOp specialized) {
-  bool readsLists = specialized.getProducer()
-                        .walk([](memref::LoadOp load) {
-                          return load->getParentOfType<scf::ForOp>()
-                                     ? WalkResult::interrupt()
-                                     : WalkResult::advance();
-                        })
-                        .wasInterrupted();
+  bool readsLists =
+      specialized.getProducer()
+          .walk([](Operation *op) {
+            auto load = dyn_cast<ProducerLoadOp>(op);
+            bool reads = (load && load.isListed()) ||
+                         (isa<memref::LoadOp>(op) &&
+                          op->getParentOfType<scf::ForOp>());
+            return reads ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
   return readsLists ? kLists : kCopies;
 }
 

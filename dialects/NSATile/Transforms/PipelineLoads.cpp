@@ -174,9 +174,8 @@ void Pipeline::producerLoad(OpBuilder &builder, ArrayRef<size_t> which,
     };
     SmallVector<Value> offsets = copyAll(load.getOffsets());
     SmallVector<Value> limits = copyAll(load.getLimits());
-    ProducerLoadOp::create(builder, load.getLoc(), buffers[each],
-                           load.getBuffer(), offsets, limits,
-                           load.getDimsAttr(), load.getStepsAttr());
+    ProducerLoadOp::create(builder, load.getLoc(), buffers[each], offsets,
+                           limits, /*place=*/ValueRange(), load);
   }
 }
 

@@ -34,8 +34,9 @@ static StringRef explainNoBulkCopy(LoadOp load) {
   constexpr int64_t rowMultiple = 8;
   if (!isa<BlockArgument>(load.getBuffer()))
     return "its buffer isn't an argument of the program";
-  if (load.isListed())
-    return "a list names its rows";
+  if (load.isListed() &&
+      (!isa<BlockArgument>(load.getList()) || isStoredTo(load.getList())))
+    return "the program may write the list of its rows";
   if (tile.getElementTypeBitWidth() != 16)
     return "its elements don't have 16 bits";
   if (SharedShape::get(tile).swizzle != 128)
@@ -115,7 +116,8 @@ static StringRef explainNoProducer(LoadOp load) {
   if (!isReachedByProducer(load))
     return "a loop or a branch around it depends on tiles";
   if (!llvm::all_of(load.getOffsets(), isKnownToProducer) ||
-      !llvm::all_of(load.getLimits(), isKnownToProducer))
+      !llvm::all_of(load.getLimits(), isKnownToProducer) ||
+      !llvm::all_of(load.getPlace(), isKnownToProducer))
     return "its place depends on tiles";
   return "";
 }
@@ -240,10 +242,9 @@ void Specializer::cloneForProducer(Block &from, OpBuilder &builder,
     };
     auto load = dyn_cast<LoadOp>(op);
     if (load && buffers.contains(load)) {
-      ProducerLoadOp::create(builder, loc, buffers.lookup(load),
-                             load.getBuffer(), lookupAll(load.getOffsets()),
-                             lookupAll(load.getLimits()), load.getDimsAttr(),
-                             load.getStepsAttr());
+      ProducerLoadOp::create(
+          builder, loc, buffers.lookup(load), lookupAll(load.getOffsets()),
+          lookupAll(load.getLimits()), lookupAll(load.getPlace()), load);
     } else if (isScalarCode(&op) &&
                llvm::all_of(op.getOperands(), [&](Value operand) {
                  return isProducers(operand, mapping);

@@ -27,11 +27,11 @@ BarrierQueue::BarrierQueue(CodeBuilder &b, SharedMemory &shared, int64_t stages,
                 : shared.allocateBarriers(stages * itemBytes / kBarrierBytes)),
       index(createCounter(b)), parity(createCounter(b)) {}
 
-void BarrierQueue::init(int64_t readers) const {
+void BarrierQueue::init(int64_t readers, int64_t writers) const {
   Value first = nvvm::toPointer(b, shared.getAddress(full));
   for (int64_t i = 0; i < stages; ++i) {
     int64_t offset = i * kBarrierBytes;
-    nvvm::initBarrier(b, b.advance(first, offset), 1);
+    nvvm::initBarrier(b, b.advance(first, offset), writers);
     nvvm::initBarrier(b, b.advance(first, empty - full + offset), readers);
   }
 }

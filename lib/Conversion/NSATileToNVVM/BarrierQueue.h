@@ -18,9 +18,9 @@ public:
   BarrierQueue(CodeBuilder &b, SharedMemory &shared, int64_t stages,
                int64_t itemBytes, Room room, mlir::RankedTensorType tile = {});
 
-  /// By one thread, before any role begins: items come one by one, and as many
-  /// `readers` give a place back.
-  void init(int64_t readers) const;
+  /// By one thread, before any role begins: items come one by one from so many
+  /// `writers`, and as many `readers` give a place back.
+  void init(int64_t readers, int64_t writers = 1) const;
 
   /// Where a role is; barriers as addresses.
   struct Place {

@@ -35,8 +35,19 @@ public:
 
   /// By one thread, before warps part, for all circular buffers.
   void init(int64_t consumerWarps) const;
+  /// Whether lists name rows of any of them.
+  bool gathers() const { return !gathered.empty(); }
+  /// Loads are those of a warp that gathers listed rows from here on, or all
+  /// others.
+  void setGathering(bool gathering) { isGathering = gathering; }
 
 private:
+  void copy(nsatile::ProducerLoadOp op);
+  void gather(nsatile::ProducerLoadOp op);
+  SharedTile getTile(const BarrierQueue &queue,
+                     const BarrierQueue::Place &place,
+                     mlir::RankedTensorType type);
+
   CodeBuilder &b;
   ThreadMap &threads;
   ProgramValues &program;
@@ -44,6 +55,8 @@ private:
   SharedTiles &sharedTiles;
   const HostParameters &host;
   llvm::MapVector<mlir::Value, BarrierQueue> queues;
+  llvm::DenseSet<mlir::Value> gathered;
+  bool isGathering = false;
 };
 
 /// Circular buffers that all threads fill, each with copies of its own

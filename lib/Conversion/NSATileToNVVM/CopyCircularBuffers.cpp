@@ -91,7 +91,7 @@ LogicalResult CopyCircularBuffers::producerLoad(ProducerLoadOp op) {
   if (queue.mustMeet)
     sync.barrier();
   RankedTensorType type = op.getCircularBuffer().getType().getTile();
-  CopySource source(op, type);
+  CopySource source(op, type, ListedRows(op));
   copyToShared(b, threads, program, shared, source,
                getTileAt(buffer, type, buffer.loadPlace));
   advance(buffer, buffer.loadPlace);

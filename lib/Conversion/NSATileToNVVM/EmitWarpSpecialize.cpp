@@ -34,7 +34,7 @@ public:
 private:
   void initBarriers(WarpSpecializeOp op);
   LogicalResult emitConsumers(WarpSpecializeOp op);
-  LogicalResult emitProducer(WarpSpecializeOp op, Value thread);
+  LogicalResult emitProducer(WarpSpecializeOp op, Value thread, Value warp);
   void arriveAtNext(int64_t groups);
   void startPingPong(WarpSpecializeOp op);
 
@@ -58,12 +58,14 @@ void WarpSpecializeEmitter::initBarriers(WarpSpecializeOp op) {
   int64_t warps = op.getWarps();
   Value isFirst = threads.isFirstThread();
   bool isPersistent = !op.getConsumers().getOps<TilesOp>().empty();
+  if (buffers->gathers())
+    tiles->tellAhead();
   if (isPersistent)
     tiles->createQueue();
   b.when(isFirst, [&] {
     buffers->init(warps);
     if (isPersistent)
-      tiles->init(warps);
+      tiles->init(warps + buffers->gathers());
     nvvm::fenceBarrierInit(b);
   });
   sync.barrier();
@@ -78,13 +80,26 @@ LogicalResult WarpSpecializeEmitter::emitConsumers(WarpSpecializeOp op) {
   return success();
 }
 
-/// One elected thread loads; the others of its warpgroup are done.
+/// One elected thread loads, and the next warp gathers listed rows; the others
+/// of its warpgroup are done.
 LogicalResult WarpSpecializeEmitter::emitProducer(WarpSpecializeOp op,
-                                                  Value thread) {
+                                                  Value thread, Value warp) {
+  int64_t firstThread = op.getWarps() * kWarpSize;
   Value leads = b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, thread,
-                                      b.i32(op.getWarps() * kWarpSize));
+                                      b.i32(firstThread));
   LogicalResult result = success();
   b.when(leads, [&] { result = emitter.emitPartition(op.getProducer()); });
+  if (failed(result) || !buffers->gathers())
+    return result;
+  Value gathers = b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, warp,
+                                        b.i32(op.getWarps() + 1));
+  b.when(gathers, [&] {
+    Value lane = b.make<arith::SubIOp>(thread, b.i32(firstThread + kWarpSize));
+    threads.enter({lane, kWarpSize, namedBarriers::kProducer, false});
+    buffers->setGathering(true);
+    tiles->setGathering(true);
+    result = emitter.emitPartition(op.getProducer());
+  });
   return result;
 }
 
@@ -117,7 +132,7 @@ LogicalResult WarpSpecializeEmitter::emitWarpSpecialize(WarpSpecializeOp op) {
   if (counts.areMoved())
     nvvm::setRegisters(b, counts.producer, /*increase=*/false);
   threads.enter({thread, kWarpSize, namedBarriers::kProducer, false});
-  if (failed(emitProducer(op, thread)))
+  if (failed(emitProducer(op, thread, warp)))
     return failure();
   scf::YieldOp::create(b);
   return success();

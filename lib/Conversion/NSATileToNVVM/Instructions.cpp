@@ -128,6 +128,12 @@ void nvvm::fenceBarrierInit(CodeBuilder &b) {
   NVVM::FenceMbarrierInitOp::create(b);
 }
 
+void nvvm::arriveBehindCopies(CodeBuilder &b, Value barrier) {
+  LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "block");
+  NVVM::CpAsyncMBarrierArriveOp::create(b, toPointer(b, barrier),
+                                        /*noinc=*/true);
+}
+
 void nvvm::arriveAndExpect(CodeBuilder &b, Value barrier, int64_t bytes) {
   NVVM::MBarrierArriveExpectTxOp::create(
       b, TypeRange(), toPointer(b, barrier), b.i32(bytes),

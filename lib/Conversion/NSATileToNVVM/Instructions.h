@@ -56,6 +56,8 @@ void arriveThreads(CodeBuilder &b, mlir::Value barrier, int64_t threads);
 void initBarrier(CodeBuilder &b, mlir::Value pointer, int64_t arrivals);
 void fenceBarrierInit(CodeBuilder &b);
 void arriveAndExpect(CodeBuilder &b, mlir::Value barrier, int64_t bytes);
+/// The thread arrives once what it copies and stored has arrived.
+void arriveBehindCopies(CodeBuilder &b, mlir::Value barrier);
 
 //===-- Words -------------------------------------------------------------===//
 

@@ -37,9 +37,10 @@ void KernelParameters::addHostParameters() {
   });
   hasCounter = hasTiles || repairs;
   hasRaised = raises || repairs;
-  // All threads copy where the program isn't warp-specialized.
+  // All threads copy where the program isn't warp-specialized, and a warp's do
+  // where a list names rows.
   program.walk([&](ProducerLoadOp load) {
-    if (load->getParentOfType<WarpSpecializeOp>())
+    if (load->getParentOfType<WarpSpecializeOp>() && !load.isListed())
       tensorMaps.insert(getTensorMap(load));
   });
   program.walk([&](StoreOp store) {

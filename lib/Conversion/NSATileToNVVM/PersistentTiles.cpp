@@ -14,20 +14,28 @@ PersistentTiles::PersistentTiles(KernelEmitter &emitter, Kernel &kernel)
     : emitter(emitter), b(kernel.b), threads(kernel.threads),
       program(kernel.program), shared(kernel.shared), host(kernel.host) {}
 
-void PersistentTiles::createQueue() { queue.emplace(b, threads, shared); }
+/// Of consumers' tile and the next one; where points are told ahead, of the one
+/// behind it, too.
+void PersistentTiles::createQueue() {
+  queue.emplace(b, threads, shared, tellsAhead ? 3 : 2);
+}
 
 LogicalResult PersistentTiles::emitTiles(TilesOp op) {
   auto specialized = cast<WarpSpecializeOp>(op->getParentOp());
-  return op->getParentRegion() == &specialized.getProducer()
-             ? emitProducer(op)
-             : emitConsumers(op);
+  if (op->getParentRegion() != &specialized.getProducer())
+    return emitReaders(op, [&] { return emitConsumersTile(op); });
+  if (isGathering)
+    return emitReaders(op, [&] { return emitGatheredTile(op); });
+  return emitProducer(op);
 }
 
 //===----------------------------------------------------------------------===//
-// Consumers
+// Who is told
 //===----------------------------------------------------------------------===//
 
-LogicalResult PersistentTiles::emitConsumers(TilesOp op) {
+LogicalResult
+PersistentTiles::emitReaders(TilesOp op,
+                             llvm::function_ref<FailureOr<Point>()> emitTile) {
   Point first = queue->hear();
   SmallVector<Type> words(first.size(), b.getI32Type());
   SmallVector<Location> locs(first.size(), b.getLoc());
@@ -40,7 +48,7 @@ LogicalResult PersistentTiles::emitConsumers(TilesOp op) {
   scf::ConditionOp::create(b, goesOn, point);
   Block *doing = b.createBlock(&loop.getAfter(), {}, words, locs);
   mapPoint(program, op.getBody(), doing->getArguments());
-  FailureOr<Point> next = emitConsumersTile(op);
+  FailureOr<Point> next = emitTile();
   if (failed(next))
     return failure();
   scf::YieldOp::create(b, *next);
@@ -80,6 +88,14 @@ FailureOr<Point> PersistentTiles::emitConsumersTile(TilesOp op) {
   return next;
 }
 
+/// The next point is on its way, as the producer tells it before it loads.
+FailureOr<Point> PersistentTiles::emitGatheredTile(TilesOp op) {
+  if (failed(emitter.emitPartition(op.getBody())))
+    return failure();
+  queue->release();
+  return queue->hear();
+}
+
 /// What comes from the point, which is read again, is computed once more from
 /// here on, too; what was loaded by it is kept.
 LogicalResult PersistentTiles::forgetPoint(TilesOp op, Operation &last) {
@@ -102,28 +118,49 @@ LogicalResult PersistentTiles::forgetPoint(TilesOp op, Operation &last) {
 //===----------------------------------------------------------------------===//
 
 /// Divisions of the numbers of points are the producer's, which has the time.
+/// Where it tells ahead, it tells a point before it loads the tile before it.
 LogicalResult PersistentTiles::emitProducer(TilesOp op) {
   Grid grid = {program.lookup(op.getX()), program.lookup(op.getY()),
                program.lookup(op.getZ())};
   Value total = grid.getNumPoints(b);
   Value blocks = nvvm::getNumBlocks(b), first = nvvm::getBlock(b, 0);
+  auto tell = [&](Value number) {
+    Point point = op.getSections() ? grid.getSectionPoint(b, blocks, number)
+                                   : grid.getPoint(b, number);
+    return queue->tell(
+        point, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total));
+  };
+  // Each tile asks once, so that the counter ends at 0 again.
+  auto ask = [&]() -> Value {
+    Value asked = nvvm::countUp(b, host.tileCounter,
+                                b.make<arith::SubIOp>(total, b.i32(1)));
+    return b.add(asked, blocks);
+  };
   SmallVector<Type> words(std::tuple_size_v<Point>, b.getI32Type());
   SmallVector<Location> locs(words.size(), b.getLoc());
-  auto loop = scf::WhileOp::create(b, words, first);
+  SmallVector<Value> carried = {first};
+  if (tellsAhead) {
+    Point point = tell(first);
+    carried.assign(point.begin(), point.end());
+  }
+  auto loop = scf::WhileOp::create(b, words, carried);
   OpBuilder::InsertionGuard guard(b);
+  size_t count = carried.size();
   Block *asking =
-      b.createBlock(&loop.getBefore(), {}, b.getI32Type(), b.getLoc());
-  Value number = asking->getArgument(0);
-  Point point = op.getSections() ? grid.getSectionPoint(b, blocks, number)
-                                 : grid.getPoint(b, number);
-  point = queue->tell(
-      point, b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, number, total));
+      b.createBlock(&loop.getBefore(), {}, ArrayRef(words).take_front(count),
+                    ArrayRef(locs).take_front(count));
+  SmallVector<Value> point(asking->getArguments());
+  if (!tellsAhead) {
+    Point told = tell(point.front());
+    point.assign(told.begin(), told.end());
+  }
   scf::ConditionOp::create(b, queue->isPoint(point[0]), point);
   Block *doing = b.createBlock(&loop.getAfter(), {}, words, locs);
-  // Each tile asks once, so that the counter ends at 0 again.
-  Value asked = nvvm::countUp(b, host.tileCounter,
-                              b.make<arith::SubIOp>(total, b.i32(1)));
-  Value next = b.add(asked, blocks);
+  SmallVector<Value> next = {ask()};
+  if (tellsAhead) {
+    Point told = tell(next.front());
+    next.assign(told.begin(), told.end());
+  }
   mapPoint(program, op.getBody(), doing->getArguments());
   if (failed(emitter.emitPartition(op.getBody())))
     return failure();

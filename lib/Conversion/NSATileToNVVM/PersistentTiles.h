@@ -15,11 +15,19 @@ public:
 
   /// Before warps part; `init` by one thread.
   void createQueue();
-  void init(int64_t consumerWarps) const { queue->init(consumerWarps); }
+  void init(int64_t readingWarps) const { queue->init(readingWarps); }
   mlir::LogicalResult emitTiles(nsatile::TilesOp op);
+  /// A warp gathers listed rows: points are told as early as they are known, so
+  /// that it can be ahead of consumers.
+  void tellAhead() { tellsAhead = true; }
+  /// The producer's tiles are those of this warp from here on.
+  void setGathering(bool gathering) { isGathering = gathering; }
 
 private:
-  mlir::LogicalResult emitConsumers(nsatile::TilesOp op);
+  mlir::LogicalResult
+  emitReaders(nsatile::TilesOp op,
+              llvm::function_ref<mlir::FailureOr<Point>()> emitTile);
+  mlir::FailureOr<Point> emitGatheredTile(nsatile::TilesOp op);
   /// Gives the point behind this one.
   mlir::FailureOr<Point> emitConsumersTile(nsatile::TilesOp op);
   mlir::LogicalResult forgetPoint(nsatile::TilesOp op, mlir::Operation &last);
@@ -32,6 +40,7 @@ private:
   SharedMemory &shared;
   const HostParameters &host;
   std::optional<TileQueue> queue;
+  bool tellsAhead = false, isGathering = false;
 };
 
 } // namespace nsacc

@@ -162,7 +162,10 @@ private:
                     llvm::function_ref<void(Value, Value)> body) {
     int64_t numThreads = threads.getScope().numThreads;
     int64_t total = tile.paddedRows * perRow;
-    b.forEach(llvm::divideCeil(total, numThreads), unrolled, [&](Value round) {
+    // Several entries of a list are on their way at once.
+    int64_t together =
+        access.isListed() && total % (4 * numThreads) == 0 ? 4 : 1;
+    auto visit = [&](Value round) {
       access.forgetNested();
       end = Value();
       Value place = b.add(b.mul(round, b.i32(numThreads)), thread);
@@ -173,6 +176,12 @@ private:
         isAny = b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, place,
                                       b.i32(total));
       b.when(isAny, [&] { body(row, column); });
+    };
+    int64_t rounds = llvm::divideCeil(total, together * numThreads);
+    b.forEach(rounds, unrolled, [&](Value round) {
+      Value first = together == 1 ? round : b.mul(round, b.i32(together));
+      for (int64_t i = 0; i < together; ++i)
+        visit(i == 0 ? first : b.add(first, b.i32(i)));
     });
     access.forgetNested();
   }

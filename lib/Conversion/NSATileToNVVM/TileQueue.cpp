@@ -10,14 +10,15 @@ using namespace mlir;
 using namespace nsacc;
 
 /// The producer tells of the next tile while consumers have this one.
-static constexpr int64_t kQueueStages = 2;
 /// What it tells are three words, the first of which is kNoTile at the end.
 static constexpr int64_t kPointBytes = 4 * sizeof(int32_t), kWordBytes = 4;
 static constexpr int32_t kNoTile = -1;
 
-TileQueue::TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared)
-    : b(b), threads(threads), queue(b, shared, kQueueStages, kPointBytes,
-                                    BarrierQueue::Room::AmongBarriers) {}
+TileQueue::TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared,
+                     int64_t stages)
+    : b(b), threads(threads),
+      queue(b, shared, stages, kPointBytes, BarrierQueue::Room::AmongBarriers) {
+}
 
 Point TileQueue::tell(Point point, Value isThere) const {
   point[0] = b.select(isThere, point[0], b.i32(kNoTile));

@@ -13,7 +13,8 @@ namespace nsacc {
 /// for the next one and tells it while consumers have this one.
 class TileQueue {
 public:
-  TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared);
+  TileQueue(CodeBuilder &b, ThreadMap &threads, SharedMemory &shared,
+            int64_t stages);
 
   /// By one thread, before warps part.
   void init(int64_t consumerWarps) const { queue.init(consumerWarps); }

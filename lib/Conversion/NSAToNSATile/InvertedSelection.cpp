@@ -33,15 +33,14 @@ public:
                    .tokens = static_cast<int64_t>(type.getBlock())}) {}
 
   InvertedLists build();
-  /// The tile that the program's number `tile` is: its block, and where its
-  /// entries begin and end.
-  struct Tile {
+  /// Block and entries of the tile of a number.
+  struct BlockTile {
     RowTile block;
-    SmallVector<Value> place;
-    Value end;
+    SmallVector<Value> place; ///< of the first entry
+    Value end, firstToken, endToken;
   };
-  Tile getTile(ProgramBuilder &program, const InvertedLists &lists, Value tile,
-               Value head);
+  BlockTile getTile(ProgramBuilder &program, const InvertedLists &lists,
+                    Value number, Value head);
   Value getGridRows() { return isRagged() ? plan.math().constant(1) : numRows; }
 
 private:
@@ -49,11 +48,10 @@ private:
 
   bool isRagged() const { return chunkGrid.isRagged(); }
   Value getHeads() { return plan.getSize(type.getDims().back()); }
-  Value allocate(Value size);
+  Value allocate(Value size, int64_t fields = 1);
   /// Element `last` of a head's numbers, of the program's batch row.
   SmallVector<Value> getPlace(ProgramBuilder &program, Value head, Value last);
-  Value loadStart(ProgramBuilder &program, const InvertedLists &lists,
-                  Value head, Value block);
+  Value loadStart(ProgramBuilder &program, Value head, Value block);
   Value getFirstTile(ProgramBuilder &program, Value start, Value block) {
     IndexMath m = program.math();
     return m.add(m.floorDiv(start, tileTokens), block);
@@ -84,15 +82,16 @@ private:
 
 } // namespace
 
-Value Inversion::allocate(Value size) {
+Value Inversion::allocate(Value size, int64_t fields) {
   SmallVector<Value> sizes;
   if (!isRagged())
     sizes.push_back(numRows);
   sizes.append({getHeads(), size});
-  return plan.allocate(
-      MemRefType::get(SmallVector<int64_t>(sizes.size(), ShapedType::kDynamic),
-                      plan.getBuilder().getI32Type()),
-      sizes);
+  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+  if (fields > 1)
+    shape.push_back(fields);
+  return plan.allocate(MemRefType::get(shape, plan.getBuilder().getI32Type()),
+                       sizes);
 }
 
 SmallVector<Value> Inversion::getPlace(ProgramBuilder &program, Value head,
@@ -113,14 +112,14 @@ InvertedLists Inversion::build() {
   numCounts = m.mul(numBlocks, lists.chunks);
   lists.starts = allocate(m.add(numCounts, 1));
   lists.entries = allocate(m.add(entries, 1));
-  lists.blocksOfTiles = allocate(lists.tiles);
+  lists.fieldsOfTiles = allocate(lists.tiles, InvertedLists::numTileFields);
   // A chunk counts the blocks of its own row.
   if (isRagged())
     buildClearProgram();
   buildCountProgram();
   buildSumProgram();
-  buildTilesProgram();
   buildSortProgram();
+  buildTilesProgram();
   return lists;
 }
 
@@ -187,8 +186,7 @@ void Inversion::buildSumProgram() {
   program.launch(plan.math().constant(1), getHeads(), getGridRows());
 }
 
-Value Inversion::loadStart(ProgramBuilder &program, const InvertedLists &lists,
-                           Value head, Value block) {
+Value Inversion::loadStart(ProgramBuilder &program, Value head, Value block) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   Value counter = program.math().mul(block, program.import(lists.chunks));
@@ -197,39 +195,6 @@ Value Inversion::loadStart(ProgramBuilder &program, const InvertedLists &lists,
                              getPlace(program, head, counter));
   return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
                                     start);
-}
-
-/// Each block's program writes its number for all of its tiles; the last one's
-/// also for those that no block needs.
-void Inversion::buildTilesProgram() {
-  constexpr int64_t count = 128; // tiles of a store
-  ProgramBuilder program(plan, plan.getLoc(), "tiles");
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
-  IndexMath m = program.math();
-  Value block = program.programId(0), head = program.programId(1);
-  Value next = m.add(block, 1), tiles = program.import(lists.tiles);
-  Value first =
-      getFirstTile(program, loadStart(program, lists, head, block), block);
-  Value end =
-      getFirstTile(program, loadStart(program, lists, head, next), next);
-  Value isLast =
-      m.compare(arith::CmpIPredicate::eq, next, program.import(numBlocks));
-  end = m.select(isLast, tiles, end);
-  Type i32 = builder.getI32Type();
-  Value numbers = tensor::SplatOp::create(
-      builder, loc, arith::IndexCastOp::create(builder, loc, i32, block),
-      RankedTensorType::get({count}, i32));
-  Value buffer = program.import(lists.blocksOfTiles);
-  scf::ForOp::create(builder, loc, first, end, m.constant(count), ValueRange(),
-                     [&](OpBuilder &, Location, Value tile, ValueRange) {
-                       SmallVector<Value> place = getPlace(program, head, tile);
-                       int64_t last = place.size() - 1;
-                       nsatile::StoreOp::create(builder, loc, numbers, buffer,
-                                                place, end, last);
-                       scf::YieldOp::create(builder, loc);
-                     });
-  program.launch(numBlocks, getHeads(), getGridRows());
 }
 
 void Inversion::buildSortProgram() {
@@ -246,26 +211,138 @@ void Inversion::buildSortProgram() {
   launch(program, chunkGrid, getHeads());
 }
 
-Inversion::Tile Inversion::getTile(ProgramBuilder &program,
-                                   const InvertedLists &lists, Value number,
-                                   Value head) {
+namespace {
+
+/// The fields of some neighbouring tiles of a block.
+class TileFields {
+public:
+  TileFields(ProgramBuilder &program, int64_t tiles)
+      : program(program), math(program.getBuilder(), program.getLoc(), tiles,
+                               /*columns=*/1) {}
+
+  Tile index(Value value) { return {value, TileAxes::Scalar}; }
+  Tile count(Value from) {
+    auto type = cast<RankedTensorType>(
+        math.getType(TileAxes::Row, program.getBuilder().getIndexType()));
+    return {nsatile::IotaOp::create(program.getBuilder(), program.getLoc(),
+                                    type, from),
+            TileAxes::Row};
+  }
+  template <typename OpTy> Tile apply(Tile lhs, Tile rhs) {
+    return math.apply<OpTy>(lhs, rhs);
+  }
+  /// The tokens of entries, some of which nobody needs.
+  Tile getTokens(Value entries, ArrayRef<Value> place, Tile entry,
+                 int64_t top) {
+    SmallVector<Value> indices;
+    for (Value each : place.drop_back())
+      indices.push_back(math.toRow(index(each)));
+    indices.push_back(math.toRow(entry));
+    Tile named = {
+        nsatile::GatherOp::create(
+            program.getBuilder(), program.getLoc(),
+            math.getType(TileAxes::Row, program.getBuilder().getI32Type()),
+            entries, indices),
+        TileAxes::Row};
+    return apply<arith::DivUIOp>(
+        math.convert<arith::IndexCastOp>(named,
+                                         program.getBuilder().getIndexType()),
+        index(program.math().constant(top)));
+  }
+  void store(Tile value, InvertedLists::TileField field, Value buffer,
+             ArrayRef<Value> place, Value end) {
+    SmallVector<Value> offsets(place);
+    int64_t dim = offsets.size() - 1;
+    offsets.push_back(program.math().constant(field));
+    Tile rows = {math.toRow(value), TileAxes::Row};
+    Value narrow = math.convert<arith::IndexCastOp>(
+                           rows, program.getBuilder().getI32Type())
+                       .value;
+    nsatile::StoreOp::create(program.getBuilder(), program.getLoc(), narrow,
+                             buffer, offsets, end, dim);
+  }
+
+private:
+  ProgramBuilder &program;
+  TileMath math;
+};
+
+} // namespace
+
+/// Each block's program writes what its tiles are; the last one's also that
+/// tiles are nobody's which no block needs.
+void Inversion::buildTilesProgram() {
+  constexpr int64_t count = 128; // tiles of a store
+  ProgramBuilder program(plan, plan.getLoc(), "tiles");
+  OpBuilder &builder = program.getBuilder();
+  IndexMath m = program.math();
+  Value block = program.programId(0), head = program.programId(1);
+  Value next = m.add(block, 1), tiles = program.import(lists.tiles);
+  Value start = loadStart(program, head, block);
+  Value end = loadStart(program, head, next);
+  Value first = getFirstTile(program, start, block);
+  Value isLast =
+      m.compare(arith::CmpIPredicate::eq, next, program.import(numBlocks));
+  Value endTile = m.select(isLast, tiles, getFirstTile(program, end, next));
+  Value buffer = program.import(lists.fieldsOfTiles),
+        entries = program.import(lists.entries);
+  TileFields fields(program, count);
+  scf::ForOp::create(
+      builder, program.getLoc(), first, endTile, m.constant(count),
+      ValueRange(), [&](OpBuilder &, Location, Value tile, ValueRange) {
+        auto skipped =
+            fields.apply<arith::MulIOp>(fields.count(m.sub(tile, first)),
+                                        fields.index(m.constant(tileTokens)));
+        auto limit = [&](Tile entry) {
+          return fields.apply<arith::MinSIOp>(entry, fields.index(end));
+        };
+        Tile from =
+            limit(fields.apply<arith::AddIOp>(skipped, fields.index(start)));
+        Tile to = limit(fields.apply<arith::AddIOp>(
+            from, fields.index(m.constant(tileTokens))));
+        Tile last =
+            fields.apply<arith::SubIOp>(to, fields.index(m.constant(1)));
+        SmallVector<Value> place = getPlace(program, head, tile);
+        int64_t top = type.getTop();
+        Tile behind = fields.apply<arith::AddIOp>(
+            fields.getTokens(entries, place, last, top),
+            fields.index(m.constant(1)));
+        using Field = InvertedLists::TileField;
+        for (auto [field, value] :
+             {std::pair(Field::Block, fields.index(block)),
+              std::pair(Field::FirstEntry, from),
+              std::pair(Field::EndEntry, to),
+              std::pair(Field::FirstToken,
+                        fields.getTokens(entries, place, from, top)),
+              std::pair(Field::EndToken, behind)})
+          fields.store(value, field, buffer, place, endTile);
+        scf::YieldOp::create(builder, program.getLoc());
+      });
+  program.launch(numBlocks, getHeads(), getGridRows());
+}
+
+Inversion::BlockTile Inversion::getTile(ProgramBuilder &program,
+                                        const InvertedLists &lists,
+                                        Value number, Value head) {
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
-  Value stored =
-      memref::LoadOp::create(builder, loc, program.import(lists.blocksOfTiles),
-                             getPlace(program, head, number));
-  Value block =
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), stored);
-  Value start = loadStart(program, lists, head, block);
-  Value ofBlock = m.sub(number, getFirstTile(program, start, block));
-  Tile tile;
-  tile.end = loadStart(program, lists, head, m.add(block, 1));
-  // Behind the last entry of the last block there is one that nobody wrote.
-  Value first = m.min(m.add(start, m.mul(ofBlock, tileTokens)), tile.end);
-  tile.place = getPlace(program, head, first);
+  auto load = [&](InvertedLists::TileField field) -> Value {
+    SmallVector<Value> place = getPlace(program, head, number);
+    place.push_back(m.constant(field));
+    Value stored = memref::LoadOp::create(
+        builder, loc, program.import(lists.fieldsOfTiles), place);
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                      stored);
+  };
+  BlockTile tile;
+  Value block = load(InvertedLists::Block);
   tile.block = isRagged() ? getRowTile(program, blockGrid, block)
                           : RowTile{program.programId(2), block};
+  tile.place = getPlace(program, head, load(InvertedLists::FirstEntry));
+  tile.end = load(InvertedLists::EndEntry);
+  tile.firstToken = load(InvertedLists::FirstToken);
+  tile.endToken = load(InvertedLists::EndToken);
   return tile;
 }
 
@@ -344,8 +421,8 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
   Value id = program.programId(0), head = program.programId(1);
   Value number = m.floorDiv(id, parts);
   bool isShared = plan.getStaticSize(type.getDims().back()) == 1;
-  Inversion::Tile found = inversion.getTile(program, *lists, number,
-                                            isShared ? m.constant(0) : head);
+  Inversion::BlockTile found = inversion.getTile(
+      program, *lists, number, isShared ? m.constant(0) : head);
   Value skipped = m.mul(m.sub(id, m.mul(number, parts)), tokens);
   Value first = m.min(m.add(found.place.back(), skipped), found.end);
   Value exists = m.less(first, found.end);
@@ -360,7 +437,8 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
                          .place = found.place,
                          .end = found.end,
                          .top = static_cast<int64_t>(type.getTop()),
-                         .endToken = {}};
+                         .firstToken = found.firstToken,
+                         .endToken = found.endToken};
   QueryTile tile = createListedTile(program, shape.dims, tokens, group, place,
                                     std::move(listed));
   bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();

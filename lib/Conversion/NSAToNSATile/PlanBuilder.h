@@ -42,9 +42,11 @@ struct InvertedLists {
   /// [rows, heads, token x top + 1]: a token's number in its batch row times
   /// top plus a place in its list, ascending. The last is never written.
   mlir::Value entries;
-  /// [rows, heads, tiles]: the blocks of tiles of entries, which stand as those
-  /// of ragged rows (QueryGrid.h).
-  mlir::Value blocksOfTiles;
+  /// [rows, heads, tiles, fields]: of tiles of entries, which stand as those of
+  /// ragged rows (QueryGrid.h). All that a program looks up stands together.
+  enum TileField { Block, FirstEntry, EndEntry, FirstToken, EndToken };
+  static constexpr int64_t numTileFields = EndToken + 1;
+  mlir::Value fieldsOfTiles;
   mlir::Value chunks, tiles; ///< numbers of the plan
 };
 

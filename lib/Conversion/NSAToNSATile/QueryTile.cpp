@@ -1,7 +1,6 @@
 //===- QueryTile.cpp - The queries that one program works on --------------===//
 
 #include "QueryTile.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -105,18 +104,7 @@ QueryTile nsacc::createListedTile(ProgramBuilder &program,
   Location loc = program.getLoc();
   IndexMath m = program.math();
   QueryTile tile = createTile(program, dims, tokens, group, place);
-  auto getToken = [&](Value entry) {
-    SmallVector<Value> indices(listed.place);
-    indices.back() = entry;
-    Value named = arith::IndexCastOp::create(
-        builder, loc, builder.getIndexType(),
-        memref::LoadOp::create(builder, loc, listed.entries, indices));
-    return m.divideUnsigned(named, m.constant(listed.top));
-  };
-  Value first = listed.place.back();
-  Value last = m.add(m.min(m.add(first, tokens), listed.end), -1);
-  tile.firstToken = getToken(first);
-  listed.endToken = m.add(getToken(m.max(last, first)), 1);
+  tile.firstToken = listed.firstToken;
   TileMath math(builder, loc, tokens, /*columns=*/1);
   Value entries = nsatile::LoadOp::create(
       builder, loc, RankedTensorType::get({tokens}, builder.getI32Type()),
@@ -127,9 +115,10 @@ QueryTile nsacc::createListedTile(ProgramBuilder &program,
   Tile token = math.apply<arith::DivUIOp>(
       named, {m.constant(listed.top), TileAxes::Scalar});
   // Rows behind the last one are of no token.
-  Tile exists = math.compare(arith::CmpIPredicate::slt,
-                             {countFrom(program, first, tokens), TileAxes::Row},
-                             {listed.end, TileAxes::Scalar});
+  Tile exists = math.compare(
+      arith::CmpIPredicate::slt,
+      {countFrom(program, listed.place.back(), tokens), TileAxes::Row},
+      {listed.end, TileAxes::Scalar});
   token = math.select(exists, token, {tile.numTokens, TileAxes::Scalar});
   tile.listed = std::move(listed);
   setRows(program, tile, token.value);

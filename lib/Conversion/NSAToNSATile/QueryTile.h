@@ -16,9 +16,8 @@ struct ListedTokens {
   llvm::SmallVector<mlir::Value> place;
   mlir::Value end;
   int64_t top;
-  /// Behind the last token of the tile, none of whose tokens is before its
-  /// first one.
-  mlir::Value endToken;
+  /// No token of the tile is before the first one or behind the end.
+  mlir::Value firstToken, endToken;
 };
 
 /// `tokens` neighbouring query tokens of one batch row, or listed ones, times
