@@ -205,8 +205,10 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   return tiling;
 }
 
-/// Tiles of a block's queries, which a list names, over the block's keys: those
-/// of a dense attention where blocks are long enough for its tiles of keys.
+/// Tiles of a block's queries, which a list names, over the block's keys. A
+/// tile has few steps, so that two blocks share a multiprocessor: one begins or
+/// ends a tile under the other's products (moba on an H100, 8 blocks of 512:
+/// 4.5 ms in the place of 5.0 with the 128 rows and keys of a dense attention).
 static std::optional<Tiling> tileForBlocks(const Scope &scope,
                                            bool warpgroups) {
   AttendOp attend = scope.findSelecting();
@@ -222,17 +224,10 @@ static std::optional<Tiling> tileForBlocks(const Scope &scope,
   tiling.keys = channels > 128 ? 32 : 64;
   if (!warpgroups || !hasHalves || channels > 128)
     return tiling;
-  int64_t block =
-      cast<SelectionType>(attend.getSelection().getType()).getBlock();
-  bool isLong = block % 128 == 0;
-  tiling.rows = isLong ? 2 * kPartRows : kPartRows;
-  tiling.keys = isLong ? 128 : 64;
-  tiling.warps = isLong ? 8 : 4;
-  tiling.blocksPerSM = isLong ? 1 : 2;
-  tiling.reason =
-      isLong ? "a block's queries fill the products of two warpgroups"
-             : "a block's queries fill the products of a warpgroup, several "
-               "of which share a multiprocessor";
+  tiling.warps = nsatile::kGroupWarps;
+  tiling.blocksPerSM = 2;
+  tiling.reason = "a block's queries fill the products of a warpgroup, several "
+                  "of which share a multiprocessor";
   return tiling;
 }
 

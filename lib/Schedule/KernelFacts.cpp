@@ -57,6 +57,22 @@ std::optional<DenseAttention> schedule::findDenseAttention(const Scope &scope) {
   return found;
 }
 
+AttendOp schedule::findLongBlocks(KernelOp kernel) {
+  constexpr int64_t leastBlock = 256;
+  auto attends = llvm::to_vector(kernel.getBody().getOps<AttendOp>());
+  if (attends.size() != 1 || !attends.front().getSelection())
+    return {};
+  AttendOp attend = attends.front();
+  auto type = cast<SelectionType>(attend.getSelection().getType());
+  bool hasHalves = llvm::all_of(ValueRange{attend.getKey(), attend.getValue()},
+                                [](Value tensor) {
+                                  return cast<NamedTensorType>(tensor.getType())
+                                             .getElementType()
+                                             .getIntOrFloatBitWidth() == 16;
+                                });
+  return type.getBlock() >= leastBlock && hasHalves ? attend : AttendOp();
+}
+
 bool schedule::isPlain(AttendOp attend, const MaskInfo &mask) {
   return attend.getScore().empty() && attend.getWeight().empty() &&
          mask.isExact();

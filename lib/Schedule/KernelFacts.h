@@ -38,6 +38,12 @@ struct DenseAttention {
 /// operands are no halves or can't be copied in rows.
 std::optional<DenseAttention> findDenseAttention(const Scope &scope);
 
+/// The one attention of a kernel, over a selection of long blocks; null where
+/// there are others, or keys and values are no halves. A sequence has few such
+/// blocks, so that tokens together select most of them, and each is long enough
+/// for what its part of a row's sum costs beside it.
+nsa::AttendOp findLongBlocks(nsa::KernelOp kernel);
+
 /// Channels for which tiles of two or of three warpgroups may be the faster
 /// ones: with fewer it's three, with more there are registers for two.
 bool hasChoice(int64_t channels);

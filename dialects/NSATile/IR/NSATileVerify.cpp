@@ -85,9 +85,9 @@ static LogicalResult verifyAccess(OpTy op, RankedTensorType tile) {
     if (dim < 0 || dim >= buffer.getRank())
       return op.emitOpError("expected dimensions of a buffer of rank ")
              << buffer.getRank() << ", found " << dim;
-    if (index > 0 && dim <= dims[index - 1])
-      return op.emitOpError("expected ascending buffer dimensions, found ")
-             << dim << " behind " << dims[index - 1];
+    if (llvm::is_contained(dims.take_front(index), dim))
+      return op.emitOpError("expected different buffer dimensions, found ")
+             << dim << " twice";
   }
   if (tile.getElementType() != buffer.getElementType())
     return op.emitOpError("expected tiles of the buffer's element type ")

@@ -45,6 +45,8 @@ static StringRef explainNoBulkCopy(LoadOp load) {
     return "the size of the buffer's rows isn't a multiple of 8";
   if (load.getDims().back() != buffer.getRank() - 1)
     return "its rows aren't rows of the buffer";
+  if (!llvm::is_sorted(load.getDims()))
+    return "its dimensions aren't in the buffer's order";
   SmallVector<int64_t> steps(tile.getRank(), 1);
   if (load.getSteps())
     steps.assign(load.getSteps()->begin(), load.getSteps()->end());

@@ -56,6 +56,8 @@ static BulkStore examine(StoreOp op, StringRef &reason) {
     return fail("its buffer isn't an argument of the program");
   if (op.isListed())
     return fail("a list names its tile's rows");
+  if (!llvm::is_sorted(op.getDims()))
+    return fail("its dimensions aren't in the buffer's order");
   if (!isa<FloatType>(type.getElementType()) ||
       type.getElementTypeBitWidth() != 16)
     return fail("its elements aren't floats of 16 bits");

@@ -33,6 +33,9 @@ public:
   /// What they make of a block of the selection; of nothing where none of them
   /// exist.
   State foldBlock(mlir::Value block, mlir::Value exists);
+  /// A state as it stands in memory: sums of values of 16 bits as halves, with
+  /// a scale for each row behind them.
+  State packState(mlir::ValueRange state);
 
   State getInitialState(int64_t rows);
 
@@ -56,6 +59,9 @@ private:
   AttendTiles finishSoftmax(const QueryRows &rows, mlir::ValueRange state);
   mlir::Value finishWeights(const QueryRows &rows, mlir::ValueRange state);
   State loadState(const PartialStates &partial, mlir::Value split);
+  bool keepsHalves();
+  State packSums(mlir::Value sums);
+  mlir::Value unpackSums(mlir::Value stored, mlir::Value scale);
   State loadEntry(const PartialStates &partial, mlir::Value entry);
   State mergeStates(mlir::ValueRange lhs, mlir::ValueRange rhs);
   /// Merges the states of splits [first, end) with `state`, `count` at a time.

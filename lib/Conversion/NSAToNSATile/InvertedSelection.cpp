@@ -2,6 +2,7 @@
 
 #include "Attention.h"
 #include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -365,11 +366,102 @@ SmallVector<Value> Attention::foldBlock(Value block, Value exists) {
   });
 }
 
+/// Sums of values of 16 bits are kept in f16, so scaled that a row's greatest
+/// is 2^14: a row's elements have 11 bits, 2^-28 of its greatest aside.
+static constexpr double kGreatestHalf = 1 << 14;
+
+bool Attention::keepsHalves() {
+  return cast<NamedTensorType>(op.getValue().getType())
+             .getElementType()
+             .getIntOrFloatBitWidth() == 16;
+}
+
+/// What isn't finite stays so, and has no part in its row's scale.
+SmallVector<Value> Attention::packSums(Value sums) {
+  if (!keepsHalves())
+    return {sums};
+  TileMath math(builder, loc, tile.getRows(), channels);
+  auto real = [&](double value) {
+    return Tile{math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
+  };
+  Tile all = {sums, TileAxes::Matrix};
+  Tile size = {math::AbsFOp::create(builder, loc, sums), TileAxes::Matrix};
+  size = math.select(
+      math.compare(arith::CmpFPredicate::OLT, size, real(kInfinity)), size,
+      real(0.0));
+  Tile greatest = {nsatile::ReduceOp::create(
+                       builder, loc,
+                       math.getType(TileAxes::Row, builder.getF32Type()),
+                       nsatile::ReduceKind::Max, size.value, /*dim=*/1),
+                   TileAxes::Row};
+  constexpr double least = 0x1p-100; // whose reciprocal is finite
+  greatest = math.apply<arith::MaximumFOp>(greatest, real(least));
+  Tile scaled = math.apply<arith::MulFOp>(
+      all, math.apply<arith::DivFOp>(real(kGreatestHalf), greatest));
+  Tile scale = math.apply<arith::MulFOp>(greatest, real(1.0 / kGreatestHalf));
+  return {arith::TruncFOp::create(
+              builder, loc,
+              math.getType(TileAxes::Matrix, builder.getF16Type()),
+              scaled.value),
+          scale.value};
+}
+
+Value Attention::unpackSums(Value stored, Value scale) {
+  TileMath math(builder, loc, tile.getRows(), channels);
+  Tile wide = {arith::ExtFOp::create(
+                   builder, loc,
+                   math.getType(TileAxes::Matrix, builder.getF32Type()),
+                   stored),
+               TileAxes::Matrix};
+  return math.apply<arith::MulFOp>(wide, {scale, TileAxes::Row}).value;
+}
+
+SmallVector<Value> Attention::packState(ValueRange state) {
+  SmallVector<Value> packed;
+  for (Value part : state) {
+    if (cast<RankedTensorType>(part.getType()).getRank() == 2)
+      packed.append(packSums(part));
+    else
+      packed.push_back(part);
+  }
+  return packed;
+}
+
+/// What a block left for the rows that have it. All others have what no key
+/// leaves.
+SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
+                                        Value entry) {
+  TileMath math(builder, loc, tile.getRows(), channels);
+  int64_t top = cast<SelectionType>(partial.selection.getType()).getTop();
+  Tile exists = {hasEntry(program, tile, partial.selection, entry),
+                 TileAxes::Row};
+  SmallVector<Value> stored, state;
+  for (Value buffer : partial.buffers)
+    stored.push_back(
+        loadListedState(program, tile, program.import(buffer), entry, top));
+  ArrayRef<Value> rest = stored;
+  for (Value initial : getInitialState(tile.getRows())) {
+    Value part = rest.front();
+    rest = rest.drop_front();
+    TileAxes axes = TileAxes::Row;
+    if (cast<RankedTensorType>(part.getType()).getRank() == 2) {
+      axes = TileAxes::Matrix;
+      if (keepsHalves()) {
+        part = unpackSums(part, rest.front());
+        rest = rest.drop_front();
+      }
+    }
+    state.push_back(math.select(exists, {part, axes}, {initial, axes}).value);
+  }
+  return state;
+}
+
 namespace {
 
 /// A buffer for each tensor of a state, with the states of all list entries.
-PartialStates allocateStates(PlanBuilder &plan, const QueryDims &dims,
-                             Value selection, ArrayRef<Value> state) {
+PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
+                             int64_t group, Value selection,
+                             ArrayRef<Value> state) {
   int64_t top = cast<SelectionType>(selection.getType()).getTop();
   IndexMath m = plan.math();
   PartialStates partial;
@@ -377,16 +469,17 @@ PartialStates allocateStates(PlanBuilder &plan, const QueryDims &dims,
   partial.splits = plan.getBuilder().getIndexAttr(top);
   for (Value part : state) {
     SmallVector<Value> sizes;
-    if (dims.batch)
-      sizes.push_back(plan.getSize(dims.batch));
-    sizes.append(
-        {m.mul(plan.getSize(dims.token), top), plan.getSize(dims.head)});
-    SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+    if (shape.dims.batch)
+      sizes.push_back(plan.getSize(shape.dims.batch));
+    sizes.push_back(plan.getSize(group == 1 ? shape.dims.head : shape.keyHead));
+    sizes.push_back(m.mul(plan.getSize(shape.dims.token), top));
+    SmallVector<int64_t> dims(sizes.size(), ShapedType::kDynamic);
+    dims.push_back(group);
     auto type = cast<RankedTensorType>(part.getType());
     if (type.getRank() == 2)
-      shape.push_back(type.getDimSize(1));
-    partial.buffers.push_back(plan.allocate(
-        MemRefType::get(shape, plan.getBuilder().getF32Type()), sizes));
+      dims.push_back(type.getDimSize(1));
+    partial.buffers.push_back(
+        plan.allocate(MemRefType::get(dims, type.getElementType()), sizes));
   }
   return partial;
 }
@@ -443,9 +536,10 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
                                     std::move(listed));
   bool onlyLse = op.isSoftmax() && op.getOutput().use_empty();
   Attention attention(program, tile, op, schedule, onlyLse);
-  SmallVector<Value> state = attention.foldBlock(found.block.number, exists);
+  SmallVector<Value> state =
+      attention.packState(attention.foldBlock(found.block.number, exists));
   if (partial.buffers.empty())
-    partial = allocateStates(plan, shape.dims, selection, state);
+    partial = allocateStates(plan, shape, group, selection, state);
   for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))
     storeListedState(program, tile, rows, program.import(buffer));
   program.setOps(op.getOperation());

@@ -23,26 +23,6 @@ SmallVector<Value> Attention::loadState(const PartialStates &partial,
   return state;
 }
 
-/// What a block left for the rows that have it. All others have what no key
-/// leaves.
-SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
-                                        Value entry) {
-  TileMath math(builder, loc, tile.getRows(), channels);
-  int64_t top = cast<SelectionType>(partial.selection.getType()).getTop();
-  Tile exists = {hasEntry(program, tile, partial.selection, entry),
-                 TileAxes::Row};
-  SmallVector<Value> state, none = getInitialState(tile.getRows());
-  for (auto [buffer, initial] : llvm::zip(partial.buffers, none)) {
-    Value loaded =
-        loadListedState(program, tile, program.import(buffer), entry, top);
-    TileAxes axes = cast<RankedTensorType>(loaded.getType()).getRank() == 1
-                        ? TileAxes::Row
-                        : TileAxes::Matrix;
-    state.push_back(math.select(exists, {loaded, axes}, {initial, axes}).value);
-  }
-  return state;
-}
-
 void Attention::storeState(const PartialStates &partial, Value split,
                            ValueRange state) {
   for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))

@@ -348,24 +348,30 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 // States of listed tokens
 //===----------------------------------------------------------------------===//
 
-/// Where the heads and channels of a buffer [batch, entries, head] or [batch,
-/// entries, head, channels] stand; entries are `offset` and `limit`.
+/// Where rows of a buffer [batch, head, entries, group] or [batch, head,
+/// entries, group, channels] stand, whose entries are counted from `offset`.
+/// Query heads with lists of their own are groups of one.
 static Access getEntryAccess(ProgramBuilder &program, const QueryTile &tile,
                              Value buffer, Value offset, Value limit) {
   IndexMath m = program.math();
   auto type = cast<MemRefType>(buffer.getType());
-  int64_t first = tile.dims.batch ? 1 : 0, channels = type.getShape().back();
+  int64_t head = tile.dims.batch ? 1 : 0, entry = head + 1, member = head + 2,
+          channel = head + 3;
+  bool isAlone = type.getDimSize(member) == 1;
   Access access;
   if (tile.dims.batch)
     access.offsets.push_back(tile.batchRow);
-  access.offsets.append({offset, tile.firstHead});
-  access.limits = {limit, program.getSize(tile.dims.head)};
-  access.dims = {first, first + 1};
+  access.offsets.append(
+      {isAlone ? tile.firstHead : tile.keyHead, offset, m.constant(0)});
+  access.limits = {limit, isAlone ? program.getSize(tile.dims.head)
+                                  : m.constant(tile.group)};
+  access.dims = {entry, isAlone ? head : member};
   access.shape = {tile.tokens, tile.group};
-  if (type.getRank() == first + 3) {
+  if (type.getRank() > channel) {
+    int64_t channels = type.getDimSize(channel);
     access.offsets.push_back(m.constant(0));
     access.limits.push_back(m.constant(channels));
-    access.dims.push_back(first + 2);
+    access.dims.push_back(channel);
     access.shape.push_back(channels);
   }
   return access;

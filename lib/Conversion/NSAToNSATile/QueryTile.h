@@ -98,7 +98,8 @@ void storeQueryState(ProgramBuilder &program, const QueryTile &tile,
                      mlir::Value rows, mlir::Value buffer, mlir::Value prefix);
 
 /// The same of listed tokens, whose rows stand where the list says, in a buffer
-/// [batch, tokens x top, head] or [batch, tokens x top, head, channels].
+/// [batch, head, tokens x top, group] or [batch, head, tokens x top, group,
+/// channels].
 void storeListedState(ProgramBuilder &program, const QueryTile &tile,
                       mlir::Value rows, mlir::Value buffer);
 /// What stands there of neighbouring tokens and one of their `top` entries.
