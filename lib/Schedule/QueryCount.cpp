@@ -29,7 +29,7 @@ QueryCount::Dim QueryCount::getDim(Attribute dim) {
 }
 
 /// Block by block, each row has a state for each of its blocks, sums of two
-/// bytes a channel above all.
+/// bytes a channel above all, or of four where values are f16.
 std::optional<QueryCount> QueryCount::getOfBlocks(KernelOp kernel,
                                                   AttendOp attend) {
   constexpr int64_t mostBytes = int64_t{8} << 30;
@@ -38,13 +38,15 @@ std::optional<QueryCount> QueryCount::getOfBlocks(KernelOp kernel,
   if (query.isRagged())
     return std::nullopt;
   auto selection = cast<SelectionType>(attend.getSelection().getType());
+  int64_t bytes = value.getElementType().isBF16() ? 2 : 4;
   QueryCount count;
   count.dependsOnChannels = false;
-  SmallVector<Dim> dims = {getDim(query.getDims()[1]),
-                           getDim(query.getDims()[0]),
-                           getDim(query.getDims()[2]),
-                           getDim(value.getDims().back()),
-                           {"", static_cast<int64_t>(2 * selection.getTop())}};
+  SmallVector<Dim> dims = {
+      getDim(query.getDims()[1]),
+      getDim(query.getDims()[0]),
+      getDim(query.getDims()[2]),
+      getDim(value.getDims().back()),
+      {"", bytes * static_cast<int64_t>(selection.getTop())}};
   count.many = makeCase(kernel, Queries::Many,
                         {multiply(dims, mostBytes, /*isMost=*/false)});
   return count;

@@ -33,8 +33,8 @@ public:
   /// What they make of a block of the selection; of nothing where none of them
   /// exist.
   State foldBlock(mlir::Value block, mlir::Value exists);
-  /// A state as it stands in memory: sums of values of 16 bits as halves, with
-  /// a scale for each row behind them.
+  /// A state as it stands in memory: sums of bf16 values as halves, with a
+  /// scale for each row behind them.
   State packState(mlir::ValueRange state);
 
   State getInitialState(int64_t rows);

@@ -109,7 +109,11 @@ InvertedLists Inversion::build() {
   Value entries = m.mul(plan.getSize(chunkGrid.dim), type.getTop());
   numBlocks = countTiles(plan, blockGrid);
   lists.chunks = countTiles(plan, chunkGrid);
-  lists.tiles = m.add(m.floorDiv(entries, tileTokens), numBlocks);
+  // Without a block nobody would say what tiles are.
+  Value zero = m.constant(0);
+  lists.tiles =
+      m.select(m.less(zero, numBlocks),
+               m.add(m.floorDiv(entries, tileTokens), numBlocks), zero);
   numCounts = m.mul(numBlocks, lists.chunks);
   lists.starts = allocate(m.add(numCounts, 1));
   lists.entries = allocate(m.add(entries, 1));
@@ -366,14 +370,15 @@ SmallVector<Value> Attention::foldBlock(Value block, Value exists) {
   });
 }
 
-/// Sums of values of 16 bits are kept in f16, so scaled that a row's greatest
-/// is 2^14: a row's elements have 11 bits, 2^-28 of its greatest aside.
+/// Sums of bf16 values are kept in f16, so scaled that a row's greatest is
+/// 2^14: 11 bits of an element, 3 more than its result has, but for those below
+/// 2^-28 of the greatest. Those of f16 values would have no bit to spare.
 static constexpr double kGreatestHalf = 1 << 14;
 
 bool Attention::keepsHalves() {
   return cast<NamedTensorType>(op.getValue().getType())
-             .getElementType()
-             .getIntOrFloatBitWidth() == 16;
+      .getElementType()
+      .isBF16();
 }
 
 /// What isn't finite stays so, and has no part in its row's scale.

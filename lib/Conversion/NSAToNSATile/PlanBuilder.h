@@ -25,8 +25,8 @@ inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
 /// What programs over parts of the keys leave of an attention: for each part
 /// the state of every query row. A buffer for each tensor of the state,
 /// [splits, batch, token, head] with channels behind for the accumulator. Of a
-/// selection, parts are the blocks of a list, side by side: [batch, head, token x
-/// top, group].
+/// selection, parts are the blocks of a list, side by side: [batch, head, token
+/// x top, group].
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   mlir::OpFoldResult splits;              ///< a number, or a value of the plan

@@ -41,7 +41,7 @@ def make_inputs(batch: int = 2, tokens: int = 37, keys: int = 61) -> list[np.nda
     "slc: order=union, tokens=8; cmp: keys=128",
     "slc: order=query_major; swa: keys=16; cmp: keys=24",
     "cmp: order=key_major, splits=3; slc: order=union, tokens=4",
-    "slc: order=key_major, splits=2; keys=16",
+    "slc: order=key_major; keys=16",
     "sel: tokens=3, blocks=5", "tokens=6; sel: tokens=16; part=2",
     "kc: windows=3; vc: windows=16", "map.1: rows=4, columns=8",
     "cmp: program=own", "slc: program=own, tokens=4; swa: tokens=16",

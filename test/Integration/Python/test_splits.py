@@ -76,7 +76,7 @@ def test_ragged_rows(schedule):
 @pytest.mark.parametrize("schedule", [
     "splits=3", "near: splits=2", "far: splits=4; near: splits=1", "far: splits=2, program=own",
     "near: splits=2; far: order=key_major, splits=3",
-    "chosen: order=key_major, splits=2; splits=5"])
+    "chosen: order=key_major; splits=5"])
 def test_beside_others(schedule):
     """States that a program merges beside attentions of its own, pooled keys and selections."""
     source = (f"kernel f{DENSE} -> [B, T, HQ, DV] {{"
