@@ -196,7 +196,7 @@ Scope Chooser::getScope(Operation *op, int64_t group) const {
 
 /// A call with many queries has no memory for a state of each row and block.
 bool Chooser::inverts(AttendOp op) const {
-  return goal.device->code.hasWarpgroupProducts &&
+  return op.getSelection() && goal.device->code.hasWarpgroupProducts &&
          goal.queries != Queries::Many && findLongBlocks(kernel) == op &&
          QueryCount::get(kernel);
 }
