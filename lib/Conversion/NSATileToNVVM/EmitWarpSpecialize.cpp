@@ -81,13 +81,15 @@ LogicalResult WarpSpecializeEmitter::emitConsumers(WarpSpecializeOp op) {
 }
 
 /// One elected thread loads, and the next warp gathers listed rows; the others
-/// of its warpgroup are done.
+/// of its warpgroup are done. Roles meet at barriers in shared memory alone:
+/// what another one has read or written is nothing to wait for.
 LogicalResult WarpSpecializeEmitter::emitProducer(WarpSpecializeOp op,
                                                   Value thread, Value warp) {
   int64_t firstThread = op.getWarps() * kWarpSize;
   Value leads = b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, thread,
                                       b.i32(firstThread));
   LogicalResult result = success();
+  sync.setPending({});
   b.when(leads, [&] { result = emitter.emitPartition(op.getProducer()); });
   if (failed(result) || !buffers->gathers())
     return result;
@@ -96,6 +98,7 @@ LogicalResult WarpSpecializeEmitter::emitProducer(WarpSpecializeOp op,
   b.when(gathers, [&] {
     Value lane = b.make<arith::SubIOp>(thread, b.i32(firstThread + kWarpSize));
     threads.enter({lane, kWarpSize, namedBarriers::kProducer, false});
+    sync.setPending({});
     buffers->setGathering(true);
     tiles->setGathering(true);
     result = emitter.emitPartition(op.getProducer());
