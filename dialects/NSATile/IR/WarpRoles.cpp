@@ -31,9 +31,9 @@ int64_t RoleRegisters::getLeastProducer(WarpSpecializeOp specialized) {
       specialized.getProducer()
           .walk([](Operation *op) {
             auto load = dyn_cast<ProducerLoadOp>(op);
-            bool reads = (load && load.isListed()) ||
-                         (isa<memref::LoadOp>(op) &&
-                          op->getParentOfType<scf::ForOp>());
+            bool reads =
+                (load && load.isListed()) ||
+                (isa<memref::LoadOp>(op) && op->getParentOfType<scf::ForOp>());
             return reads ? WalkResult::interrupt() : WalkResult::advance();
           })
           .wasInterrupted();

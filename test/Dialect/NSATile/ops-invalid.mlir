@@ -482,3 +482,91 @@ nsatile.program @union_open(%lists: tensor<?x16xi32>, %n: index, %blocks: memref
   nsatile.unite %lists rows %n below %n to %blocks, %members, %counts[%n] : tensor<?x16xi32>, memref<?x640xi32>, memref<?x640x2xi32>, memref<?x1xi32>
   nsatile.return
 }
+
+// -----
+
+nsatile.program @listed_without_rows(%x: memref<?xf32>, %list: memref<?xi32>, %n: index) {
+  // expected-error @+1 {{expected a tile with rows, which a list names, found 'tensor<f32>'}}
+  %t = nsatile.load %x[%n] dims [] limits [] through %list[%n] : memref<?xi32> : memref<?xf32> -> tensor<f32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @listed_place(%x: memref<?xf32>, %list: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 2 dimensions of the list, found 1}}
+  %t = nsatile.load %x[%n] dims [0] limits [%n] through %list[%n] : memref<?x?xi32> : memref<?xf32> -> tensor<8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @listed_store_place(%x: memref<?xf32>, %t: tensor<8xf32>, %list: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 2 dimensions of the list, found 1}}
+  nsatile.store %t, %x[%n] dims [0] limits [%n] through %list[%n] : memref<?x?xi32> : tensor<8xf32>, memref<?xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @listed_steps(%x: memref<?xf32>, %list: memref<?xi32>, %n: index) {
+  // expected-error @+1 {{expected steps or a list, found both}}
+  %t = nsatile.load %x[%n] dims [0] steps [2] limits [%n] through %list[%n] : memref<?xi32> : memref<?xf32> -> tensor<8xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @histogram_open(%lists: memref<?x?x?xi32>, %counts: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected lists of a static number of entries, the buffer's last dimension, found 'memref<?x?x?xi32>'}}
+  nsatile.histogram %lists[%n, %n, %n] along 1 rows %n count %n below %n to %counts[%n, %n] step %n : memref<?x?x?xi32>, memref<?x?xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @histogram_along(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected rows along a dimension in front of the entries, found 2}}
+  nsatile.histogram %lists[%n, %n, %n] along 2 rows %n count %n below %n to %counts[%n, %n] step %n : memref<?x?x16xi32>, memref<?x?xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @histogram_lists(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 3 dimensions of the lists, found 2}}
+  nsatile.histogram %lists[%n, %n] along 1 rows %n count %n below %n to %counts[%n, %n] step %n : memref<?x?x16xi32>, memref<?x?xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @histogram_counts(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 2 dimensions of the counts, found 1}}
+  nsatile.histogram %lists[%n, %n, %n] along 1 rows %n count %n below %n to %counts[%n] step %n : memref<?x?x16xi32>, memref<?x?xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @counting_sort_starts(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 2 dimensions of the starts, found 1}}
+  nsatile.counting_sort %lists[%n, %n, %n] along 1 rows %n count %n below %n from %counts[%n] step %n to %sorted[%n, %n] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @counting_sort_sorted(%lists: memref<?x?x16xi32>, %counts: memref<?x?xi32>, %sorted: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 2 dimensions of the sorted entries, found 3}}
+  nsatile.counting_sort %lists[%n, %n, %n] along 1 rows %n count %n below %n from %counts[%n, %n] step %n to %sorted[%n, %n, %n] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @prefix_sum_indices(%counts: memref<?x?xi32>, %n: index) {
+  // expected-error @+1 {{expected an index for each of the 2 dimensions of the buffer, found 1}}
+  nsatile.prefix_sum %counts[%n] count %n : memref<?x?xi32>
+  nsatile.return
+}

@@ -116,8 +116,7 @@ TEST_F(Choose, NamesAndFieldsAreTheProgramsOwn) {
   EXPECT_EQ(explain("splits=2"), "");
   EXPECT_THAT(explain("slc: splits=2"),
               HasSubstr("column 6: 'slc' walks the blocks of a selection with "
-                        "order=union, which aren't split: write "
-                        "order=key_major for it"));
+                        "order=union, which aren't split"));
   EXPECT_THAT(
       explain("slc: part=4, warps=8"),
       HasSubstr("column 6: 'part' cuts tiles whose rows aren't distributed "
