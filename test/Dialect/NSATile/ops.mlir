@@ -70,10 +70,10 @@ nsatile.program @lists(%q: memref<?x?x64xbf16>, %o: memref<?x?x64xf32>, %lists: 
   nsatile.prefix_sum %counts[%b, %c0] count %n : memref<?x?xi32>
   // CHECK: nsatile.counting_sort %{{.*}}[%[[B]], %[[C0]], %[[C0]]] along 1 every 64 rows %[[C0]] count %[[N]] below %[[N]] from %[[COUNTS]][%[[B]], %[[C0]]] step %[[STEP]] to %[[SORTED:.*]][%[[B]], %[[C0]]] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
   nsatile.counting_sort %lists[%b, %c0, %c0] along 1 every 64 rows %c0 count %n below %n from %counts[%b, %c0] step %step to %sorted[%b, %c0] : memref<?x?x16xi32>, memref<?x?xi32>, memref<?x?xi32>
-  // CHECK: %[[T:.*]] = nsatile.load %{{.*}} dims [1, 2] limits [%[[N]], %[[N]]] through %[[SORTED]][%[[B]], %[[N]]] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
+  // CHECK: %[[T:.*]] = nsatile.load %{{.*}} dims [1, 2] limits{{ ?}}[%[[N]], %[[N]]] through %[[SORTED]][%[[B]], %[[N]]] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
   %t = nsatile.load %q[%b, %c0, %c0] dims [1, 2] limits [%n, %n] through %sorted[%b, %n] by 16 : memref<?x?xi32> : memref<?x?x64xbf16> -> tensor<64x64xbf16>
   %w = arith.extf %t : tensor<64x64xbf16> to tensor<64x64xf32>
-  // CHECK: nsatile.store %{{.*}}, %{{.*}} dims [1, 2] limits [%[[N]], %[[N]]] through %[[SORTED]][%[[B]], %[[N]]] : memref<?x?xi32> : tensor<64x64xf32>, memref<?x?x64xf32>
+  // CHECK: nsatile.store %{{.*}}, %{{.*}} dims [1, 2] limits{{ ?}}[%[[N]], %[[N]]] through %[[SORTED]][%[[B]], %[[N]]] : memref<?x?xi32> : tensor<64x64xf32>, memref<?x?x64xf32>
   nsatile.store %w, %o[%b, %c0, %c0] dims [1, 2] limits [%n, %n] through %sorted[%b, %n] : memref<?x?xi32> : tensor<64x64xf32>, memref<?x?x64xf32>
   nsatile.return
 }
