@@ -53,8 +53,11 @@ static constexpr FieldInfo kFields[] = {
      "blocks that any token of the tile selected, with all rows; "
      "`block_major`, of selections, all blocks, each with the tokens that "
      "selected it; `key_major` holds a tile of keys and walks the queries that "
-     "see it, with states in memory",
-     "selections: CPU `block_major`, GPUs `union`; others `query_major`"},
+     "see it, of a selection those that selected the block, with states in "
+     "memory",
+     "selections: CPU `block_major`, sm_90a `key_major` for blocks of 256 keys "
+     "and more where states have room, other GPUs and selections `union`; "
+     "others `query_major`"},
     {Field::Tokens,
      "tokens",
      kQueryTiles,
@@ -136,9 +139,9 @@ static constexpr FieldInfo kFields[] = {
      {},
      0,
      "parts of the keys that programs go over side by side, each with states "
-     "of its own for every query, under `key_major` and, without a selection, "
-     "under `query_major`; `auto`: as many as keep a GPU's multiprocessors "
-     "busy at each call, 128 at most",
+     "of its own for every query, without a selection under `key_major` and "
+     "`query_major`; `auto`: as many as keep a GPU's multiprocessors busy at "
+     "each call, 128 at most",
      "`auto` on GPUs for few queries over many keys; else 1"},
     {Field::MergeTokens,
      "merge_tokens",
@@ -150,9 +153,10 @@ static constexpr FieldInfo kFields[] = {
      {},
      0,
      "query tokens of a tile of the program that merges the states of splits, "
-     "where it computes no other attention; `auto`: as `tokens`",
-     "1 for few queries, 16 rows for others under `query_major`; `auto` under "
-     "`key_major`"},
+     "or of a selection's blocks under `key_major`, where it computes no other "
+     "attention; `auto`: as `tokens`",
+     "1 for few queries and inverted selections, 16 rows for others under "
+     "`query_major`; `auto` under `key_major`"},
     {Field::Part,
      "part",
      kQueryTiles,
