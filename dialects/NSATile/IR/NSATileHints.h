@@ -17,9 +17,19 @@ namespace nsacc::nsatile {
 inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
     "nsatile.assumes_finite";
 
+/// On a select, a unit: of numbers that are finite, with others in the place of
+/// those that aren't. Where another program repairs such rows, it may be the
+/// numbers themselves.
+inline constexpr llvm::StringLiteral kOnlyFiniteAttrName =
+    "nsatile.only_finite";
+
 /// On a program, strings: the ops of the kernel that it computes in tiles of
 /// their schedules, by the names that settings have for them.
 inline constexpr llvm::StringLiteral kOpsAttrName = "nsatile.ops";
+
+/// On a program, a unit: what it loads came of products of 16-bit operands
+/// alone, as what it computes itself has to.
+inline constexpr llvm::StringLiteral kOfRoundedAttrName = "nsatile.of_rounded";
 
 /// What `nsatile-schedule-pipeline` tells `nsatile-expand-pipeline`. On a loop:
 /// how many of its steps overlap, an i64 (1: products of one step only), and

@@ -5,6 +5,7 @@
 #include "NSATile/IR/Remarks.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -155,9 +156,24 @@ Value MarkWriter::getPlace(OpBuilder &builder, Location loc,
   return row ? add(place, row) : place;
 }
 
+/// The greatest size of each row's numbers, if the program computes it anyway.
+static Value getGreatest(Value sum) {
+  for (Operation *user : sum.getUsers())
+    if (isa<math::AbsFOp>(user))
+      for (Operation *reader : user->getUsers())
+        if (auto reduce = dyn_cast<ReduceOp>(reader);
+            reduce && reduce.getKind() == ReduceKind::Max &&
+            reduce.getDim() == 1)
+          return reduce.getResult();
+  return Value();
+}
+
 /// 0 · x is 0 for finite numbers, NaN for others. What a sum comes to is known
 /// at once, so that it needn't wait in registers for the others.
 static Value markRows(Value sum, Value others) {
+  Value greatest = getGreatest(sum);
+  if (greatest)
+    sum = greatest;
   OpBuilder builder(sum.getContext());
   builder.setInsertionPointAfterValue(sum);
   Location loc = sum.getLoc();
@@ -169,7 +185,10 @@ static Value markRows(Value sum, Value others) {
   auto rows =
       RankedTensorType::get({type.getDimSize(0)}, type.getElementType());
   Value own =
-      ReduceOp::create(builder, loc, rows, ReduceKind::Sum, zeros, /*dim=*/1);
+      greatest
+          ? zeros
+          : Value(ReduceOp::create(builder, loc, rows, ReduceKind::Sum, zeros,
+                                   /*dim=*/1));
   return others ? Value(arith::AddFOp::create(builder, loc, others, own)) : own;
 }
 
@@ -260,6 +279,10 @@ void MarkWriter::write() {
   createBuffer();
   for (DotOp dot : products)
     dot.getVisibleMutable().clear();
+  pair.fast.walk([](arith::SelectOp select) {
+    if (select->hasAttr(kOnlyFiniteAttrName))
+      select.replaceAllUsesWith(select.getTrueValue());
+  });
   pair.fast.walk([](Operation *op) {
     if (!isa<SoftmaxUpdateOp, SoftmaxFinalizeOp>(op))
       return;

@@ -32,13 +32,15 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
     // A maximum is never NaN: a NaN score is in the sum.
     Value max =
         arith::MaxNumFOp::create(rewriter, loc, op.getLhsMax(), op.getRhsMax());
+    Value min =
+        arith::MinNumFOp::create(rewriter, loc, op.getLhsMax(), op.getRhsMax());
+    Value less = math::ExpOp::create(
+        rewriter, loc, arith::SubFOp::create(rewriter, loc, min, max));
     // Infinities among them: inf - inf were NaN.
     auto getDecay = [&](Value side) -> Value {
       Value same = arith::CmpFOp::create(rewriter, loc,
                                          arith::CmpFPredicate::OEQ, side, max);
-      Value distance = arith::SubFOp::create(rewriter, loc, side, max);
-      Value decay = math::ExpOp::create(rewriter, loc, distance);
-      return arith::SelectOp::create(rewriter, loc, same, constant(1.0), decay);
+      return arith::SelectOp::create(rewriter, loc, same, constant(1.0), less);
     };
     Value lhsDecay = getDecay(op.getLhsMax());
     Value rhsDecay = getDecay(op.getRhsMax());

@@ -69,8 +69,26 @@ bool nsacc::nsatile::isShared(Attribute layout) {
 /// What is computed in a product's layout.
 static bool isProduct(Operation *op) { return isa<DotOp, SoftmaxUpdateOp>(op); }
 
+/// How many neighbouring elements of accumulators a thread that merges states
+/// loads at once: 16 bytes as they stand in memory.
+static int64_t getMergedVector(ProgramOp program) {
+  constexpr int64_t vectorBits = 128;
+  int64_t bits = 32, columns = 0;
+  program.walk([&](SoftmaxFinalizeOp finalize) {
+    columns = getTile(finalize.getAcc()).getShape().back();
+  });
+  program.walk([&](LoadOp load) {
+    RankedTensorType tile = getTile(load.getTile());
+    if (tile.getRank() > 1 && tile.getShape().back() == columns &&
+        isa<FloatType>(tile.getElementType()))
+      bits = std::min<int64_t>(bits, tile.getElementTypeBitWidth());
+  });
+  return vectorBits / bits;
+}
+
 LayoutFlow::LayoutFlow(ProgramOp program) : context(program.getContext()) {
   program.walk([&](Operation *op) { hasProducts |= isProduct(op); });
+  mergedVector = getMergedVector(program);
   chooseWarps(program);
   assignAnchors(program);
   assignRest(program);
@@ -108,8 +126,8 @@ struct WarpCount {
       }
     });
     if (!hasProducts && elements > 0) {
-      // States that are merged: a load of 16 bytes for each thread.
-      constexpr int64_t elementsOfWarp = 4 * kWarpSize;
+      // States that are merged.
+      int64_t elementsOfWarp = getMergedVector(program) * kWarpSize;
       rows = 0;
       wanted = warps =
           std::clamp<int64_t>(elements / elementsOfWarp, 1, mostWarps);
@@ -170,7 +188,7 @@ static bool haveSameRows(const TileLayout &matrix, const TileLayout &rows) {
 Attribute LayoutFlow::getRows(SoftmaxFinalizeOp finalize) const {
   RankedTensorType acc = getTile(finalize.getAcc()),
                    max = getTile(finalize.getMax());
-  Attribute blocked = getBlocked(acc);
+  Attribute blocked = getMerged(acc);
   Attribute rows = hasProducts ? Attribute() : slice(acc, blocked, 1, max);
   std::optional<TileLayout> ofMatrix, ofRows;
   if (rows) {
@@ -182,16 +200,22 @@ Attribute LayoutFlow::getRows(SoftmaxFinalizeOp finalize) const {
 }
 
 Attribute LayoutFlow::getMatrix(SoftmaxFinalizeOp finalize) const {
-  return getRows(finalize) == getRows()
-             ? getMma()
-             : getBlocked(getTile(finalize.getAcc()));
+  return getRows(finalize) == getRows() ? getMma()
+                                        : getMerged(getTile(finalize.getAcc()));
+}
+
+Attribute LayoutFlow::getMerged(RankedTensorType tile) const {
+  return getBlocked(tile, mergedVector);
 }
 
 Attribute LayoutFlow::getBlocked(RankedTensorType tile) const {
   constexpr int64_t vectorBits = 128;
   Type type = tile.getElementType();
   int64_t bits = type.isIndex() ? 32 : type.getIntOrFloatBitWidth();
-  int64_t vector = vectorBits / std::max<int64_t>(bits, 8);
+  return getBlocked(tile, vectorBits / std::max<int64_t>(bits, 8));
+}
+
+Attribute LayoutFlow::getBlocked(RankedTensorType tile, int64_t vector) const {
   int64_t last = tile.getRank() == 0 ? 1 : tile.getShape().back();
   while (vector > 1 &&
          (last % vector != 0 || tile.getNumElements() < vector * 32 * warps))

@@ -73,10 +73,15 @@ private:
   /// a product's, or, where the program has none, all threads have a part.
   mlir::Attribute getMatrix(SoftmaxFinalizeOp finalize) const;
   mlir::Attribute getRows(SoftmaxFinalizeOp finalize) const;
+  mlir::Attribute getMerged(mlir::RankedTensorType tile) const;
+  /// Each thread has `vector` neighbours, or fewer where others had none.
+  mlir::Attribute getBlocked(mlir::RankedTensorType tile, int64_t vector) const;
 
   mlir::MLIRContext *context;
   int64_t warps = 0;
   bool hasProducts = false;
+  /// Neighbouring elements of accumulators that are merged by one thread.
+  int64_t mergedVector = 4;
   llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
   llvm::DenseMap<mlir::Value, bool> cheap;
   mutable llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, bool> possible;

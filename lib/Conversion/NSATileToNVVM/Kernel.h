@@ -12,7 +12,8 @@ namespace nsacc {
 struct KernelFacts {
   /// Some warps fill circular buffers with bulk copies, the others compute.
   bool isWarpSpecialized = false;
-  /// All products have operands of 16 bits.
+  /// All products have operands of 16 bits, those that left what it merges,
+  /// too.
   bool multipliesIn16Bits = false;
   /// Of a multiprocessor, which warp-specialized programs divide up.
   int64_t numRegisters = 0;

@@ -1,6 +1,7 @@
 //===- KernelEmitter.cpp - Writes a program as code of one thread ---------===//
 
 #include "KernelEmitter.h"
+#include "NSATile/IR/NSATileHints.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -9,6 +10,7 @@ using namespace nsacc::nsatile;
 KernelFacts KernelFacts::get(ProgramOp program, int64_t numRegisters) {
   KernelFacts facts;
   facts.numRegisters = numRegisters;
+  facts.multipliesIn16Bits = program->hasAttr(kOfRoundedAttrName);
   bool multipliesIn32Bits = false;
   program.walk([&](Operation *op) {
     facts.isWarpSpecialized |= isa<WarpSpecializeOp>(op);

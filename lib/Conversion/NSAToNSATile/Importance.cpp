@@ -292,13 +292,8 @@ Tile ImportanceTiles::getProbabilities(ImportanceOp op, TileMath &pairs,
   Value exponent = math::FmaOp::create(builder, loc, pairs.toMatrix(distance),
                                        pairs.toMatrix(getReal(pairs, log2e)),
                                        pairs.toMatrix(rest));
-  auto has16Bits = [](Value tensor) {
-    Type type = cast<NamedTensorType>(tensor.getType()).getElementType();
-    return type.getIntOrFloatBitWidth() == 16;
-  };
-  bool isRounded = has16Bits(op.getQuery()) && has16Bits(op.getKey());
-  auto flags =
-      isRounded ? arith::FastMathFlags::afn : arith::FastMathFlags::none;
+  auto flags = multipliesIn16Bits(op) ? arith::FastMathFlags::afn
+                                      : arith::FastMathFlags::none;
   return {math::Exp2Op::create(builder, loc, exponent, flags),
           TileAxes::Matrix};
 }

@@ -1,6 +1,7 @@
 //===- InvertedSelection.cpp - Attention block by block of a selection ----===//
 
 #include "Attention.h"
+#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -394,6 +395,8 @@ SmallVector<Value> Attention::packSums(Value sums) {
   size = math.select(
       math.compare(arith::CmpFPredicate::OLT, size, real(kInfinity)), size,
       real(0.0));
+  size.value.getDefiningOp()->setAttr(nsatile::kOnlyFiniteAttrName,
+                                      builder.getUnitAttr());
   Tile greatest = {nsatile::ReduceOp::create(
                        builder, loc,
                        math.getType(TileAxes::Row, builder.getF32Type()),

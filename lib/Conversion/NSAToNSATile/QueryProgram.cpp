@@ -2,11 +2,22 @@
 
 #include "QueryProgram.h"
 #include "Evaluator.h"
+#include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileUses.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
+
+bool nsacc::multipliesIn16Bits(ScoringOpInterface op) {
+  auto has16Bits = [](Value tensor) {
+    Type type = cast<NamedTensorType>(tensor.getType()).getElementType();
+    return type.getIntOrFloatBitWidth() == 16;
+  };
+  auto attend = dyn_cast<AttendOp>(op.getOperation());
+  return has16Bits(op.getQuery()) && has16Bits(op.getKey()) &&
+         (!attend || has16Bits(attend.getValue()));
+}
 
 //===----------------------------------------------------------------------===//
 // Shapes
@@ -218,6 +229,12 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
       return failure();
   }
   program.setOps(evaluator.getAttends());
+  // States that are merged came of products that aren't this program's.
+  if (llvm::all_of(evaluator.getAttends(), [](Operation *op) {
+        return multipliesIn16Bits(cast<AttendOp>(op));
+      }))
+    program.getProgram()->setAttr(nsatile::kOfRoundedAttrName,
+                                  program.getBuilder().getUnitAttr());
   launch(program, grid);
   return program.getProgram();
 }

@@ -24,6 +24,10 @@ FoundShape findQueryShape(PlanBuilder &plan, mlir::Value tensor);
 llvm::FailureOr<QueryShape> getSelectionShape(PlanBuilder &plan,
                                               nsa::TopKOp op);
 
+/// Whether scores, and what an attention makes of values, are of 16-bit
+/// operands.
+bool multipliesIn16Bits(nsa::ScoringOpInterface op);
+
 /// Whether products ask which pairs are visible, as those of a softmax will.
 bool looksAtPairs(nsatile::ProgramOp program);
 

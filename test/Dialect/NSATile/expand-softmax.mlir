@@ -6,12 +6,13 @@ nsatile.program @merge(%m0: tensor<4xf32>, %l0: tensor<4xf32>, %m1: tensor<4xf32
                        %s: tensor<4x8xf32>, %c: f32) {
   // CHECK-NOT: nsatile.softmax_merge
   // CHECK: %[[MAX:.*]] = arith.maxnumf %{{.*}}, %{{.*}} : tensor<4xf32>
+  // CHECK: %[[MIN:.*]] = arith.minnumf %{{.*}}, %{{.*}} : tensor<4xf32>
+  // CHECK: %[[DISTANCE:.*]] = arith.subf %[[MIN]], %[[MAX]]
+  // CHECK: %[[EXP:.*]] = math.exp %[[DISTANCE]]
   // CHECK: %[[SAME:.*]] = arith.cmpf oeq, %{{.*}}, %[[MAX]]
-  // CHECK: arith.subf %{{.*}}, %[[MAX]]
-  // CHECK: %[[EXP:.*]] = math.exp
   // CHECK: %[[LEFT:.*]] = arith.select %[[SAME]], %{{.*}}, %[[EXP]]
-  // CHECK: arith.cmpf oeq, %{{.*}}, %[[MAX]]
-  // CHECK: %[[RIGHT:.*]] = arith.select
+  // CHECK: %[[OTHER:.*]] = arith.cmpf oeq, %{{.*}}, %[[MAX]]
+  // CHECK: %[[RIGHT:.*]] = arith.select %[[OTHER]], %{{.*}}, %[[EXP]]
   // CHECK: arith.mulf %{{.*}}, %[[LEFT]]
   // CHECK: arith.mulf %{{.*}}, %[[RIGHT]]
   // CHECK: %[[SUM:.*]] = arith.addf
