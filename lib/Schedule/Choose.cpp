@@ -363,8 +363,8 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
     choice.set(Field::Splits, 1, "a CPU's threads take query tiles");
   else if (count == 0 && !walksRanges)
     choice.set(Field::Splits, 1, "key_major isn't split by sizes");
-  // Measured on an H100: 1.28 ms in the place of 1.57 (moba, 8 blocks of 512).
-  constexpr int64_t mergedRows = 16, listedRows = 1;
+  // What a warp loads at once of sums in f16, 128 channels wide.
+  constexpr int64_t mergedRows = 16, listedRows = 2;
   bool merges = (choice.get(Field::Splits) != 1 && walksRanges) || isInverted;
   put(choice, Field::MergeTokens,
       !merges  ? 0

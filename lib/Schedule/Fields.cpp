@@ -155,7 +155,7 @@ static constexpr FieldInfo kFields[] = {
      "query tokens of a tile of the program that merges the states of splits, "
      "or of a selection's blocks under `key_major`, where it computes no other "
      "attention; `auto`: as `tokens`",
-     "1 for few queries and inverted selections, 16 rows for others under "
+     "1 for few queries, 2 rows for inverted selections, 16 for others under "
      "`query_major`; `auto` under `key_major`"},
     {Field::Part,
      "part",

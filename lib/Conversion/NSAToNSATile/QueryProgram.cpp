@@ -207,9 +207,10 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   nsatile::ScheduleAttr schedule = getSchedule(found.first);
   // An exact program's tiles are parts of those whose marks it reads.
   QueryGrid grid = {shape, schedule.getTokens(), schedule.getTokens()};
+  bool merges = !isExact && onlyMerges(plan, targets);
   if (isExact)
     schedule = schedule.getExact();
-  else if (onlyMerges(plan, targets))
+  else if (merges)
     schedule = schedule.getMerging();
   if (grid.tokens = schedule.getTokens(); !isExact)
     grid.whole = grid.tokens;
@@ -229,8 +230,8 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
       return failure();
   }
   program.setOps(evaluator.getAttends());
-  // States that are merged came of products that aren't this program's.
-  if (llvm::all_of(evaluator.getAttends(), [](Operation *op) {
+  // What states came of are no products of this program's.
+  if (merges && llvm::all_of(evaluator.getAttends(), [](Operation *op) {
         return multipliesIn16Bits(cast<AttendOp>(op));
       }))
     program.getProgram()->setAttr(nsatile::kOfRoundedAttrName,
