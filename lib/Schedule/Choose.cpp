@@ -38,6 +38,7 @@ private:
   void put(OpChoice &op, Field field, int64_t chosen, const Twine &reason);
 
   Scope getScope(Operation *op, int64_t group) const;
+  bool hasLongBlocks(AttendOp op) const;
   bool inverts(AttendOp op) const;
   LoopOrder getOrder(AttendOp op) const;
   LoopOrder getOrder(const Scope &scope) const;
@@ -194,11 +195,15 @@ Scope Chooser::getScope(Operation *op, int64_t group) const {
   return scope;
 }
 
+/// Whether the blocks' own queries are many enough for products of warpgroups.
+bool Chooser::hasLongBlocks(AttendOp op) const {
+  return op.getSelection() && goal.device->code.hasWarpgroupProducts &&
+         findLongBlocks(kernel) == op && QueryCount::get(kernel);
+}
+
 /// A call with many queries has no memory for a state of each row and block.
 bool Chooser::inverts(AttendOp op) const {
-  return op.getSelection() && goal.device->code.hasWarpgroupProducts &&
-         goal.queries != Queries::Many && findLongBlocks(kernel) == op &&
-         QueryCount::get(kernel);
+  return goal.queries != Queries::Many && hasLongBlocks(op);
 }
 
 /// Without a selection there are no blocks to walk.
@@ -394,6 +399,9 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
              : !op.getSelection() ? "there is no selection"
              : goal.device && order == LoopOrder::KeyMajor
                  ? "neighbours together select most of few long blocks"
+             : goal.device && goal.queries == Queries::Many && hasLongBlocks(op)
+                 ? "block by block, states of all rows would take too much "
+                   "memory"
              : goal.device ? "all rows of a tile walk the blocks that any "
                              "of them selected"
                            : "tokens share the keys of blocks that they "

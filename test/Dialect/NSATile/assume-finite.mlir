@@ -161,3 +161,53 @@ nsatile.plan @plan(%s: tensor<64x32xf32>, %rows: tensor<64xi1>, %max: tensor<64x
   nsatile.launch @union_exact grid(%c1, %c1, %c1) (%s, %rows, %max, %sum, %v, %out) : tensor<64x32xf32>, tensor<64xi1>, tensor<64xf32>, tensor<64xf32>, tensor<32x32xbf16>, memref<64x32xf32>
   nsatile.return
 }
+
+// -----
+
+// A row's greatest number, which the program has anyway, marks it. What stands in the place of numbers that aren't
+// finite is of no use here, and stays in the exact program.
+
+// CHECK-LABEL: nsatile.program @scaled
+// CHECK: %[[SUM:.*]] = scf.for
+// CHECK: %[[SIZE:.*]] = math.absf %[[SUM]]
+// CHECK: %[[GREATEST:.*]] = nsatile.reduce max %[[SIZE]] along 1
+// CHECK: %[[MARK:.*]] = arith.mulf %[[GREATEST]], %{{.*}} : tensor<128xf32>
+// CHECK-NOT: nsatile.reduce sum
+// CHECK: nsatile.store %[[MARK]]
+nsatile.program @scaled(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?xf32>, %n: index)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>, nsatile.exact = @exact} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %seen = arith.constant dense<true> : tensor<128x64xi1>
+  %zero = arith.constant dense<0.0> : tensor<128x32xf32>
+  %infinity = arith.constant dense<0x7F800000> : tensor<128x32xf32>
+  %sum = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %zero) -> tensor<128x32xf32> {
+    %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c128, %c64] : memref<128x64xbf16> -> tensor<128x64xbf16>
+    %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+    %o = nsatile.dot %pt, %vt acc %acc where %seen : (tensor<128x64xbf16>, tensor<64x32xbf16>, tensor<128x32xf32>, tensor<128x64xi1>) -> tensor<128x32xf32>
+    scf.yield %o : tensor<128x32xf32>
+  }
+  %size = math.absf %sum : tensor<128x32xf32>
+  %finite = arith.cmpf olt, %size, %infinity : tensor<128x32xf32>
+  %kept = arith.select %finite, %size, %zero {nsatile.only_finite} : tensor<128x32xi1>, tensor<128x32xf32>
+  %greatest = nsatile.reduce max %kept along 1 : tensor<128x32xf32> -> tensor<128xf32>
+  nsatile.store %greatest, %out[%c0] dims [0] limits [%c128] : tensor<128xf32>, memref<?xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.program @exact
+nsatile.program @exact(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 16, keys = 64>} {
+  nsatile.return
+}
+
+nsatile.plan @plan(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?xf32>) {
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  nsatile.launch @scaled grid(%c1, %c1, %c1) (%p, %v, %out, %c1) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?xf32>, index
+  nsatile.launch @exact grid(%c4, %c1, %c1) (%p, %v, %out) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?xf32>
+  nsatile.return
+}

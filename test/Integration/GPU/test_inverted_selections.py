@@ -1,0 +1,89 @@
+"""Attention block by block of a selection, whose tokens are gathered and whose states are merged."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import nsacc
+from oracle import agrees
+from programs import EXAMPLES, TARGET, Case, to_device
+
+# Blocks of 256 keys and more go this way on sm_90a by themselves.
+LONG = [Case(name, dtype, heads=heads, channels=channels, params=(("block", block), ("top", top)))
+        for name, dtype, block, top in (
+            ("moba", "bf16", 256, 3), ("moba", "f16", 512, 2), ("block_sparse", "bf16", 333, 5),
+            ("block_sparse", "bf16", 1024, 2), ("moba", "bf16", 320, 9))
+        for heads, channels in (((1, 1), (64, 64)), ((6, 2), (128, 128)), ((5, 1), (64, 40)),
+                                ((7, 1), (128, 64)), ((16, 1), (128, 128)), ((24, 2), (64, 64)))]
+GIVEN = [Case.small(name, dtype=dtype, schedule=f"order=key_major{rest}", target=target, heads=heads)
+         for name in ("moba", "block_sparse", "hstu_bsa", "nsa_pooled_weights")
+         for dtype, target, heads in (("f32", "cuda", (6, 2)), ("bf16", "sm_80", (4, 2)),
+                                      ("f16", "cuda", (3, 1)))
+         for rest in ("", ",tokens=24,keys=16,merge_tokens=3", ",tokens=64,keys=64,warps=4")
+         if name != "hstu_bsa" or heads[0] == 4]
+
+
+@pytest.mark.parametrize("case", [*LONG, *GIVEN], ids=str)
+def test_lengths(case):
+    for tokens in (1, 65, 700):
+        agrees(case, tokens=tokens)
+    if not case.is_ragged:
+        for tokens, keys in ((0, 5), (5, 0), (1, 1111), (130, 2100), (600, 513)):
+            agrees(case, tokens=tokens, keys=keys)
+
+
+def inputs(tokens: int, keys: int, heads: tuple[int, int], top: int, blocks: int):
+    generator = torch.Generator().manual_seed(3)
+    q, k, v = (torch.randn(2, length, number, 64, generator=generator).to(torch.bfloat16)
+               for length, number in ((tokens, heads[0]), (keys, heads[1]), (keys, heads[1])))
+    # Some of nobody.
+    idx = torch.stack([torch.randperm(blocks + 1, generator=generator)[:top] - 1
+                       for _ in range(2 * tokens * heads[1])])
+    return q, k, v, idx.view(2, tokens, heads[1], top).to(torch.int32)
+
+
+def run(values, *, target: str):
+    program = nsacc.compile(EXAMPLES / "block_sparse.nsa", target=target,
+                            params={"block": 256, "top": values[3].shape[-1]})
+    return program(*(values if target == "oracle" else to_device(values)))
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_only_rows_that_select_it_see_a_value(value):
+    values = inputs(900, 900, (6, 2), 3, 4)
+    clean = run(values, target=TARGET)
+    values[2][1, 600, 1, 3] = value
+    expected, found = run(values, target="oracle"), run(values, target=TARGET)
+    assert torch.equal(torch.isfinite(found.cpu()), torch.isfinite(expected))
+    same = torch.isfinite(expected).all(-1)
+    assert torch.equal(found.cpu()[same], clean.cpu()[same])
+
+
+def test_sums_of_any_size():
+    """A block's values may be 2^60 times another's: sums in 16 bits have a scale for each row."""
+    values = inputs(900, 900, (6, 2), 1, 4)
+    for block, exponent in enumerate((60, -60, 0, 30)):
+        values[2][:, 256 * block:256 * (block + 1)] *= 2.0**exponent
+    expected, found = run(values, target="oracle").double(), run(values, target=TARGET).cpu().double()
+    greatest = expected.abs().amax(-1, keepdim=True)
+    assert ((found - expected).abs() <= 2.0**-7 * expected.abs() + 2.0**-8 * greatest).all()
+
+
+@pytest.mark.parametrize("heads", [(4, 4), (12, 4)])
+def test_the_same_bits_every_time(heads):
+    values = to_device(inputs(3001, 3001, heads, 5, 12))
+    program = nsacc.compile(EXAMPLES / "block_sparse.nsa", target=TARGET,
+                            params={"block": 256, "top": 5})
+    first = program(*values)
+    assert all(torch.equal(first, program(*values)) for _ in range(100))
+
+
+def test_everything_is_of_one_block_or_of_none():
+    """All tokens in one list, and lists without an entry."""
+    values = inputs(1500, 1500, (4, 2), 2, 6)
+    for filled in (0, -1):
+        values[3].fill_(-1)
+        values[3][..., 1] = filled
+        expected, found = run(values, target="oracle"), run(values, target=TARGET)
+        assert torch.allclose(found.cpu().double(), expected.double(), rtol=2e-2, atol=2e-2)
