@@ -1,4 +1,4 @@
-"""Attention block by block of a selection, whose tokens are gathered and whose states are merged."""
+"""Attention block by block of a selection: tokens are gathered, and their states merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ LONG = [Case(name, dtype, heads=heads, channels=channels, params=(("block", bloc
             ("block_sparse", "bf16", 1024, 2), ("moba", "bf16", 320, 9))
         for heads, channels in (((1, 1), (64, 64)), ((6, 2), (128, 128)), ((5, 1), (64, 40)),
                                 ((7, 1), (128, 64)), ((16, 1), (128, 128)), ((24, 2), (64, 64)))]
-GIVEN = [Case.small(name, dtype=dtype, schedule=f"order=key_major{rest}", target=target, heads=heads)
+GIVEN = [Case.small(name, dtype=dtype, schedule=f"order=key_major{rest}", target=target,
+                    heads=heads)
          for name in ("moba", "block_sparse", "hstu_bsa", "nsa_pooled_weights")
          for dtype, target, heads in (("f32", "cuda", (6, 2)), ("bf16", "sm_80", (4, 2)),
                                       ("f16", "cuda", (3, 1)))
@@ -65,7 +66,8 @@ def test_sums_of_any_size():
     values = inputs(900, 900, (6, 2), 1, 4)
     for block, exponent in enumerate((60, -60, 0, 30)):
         values[2][:, 256 * block:256 * (block + 1)] *= 2.0**exponent
-    expected, found = run(values, target="oracle").double(), run(values, target=TARGET).cpu().double()
+    expected = run(values, target="oracle").double()
+    found = run(values, target=TARGET).cpu().double()
     greatest = expected.abs().amax(-1, keepdim=True)
     assert ((found - expected).abs() <= 2.0**-7 * expected.abs() + 2.0**-8 * greatest).all()
 
