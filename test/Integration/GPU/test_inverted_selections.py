@@ -57,8 +57,12 @@ def test_only_rows_that_select_it_see_a_value(value):
     values[2][1, 600, 1, 3] = value
     expected, found = run(values, target="oracle"), run(values, target=TARGET)
     assert torch.equal(torch.isfinite(found.cpu()), torch.isfinite(expected))
+    assert not torch.isfinite(expected).all()
     same = torch.isfinite(expected).all(-1)
-    assert torch.equal(found.cpu()[same], clean.cpu()[same])
+    assert torch.allclose(found.cpu()[same].double(), expected[same].double(), rtol=2e-2, atol=2e-2)
+    # Rows that are repaired have neighbours of their own batch row and key head.
+    assert torch.equal(found[0], clean[0])
+    assert torch.equal(found[1, :, :3], clean[1, :, :3])
 
 
 def test_sums_of_any_size():
