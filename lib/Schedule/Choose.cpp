@@ -331,11 +331,13 @@ void Chooser::chooseProgram(OpChoice &choice) {
 /// one have a state of their own beside the tile's.
 void Chooser::chooseExact(OpChoice &choice, const Scope &scope) {
   int64_t tokens = choice.get(Field::Tokens);
-  put(choice, Field::ExactTokens, kPartRows / scope.group,
-      "64 rows, with what looks at each pair, fit the registers");
+  bool walks = getOrder(scope) == LoopOrder::Union;
+  bool cutsLists = walks && choice.get(Field::Splits) != 1;
+  put(choice, Field::ExactTokens, cutsLists ? tokens : kPartRows / scope.group,
+      cutsLists ? "parts of a list are of one tile"
+                : "64 rows, with what looks at each pair, fit the registers");
   choice.fields[static_cast<size_t>(Field::ExactTokens)]->value =
       divide(tokens, choice.get(Field::ExactTokens));
-  bool walks = getOrder(scope) == LoopOrder::Union;
   put(choice, Field::ExactKeys,
       std::min<int64_t>(choice.get(Field::Keys), walks ? 16 : 32),
       walks ? "walks of single tokens have a state beside the tile's"
@@ -348,15 +350,17 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   auto op = cast<AttendOp>(choice.op);
   auto order = static_cast<LoopOrder>(choice.get(Field::Order));
   bool walksRanges = order == LoopOrder::QueryMajor && !op.getSelection();
-  bool areFew = goal.queries == Queries::Few && walksRanges && goal.device;
+  bool walksList = order == LoopOrder::Union && op.getSelection();
+  bool areFew =
+      goal.queries == Queries::Few && goal.device && (walksRanges || walksList);
   put(choice, Field::Splits, areFew ? 0 : 1,
       areFew ? "few query tiles leave multiprocessors idle"
              : "the keys in one");
   const Setting *splits = settings.find(choice.name, Field::Splits);
   int64_t count = choice.get(Field::Splits);
   bool isInverted = order == LoopOrder::KeyMajor && op.getSelection();
-  bool isSplit =
-      walksRanges || (order == LoopOrder::KeyMajor && !op.getSelection());
+  bool isSplit = walksRanges || walksList ||
+                 (order == LoopOrder::KeyMajor && !op.getSelection());
   if (count > 1 && !isSplit && !splits->op.empty())
     return settings.explain(
         splits->column, "'" + choice.name +
@@ -366,11 +370,12 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
     choice.set(Field::Splits, 1, "the blocks of a selection aren't split");
   else if (count == 0 && !goal.device)
     choice.set(Field::Splits, 1, "a CPU's threads take query tiles");
-  else if (count == 0 && !walksRanges)
+  else if (count == 0 && !walksRanges && !walksList)
     choice.set(Field::Splits, 1, "key_major isn't split by sizes");
   // What a warp loads at once of sums in f16, 128 channels wide.
   constexpr int64_t mergedRows = 16, listedRows = 2;
-  bool merges = (choice.get(Field::Splits) != 1 && walksRanges) || isInverted;
+  bool merges = isInverted ||
+                (choice.get(Field::Splits) != 1 && (walksRanges || walksList));
   put(choice, Field::MergeTokens,
       !merges  ? 0
       : areFew ? 1

@@ -24,14 +24,17 @@ static ParseResult parseRange(OpAsmParser &parser, Operands &ranges) {
 
 static ParseResult parseList(OpAsmParser &parser, OptionalOperand &list,
                              Type &type, Operands &indices,
-                             OptionalOperand &count, OptionalOperand &members,
-                             Type &membersType) {
+                             OptionalOperand &count, OptionalOperand &first,
+                             OptionalOperand &members, Type &membersType) {
   if (parser.parseOperand(list.emplace()) ||
       parser.parseOperandList(indices, OpAsmParser::Delimiter::Square) ||
       parser.parseColonType(type))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("count")) &&
       parser.parseOperand(count.emplace()))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("from")) &&
+      parser.parseOperand(first.emplace()))
     return failure();
   if (succeeded(parser.parseOptionalKeyword("with")))
     return failure(parser.parseOperand(members.emplace()) ||
@@ -42,13 +45,14 @@ static ParseResult parseList(OpAsmParser &parser, OptionalOperand &list,
 ParseResult nsacc::nsatile::parseFoldDomain(
     OpAsmParser &parser, Operands &ranges, OptionalOperand &at,
     OptionalOperand &list, Type &listType, Operands &indices,
-    OptionalOperand &count, OptionalOperand &members, Type &membersType,
-    IntegerAttr &parts) {
+    OptionalOperand &count, OptionalOperand &first, OptionalOperand &members,
+    Type &membersType, IntegerAttr &parts) {
   if (succeeded(parser.parseOptionalKeyword("at"))) {
     if (parser.parseOperand(at.emplace()))
       return failure();
   } else if (succeeded(parser.parseOptionalKeyword("in"))) {
-    if (parseList(parser, list, listType, indices, count, members, membersType))
+    if (parseList(parser, list, listType, indices, count, first, members,
+                  membersType))
       return failure();
   }
   parts = parser.getBuilder().getI64IntegerAttr(1);
@@ -64,7 +68,7 @@ ParseResult nsacc::nsatile::parseFoldDomain(
 void nsacc::nsatile::printFoldDomain(OpAsmPrinter &printer, Operation *,
                                      OperandRange ranges, Value at, Value list,
                                      Type listType, OperandRange indices,
-                                     Value count, Value members,
+                                     Value count, Value first, Value members,
                                      Type membersType, IntegerAttr parts) {
   bool isFirst = true;
   auto separate = [&] {
@@ -80,6 +84,8 @@ void nsacc::nsatile::printFoldDomain(OpAsmPrinter &printer, Operation *,
     printer << "in " << list << "[" << indices << "] : " << listType;
     if (count)
       printer << " count " << count;
+    if (first)
+      printer << " from " << first;
     if (members)
       printer << " with " << members << " : " << membersType;
   }

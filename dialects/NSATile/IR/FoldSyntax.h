@@ -19,19 +19,18 @@ constexpr unsigned kRangeOperands = 4;
 
 /// `at %tile`, `in %list[%i] : type count %n with %members : type`, `parts 8`,
 /// `over %first to %end full %a to %b, ...`
-mlir::ParseResult parseFoldDomain(mlir::OpAsmParser &parser, Operands &ranges,
-                                  OptionalOperand &at, OptionalOperand &list,
-                                  mlir::Type &listType, Operands &indices,
-                                  OptionalOperand &count,
-                                  OptionalOperand &members,
-                                  mlir::Type &membersType,
-                                  mlir::IntegerAttr &parts);
+mlir::ParseResult
+parseFoldDomain(mlir::OpAsmParser &parser, Operands &ranges,
+                OptionalOperand &at, OptionalOperand &list,
+                mlir::Type &listType, Operands &indices, OptionalOperand &count,
+                OptionalOperand &first, OptionalOperand &members,
+                mlir::Type &membersType, mlir::IntegerAttr &parts);
 void printFoldDomain(mlir::OpAsmPrinter &printer, mlir::Operation *,
                      mlir::OperandRange ranges, mlir::Value at,
                      mlir::Value list, mlir::Type listType,
                      mlir::OperandRange indices, mlir::Value count,
-                     mlir::Value members, mlir::Type membersType,
-                     mlir::IntegerAttr parts);
+                     mlir::Value first, mlir::Value members,
+                     mlir::Type membersType, mlir::IntegerAttr parts);
 
 /// `state(%a, %b : T, U)`; results have the types of the state.
 mlir::ParseResult

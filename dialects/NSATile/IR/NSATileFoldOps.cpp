@@ -45,6 +45,7 @@ static void build(OpBuilder &builder, OperationState &state,
   state.addOperands(domain.indices);
   segments.push_back(domain.indices.size());
   segments.push_back(addOptional(domain.count));
+  segments.push_back(addOptional(domain.first));
   segments.push_back(addOptional(domain.members));
   state.addOperands(inits);
   segments.push_back(inits.size());
@@ -84,6 +85,7 @@ template <typename FoldLike> static FoldDomain getDomain(FoldLike fold) {
   domain.list = fold.getList();
   domain.indices = llvm::to_vector(fold.getIndices());
   domain.count = fold.getCount();
+  domain.first = fold.getFirst();
   domain.members = fold.getMembers();
   domain.parts = fold.getParts();
   return domain;
@@ -207,6 +209,8 @@ template <typename FoldLike> static LogicalResult verifyList(FoldLike fold) {
                               "dimension of fixed size behind those of ")
              << list << ", found " << members;
   }
+  if (fold.getFirst() && !fold.getCount())
+    return fold.emitOpError("expected a first entry with a count only");
   if (!fold.getCount() && list.isDynamicDim(list.getRank() - 1))
     return fold.emitOpError("expected a count, as rows of the list have no "
                             "fixed size");
@@ -228,7 +232,8 @@ template <typename FoldLike> static LogicalResult verifyDomain(FoldLike fold) {
   }
   if (fold.getList())
     return verifyList(fold);
-  if (fold.getCount() || fold.getMembers() || !fold.getIndices().empty())
+  if (fold.getCount() || fold.getFirst() || fold.getMembers() ||
+      !fold.getIndices().empty())
     return fold.emitOpError(
         "expected a count, members and indices with a list only");
   return success();

@@ -9,7 +9,7 @@ class NSATile_FoldLike<string mnemonic, list<Trait> traits = []>
   let arguments = (ins
     Variadic<Index>:$ranges, Optional<Index>:$at,
     Optional<NSATile_Buffer>:$list,
-    Variadic<Index>:$indices, Optional<Index>:$count,
+    Variadic<Index>:$indices, Optional<Index>:$count, Optional<Index>:$first,
     Optional<NSATile_Buffer>:$members,
     Variadic<AnyType>:$inits,
     DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$parts);
@@ -48,7 +48,7 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold", [
     - `over %first to %end full %a to %b, …`: the tiles of these ranges, one range after the
       other. A tile that several ranges have counts in the first of them. `%first <= %a <= %b <= %end`;
       without `full` no tile is full.
-    - `in %list[%i, …] count %n`: the first `%n` entries of a row of a list, none of which is negative.
+    - `in %list[%i, …] count %n`: the first `%n` entries of a row of a list, none of which is negative; with `from %a`, those from entry `%a` on.
       Without `count`, all entries of the row, of which negative ones are left out. The list's last dimension has the entries.
       `with %members` gives the body the entry's words, in front of the state: %members has a dimension of so many behind the list's.
     - `at %tile`: one tile.
@@ -67,7 +67,7 @@ def NSATile_FoldOp : NSATile_FoldLike<"fold", [
   let results = (outs Variadic<AnyType>:$results);
   let assemblyFormat = [{
     custom<FoldDomain>($ranges, $at, $list, type($list), $indices, $count,
-                       $members, type($members), $parts)
+                       $first, $members, type($members), $parts)
     custom<FoldState>($inits, type($inits), type($results)) $body attr-dict
   }];
   let extraClassDeclaration = sharedDeclaration # [{
@@ -109,7 +109,7 @@ def NSATile_SoftmaxFoldOp : NSATile_FoldLike<"softmax_fold"> {
   let results = (outs Variadic<NSATile_F32Tile>:$results);
   let assemblyFormat = [{
     custom<FoldDomain>($ranges, $at, $list, type($list), $indices, $count,
-                       $members, type($members), $parts)
+                       $first, $members, type($members), $parts)
     custom<SoftmaxState>($inits, type($inits), type($results)) $body attr-dict
   }];
   let extraClassDeclaration = sharedDeclaration # [{

@@ -46,7 +46,7 @@ struct TileRange {
 /// `ranges`, or one tile (`at`), or the entries of a row of a list.
 struct FoldDomain {
   llvm::SmallVector<TileRange> ranges;
-  mlir::Value at = {}, list = {}, count = {}, members = {};
+  mlir::Value at = {}, list = {}, count = {}, first = {}, members = {};
   llvm::SmallVector<mlir::Value> indices = {};
   /// Tiles of an entry of a list, or of `at`.
   int64_t parts = 1;

@@ -26,16 +26,17 @@ LogicalResult ScheduleAttr::verify(
       largest > kMost)
     return emitError() << "expected no more than " << kMost
                        << " tokens, keys, splits and stages, found " << largest;
-  if (splits < 0 || (splits == 0 && order != LoopOrder::QueryMajor))
+  bool countsSplits =
+      order == LoopOrder::QueryMajor || order == LoopOrder::Union;
+  if (splits < 0 || (splits == 0 && !countsSplits))
     return emitError() << "expected at least 1 split of the keys, or under "
-                          "order query_major 0 for as many as keep the device "
-                          "busy, found "
+                          "order query_major or union 0 for as many as keep "
+                          "the device busy, found "
                        << splits;
-  if (splits > 1 && order != LoopOrder::KeyMajor &&
-      order != LoopOrder::QueryMajor)
-    return emitError() << "expected a split of the keys under order key_major "
-                          "or query_major, found order "
-                       << stringifyLoopOrder(order);
+  if (splits > 1 && order == LoopOrder::BlockMajor)
+    return emitError() << "expected no split of the keys under order "
+                          "block_major, found "
+                       << splits;
   if (mergeTokens < 0)
     return emitError() << "expected at least 1 token of the program that "
                           "merges, or 0 for as many as others have, found "

@@ -260,6 +260,8 @@ State DomainLowering::lowerList(State state) {
       number = make<arith::FloorDivSIOp>(index, parts);
       part = make<arith::SubIOp>(index, make<arith::MulIOp>(number, parts));
     }
+    if (domain.first)
+      number = make<arith::AddIOp>(domain.first, number);
     Value entry = readEntry(number);
     readWords(number);
     auto step = [&] {

@@ -238,12 +238,13 @@ LogicalResult KernelConverter::materialize(Operation *op) {
           buildInvertedPrograms(plan, shape, attend);
         else if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor)
           buildKeyMajorProgram(plan, shape, attend);
-        else if (schedule.getSplits() != 1)
-          return buildSplitProgram(plan, shape, attend);
-        if (schedule.getOrder() == nsatile::LoopOrder::Union &&
-            attend.getSelection())
-          return buildUnionLists(plan, shape, attend);
-        return success();
+        bool lists = schedule.getOrder() == nsatile::LoopOrder::Union &&
+                     attend.getSelection();
+        if (lists && failed(buildUnionLists(plan, shape, attend)))
+          return failure();
+        bool splits = schedule.getOrder() != nsatile::LoopOrder::KeyMajor &&
+                      schedule.getSplits() != 1;
+        return splits ? buildSplitProgram(plan, shape, attend) : success();
       })
       .Case([&](DeclareSelectionOp declare) {
         allocate(declare.getResult());

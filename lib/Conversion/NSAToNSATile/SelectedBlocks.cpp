@@ -223,13 +223,21 @@ SmallVector<Value> Attention::foldUnion(const QueryRows &rows,
   place.push_back(tile.keyHead);
   SmallVector<Value> first(place);
   first.push_back(m.constant(0));
-  Value count =
-      memref::LoadOp::create(builder, loc, program.import(lists.counts), first);
+  Value count = arith::IndexCastOp::create(
+      builder, loc, builder.getIndexType(),
+      memref::LoadOp::create(builder, loc, program.import(lists.counts),
+                             first));
+  Value start;
+  if (part) {
+    start = m.floorDiv(m.mul(part->number, count), part->count);
+    Value next = m.mul(m.add(part->number, 1), count);
+    count = m.sub(m.floorDiv(next, part->count), start);
+  }
   nsatile::FoldDomain domain = {
       .ranges = scorer.getRanges(scorer.getBounds(rows), tiling),
       .list = program.import(lists.blocks),
-      .count = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                          count),
+      .count = count,
+      .first = start,
       .members = program.import(lists.members),
       .indices = place,
       .parts = tiling.parts};

@@ -25,8 +25,15 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   Value blocks = m.constant(partsOfBlock * plan.getMultiprocessors() *
                             schedule.getBlocksPerSm());
   auto keys = cast<NamedTensorType>(op.getKey().getType());
-  Value parts = m.ceilDiv(plan.getSize(keys.getDims()[keys.isRagged() ? 0 : 1]),
-                          leastTiles * schedule.getKeys());
+  Value walked = plan.getSize(keys.getDims()[keys.isRagged() ? 0 : 1]);
+  if (Value selection = op.getSelection()) {
+    auto type = cast<SelectionType>(selection.getType());
+    TileLists lists(type, shape.dims, schedule.getTokens(), shape.group);
+    walked = m.min(
+        walked, m.constant(lists.count * static_cast<int64_t>(type.getTop()) *
+                           static_cast<int64_t>(type.getBlock())));
+  }
+  Value parts = m.ceilDiv(walked, leastTiles * schedule.getKeys());
   Value splits = m.min(m.floorDiv(blocks, tiles), m.constant(most));
   splits = m.select(m.less(splits, m.constant(least)), one, splits);
   return m.clamp(splits, one, m.max(parts, one));
@@ -69,10 +76,18 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
 
 LogicalResult nsacc::buildSplitProgram(PlanBuilder &plan,
                                        const QueryShape &shape, AttendOp op) {
-  if (op.getSelection())
-    return op.emitError("'splits' cuts ranges of keys, and the blocks of a "
-                        "selection are none");
   nsatile::ScheduleAttr schedule = getSchedule(op);
+  if (op.getSelection() && schedule.getOrder() != nsatile::LoopOrder::Union)
+    return op.emitError("'splits' cuts ranges of keys or the lists of "
+                        "order=union, and order=")
+           << stringifyLoopOrder(schedule.getOrder()) << " has neither";
+  // Lists of other tiles would be cut elsewhere.
+  if (op.getSelection() && schedule.getExactTokens() > 0 &&
+      schedule.getExactTokens() != schedule.getTokens())
+    return op.emitError("'splits' cuts the lists of tiles of ")
+           << schedule.getTokens()
+           << " tokens, and exact_tokens=" << schedule.getExactTokens()
+           << " has other lists";
   PartialStates partial;
   if (schedule.getSplits() > 0)
     partial.splits = plan.getBuilder().getIndexAttr(schedule.getSplits());

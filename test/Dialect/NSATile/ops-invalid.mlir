@@ -22,7 +22,7 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys =
 
 // -----
 
-// expected-error @below {{expected at least 1 split of the keys, or under order query_major 0 for as many as keep the device busy, found 0}}
+// expected-error @below {{expected at least 1 split of the keys, or under order query_major or union 0 for as many as keep the device busy, found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<order = key_major, tokens = 1, keys = 1, splits = 0>} {
   nsatile.return
 }
@@ -88,8 +88,8 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys =
 
 // -----
 
-// expected-error @below {{expected a split of the keys under order key_major or query_major, found order union}}
-nsatile.program @p() attributes {schedule = #nsatile.schedule<order = union, tokens = 1, keys = 1, splits = 2>} {
+// expected-error @below {{expected no split of the keys under order block_major, found 2}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<order = block_major, tokens = 1, keys = 1, splits = 2>} {
   nsatile.return
 }
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
-from oracle import agrees
-from programs import Case
+from oracle import agrees, run_oracle
+from programs import Case, to_device
 
 LONG = [Case(name, params=(("block", 16), ("top", top)), target=target)
         for name in ("block_sparse", "moba") for top in (33, 100, 129, 256)
@@ -71,3 +72,33 @@ def test_unions_of_lists(case):
 def test_unions_of_very_many_blocks():
     agrees(Case("block_sparse", heads=(1, 1), channels=(16, 16), params=(("block", 2), ("top", 8)),
                 schedule="order=union"), tokens=70, keys=40000)
+
+
+# Few queries over long lists, whose parts several programs go over.
+SPLITS = [Case("block_sparse", dtype, heads=heads, params=(("block", block), ("top", top)),
+               schedule=schedule)
+          for block, top, heads in ((64, 40, (16, 1)), (16, 100, (6, 2)), (48, 33, (3, 1)))
+          for dtype in ("bf16", "f16")
+          for schedule in ("", "splits=1", "order=union,splits=7,merge_tokens=2",
+                           "order=union,splits=64,tokens=1")]
+
+
+@pytest.mark.parametrize("case", SPLITS, ids=str)
+def test_parts_of_lists(case):
+    for tokens, keys in ((1, 4000), (3, 2111), (70, 1500), (0, 1500), (2, 0)):
+        agrees(case, tokens=tokens, keys=keys)
+
+
+@pytest.mark.parametrize("schedule", ["", "order=union,splits=3"])
+def test_parts_of_lists_are_repaired(schedule):
+    """A value that isn't finite, in some parts of some lists."""
+    case = Case("block_sparse", heads=(6, 2), params=(("block", 16), ("top", 80)),
+                schedule=schedule)
+    values = case.inputs(tokens=3, keys=1500, batch=2, seed=4)
+    values[2][1, 700, 1, 3] = float("inf")
+    expected = run_oracle(case, values)[0]
+    found = case.program()(*to_device(values)).cpu()
+    assert not torch.isfinite(expected).all() and torch.isfinite(expected).any()
+    assert torch.equal(torch.isfinite(found), torch.isfinite(expected))
+    same = torch.isfinite(expected)
+    assert torch.allclose(found[same].double(), expected[same].double(), rtol=2e-2, atol=2e-2)

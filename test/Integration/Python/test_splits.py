@@ -8,6 +8,8 @@ import subprocess
 import numpy as np
 import pytest
 
+import nsacc
+from nsacc.errors import NsaccError
 from harness import normal, prefill_and_decode, program, qkv
 
 DENSE = "(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])"
@@ -89,6 +91,43 @@ def test_beside_others(schedule):
     for group in (1, 3):
         for queries, keys in [(37, 61), (1, 127), (16, 16)]:
             agrees(source, qkv(rng, queries, keys, group), schedule)
+
+
+@pytest.mark.parametrize("schedule", [
+    "order=union, splits=2", "order=union, splits=7, keys=8, tokens=3, merge_tokens=2",
+    "order=union, splits=64, keys=16, tokens=1", "order=union, splits=auto"])
+@pytest.mark.parametrize("result", ["[B, T, HQ, DV]", "(out: [B, T, HQ, DV], lse: f32[B, T, HQ])"])
+def test_lists_of_blocks(result, schedule):
+    """Parts of a tile's union: lists repeat blocks, and some rows have none."""
+    returned = "a, lse(a)" if "lse" in result else "a"
+    source = (f"kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], "
+              f"idx: i32[B, T, H, 6]) -> {result} "
+              "{ a = attend(q, k, v) in selection(idx, 8) where j <= i; "
+              f"return {returned}; }}")
+    rng = np.random.default_rng(8)
+    for group in (1, 3, 7):
+        for queries, keys in prefill_and_decode(8):
+            blocks = -(-keys // 8)
+            idx = rng.integers(-1, max(blocks, 1), (2, queries, 2, 6)).astype(np.int32)
+            if blocks == 0:
+                idx[:] = -1
+            half = idx[:, :queries // 2]
+            half[half < 3] = -1
+            agrees(source, [*qkv(rng, queries, keys, group), idx], schedule)
+
+
+@pytest.mark.parametrize("schedule, message", [
+    ("order=block_major, splits=2", "aren't split"),
+    ("order=query_major, splits=2", "aren't split"),
+    ("order=union, splits=2, tokens=8, exact_tokens=4", "has other lists")])
+def test_lists_that_are_not_split(schedule, message):
+    """Lists of other tiles would be cut elsewhere than those whose rows are repaired."""
+    source = ("kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], "
+              "idx: i32[B, T, H, 6]) -> [B, T, HQ, DV] "
+              "{ a = attend(q, k, v) in selection(idx, 8) where j <= i; return a; }")
+    with pytest.raises(NsaccError, match=message):
+        run = nsacc.compile(source, target="sm_90a", schedule=f"a: {schedule}")
+        run.ir("ptx", HQ=2, H=2, D=64, DV=64)
 
 
 def test_states_are_merged_in_order():

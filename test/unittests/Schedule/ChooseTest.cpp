@@ -114,9 +114,10 @@ TEST_F(Choose, NamesAndFieldsAreTheProgramsOwn) {
                         "key_major"));
   EXPECT_EQ(explain("swa: splits=2"), "");
   EXPECT_EQ(explain("splits=2"), "");
-  EXPECT_THAT(explain("slc: splits=2"),
+  EXPECT_EQ(explain("slc: splits=2"), "");
+  EXPECT_THAT(explain("slc: splits=2, order=query_major"),
               HasSubstr("column 6: 'slc' walks the blocks of a selection with "
-                        "order=union, which aren't split"));
+                        "order=query_major, which aren't split"));
   EXPECT_THAT(
       explain("slc: part=4, warps=8"),
       HasSubstr("column 6: 'part' cuts tiles whose rows aren't distributed "
