@@ -139,9 +139,10 @@ static constexpr FieldInfo kFields[] = {
      {},
      0,
      "parts of the keys that programs go over side by side, each with states "
-     "of its own for every query, without a selection under `key_major` and "
-     "`query_major`; `auto`: as many as keep a GPU's multiprocessors busy at "
-     "each call, 128 at most",
+     "of its own for every query: without a selection under `key_major` and "
+     "`query_major`, of a selection under `union`, whose lists are cut; "
+     "`auto`: as many as keep a GPU's multiprocessors busy at each call, 128 "
+     "at most",
      "`auto` on GPUs for few queries over many keys; else 1"},
     {Field::MergeTokens,
      "merge_tokens",

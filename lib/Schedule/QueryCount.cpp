@@ -10,7 +10,6 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-/// The kernel's only attention, over all keys or over lists that are handed in.
 static AttendOp findOnly(KernelOp kernel) {
   AttendOp attend;
   kernel.walk([&](ScoringOpInterface op) {
@@ -18,11 +17,7 @@ static AttendOp findOnly(KernelOp kernel) {
     attend = isOnly ? dyn_cast<AttendOp>(op.getOperation()) : AttendOp();
     return attend ? WalkResult::advance() : WalkResult::interrupt();
   });
-  if (!attend)
-    return AttendOp();
-  Value selection = attend.getSelection();
-  bool goesOnce = !selection || selection.getDefiningOp<DeclareSelectionOp>();
-  return goesOnce ? attend : AttendOp();
+  return attend && !attend.getSelection() ? attend : AttendOp();
 }
 
 QueryCount::Dim QueryCount::getDim(Attribute dim) {
@@ -64,8 +59,7 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   if (!attend)
     return std::nullopt;
   MaskInfo mask = analyzeMask(attend);
-  Value selection = attend.getSelection();
-  if (!selection && isBand(mask))
+  if (isBand(mask))
     return std::nullopt;
   auto getDims = [&](Value tensor) {
     return llvm::map_to_vector(
@@ -96,22 +90,15 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   // second program.
   constexpr int64_t fewTiles = 88, leastRows = 64, manyKeys = 1 << 10;
   auto pooled = dyn_cast<PooledDimAttr>(keyType.getDims()[1]);
-  Dim listed = {"", manyKeys};
-  if (selection) {
-    auto type = cast<SelectionType>(selection.getType());
-    listed.size = static_cast<int64_t>(type.getTop()) *
-                  static_cast<int64_t>(type.getBlock());
-  }
-  if (selection || !isApart)
+  if (!isApart)
     count.few = makeCase(
         kernel, Queries::Few,
-        {multiply({listed}, manyKeys, /*isMost=*/false),
-         multiply({key[1]}, manyKeys * (pooled ? pooled.getStride() : 1),
+        {multiply({key[1]}, manyKeys * (pooled ? pooled.getStride() : 1),
                   /*isMost=*/false),
          multiply({tokens, batch, heads}, fewTiles * leastRows,
                   /*isMost=*/true),
          multiply({batch, key[2]}, fewTiles, /*isMost=*/true)});
-  if (!selection && isPlain(attend, mask)) {
+  if (isPlain(attend, mask)) {
     // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
     // rows than these, some multiprocessors would have a tile less than others.
     constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;

@@ -79,7 +79,7 @@ SPLITS = [Case("block_sparse", dtype, heads=heads, params=(("block", block), ("t
                schedule=schedule)
           for block, top, heads in ((64, 40, (16, 1)), (16, 100, (6, 2)), (48, 33, (3, 1)))
           for dtype in ("bf16", "f16")
-          for schedule in ("", "splits=1", "order=union,splits=7,merge_tokens=2",
+          for schedule in ("order=union,splits=auto", "order=union,splits=7,merge_tokens=2",
                            "order=union,splits=64,tokens=1")]
 
 
@@ -89,7 +89,7 @@ def test_parts_of_lists(case):
         agrees(case, tokens=tokens, keys=keys)
 
 
-@pytest.mark.parametrize("schedule", ["", "order=union,splits=3"])
+@pytest.mark.parametrize("schedule", ["order=union,splits=auto", "order=union,splits=3"])
 def test_parts_of_lists_are_repaired(schedule):
     """A value that isn't finite, in some parts of some lists."""
     case = Case("block_sparse", heads=(6, 2), params=(("block", 16), ("top", 80)),
