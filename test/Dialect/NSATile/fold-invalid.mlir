@@ -14,7 +14,7 @@ nsatile.program @nowhere() {
 
 nsatile.program @bounds(%a: index) {
   // expected-error @+1 {{expected four bounds for each range, found 2 in all}}
-  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0, 0>, parts = 1 : i64}> ({
+  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 2, 0, 0, 0, 0, 0, 0, 0>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield
   }) : (index, index) -> ()
@@ -25,7 +25,7 @@ nsatile.program @bounds(%a: index) {
 
 nsatile.program @both(%a: index, %list: memref<16xi32>) {
   // expected-error @+1 {{expected a tile or a list, found both}}
-  "nsatile.fold"(%a, %list) <{operandSegmentSizes = array<i32: 0, 1, 1, 0, 0, 0, 0>, parts = 1 : i64}> ({
+  "nsatile.fold"(%a, %list) <{operandSegmentSizes = array<i32: 0, 1, 1, 0, 0, 0, 0, 0>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield
   }) : (index, memref<16xi32>) -> ()
@@ -47,7 +47,7 @@ nsatile.program @parts(%a: index) {
 
 nsatile.program @count(%a: index) {
   // expected-error @+1 {{expected a count, members and indices with a list only}}
-  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 1, 0, 0>, parts = 1 : i64}> ({
+  "nsatile.fold"(%a, %a) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 1, 0, 0, 0>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield
   }) : (index, index) -> ()
@@ -78,6 +78,17 @@ nsatile.program @row(%list: memref<4x16xi32>) {
 
 // -----
 
+nsatile.program @first(%list: memref<16xi32>, %n: index) {
+  // expected-error @+1 {{expected a first entry with a count only}}
+  nsatile.fold in %list[] : memref<16xi32> from %n {
+  ^bb0(%tile: index, %partial: i1):
+    nsatile.yield
+  }
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @size(%list: memref<?xi32>) {
   // expected-error @+1 {{expected a count, as rows of the list have no fixed size}}
   nsatile.fold in %list[] : memref<?xi32> {
@@ -91,7 +102,7 @@ nsatile.program @size(%list: memref<?xi32>) {
 
 nsatile.program @members(%n: index, %list: memref<16xi32>, %members: memref<16xi32>) {
   // expected-error @+1 {{expected members that are integers, with a dimension of fixed size behind those of 'memref<16xi32>', found 'memref<16xi32>'}}
-  "nsatile.fold"(%list, %n, %members) <{operandSegmentSizes = array<i32: 0, 0, 1, 0, 1, 1, 0>, parts = 1 : i64}> ({
+  "nsatile.fold"(%list, %n, %members) <{operandSegmentSizes = array<i32: 0, 0, 1, 0, 1, 0, 1, 0>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1, %word: i32):
     nsatile.yield
   }) : (memref<16xi32>, index, memref<16xi32>) -> ()
@@ -124,7 +135,7 @@ nsatile.program @arguments(%a: index) {
 
 nsatile.program @results(%a: index, %x: f32) {
   // expected-error @+1 {{expected results of the state's types ('f32'), found ()}}
-  "nsatile.fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 0, 1>, parts = 1 : i64}> ({
+  "nsatile.fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 0, 0, 1>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1, %y: f32):
     nsatile.yield %y : f32
   }) : (index, f32) -> ()
@@ -190,7 +201,7 @@ nsatile.program @types(%a: index, %s: tensor<4x8xf32>, %v: tensor<8x2xf32>, %c: 
 
 nsatile.program @state(%a: index, %s: tensor<4x8xf32>, %c: f32, %x: tensor<2xf32>) {
   // expected-error @+1 {{expected a state of types ('tensor<4xf32>', 'tensor<4xf32>'), found ('tensor<2xf32>')}}
-  %r:2 = "nsatile.softmax_fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 0, 1>, parts = 1 : i64}> ({
+  %r:2 = "nsatile.softmax_fold"(%a, %x) <{operandSegmentSizes = array<i32: 0, 1, 0, 0, 0, 0, 0, 1>, parts = 1 : i64}> ({
   ^bb0(%tile: index, %partial: i1):
     nsatile.yield_scores %s scale %c : tensor<4x8xf32>
   }) : (index, tensor<2xf32>) -> (tensor<4xf32>, tensor<4xf32>)

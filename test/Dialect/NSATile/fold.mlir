@@ -24,9 +24,9 @@ nsatile.program @folds(%list: memref<?x?x16xi32>, %members: memref<?x?x16x2xi32>
   ^bb0(%tile: index, %partial: i1, %x: tensor<64xf32>):
     nsatile.yield %x : tensor<64xf32>
   }
-  // CHECK: nsatile.fold in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?x16xi32> count %{{.*}} with %{{.*}} : memref<?x?x16x2xi32> state
+  // CHECK: nsatile.fold in %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?x16xi32> count %{{.*}} from %{{.*}} with %{{.*}} : memref<?x?x16x2xi32> state
   // CHECK-NEXT: ^bb0(%{{.*}}: index, %{{.*}}: i1, %{{.*}}: i32, %{{.*}}: i32, %{{.*}}: tensor<64xf32>)
-  %u = nsatile.fold in %list[%c0, %c0] : memref<?x?x16xi32> count %n with %members : memref<?x?x16x2xi32> state(%t : tensor<64xf32>) {
+  %u = nsatile.fold in %list[%c0, %c0] : memref<?x?x16xi32> count %n from %n with %members : memref<?x?x16x2xi32> state(%t : tensor<64xf32>) {
   ^bb0(%tile: index, %partial: i1, %low: i32, %high: i32, %x: tensor<64xf32>):
     nsatile.yield %x : tensor<64xf32>
   }
