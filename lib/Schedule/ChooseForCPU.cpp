@@ -8,19 +8,23 @@ using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
 /// A wide tile lets tokens share the blocks that they selected, as long as the
-/// accumulators stay near.
-static int64_t chooseRows(const Scope &scope) {
-  constexpr int64_t accumulatorElements = 32 << 10;
+/// accumulators, and the lists of all rows, stay near.
+static int64_t chooseRows(const Scope &scope, AttendOp selecting) {
+  constexpr int64_t accumulatorElements = 32 << 10, listedEntries = 64 << 10;
   int64_t channels = std::max<int64_t>(1, scope.getChannels());
-  return std::max<int64_t>(accumulatorElements / channels / kPartRows, 1) *
-         kPartRows;
+  auto selection = cast<SelectionType>(selecting.getSelection().getType());
+  int64_t rows = std::min<int64_t>(
+      accumulatorElements / channels,
+      listedEntries / static_cast<int64_t>(selection.getTop()));
+  return std::max<int64_t>(rows / kPartRows, 1) * kPartRows;
 }
 
 Tiling schedule::tileForCPU(const Scope &scope, nsatile::LoopOrder order) {
   Tiling tiling;
   tiling.reason = "64 rows and 64 keys stay in the nearest cache";
-  if (order == nsatile::LoopOrder::BlockMajor && scope.findSelecting()) {
-    tiling.rows = chooseRows(scope);
+  if (AttendOp selecting = scope.findSelecting();
+      selecting && order == nsatile::LoopOrder::BlockMajor) {
+    tiling.rows = chooseRows(scope, selecting);
     tiling.reason = "many rows share the blocks that they selected, and their "
                     "accumulators stay in a cache";
   }

@@ -70,7 +70,8 @@ static constexpr FieldInfo kFields[] = {
      "query tokens of a tile, which has as many rows for each as query heads "
      "share a key head",
      "CPU 64 rows, under `block_major` as many as keep 128 KiB of "
-     "accumulators; sm_80 64 or 128 rows; sm_90a 64, 128 or 192 rows; a topk "
+     "accumulators and 65536 indices; sm_80 64 or 128 rows; sm_90a 64, 128 or "
+     "192 rows; a topk "
      "at most 64 rows"},
     {Field::Keys,
      "keys",

@@ -133,7 +133,9 @@ Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
     if (value.getAsInteger(10, number))
       return fail(at, "expected integer value for '" + info.name +
                           "', found '" + value + "'");
-    if (number >= info.least && number <= info.most && number % info.unit == 0)
+    // What stands for `auto` is no number of a user's.
+    if (number >= info.least && number <= info.most &&
+        number % info.unit == 0 && number != info.automatic)
       return number;
   }
   return fail(at, "expected " + describeValues(info) + " for '" + info.name +

@@ -139,13 +139,13 @@ class Program:
             return self._program.tile_ir(sizes)
         if phase == "schedule":
             return self._program.schedule(sizes)
-        if sizes:
-            raise ArgumentError(f"phase {phase!r} doesn't depend on sizes, found "
-                                + ", ".join(sizes))
         if phase not in self.phases:
             sized = () if self.target == "oracle" else ("tile", "schedule")
             raise ArgumentError(f"unknown phase {phase!r}: target {self.target!r} has "
                                 f"{', '.join(map(repr, (*self.phases, *sized)))}")
+        if sizes:
+            raise ArgumentError(f"phase {phase!r} doesn't depend on sizes, found "
+                                + ", ".join(sizes))
         return self._program.ir(phase)
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:

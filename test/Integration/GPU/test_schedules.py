@@ -29,7 +29,7 @@ def spell(**settings: object) -> str:
 # Two query heads for each key head: 32, 64, 128 and 192 rows.
 PLAIN = [spell(tokens=tokens, keys=keys, warps=warps, stages=stages)
          for tokens, keys, warps, stages in itertools.product(
-             (16, 32, 64, 96), (64, 80, 128), (0, 4, 8, 12), (1, 2, 3))]
+             (16, 32, 64, 96), (64, 80, 128), ("auto", 4, 8, 12), (1, 2, 3))]
 ODD = [
     spell(tokens=1), spell(tokens=3, keys=8), spell(tokens=5, keys=24), spell(tokens=8, keys=16),
     spell(keys=32), spell(keys=40), spell(keys=256), spell(stages=1), spell(stages=4),
@@ -49,7 +49,7 @@ WIDE = ["", "tokens=16,keys=64", "tokens=64,keys=64,warps=12", "tokens=64,keys=8
 # With one warpgroup, and with several that see other keys each.
 SPLITS = [spell(tokens=tokens, keys=keys, warps=warps, splits=splits, merge_tokens=merge)
           for (tokens, warps), keys, (splits, merge) in itertools.product(
-              ((32, 4), (96, 12), (64, 0)), (64, 80), ((2, 1), (5, "auto"), ("auto", 3)))]
+              ((32, 4), (96, 12), (64, "auto")), (64, 80), ((2, 1), (5, "auto"), ("auto", 3)))]
 # Fields that passes behind the layouts read.
 PASSES = [spell(**{field: value}) for field, values in {
     "rescale": ("in_step", "next_step"), "grid": ("columns", "sections"),

@@ -105,7 +105,10 @@ def test_mappings_are_schedules():
     ("slc: keys=0", "column 6: expected 1 to 65536 for 'keys', found '0'"),
     ("slc: keys=8, keys=8", "column 14: 'keys' is given twice for 'slc', first at column 6"),
     ("cmp: order=block_major", "column 6: 'cmp' has no selection"),
-    ("slc: splits=2, order=query_major", "column 6: 'slc' walks the blocks of a selection with order="),
+    ("splits=0", "column 1: expected 1 to 65536 or auto for 'splits', found '0'"),
+    ("merge_tokens=0", "column 1: expected 1 to 65536 or auto for 'merge_tokens', found '0'"),
+    ("slc: splits=2, order=query_major",
+     "column 6: 'slc' walks the blocks of a selection with order=query_major, which aren't split"),
     ("slc: part=2; cmp: part=4", "column 19: 'cmp' shares a program with 'slc'"),
     ("sel: program=fused", "column 6: 'sel' can't be computed in the programs of its readers"),
 ])
