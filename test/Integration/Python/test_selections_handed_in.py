@@ -90,8 +90,8 @@ def test_ragged_rows(group, heads, schedule):
 @pytest.mark.parametrize("schedule", ["", "keys=64", "keys=17", "order=block_major, keys=64"])
 def test_many_indices_of_few_channels(schedule):
     """As many tokens as keep accumulators near are more than have room for their lists."""
-    source = """kernel f(q: [B, T, H, D], k, v: [B, S, H, D], idx: i32[B, T, H, 256]) -> [B, T, H, D]
-    { return attend(q, k, v) in selection(idx, 16); }"""
+    source = """kernel f(q: [B, T, H, D], k, v: [B, S, H, D], idx: i32[B, T, H, 256])
+    -> [B, T, H, D] { return attend(q, k, v) in selection(idx, 16); }"""
     rng = np.random.default_rng(1)
     idx = rng.integers(-1, 2, (1, 70, 1, 256)).astype(np.int32)
     inputs = [normal(rng, 1, 70, 1, 4), normal(rng, 1, 20, 1, 4), normal(rng, 1, 20, 1, 4), idx]

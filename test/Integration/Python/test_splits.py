@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nsacc
-from nsacc.errors import NsaccError
 from harness import normal, prefill_and_decode, program, qkv
+from nsacc.errors import NsaccError
 
 DENSE = "(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])"
 CLAUSES = {
