@@ -127,7 +127,7 @@ def test_lists_that_are_not_split(schedule, message):
               "{ a = attend(q, k, v) in selection(idx, 8) where j <= i; return a; }")
     with pytest.raises(NsaccError, match=message):
         run = nsacc.compile(source, target="sm_90a", schedule=f"a: {schedule}")
-        run.ir("ptx", HQ=2, H=2, D=64, DV=64)
+        run.ir("tile", HQ=2, H=2, D=64, DV=64)
 
 
 def test_states_are_merged_in_order():
