@@ -351,16 +351,16 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   auto order = static_cast<LoopOrder>(choice.get(Field::Order));
   bool walksRanges = order == LoopOrder::QueryMajor && !op.getSelection();
   bool walksList = order == LoopOrder::Union && op.getSelection();
-  bool areFew =
-      goal.queries == Queries::Few && goal.device && (walksRanges || walksList);
+  bool hasParts = walksRanges || walksList;
+  bool areFew = goal.queries == Queries::Few && goal.device && hasParts;
   put(choice, Field::Splits, areFew ? 0 : 1,
       areFew ? "few query tiles leave multiprocessors idle"
              : "the keys in one");
   const Setting *splits = settings.find(choice.name, Field::Splits);
   int64_t count = choice.get(Field::Splits);
   bool isInverted = order == LoopOrder::KeyMajor && op.getSelection();
-  bool isSplit = walksRanges || walksList ||
-                 (order == LoopOrder::KeyMajor && !op.getSelection());
+  bool isSplit =
+      hasParts || (order == LoopOrder::KeyMajor && !op.getSelection());
   if (count > 1 && !isSplit && !splits->op.empty())
     return settings.explain(
         splits->column, "'" + choice.name +
@@ -370,12 +370,11 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
     choice.set(Field::Splits, 1, "the blocks of a selection aren't split");
   else if (count == 0 && !goal.device)
     choice.set(Field::Splits, 1, "a CPU's threads take query tiles");
-  else if (count == 0 && !walksRanges && !walksList)
+  else if (count == 0 && !hasParts)
     choice.set(Field::Splits, 1, "key_major isn't split by sizes");
   // What a warp loads at once of sums in f16, 128 channels wide.
   constexpr int64_t mergedRows = 16, listedRows = 2;
-  bool merges = isInverted ||
-                (choice.get(Field::Splits) != 1 && (walksRanges || walksList));
+  bool merges = isInverted || (choice.get(Field::Splits) != 1 && hasParts);
   put(choice, Field::MergeTokens,
       !merges  ? 0
       : areFew ? 1

@@ -71,8 +71,7 @@ static constexpr FieldInfo kFields[] = {
      "share a key head",
      "CPU 64 rows, under `block_major` as many as keep 128 KiB of "
      "accumulators and 65536 indices; sm_80 64 or 128 rows; sm_90a 64, 128 or "
-     "192 rows; a topk "
-     "at most 64 rows"},
+     "192 rows; a topk at most 64 rows"},
     {Field::Keys,
      "keys",
      kScoring,

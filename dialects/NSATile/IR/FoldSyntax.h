@@ -17,8 +17,8 @@ using OptionalOperand = std::optional<mlir::OpAsmParser::UnresolvedOperand>;
 /// A range's operands: first, end, fullFirst, fullEnd.
 constexpr unsigned kRangeOperands = 4;
 
-/// `at %tile`, `in %list[%i] : type count %n with %members : type`, `parts 8`,
-/// `over %first to %end full %a to %b, ...`
+/// `at %tile`, `in %list[%i] : type count %n from %a with %members : type`,
+/// `parts 8`, `over %first to %end full %a to %b, ...`
 mlir::ParseResult
 parseFoldDomain(mlir::OpAsmParser &parser, Operands &ranges,
                 OptionalOperand &at, OptionalOperand &list,

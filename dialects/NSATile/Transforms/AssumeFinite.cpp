@@ -163,37 +163,36 @@ static Value getGreatest(Value sum) {
       for (Operation *reader : user->getUsers())
         if (auto reduce = dyn_cast<ReduceOp>(reader);
             reduce && reduce.getKind() == ReduceKind::Max &&
-            reduce.getDim() == 1)
+            reduce.getDim() == 1 && reduce->getBlock() == sum.getParentBlock())
           return reduce.getResult();
   return Value();
 }
 
 /// 0 · x is 0 for finite numbers, NaN for others. What a sum comes to is known
-/// at once, so that it needn't wait in registers for the others.
-static Value markRows(Value sum, Value others) {
-  Value greatest = getGreatest(sum);
-  if (greatest)
-    sum = greatest;
-  OpBuilder builder(sum.getContext());
-  builder.setInsertionPointAfterValue(sum);
-  Location loc = sum.getLoc();
-  auto type = cast<RankedTensorType>(sum.getType());
+/// at once, so that it needn't wait in registers for the others. `found` are
+/// numbers of rows, or one for each row.
+static Value markRows(Value found, Value others) {
+  OpBuilder builder(found.getContext());
+  builder.setInsertionPointAfterValue(found);
+  Location loc = found.getLoc();
+  auto type = cast<RankedTensorType>(found.getType());
   Value zero = arith::ConstantOp::create(
       builder, loc,
       DenseElementsAttr::get(type, builder.getZeroAttr(type.getElementType())));
-  Value zeros = arith::MulFOp::create(builder, loc, sum, zero);
-  auto rows =
-      RankedTensorType::get({type.getDimSize(0)}, type.getElementType());
-  Value own =
-      greatest
-          ? zeros
-          : Value(ReduceOp::create(builder, loc, rows, ReduceKind::Sum, zeros,
-                                   /*dim=*/1));
+  Value own = arith::MulFOp::create(builder, loc, found, zero);
+  if (type.getRank() == 2)
+    own = ReduceOp::create(
+        builder, loc,
+        RankedTensorType::get({type.getDimSize(0)}, type.getElementType()),
+        ReduceKind::Sum, own, /*dim=*/1);
   return others ? Value(arith::AddFOp::create(builder, loc, others, own)) : own;
 }
 
 void MarkWriter::writeMarks() {
   Arguments arguments = takeBuffer(pair.fast, pair.fastLaunch);
+  for (Value &sum : sums)
+    if (Value greatest = getGreatest(sum))
+      sum = greatest;
   llvm::sort(sums, [](Value a, Value b) {
     return a.getDefiningOp() != b.getDefiningOp()
                ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp())

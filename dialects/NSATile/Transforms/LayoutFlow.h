@@ -81,7 +81,7 @@ private:
   int64_t warps = 0;
   bool hasProducts = false;
   /// Neighbouring elements of accumulators that are merged by one thread.
-  int64_t mergedVector = 4;
+  int64_t mergedVector = 0;
   llvm::DenseMap<mlir::Value, mlir::Attribute> layouts;
   llvm::DenseMap<mlir::Value, bool> cheap;
   mutable llvm::DenseMap<std::pair<mlir::Type, mlir::Attribute>, bool> possible;

@@ -233,18 +233,20 @@ LogicalResult KernelConverter::materialize(Operation *op) {
         nsatile::ScheduleAttr schedule = getSchedule(attend);
         if (attend->use_empty())
           return success();
-        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor &&
-            attend.getSelection())
-          buildInvertedPrograms(plan, shape, attend);
-        else if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor)
-          buildKeyMajorProgram(plan, shape, attend);
-        bool lists = schedule.getOrder() == nsatile::LoopOrder::Union &&
-                     attend.getSelection();
-        if (lists && failed(buildUnionLists(plan, shape, attend)))
+        if (schedule.getOrder() == nsatile::LoopOrder::KeyMajor) {
+          if (attend.getSelection())
+            buildInvertedPrograms(plan, shape, attend);
+          else
+            buildKeyMajorProgram(plan, shape, attend);
+          return success();
+        }
+        if (schedule.getOrder() == nsatile::LoopOrder::Union &&
+            attend.getSelection() &&
+            failed(buildUnionLists(plan, shape, attend)))
           return failure();
-        bool splits = schedule.getOrder() != nsatile::LoopOrder::KeyMajor &&
-                      schedule.getSplits() != 1;
-        return splits ? buildSplitProgram(plan, shape, attend) : success();
+        return schedule.getSplits() == 1
+                   ? success()
+                   : buildSplitProgram(plan, shape, attend);
       })
       .Case([&](DeclareSelectionOp declare) {
         allocate(declare.getResult());
