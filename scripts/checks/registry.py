@@ -9,6 +9,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CHECKS = (
     "layering",
     "file_length",
+    "module_names",
     "machine_words",
     "tested_flags",
     "verifier_messages",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from checks import file_length, formatting, machine_words
+from checks import file_length, formatting, machine_words, module_names
 
 
 def test_file_of_801_lines(tree) -> None:
@@ -16,6 +16,14 @@ def test_file_of_800_lines_warns(tree) -> None:
     root = tree({"lib/Long.cpp": "\n" * 800})
     with pytest.warns(UserWarning, match="lib/Long.cpp has 800 lines"):
         assert file_length.check(root) == []
+
+
+def test_two_modules_of_a_name(tree) -> None:
+    root = tree({"test/A/test_x.py": "", "test/B/test_x.py": "", "test/A/conftest.py": "",
+                 "test/B/conftest.py": "", "test/C/__init__.py": "", "test/C/test_x.py": ""})
+    (problem,) = module_names.check(root)
+    assert problem.path == "test/B/test_x.py"
+    assert "test/A/test_x.py" in problem.message
 
 
 @pytest.mark.parametrize("folder", ["work", "root", "home"])

@@ -1,6 +1,6 @@
 """Attention block by block of a selection (order=key_major): sums of bf16 values, which are kept in
 f16 with a scale for each row, and values that aren't finite. Lengths, groups and ragged rows are in
-test_selections_handed_in.py, GPUs in test_inverted_selections.py of GPU."""
+test_selections_handed_in.py, GPUs in test_inverted.py."""
 
 from __future__ import annotations
 
