@@ -460,8 +460,8 @@ void Chooser::chooseTopK(OpChoice &choice) {
   FoundShape found =
       findQueryShape(kernel, op.getImportance(), [](Value value) {
         Operation *op = value.getDefiningOp();
-        return !op ||
-               isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp>(op);
+        return !op || isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp,
+                          UnionOp>(op);
       });
   int64_t group = found.shape ? found.shape->group : 1;
   Scope scope = getScope(op, group);

@@ -418,7 +418,7 @@ Value nsacc::getListOfToken(ProgramBuilder &program, const QueryTile &tile,
                             Value selection, Value token) {
   SelectionType type = getSelectionType(selection);
   IndexMath m = program.math();
-  if (type.getTokens() == 1)
+  if (type.getRowDim() == tile.dims.token)
     return m.add(tile.rowStart, token);
   Value start = program.getRow(type.getRowDim(), tile.batchRow).start;
   return m.add(start, m.floorDiv(token, type.getTokens()));
