@@ -167,14 +167,17 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   bool isCrowded = channels > 64 && count > 2;
   constexpr int64_t longBlock = 256, groupRows = 2 * kPartRows;
   auto query = cast<NamedTensorType>(attend.getQuery().getType());
-  bool hasOneList =
-      groupRows % group == 0 &&
-      TileLists(type, QueryDims::get(query), groupRows / group, group).count ==
-          1;
-  int64_t rows =
-      usesGroups && !isCrowded && (type.getBlock() >= longBlock || hasOneList)
-          ? groupRows
-          : kPartRows;
+  // An entry has a bit for each list of its tile. With more than 64, lists
+  // would take more than 16 bytes for each block that a row selects.
+  constexpr int64_t mostLists = 64;
+  int64_t lists =
+      groupRows % group == 0
+          ? TileLists(type, QueryDims::get(query), groupRows / group, group)
+                .count
+          : groupRows;
+  bool areShared =
+      lists == 1 || (type.getBlock() >= longBlock && lists <= mostLists);
+  int64_t rows = usesGroups && !isCrowded && areShared ? groupRows : kPartRows;
   int64_t tokens =
       fitUnion(attend, group, std::clamp<int64_t>(rows / group, 1, rows),
                /*areWhole=*/true);

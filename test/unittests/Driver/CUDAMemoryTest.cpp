@@ -1,0 +1,132 @@
+//===- CUDAMemoryTest.cpp - What plans for GPUs take beside tensors -------===//
+
+#include "CUDAProgramTest.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace nsacc;
+
+namespace {
+
+/// Bytes of a plan's workspaces that live at the same time, at most.
+struct Memory {
+  /// Lists, counts and offsets.
+  int64_t lists = 0;
+  /// Pooled keys, log-sum-exps, states and marks.
+  int64_t values = 0;
+};
+
+class CUDAMemoryTest : public CUDAProgramTest {
+protected:
+  /// Of an example with other values of parameters: "block = 64" -> "block =
+  /// 512".
+  Memory measure(const std::string &example, int64_t tokens, int64_t queryHeads,
+                 int64_t keyHeads,
+                 llvm::ArrayRef<std::pair<std::string, std::string>> edits);
+  Memory measure(const rt::Plan &plan, const std::vector<int64_t> &numbers);
+};
+
+} // namespace
+
+Memory CUDAMemoryTest::measure(const rt::Plan &plan,
+                               const std::vector<int64_t> &numbers) {
+  Memory most;
+  for (size_t launch = 0; launch < plan.launches.size(); ++launch) {
+    Memory live;
+    for (const rt::Workspace &workspace : plan.workspaces) {
+      if (workspace.first > launch || workspace.last < launch)
+        continue;
+      std::vector<int64_t> extents(workspace.sizes.size()), strides(extents);
+      int64_t size = 0;
+      EXPECT_FALSE(rt::computeExtent(workspace, numbers, extents.data(),
+                                     strides.data(), size));
+      (workspace.dtype == DType::I32 ? live.lists : live.values) += size;
+    }
+    most.lists = std::max(most.lists, live.lists);
+    most.values = std::max(most.values, live.values);
+  }
+  return most;
+}
+
+Memory CUDAMemoryTest::measure(
+    const std::string &example, int64_t tokens, int64_t queryHeads,
+    int64_t keyHeads,
+    llvm::ArrayRef<std::pair<std::string, std::string>> edits) {
+  auto file =
+      llvm::MemoryBuffer::getFile(NSACC_EXAMPLES "/" + example + ".nsa");
+  EXPECT_TRUE(static_cast<bool>(file));
+  std::string text = (*file)->getBuffer().str();
+  for (const auto &[from, to] : edits) {
+    size_t place = text.find(from);
+    EXPECT_NE(place, std::string::npos) << from;
+    text.replace(place, from.size(), to);
+  }
+  compile(text.c_str(), "sm_90a");
+  DimSizes sizes;
+  sizes.sizes = {{"B", 1},           {"T", tokens},   {"S", tokens},
+                 {"HQ", queryHeads}, {"H", keyHeads}, {"D", 128},
+                 {"DV", 128}};
+  auto bytes = program->package(example, sizes);
+  EXPECT_TRUE(static_cast<bool>(bytes)) << toString(bytes.takeError());
+  rt::Package package = rt::readPackage(bytes->data(), bytes->size());
+  const Signature &signature = program->getSignatures()[0];
+  std::vector<std::vector<int64_t>> shapes;
+  for (const auto *arguments : {&signature.inputs, &signature.results})
+    for (const Argument &argument : *arguments)
+      shapes.push_back(llvm::cantFail(getShape(argument, sizes)));
+  std::vector<const int64_t *> given;
+  for (const auto &shape : shapes)
+    given.push_back(shape.data());
+  for (const rt::Variant &variant : package.variants) {
+    std::vector<int64_t> numbers;
+    EXPECT_FALSE(rt::computeSteps(variant.steps, given, numbers));
+    if (rt::findFailedGuard(variant, numbers))
+      continue;
+    const rt::Plan &plan = variant.targets.front().plan;
+    EXPECT_FALSE(rt::computeNumbers(plan, given, numbers));
+    return measure(plan, numbers);
+  }
+  ADD_FAILURE() << "no code for these sizes";
+  return {};
+}
+
+/// For each of a row's `top` entries 16 bytes, and 4 for a tile of rows.
+static int64_t getMostOfLists(int64_t tokens, int64_t heads, int64_t top) {
+  constexpr int64_t leastTokens = 4;
+  return 16 * top * tokens * heads + 4 * tokens / leastTokens * heads;
+}
+
+TEST_F(CUDAMemoryTest, ListsOfUnions) {
+  constexpr int64_t tokens = 65536;
+  for (auto [queryHeads, keyHeads] :
+       {std::pair<int64_t, int64_t>(64, 4), {16, 4}, {16, 16}}) {
+    for (const char *example : {"nsa", "block_sparse"}) {
+      Memory found = measure(example, tokens, queryHeads, keyHeads, {});
+      EXPECT_LE(found.lists, getMostOfLists(tokens, keyHeads, 16)) << example;
+      // Pooled keys and values.
+      EXPECT_LE(found.values, 2 * tokens / 16 * keyHeads * 128 * 2) << example;
+    }
+    Memory found = measure("moba", tokens, queryHeads, keyHeads, {});
+    EXPECT_LE(found.lists, getMostOfLists(tokens, queryHeads, 3));
+    EXPECT_LE(found.values, tokens / 64 * keyHeads * 128 * 2);
+  }
+}
+
+/// States of long blocks stay below 8 GiB: longer calls walk unions.
+TEST_F(CUDAMemoryTest, StatesOfLongBlocks) {
+  std::pair<std::string, std::string> edits[] = {{"block = 64", "block = 512"},
+                                                 {"top = 3", "top = 8"}};
+  for (auto [queryHeads, keyHeads] :
+       {std::pair<int64_t, int64_t>(32, 32), {64, 4}}) {
+    for (int64_t tokens : {32768, 65536, 131072, 1 << 20}) {
+      Memory found = measure("moba", tokens, queryHeads, keyHeads, edits);
+      EXPECT_LE(found.lists, getMostOfLists(tokens, queryHeads, 8))
+          << tokens << " " << queryHeads;
+      EXPECT_LE(found.values, int64_t(8) << 30);
+      int64_t states = tokens * queryHeads * 8 * (2 * 128 + 12);
+      if (states < int64_t(8) << 30)
+        EXPECT_GE(found.values, states);
+      else
+        EXPECT_LE(found.values, int64_t(1) << 26);
+    }
+  }
+}
