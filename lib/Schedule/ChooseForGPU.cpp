@@ -140,10 +140,11 @@ int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
 /// 10.3 of unrelated neighbours, 2.56 in the place of 2.72 of related ones. A
 /// sequence has few blocks that are long, and neighbours together select most:
 /// there two warpgroups share what they read (moba, 8 of 64 blocks of 512: 17.3
-/// ms in the place of 19.1), as they do where all of their tokens have one list
-/// that was handed in. Then they have a dense attention's tiles of keys (on an
-/// H100 12.9 ms in the place of 16.0, and 2.46 in the place of 3.21 for lists
-/// of 128 tokens).
+/// ms in the place of 19.1), unless they have more than 64 lists, whose members
+/// would take too much memory, as they do where all of their tokens have one
+/// list that was handed in. Then they have a dense attention's tiles of keys
+/// (on an H100 12.9 ms in the place of 16.0, and 2.46 in the place of 3.21 for
+/// lists of 128 tokens).
 static std::optional<Tiling> tileForSelections(const Scope &scope,
                                                bool warpgroups) {
   AttendOp attend = scope.findSelecting();
@@ -170,13 +171,12 @@ static std::optional<Tiling> tileForSelections(const Scope &scope,
   // An entry has a bit for each list of its tile. With more than 64, lists
   // would take more than 16 bytes for each block that a row selects.
   constexpr int64_t mostLists = 64;
-  int64_t lists =
-      groupRows % group == 0
-          ? TileLists(type, QueryDims::get(query), groupRows / group, group)
-                .count
-          : groupRows;
+  int64_t lists = TileLists(type, QueryDims::get(query),
+                            std::max<int64_t>(groupRows / group, 1), group)
+                      .count;
+  bool hasOneList = lists == 1 && groupRows % group == 0;
   bool areShared =
-      lists == 1 || (type.getBlock() >= longBlock && lists <= mostLists);
+      hasOneList || (type.getBlock() >= longBlock && lists <= mostLists);
   int64_t rows = usesGroups && !isCrowded && areShared ? groupRows : kPartRows;
   int64_t tokens =
       fitUnion(attend, group, std::clamp<int64_t>(rows / group, 1, rows),
