@@ -118,7 +118,8 @@ Value KernelGen::asTensor(const Bound &bound, Range range, const Twine &what) {
     problem.note("attend(q, k) has scores only, for prob, score, activation "
                  "and lse; write attend(q, k, v) for an output");
   else if (bound.kind == Bound::Kind::Selection)
-    problem.note("indices(x) gives the chosen blocks as a tensor");
+    problem.note("indices(x) gives the chosen blocks as a tensor, and "
+                 "union(a, b) is one selection of both");
   else if (bound.kind == Bound::Kind::Importance)
     problem.note("an importance goes into blocks, topk, arithmetic with other "
                  "importances, or a result");
