@@ -30,6 +30,7 @@ enum class Field {
   MergeTokens,
   Part,
   Program,
+  Method,
   Warps,
   BlocksPerSM,
   Stages,

@@ -7,8 +7,14 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// Lists that one program orders.
-static constexpr int64_t kLists = 16;
+/// Lists of a width that one program orders: registers have room for so many
+/// indices. Wide ones are spread over all threads, as tiles of few rows are.
+static int64_t countLists(int64_t width) {
+  constexpr int64_t narrow = 128, most = 16, wide = 512, mostWide = 4;
+  return width <= narrow ? most
+         : width <= wide ? mostWide
+                         : std::max<int64_t>(1, mostWide * wide / width);
+}
 
 /// Indices of lists that exist are -1 or a block of the batch row's keys.
 static void assertBlocks(ProgramBuilder &program, DeclareSelectionOp op,
@@ -106,16 +112,12 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
   auto type = op.getResult().getType();
   auto input = cast<NamedTensorType>(op.getIndices().getType());
   int64_t width = type.getTop();
-  constexpr int64_t most = 256;
-  if (width > most)
-    return op.emitError("a selection of ")
-           << width << " indices for each row isn't compiled: rows have at "
-           << "most " << most << "; take larger blocks";
   ProgramBuilder program(plan, op.getLoc(), "order");
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
-  TileMath math(builder, loc, kLists, width);
+  int64_t lists = countLists(width);
+  TileMath math(builder, loc, lists, width);
   Type i32 = builder.getI32Type();
 
   bool ragged = input.isRagged();
@@ -126,10 +128,10 @@ LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
       .dim = token,
       .rows = ragged ? plan.getNumRows(cast<NamedDimAttr>(token).getName())
                      : plan.getSize(input.getDims().front()),
-      .tokens = kLists};
+      .tokens = lists};
   auto [batchRow, number] = getRowTile(program, grid);
   ProgramBuilder::Row row = program.getRow(token, batchRow);
-  Value firstList = m.mul(number, kLists);
+  Value firstList = m.mul(number, lists);
   SmallVector<Value> offsets;
   if (!ragged)
     offsets.push_back(batchRow);
