@@ -4,6 +4,7 @@
 #include "NSATile/IR/WarpRoles.h"
 #include "Tiling.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -495,12 +496,18 @@ bool Chooser::chooseMethod(OpChoice &choice) {
          static_cast<int64_t>(SelectMethod::Threshold);
 }
 
+/// Scores that were computed before stand in memory, in rows.
+static bool readsRows(TopKOp op) { return findImportances(op).empty(); }
+
 /// Lists of candidates that a program has room for beside its tiles. Each is
-/// twice as long as what is chosen.
+/// twice as long as what is chosen. Programs that read rows wait for memory:
+/// three of them share a multiprocessor.
 static int64_t countLists(TopKOp op) {
-  constexpr int64_t bytes = 128 << 10, keyBytes = 8;
+  constexpr int64_t keyBytes = 8;
+  int64_t bytes = readsRows(op) ? 64 << 10 : 128 << 10;
   int64_t top = op.getResult().getType().getTop();
-  return std::max<int64_t>(1, bytes / (2 * top * keyBytes));
+  return std::max<int64_t>(
+      1, llvm::bit_floor<uint64_t>(bytes / (2 * top * keyBytes)));
 }
 
 /// Selecting gains nothing from a wide tile. Rows that choose together are of
@@ -540,9 +547,8 @@ void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
     return put(choice, Field::Blocks, keys->value,
                "as many as an attend has keys");
   auto op = cast<TopKOp>(choice.op);
-  if (usesThreshold && findImportances(op).empty()) {
-    // Rows of memory: what a step loads hides what the next one waits for.
-    constexpr int64_t elements = 2048, least = 64, most = 512;
+  if (usesThreshold && readsRows(op)) {
+    constexpr int64_t elements = 2048, least = 64, most = 1024;
     int64_t lists = choice.get(Field::Tokens) / op.getShareTokens();
     return put(choice, Field::Blocks,
                std::clamp<int64_t>(llvm::bit_floor<uint64_t>(
@@ -575,10 +581,10 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
   };
   // A warp for each list, where there are fewer rows than warps have.
   constexpr int64_t rowsOfWarp = 16;
-  int64_t mostWarps = findImportances(op).empty() ? 8 : nsatile::kGroupWarps;
   int64_t lists = std::max<int64_t>(1, tokens / op.getShareTokens());
-  int64_t warps = std::min(lists, mostWarps);
-  bool hasFewRows = usesThreshold && tokens * group < rowsOfWarp * warps;
+  int64_t warps = std::min<int64_t>(lists, nsatile::kGroupWarps);
+  bool hasFewRows =
+      usesThreshold && !readsRows(op) && tokens * group < rowsOfWarp * warps;
   putOwn(Field::Warps,
          fills        ? nsatile::kGroupWarps
          : hasFewRows ? warps
@@ -590,7 +596,9 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
   bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
                   choice.get(Field::Blocks) <= kFewBlocks && !usesThreshold &&
                   !settings.find(choice.name, Field::Stages);
-  bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists;
+  constexpr int64_t usualBlocks = 64;
+  bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists &&
+                       choice.get(Field::Blocks) <= usualBlocks;
   putOwn(Field::BlocksPerSM,
          isChosen        ? 3
          : hasShortLists ? 2

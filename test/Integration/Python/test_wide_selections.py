@@ -185,12 +185,14 @@ def test_the_same_bits_each_time(monkeypatch):
         same(run, runs[0])
 
 
-def test_methods_choose_the_same_of_rounded_probabilities():
-    text = """
-kernel f<top>(q: [B, T, HQ, D], k: [B, S, H, D]) -> (idx: i32[B, T, H, top]) {
+@pytest.mark.parametrize("heads", ("sum", "none"))
+def test_methods_choose_the_same_of_rounded_probabilities(heads):
+    selecting = "HQ" if heads == "none" else "H"
+    text = f"""
+kernel f<top>(q: [B, T, HQ, D], k: [B, S, H, D]) -> (idx: i32[B, T, {selecting}, K]) {{
   a = attend(q, pool(k, 4, 2)) where start(j) <= i;
-  return indices(topk(blocks(prob(a), 8), top) plus first 1, last 1);
-}""".replace("H, top]", "H, K]")
+  return indices(topk(blocks(prob(a, heads={heads}), 8), top) plus first 1, last 1);
+}}"""
     args = qkv(np.random.default_rng(8), 65, 900, 4)[:2]
     for top in (7, 50, 300):
         sort, threshold = (program(text, top=top, target="cpu", schedule=f"method={method}")(*args)
