@@ -72,7 +72,9 @@ static constexpr FieldInfo kFields[] = {
      "share a key head",
      "CPU 64 rows, under `block_major` as many as keep 128 KiB of "
      "accumulators and 65536 indices; sm_80 64 or 128 rows; sm_90a 64, 128 or "
-     "192 rows; a topk at most 64 rows"},
+     "192 rows; a topk at most 64 rows, and with method=threshold as many as "
+     "lists of candidates have room: 128 KiB, or 64 where scores are read from "
+     "memory"},
     {Field::Keys,
      "keys",
      kScoring,
@@ -95,7 +97,8 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "blocks whose importance is computed at a time",
-     "as many as an attend has keys; sm_90a at most 32"},
+     "as many as an attend has keys; sm_90a at most 32, but for "
+     "method=threshold; up to 1024 where that reads scores from memory"},
     {Field::Windows,
      "windows",
      bit(OpKind::Pool),
@@ -218,8 +221,8 @@ static constexpr FieldInfo kFields[] = {
      "its part of the registers and of shared memory; tokens and keys that "
      "aren't given are those that so many have room for",
      "2 for attentions within selections, 3 for a topk, whose rows fill one "
-     "warpgroup, unless keys, blocks or stages "
-     "are given; else 1"},
+     "warpgroup, or 2 with method=threshold and a list in each, unless keys, "
+     "blocks or stages are given; else 1"},
     {Field::Stages,
      "stages",
      kQueryTiles,
