@@ -133,10 +133,11 @@ private:
 
   // SemaSelections.cpp
   /// Warns of a causal selection that shows later tokens of a query's block.
-  void checkOwnBlock(nsa::AttendOp attend, const Sequence &key,
-                     const ast::CallExpr *call);
+  void checkOwnBlock(nsa::AttendOp attend, nsa::TopKOp topk,
+                     const Sequence &key, const ast::CallExpr *call);
   /// Of a causal attention's selection that later tokens choose.
-  void checkGistFuture(nsa::AttendOp attend, const ast::CallExpr *call);
+  void checkGistFuture(nsa::AttendOp attend, nsa::TopKOp topk,
+                       const ast::CallExpr *call);
 
   // SemaMasks.cpp
   /// Warns of a mask that hides every key, or whatever `keys` are.
@@ -254,7 +255,7 @@ private:
   Bound declareBlocks(const ast::CallExpr *call, const ast::Expr *scores,
                       int64_t block, const ast::Expr *of);
 
-  // MLIRGenSelection.cpp
+  // MLIRGenTopK.cpp
   Bound generateTopK(const ast::CallExpr *call);
   std::string spellShort(const ast::Expr *expr) const;
   std::optional<nsa::BlocksDimAttr> getBlocks(const Bound &scores,
@@ -269,8 +270,24 @@ private:
     nsa::ShareBy by = nsa::ShareBy::Sum;
   };
   std::optional<Sharing> evaluateSharing(const ast::Clause *clause);
-  mlir::Value generateCount(const ast::Clause *clause, mlir::Type selection);
+  mlir::Value generateCount(const ast::Expr *expr,
+                            llvm::ArrayRef<mlir::Attribute> rows);
+
+  // MLIRGenSelection.cpp
+  mlir::Value generateIntegers(const ast::Expr *expr, const llvm::Twine &what,
+                               const llvm::Twine &example);
+  struct Lists {
+    mlir::Value indices, count, offsets; ///< the last two may be null
+    int64_t top = 0;                     ///< indices of a row at most
+    Dims rows;
+  };
+  std::optional<Lists> generateLists(const ast::Expr *expr,
+                                     const ast::Expr *count, bool hasGroups);
+  std::optional<Lists> generatePackedLists(const ast::Expr *expr,
+                                           const ast::Expr *offsets,
+                                           const ast::Expr *top);
   Bound generateSelection(const ast::CallExpr *call);
+  Bound generateUnion(const ast::CallExpr *call);
   Bound generateIndices(const ast::CallExpr *call);
 
   Bound bindTensor(mlir::Value value) {

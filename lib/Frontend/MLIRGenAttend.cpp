@@ -78,8 +78,9 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
                "one choice for each query and each key head (" +
                    nsa::toString(key.heads) + ") or query head (" +
                    nsa::toString(query.heads) + "), or one for all heads (1)");
-  bool isHandedIn =
-      bound.value.getDefiningOp<nsa::DeclareSelectionOp>() != nullptr;
+  bool isHandedIn = llvm::any_of(nsa::getParts(bound.value), [](Value part) {
+    return part.getDefiningOp<nsa::DeclareSelectionOp>() != nullptr;
+  });
   if (isHandedIn && !bound.hasGroups && groups != query.tokens)
     problem.note("where each n tokens have one row of indices, say so: "
                  "selection(…, tokens=n)");
@@ -164,8 +165,12 @@ Bound KernelGen::generateAttend(const ast::CallExpr *call) {
     checkConstants(attend, call);
     checkWeightRange(attend, call);
     checkScores(attend, call, *query, *key);
-    checkOwnBlock(attend, *key, call);
-    checkGistFuture(attend, call);
+    for (Value part :
+         selection ? nsa::getParts(selection) : SmallVector<Value>())
+      if (auto topk = part.getDefiningOp<nsa::TopKOp>()) {
+        checkOwnBlock(attend, topk, *key, call);
+        checkGistFuture(attend, topk, call);
+      }
   }
   Bound bound;
   bound.kind = Bound::Kind::Attention;

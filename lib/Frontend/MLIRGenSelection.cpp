@@ -1,7 +1,6 @@
-//===- MLIRGenSelection.cpp - Selections of blocks ------------------------===//
+//===- MLIRGenSelection.cpp - Selections handed in, united, as indices ----===//
 
-#include "MaskProof.h"
-#include "Sequence.h"
+#include "KernelGen.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -10,285 +9,288 @@ using namespace nsacc::frontend;
 using llvm::Twine;
 
 //===----------------------------------------------------------------------===//
-// topk
+// selection
 //===----------------------------------------------------------------------===//
 
-/// The expression as it stands, or the function alone where that is long.
-std::string KernelGen::spellShort(const ast::Expr *expr) const {
-  constexpr size_t longest = 40;
-  StringRef text = source.getText(expr->range);
-  if (text.size() <= longest && !text.contains('\n'))
-    return text.str();
-  const auto *call = llvm::dyn_cast<ast::CallExpr>(expr);
-  return call ? (call->callee.text + "(…)").str() : "…";
-}
-
-/// The blocks that the scores are about: as they stand, or windows that are
-/// blocks themselves.
-std::optional<nsa::BlocksDimAttr> KernelGen::getBlocks(const Bound &scores,
-                                                       const ast::Expr *expr) {
-  if (scores.kind != Bound::Kind::Importance) {
-    problems
-        .error(expr->range, "'topk' takes an importance of blocks, found " +
-                                describe(scores.kind))
-        .note(scores.kind == Bound::Kind::Attention
-                  ? "write topk(blocks(prob(a), 64), 16), for example"
-                  : "prob, score and activation give one; topk(blocks(x, 64, "
-                    "map=identity), 16) takes an input of scores");
-    return std::nullopt;
-  }
-  Attribute keys = scores.getTensorType().getDims().back();
-  if (auto blocks = llvm::dyn_cast<nsa::BlocksDimAttr>(keys))
-    return blocks;
-  auto pooled = llvm::cast<nsa::PooledDimAttr>(keys);
-  if (pooled.getLen() == pooled.getStride() && pooled.getFirstStart() == 0 &&
-      pooled.getMemory() == 0)
-    return nsa::BlocksDimAttr::get(builder.getContext(), pooled.getBase(),
-                                   pooled.getLen());
-  problems
-      .error(expr->range, "pooled keys " + nsa::toString(keys) +
-                              " are not blocks: a selection needs windows "
-                              "that neither overlap nor leave gaps")
-      .note("map them to blocks first: topk(blocks(" + spellShort(expr) +
-            ", 64), …)");
-  return std::nullopt;
-}
-
-std::optional<KernelGen::Forced>
-KernelGen::evaluateForced(const ast::CallExpr *call, int64_t top) {
-  const ast::Clause *keep = call->find(ast::Clause::Kind::Keep);
-  const ast::Clause *plus = call->find(ast::Clause::Kind::Plus);
-  Forced forced;
-  if (keep && plus) {
-    problems.error(plus->keyword, "'keep' and 'plus' exclude each other")
-        .note(keep->keyword, "'keep' counts blocks within top, 'plus' in "
-                             "addition to it; choose one");
-    return std::nullopt;
-  }
-  const ast::Clause *clause = keep ? keep : plus;
-  if (!clause)
-    return forced;
-  forced.plus = plus;
-  const ast::Forced *seen[2] = {};
-  for (const ast::Forced &part : clause->forced) {
-    if (seen[part.last]) {
-      problems
-          .error(part.range, part.last ? "a second 'last'" : "a second 'first'")
-          .note(seen[part.last]->range, "the first one is here; give one "
-                                        "number");
-      return std::nullopt;
-    }
-    seen[part.last] = &part;
-    std::optional<int64_t> count =
-        evaluateInt(part.count, "a number of blocks", 0);
-    if (!count)
-      return std::nullopt;
-    (part.last ? forced.last : forced.first) = *count;
-  }
-  int64_t all = top + forced.first + forced.last;
-  constexpr int64_t most = std::numeric_limits<int32_t>::max();
-  if (forced.plus && all > most) {
-    problems
-        .error(join(clause->keyword, clause->forced.back().range),
-               "a row selects at most " + Twine(most) + " blocks, found " +
-                   Twine(all) + " with those added by 'plus'")
-        .note("add fewer blocks, or give a smaller top");
-    return std::nullopt;
-  }
-  if (forced.plus || forced.first + forced.last <= top)
-    return forced;
-  Problem &problem = problems.error(
-      join(clause->keyword, clause->forced.back().range),
-      Twine(forced.first + forced.last) + " blocks are kept, but only " +
-          Twine(top) + " are selected");
-  problem.note("give a larger top, keep fewer, or write 'plus' to add them to "
-               "the top ones");
-  explainParams(problem, call->arguments[1].value);
-  return std::nullopt;
-}
-
-std::optional<KernelGen::Sharing>
-KernelGen::evaluateSharing(const ast::Clause *clause) {
-  Sharing sharing;
-  if (!clause)
-    return sharing;
-  std::optional<int64_t> size =
-      evaluateInt(clause->value, quote(getSpelling(clause->kind)), 1);
-  if (!size)
-    return std::nullopt;
-  sharing.size = *size;
-  if (!clause->by)
-    return sharing;
-  if (std::optional<nsa::ShareBy> by =
-          nsa::symbolizeShareBy(clause->by->text)) {
-    sharing.by = *by;
-    return sharing;
-  }
-  problems
-      .error(clause->by->range, "'by' must be one of sum, mean, max, first, "
-                                "last, found " +
-                                    quote(clause->by->text))
-      .note("it says how those who share a selection agree on it");
-  return std::nullopt;
-}
-
-Value KernelGen::generateCount(const ast::Clause *clause, Type selection) {
-  Value count = generateTensor(clause->value, "'count'");
-  if (!count)
+/// Integers that number blocks, or entries of lists; `example` shows how to
+/// declare them.
+Value KernelGen::generateIntegers(const ast::Expr *expr, const Twine &what,
+                                  const Twine &example) {
+  Value value = generateTensor(expr, what);
+  if (!value)
     return {};
-  auto type = llvm::cast<nsa::NamedTensorType>(count.getType());
-  ArrayRef<Attribute> rows =
-      llvm::cast<nsa::SelectionType>(selection).getDims();
-  Type element = type.getElementType();
-  if (type.getDims() == rows &&
-      (element.isInteger(32) || element.isInteger(64)))
-    return count;
+  Type element =
+      llvm::cast<nsa::NamedTensorType>(value.getType()).getElementType();
+  if (element.isInteger(32) || element.isInteger(64))
+    return value;
   problems
-      .error(clause->value->range, "'count' must be i32" + nsa::toString(rows) +
-                                       " or i64, found " +
-                                       spell(getDeclaredType(count, symbols)))
-      .note("it says how many blocks each query and head selects");
+      .error(expr->range, what + " must be i32 or i64, found " +
+                              spell(getDeclaredType(value, symbols)))
+      .note("declare the input as " + example + ", for example");
   return {};
 }
 
-Bound KernelGen::generateTopK(const ast::CallExpr *call) {
-  auto arguments = bindArguments(call, {{"p"}, {"top"}});
-  if (!arguments)
-    return {};
-  const ast::Expr *expr = (*arguments)[0], *number = (*arguments)[1];
-  if (llvm::isa<ast::IntegerExpr>(expr) && llvm::isa<ast::CallExpr>(number)) {
+/// Lists of one length: [.., tokens, heads, indices].
+std::optional<KernelGen::Lists> KernelGen::generateLists(const ast::Expr *expr,
+                                                         const ast::Expr *count,
+                                                         bool hasGroups) {
+  StringRef row = hasGroups ? "M" : "T";
+  Lists lists;
+  lists.indices = generateIntegers(expr, "the indices of a selection",
+                                   "i32[B, " + row + ", H, 16]");
+  if (!lists.indices)
+    return std::nullopt;
+  auto type = llvm::cast<nsa::NamedTensorType>(lists.indices.getType());
+  ArrayRef<Attribute> dims = type.getDims();
+  if (dims.size() != (type.isRagged() ? 3 : 4)) {
     problems
-        .error(expr->range, "'topk' takes an importance first and a number of "
-                            "blocks second")
-        .note("write topk(" + spellShort(number) + ", " +
-              source.getText(expr->range) + ")");
-    return {};
+        .error(expr->range, "the indices of a selection must have dimensions "
+                            "[B, " +
+                                row + ", H, K] or [ragged " + row +
+                                ", H, K], found " +
+                                spell(getDeclaredType(lists.indices, symbols)))
+        .note(hasGroups ? "K block indices for each group of tokens and head"
+                        : "K block indices for each query and head")
+        .note("lists of different lengths, behind each other, have offsets: "
+              "selection(idx, 64, offsets=indptr, top=16)");
+    return std::nullopt;
   }
-  Bound scores = generate(expr);
-  std::optional<int64_t> top =
-      evaluateInt(number, "the number of blocks to select", 1);
-  auto tokens = evaluateSharing(call->find(ast::Clause::Kind::ShareTokens));
-  auto heads = evaluateSharing(call->find(ast::Clause::Kind::ShareHeads));
-  if (scores.isUnknown() || !top)
-    return {};
-  auto blocks = getBlocks(scores, expr);
-  auto forced = evaluateForced(call, *top);
-  if (!blocks || !tokens || !heads || !forced)
-    return {};
-
-  int64_t width = *top + (forced->plus ? forced->first + forced->last : 0);
-  ArrayRef<Attribute> dims = scores.getTensorType().getDims().drop_back();
-  if (auto size = llvm::dyn_cast<IntegerAttr>(dims.back());
-      size && size.getInt() % heads->size != 0) {
-    const ast::Clause *clause = call->find(ast::Clause::Kind::ShareHeads);
-    problems
-        .error(clause->value->range, Twine(size.getInt()) +
-                                         " heads can't share selections in "
-                                         "groups of " +
-                                         Twine(heads->size))
-        .note("give a number that divides the number of heads");
-    return {};
-  }
-  auto type = nsa::SelectionType::get(builder.getContext(), dims, width,
-                                      blocks->getBlock(),
-                                      builder.getStringAttr(blocks->getBase()),
-                                      /*tokens=*/1);
-  Value count;
-  if (const ast::Clause *clause = call->find(ast::Clause::Kind::Count)) {
-    count = generateCount(clause, type);
-    if (!count)
-      return {};
-  }
-  auto topk = nsa::TopKOp::create(builder, getLoc(call->range), type,
-                                  scores.value, count, *top, forced->first,
-                                  forced->last, forced->plus, tokens->size,
-                                  heads->size, tokens->by, heads->by);
-  ScalarScope scope;
-  scope.keys = KeyExtent{blocks->getBlock(), blocks->getBlock(), 0, 0};
-  bool isRagged = scores.getTensorType().isRagged();
-  setCounted(scope, isRagged ? Attribute() : dims.front(),
-             dims.drop_back().back(), dims.back(), *blocks);
-  const ast::Clause *where = call->find(ast::Clause::Kind::Where);
-  if (!generateClause(nsa::Clause::Mask, where, topk.getMask(), scope)) {
-    topk.erase();
-    return {};
-  }
-  if (!problems.hasErrors()) {
-    MaskProof proof(topk.getMask(), dims.drop_back().back(), dims.back(),
-                    *blocks);
-    checkVisible(topk.getMask(), where, "block", proof);
-  }
-  Bound bound;
-  bound.kind = Bound::Kind::Selection;
-  bound.value = topk.getResult();
-  return bound;
-}
-
-//===----------------------------------------------------------------------===//
-// Selections as tensors
-//===----------------------------------------------------------------------===//
-
-Bound KernelGen::generateSelection(const ast::CallExpr *call) {
-  auto arguments = bindArguments(
-      call, {{"idx"}, {"block"}, {"tokens", false, true}, {"of", false, true}});
-  if (!arguments)
-    return {};
-  const ast::Expr *expr = (*arguments)[0];
-  Value indices = generateTensor(expr, "the indices of a selection");
-  std::optional<int64_t> block =
-      evaluateInt((*arguments)[1], "the block size", 1);
-  std::optional<int64_t> group = 1;
-  const ast::Expr *given = (*arguments)[2];
-  if (given)
-    group = evaluateInt(given, "the number of tokens that share indices", 1);
-  if (!indices || !block || !group)
-    return {};
-  auto type = llvm::cast<nsa::NamedTensorType>(indices.getType());
-  Type element = type.getElementType();
-  if (!element.isInteger(32) && !element.isInteger(64)) {
-    problems
-        .error(expr->range,
-               "the indices of a selection must be i32 or i64, found " +
-                   spell(getDeclaredType(indices, symbols)))
-        .note("declare the input as i32[" +
-              Twine(type.isRagged() ? "ragged " : "B, ") + (given ? "M" : "T") +
-              ", H, 16], for example");
-    return {};
-  }
-  if (type.getRank() != (type.isRagged() ? 3 : 4)) {
-    problems
-        .error(expr->range,
-               "the indices of a selection must have dimensions " +
-                   Twine(given ? "[B, M, H, K] or [ragged M, H, K]"
-                               : "[B, T, H, K] or [ragged T, H, K]") +
-                   ", found " + spell(getDeclaredType(indices, symbols)))
-        .note(given ? "K block indices for each group of tokens and head"
-                    : "K block indices for each query and head");
-    return {};
-  }
-  auto width = llvm::dyn_cast<IntegerAttr>(type.getDims().back());
+  auto width = llvm::dyn_cast<IntegerAttr>(dims.back());
   if (!width || width.getInt() < 1) {
     problems
         .error(expr->range, "the number of indices must be known when the "
                             "program is compiled and at least 1, found " +
-                                quote(nsa::toString(type.getDims().back())))
+                                quote(nsa::toString(dims.back())))
         .note("make it a parameter, as in kernel name<top = 16>(idx: i32[B, T, "
               "H, top], …)");
+    return std::nullopt;
+  }
+  lists.top = width.getInt();
+  lists.rows = Dims(dims.drop_back());
+  if (!count)
+    return lists;
+  lists.count = generateCount(count, lists.rows);
+  if (!lists.count)
+    return std::nullopt;
+  return lists;
+}
+
+/// Lists behind each other, which offsets tell apart.
+std::optional<KernelGen::Lists>
+KernelGen::generatePackedLists(const ast::Expr *expr, const ast::Expr *offsets,
+                               const ast::Expr *top) {
+  Lists lists;
+  lists.indices =
+      generateIntegers(expr, "the indices of a selection", "i32[B, N, H]");
+  lists.offsets =
+      generateIntegers(offsets, "the offsets of lists", "i32[B, P, H]");
+  std::optional<int64_t> most =
+      evaluateInt(top, "the most blocks that a row selects", 1);
+  if (!lists.indices || !lists.offsets || !most)
+    return std::nullopt;
+  auto entries = llvm::cast<nsa::NamedTensorType>(lists.indices.getType());
+  auto bounds = llvm::cast<nsa::NamedTensorType>(lists.offsets.getType());
+  size_t rank = bounds.isRagged() ? 2 : 3;
+  lists.rows = Dims(bounds.getDims());
+  bool isAlike = lists.rows.size() == rank && entries.getRank() == rank &&
+                 bounds.isRagged() == entries.isRagged();
+  if (isAlike && lists.rows.back() != entries.getDims().back() && rank == 3)
+    // [B, H, P] beside [B, H, N]
+    std::swap(lists.rows[1], lists.rows[2]);
+  if (!isAlike ||
+      !llvm::is_contained(entries.getDims().take_back(2), lists.rows.back()) ||
+      (rank == 3 && lists.rows.front() != entries.getDims().front())) {
+    problems
+        .error(offsets->range,
+               "offsets of lists must be [B, P, H] beside indices [B, N, H], "
+               "[B, H, P] beside [B, H, N], or [ragged P, H] beside [ragged N, "
+               "H], found " +
+                   spell(getDeclaredType(lists.offsets, symbols)) + " beside " +
+                   spell(getDeclaredType(lists.indices, symbols)))
+        .note("N indices of all lists of a head, and P offsets, one more than "
+              "there are lists: list r is entries offsets[r] to offsets[r + 1] "
+              "- 1");
+    return std::nullopt;
+  }
+  lists.top = *most;
+  return lists;
+}
+
+Bound KernelGen::generateSelection(const ast::CallExpr *call) {
+  auto arguments = bindArguments(call, {{"idx"},
+                                        {"block"},
+                                        {"tokens", false, true},
+                                        {"of", false, true},
+                                        {"count", false, true},
+                                        {"offsets", false, true},
+                                        {"top", false, true}});
+  if (!arguments)
+    return {};
+  const ast::Expr *expr = (*arguments)[0], *given = (*arguments)[2],
+                  *count = (*arguments)[4], *offsets = (*arguments)[5],
+                  *top = (*arguments)[6];
+  if (!offsets != !top) {
+    problems
+        .error((offsets ? offsets : top)->range,
+               "'offsets' and 'top' belong together")
+        .note("offsets say where each row's list begins, and top how many "
+              "blocks a list has at most: selection(idx, 64, offsets=indptr, "
+              "top=16); without offsets, the last dimension of the indices is "
+              "the top");
     return {};
   }
+  if (offsets && count) {
+    problems.error(count->range, "'count' and 'offsets' exclude each other")
+        .note(offsets->range, "offsets say how many indices each row has");
+    return {};
+  }
+  std::optional<int64_t> block =
+      evaluateInt((*arguments)[1], "the block size", 1);
+  std::optional<int64_t> group = 1;
+  if (given)
+    group = evaluateInt(given, "the number of tokens that share indices", 1);
+  if (!block || !group)
+    return {};
+  std::optional<Lists> lists =
+      offsets ? generatePackedLists(expr, offsets, top)
+              : generateLists(expr, count, /*hasGroups=*/given);
+  if (!lists)
+    return {};
   nsa::NamedDimAttr tokens = resolveTokenDim(call, (*arguments)[3], {});
   if (!tokens)
     return {};
   auto selection = nsa::SelectionType::get(
-      builder.getContext(), type.getDims().drop_back(), width.getInt(), *block,
+      builder.getContext(), lists->rows, lists->top, *block,
       builder.getStringAttr(tokens.getName()), *group);
   Bound bound;
   bound.kind = Bound::Kind::Selection;
-  bound.hasGroups = given != nullptr;
+  bound.hasGroups = given || offsets;
   bound.value = nsa::DeclareSelectionOp::create(builder, getLoc(call->range),
-                                                selection, indices);
+                                                selection, lists->indices,
+                                                lists->count, lists->offsets);
   return bound;
 }
+
+//===----------------------------------------------------------------------===//
+// union
+//===----------------------------------------------------------------------===//
+
+/// "blocks of 64 tokens of S, for [B, T, H]"
+static std::string describeSelection(nsa::SelectionType type) {
+  std::string text = "blocks of " + std::to_string(type.getBlock()) +
+                     " tokens of " + type.getOf().str() + " for " +
+                     nsa::toString(type.getDims());
+  if (type.getTokens() > 1)
+    text += ", a row for each " + std::to_string(type.getTokens()) + " tokens";
+  return text;
+}
+
+/// The selection whose rows the union has: that with the fewest tokens a row,
+/// a computed one before one that is handed in.
+static const Bound &findFinest(ArrayRef<Bound> parts) {
+  auto getKey = [](const Bound &part) {
+    auto type = llvm::cast<nsa::SelectionType>(part.value.getType());
+    return std::pair(type.getTokens(), part.hasGroups);
+  };
+  return *llvm::min_element(parts, [&](const Bound &a, const Bound &b) {
+    return getKey(a) < getKey(b);
+  });
+}
+
+Bound KernelGen::generateUnion(const ast::CallExpr *call) {
+  SmallVector<Bound> parts;
+  SmallVector<Value> values;
+  bool isKnown = true;
+  for (const ast::Argument &argument : call->arguments) {
+    if (argument.label) {
+      problems.error(argument.label->range, "'union' has no named arguments")
+          .note("write union(a, b)");
+      return {};
+    }
+    Bound part = generate(argument.value);
+    isKnown &= !part.isUnknown();
+    if (part.isUnknown())
+      continue;
+    if (part.kind != Bound::Kind::Selection) {
+      problems
+          .error(argument.value->range,
+                 "'union' takes selections of blocks, found " +
+                     describe(part.kind))
+          .note("topk(…) computes a selection; selection(idx, block) makes one "
+                "of an input of block indices");
+      return {};
+    }
+    parts.push_back(part);
+    values.push_back(part.value);
+  }
+  if (!isKnown)
+    return {};
+  if (parts.empty()) {
+    problems.error(call->range, "'union' needs a selection")
+        .note("write union(topk(p, 16), selection(idx, 64)), for example");
+    return {};
+  }
+  const Bound &finest = findFinest(parts);
+  auto rows = llvm::cast<nsa::SelectionType>(finest.value.getType());
+  auto isForAll = [](Attribute heads) {
+    auto size = llvm::dyn_cast<IntegerAttr>(heads);
+    return size && size.getInt() == 1;
+  };
+  Attribute heads = rows.getDims().back();
+  int64_t top = 0;
+  for (Value value : values) {
+    auto type = llvm::cast<nsa::SelectionType>(value.getType());
+    top += type.getTop();
+    if (isForAll(heads))
+      heads = type.getDims().back();
+  }
+  for (auto [index, value] : llvm::enumerate(values)) {
+    auto type = llvm::cast<nsa::SelectionType>(value.getType());
+    Attribute own = type.getDims().back();
+    StringRef reason =
+        type.getBlock() != rows.getBlock() || type.getOf() != rows.getOf()
+            ? "a union's blocks are the same"
+        : type.getDims().drop_back(2) != rows.getDims().drop_back(2)
+            ? "a union's selections are of the same batch"
+        : own != heads && !isForAll(own)
+            ? "a union's selections have the same heads, or one for all"
+        : type.getTokens() % rows.getTokens() != 0
+            ? "a union's rows are those of the selection with the fewest "
+              "tokens a row, and all others' tokens a multiple of them"
+            : "";
+    if (reason.empty())
+      continue;
+    const ast::Expr *expr = call->arguments[index].value;
+    problems
+        .error(expr->range, "can't unite " + describeSelection(type) +
+                                " with " + describeSelection(rows))
+        .note(reason);
+    return {};
+  }
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (top > most) {
+    problems
+        .error(call->range, "a row selects at most " + Twine(most) +
+                                " blocks, found " + Twine(top))
+        .note("all selections together count");
+    return {};
+  }
+  Dims dims(rows.getDims());
+  dims.back() = heads;
+  Bound bound;
+  bound.kind = Bound::Kind::Selection;
+  bound.hasGroups = finest.hasGroups;
+  bound.value = nsa::UnionOp::create(
+      builder, getLoc(call->range),
+      nsa::SelectionType::get(builder.getContext(), dims, top, rows.getBlock(),
+                              rows.getOf(), rows.getTokens()),
+      values);
+  return bound;
+}
+
+//===----------------------------------------------------------------------===//
+// indices
+//===----------------------------------------------------------------------===//
 
 Bound KernelGen::generateIndices(const ast::CallExpr *call) {
   auto arguments = bindArguments(call, {{"sel"}});

@@ -13,8 +13,8 @@ using namespace nsacc::frontend;
 using llvm::Twine;
 
 static constexpr StringRef tensorFunctions[] = {
-    "activation", "attend", "blocks", "indices", "lse",       "merge",
-    "pool",       "pooled", "prob",   "score",   "selection", "topk"};
+    "activation", "attend", "blocks", "indices",   "lse",  "merge", "pool",
+    "pooled",     "prob",   "score",  "selection", "topk", "union"};
 
 bool nsacc::frontend::isTensorFunction(StringRef name) {
   return llvm::is_contained(tensorFunctions, name);
@@ -78,6 +78,7 @@ Bound KernelGen::generateCall(const ast::CallExpr *expr) {
                                  &KernelGen::generateImportance)
                           .Case("selection", &KernelGen::generateSelection)
                           .Case("topk", &KernelGen::generateTopK)
+                          .Case("union", &KernelGen::generateUnion)
                           .Default(nullptr);
   if (generate)
     return (this->*generate)(expr);

@@ -51,13 +51,8 @@ static bool countsLater(nsa::ImportanceOp importance) {
   });
 }
 
-void KernelGen::checkGistFuture(nsa::AttendOp attend,
+void KernelGen::checkGistFuture(nsa::AttendOp attend, nsa::TopKOp topk,
                                 const ast::CallExpr *call) {
-  auto topk = attend.getSelection()
-                  ? attend.getSelection().getDefiningOp<nsa::TopKOp>()
-                  : nsa::TopKOp();
-  if (!topk)
-    return;
   SmallVector<nsa::ImportanceOp> importances = findImportances(topk);
   if (importances.empty() || !llvm::all_of(importances, countsLater))
     return;
@@ -80,13 +75,8 @@ void KernelGen::checkGistFuture(nsa::AttendOp attend,
             getWindows(importances.front()).getBase() + "'");
 }
 
-void KernelGen::checkOwnBlock(nsa::AttendOp attend, const Sequence &key,
-                              const ast::CallExpr *call) {
-  auto topk = attend.getSelection()
-                  ? attend.getSelection().getDefiningOp<nsa::TopKOp>()
-                  : nsa::TopKOp();
-  if (!topk)
-    return;
+void KernelGen::checkOwnBlock(nsa::AttendOp attend, nsa::TopKOp topk,
+                              const Sequence &key, const ast::CallExpr *call) {
   int64_t block = cast<nsa::SelectionType>(topk.getType()).getBlock();
   SmallVector<nsa::ImportanceOp> importances = findImportances(topk);
   if (block < 2 || importances.empty() || !llvm::all_of(importances, isCausal))

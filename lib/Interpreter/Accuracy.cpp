@@ -58,7 +58,9 @@ private:
   void noteFailure(unsigned result, int64_t element, int64_t numElements);
   std::string describeScores(nsa::TopKOp topk, int64_t line, int64_t found,
                              int64_t wanted) const;
-  bool mayBeSelected(nsa::TopKOp topk, int64_t line,
+  bool scoreAlike(nsa::TopKOp topk, int64_t line, int64_t in,
+                  int64_t out) const;
+  bool mayBeSelected(Value whole, ArrayRef<nsa::TopKOp> topks, int64_t line,
                      ArrayRef<int64_t> found) const;
 
   Failures failures;
@@ -177,21 +179,35 @@ void AccuracyChecker::State::checkReals(unsigned index, const Tensor &result,
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// Whether `found` is a selection that rounding the scores of line `line` may
-/// lead to: blocks that took another's place have nearly its score.
-bool AccuracyChecker::State::mayBeSelected(nsa::TopKOp topk, int64_t line,
-                                           ArrayRef<int64_t> found) const {
+/// Whether blocks `in` and `out` of line `line` score nearly the same.
+bool AccuracyChecker::State::scoreAlike(nsa::TopKOp topk, int64_t line,
+                                        int64_t in, int64_t out) const {
   const TensorValue &scores = exact.context.getTensor(topk.getImportance());
-  const SelectionValue &selection =
-      exact.context.getSelection(topk.getResult());
   int64_t width = scores.shape.back();
+  if (in >= width || out >= width)
+    return false;
+  auto getScore = [&](int64_t block) {
+    return scores.reals[line * width + block];
+  };
+  return std::fabs(getScore(in) - getScore(out)) <=
+         2 * mostTimes * eager.getScoreError(topk, line) + tooSmall;
+}
+
+/// Whether `found` is the selection, or a union with one, that rounding the
+/// scores of line `line` may lead to: blocks that took another's place have
+/// nearly its score.
+bool AccuracyChecker::State::mayBeSelected(Value whole,
+                                           ArrayRef<nsa::TopKOp> topks,
+                                           int64_t line,
+                                           ArrayRef<int64_t> found) const {
+  const SelectionValue &selection = exact.context.getSelection(whole);
   std::set<int64_t> wanted, chosen;
   for (int64_t block :
        selection.get(line / selection.heads, line % selection.heads))
     if (block >= 0)
       wanted.insert(block);
   for (auto [place, block] : llvm::enumerate(found)) {
-    if (block < -1 || block >= width)
+    if (block < -1)
       return false;
     bool ascends = place == 0 || block < 0 || found[place - 1] < block;
     if (!ascends || (block >= 0 && place > 0 && found[place - 1] < 0))
@@ -199,17 +215,16 @@ bool AccuracyChecker::State::mayBeSelected(nsa::TopKOp topk, int64_t line,
     if (block >= 0)
       chosen.insert(block);
   }
-  if (topk.getShareTokens() != 1 || topk.getShareHeads() != 1)
-    return true;
-  auto getScore = [&](int64_t block) {
-    return scores.reals[line * width + block];
-  };
-  double error = eager.getScoreError(topk, line);
+  for (nsa::TopKOp topk : topks)
+    if (topk.getShareTokens() != 1 || topk.getShareHeads() != 1 ||
+        exact.context.getSelection(topk.getResult()).heads != selection.heads)
+      return true;
   for (int64_t in : chosen)
     for (int64_t out : wanted)
       if (!wanted.count(in) && !chosen.count(out) &&
-          std::fabs(getScore(in) - getScore(out)) >
-              2 * mostTimes * error + tooSmall)
+          llvm::none_of(topks, [&](nsa::TopKOp topk) {
+            return scoreAlike(topk, line, in, out);
+          }))
         return false;
   return true;
 }
@@ -234,20 +249,22 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
   std::vector<int64_t> found = result.toIntegers();
   std::vector<int64_t> wanted = exact.results[index].toIntegers();
   ArrayRef<int64_t> shape = result.getShape();
-  nsa::TopKOp topk;
   Operation *terminator = kernel.getBody().front().getTerminator();
-  if (auto indices =
-          terminator->getOperand(index).getDefiningOp<nsa::IndicesOp>())
-    topk = indices.getSelection().getDefiningOp<nsa::TopKOp>();
+  auto indices = terminator->getOperand(index).getDefiningOp<nsa::IndicesOp>();
+  SmallVector<nsa::TopKOp> topks;
+  if (indices)
+    for (Value part : nsa::getParts(indices.getSelection()))
+      if (auto topk = part.getDefiningOp<nsa::TopKOp>())
+        topks.push_back(topk);
   int64_t size = found.size();
   bool isOfRows =
       eager.findSelectingRow(eager.getType(index), 0, size).has_value();
   // Whether element `i` belongs to another selection that may stand there.
   auto mayDiffer = [&](int64_t i) {
-    if (!topk || !isUndecided(index, i, size))
+    if (topks.empty() || !isUndecided(index, i, size))
       return false;
     int64_t width = shape.back(), line = i / width;
-    return mayBeSelected(topk, line,
+    return mayBeSelected(indices.getSelection(), topks, line,
                          ArrayRef(found).slice(line * width, width));
   };
   for (int64_t i = 0; i < size; ++i) {
@@ -262,9 +279,9 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
         describePosition(i, shape, kernel.getResultOrder(index)) + " is " +
         std::to_string(found[i]) + ", the oracle says " +
         std::to_string(wanted[i]);
-    if (topk && isOfRows)
+    if (topks.size() == 1 && isOfRows)
       accuracy.message +=
-          describeScores(topk, i / shape.back(), found[i], wanted[i]);
+          describeScores(topks.front(), i / shape.back(), found[i], wanted[i]);
   }
 }
 

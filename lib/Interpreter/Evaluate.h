@@ -30,6 +30,10 @@ llvm::Expected<SelectionValue> evaluateTopK(nsa::TopKOp op,
                                             const Context &context);
 llvm::Expected<SelectionValue>
 evaluateDeclareSelection(nsa::DeclareSelectionOp op, const Context &context);
+SelectionValue evaluateUnion(nsa::UnionOp op, const Context &context);
+/// Each count of blocks is 0 to `top`.
+llvm::Error checkCounts(mlir::Value tensor, const TensorValue &counts,
+                        int64_t top);
 TensorValue evaluateIndices(nsa::IndicesOp op, const Context &context);
 
 } // namespace nsacc::interpreter

@@ -161,6 +161,9 @@ llvm::Error Interpreter::run(Operation &op) {
       .Case([&](nsa::DeclareSelectionOp op) {
         return set(op.getResult(), evaluateDeclareSelection(op, context));
       })
+      .Case([&](nsa::UnionOp op) {
+        return set(op.getResult(), evaluateUnion(op, context));
+      })
       .Case([&](nsa::IndicesOp op) {
         set(op.getResult(), evaluateIndices(op, context));
         return llvm::Error::success();

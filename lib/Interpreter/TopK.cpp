@@ -237,19 +237,6 @@ llvm::Error TopKRow::run(const RowGroup &group) {
 // The op
 //===----------------------------------------------------------------------===//
 
-/// Each count is in [0, top].
-static llvm::Error checkCounts(nsa::TopKOp op, const TensorValue &counts) {
-  int64_t top = op.getTop();
-  for (auto [position, count] : llvm::enumerate(counts.integers))
-    if (count < 0 || count > top)
-      return makeError("count " + nsa::describeTensor(op.getCount()) + " at " +
-                       describePosition(position, counts.shape,
-                                        nsa::getDeclaredOrder(op.getCount())) +
-                       " is " + llvm::Twine(count) + ", but must be 0 to " +
-                       llvm::Twine(top) + " (top)");
-  return llvm::Error::success();
-}
-
 static llvm::Error checkSharedHeads(nsa::TopKOp op, int64_t heads) {
   int64_t share = op.getShareHeads();
   if (heads % share == 0)
@@ -290,7 +277,8 @@ nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
   if (llvm::Error error = checkSharedHeads(op, topk.heads))
     return std::move(error);
   if (topk.count)
-    if (llvm::Error error = checkCounts(op, *topk.count))
+    if (llvm::Error error =
+            checkCounts(op.getCount(), *topk.count, op.getTop()))
       return std::move(error);
 
   // No row holds more blocks than there are, however large top is.

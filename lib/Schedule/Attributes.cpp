@@ -26,7 +26,7 @@ Attribute OpChoice::getAttr() const {
       context, static_cast<LoopOrder>(value(Field::Order, 0)), tokens,
       get(kind == OpKind::TopK ? Field::Blocks : Field::Keys),
       value(Field::Splits, 1), value(Field::MergeTokens, 0),
-      part == tokens ? 0 : part, program,
+      part == tokens ? 0 : part, value(Field::Channels, 0), program,
       static_cast<nsatile::SelectMethod>(value(Field::Method, 0)),
       value(Field::Warps, 0), value(Field::BlocksPerSM, 1),
       value(Field::Stages, 2), value(Field::QueryStages, 0),

@@ -62,6 +62,7 @@ private:
   void choosePart(OpChoice &choice, int64_t group);
   void chooseExact(OpChoice &choice, const Scope &scope);
   llvm::Error chooseSplits(OpChoice &choice, int64_t group);
+  void chooseChannels(OpChoice &choice);
   void chooseProgram(OpChoice &choice);
 
   KernelOp kernel;
@@ -406,6 +407,25 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   return llvm::Error::success();
 }
 
+/// A warp's registers hold the sums of its 16 rows: of 256 channels, they take
+/// half of them.
+void Chooser::chooseChannels(OpChoice &choice) {
+  constexpr int64_t most = 256, unit = 16;
+  Value values = cast<AttendOp>(choice.op).getValue();
+  auto type = cast<NamedTensorType>(values.getType());
+  int64_t channels = getStaticSize(kernel, type.getDims().back()).value_or(0);
+  bool isSliced = goal.device && channels > most;
+  bool hasStates =
+      static_cast<LoopOrder>(choice.get(Field::Order)) == LoopOrder::KeyMajor;
+  if (hasStates || (!isSliced && !settings.find(choice.name, Field::Channels)))
+    return;
+  int64_t slices = llvm::divideCeil(channels, most);
+  put(choice, Field::Channels,
+      isSliced ? llvm::alignTo(llvm::divideCeil(channels, slices), unit)
+               : std::max<int64_t>(channels, 1),
+      "a thread's registers hold the sums of no more");
+}
+
 llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   auto op = cast<AttendOp>(choice.op);
   auto scoring = cast<ScoringOpInterface>(choice.op);
@@ -436,6 +456,7 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
                              "selected");
   if (llvm::Error error = chooseSplits(choice, scope.group))
     return error;
+  chooseChannels(choice);
   chooseProgram(choice);
   if (llvm::Error error = chooseWarps(choice, tiling))
     return error;
@@ -635,8 +656,8 @@ llvm::Error Chooser::chooseTopK(OpChoice &choice) {
   FoundShape found =
       findQueryShape(kernel, op.getImportance(), [](Value value) {
         Operation *op = value.getDefiningOp();
-        return !op ||
-               isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp>(op);
+        return !op || isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp,
+                          UnionOp>(op);
       });
   int64_t group = found.shape ? found.shape->group : 1;
   Tiling tiling = tile(getScope(op, group));

@@ -177,6 +177,18 @@ static constexpr FieldInfo kFields[] = {
      "whose bounds are tighter than the tile's: the most that divide the "
      "tile's tokens and aren't above this",
      "the whole tile on GPUs with warps chosen; else at most 64 rows"},
+    {Field::Channels,
+     "channels",
+     kAttend,
+     true,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "channels of values that a program has; programs side by side have the "
+     "others, and compute the scores again",
+     "all; at most 256 on GPUs, whose registers hold the sums of no more"},
     {Field::Program, "program",
      kQueryTiles | bit(OpKind::Pool) | bit(OpKind::Map), false, false, 0, 1,
      kPrograms, std::nullopt,

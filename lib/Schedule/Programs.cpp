@@ -45,7 +45,7 @@ std::vector<ScheduledOp> schedule::getScheduledOps(KernelOp kernel) {
 
 /// What is shared between query tiles.
 static bool isShared(Operation *op) {
-  return isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp>(op);
+  return isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp, UnionOp>(op);
 }
 
 bool ProgramCut::isInMemory(Value value) const {

@@ -83,6 +83,10 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
     if (op.get(Field::Order) != setting.value)
       return "no attention has a selection, whose blocks that order walks";
     return "";
+  case Field::Channels:
+    return op.fields[static_cast<size_t>(Field::Channels)]
+               ? ""
+               : "states of key_major have all channels";
   case Field::Splits:
     if (op.get(Field::Splits) != setting.value)
       return op.fields[static_cast<size_t>(Field::Splits)]->reason;

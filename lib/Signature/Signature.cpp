@@ -150,28 +150,31 @@ static std::vector<Multiple> getMultiples(nsa::KernelOp kernel) {
   return multiples;
 }
 
-/// Of attentions whose selection was handed in for groups of tokens.
+/// Of attentions whose selection was handed in for groups of tokens, or as
+/// lists with offsets.
 static std::vector<TokenGroups> getTokenGroups(nsa::KernelOp kernel) {
   std::vector<TokenGroups> found;
-  kernel.walk([&](nsa::ScoringOpInterface op) {
-    auto declare =
-        op.getSelection()
-            ? op.getSelection().getDefiningOp<nsa::DeclareSelectionOp>()
-            : nsa::DeclareSelectionOp();
-    if (!declare)
-      return;
+  auto add = [&](nsa::DeclareSelectionOp declare, Attribute tokens) {
     auto type = cast<nsa::SelectionType>(declare.getResult().getType());
-    auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
-    Attribute tokens = query.getDims()[query.getRank() - 3];
-    TokenGroups groups = {nsa::describeTensor(declare.getIndices()),
+    Value counted =
+        declare.getOffsets() ? declare.getOffsets() : declare.getIndices();
+    TokenGroups groups = {nsa::describeTensor(counted),
                           convertDim(type.getRowDim()), convertDim(tokens),
-                          type.getTokens()};
+                          type.getTokens(), declare.getOffsets() != nullptr};
     bool isNew = llvm::none_of(found, [&](const TokenGroups &each) {
       return each.tensor == groups.tensor && each.of.name == groups.of.name &&
              each.tokens == groups.tokens;
     });
     if (type.getRowDim() != tokens && isNew)
       found.push_back(std::move(groups));
+  };
+  kernel.walk([&](nsa::ScoringOpInterface op) {
+    if (!op.getSelection())
+      return;
+    auto query = cast<nsa::NamedTensorType>(op.getQuery().getType());
+    for (Value part : nsa::getParts(op.getSelection()))
+      if (auto declare = part.getDefiningOp<nsa::DeclareSelectionOp>())
+        add(declare, query.getDims()[query.getRank() - 3]);
   });
   return found;
 }
@@ -247,6 +250,17 @@ static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
     domain.of = selection.getOf().str();
     domain.block = selection.getBlock();
     setDomain(op.getIndices(), domain);
+    Domain count;
+    count.high = selection.getTop();
+    setDomain(op.getCount(), count);
+    if (!op.getOffsets())
+      return;
+    Domain offsets;
+    offsets.kind = Domain::Kind::Offsets;
+    offsets.high = selection.getTop();
+    offsets.of = convertDim(op.getEntryDim()).name;
+    offsets.rows = convertDim(selection.getRowDim()).name;
+    setDomain(op.getOffsets(), offsets);
   });
   kernel.walk([&](nsa::TopKOp op) {
     Domain domain;

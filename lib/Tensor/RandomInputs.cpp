@@ -114,6 +114,48 @@ static std::vector<int64_t> makeSelection(const Argument &argument,
   return values;
 }
 
+/// Bounds of lists of 0 to `high` entries, as far as there are any, in each
+/// batch row and for each index of the dimensions around `rows`.
+static std::vector<int64_t> makeOffsets(const Argument &argument,
+                                        llvm::ArrayRef<int64_t> shape,
+                                        const DimSizes &sizes,
+                                        const RandomStream &random) {
+  const Domain &domain = *argument.domain;
+  size_t place =
+      llvm::find_if(argument.dims,
+                    [&](const Dim &dim) { return dim.name == domain.rows; }) -
+      argument.dims.begin();
+  int64_t elements = 1, stride = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  for (int64_t size : shape.drop_front(place + 1))
+    stride *= size;
+  // Where batch rows start among the offsets, and how many entries each has.
+  std::vector<int64_t> starts = {0}, entries = {sizes.sizes.lookup(domain.of)};
+  auto rows = sizes.offsets.find(domain.rows),
+       of = sizes.offsets.find(domain.of);
+  if (rows != sizes.offsets.end() && of != sizes.offsets.end()) {
+    starts.assign(rows->second.begin(), rows->second.end() - 1);
+    entries.clear();
+    for (size_t row = 1; row < of->second.size(); ++row)
+      entries.push_back(of->second[row] - of->second[row - 1]);
+  }
+  std::vector<int64_t> values(elements);
+  size_t batchRow = 0;
+  for (int64_t i = 0; i < elements; ++i) {
+    int64_t row = i / stride % shape[place];
+    if (row == 0)
+      batchRow = 0;
+    while (batchRow + 1 < starts.size() && starts[batchRow + 1] <= row)
+      ++batchRow;
+    if (row != starts[batchRow])
+      values[i] =
+          std::min(values[i - stride] + random.drawInteger(i, 0, domain.high),
+                   entries[batchRow]);
+  }
+  return values;
+}
+
 static llvm::Expected<std::vector<int64_t>>
 makeIntegers(const Argument &argument, llvm::ArrayRef<int64_t> shape,
              const DimSizes &sizes, const RandomStream &random) {
@@ -122,6 +164,8 @@ makeIntegers(const Argument &argument, llvm::ArrayRef<int64_t> shape,
   std::optional<Domain> domain = argument.domain;
   if (domain && domain->kind == Domain::Kind::Blocks)
     return makeSelection(argument, shape, sizes, random);
+  if (domain && domain->kind == Domain::Kind::Offsets)
+    return makeOffsets(argument, shape, sizes, random);
   if (argument.dtype == DType::Bool)
     domain = Domain{Domain::Kind::Range, 0, 1, "", 0};
   if (!domain)

@@ -116,6 +116,8 @@ Attention RandomProgram::makeBranch() {
   default:
     selections.push_back(makeSelection());
   }
+  if (c.chance(15))
+    selections.push_back(makeUnion(selections.back()));
   return makeAttention(getTokens(), selections.back().name,
                        /*hasValues=*/true);
 }

@@ -18,7 +18,8 @@ struct Attention {
 
 struct Selection {
   Text name, rows, heads;
-  int64_t width = 0;
+  int64_t width = 0, block = 0;
+  int64_t tokens = 0; ///< that have a list of their own; 0: each query has one
 };
 
 /// Makes one program: its sizes and runs (Generator.cpp), attentions
@@ -43,7 +44,17 @@ private:
   Attention makeBranch();
   Attention getGist();
   Selection makeSelection();
-  Selection makeHandedIn();
+  /// What a selection that is handed in has to have in common with another.
+  struct Alike {
+    int64_t block;
+    Text heads;
+    int64_t tokens; ///< a divisor of a list's tokens, or 0
+  };
+  Selection makeHandedIn(const std::optional<Alike> &alike = std::nullopt);
+  /// How lists of different lengths are handed in, and their dimension of rows.
+  void makePackedLists(Selection &selection, const Text &index,
+                       const Text &type);
+  Selection makeUnion(const Selection &first);
   Text makeBlocks(const Attention &gist, const Text &heads, int64_t &block);
   Text makeTopKClauses(Selection &selection, int64_t top);
   int64_t getNumHeads(const Text &name) { return result.sizes.at(name); }

@@ -4,28 +4,45 @@
 
 using namespace nsacc::differential;
 
-Selection RandomProgram::makeHandedIn() {
+Selection RandomProgram::makeHandedIn(const std::optional<Alike> &alike) {
   Choices::Together together(c);
   Selection selection;
   selection.heads = c.chance(30) ? program.queryHeads : program.keyHeads;
+  if (alike)
+    selection.heads = alike->heads;
   if (c.chance(15))
     selection.heads = "1";
   selection.width = c.pick<int64_t>({1, 2, 3, 5, 16});
   selection.rows = program.queryRows;
-  int64_t block = c.pick<int64_t>({16, 8, 4, 32, 64, 5});
-  Text index = "idx" + number(selections.size()), group;
-  if (c.chance(30)) {
-    int64_t tokens = c.pick<int64_t>({4, 16, 64, 2, 7, 128});
+  selection.block =
+      alike ? alike->block : c.pick<int64_t>({16, 8, 4, 32, 64, 5});
+  if (c.chance(30) || (alike && alike->tokens > 0)) {
+    selection.tokens = c.pick<int64_t>({4, 16, 64, 2, 7, 128});
+    if (alike && alike->tokens > 0)
+      selection.tokens = alike->tokens * c.pick<int64_t>({1, 2, 3});
+  }
+  Text index = "idx" + number(selections.size() + derived.size());
+  Text type = c.pick({"i32", "i64"});
+  if (c.chance(20)) {
+    makePackedLists(selection, index, type);
+    return selection;
+  }
+  int64_t tokens = selection.tokens;
+  if (tokens > 0) {
     Text count = "R" + number(derived.size());
     derived.push_back(
         {count, program.ragged,
          [=](int64_t queries) { return (queries + tokens - 1) / tokens; },
          /*ofQueries=*/true});
     selection.rows = (program.ragged ? "ragged " : "B, ") + count;
-    group = ", tokens=" + number(tokens);
   }
-  Text type = c.pick({"i32", "i64"}) + Text("[") + selection.rows + ", " +
-              selection.heads + ", " + number(selection.width) + "]";
+  Text group = tokens > 0 ? ", tokens=" + number(tokens) : Text();
+  Text lists = "[" + selection.rows + ", " + selection.heads;
+  type += lists + ", " + number(selection.width) + "]";
+  if (c.chance(20)) {
+    program.addInput("n" + index, c.pick({"i32", "i64"}) + lists + "]");
+    group += ", count=n" + index;
+  }
   // Only of indices that are used as they are is it known what they may be.
   if (c.chance(10)) {
     program.addIntegers(index, type, -1, 3);
@@ -33,9 +50,57 @@ Selection RandomProgram::makeHandedIn() {
   } else {
     program.addInput(index, type);
   }
-  selection.name = program.bind("selection(" + index + ", " + number(block) +
-                                group + program.getOf() + ")");
+  selection.name =
+      program.bind("selection(" + index + ", " + number(selection.block) +
+                   group + program.getOf() + ")");
   return selection;
+}
+
+void RandomProgram::makePackedLists(Selection &selection, const Text &index,
+                                    const Text &type) {
+  Text batch = program.ragged ? "ragged " : "B, ";
+  Text offsets = "Z" + number(derived.size());
+  int64_t tokens = std::max<int64_t>(selection.tokens, 1);
+  selection.tokens = tokens;
+  derived.push_back(
+      {offsets, program.ragged,
+       [=](int64_t queries) { return (queries + tokens - 1) / tokens + 1; },
+       /*ofQueries=*/true});
+  Text entries = "E" + number(derived.size());
+  int64_t most = c.pick<int64_t>({2, 1, 5});
+  derived.push_back(
+      {entries, program.ragged,
+       [=](int64_t queries) { return most * (queries + tokens - 1) / tokens; },
+       /*ofQueries=*/true});
+  selection.rows = batch + offsets;
+  auto declare = [&](const Text &name, const Text &dtype, const Text &dim) {
+    bool headsFirst = !program.ragged && selection.heads == "1";
+    program.addInput(
+        name, dtype + "[" + batch +
+                  (headsFirst ? "1, " + dim : dim + ", " + selection.heads) +
+                  "]");
+  };
+  declare(index, type, entries);
+  declare("ptr" + index, c.pick({"i32", "i64"}), offsets);
+  selection.name =
+      program.bind("selection(" + index + ", " + number(selection.block) +
+                   ", tokens=" + number(tokens) + ", offsets=ptr" + index +
+                   ", top=" + number(selection.width) + program.getOf() + ")");
+}
+
+Selection RandomProgram::makeUnion(const Selection &first) {
+  Choices::Together together(c);
+  Selection other = makeHandedIn(Alike{first.block, first.heads, first.tokens});
+  Selection whole = first;
+  if (whole.heads == "1")
+    whole.heads = other.heads;
+  if (first.tokens > 0 && other.tokens == 0) {
+    whole.rows = other.rows;
+    whole.tokens = 0;
+  }
+  whole.width = first.width + other.width;
+  whole.name = program.bind("union(" + first.name + ", " + other.name + ")");
+  return whole;
 }
 
 Attention RandomProgram::getGist() {
@@ -108,14 +173,15 @@ Selection RandomProgram::makeSelection() {
   Choices::Together together(c);
   Selection selection;
   selection.rows = program.queryRows;
-  int64_t block = 0, top = c.pick<int64_t>({2, 1, 3, 5, 16});
+  int64_t &block = selection.block, top = c.pick<int64_t>({2, 1, 3, 5, 16});
   Text importance;
   if (c.chance(8)) {
     selection.heads = program.keyHeads;
     block = c.pick<int64_t>({16, 8, 5});
     Text count = "N" + number(derived.size());
-    derived.push_back({count, /*packed=*/false,
-                       [=](int64_t n) { return (n + block - 1) / block; }});
+    derived.push_back({count, /*packed=*/false, [size = block](int64_t n) {
+                         return (n + size - 1) / size;
+                       }});
     Text scores = program.addInput(
         "scores_" + count, "f32[" + program.queryRows + ", H, " + count + "]");
     scores = program.maybeCompute(scores, 50, {"_ * 0.5", "_ + _"});

@@ -120,6 +120,10 @@ void DeclareSelectionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), "sel");
 }
 
+void UnionOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  setName(getResult(), "sel");
+}
+
 void IndicesOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), "idx");
 }

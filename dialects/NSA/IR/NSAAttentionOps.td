@@ -245,21 +245,57 @@ def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
   let hasRegionVerifier = 1;
 }
 
-def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [Pure, NSA_NamesResults]> {
+def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [
+    Pure, AttrSizedOperandSegments, NSA_NamesResults]> {
   let summary = "a selection handed in as block indices";
   let description = [{
     A set: order and repetition don't matter, -1 is padding. Any other index
-    outside of the key's blocks is an error at run time.
+    outside of the key's blocks is an error at run time. Of a row with a `count`
+    only so many indices are there, whatever the others hold.
+
+    With `offsets` the rows' lists stand behind each other (CSR): list r of a
+    batch row and head are entries offsets[r] to offsets[r + 1] - 1, at most
+    `top`. The dimension of offsets has one index more than there are lists, and
+    so has the selection: its last list is empty. Heads may stand in front of
+    offsets and entries, in both tensors.
 
     ```mlir
-    %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 16], i32> -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
+    %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 16], i32>) -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
+    %few = nsa.declare_selection %idx count %n : (!nsa.tensor<[B, M, H, 64], i32>, !nsa.tensor<[B, M, H], i32>) -> !nsa.selection<[B, M, H], top = 64, block = 64, of = S, tokens = 128>
+    %csr = nsa.declare_selection %columns offsets %rows : (!nsa.tensor<[B, N, H], i32>, !nsa.tensor<[B, P, H], i32>) -> !nsa.selection<[B, P, H], top = 64, block = 64, of = S, tokens = 128>
     ```
   }];
-  let arguments = (ins NSA_Tensor:$indices);
+  let arguments = (ins NSA_Tensor:$indices, Optional<NSA_Tensor>:$count,
+                       Optional<NSA_Tensor>:$offsets);
   let results = (outs NSA_Selection:$result);
   let assemblyFormat = [{
-    $indices attr-dict `:` qualified(type($indices)) `->`
-    qualified(type($result))
+    $indices (`count` $count^)? (`offsets` $offsets^)? attr-dict `:`
+    functional-type(operands, $result)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether the heads of offsets and of their entries stand in front of them.
+    bool hasHeadsFirst();
+    /// The dimension of the entries that offsets tell apart.
+    ::mlir::Attribute getEntryDim();
+  }];
+  let hasVerifier = 1;
+}
+
+def NSA_UnionOp : NSA_Op<"union", [Pure, NSA_NamesResults]> {
+  let summary = "the blocks that any of several selections has";
+  let description = [{
+    The sets are of the same blocks, and each part's heads are those of the
+    result, or 1. The result's rows are those of the part with the fewest tokens
+    a row; the tokens of any other part are a multiple of them.
+
+    ```mlir
+    %all = nsa.union %near, %best : (!nsa.selection<[B, M, 1], top = 4, block = 64, of = S, tokens = 128>, !nsa.selection<[B, T, H], top = 16, block = 64, of = S>) -> !nsa.selection<[B, T, H], top = 20, block = 64, of = S>
+    ```
+  }];
+  let arguments = (ins Variadic<NSA_Selection>:$parts);
+  let results = (outs NSA_Selection:$result);
+  let assemblyFormat = [{
+    $parts attr-dict `:` functional-type($parts, $result)
   }];
   let hasVerifier = 1;
 }

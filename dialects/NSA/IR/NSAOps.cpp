@@ -73,6 +73,34 @@ SmallVector<int64_t> KernelOp::getResultOrder(unsigned index) {
 // TopKOp
 //===----------------------------------------------------------------------===//
 
+SmallVector<Value> nsacc::nsa::getParts(Value selection) {
+  auto whole = selection.getDefiningOp<UnionOp>();
+  if (!whole)
+    return {selection};
+  SmallVector<Value> parts;
+  for (Value part : whole.getParts())
+    parts.append(getParts(part));
+  return parts;
+}
+
+static ArrayRef<Attribute> getDims(Value tensor) {
+  return cast<NamedTensorType>(tensor.getType()).getDims();
+}
+
+bool DeclareSelectionOp::hasHeadsFirst() {
+  if (!getOffsets() || getDims(getOffsets()).size() != 3 ||
+      getDims(getIndices()).size() != 3)
+    return false;
+  ArrayRef<Attribute> bounds = getDims(getOffsets()),
+                      entries = getDims(getIndices());
+  return bounds[2] != entries[2] && bounds[1] == entries[1];
+}
+
+Attribute DeclareSelectionOp::getEntryDim() {
+  ArrayRef<Attribute> dims = getDims(getIndices());
+  return hasHeadsFirst() ? dims.back() : dims.drop_back().back();
+}
+
 SmallVector<ImportanceOp> nsacc::nsa::findImportances(TopKOp topk) {
   SmallVector<ImportanceOp> found;
   llvm::SetVector<Value> values;

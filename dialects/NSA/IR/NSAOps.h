@@ -22,6 +22,9 @@
 
 namespace nsacc::nsa {
 
+/// What a selection is a union of, to the last part: itself where it is none.
+llvm::SmallVector<mlir::Value> getParts(mlir::Value selection);
+
 /// What a selection's importance is computed of; none where it is handed in.
 llvm::SmallVector<ImportanceOp> findImportances(TopKOp topk);
 

@@ -123,14 +123,16 @@ static LogicalResult verifySharedHeads(TopKOp op, Attribute heads) {
          << size.getInt() << " heads, found " << op.getShareHeads();
 }
 
-static LogicalResult verifyCount(TopKOp op, ArrayRef<Attribute> rows) {
-  if (!op.getCount())
+/// `count` may be null.
+static LogicalResult verifyCount(Operation *op, Value count,
+                                 ArrayRef<Attribute> rows) {
+  if (!count)
     return success();
-  auto count = cast<NamedTensorType>(op.getCount().getType());
-  Type element = count.getElementType();
+  auto type = cast<NamedTensorType>(count.getType());
+  Type element = type.getElementType();
   if (!element.isInteger(64))
-    element = IntegerType::get(op.getContext(), 32);
-  return expectTensor(op, "the count", count, rows, element,
+    element = IntegerType::get(op->getContext(), 32);
+  return expectTensor(op, "the count", type, rows, element,
                       "there is one for each row of the selection");
 }
 
@@ -143,7 +145,7 @@ LogicalResult TopKOp::verify() {
       getBlockEntries(*this, importance.getDims().back());
   if (failed(entries) || failed(verifyTop(*this)) ||
       failed(verifySharedHeads(*this, rows.back())) ||
-      failed(verifyCount(*this, rows)))
+      failed(verifyCount(*this, getCount(), rows)))
     return failure();
   SelectionType result = getResult().getType();
   if (result.getBlock() != entries->block || result.getOf() != entries->of)
@@ -167,32 +169,117 @@ LogicalResult TopKOp::verifyRegions() {
 }
 
 //===----------------------------------------------------------------------===//
-// DeclareSelectionOp, IndicesOp
+// DeclareSelectionOp, UnionOp, IndicesOp
 //===----------------------------------------------------------------------===//
+
+static bool isIndex(Type element) {
+  return element.isInteger(32) || element.isInteger(64);
+}
+
+/// Lists behind each other have their bounds in `offsets`, whose dimensions
+/// are those of the entries but for the tokens' place.
+static LogicalResult verifyOffsets(DeclareSelectionOp op,
+                                   NamedTensorType entries) {
+  auto offsets = cast<NamedTensorType>(op.getOffsets().getType());
+  ArrayRef<Attribute> dims = offsets.getDims();
+  size_t rank = offsets.isRagged() ? 2 : 3;
+  bool isAlike =
+      dims.size() == rank && entries.getRank() == rank &&
+      offsets.isRagged() == entries.isRagged() &&
+      (op.hasHeadsFirst() || dims.back() == entries.getDims().back()) &&
+      dims.drop_back(2) == entries.getDims().drop_back(2);
+  if (!isAlike || !isIndex(offsets.getElementType()))
+    return op.emitOpError("expected i32 or i64 offsets of [batch, offsets, "
+                          "heads] beside indices of [batch, entries, heads], "
+                          "both with heads first, or [ragged offsets, heads] "
+                          "beside [ragged entries, heads], found ")
+           << offsets << " beside " << entries;
+  if (op.getCount())
+    return op.emitOpError("expected no count beside offsets, which say how "
+                          "many indices a row has");
+  return success();
+}
+
+/// Of lists that all have as many entries.
+static LogicalResult verifyWidth(DeclareSelectionOp op,
+                                 NamedTensorType indices) {
+  ArrayRef<Attribute> dims = indices.getDims();
+  if (dims.size() != (indices.isRagged() ? 3u : 4u))
+    return op.emitOpError("expected block indices of [batch, tokens, heads, "
+                          "indices] or [ragged tokens, heads, indices], found ")
+           << toString(dims);
+  SelectionType result = op.getResult().getType();
+  auto top = dyn_cast<IntegerAttr>(dims.back());
+  if (top && top.getInt() == result.getTop())
+    return success();
+  return op.emitOpError("expected as many indices for each row as the "
+                        "selection's top = ")
+         << result.getTop() << ", found '" << toString(dims.back())
+         << "'; make it a compile-time integer";
+}
 
 LogicalResult DeclareSelectionOp::verify() {
   NamedTensorType indices = getIndices().getType();
-  Type element = indices.getElementType();
-  if (!element.isInteger(32) && !element.isInteger(64))
+  if (!isIndex(indices.getElementType()))
     return emitOpError("expected block indices of i32 or i64, found ")
-           << element;
-  ArrayRef<Attribute> dims = indices.getDims();
-  if (dims.size() != (indices.isRagged() ? 3u : 4u))
-    return emitOpError("expected block indices of [batch, tokens, heads, "
-                       "indices] or [ragged tokens, heads, indices], found ")
-           << toString(dims);
+           << indices.getElementType();
+  SmallVector<Attribute> rows(indices.getDims().drop_back());
+  if (getOffsets()) {
+    if (failed(verifyOffsets(*this, indices)))
+      return failure();
+    rows = llvm::to_vector(
+        cast<NamedTensorType>(getOffsets().getType()).getDims());
+    if (hasHeadsFirst())
+      std::swap(rows[1], rows[2]);
+  } else if (failed(verifyWidth(*this, indices))) {
+    return failure();
+  }
   SelectionType result = getResult().getType();
-  auto top = dyn_cast<IntegerAttr>(dims.back());
-  if (!top || top.getInt() != result.getTop())
-    return emitOpError("expected as many indices for each row as the "
-                       "selection's top = ")
-           << result.getTop() << ", found '" << toString(dims.back())
-           << "'; make it a compile-time integer";
-  if (result.getDims() != dims.drop_back())
+  if (result.getDims() != ArrayRef(rows))
     return emitOpError("expected a selection for each row of indices, ")
-           << toString(dims.drop_back()) << ", found "
+           << toString(ArrayRef(rows)) << ", found "
            << toString(result.getDims());
+  if (failed(verifyCount(*this, getCount(), rows)))
+    return failure();
   return expectKernelDim(*this, result.getOf());
+}
+
+LogicalResult UnionOp::verify() {
+  if (getParts().empty())
+    return emitOpError("expected at least one selection to unite");
+  SelectionType result = getResult().getType();
+  Attribute one = Builder(getContext()).getI64IntegerAttr(1);
+  uint64_t top = 0;
+  bool hasRows = false;
+  for (Value part : getParts()) {
+    auto type = cast<SelectionType>(part.getType());
+    top = llvm::SaturatingAdd<uint64_t>(top, type.getTop());
+    if (type.getBlock() != result.getBlock() || type.getOf() != result.getOf())
+      return emitOpError("expected selections of blocks of ")
+             << result.getBlock() << " tokens of '" << result.getOf().getValue()
+             << "', as the result is, found blocks of " << type.getBlock()
+             << " tokens of '" << type.getOf().getValue() << "'";
+    if (type.getDims().drop_back(2) != result.getDims().drop_back(2) ||
+        (type.getDims().back() != result.getDims().back() &&
+         type.getDims().back() != one))
+      return emitOpError("expected selections of the result's batch and heads, "
+                         "or for all heads, ")
+             << toString(result.getDims()) << ", found "
+             << toString(type.getDims());
+    if (type.getTokens() % result.getTokens() != 0)
+      return emitOpError("expected a multiple of the result's tokens for each "
+                         "row, ")
+             << result.getTokens() << ", found " << type.getTokens();
+    hasRows |= type.getRowDim() == result.getRowDim() &&
+               type.getTokens() == result.getTokens();
+  }
+  if (!hasRows)
+    return emitOpError("expected the rows of one of the selections, found '")
+           << toString(result.getRowDim()) << "'";
+  if (top != static_cast<uint64_t>(result.getTop()))
+    return emitOpError("expected room for all selections, top = ")
+           << top << ", found top = " << result.getTop();
+  return success();
 }
 
 LogicalResult IndicesOp::verify() {

@@ -15,15 +15,25 @@ namespace nsacc::nsa {
 using namespace mlir;
 using namespace nsacc::nsa;
 
-/// The operands of `op` that are [batch, tokens, heads, …].
-static SmallVector<Value> getSequences(Operation *op) {
+/// The dimensions of tokens among those of `op`.
+static SmallVector<Attribute> getTokenDims(Operation *op) {
+  auto ofTensor = [](Value tensor) {
+    auto type = cast<NamedTensorType>(tensor.getType());
+    return type.getDims()[type.isRagged() ? 0 : 1];
+  };
   if (auto scoring = dyn_cast<ScoringOpInterface>(op))
-    return {scoring.getQuery(), scoring.getKey()};
+    return {ofTensor(scoring.getQuery()), ofTensor(scoring.getKey())};
   if (auto topk = dyn_cast<TopKOp>(op))
-    return {topk.getImportance()};
-  if (isa<PoolOp, DeclarePooledOp, DeclareSelectionOp, DeclareBlocksOp>(op))
-    return {op->getOperand(0)};
-  return {};
+    return {ofTensor(topk.getImportance())};
+  if (isa<PoolOp, DeclarePooledOp, DeclareBlocksOp>(op))
+    return {ofTensor(op->getOperand(0))};
+  auto declare = dyn_cast<DeclareSelectionOp>(op);
+  if (!declare)
+    return {};
+  SmallVector<Attribute> dims = {declare.getResult().getType().getRowDim()};
+  if (declare.getOffsets())
+    dims.push_back(declare.getEntryDim());
+  return dims;
 }
 
 namespace {
@@ -32,9 +42,7 @@ namespace {
 struct TokenDims {
   explicit TokenDims(KernelOp kernel) {
     kernel.walk([&](Operation *op) {
-      for (Value tensor : getSequences(op)) {
-        auto type = cast<NamedTensorType>(tensor.getType());
-        Attribute dim = type.getDims()[type.isRagged() ? 0 : 1];
+      for (Attribute dim : getTokenDims(op)) {
         if (isa<IntegerAttr>(dim))
           constants.insert(dim);
         else

@@ -117,6 +117,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `tokens`: query tokens of a tile; a tile has `tokens` times group size rows.
     - `part`: tokens of the parts in which a tile walks keys that aren't selected, whose bounds are
       tighter than the tile's; 0: the tile in one. It divides `tokens`.
+    - `channels`: channels of values, and of what is computed of them, that a program has; programs side by side have
+      the others, each with the scores of its own. 0: all.
     - `warps`: warps of a program on a GPU; 0 lets `nsatile-assign-layouts` choose by the rows of
       a tile.
     - `blocks_per_sm`: blocks of a persistent program that share a multiprocessor, each with its part of the
@@ -150,6 +152,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"int64_t", "1">:$splits,
     DefaultValuedParameter<"int64_t", "0">:$merge_tokens,
     DefaultValuedParameter<"int64_t", "0">:$part,
+    DefaultValuedParameter<"int64_t", "0">:$channels,
     DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,
     DefaultValuedParameter<"SelectMethod", "SelectMethod::Sort">:$method,
     DefaultValuedParameter<"int64_t", "0">:$warps,

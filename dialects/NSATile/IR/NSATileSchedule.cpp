@@ -9,12 +9,14 @@ using namespace nsacc::nsatile;
 
 static constexpr int64_t kMost = 1 << 16;
 
-LogicalResult ScheduleAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, LoopOrder order,
-    int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
-    int64_t part, ProgramUse, SelectMethod, int64_t warps, int64_t blocksPerSM,
-    int64_t stages, int64_t queryStages, Switch, int64_t columnsInRegisters,
-    SoftmaxOrder, Rescale, GridOrder, int64_t exactTokens, int64_t exactKeys) {
+LogicalResult
+ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                     LoopOrder order, int64_t tokens, int64_t keys,
+                     int64_t splits, int64_t mergeTokens, int64_t part,
+                     int64_t channels, ProgramUse, SelectMethod, int64_t warps,
+                     int64_t blocksPerSM, int64_t stages, int64_t queryStages,
+                     Switch, int64_t columnsInRegisters, SoftmaxOrder, Rescale,
+                     GridOrder, int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -44,6 +46,10 @@ LogicalResult ScheduleAttr::verify(
   if (part < 0 || (part > 0 && tokens % part != 0))
     return emitError() << "expected a part that divides the " << tokens
                        << " tokens, or 0 for the whole tile, found " << part;
+  if (channels < 0)
+    return emitError() << "expected at least 1 channel of values, or 0 for "
+                          "all, found "
+                       << channels;
   if (warps < 0 || warps > 32)
     return emitError() << "expected 1 to 32 warps, or 0 for the compiler's "
                           "choice, found "
@@ -78,9 +84,10 @@ ScheduleAttr ScheduleAttr::getExact() const {
   LoopOrder order =
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(),
-             /*splits=*/1, /*merge_tokens=*/0, /*part=*/0, getProgram(),
-             getMethod(), /*warps=*/0, /*blocks_per_sm=*/1, getStages(),
-             /*query_stages=*/0, Switch::Auto,
+             /*splits=*/1, /*merge_tokens=*/0, /*part=*/0, getChannels(),
+             getProgram(), getMethod(),
+             /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
+             Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
              GridOrder::Auto,
              /*exact_tokens=*/0, /*exact_keys=*/0);
@@ -89,7 +96,8 @@ ScheduleAttr ScheduleAttr::getExact() const {
 ScheduleAttr ScheduleAttr::getMerging() const {
   int64_t tokens = getMergeTokens() > 0 ? getMergeTokens() : getTokens();
   return get(getContext(), getOrder(), tokens, getKeys(), getSplits(),
-             getMergeTokens(), /*part=*/0, getProgram(), getMethod(),
+             getMergeTokens(), /*part=*/0, /*channels=*/0, getProgram(),
+             getMethod(),
              /*warps=*/0,
              /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -98,14 +106,14 @@ ScheduleAttr ScheduleAttr::getMerging() const {
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
-  return get(getContext(), getOrder(), program.getTokens(), getKeys(),
-             getSplits(), getMergeTokens(), program.getPart(), getProgram(),
-             getMethod(), program.getWarps(), program.getBlocksPerSm(),
-             program.getStages(), program.getQueryStages(),
-             program.getPingPong(), program.getColumnsInRegisters(),
-             program.getSoftmax(), program.getRescale(), program.getGrid(),
-             hasExact ? program.getExactTokens() : 0,
-             hasExact ? getExactKeys() : 0);
+  return get(
+      getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
+      getMergeTokens(), program.getPart(), program.getChannels(), getProgram(),
+      getMethod(), program.getWarps(), program.getBlocksPerSm(),
+      program.getStages(), program.getQueryStages(), program.getPingPong(),
+      program.getColumnsInRegisters(), program.getSoftmax(),
+      program.getRescale(), program.getGrid(),
+      hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);
 }
 
 LogicalResult

@@ -29,6 +29,7 @@ enum class Field {
   Splits,
   MergeTokens,
   Part,
+  Channels,
   Program,
   Method,
   Warps,

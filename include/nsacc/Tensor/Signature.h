@@ -41,13 +41,17 @@ std::string toString(const Dim &dim);
 /// The integers that an input may hold, where the program says so.
 struct Domain {
   enum class Kind {
-    Range, ///< low <= value <= high
-    Blocks ///< an index of the blocks of `block` tokens of `of`; -1 pads
+    Range,  ///< low <= value <= high
+    Blocks, ///< an index of the blocks of `block` tokens of `of`; -1 pads
+    /// Bounds of lists along dimension `rows`, with at most `high` of the
+    /// entries of dimension `of` each.
+    Offsets
   };
   Kind kind = Kind::Range;
   int64_t low = 0, high = 0;
   std::string of;
   int64_t block = 0;
+  std::string rows = {};
 };
 
 struct Argument {
@@ -55,7 +59,7 @@ struct Argument {
   DType dtype = DType::BF16;
   /// In the order that the program declares.
   std::vector<Dim> dims;
-  /// Of integer inputs: known for a selection's indices and a topk's count.
+  /// Of integer inputs: known for a selection's indices, offsets and count.
   std::optional<Domain> domain;
 
   bool isOffsets() const {
@@ -82,6 +86,7 @@ struct TokenGroups {
   std::string tensor; ///< as messages name it
   Dim groups, of;
   int64_t tokens;
+  bool areOffsets = false; ///< of lists, one more than there are groups
 };
 
 /// Scores that were handed in have an entry for each block: dimension `entries`

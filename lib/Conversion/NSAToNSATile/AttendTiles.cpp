@@ -14,7 +14,8 @@ Attention::Attention(ProgramBuilder &program, const QueryTile &tile,
       scorer(program, tile, cast<ScoringOpInterface>(op.getOperation()),
              schedule) {
   auto type = cast<NamedTensorType>(op.getValue().getType());
-  channels = *program.getPlan().getStaticSize(type.getDims().back());
+  allChannels = *program.getPlan().getStaticSize(type.getDims().back());
+  channels = tile.slice ? tile.slice->count : allChannels;
 }
 
 SmallVector<Value> Attention::getInitialState(int64_t rows) {
@@ -62,7 +63,7 @@ Value Attention::accumulate(Value weights, Value scores, const KeyTile &keys,
 }
 
 Value Attention::loadValues(const KeyTile &keys) {
-  return keys.values ? keys.values : scorer.loadKeys(op.getValue(), keys);
+  return keys.values ? keys.values : scorer.loadValues(op.getValue(), keys);
 }
 
 /// A scale of the program's own may be negative, which -inf doesn't survive.

@@ -129,6 +129,8 @@ public:
 
   /// The tokens of a tile of keys, from a key-like tensor.
   mlir::Value loadKeys(mlir::Value tensor, const KeyTile &keys);
+  /// Of the tile's channels.
+  mlir::Value loadValues(mlir::Value tensor, const KeyTile &keys);
 
   bool hidesKeysBeyondEnd();
 
@@ -158,6 +160,8 @@ public:
   bool hasMixedTypes();
 
 private:
+  mlir::Value loadChannels(mlir::Value tensor, const KeyTile &keys,
+                           const std::optional<ChannelSlice> &slice);
   KeyBounds getBounds(const QueryRows &rows, const nsa::KeyInterval &interval);
   mlir::Value getOrigin(const QueryRows &rows);
   /// All rows of the tile, where `rows` may be those of one warpgroup.

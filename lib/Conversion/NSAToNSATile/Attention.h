@@ -22,6 +22,8 @@ public:
   AttendTiles run();
   /// The same from what key-major programs left.
   AttendTiles merge(const PartialStates &partial);
+  /// Of values, also where a tile has some of them.
+  int64_t getChannels() const { return allChannels; }
   /// One tile of keys of a key-major program: loads, changes and stores the
   /// state of `split`.
   void updatePartial(const PartialStates &partial, mlir::Value split,
@@ -111,15 +113,18 @@ private:
   nsatile::ScheduleAttr schedule;
   bool onlyLse;
   Scorer scorer;
-  int64_t channels;
+  /// Of values, and those of them that the tile has.
+  int64_t allChannels, channels;
   /// None: all keys.
   std::optional<KeyPart> part;
 };
 
-/// Buffers for what programs over parts of the keys leave.
+/// Buffers for what programs over parts of the keys leave, with so many
+/// channels where a state has some.
 PartialStates allocatePartialStates(PlanBuilder &plan, const QueryDims &dims,
                                     mlir::OpFoldResult splits,
-                                    llvm::ArrayRef<mlir::Value> state);
+                                    llvm::ArrayRef<mlir::Value> state,
+                                    int64_t channels);
 
 } // namespace nsacc
 

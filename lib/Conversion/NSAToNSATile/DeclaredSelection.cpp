@@ -1,4 +1,4 @@
-//===- DeclaredSelection.cpp - Programs that order handed-in selections ---===//
+//===- DeclaredSelection.cpp - Selections handed in, and their unions -----===//
 
 #include "NSA/IR/NSANames.h"
 #include "SelectionLists.h"
@@ -16,152 +16,431 @@ static int64_t countLists(int64_t width) {
                          : std::max<int64_t>(1, mostWide * wide / width);
 }
 
-/// Indices of lists that exist are -1 or a block of the batch row's keys.
-static void assertBlocks(ProgramBuilder &program, DeclareSelectionOp op,
-                         Tile indices, TileMath &math, ArrayRef<Value> offsets,
-                         Value batchRow, const ProgramBuilder::Row &row) {
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
-  IndexMath m = program.math();
-  auto type = op.getResult().getType();
-  NamedDimAttr keys = program.getPlan().getNamedDim(type.getOf());
-  Value tokens = program.getRow(keys, batchRow).size;
-  Value blocks = m.ceilDiv(tokens, type.getBlock());
-  auto scalar = [](Value value) -> Tile { return {value, TileAxes::Scalar}; };
-  auto iota = [&](TileAxes axes, Value start) -> Tile {
+namespace {
+
+/// A program that writes lists of a selection in order: some neighbouring ones
+/// of a batch row and head.
+class ListProgram {
+public:
+  /// `selection`: an op whose only result is the selection that is written.
+  ListProgram(PlanBuilder &plan, Operation *selection, StringRef name);
+
+protected:
+  static Tile scalar(Value value) { return {value, TileAxes::Scalar}; }
+  Tile iota(TileAxes axes, Value start) {
     auto shape =
         cast<RankedTensorType>(math.getType(axes, builder.getIndexType()));
     return {nsatile::IotaOp::create(builder, loc, shape, start), axes};
-  };
-  Tile value =
-      math.convert<arith::IndexCastOp>(indices, builder.getIndexType());
-  Tile list = iota(TileAxes::Row, offsets[offsets.size() - 3]);
-  Tile fits = math.apply<arith::AndIOp>(
-      math.compare(arith::CmpIPredicate::sge, value, scalar(m.constant(-1))),
-      math.compare(arith::CmpIPredicate::slt, value, scalar(blocks)));
-  Tile isBehind = math.compare(arith::CmpIPredicate::sge, list,
-                               scalar(m.add(row.start, row.size)));
-  fits = math.apply<arith::OrIOp>(fits, isBehind);
-
-  SmallVector<Tile> values = {scalar(m.constant(getOpNumber(op)))};
-  if (offsets.size() == 4)
-    values.push_back(scalar(batchRow));
-  values.append({list, scalar(offsets[offsets.size() - 2]),
-                 iota(TileAxes::Column, m.constant(0)), value,
-                 scalar(m.add(blocks, -1)), scalar(tokens), scalar(batchRow),
-                 scalar(blocks)});
-  // {n} counted from the element's position on.
-  bool dense = offsets.size() == 4;
-  auto place = [&](unsigned index) {
-    return "{" + std::to_string(index + (dense ? 5 : 4)) + "}";
-  };
-  auto require = [&](Tile holds, const std::string &range) {
-    std::string message =
-        "selection " + describeTensor(op.getIndices()) + " at " +
-        describeElement(op.getIndices(), /*first=*/1) + " is " + place(0) +
-        "; expected -1" + range + ": " + type.getOf().str() + " has " +
-        place(2) + " tokens in batch row " + place(3) + ", " + place(4) +
-        " blocks of " + std::to_string(type.getBlock());
-    SmallVector<Value> operands;
-    for (Tile each : values)
-      operands.push_back(each.axes == TileAxes::Scalar ? each.value
-                                                       : math.toMatrix(each));
-    nsatile::AssertOp::create(builder, op.getLoc(), math.toMatrix(holds),
-                              builder.getStringAttr(message), operands);
-  };
-  Tile any =
-      scalar(m.compare(arith::CmpIPredicate::sgt, blocks, m.constant(0)));
-  Tile none =
-      scalar(m.compare(arith::CmpIPredicate::sle, blocks, m.constant(0)));
-  require(math.apply<arith::OrIOp>(fits, none), " or 0 to " + place(1));
-  require(math.apply<arith::OrIOp>(fits, any), "");
-}
-
-/// Each batch row has as many lists as the tokens of attentions ask for.
-static void assertLists(ProgramBuilder &program, DeclareSelectionOp op,
-                        Value batchRow, const ProgramBuilder::Row &row) {
-  OpBuilder &builder = program.getBuilder();
-  IndexMath m = program.math();
-  int64_t group = op.getResult().getType().getTokens();
-  llvm::SmallSetVector<Attribute, 1> queries;
-  for (Operation *user : op.getResult().getUsers())
-    if (auto scoring = dyn_cast<ScoringOpInterface>(user))
-      queries.insert(
-          QueryDims::get(cast<NamedTensorType>(scoring.getQuery().getType()))
-              .token);
-  for (Attribute tokens : queries) {
-    Value size = program.getRow(tokens, batchRow).size;
-    Value expected = m.ceilDiv(size, group);
-    Value holds = m.compare(arith::CmpIPredicate::eq, row.size, expected);
-    std::string message =
-        describeTensor(op.getIndices()) +
-        " has {2} rows of indices in batch row {1}, expected {3}: " +
-        toString(tokens) + " has {4} tokens, and each " +
-        std::to_string(group) + " of them have one";
-    nsatile::AssertOp::create(builder, op.getLoc(), holds,
-                              builder.getStringAttr(message),
-                              ValueRange{m.constant(getOpNumber(op)), batchRow,
-                                         row.size, expected, size});
   }
+  Tile toIndex(Tile tile) {
+    return math.convert<arith::IndexCastOp>(tile, builder.getIndexType());
+  }
+  Tile both(Tile a, Tile b) { return math.apply<arith::AndIOp>(a, b); }
+  Tile either(Tile a, Tile b) { return math.apply<arith::OrIOp>(a, b); }
+  Tile isBelow(Tile a, Tile b) {
+    return math.compare(arith::CmpIPredicate::slt, a, b);
+  }
+  /// Indices in front of those that are given: the batch row's, where the
+  /// batch is dense.
+  SmallVector<Value> getBatch() const {
+    return isRagged ? SmallVector<Value>() : SmallVector<Value>{batchRow};
+  }
+  /// An element of `tensor` for each of the lists, from the one at `first` on;
+  /// 0 behind the batch row's end.
+  Tile loadRows(Value tensor, Value first, bool headsFirst = false);
+  /// Elements of `tensor`, which is [.., tokens, heads, …], at these indices;
+  /// any where they are outside.
+  Tile gather(Value tensor, ArrayRef<Tile> indices);
+  /// Asserts what holds for each element. `values` are those of the message
+  /// behind the op's number.
+  void require(Tile holds, const std::string &message, ArrayRef<Tile> values);
+  /// Writes the lists of i32 or i64; negative entries are none.
+  void store(Tile blocks);
+
+  PlanBuilder &plan;
+  Operation *op;
+  SelectionType type;
+  bool isRagged;
+  ProgramBuilder program;
+  OpBuilder &builder;
+  Location loc;
+  IndexMath m;
+  TileMath math;
+  RowGrid grid;
+  Value batchRow, head;
+  ProgramBuilder::Row row;
+  /// The first list, and where the batch row's end, among all of its tensor.
+  Value firstList, end;
+  /// The lists, and the entries of each.
+  Tile lists, columns;
+};
+
+class HandedIn : ListProgram {
+public:
+  HandedIn(PlanBuilder &plan, DeclareSelectionOp op)
+      : ListProgram(plan, op, "order"), op(op) {}
+  void build();
+
+private:
+  /// Entries of the lists: those that are there, and where they stand.
+  struct Entries {
+    Tile blocks, exist;
+    SmallVector<Tile> place;
+  };
+  Entries load();
+  Entries loadPacked();
+  /// Entries in front of each list's count; none where that is wrong.
+  Tile isCounted();
+  void assertLists();
+  /// Lists that exist and whose bounds are among the entries, in order and not
+  /// too far from each other.
+  Tile assertOffsets(Tile starts, Tile ends,
+                     const ProgramBuilder::Row &entries);
+  Tile isWithin(Tile value, Tile greatest) {
+    return both(
+        math.compare(arith::CmpIPredicate::sge, value, scalar(m.constant(0))),
+        math.compare(arith::CmpIPredicate::sle, value, greatest));
+  }
+  Tile isNot(Tile condition) {
+    return math.apply<arith::XOrIOp>(condition,
+                                     math.integer(builder.getI1Type(), 1));
+  }
+  void assertBlocks(const Entries &entries);
+  /// Values of a message about an element of a tensor with these indices.
+  SmallVector<Tile> getPlace(ArrayRef<Tile> indices);
+  /// Of offsets and of their entries.
+  SmallVector<Tile> getIndices(Tile place) {
+    SmallVector<Tile> indices = {place, scalar(head)};
+    if (op.hasHeadsFirst())
+      std::swap(indices[0], indices[1]);
+    return indices;
+  }
+
+  DeclareSelectionOp op;
+};
+
+class Union : ListProgram {
+public:
+  Union(PlanBuilder &plan, UnionOp op)
+      : ListProgram(plan, op, "unite"), op(op) {}
+  void build();
+
+private:
+  UnionOp op;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// ListProgram
+//===----------------------------------------------------------------------===//
+
+static RowGrid getGrid(PlanBuilder &plan, SelectionType type) {
+  ArrayRef<Attribute> dims = type.getDims();
+  Attribute rows = type.getRowDim();
+  return {.dim = rows,
+          .rows = dims.size() == 2
+                      ? plan.getNumRows(cast<NamedDimAttr>(rows).getName())
+                      : plan.getSize(dims.front()),
+          .tokens = countLists(type.getTop())};
 }
 
-/// A handed-in selection is a set: each list is sorted and stripped of
-/// repetitions once, so that programs can walk it.
-LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
-                                                   DeclareSelectionOp op) {
-  auto type = op.getResult().getType();
-  auto input = cast<NamedTensorType>(op.getIndices().getType());
-  int64_t width = type.getTop();
-  ProgramBuilder program(plan, op.getLoc(), "order");
-  OpBuilder &builder = program.getBuilder();
-  Location loc = program.getLoc();
-  IndexMath m = program.math();
-  int64_t lists = countLists(width);
-  TileMath math(builder, loc, lists, width);
-  Type i32 = builder.getI32Type();
+ListProgram::ListProgram(PlanBuilder &plan, Operation *selection,
+                         StringRef name)
+    : plan(plan), op(selection),
+      type(cast<SelectionType>(op->getResult(0).getType())),
+      isRagged(type.getDims().size() == 2), program(plan, op->getLoc(), name),
+      builder(program.getBuilder()), loc(program.getLoc()), m(program.math()),
+      math(builder, loc, countLists(type.getTop()), type.getTop()),
+      grid(getGrid(plan, type)) {
+  RowTile tile = getRowTile(program, grid);
+  batchRow = tile.batchRow;
+  head = program.programId(1);
+  row = program.getRow(type.getRowDim(), batchRow);
+  firstList = m.add(row.start, m.mul(tile.number, grid.tokens));
+  end = m.add(row.start, row.size);
+  lists = iota(TileAxes::Row, firstList);
+  columns = iota(TileAxes::Column, m.constant(0));
+}
 
-  bool ragged = input.isRagged();
-  int64_t tokenDim = ragged ? 0 : 1;
-  Attribute token = input.getDims()[tokenDim];
-  Attribute head = input.getDims()[tokenDim + 1];
-  RowGrid grid = {
-      .dim = token,
-      .rows = ragged ? plan.getNumRows(cast<NamedDimAttr>(token).getName())
-                     : plan.getSize(input.getDims().front()),
-      .tokens = lists};
-  auto [batchRow, number] = getRowTile(program, grid);
-  ProgramBuilder::Row row = program.getRow(token, batchRow);
-  Value firstList = m.mul(number, lists);
-  SmallVector<Value> offsets;
-  if (!ragged)
-    offsets.push_back(batchRow);
-  offsets.push_back(m.add(row.start, firstList));
-  offsets.push_back(program.programId(1));
-  offsets.push_back(m.constant(0));
-  SmallVector<Value> limits = {m.add(row.start, row.size), m.constant(width)};
-  SmallVector<int64_t> dims = {tokenDim, tokenDim + 2};
-  Type stored = input.getElementType();
+Tile ListProgram::loadRows(Value tensor, Value first, bool headsFirst) {
+  auto stored = cast<NamedTensorType>(tensor.getType());
+  SmallVector<Value> offsets = getBatch();
+  SmallVector<int64_t> dims = {static_cast<int64_t>(offsets.size()) +
+                               headsFirst};
+  offsets.append({first, head});
+  if (headsFirst)
+    std::swap(offsets.end()[-2], offsets.end()[-1]);
+  Value loaded = nsatile::LoadOp::create(
+      builder, loc,
+      cast<RankedTensorType>(
+          math.getType(TileAxes::Row, stored.getElementType())),
+      program.getBuffer(tensor), offsets, end, dims, DenseI64ArrayAttr());
+  return toIndex({loaded, TileAxes::Row});
+}
+
+Tile ListProgram::gather(Value tensor, ArrayRef<Tile> indices) {
+  Value buffer = program.getBuffer(tensor);
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
+  SmallVector<Value> operands;
+  for (Value index : getBatch())
+    operands.push_back(math.toMatrix(scalar(index)));
+  for (Tile index : indices)
+    operands.push_back(math.toMatrix(index));
+  return {nsatile::GatherOp::create(builder, loc,
+                                    math.getType(TileAxes::Matrix, element),
+                                    buffer, operands),
+          TileAxes::Matrix};
+}
+
+void ListProgram::require(Tile holds, const std::string &message,
+                          ArrayRef<Tile> values) {
+  SmallVector<Value> operands = {m.constant(getOpNumber(op))};
+  for (Tile each : values)
+    operands.push_back(each.axes == TileAxes::Scalar
+                           ? each.value
+                           : math.broadcastTo(each, holds.axes));
+  nsatile::AssertOp::create(builder, op->getLoc(), holds.value,
+                            builder.getStringAttr(message), operands);
+}
+
+void ListProgram::store(Tile blocks) {
+  Type i32 = builder.getI32Type();
+  if (cast<RankedTensorType>(blocks.value.getType())
+          .getElementType()
+          .isInteger(64))
+    blocks = math.convert<arith::TruncIOp>(blocks, i32);
+  blocks = sortDistinct(math, blocks);
+  Tile isPadding = math.compare(arith::CmpIPredicate::eq, blocks,
+                                math.integer(i32, kListPadding));
+  blocks = math.select(isPadding, math.integer(i32, -1), blocks);
+  SmallVector<Value> offsets = getBatch();
+  offsets.append({firstList, head, m.constant(0)});
+  SmallVector<Value> limits = {end, m.constant(type.getTop())};
+  int64_t tokens = isRagged ? 0 : 1;
+  nsatile::StoreOp::create(builder, loc, blocks.value,
+                           program.getBuffer(op->getResult(0)), offsets, limits,
+                           {tokens, tokens + 2});
+  launch(program, grid, plan.getSize(type.getDims().back()));
+}
+
+//===----------------------------------------------------------------------===//
+// Selections handed in
+//===----------------------------------------------------------------------===//
+
+SmallVector<Tile> HandedIn::getPlace(ArrayRef<Tile> indices) {
+  SmallVector<Tile> place;
+  for (Value index : getBatch())
+    place.push_back(scalar(index));
+  place.append(indices.begin(), indices.end());
+  return place;
+}
+
+Tile HandedIn::isCounted() {
+  Tile counts = loadRows(op.getCount(), firstList);
+  Tile inside = isWithin(counts, scalar(m.constant(type.getTop())));
+  SmallVector<Tile> values = getPlace({lists, scalar(head)});
+  values.push_back(counts);
+  require(either(inside, isNot(isBelow(lists, scalar(end)))),
+          "count " + describeTensor(op.getCount()) + " at " +
+              describeElement(op.getCount(), /*first=*/1) + " is {" +
+              std::to_string(values.size()) + "}, but must be 0 to " +
+              std::to_string(type.getTop()) + " (top)",
+          values);
+  return both(inside, isBelow(columns, counts));
+}
+
+HandedIn::Entries HandedIn::load() {
+  Type stored = op.getIndices().getType().getElementType();
+  SmallVector<Value> offsets = getBatch();
+  offsets.append({firstList, head, m.constant(0)});
+  SmallVector<Value> limits = {end, m.constant(type.getTop())};
+  int64_t tokens = isRagged ? 0 : 1;
+  SmallVector<int64_t> dims = {tokens, tokens + 2};
   Value loaded = nsatile::LoadOp::create(
       builder, loc,
       cast<RankedTensorType>(math.getType(TileAxes::Matrix, stored)),
       program.getBuffer(op.getIndices()), offsets, limits, dims,
       DenseI64ArrayAttr());
-  Tile indices = {loaded, TileAxes::Matrix};
+  Tile exist = isBelow(lists, scalar(end));
+  if (op.getCount())
+    exist = both(exist, isCounted());
+  return {{loaded, TileAxes::Matrix},
+          exist,
+          getPlace({lists, scalar(head), columns})};
+}
 
-  if (ragged && type.getTokens() > 1)
-    assertLists(program, op, batchRow, row);
-  assertBlocks(program, op, indices, math, offsets, batchRow, row);
-  if (stored.isInteger(64))
-    indices = math.convert<arith::TruncIOp>(indices, i32);
+Tile HandedIn::assertOffsets(Tile starts, Tile ends,
+                             const ProgramBuilder::Row &entries) {
+  Tile most = scalar(entries.size), one = scalar(m.constant(1));
+  Tile next = math.apply<arith::AddIOp>(lists, one);
+  Tile exist = isBelow(next, scalar(end));
+  std::string offset = "offset " + describeTensor(op.getOffsets()) + " at " +
+                       describeElement(op.getOffsets(), /*first=*/1) + " is {";
+  auto place = [](const SmallVector<Tile> &values) {
+    return std::to_string(values.size());
+  };
+  for (auto [list, value] : {std::pair(lists, starts), std::pair(next, ends)}) {
+    Tile inside = isWithin(value, most);
+    SmallVector<Tile> values = getPlace(getIndices(list));
+    values.push_back(value);
+    std::string message = offset + place(values) + "}, but must be 0 to {";
+    values.push_back(most);
+    message += place(values) + "}, the number of indices of batch row {";
+    values.push_back(scalar(batchRow));
+    require(either(inside, isNot(exist)), message + place(values) + "}",
+            values);
+    exist = both(exist, inside);
+  }
+  Tile size = math.apply<arith::SubIOp>(ends, starts);
+  Tile fits = isWithin(size, scalar(m.constant(type.getTop())));
+  SmallVector<Tile> values = getPlace(getIndices(next));
+  values.push_back(ends);
+  std::string message = offset + place(values) + "} behind {";
+  values.push_back(starts);
+  message += place(values) + "}: a list has 0 to " +
+             std::to_string(type.getTop()) + " (top) indices, found {";
+  values.push_back(size);
+  require(either(fits, isNot(exist)), message + place(values) + "}", values);
+  return both(exist, fits);
+}
 
-  indices = sortDistinct(math, indices);
-  Tile padding = math.integer(i32, kListPadding);
-  Tile isPadding = math.compare(arith::CmpIPredicate::eq, indices, padding);
-  indices = math.select(isPadding, math.integer(i32, -1), indices);
-  nsatile::StoreOp::create(builder, loc, indices.value,
-                           program.getBuffer(op.getResult()), offsets, limits,
-                           dims);
+/// Lists behind each other. What is wrong with a list's bounds has been said;
+/// nothing of it is looked at.
+HandedIn::Entries HandedIn::loadPacked() {
+  ProgramBuilder::Row entries = program.getRow(op.getEntryDim(), batchRow);
+  bool headsFirst = op.hasHeadsFirst();
+  Tile starts = loadRows(op.getOffsets(), firstList, headsFirst);
+  Tile ends = loadRows(op.getOffsets(), m.add(firstList, 1), headsFirst);
+  Tile exist = assertOffsets(starts, ends, entries);
+  exist =
+      both(exist, isBelow(columns, math.apply<arith::SubIOp>(ends, starts)));
+  Tile position = math.apply<arith::AddIOp>(
+      math.apply<arith::AddIOp>(starts, scalar(entries.start)), columns);
+  SmallVector<Tile> indices = getIndices(position);
+  return {gather(op.getIndices(), indices), exist, getPlace(indices)};
+}
 
-  launch(program, grid, plan.getSize(head));
+/// Indices that are there are -1 or a block of the batch row's keys.
+void HandedIn::assertBlocks(const Entries &entries) {
+  NamedDimAttr keys = plan.getNamedDim(type.getOf());
+  Value tokens = program.getRow(keys, batchRow).size;
+  Value blocks = m.ceilDiv(tokens, type.getBlock());
+  Tile value = toIndex(entries.blocks);
+  Tile fits = both(
+      math.compare(arith::CmpIPredicate::sge, value, scalar(m.constant(-1))),
+      isBelow(value, scalar(blocks)));
+  Tile absent = math.apply<arith::XOrIOp>(entries.exist,
+                                          math.integer(builder.getI1Type(), 1));
+  fits = either(fits, absent);
+
+  SmallVector<Tile> values = entries.place;
+  size_t first = values.size() + 1;
+  values.append({value, scalar(m.add(blocks, -1)), scalar(tokens),
+                 scalar(batchRow), scalar(blocks)});
+  auto place = [&](size_t index) {
+    return "{" + std::to_string(first + index) + "}";
+  };
+  auto getMessage = [&](const std::string &range) {
+    return "selection " + describeTensor(op.getIndices()) + " at " +
+           describeElement(op.getIndices(), /*first=*/1) + " is " + place(0) +
+           "; expected -1" + range + ": " + type.getOf().str() + " has " +
+           place(2) + " tokens in batch row " + place(3) + ", " + place(4) +
+           " blocks of " + std::to_string(type.getBlock());
+  };
+  Tile any =
+      scalar(m.compare(arith::CmpIPredicate::sgt, blocks, m.constant(0)));
+  Tile none =
+      scalar(m.compare(arith::CmpIPredicate::sle, blocks, m.constant(0)));
+  require(either(fits, none), getMessage(" or 0 to " + place(1)), values);
+  require(either(fits, any), getMessage(""), values);
+}
+
+/// Each batch row has as many lists as the tokens of attentions ask for.
+void HandedIn::assertLists() {
+  int64_t group = type.getTokens();
+  bool isPacked = op.getOffsets() != nullptr;
+  llvm::SmallSetVector<Attribute, 1> queries;
+  auto findQueries = [&](auto &&self, Value selection) -> void {
+    for (Operation *user : selection.getUsers())
+      if (auto scoring = dyn_cast<ScoringOpInterface>(user))
+        queries.insert(
+            QueryDims::get(cast<NamedTensorType>(scoring.getQuery().getType()))
+                .token);
+      else if (auto whole = dyn_cast<UnionOp>(user))
+        self(self, whole.getResult());
+  };
+  findQueries(findQueries, op.getResult());
+  for (Attribute tokens : queries) {
+    if (tokens == type.getRowDim())
+      continue;
+    Value size = program.getRow(tokens, batchRow).size;
+    Value expected = m.add(m.ceilDiv(size, group), isPacked ? 1 : 0);
+    Value holds = m.compare(arith::CmpIPredicate::eq, row.size, expected);
+    Value counted = isPacked ? Value(op.getOffsets()) : Value(op.getIndices());
+    std::string message =
+        describeTensor(counted) + " has {2} " +
+        (isPacked ? "offsets" : "rows of indices") +
+        " in batch row {1}, expected {3}: " + toString(tokens) +
+        " has {4} tokens, " +
+        (isPacked ? "each " + std::to_string(group) +
+                        " of them have a list, and offsets are one more than "
+                        "lists"
+                  : "and each " + std::to_string(group) + " of them have one");
+    require(
+        scalar(holds), message,
+        {scalar(batchRow), scalar(row.size), scalar(expected), scalar(size)});
+  }
+}
+
+/// A handed-in selection is a set: each list is sorted and stripped of
+/// repetitions once, so that programs can walk it.
+void HandedIn::build() {
+  if (isRagged)
+    assertLists();
+  Entries entries = op.getOffsets() ? loadPacked() : load();
+  assertBlocks(entries);
+  Type stored = op.getIndices().getType().getElementType();
+  store(math.select(entries.exist, entries.blocks, math.integer(stored, -1)));
+}
+
+//===----------------------------------------------------------------------===//
+// Unions
+//===----------------------------------------------------------------------===//
+
+/// The parts' lists behind each other, in order.
+void Union::build() {
+  Tile none = math.integer(builder.getI32Type(), -1);
+  Tile blocks = none;
+  Tile list = math.apply<arith::SubIOp>(lists, scalar(row.start));
+  int64_t first = 0;
+  for (Value part : op.getParts()) {
+    auto own = cast<SelectionType>(part.getType());
+    ProgramBuilder::Row rows = program.getRow(own.getRowDim(), batchRow);
+    Tile number = math.apply<arith::DivUIOp>(
+        list, scalar(m.constant(own.getTokens() / type.getTokens())));
+    Tile column = math.apply<arith::SubIOp>(columns, scalar(m.constant(first)));
+    bool isForAll = plan.getStaticSize(own.getDims().back()) == 1;
+    Tile entries =
+        gather(part, {math.apply<arith::AddIOp>(number, scalar(rows.start)),
+                      scalar(isForAll ? m.constant(0) : head), column});
+    Tile exist = both(isBelow(number, scalar(rows.size)),
+                      both(math.compare(arith::CmpIPredicate::sge, column,
+                                        scalar(m.constant(0))),
+                           isBelow(column, scalar(m.constant(own.getTop())))));
+    blocks = math.select(exist, entries, blocks);
+    first += own.getTop();
+  }
+  store(blocks);
+}
+
+LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
+                                                   DeclareSelectionOp op) {
+  HandedIn(plan, op).build();
+  return success();
+}
+
+LogicalResult nsacc::buildUnionProgram(PlanBuilder &plan, UnionOp op) {
+  Union(plan, op).build();
   return success();
 }

@@ -12,8 +12,10 @@ using namespace nsacc::nsa;
 TileMath Evaluator::getMath(NamedTensorType type, const DimSet &dims) {
   int64_t channels = 1;
   if (dims.test(kChannel))
-    channels =
-        program.getPlan().getStaticSize(type.getDims().back()).value_or(1);
+    channels = tile.slice ? tile.slice->count
+                          : program.getPlan()
+                                .getStaticSize(type.getDims().back())
+                                .value_or(1);
   return TileMath(builder, loc, tile.getRows(), channels);
 }
 
@@ -119,8 +121,14 @@ Demand Evaluator::getElementDemand(MapOp op, const DimSet &dims,
                    builder, loc,
                    cast<RankedTensorType>(
                        math.getType(TileAxes::Column, builder.getIndexType())),
-                   program.math().constant(0)),
+                   tile.slice ? tile.slice->first : program.math().constant(0)),
                TileAxes::Column};
+    if (dim == kChannel && tile.slice) {
+      auto type = cast<NamedTensorType>(op.getResult().getType());
+      Tile size = {program.getSize(type.getDims().back()), TileAxes::Scalar};
+      demand.active = math.apply<arith::AndIOp>(
+          demand.active, math.compare(arith::CmpIPredicate::slt, index, size));
+    }
     demand.positions.push_back(index);
   }
   return demand;

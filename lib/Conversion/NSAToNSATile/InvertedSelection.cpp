@@ -376,10 +376,24 @@ SmallVector<Value> Attention::foldBlock(Value block, Value exists) {
 /// 2^-28 of the greatest. Those of f16 values would have no bit to spare.
 static constexpr double kGreatestHalf = 1 << 14;
 
+static Type getElementType(Value tensor) {
+  return cast<NamedTensorType>(tensor.getType()).getElementType();
+}
+
+/// Whether all that is made of the tensor is rounded to bf16.
+static bool isRoundedToBF16(Value tensor) {
+  return llvm::all_of(tensor.getUsers(), [](Operation *user) {
+    return isa<MapOp, MergeOp>(user) &&
+           llvm::all_of(user->getResults(), [](Value result) {
+             return getElementType(result).isBF16() || isRoundedToBF16(result);
+           });
+  });
+}
+
+/// A result of f32 has more bits than a half.
 bool Attention::keepsHalves() {
-  return cast<NamedTensorType>(op.getValue().getType())
-      .getElementType()
-      .isBF16();
+  return getElementType(op.getValue()).isBF16() &&
+         isRoundedToBF16(op.getOutput());
 }
 
 /// What isn't finite stays so, and has no part in its row's scale.

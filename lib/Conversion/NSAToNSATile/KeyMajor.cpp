@@ -106,7 +106,8 @@ AttendTiles Attention::merge(const PartialStates &partial) {
 PartialStates nsacc::allocatePartialStates(PlanBuilder &plan,
                                            const QueryDims &dims,
                                            OpFoldResult splits,
-                                           ArrayRef<Value> state) {
+                                           ArrayRef<Value> state,
+                                           int64_t channels) {
   OpBuilder &builder = plan.getBuilder();
   PartialStates partial;
   partial.splits = splits;
@@ -126,7 +127,7 @@ PartialStates nsacc::allocatePartialStates(PlanBuilder &plan,
     }
     auto type = cast<RankedTensorType>(part.getType());
     if (type.getRank() == 2)
-      shape.push_back(type.getDimSize(1));
+      shape.push_back(channels);
     partial.buffers.push_back(
         plan.allocate(MemRefType::get(shape, builder.getF32Type()), sizes));
   }
@@ -170,8 +171,9 @@ void nsacc::buildKeyMajorProgram(PlanBuilder &plan, const QueryShape &shape,
   PartialStates partial;
   forEachTile([&](Attention &attention) {
     SmallVector<Value> state = attention.getInitialState(tokens * shape.group);
-    partial = allocatePartialStates(plan, shape.dims,
-                                    builder.getIndexAttr(splits), state);
+    partial =
+        allocatePartialStates(plan, shape.dims, builder.getIndexAttr(splits),
+                              state, attention.getChannels());
     attention.storeState(partial, split, state);
   });
   // Each split is a range of neighbouring units.

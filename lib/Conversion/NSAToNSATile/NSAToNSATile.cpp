@@ -252,6 +252,10 @@ LogicalResult KernelConverter::materialize(Operation *op) {
         allocate(declare.getResult());
         return buildDeclaredSelectionProgram(plan, declare);
       })
+      .Case([&](UnionOp whole) {
+        allocate(whole.getResult());
+        return buildUnionProgram(plan, whole);
+      })
       .Default(success());
 }
 

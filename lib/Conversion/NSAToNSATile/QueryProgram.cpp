@@ -214,10 +214,18 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
     schedule = schedule.getMerging();
   if (grid.tokens = schedule.getTokens(); !isExact)
     grid.whole = grid.tokens;
+  int64_t slices = 1;
+  for (const Target &target : targets)
+    slices = std::max(slices, countSlices(plan, target.tensor, schedule));
+  if (slices > 1)
+    grid.parts = plan.getBuilder().getIndexAttr(slices);
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
-  QueryTile tile = createQueryTile(program, shape.dims, grid.tokens,
-                                   shape.group, getPlace(program, grid));
+  QueryPlace place = getPlace(program, grid);
+  QueryTile tile =
+      createQueryTile(program, shape.dims, grid.tokens, shape.group, place);
+  if (slices > 1)
+    tile.slice = getSlice(program, place.part, schedule);
   Evaluator evaluator(program, tile, schedule, isExact);
   for (auto [tensor, buffer] : targets) {
     FailureOr<Tile> value = evaluator.evaluate(tensor);

@@ -75,6 +75,8 @@ llvm::LogicalResult buildPoolProgram(PlanBuilder &plan, nsa::PoolOp op);
 /// The blocks of a handed-in selection, in order, into its buffer.
 llvm::LogicalResult buildDeclaredSelectionProgram(PlanBuilder &plan,
                                                   nsa::DeclareSelectionOp op);
+/// The blocks of a union of selections, in order, into its buffer.
+llvm::LogicalResult buildUnionProgram(PlanBuilder &plan, nsa::UnionOp op);
 
 /// A selection's block indices into its buffer.
 llvm::LogicalResult buildTopKProgram(PlanBuilder &plan, const QueryShape &shape,

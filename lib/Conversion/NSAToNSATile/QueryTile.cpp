@@ -84,6 +84,22 @@ static void setRows(ProgramBuilder &program, QueryTile &tile, Value tokens) {
   tile.headOfRow = repeat(countFrom(program, tile.firstHead, tile.group), 0);
 }
 
+int64_t nsacc::countSlices(PlanBuilder &plan, Value tensor,
+                           nsatile::ScheduleAttr schedule) {
+  auto type = cast<NamedTensorType>(tensor.getType());
+  if (schedule.getChannels() == 0 || !getRowDims(type).test(kChannel))
+    return 1;
+  int64_t channels = plan.getStaticSize(type.getDims().back()).value_or(1);
+  return std::max<int64_t>(1,
+                           llvm::divideCeil(channels, schedule.getChannels()));
+}
+
+ChannelSlice nsacc::getSlice(ProgramBuilder &program, Value number,
+                             nsatile::ScheduleAttr schedule) {
+  return {number, program.math().mul(number, schedule.getChannels()),
+          schedule.getChannels()};
+}
+
 QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
                                  int64_t tokens, int64_t group,
                                  const QueryPlace &place) {
@@ -189,12 +205,24 @@ static Access getAccess(ProgramBuilder &program, const QueryTile &tile,
       break;
     case kChannel:
       access.hasChannel = true;
-      access.offsets.push_back(m.constant(0));
+      access.offsets.push_back(tile.slice ? tile.slice->first : m.constant(0));
       tileDim(index, channels, program.getSize(last));
       break;
     }
   }
   return access;
+}
+
+/// What has no channels is written by the program of the first ones.
+static void storeOnce(ProgramBuilder &program, const QueryTile &tile,
+                      Access &access) {
+  if (!tile.slice || access.hasChannel)
+    return;
+  IndexMath m = program.math();
+  Value isFirst =
+      m.compare(arith::CmpIPredicate::eq, tile.slice->number, m.constant(0));
+  access.limits.front() =
+      m.select(isFirst, access.limits.front(), m.constant(0));
 }
 
 static Value load(ProgramBuilder &program, const Access &access, Value buffer,
@@ -254,7 +282,9 @@ Tile nsacc::loadQueryTile(ProgramBuilder &program, const QueryTile &tile,
 Value nsacc::loadQueryMatrix(ProgramBuilder &program, const QueryTile &tile,
                              Value tensor, int64_t channels) {
   auto type = cast<NamedTensorType>(tensor.getType());
-  Access access = getAccess(program, tile, type, channels);
+  QueryTile whole = tile;
+  whole.slice.reset();
+  Access access = getAccess(program, whole, type, channels);
   Value value = load(program, access, program.getBuffer(tensor));
   return collapseRows(program.getBuilder(), program.getLoc(), value);
 }
@@ -304,6 +334,7 @@ void nsacc::storeQueryTile(ProgramBuilder &program, const QueryTile &tile,
   rows = narrow(builder, loc, rows,
                 cast<MemRefType>(buffer.getType()).getElementType());
   Value stored = expandRows(builder, loc, rows, tile.tokens, tile.group);
+  storeOnce(program, tile, access);
   nsatile::StoreOp::create(builder, loc, stored, buffer, access.offsets,
                            access.limits, access.dims);
 }
@@ -320,9 +351,9 @@ static Access getStateAccess(ProgramBuilder &program, const QueryTile &tile,
   int64_t first = tile.dims.batch ? kBatch : kToken;
   DimSet dims(kRowDims);
   dims.set(first, first + type.getRank() - 1);
-  Access access =
-      getAccess(program, tile, dims,
-                program.getBuilder().getI64IntegerAttr(channels), channels);
+  Access access = getAccess(program, tile, dims,
+                            program.getBuilder().getI64IntegerAttr(channels),
+                            tile.slice ? tile.slice->count : channels);
   addPrefix(access, prefix);
   return access;
 }
@@ -339,6 +370,7 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   Access access = getStateAccess(program, tile, buffer, prefix);
+  storeOnce(program, tile, access);
   Value stored = expandRows(builder, loc, rows, tile.tokens, tile.group);
   nsatile::StoreOp::create(builder, loc, stored, buffer, access.offsets,
                            access.limits, access.dims);
@@ -418,7 +450,7 @@ Value nsacc::getListOfToken(ProgramBuilder &program, const QueryTile &tile,
                             Value selection, Value token) {
   SelectionType type = getSelectionType(selection);
   IndexMath m = program.math();
-  if (type.getTokens() == 1)
+  if (type.getRowDim() == tile.dims.token)
     return m.add(tile.rowStart, token);
   Value start = program.getRow(type.getRowDim(), tile.batchRow).start;
   return m.add(start, m.floorDiv(token, type.getTokens()));

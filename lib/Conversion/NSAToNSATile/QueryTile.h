@@ -20,6 +20,12 @@ struct ListedTokens {
   mlir::Value firstToken, endToken;
 };
 
+/// Channels of values, and of what is computed of them, that a program has.
+struct ChannelSlice {
+  mlir::Value number, first;
+  int64_t count;
+};
+
 /// `tokens` neighbouring query tokens of one batch row, or listed ones, times
 /// the query heads of one key head. Row r is token r / group, head r % group of
 /// the tile.
@@ -34,6 +40,8 @@ struct QueryTile {
   /// Index of the first token in its batch row, and the row's length.
   mlir::Value firstToken, numTokens;
   std::optional<ListedTokens> listed;
+  /// None: all.
+  std::optional<ChannelSlice> slice;
   /// Where the batch row starts in packed tensors; 0 for dense ones.
   mlir::Value rowStart;
   /// For each row of the tile: token index in the batch row, query head.
@@ -41,6 +49,13 @@ struct QueryTile {
 
   int64_t getRows() const { return tokens * group; }
 };
+
+/// Into how many slices a schedule cuts the channels of a tensor; 1 for those
+/// without channels.
+int64_t countSlices(PlanBuilder &plan, mlir::Value tensor,
+                    nsatile::ScheduleAttr schedule);
+ChannelSlice getSlice(ProgramBuilder &program, mlir::Value number,
+                      nsatile::ScheduleAttr schedule);
 
 /// Where the queries of a tile stand.
 struct QueryPlace {

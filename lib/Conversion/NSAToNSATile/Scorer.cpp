@@ -128,6 +128,15 @@ QueryRows Scorer::slice(const QueryRows &rows, Value first, int64_t count,
 //===----------------------------------------------------------------------===//
 
 Value Scorer::loadKeys(Value tensor, const KeyTile &keys) {
+  return loadChannels(tensor, keys, {});
+}
+
+Value Scorer::loadValues(Value tensor, const KeyTile &keys) {
+  return loadChannels(tensor, keys, tile.slice);
+}
+
+Value Scorer::loadChannels(Value tensor, const KeyTile &keys,
+                           const std::optional<ChannelSlice> &slice) {
   OpBuilder &builder = program.getBuilder();
   IndexMath m = program.math();
   auto type = cast<NamedTensorType>(tensor.getType());
@@ -139,7 +148,7 @@ Value Scorer::loadKeys(Value tensor, const KeyTile &keys) {
   int64_t sequence = offsets.size();
   offsets.push_back(m.add(keyRow.start, keys.first));
   offsets.push_back(tile.keyHead);
-  offsets.push_back(m.constant(0));
+  offsets.push_back(slice ? slice->first : m.constant(0));
   SmallVector<Value> limits = {m.add(keyRow.start, keyRow.size),
                                m.constant(channels)};
   DenseI64ArrayAttr steps;
@@ -147,7 +156,8 @@ Value Scorer::loadKeys(Value tensor, const KeyTile &keys) {
     steps = builder.getDenseI64ArrayAttr({keys.step, 1});
   return nsatile::LoadOp::create(
       builder, program.getLoc(),
-      RankedTensorType::get({keys.count, channels}, type.getElementType()),
+      RankedTensorType::get({keys.count, slice ? slice->count : channels},
+                            type.getElementType()),
       buffer, offsets, limits, ArrayRef<int64_t>{sequence, sequence + 2},
       steps);
 }

@@ -86,7 +86,7 @@ SmallVector<Value> Attention::foldBlocks(const QueryRows &rows) {
     KeyTile shared = tiling.getTile(m, number);
     shared.keys = scorer.loadKeys(op.getKey(), shared);
     if (!onlyLse)
-      shared.values = scorer.loadKeys(op.getValue(), shared);
+      shared.values = scorer.loadValues(op.getValue(), shared);
     return forEachUnit(state, [&](Value unit, ValueRange carried) {
       Value selects = tensor::ExtractOp::create(builder, loc, selecting, unit);
       return when(isSet(selects), carried, [&] {

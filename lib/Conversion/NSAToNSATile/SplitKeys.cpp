@@ -39,6 +39,13 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   return m.clamp(splits, one, m.max(parts, one));
 }
 
+static OpFoldResult multiply(PlanBuilder &plan, OpFoldResult number,
+                             int64_t factor) {
+  if (std::optional<int64_t> known = getConstantIntValue(number))
+    return plan.getBuilder().getIndexAttr(*known * factor);
+  return plan.math().mul(cast<Value>(number), factor);
+}
+
 /// The program of a query tile and a part, which stores a state. Buffers for it
 /// are made by the first one.
 static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
@@ -54,20 +61,31 @@ static nsatile::ProgramOp buildPartProgram(PlanBuilder &plan,
                     .tokens = schedule.getTokens(),
                     .whole = fast.getTokens(),
                     .parts = partial.splits};
+  IndexMath m = program.math();
+  int64_t slices = onlyLse ? 1 : countSlices(plan, op.getOutput(), fast);
+  if (slices > 1)
+    grid.parts = multiply(plan, partial.splits, slices);
   QueryPlace place = getPlace(program, grid);
+  Value number = place.part;
+  if (slices > 1)
+    number = m.divideUnsigned(number, m.constant(slices));
   // Both programs cut keys at the same places, as only some rows of some parts
   // are repaired.
-  KeyPart part = {.number = place.part,
+  KeyPart part = {.number = number,
                   .count = program.importNumber(partial.splits),
                   .tokens = fast.getTokens(),
                   .keys = std::lcm(fast.getKeys(),
                                    std::max<int64_t>(fast.getExactKeys(), 1))};
   QueryTile tile =
       createQueryTile(program, shape.dims, grid.tokens, shape.group, place);
+  if (slices > 1)
+    tile.slice =
+        getSlice(program, m.sub(place.part, m.mul(number, slices)), fast);
   Attention attention(program, tile, op, schedule, onlyLse);
   SmallVector<Value> state = attention.foldPart(part);
   if (partial.buffers.empty())
-    partial = allocatePartialStates(plan, shape.dims, partial.splits, state);
+    partial = allocatePartialStates(plan, shape.dims, partial.splits, state,
+                                    attention.getChannels());
   attention.storeState(partial, part.number, state);
   program.setOps(op.getOperation());
   launch(program, grid);

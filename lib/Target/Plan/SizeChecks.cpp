@@ -66,9 +66,13 @@ private:
       bool isMeant = dim.kind == Dim::Kind::Named ||
                      groups.tensor == "'" + argument.name + "'";
       if (isMeant && toString(groups.groups) == toString(dim) &&
-          tokens != sizes.end())
-        return numbers.add(Kind::CeilDiv,
-                           {tokens->second, numbers.constant(groups.tokens)});
+          tokens != sizes.end()) {
+        uint32_t count = numbers.add(
+            Kind::CeilDiv, {tokens->second, numbers.constant(groups.tokens)});
+        return groups.areOffsets
+                   ? numbers.add(Kind::Add, {count, numbers.constant(1)})
+                   : count;
+      }
     }
     bool isDerived =
         dim.kind == Dim::Kind::Pool || dim.kind == Dim::Kind::Blocks;

@@ -233,7 +233,7 @@ nsa.kernel @sink_of_weight(%q: !Q, %k: !K) {
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
 nsa.kernel @pooled_keys(%q: !Q, %k: !nsa.tensor<[B, S, H, D], bf16>, %idx: !nsa.tensor<[B, T, H, 4], i32>) {
   %kc = nsa.pool mean %k len 32 stride 32 tail drop : (!nsa.tensor<[B, S, H, D], bf16>) -> !K
-  %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], i32> -> !S
+  %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
   // expected-error @below {{expected unpooled keys under a selection of blocks of 64 tokens, found keys over blocks of another size, 'pool(S, 32, 32, drop)'; attend to the keys that were pooled}}
   %o, %l = nsa.attend(%q, %kc, %kc) in %sel : (!Q, !K, !K, !S) -> (!O, !L)
   nsa.return
@@ -247,7 +247,7 @@ nsa.kernel @pooled_keys(%q: !Q, %k: !nsa.tensor<[B, S, H, D], bf16>, %idx: !nsa.
 !L = !nsa.tensor<[B, T, HQ], f32>
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = T>
 nsa.kernel @selection_of(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, H, 4], i32>) {
-  %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], i32> -> !S
+  %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
   // expected-error @below {{expected a selection of blocks of the key's tokens 'S', found one of 'T'}}
   %o, %l = nsa.attend(%q, %k, %k) in %sel : (!Q, !K, !K, !S) -> (!O, !L)
   nsa.return
@@ -261,7 +261,7 @@ nsa.kernel @selection_of(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, H, 4], i32>) {
 !L = !nsa.tensor<[B, T, HQ], f32>
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S, tokens = 8>
 nsa.kernel @selection_groups(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, H, 4], i32>) {
-  %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], i32> -> !S
+  %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
   // expected-error @below {{expected a selection with a dimension of its own for groups of 8 tokens, found the query's tokens 'T'}}
   %o, %l = nsa.attend(%q, %k, %k) in %sel : (!Q, !K, !K, !S) -> (!O, !L)
   nsa.return
@@ -275,7 +275,7 @@ nsa.kernel @selection_groups(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, H, 4], i32
 !L = !nsa.tensor<[B, T, HQ], f32>
 !S = !nsa.selection<[B, T, G], top = 4, block = 64, of = S>
 nsa.kernel @selection_rows(%q: !Q, %k: !K, %idx: !nsa.tensor<[B, T, G, 4], i32>) {
-  %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, G, 4], i32> -> !S
+  %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, G, 4], i32>) -> !S
   // expected-error @below {{expected a selection for each query and key head, [B, T, H], or query head, [B, T, HQ], or one for all heads, [B, T, 1], found [B, T, G]}}
   %o, %l = nsa.attend(%q, %k, %k) in %sel : (!Q, !K, !K, !S) -> (!O, !L)
   nsa.return

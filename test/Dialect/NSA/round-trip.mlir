@@ -126,8 +126,20 @@ nsa.kernel @declared(%q: !q, %k: !k, %x: !nsa.tensor<[B, N, H, D], bf16>, %w: !n
   %b = nsa.declare_blocks %scores : !nsa.tensor<[B, T, HQ, M], f32> -> !nsa.tensor<[B, T, HQ, blocks(S, 64)], f32>
   // CHECK-NEXT: %sel = nsa.topk %blocks top 3 :
   %top = nsa.topk %b top 3 : (!nsa.tensor<[B, T, HQ, blocks(S, 64)], f32>) -> !nsa.selection<[B, T, HQ], top = 3, block = 64, of = S>
-  // CHECK-NEXT: %sel_1 = nsa.declare_selection %{{.*}} : !nsa.tensor<[B, T, H, 19], i64> -> !nsa.selection<[B, T, H], top = 19, block = 64, of = S>
-  %sel = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 19], i64> -> !sel
+  // CHECK-NEXT: %sel_1 = nsa.declare_selection %{{.*}} : (!nsa.tensor<[B, T, H, 19], i64>) -> !nsa.selection<[B, T, H], top = 19, block = 64, of = S>
+  %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 19], i64>) -> !sel
+  nsa.return
+}
+
+// CHECK-LABEL: nsa.kernel @lists(
+nsa.kernel @lists(%idx: !nsa.tensor<[B, M, 1, 4], i32>, %n: !nsa.tensor<[B, M, 1], i64>,
+                  %entries: !nsa.tensor<[B, H, N], i64>, %bounds: !nsa.tensor<[B, H, P], i32>, %s: !nsa.tensor<[S], f32>) {
+  // CHECK: %sel = nsa.declare_selection %{{.*}} count %{{.*}} : (!nsa.tensor<[B, M, 1, 4], i32>, !nsa.tensor<[B, M, 1], i64>) -> !nsa.selection<[B, M, 1], top = 4, block = 64, of = S, tokens = 16>
+  %near = nsa.declare_selection %idx count %n : (!nsa.tensor<[B, M, 1, 4], i32>, !nsa.tensor<[B, M, 1], i64>) -> !nsa.selection<[B, M, 1], top = 4, block = 64, of = S, tokens = 16>
+  // CHECK: %sel_0 = nsa.declare_selection %{{.*}} offsets %{{.*}} : (!nsa.tensor<[B, H, N], i64>, !nsa.tensor<[B, H, P], i32>) -> !nsa.selection<[B, P, H], top = 9, block = 64, of = S, tokens = 8>
+  %far = nsa.declare_selection %entries offsets %bounds : (!nsa.tensor<[B, H, N], i64>, !nsa.tensor<[B, H, P], i32>) -> !nsa.selection<[B, P, H], top = 9, block = 64, of = S, tokens = 8>
+  // CHECK: %sel_1 = nsa.union %sel, %sel_0 : (!nsa.selection<[B, M, 1], top = 4, block = 64, of = S, tokens = 16>, !nsa.selection<[B, P, H], top = 9, block = 64, of = S, tokens = 8>) -> !nsa.selection<[B, P, H], top = 13, block = 64, of = S, tokens = 8>
+  %all = nsa.union %near, %far : (!nsa.selection<[B, M, 1], top = 4, block = 64, of = S, tokens = 16>, !nsa.selection<[B, P, H], top = 9, block = 64, of = S, tokens = 8>) -> !nsa.selection<[B, P, H], top = 13, block = 64, of = S, tokens = 8>
   nsa.return
 }
 

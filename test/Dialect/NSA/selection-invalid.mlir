@@ -189,7 +189,7 @@ nsa.kernel @mask(%p: !P) {
 
 nsa.kernel @index_type(%idx: !nsa.tensor<[B, T, H, 4], f32>, %s: !nsa.tensor<[S], f32>) {
   // expected-error @below {{expected block indices of i32 or i64, found 'f32'}}
-  %b = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], f32> -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], f32>) -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
   nsa.return
 }
 
@@ -197,7 +197,7 @@ nsa.kernel @index_type(%idx: !nsa.tensor<[B, T, H, 4], f32>, %s: !nsa.tensor<[S]
 
 nsa.kernel @index_rank(%idx: !nsa.tensor<[B, T, 4], i32>, %s: !nsa.tensor<[S], f32>) {
   // expected-error @below {{expected block indices of [batch, tokens, heads, indices] or [ragged tokens, heads, indices], found [B, T, 4]}}
-  %b = nsa.declare_selection %idx : !nsa.tensor<[B, T, 4], i32> -> !nsa.selection<[B, T], top = 4, block = 64, of = S>
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, 4], i32>) -> !nsa.selection<[B, T], top = 4, block = 64, of = S>
   nsa.return
 }
 
@@ -205,7 +205,7 @@ nsa.kernel @index_rank(%idx: !nsa.tensor<[B, T, 4], i32>, %s: !nsa.tensor<[S], f
 
 nsa.kernel @index_count(%idx: !nsa.tensor<[B, T, H, K], i32>, %s: !nsa.tensor<[S], f32>) {
   // expected-error @below {{expected as many indices for each row as the selection's top = 4, found 'K'; make it a compile-time integer}}
-  %b = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, K], i32> -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, K], i32>) -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
   nsa.return
 }
 
@@ -213,7 +213,7 @@ nsa.kernel @index_count(%idx: !nsa.tensor<[B, T, H, K], i32>, %s: !nsa.tensor<[S
 
 nsa.kernel @index_rows(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tensor<[S], f32>) {
   // expected-error @below {{expected a selection for each row of indices, [B, T, H], found [B, T]}}
-  %b = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], i32> -> !nsa.selection<[B, T], top = 4, block = 64, of = S>
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !nsa.selection<[B, T], top = 4, block = 64, of = S>
   nsa.return
 }
 
@@ -221,7 +221,97 @@ nsa.kernel @index_rows(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tensor<[S]
 
 nsa.kernel @index_of(%idx: !nsa.tensor<[B, T, H, 4], i32>) {
   // expected-error @below {{expected a dimension of the kernel's arguments (B, T, H), found 'S'}}
-  %b = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], i32> -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+  nsa.return
+}
+
+// -----
+
+nsa.kernel @count_of_indices(%idx: !nsa.tensor<[B, M, H, 4], i32>, %n: !nsa.tensor<[B, M], i32>, %s: !nsa.tensor<[S], f32>) {
+  // expected-error @below {{expected the count to be of type !nsa.tensor<[B, M, H], 'i32'>, found '!nsa.tensor<[B, M], i32>'; there is one for each row of the selection}}
+  %b = nsa.declare_selection %idx count %n : (!nsa.tensor<[B, M, H, 4], i32>, !nsa.tensor<[B, M], i32>) -> !nsa.selection<[B, M, H], top = 4, block = 64, of = S, tokens = 8>
+  nsa.return
+}
+
+// -----
+
+nsa.kernel @offsets(%idx: !nsa.tensor<[B, N, H], i32>, %o: !nsa.tensor<[B, P], i32>, %s: !nsa.tensor<[S], f32>) {
+  // expected-error @below {{expected i32 or i64 offsets of [batch, offsets, heads] beside indices of [batch, entries, heads], both with heads first, or [ragged offsets, heads] beside [ragged entries, heads], found '!nsa.tensor<[B, P], i32>' beside '!nsa.tensor<[B, N, H], i32>'}}
+  %b = nsa.declare_selection %idx offsets %o : (!nsa.tensor<[B, N, H], i32>, !nsa.tensor<[B, P], i32>) -> !nsa.selection<[B, P, H], top = 4, block = 64, of = S>
+  nsa.return
+}
+
+// -----
+
+nsa.kernel @count_and_offsets(%idx: !nsa.tensor<[B, N, H], i32>, %o: !nsa.tensor<[B, P, H], i32>, %s: !nsa.tensor<[S], f32>) {
+  // expected-error @below {{expected no count beside offsets, which say how many indices a row has}}
+  %b = nsa.declare_selection %idx count %o offsets %o : (!nsa.tensor<[B, N, H], i32>, !nsa.tensor<[B, P, H], i32>, !nsa.tensor<[B, P, H], i32>) -> !nsa.selection<[B, P, H], top = 4, block = 64, of = S>
+  nsa.return
+}
+
+// -----
+
+nsa.kernel @rows_of_offsets(%idx: !nsa.tensor<[B, H, N], i32>, %o: !nsa.tensor<[B, H, P], i32>, %s: !nsa.tensor<[S], f32>) {
+  // expected-error @below {{expected a selection for each row of indices, [B, P, H], found [B, H, P]}}
+  %b = nsa.declare_selection %idx offsets %o : (!nsa.tensor<[B, H, N], i32>, !nsa.tensor<[B, H, P], i32>) -> !nsa.selection<[B, H, P], top = 4, block = 64, of = S>
+  nsa.return
+}
+
+// -----
+
+nsa.kernel @union_of_none() {
+  // expected-error @below {{expected at least one selection to unite}}
+  %u = nsa.union : () -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+  nsa.return
+}
+
+// -----
+
+!S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+nsa.kernel @union_of_other_blocks(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tensor<[S], f32>) {
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
+  // expected-error @below {{expected selections of blocks of 32 tokens of 'S', as the result is, found blocks of 64 tokens of 'S'}}
+  %u = nsa.union %b : (!S) -> !nsa.selection<[B, T, H], top = 4, block = 32, of = S>
+  nsa.return
+}
+
+// -----
+
+!S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+nsa.kernel @union_of_other_heads(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tensor<[S, HQ], f32>) {
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
+  // expected-error @below {{expected selections of the result's batch and heads, or for all heads, [B, T, HQ], found [B, T, H]}}
+  %u = nsa.union %b : (!S) -> !nsa.selection<[B, T, HQ], top = 4, block = 64, of = S>
+  nsa.return
+}
+
+// -----
+
+!S = !nsa.selection<[B, M, H], top = 4, block = 64, of = S, tokens = 8>
+nsa.kernel @union_of_other_tokens(%idx: !nsa.tensor<[B, M, H, 4], i32>, %s: !nsa.tensor<[S], f32>) {
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, M, H, 4], i32>) -> !S
+  // expected-error @below {{expected a multiple of the result's tokens for each row, 3, found 8}}
+  %u = nsa.union %b : (!S) -> !nsa.selection<[B, M, H], top = 4, block = 64, of = S, tokens = 3>
+  nsa.return
+}
+
+// -----
+
+!S = !nsa.selection<[B, M, H], top = 4, block = 64, of = S, tokens = 8>
+nsa.kernel @union_of_no_rows(%idx: !nsa.tensor<[B, M, H, 4], i32>, %s: !nsa.tensor<[S, T], f32>) {
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, M, H, 4], i32>) -> !S
+  // expected-error @below {{expected the rows of one of the selections, found 'T'}}
+  %u = nsa.union %b : (!S) -> !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+  nsa.return
+}
+
+// -----
+
+!S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
+nsa.kernel @union_too_small(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tensor<[S], f32>) {
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
+  // expected-error @below {{expected room for all selections, top = 8, found top = 7}}
+  %u = nsa.union %b, %b : (!S, !S) -> !nsa.selection<[B, T, H], top = 7, block = 64, of = S>
   nsa.return
 }
 
@@ -229,7 +319,7 @@ nsa.kernel @index_of(%idx: !nsa.tensor<[B, T, H, 4], i32>) {
 
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
 nsa.kernel @indices(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tensor<[S], f32>) {
-  %b = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 4], i32> -> !S
+  %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
   // expected-error @below {{expected the indices to be of type !nsa.tensor<[B, T, H, 4], 'i32'>, found '!nsa.tensor<[B, T, H, 4], i64>'; there are top of them for each row}}
   %i = nsa.indices %b : !S -> !nsa.tensor<[B, T, H, 4], i64>
   nsa.return

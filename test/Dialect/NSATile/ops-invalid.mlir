@@ -36,6 +36,13 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys =
 
 // -----
 
+// expected-error @below {{expected at least 1 channel of values, or 0 for all, found -1}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, channels = -1>} {
+  nsatile.return
+}
+
+// -----
+
 // expected-error @below {{expected 1 to 32 blocks on a multiprocessor, found 0}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, blocks_per_sm = 0>} {
   nsatile.return

@@ -36,6 +36,8 @@ SOURCES = {
     "long_mask": f"kernel long_mask{_DENSE} -> [B, T, HQ, DV] {{ return attend(q, k, v) "
                  "where cos(float(i * j)) + sin(float(i - 3 * j)) * cos(float(2 * i - j)) "
                  "+ sin(float(i * 5 + j)) * tanh(float(i - j) / 16.0) < 0.3; }",
+    "with_lse": f"kernel with_lse{_DENSE} -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ]) "
+                "{ a = attend(q, k, v) where j <= i; return a, lse(a); }",
     "groups": "kernel groups<block = 16, top = 5, group = 8>(q: [B, T, HQ, D], k: [B, S, H, D], "
               "v: [B, S, H, DV], idx: i32[B, M, H, top]) -> [B, T, HQ, DV] "
               "{ return attend(q, k, v) in selection(idx, block, tokens=group) where j <= i; }",

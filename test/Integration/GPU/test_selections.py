@@ -40,6 +40,24 @@ def test_wide_channels(case):
     agrees(case, tokens=65, keys=140)
 
 
+# Values of many channels: programs have some of them each. 576 and 512 are those of absorbed MLA.
+SLICES = [Case(name, dtype, heads=heads, channels=channels, params=params, schedule=schedule,
+               target=target)
+          for name, params in (("with_lse", ()), ("block_sparse", (("block", 64), ("top", 3))))
+          for dtype, heads, channels, schedule in (
+              ("bf16", (16, 1), (576, 512), ""), ("f16", (5, 1), (64, 300), ""),
+              ("bf16", (6, 2), (64, 128), "channels=48"), ("f32", (2, 2), (40, 72), "channels=32"))
+          for target in ("cuda", "sm_80")]
+SLICES += [Case("with_lse", heads=(16, 1), channels=(576, 512), schedule="splits=3",
+                target=target) for target in ("cuda", "sm_80")]
+
+
+@pytest.mark.parametrize("case", SLICES, ids=str)
+def test_slices_of_channels(case):
+    for tokens, keys in ((1, 300), (65, 65), (70, 400), (0, 5)):
+        agrees(case, tokens=tokens, keys=keys)
+
+
 # Tiles with several rows of indices, with one, with a part of one, and with none of their own.
 GROUPS = [Case("groups", dtype, heads=heads, params=(("group", group),), schedule=schedule,
                target=target)

@@ -15,7 +15,7 @@ static std::string makeSelected(const std::string &heads) {
 !sel = !nsa.selection<[B, T, HEADS], top = 3, block = 2, of = S>
 !i = !nsa.tensor<[B, T, HEADS, 3], i32>
 nsa.kernel @selected(%q: !q {nsa.name = "q"}, %k: !k {nsa.name = "k"}, %idx: !idx {nsa.name = "idx"}) -> (!o, !i) {
-  %sel = nsa.declare_selection %idx : !idx -> !sel
+  %sel = nsa.declare_selection %idx : (!idx) -> !sel
   %o = nsa.attend(%q, %k, %k) in %sel
     weight (%s, %b, %h, %t, %i, %j) {
       %one = arith.constant 1.0 : f32
@@ -76,7 +76,7 @@ TEST(SelectionTest, WhereIsOnlyAskedForSelectedKeys) {
 !x = !nsa.tensor<[N], i1>
 !l = !nsa.tensor<[B, T, H], f32>
 nsa.kernel @selected(%q: !q, %k: !k, %idx: !idx, %x: !x {nsa.name = "allowed"}) -> !q {
-  %sel = nsa.declare_selection %idx : !idx -> !sel
+  %sel = nsa.declare_selection %idx : (!idx) -> !sel
   %o, %l = nsa.attend(%q, %k, %k) in %sel
     mask (%b, %h, %t, %i, %j) {
       %c = nsa.table_read %x[%j] : !x

@@ -136,7 +136,7 @@ TEST_F(SignatureTest, DomainsOfSelectionsAndCounts) {
     nsa.kernel @selected(%idx: !nsa.tensor<[B, T, H, 16], i32>,
                          %p: !nsa.tensor<[B, T, H, blocks(S, 64)], f32>,
                          %n: !nsa.tensor<[B, T, H], i32>) {
-      %given = nsa.declare_selection %idx : !nsa.tensor<[B, T, H, 16], i32>
+      %given = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 16], i32>)
           -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
       %sel = nsa.topk %p count %n top 4
           : (!nsa.tensor<[B, T, H, blocks(S, 64)], f32>, !nsa.tensor<[B, T, H], i32>)

@@ -167,8 +167,8 @@ def attend(attention: Attention, batch: Batch, tables, constants) -> None:
     attention.lse = Tensor(lses, query.dims[:2], query.batch)
     selection = attention.clauses.get("in")
     # What is handed in is never close.
-    attention.close = selection.close if selection and selection.tokens == 1 \
-        else [np.zeros(len(q), bool) for q in query.rows]
+    attention.close = [close[:len(q)] for close, q in zip(selection.close, query.rows)] \
+        if selection and selection.tokens == 1 else [np.zeros(len(q), bool) for q in query.rows]
 
 
 def softmax_rows(attention, place, h, v, output, sums) -> None:

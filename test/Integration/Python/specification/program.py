@@ -8,7 +8,7 @@ import numpy as np
 
 from .attention import Attention, Selection, attend, blocks, importance, is_softmax, merge
 from .scalars import ProgramError, Scalars, Value, constant, settle, to_real
-from .selection import TopK, handed_in, list_indices, select
+from .selection import TopK, handed_in, list_indices, packed, select, union
 from .syntax import DTYPES, Kernel, Node, Parser
 from .tensors import Batch, Dim, Roles, Tensor, align, by_name, pool
 
@@ -229,8 +229,18 @@ class Run:
     def call_selection(self, node: Node) -> Selection:
         indices = self.tensor(node.parts[1][0])
         tokens = self.number(node.named["tokens"]) if "tokens" in node.named else 1
-        return handed_in(indices, self.number(node.parts[1][1]), self.blocks_of(node), self.batch,
-                         tokens)
+        block, of = self.number(node.parts[1][1]), self.blocks_of(node)
+        if "offsets" in node.named:
+            return packed(indices, self.tensor(node.named["offsets"]),
+                          self.number(node.named["top"]), block, of, self.batch, tokens)
+        count = self.tensor(node.named["count"]) if "count" in node.named else None
+        return handed_in(indices, block, of, self.batch, tokens, count)
+
+    def call_union(self, node: Node) -> Selection:
+        parts = [self.evaluate(part) for part in node.parts[1]]
+        # Indices for groups of one token are the generator's packed lists.
+        handed = [part.dims[0] != self.values["q"].dims[0] for part in parts]
+        return union(parts, handed)
 
     def blocks_of(self, node: Node) -> str:
         """The tokens that indices or scores handed in are of: those of the programs' keys."""
@@ -239,7 +249,9 @@ class Run:
     def call_indices(self, node: Node) -> Tensor:
         selection = self.evaluate(node.parts[1][0])
         if selection.tokens == 1:
-            self.mark(selection.close)
+            # Offsets are one more than queries.
+            self.mark([close[:len(q)]
+                       for close, q in zip(selection.close, self.values["q"].rows)])
         return list_indices(selection)
 
     def call_merge(self, node: Node) -> Attention:

@@ -116,18 +116,71 @@ def select_row(topk: TopK, place: Positions, values, present, tokens: int, total
     return chosen, close
 
 
-def handed_in(indices: Tensor, block: int, base: str, batch: Batch, tokens: int) -> Selection:
+def handed_in(indices: Tensor, block: int, base: str, batch: Batch, tokens: int,
+              count: Tensor | None = None) -> Selection:
     chosen = []
     for row, data in enumerate(indices.rows):
-        total = -(-batch.length(base, row) // block)
-        if np.any((data < -1) | (data >= total)):
-            raise ProgramError("an index that is no block")
-        mask = np.zeros((*data.shape[:2], total + 1), bool)
-        np.put_along_axis(mask, data, True, axis=2)  # -1 is the last, which is cut off
-        chosen.append(mask[..., :total])
-    close = [np.zeros(len(data), bool) for data in indices.rows]
-    return Selection(chosen, close, block, indices.dims[-1].size, indices.dims[:2], indices.batch,
-                     tokens)
+        data = data.copy()
+        if count is not None:
+            if np.any((count.rows[row] < 0) | (count.rows[row] > data.shape[2])):
+                raise ProgramError("a count outside of 0 to top")
+            data[np.arange(data.shape[2]) >= count.rows[row][..., None]] = -1
+        chosen.append(mark_blocks(data, -(-batch.length(base, row) // block)))
+    return given(chosen, block, indices.dims[-1].size, indices, tokens)
+
+
+def mark_blocks(data: np.ndarray, total: int) -> np.ndarray:
+    if np.any((data < -1) | (data >= total)):
+        raise ProgramError("an index that is no block")
+    mask = np.zeros((*data.shape[:2], total + 1), bool)
+    np.put_along_axis(mask, data, True, axis=2)  # -1 is the last, which is cut off
+    return mask[..., :total]
+
+
+def given(chosen: list[np.ndarray], block: int, width: int, rows: Tensor, tokens: int) -> Selection:
+    close = [np.zeros(len(data), bool) for data in chosen]
+    return Selection(chosen, close, block, width, rows.dims[:2], rows.batch, tokens)
+
+
+def packed(indices: Tensor, offsets: Tensor, top: int, block: int, base: str, batch: Batch,
+           tokens: int) -> Selection:
+    """Lists behind each other; the generator has heads in front where there is only one."""
+    chosen = []
+    turned = indices.dims[1] != offsets.dims[1]
+    for row, (data, bounds) in enumerate(zip(indices.rows, offsets.rows)):
+        if turned:
+            data, bounds = data.T, bounds.T
+        lists = np.full((*bounds.shape, top), -1)
+        for r, head in np.ndindex(len(bounds) - 1, bounds.shape[1]):
+            first, last = bounds[r, head], bounds[r + 1, head]
+            if not 0 <= first <= last <= len(data) or last - first > top:
+                raise ProgramError("offsets that are no lists")
+            lists[r, head, :last - first] = data[first:last, head]
+        chosen.append(mark_blocks(lists, -(-batch.length(base, row) // block)))
+    selection = given(chosen, block, top, offsets, tokens)
+    if turned:
+        selection.dims = selection.dims[::-1]
+    return selection
+
+
+def union(parts: list[Selection], handed: list[bool]) -> Selection:
+    """Rows are those of the part with the fewest tokens, of which a computed one comes first."""
+    finest = parts[min(range(len(parts)), key=lambda n: (parts[n].tokens, handed[n]))]
+    chosen, close = [], []
+    for row, own in enumerate(finest.chosen):
+        heads = max(part.chosen[row].shape[1] for part in parts)
+        mask = np.zeros((len(own), heads, own.shape[2]), bool)
+        for part in parts:
+            places = np.arange(len(own)) * finest.tokens // part.tokens
+            exists = places < len(part.chosen[row])
+            mask[exists] |= part.chosen[row][places[exists]]
+        chosen.append(mask)
+        close.append(np.logical_or.reduce([part.close[row] for part in parts
+                                           if part.tokens == 1 and len(part.close[row]) == len(own)]
+                                          or [np.zeros(len(own), bool)]))
+    heads = next((part.dims[1] for part in parts if part.dims[1].size != 1), finest.dims[1])
+    return Selection(chosen, close, finest.block, sum(part.width for part in parts),
+                     [finest.dims[0], heads], finest.batch, finest.tokens)
 
 
 def list_indices(selection: Selection) -> Tensor:
