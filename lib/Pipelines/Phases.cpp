@@ -11,6 +11,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
 #include "nsacc/GPU/DeviceOption.h"
+#include "nsacc/Schedule/Choose.h"
 #include "nsacc/Target/CUDA/Lowering.h"
 
 using namespace mlir;
@@ -75,7 +76,7 @@ static void addTilePhase(OpPassManager &manager, const PhaseOptions &options) {
   convert.mostShared = schedule::getInfo(schedule::Field::Tokens).most;
   if (options.device) {
     // Registers and shared memory hold what the CPU has on its stack.
-    convert.mostSelected = 256;
+    convert.mostSorted = schedule::kMostSorted;
     convert.mostShared = 256;
     convert.longestWindow = (1 << 27) - 1;
     convert.mostChannels = 2048;

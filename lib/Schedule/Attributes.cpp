@@ -27,6 +27,7 @@ Attribute OpChoice::getAttr() const {
       get(kind == OpKind::TopK ? Field::Blocks : Field::Keys),
       value(Field::Splits, 1), value(Field::MergeTokens, 0),
       part == tokens ? 0 : part, value(Field::Channels, 0), program,
+      static_cast<nsatile::SelectMethod>(value(Field::Method, 0)),
       value(Field::Warps, 0), value(Field::BlocksPerSM, 1),
       value(Field::Stages, 2), value(Field::QueryStages, 0),
       static_cast<nsatile::Switch>(value(Field::PingPong, 0)),

@@ -4,6 +4,7 @@
 #include "NSATile/IR/WarpRoles.h"
 #include "Tiling.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -40,13 +41,21 @@ private:
   Scope getScope(Operation *op, int64_t group) const;
   bool hasLongBlocks(AttendOp op) const;
   bool inverts(AttendOp op) const;
+  bool unites(AttendOp op) const;
   LoopOrder getOrder(AttendOp op) const;
   LoopOrder getOrder(const Scope &scope) const;
   Tiling tile(const Scope &scope) const;
 
   llvm::Error chooseAttend(OpChoice &choice);
   llvm::Error chooseImportance(OpChoice &choice);
-  void chooseTopK(OpChoice &choice);
+  llvm::Error chooseTopK(OpChoice &choice);
+  llvm::Error chooseSelectingSplits(OpChoice &choice, bool usesThreshold);
+  bool chooseMethod(OpChoice &choice);
+  void chooseSelectingTokens(OpChoice &choice, int64_t rows, int64_t group,
+                             bool usesThreshold);
+  void chooseBlocks(OpChoice &choice, const Tiling &tiling, bool usesThreshold);
+  void chooseSelectingWarps(OpChoice &choice, int64_t group,
+                            bool usesThreshold);
   void chooseMap(OpChoice &choice);
   llvm::Error chooseWarps(OpChoice &choice, const Tiling &tiling);
   void chooseTile(OpChoice &choice, const Scope &scope, const Tiling &tiling);
@@ -70,6 +79,8 @@ private:
 // What is given
 //===----------------------------------------------------------------------===//
 
+/// Blocks at a time of a topk whose lists are in registers.
+static constexpr int64_t kFewBlocks = 32;
 static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
 /// Why an op has a program of its own that was given one.
 static constexpr llvm::StringLiteral kGiven = "given";
@@ -207,13 +218,24 @@ bool Chooser::inverts(AttendOp op) const {
   return goal.queries != Queries::Many && hasLongBlocks(op);
 }
 
+/// Whether one token's blocks have room in the list of a tile.
+bool Chooser::unites(AttendOp op) const {
+  return op.getSelection() &&
+         fitsUnion(
+             op,
+             getQueryShape(kernel, cast<ScoringOpInterface>(op.getOperation()))
+                 .group,
+             /*tokens=*/1, /*areWhole=*/false);
+}
+
 /// Without a selection there are no blocks to walk.
 LoopOrder Chooser::getOrder(AttendOp op) const {
   const Setting *given = settings.find(names.lookup(op), Field::Order);
   auto order = given          ? static_cast<LoopOrder>(given->value)
                : !goal.device ? LoopOrder::BlockMajor
                : inverts(op)  ? LoopOrder::KeyMajor
-                              : LoopOrder::Union;
+               : unites(op)   ? LoopOrder::Union
+                              : LoopOrder::QueryMajor;
   if (op.getSelection() || order == LoopOrder::KeyMajor)
     return order;
   return LoopOrder::QueryMajor;
@@ -426,6 +448,8 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
              : goal.device && goal.queries == Queries::Many && hasLongBlocks(op)
                  ? "block by block, states of all rows would take too much "
                    "memory"
+             : goal.device && order == LoopOrder::QueryMajor
+                 ? "heads select more blocks than the list of a tile has"
              : goal.device ? "all rows of a tile walk the blocks that any "
                              "of them selected"
                            : "tokens share the keys of blocks that they "
@@ -475,8 +499,159 @@ llvm::Error Chooser::chooseImportance(OpChoice &choice) {
   return llvm::Error::success();
 }
 
-/// Selecting gains nothing from a wide tile. Its warps follow from its rows.
-void Chooser::chooseTopK(OpChoice &choice) {
+/// Returns whether it is by a threshold.
+bool Chooser::chooseMethod(OpChoice &choice) {
+  using nsatile::SelectMethod;
+  // More spill on a GPU. On a CPU, of 1024 to 200000 scores a row, a threshold
+  // is as fast for 128 blocks and 90 times as fast for 2048.
+  constexpr int64_t mostSorted = 128;
+  auto type = cast<TopKOp>(choice.op).getResult().getType();
+  bool isLong = static_cast<int64_t>(type.getTop()) > mostSorted;
+  put(choice, Field::Method,
+      static_cast<int64_t>(isLong ? SelectMethod::Threshold
+                                  : SelectMethod::Sort),
+      !isLong       ? "sorted lists of few blocks stay near"
+      : goal.device ? "registers have no room for sorted lists of so many"
+                    : "each block that gets into a sorted list moves others");
+  return choice.get(Field::Method) ==
+         static_cast<int64_t>(SelectMethod::Threshold);
+}
+
+/// Scores that were computed before stand in memory, in rows.
+static bool readsRows(TopKOp op) { return findImportances(op).empty(); }
+
+/// Lists of candidates that a program has room for beside its tiles. Each is
+/// twice as long as what is chosen. Programs that read rows wait for memory:
+/// three of them share a multiprocessor.
+static int64_t countLists(TopKOp op) {
+  constexpr int64_t keyBytes = 8;
+  int64_t bytes = readsRows(op) ? 64 << 10 : 128 << 10;
+  int64_t top = op.getResult().getType().getTop();
+  return std::max<int64_t>(
+      1, llvm::bit_floor<uint64_t>(bytes / (2 * top * keyBytes)));
+}
+
+/// Selecting gains nothing from a wide tile. Rows that choose together are of
+/// one.
+void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
+                                    int64_t group, bool usesThreshold) {
+  auto op = cast<TopKOp>(choice.op);
+  const Setting *named = settings.find(choice.name, Field::Tokens);
+  const Setting *all = settings.findForAll(Field::Tokens);
+  int64_t tokens =
+      getPartTokens(all ? all->value : toTokens(rows, group), group);
+  // More than a tile may have are refused where a target's limits are.
+  int64_t most = getInfo(Field::Tokens).most,
+          share = std::min<int64_t>(op.getShareTokens(), most),
+          listed = countLists(op) * share;
+  if (named && !named->op.empty())
+    put(choice, Field::Tokens, named->value, "given");
+  else if (usesThreshold && listed < tokens)
+    choice.set(Field::Tokens, listed,
+               "as many as lists of candidates have room");
+  else
+    choice.set(Field::Tokens, tokens,
+               "at most 64 rows: selecting gains nothing from more");
+  if (choice.get(Field::Tokens) % share != 0)
+    choice.set(
+        Field::Tokens,
+        std::min<int64_t>(llvm::alignTo(choice.get(Field::Tokens), share),
+                          llvm::alignDown(most, share)),
+        Twine(share) + " tokens share a selection");
+}
+
+/// Behind the tokens.
+void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
+                           bool usesThreshold) {
+  const Setting *keys = settings.findForAll(Field::Keys);
+  if (keys)
+    return put(choice, Field::Blocks, keys->value,
+               "as many as an attend has keys");
+  auto op = cast<TopKOp>(choice.op);
+  if (usesThreshold && readsRows(op)) {
+    constexpr int64_t elements = 2048, least = 64, most = 1024;
+    int64_t lists = choice.get(Field::Tokens) / op.getShareTokens();
+    return put(choice, Field::Blocks,
+               std::clamp<int64_t>(llvm::bit_floor<uint64_t>(
+                                       elements / std::max<int64_t>(1, lists)),
+                                   least, most),
+               "long rows of memory, as few are loaded at a time");
+  }
+  // Measured on an H200: 10.0 ms in the place of 11.5 with 64, for 16 of 1024
+  // blocks and 65536 tokens of 64 heads on 4.
+  bool isFew = goal.device && goal.device->code.hasWarpgroupProducts &&
+               tiling.keys > kFewBlocks && !usesThreshold;
+  put(choice, Field::Blocks, isFew ? kFewBlocks : tiling.keys,
+      isFew ? "scores and lists of more need too many registers"
+            : "as many as an attend has keys");
+}
+
+/// A topk's warps follow from its rows.
+void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
+                                   bool usesThreshold) {
+  auto op = cast<TopKOp>(choice.op);
+  int64_t tokens = choice.get(Field::Tokens);
+  put(choice, Field::Stages, 2, "a step's loads run during the step before");
+  bool fills = goal.device->code.hasWarpgroupProducts &&
+               fillsWarpgroup(kernel, op, tokens, group, usesThreshold);
+  auto putOwn = [&](Field field, int64_t chosen, const Twine &reason) {
+    const Setting *own = settings.find(choice.name, field);
+    bool isGiven = own && !own->op.empty();
+    choice.set(field, isGiven ? own->value : chosen,
+               isGiven ? Twine("given") : reason);
+  };
+  // A warp for each list, where there are fewer rows than warps have.
+  constexpr int64_t rowsOfWarp = 16;
+  int64_t lists = std::max<int64_t>(1, tokens / op.getShareTokens());
+  int64_t warps = std::min<int64_t>(lists, nsatile::kGroupWarps);
+  bool hasFewRows =
+      usesThreshold && !readsRows(op) && tokens * group < rowsOfWarp * warps;
+  putOwn(Field::Warps,
+         fills        ? nsatile::kGroupWarps
+         : hasFewRows ? warps
+                      : 0,
+         fills        ? "rows fill the products of a warpgroup"
+         : hasFewRows ? "a warp has a list of candidates"
+                      : "by the rows of the program's products");
+  // Tiles as chosen have room beside two others.
+  bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
+                  choice.get(Field::Blocks) <= kFewBlocks && !usesThreshold &&
+                  !settings.find(choice.name, Field::Stages);
+  constexpr int64_t usualBlocks = 64;
+  bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists &&
+                       choice.get(Field::Blocks) <= usualBlocks;
+  putOwn(Field::BlocksPerSM,
+         isChosen        ? 3
+         : hasShortLists ? 2
+                         : 1,
+         isChosen        ? "steps of one block run during others' exponentials "
+                           "and lists"
+         : hasShortLists ? "lists of two blocks have room"
+                         : "a block has all registers");
+}
+
+/// Sizes of a call tell whether lists of parts are worth it.
+llvm::Error Chooser::chooseSelectingSplits(OpChoice &choice,
+                                           bool usesThreshold) {
+  bool isOpen = goal.device && usesThreshold;
+  put(choice, Field::Splits, isOpen ? 0 : 1,
+      isOpen ? "few query tiles leave multiprocessors idle"
+             : "the blocks in one");
+  const Setting *splits = settings.find(choice.name, Field::Splits);
+  int64_t count = choice.get(Field::Splits);
+  if (count > 1 && !usesThreshold && !splits->op.empty())
+    return settings.explain(splits->column,
+                            "'" + choice.name +
+                                "' sorts lists, which aren't split: expected "
+                                "method=threshold");
+  if (!usesThreshold)
+    choice.set(Field::Splits, 1, "sorted lists aren't split");
+  else if (count == 0 && !goal.device)
+    choice.set(Field::Splits, 1, "a CPU's threads take query tiles");
+  return llvm::Error::success();
+}
+
+llvm::Error Chooser::chooseTopK(OpChoice &choice) {
   auto op = cast<TopKOp>(choice.op);
   FoundShape found =
       findQueryShape(kernel, op.getImportance(), [](Value value) {
@@ -485,62 +660,19 @@ void Chooser::chooseTopK(OpChoice &choice) {
                           UnionOp>(op);
       });
   int64_t group = found.shape ? found.shape->group : 1;
-  Scope scope = getScope(op, group);
-  Tiling tiling = tile(scope);
-  const Setting *named = settings.find(choice.name, Field::Tokens);
-  const Setting *all = settings.findForAll(Field::Tokens);
-  int64_t tokens = all ? all->value : toTokens(tiling.rows, group);
-  if (named && !named->op.empty())
-    put(choice, Field::Tokens, named->value, "given");
-  else
-    choice.set(Field::Tokens, getPartTokens(tokens, group),
-               "at most 64 rows: selecting gains nothing from more");
-  // Rows that choose together are of one tile. More than a tile may have are
-  // refused where a target's limits are.
-  int64_t most = getInfo(Field::Tokens).most,
-          share = std::min<int64_t>(op.getShareTokens(), most);
-  if (choice.get(Field::Tokens) % share != 0)
-    choice.set(
-        Field::Tokens,
-        std::min<int64_t>(llvm::alignTo(choice.get(Field::Tokens), share),
-                          llvm::alignDown(most, share)),
-        Twine(share) + " tokens share a selection");
-  const Setting *keys = settings.findForAll(Field::Keys);
-  // Measured on an H200: 10.0 ms in the place of 11.5 with 64, for 16 of 1024
-  // blocks and 65536 tokens of 64 heads on 4.
-  constexpr int64_t fewBlocks = 32;
-  bool isFew = goal.device && goal.device->code.hasWarpgroupProducts &&
-               tiling.keys > fewBlocks;
-  put(choice, Field::Blocks,
-      keys    ? keys->value
-      : isFew ? fewBlocks
-              : tiling.keys,
-      isFew && !keys ? "scores and lists of more need too many registers"
-                     : "as many as an attend has keys");
+  Tiling tiling = tile(getScope(op, group));
+  bool usesThreshold = chooseMethod(choice);
+  // A union's tile of long lists has few rows.
+  chooseSelectingTokens(choice, usesThreshold ? kPartRows : tiling.rows, group,
+                        usesThreshold);
+  chooseBlocks(choice, tiling, usesThreshold);
+  if (llvm::Error error = chooseSelectingSplits(choice, usesThreshold))
+    return error;
   chooseProgram(choice);
   choosePart(choice, group);
-  if (!goal.device)
-    return;
-  put(choice, Field::Stages, 2, "a step's loads run during the step before");
-  bool fills = goal.device->code.hasWarpgroupProducts &&
-               fillsWarpgroup(kernel, op, choice.get(Field::Tokens), group);
-  auto putOwn = [&](Field field, int64_t chosen, const Twine &reason) {
-    const Setting *own = settings.find(choice.name, field);
-    bool isGiven = own && !own->op.empty();
-    choice.set(field, isGiven ? own->value : chosen,
-               isGiven ? Twine("given") : reason);
-  };
-  putOwn(Field::Warps, fills ? nsatile::kGroupWarps : 0,
-         fills ? "rows fill the products of a warpgroup"
-               : "by the rows of the program's products");
-  // Tiles as chosen have room beside two others.
-  bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
-                  choice.get(Field::Blocks) <= fewBlocks &&
-                  !settings.find(choice.name, Field::Stages);
-  putOwn(Field::BlocksPerSM, isChosen ? 3 : 1,
-         isChosen ? "steps of one block run during others' exponentials and "
-                    "lists"
-                  : "a block has all registers");
+  if (goal.device)
+    chooseSelectingWarps(choice, group, usesThreshold);
+  return llvm::Error::success();
 }
 
 void Chooser::chooseMap(OpChoice &choice) {
@@ -568,7 +700,8 @@ llvm::Expected<KernelChoice> Chooser::run() {
         return std::move(error);
       break;
     case OpKind::TopK:
-      chooseTopK(choice);
+      if (llvm::Error error = chooseTopK(choice))
+        return std::move(error);
       break;
     case OpKind::Pool:
       put(choice, Field::Windows, 16, "enough for whole vectors");

@@ -118,16 +118,18 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
   return std::nullopt;
 }
 
-int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
-                           bool areWhole) {
+bool schedule::fitsUnion(AttendOp selecting, int64_t group, int64_t tokens,
+                         bool areWhole) {
   auto type = cast<SelectionType>(selecting.getSelection().getType());
   auto query = cast<NamedTensorType>(selecting.getQuery().getType());
-  auto fits = [&](int64_t tokens) {
-    TileLists lists(type, QueryDims::get(query), tokens, group);
-    int64_t top = type.getTop();
-    return lists.count * top <= kMostListed && (lists.areWhole || !areWhole);
-  };
-  while (tokens > 1 && !fits(tokens))
+  TileLists lists(type, QueryDims::get(query), tokens, group);
+  int64_t top = type.getTop();
+  return lists.count * top <= kMostListed && (lists.areWhole || !areWhole);
+}
+
+int64_t schedule::fitUnion(AttendOp selecting, int64_t group, int64_t tokens,
+                           bool areWhole) {
+  while (tokens > 1 && !fitsUnion(selecting, group, tokens, areWhole))
     --tokens;
   return tokens;
 }
@@ -317,7 +319,7 @@ Tiling schedule::tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
 //===----------------------------------------------------------------------===//
 
 bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t tokens,
-                              int64_t group) {
+                              int64_t group, bool usesThreshold) {
   // A thread's part of two words an entry; with more, values are stored.
   constexpr int64_t mostListRegisters = 32;
   int64_t listRegisters =
@@ -325,7 +327,7 @@ bool schedule::fillsWarpgroup(KernelOp kernel, TopKOp op, int64_t tokens,
   SmallVector<ImportanceOp> found = findImportances(op);
   if (found.size() != 1 || op.getShareHeads() > 1 ||
       llvm::alignTo(tokens * group, 16) != nsatile::kGroupRows ||
-      listRegisters > mostListRegisters)
+      (listRegisters > mostListRegisters && !usesThreshold))
     return false;
   ImportanceOp importance = found.front();
   constexpr int64_t mostChannels = 128;

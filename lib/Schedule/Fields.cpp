@@ -39,6 +39,7 @@ static constexpr int64_t kMost = 1 << 16;
 static constexpr StringLiteral kOrders[] = {"query_major", "union", "key_major",
                                             "block_major"};
 static constexpr StringLiteral kPrograms[] = {"fused", "own"};
+static constexpr StringLiteral kMethods[] = {"sort", "threshold"};
 static constexpr StringLiteral kSwitches[] = {"auto", "on", "off"};
 static constexpr StringLiteral kSoftmaxOrders[] = {
     "auto", "rows", "together", "maxima_first", "decay_first"};
@@ -71,7 +72,9 @@ static constexpr FieldInfo kFields[] = {
      "share a key head",
      "CPU 64 rows, under `block_major` as many as keep 128 KiB of "
      "accumulators and 65536 indices; sm_80 64 or 128 rows; sm_90a 64, 128 or "
-     "192 rows; a topk at most 64 rows"},
+     "192 rows; a topk at most 64 rows, and with method=threshold as many as "
+     "lists of candidates have room: 128 KiB, or 64 where scores are read from "
+     "memory"},
     {Field::Keys,
      "keys",
      kScoring,
@@ -94,7 +97,8 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "blocks whose importance is computed at a time",
-     "as many as an attend has keys; sm_90a at most 32"},
+     "as many as an attend has keys; sm_90a at most 32, but for "
+     "method=threshold; up to 1024 where that reads scores from memory"},
     {Field::Windows,
      "windows",
      bit(OpKind::Pool),
@@ -131,7 +135,7 @@ static constexpr FieldInfo kFields[] = {
      "64"},
     {Field::Splits,
      "splits",
-     kAttend,
+     kAttend | bit(OpKind::TopK),
      false,
      false,
      0,
@@ -140,10 +144,12 @@ static constexpr FieldInfo kFields[] = {
      0,
      "parts of the keys that programs go over side by side, each with states "
      "of its own for every query: without a selection under `key_major` and "
-     "`query_major`, of a selection under `union`, whose lists are cut; "
+     "`query_major`, of a selection under `union`, whose lists are cut; of a "
+     "topk with method=threshold, parts of its blocks, whose lists are merged; "
      "`auto`: as many as keep a GPU's multiprocessors busy at each call, 128 "
      "at most",
-     "`auto` on GPUs for few queries over many keys; else 1"},
+     "`auto` on GPUs for few queries over many keys, and for a topk with "
+     "method=threshold; else 1"},
     {Field::MergeTokens,
      "merge_tokens",
      kAttend,
@@ -192,6 +198,14 @@ static constexpr FieldInfo kFields[] = {
      "`own` where another op reads it from memory, or tiles of its queries are "
      "none of its readers', and on the CPU attends of kernels with more than "
      "16; else `fused`"},
+    {Field::Method, "method", bit(OpKind::TopK), false, false, 0, 1, kMethods,
+     std::nullopt,
+     "how a row's first blocks are found: `sort` merges those of each tile "
+     "with a sorted list, `threshold` gathers those that aren't behind a "
+     "threshold, which rises whenever a list of twice as many is full. Both "
+     "find the same",
+     "`threshold` for more than 128 blocks a row, forced ones included; else "
+     "`sort`, which a GPU has registers for up to 256 blocks"},
     {Field::Warps,
      "warps",
      kQueryTiles,
@@ -219,8 +233,8 @@ static constexpr FieldInfo kFields[] = {
      "its part of the registers and of shared memory; tokens and keys that "
      "aren't given are those that so many have room for",
      "2 for attentions within selections, 3 for a topk, whose rows fill one "
-     "warpgroup, unless keys, blocks or stages "
-     "are given; else 1"},
+     "warpgroup, or 2 with method=threshold and a list in each, unless keys, "
+     "blocks or stages are given; else 1"},
     {Field::Stages,
      "stages",
      kQueryTiles,

@@ -28,15 +28,19 @@ Tiling tileForWarps(const Scope &scope, nsatile::LoopOrder order,
 Tiling tileForWarpgroups(const Scope &scope, nsatile::LoopOrder order,
                          Queries queries);
 
+/// Whether the lists of so many tokens fit that of a union.
+bool fitsUnion(nsa::AttendOp selecting, int64_t group, int64_t tokens,
+               bool areWhole);
 /// The most tokens, at most so many, whose lists of blocks fit that of a union
 /// (kMostListed); `areWhole`: and none of which has only a part of a list's.
 int64_t fitUnion(nsa::AttendOp selecting, int64_t group, int64_t tokens,
                  bool areWhole);
 
 /// Whether a selection's scores are one product, of 64 rows of 16 bits, and
-/// three blocks that share a multiprocessor have room for its tiles and lists.
+/// three blocks that share a multiprocessor have room for its tiles and lists,
+/// which aren't in registers where a threshold is used.
 bool fillsWarpgroup(nsa::KernelOp kernel, nsa::TopKOp op, int64_t tokens,
-                    int64_t group);
+                    int64_t group, bool usesThreshold);
 
 /// What is given for the blocks that share a multiprocessor.
 struct GivenBlocks {

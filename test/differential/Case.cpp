@@ -46,10 +46,14 @@ std::string nsacc::differential::print(const Case &testCase) {
       os << " " << name << "=" << value;
     os << "\n";
   }
-  if (const auto &schedule = testCase.schedule)
+  if (const auto &schedule = testCase.schedule) {
     os << "// SCHEDULE: order=" << schedule->order
        << " tokens=" << schedule->tokens << " keys=" << schedule->keys
-       << " splits=" << schedule->splits << "\n";
+       << " splits=" << schedule->splits;
+    if (schedule->method != Schedule().method)
+      os << " method=" << schedule->method;
+    os << "\n";
+  }
   if (!testCase.ranges.empty()) {
     os << "// RANGE:";
     for (const auto &[name, range] : testCase.ranges)
@@ -106,6 +110,10 @@ llvm::Error Parser::parseSchedule(llvm::StringRef name, llvm::StringRef value) {
   Schedule &schedule = *result.schedule;
   if (name == "order") {
     schedule.order = value.str();
+    return llvm::Error::success();
+  }
+  if (name == "method") {
+    schedule.method = value.str();
     return llvm::Error::success();
   }
   if (name == "tokens")

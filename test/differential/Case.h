@@ -48,6 +48,8 @@ struct Run {
 struct Schedule {
   std::string order = "query_major";
   int64_t tokens = 0, keys = 0, splits = 1;
+  /// Of top-ks.
+  std::string method = "sort";
 };
 
 struct Case {

@@ -1,6 +1,7 @@
 //===- Compiled.cpp - Compiles the program of a case ----------------------===//
 
 #include "Compiled.h"
+#include "NSA/IR/NSAOps.h"
 #include "nsacc/Frontend/Diagnostics.h"
 #include "nsacc/Frontend/Frontend.h"
 #include "nsacc/Pipelines/Phases.h"
@@ -38,9 +39,15 @@ nsacc::differential::importProgram(const Case &testCase,
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 nsacc::differential::compile(const Case &testCase, mlir::ModuleOp module) {
   CompileOptions options;
-  if (const std::optional<Schedule> &schedule = testCase.schedule)
+  if (const std::optional<Schedule> &schedule = testCase.schedule) {
     options.schedule = llvm::formatv("order={0},tokens={1},keys={2},splits={3}",
                                      schedule->order, schedule->tokens,
                                      schedule->keys, schedule->splits);
+    // A field that no op has is an error.
+    module.walk([&](nsa::TopKOp) {
+      options.schedule += ",method=" + schedule->method;
+      return mlir::WalkResult::interrupt();
+    });
+  }
   return CompiledProgram::create(module, options);
 }

@@ -53,6 +53,8 @@ void RandomProgram::chooseSchedule() {
     schedule.tokens /= 2;
   if (schedule.order == "key_major" || c.chance(30))
     schedule.splits = c.pick<int64_t>({1, 2, 3, 7});
+  if (c.chance(40))
+    schedule.method = "threshold";
   result.schedule = schedule;
 }
 

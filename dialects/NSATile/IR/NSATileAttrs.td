@@ -44,6 +44,13 @@ def NSATile_ProgramUse : I32EnumAttr<"ProgramUse", "where an op is computed", [
   let genSpecializedAttr = 0;
 }
 
+def NSATile_SelectMethod : I32EnumAttr<"SelectMethod", "how a row's greatest keys are found", [
+  I32EnumAttrCase<"Sort", 0, "sort">,
+  I32EnumAttrCase<"Threshold", 1, "threshold">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
 def NSATile_Switch : I32EnumAttr<"Switch", "what may be left to a pass", [
   I32EnumAttrCase<"Auto", 0, "auto">,
   I32EnumAttrCase<"On", 1, "on">,
@@ -96,10 +103,13 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `keys`: keys of a tile; of a top-k, blocks whose importance is computed at a time.
     - `splits`: parts of the keys that programs go over side by side, each with states of its own for every query,
       which are merged where the attention is used: under `key_major`, and under `query_major` without a selection.
-      0: as many as keep a GPU's multiprocessors busy, by the sizes of a call.
+      0: as many as keep a GPU's multiprocessors busy, by the sizes of a call. Of a top-k with `method = threshold`, parts of
+      its blocks, whose lists are merged.
     - `merge_tokens`: query tokens of a tile of the program that merges them, where it does nothing else; 0: as
       `tokens`.
     - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
+    - `method`: how a top-k finds the greatest keys of a row: `sort` merges each tile's with a sorted list (`nsatile.top`),
+      `threshold` gathers those that aren't below a threshold, which rises (`nsatile.offer`).
     - `exact_keys`: `keys` of the exact program.
 
     These fields are the program's, and the ops that share it agree:
@@ -144,6 +154,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"int64_t", "0">:$part,
     DefaultValuedParameter<"int64_t", "0">:$channels,
     DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,
+    DefaultValuedParameter<"SelectMethod", "SelectMethod::Sort">:$method,
     DefaultValuedParameter<"int64_t", "0">:$warps,
     DefaultValuedParameter<"int64_t", "1">:$blocks_per_sm,
     DefaultValuedParameter<"int64_t", "2">:$stages,

@@ -616,5 +616,6 @@ def NSATile_PrefixSumOp : NSATile_Op<"prefix_sum"> {
 
 include "NSATile/IR/NSATileFoldOps.td"
 include "NSATile/IR/NSATileAsyncOps.td"
+include "NSATile/IR/NSATileCandidateOps.td"
 
 #endif // NSATILE_IR_NSATILEOPS_TD

@@ -13,7 +13,7 @@ LogicalResult
 ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                      LoopOrder order, int64_t tokens, int64_t keys,
                      int64_t splits, int64_t mergeTokens, int64_t part,
-                     int64_t channels, ProgramUse, int64_t warps,
+                     int64_t channels, ProgramUse, SelectMethod, int64_t warps,
                      int64_t blocksPerSM, int64_t stages, int64_t queryStages,
                      Switch, int64_t columnsInRegisters, SoftmaxOrder, Rescale,
                      GridOrder, int64_t exactTokens, int64_t exactKeys) {
@@ -85,7 +85,7 @@ ScheduleAttr ScheduleAttr::getExact() const {
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(),
              /*splits=*/1, /*merge_tokens=*/0, /*part=*/0, getChannels(),
-             getProgram(),
+             getProgram(), getMethod(),
              /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
              Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -97,6 +97,7 @@ ScheduleAttr ScheduleAttr::getMerging() const {
   int64_t tokens = getMergeTokens() > 0 ? getMergeTokens() : getTokens();
   return get(getContext(), getOrder(), tokens, getKeys(), getSplits(),
              getMergeTokens(), /*part=*/0, /*channels=*/0, getProgram(),
+             getMethod(),
              /*warps=*/0,
              /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -108,8 +109,8 @@ ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   return get(
       getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
       getMergeTokens(), program.getPart(), program.getChannels(), getProgram(),
-      program.getWarps(), program.getBlocksPerSm(), program.getStages(),
-      program.getQueryStages(), program.getPingPong(),
+      getMethod(), program.getWarps(), program.getBlocksPerSm(),
+      program.getStages(), program.getQueryStages(), program.getPingPong(),
       program.getColumnsInRegisters(), program.getSoftmax(),
       program.getRescale(), program.getGrid(),
       hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);

@@ -30,4 +30,18 @@ def NSATile_PendingType : NSATile_Type<"Pending", "pending"> {
   let assemblyFormat = "`<` $tile `>`";
 }
 
+def NSATile_CandidatesType : NSATile_Type<"Candidates", "candidates"> {
+  let summary = "for each of some rows, the keys that may be among its greatest";
+  let description = [{
+    A list has room for `room` keys, the greatest `keep` of which it is for. A GPU has lists in shared memory.
+
+    ```mlir
+    !nsatile.candidates<rows = 4, keep = 2048, room = 4096>
+    ```
+  }];
+  let parameters = (ins "int64_t":$rows, "int64_t":$keep, "int64_t":$room);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 #endif // NSATILE_IR_NSATILETYPES_TD

@@ -19,6 +19,10 @@ namespace nsacc::schedule {
 /// Indices of a union's list, at most: a block of threads sorts them at once.
 inline constexpr int64_t kMostListed = 4096;
 
+/// Blocks of a row's list, at most, for which a GPU's threads have registers
+/// where they sort it.
+inline constexpr int64_t kMostSorted = 256;
+
 /// What a choice stands on beside the kernel and its `nsa.sizes`.
 struct Goal {
   /// None: the CPU.

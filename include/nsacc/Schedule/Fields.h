@@ -31,6 +31,7 @@ enum class Field {
   Part,
   Channels,
   Program,
+  Method,
   Warps,
   BlocksPerSM,
   Stages,

@@ -116,6 +116,24 @@ void CodeBuilder::forEach(int64_t count, int64_t unrolled,
   body(loop.getInductionVar());
 }
 
+void CodeBuilder::createLoop(Value first, Value end, Value step,
+                             llvm::function_ref<void(Value)> body) {
+  auto loop = scf::ForOp::create(*this, first, end, step);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  body(loop.getInductionVar());
+}
+
+Value CodeBuilder::createLoop(Value first, Value end, Value step, Value carried,
+                              llvm::function_ref<Value(Value, Value)> body) {
+  auto loop = scf::ForOp::create(*this, first, end, step, carried);
+  OpBuilder::InsertionGuard guard(*this);
+  setInsertionPointToStart(loop.getBody());
+  Value next = body(loop.getInductionVar(), loop.getRegionIterArg(0));
+  scf::YieldOp::create(*this, next);
+  return loop.getResult(0);
+}
+
 Value CodeBuilder::forEachBit(Value word, Value carried,
                               llvm::function_ref<Value(Value, Value)> body) {
   auto loop =

@@ -47,6 +47,14 @@ public:
   void forEach(int64_t count, int64_t unrolled,
                llvm::function_ref<void(mlir::Value)> body);
 
+  void createLoop(mlir::Value first, mlir::Value end, mlir::Value step,
+                  llvm::function_ref<void(mlir::Value)> body);
+  /// One that carries a value.
+  mlir::Value
+  createLoop(mlir::Value first, mlir::Value end, mlir::Value step,
+             mlir::Value carried,
+             llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> body);
+
   /// The numbers of a word's bits that are set, from the least on, and what is
   /// carried from one to the next.
   mlir::Value forEachBit(

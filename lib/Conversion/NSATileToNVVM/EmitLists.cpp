@@ -12,15 +12,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-/// A loop that carries nothing.
-static void createLoop(CodeBuilder &b, Value first, Value end, Value step,
-                       llvm::function_ref<void(Value)> body) {
-  auto loop = scf::ForOp::create(b, first, end, step);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  body(loop.getInductionVar());
-}
-
 namespace {
 
 /// Gives the entries of a window of numbers their turns: a counter in shared
@@ -59,7 +50,7 @@ private:
   /// not below the window's size.
   Value loadNumber(Value entry, Value end, Value window);
   void forEachNumber(Value size, llvm::function_ref<void(Value)> body) {
-    createLoop(b, lane, size, b.i32(kWarpSize), body);
+    b.createLoop(lane, size, b.i32(kWarpSize), body);
   }
   Value getCounter(Value number) {
     return kernel.shared.getElementPointer(counters, number);
@@ -104,7 +95,7 @@ void Counting::countEntries(Value window, Value size,
                             llvm::function_ref<void(Value, Value)> visit) {
   Value begin = b.mul(first, b.i32(top));
   Value end = b.mul(b.add(first, count), b.i32(top));
-  createLoop(b, begin, end, b.i32(unrolled * kWarpSize), [&](Value round) {
+  b.createLoop(begin, end, b.i32(unrolled * kWarpSize), [&](Value round) {
     SmallVector<Value> entries, numbers;
     for (int64_t i = 0; i < unrolled; ++i) {
       entries.push_back(b.add(b.add(round, lane), b.i32(i * kWarpSize)));
@@ -142,7 +133,7 @@ void Counting::run(llvm::function_ref<Value(Value)> start,
                    llvm::function_ref<void(Value, Value)> visit,
                    llvm::function_ref<void(Value, Value)> end) {
   Value most = b.i32(windowSize);
-  createLoop(b, b.i32(0), below, most, [&](Value window) {
+  b.createLoop(b.i32(0), below, most, [&](Value window) {
     Value size =
         b.make<arith::MinSIOp>(b.make<arith::SubIOp>(below, window), most);
     forEachNumber(size, [&](Value number) {

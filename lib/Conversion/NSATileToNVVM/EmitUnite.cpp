@@ -96,8 +96,6 @@ private:
     llvm::append_range(indices, more);
     return getElementPointer(b, kernel.program.getBuffer(buffer), indices);
   }
-  Value createLoop(Value first, Value end, Value step, Value carried,
-                   llvm::function_ref<Value(Value, Value)> body);
 
   Kernel &kernel;
   CodeBuilder &b;
@@ -109,16 +107,6 @@ private:
 };
 
 } // namespace
-
-Value Union::createLoop(Value first, Value end, Value step, Value carried,
-                        llvm::function_ref<Value(Value, Value)> body) {
-  auto loop = scf::ForOp::create(b, first, end, step, carried);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value next = body(loop.getInductionVar(), loop.getRegionIterArg(0));
-  scf::YieldOp::create(b, next);
-  return loop.getResult(0);
-}
 
 void Union::forEachEntry(Value first,
                          llvm::function_ref<void(const Entry &)> body) {
@@ -154,10 +142,10 @@ void Union::forEachEntry(Value first,
 
 Value Union::forEachWord(Value numWords, Value found,
                          llvm::function_ref<Value(Value, Value)> body) {
-  return createLoop(b.i32(0), numWords, b.i32(kWarpSize), found,
-                    [&](Value firstWord, Value found) {
-                      return body(b.add(firstWord, lane), found);
-                    });
+  return b.createLoop(b.i32(0), numWords, b.i32(kWarpSize), found,
+                      [&](Value firstWord, Value found) {
+                        return body(b.add(firstWord, lane), found);
+                      });
 }
 
 /// Of all lanes' words. Gives how many are found with theirs.
@@ -203,7 +191,7 @@ void Union::writeMembers(Value found) {
 
 void Union::write() {
   Value windowBlocks = b.i32(windowWords * wordBits);
-  Value found = createLoop(
+  Value found = b.createLoop(
       b.i32(0), below, windowBlocks, b.i32(0), [&](Value first, Value found) {
         Value left = b.make<arith::SubIOp>(below, first);
         Value blocks = b.make<arith::MinSIOp>(left, windowBlocks);

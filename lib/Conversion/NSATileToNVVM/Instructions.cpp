@@ -149,6 +149,11 @@ void nvvm::addBits(CodeBuilder &b, Value pointer, Value bits) {
                             LLVM::AtomicOrdering::monotonic, "block");
 }
 
+void nvvm::addTo(CodeBuilder &b, Value pointer, Value number) {
+  LLVM::AtomicRMWOp::create(b, LLVM::AtomicBinOp::add, pointer, number,
+                            LLVM::AtomicOrdering::monotonic, "block");
+}
+
 Value nvvm::countUp(CodeBuilder &b, Value pointer, Value last) {
   return b.make<LLVM::AtomicRMWOp>(LLVM::AtomicBinOp::uinc_wrap, pointer, last,
                                    LLVM::AtomicOrdering::monotonic, "device");

@@ -63,6 +63,8 @@ void arriveBehindCopies(CodeBuilder &b, mlir::Value barrier);
 
 /// Bits that are set in a word of shared memory from here on.
 void addBits(CodeBuilder &b, mlir::Value pointer, mlir::Value bits);
+/// An integer added to a word of shared memory, in whatever order lanes come.
+void addTo(CodeBuilder &b, mlir::Value pointer, mlir::Value number);
 /// The word in global memory before it is counted up; behind `last` comes 0.
 mlir::Value countUp(CodeBuilder &b, mlir::Value pointer, mlir::Value last);
 

@@ -25,6 +25,7 @@ KernelFacts KernelFacts::get(ProgramOp program, int64_t numRegisters) {
 
 KernelEmitter::KernelEmitter(Kernel &kernel)
     : b(kernel.b), sharedTiles(kernel.sharedTiles) {
+  addCandidates(*this, kernel);
   addControl(*this, kernel);
   addElementwise(*this, kernel);
   addFragments(*this, kernel);

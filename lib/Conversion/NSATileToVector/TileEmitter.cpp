@@ -75,6 +75,12 @@ LogicalResult TileEmitter::emit(Operation *op) {
             return emitCountingSort(sort), success();
           })
           .Case([&](PrefixSumOp sum) { return emitPrefixSum(sum), success(); })
+          .Case([&](CandidatesOp lists) {
+            return emitCandidates(lists), success();
+          })
+          .Case([&](OfferOp offer) { return emitOffer(offer), success(); })
+          .Case([&](ChooseOp choose) { return emitChoose(choose), success(); })
+          .Case([&](ChosenOp chosen) { return emitChosen(chosen), success(); })
           .Case([&](SoftmaxUpdateOp update) -> LogicalResult {
             if (update.getRows())
               return reject(update);

@@ -25,6 +25,13 @@ public:
   int64_t getScratchBytes() const { return scratch.getBytes(); }
   mlir::MemRefType getLargestScratch() const { return scratch.getLargest(); }
 
+  /// Where lists of candidates are: keys, how many they are and the least that
+  /// get in, for each row; and a counter for each digit of keys.
+  struct Candidates {
+    nsatile::CandidatesType type;
+    mlir::Value keys, counts, floors, digits;
+  };
+
   //===-- For what reads and writes tiles ---------------------------------===//
 
   mlir::OpBuilder &getBuilder() { return builder; }
@@ -118,6 +125,12 @@ private:
   void emitPrefixSum(nsatile::PrefixSumOp op);
   void emitExchange(nsatile::ExchangeOp op);
 
+  // EmitCandidates.cpp
+  void emitCandidates(nsatile::CandidatesOp op);
+  void emitOffer(nsatile::OfferOp op);
+  void emitChoose(nsatile::ChooseOp op);
+  void emitChosen(nsatile::ChosenOp op);
+
   // EmitSoftmax.cpp
   void emitSoftmaxUpdate(nsatile::SoftmaxUpdateOp op);
   void emitSoftmaxFinalize(nsatile::SoftmaxFinalizeOp op);
@@ -151,6 +164,7 @@ private:
   mlir::IRMapping values;
   llvm::DenseMap<mlir::Value, mlir::Value> memory, packedMemory,
       transposedMemory;
+  llvm::DenseMap<mlir::Value, Candidates> candidates;
 };
 
 /// Reads vectors of tiles at one place, computing what has no memory.

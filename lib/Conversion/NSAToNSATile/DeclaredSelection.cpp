@@ -7,8 +7,14 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// Lists that one program orders.
-static constexpr int64_t kLists = 16;
+/// Lists of a width that one program orders: registers have room for so many
+/// indices. Wide ones are spread over all threads, as tiles of few rows are.
+static int64_t countLists(int64_t width) {
+  constexpr int64_t narrow = 128, most = 16, wide = 512, mostWide = 4;
+  return width <= narrow ? most
+         : width <= wide ? mostWide
+                         : std::max<int64_t>(1, mostWide * wide / width);
+}
 
 namespace {
 
@@ -136,7 +142,7 @@ static RowGrid getGrid(PlanBuilder &plan, SelectionType type) {
           .rows = dims.size() == 2
                       ? plan.getNumRows(cast<NamedDimAttr>(rows).getName())
                       : plan.getSize(dims.front()),
-          .tokens = kLists};
+          .tokens = countLists(type.getTop())};
 }
 
 ListProgram::ListProgram(PlanBuilder &plan, Operation *selection,
@@ -145,12 +151,13 @@ ListProgram::ListProgram(PlanBuilder &plan, Operation *selection,
       type(cast<SelectionType>(op->getResult(0).getType())),
       isRagged(type.getDims().size() == 2), program(plan, op->getLoc(), name),
       builder(program.getBuilder()), loc(program.getLoc()), m(program.math()),
-      math(builder, loc, kLists, type.getTop()), grid(getGrid(plan, type)) {
+      math(builder, loc, countLists(type.getTop()), type.getTop()),
+      grid(getGrid(plan, type)) {
   RowTile tile = getRowTile(program, grid);
   batchRow = tile.batchRow;
   head = program.programId(1);
   row = program.getRow(type.getRowDim(), batchRow);
-  firstList = m.add(row.start, m.mul(tile.number, kLists));
+  firstList = m.add(row.start, m.mul(tile.number, grid.tokens));
   end = m.add(row.start, row.size);
   lists = iota(TileAxes::Row, firstList);
   columns = iota(TileAxes::Column, m.constant(0));
@@ -427,28 +434,13 @@ void Union::build() {
   store(blocks);
 }
 
-/// Lists are sorted as a whole.
-static LogicalResult checkWidth(Operation *op) {
-  auto type = cast<SelectionType>(op->getResult(0).getType());
-  constexpr int64_t most = 256;
-  if (type.getTop() <= most)
-    return success();
-  return op->emitError("a selection of ")
-         << type.getTop() << " indices for each row isn't compiled: rows have "
-         << "at most " << most << "; take larger blocks";
-}
-
 LogicalResult nsacc::buildDeclaredSelectionProgram(PlanBuilder &plan,
                                                    DeclareSelectionOp op) {
-  if (failed(checkWidth(op)))
-    return failure();
   HandedIn(plan, op).build();
   return success();
 }
 
 LogicalResult nsacc::buildUnionProgram(PlanBuilder &plan, UnionOp op) {
-  if (failed(checkWidth(op)))
-    return failure();
   Union(plan, op).build();
   return success();
 }

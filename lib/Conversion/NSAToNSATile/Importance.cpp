@@ -162,11 +162,19 @@ nsatile::FoldOp nsacc::foldColumns(
     ProgramBuilder &program, Value end, int64_t columns, ValueRange inits,
     llvm::function_ref<SmallVector<Value>(Value first, ValueRange state)>
         body) {
+  IndexMath m = program.math();
+  return foldColumnTiles(program, m.constant(0), m.ceilDiv(end, columns),
+                         columns, inits, body);
+}
+
+nsatile::FoldOp nsacc::foldColumnTiles(
+    ProgramBuilder &program, Value first, Value end, int64_t columns,
+    ValueRange inits,
+    llvm::function_ref<SmallVector<Value>(Value first, ValueRange state)>
+        body) {
   OpBuilder &builder = program.getBuilder();
   IndexMath m = program.math();
-  Value zero = m.constant(0);
-  nsatile::FoldDomain domain = {
-      .ranges = {{zero, m.ceilDiv(end, columns), zero, zero}}};
+  nsatile::FoldDomain domain = {.ranges = {{first, end, first, first}}};
   auto fold = nsatile::FoldOp::create(builder, program.getLoc(), domain,
                                       inits.getTypes(), inits);
   OpBuilder::InsertionGuard guard(builder);
@@ -229,8 +237,7 @@ Tile ImportanceTiles::load(Value tensor, const Columns &columns) {
     offsets.push_back(tile.batchRow);
   int64_t token = offsets.size();
   offsets.append({m.add(tile.rowStart, tile.firstToken),
-                  perQueryHead ? m.mul(tile.keyHead, tile.group) : tile.keyHead,
-                  columns.first});
+                  perQueryHead ? tile.firstHead : tile.keyHead, columns.first});
   SmallVector<int64_t> dims = {token, token + 2}, steps = {1, columns.step},
                        shape = {tile.tokens, columns.count};
   SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),

@@ -25,6 +25,14 @@ nsatile::FoldOp foldColumns(ProgramBuilder &program, mlir::Value end,
                                 mlir::Value first, mlir::ValueRange state)>
                                 body);
 
+/// The same over tiles [first, end) of so many columns.
+nsatile::FoldOp foldColumnTiles(
+    ProgramBuilder &program, mlir::Value first, mlir::Value end,
+    int64_t columns, mlir::ValueRange inits,
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value first,
+                                                      mlir::ValueRange state)>
+        body);
+
 /// The numbers of these columns.
 Tile getIndices(TileMath &math, const Columns &columns);
 

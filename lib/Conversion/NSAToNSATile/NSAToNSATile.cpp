@@ -350,11 +350,23 @@ struct ConvertNSAToNSATile
     error << most << " blocks on this target, found " << type.getTop();
     int64_t larger =
         llvm::divideCeil(static_cast<int64_t>(type.getTop()) * block, most);
-    error.attachNote() << "one program sorts a row's list as a whole, forced "
+    error.attachNote() << "one program has a row's list as a whole, forced "
                           "blocks included; "
                        << most << " blocks of " << larger
                        << " tokens in place of " << block
                        << " are as many tokens";
+  }
+
+  LogicalResult checkMethod(TopKOp op) {
+    auto schedule = op->getAttrOfType<nsatile::ScheduleAttr>(
+        nsatile::NSATileDialect::getScheduleAttrName());
+    int64_t top = op.getResult().getType().getTop();
+    if (!schedule || schedule.getMethod() != nsatile::SelectMethod::Sort ||
+        top <= mostSorted)
+      return success();
+    return op.emitError("method=sort has room for lists of at most ")
+           << mostSorted.getValue() << " blocks on this target, found " << top
+           << "; set method=threshold";
   }
 
   /// A row's list is held as a whole where it is sorted, and so are the rows
@@ -375,6 +387,8 @@ struct ConvertNSAToNSATile
             << "target, found " << topk.getShareTokens();
         return WalkResult::interrupt();
       }
+      if (topk && failed(checkMethod(topk)))
+        return WalkResult::interrupt();
       for (Value value : op->getResults()) {
         auto type = dyn_cast<SelectionType>(value.getType());
         if (!type || type.getTop() <= mostSelected)

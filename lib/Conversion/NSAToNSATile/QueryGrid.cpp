@@ -178,6 +178,10 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   QueryPlace place = {.tokenTile = tile.number,
                       .keyHead = program.programId(1),
                       .batchRow = tile.batchRow};
+  if (grid.headParts > 1) {
+    place.firstHead = m.mul(place.keyHead, grid.shape.group / grid.headParts);
+    place.keyHead = m.floorDiv(place.keyHead, grid.headParts);
+  }
   if (!hasParts(grid))
     return place;
   place.part = program.programId(2);
@@ -189,13 +193,14 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   return place;
 }
 
-void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid) {
+void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid, Value runs) {
   PlanBuilder &plan = program.getPlan();
   Value parts;
   if (hasParts(grid))
     parts = getValueOrCreateConstantIndexOp(plan.getBuilder(), plan.getLoc(),
                                             grid.parts);
-  launch(program, grid.getRows(plan),
-         plan.math().floorDiv(plan.getSize(grid.shape.keyHead), grid.keyHeads),
-         parts);
+  IndexMath m = plan.math();
+  Value heads = m.floorDiv(
+      m.mul(plan.getSize(grid.shape.keyHead), grid.headParts), grid.keyHeads);
+  launch(program, grid.getRows(plan), runs ? m.mul(heads, runs) : heads, parts);
 }

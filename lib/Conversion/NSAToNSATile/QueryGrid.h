@@ -59,6 +59,8 @@ struct QueryGrid {
   int64_t shareTokens = 1;
   /// Key heads of a program.
   int64_t keyHeads = 1;
+  /// Or programs of a key head, each with as many of its query heads.
+  int64_t headParts = 1;
   /// How many programs share a tile, side by side along z, a number or a value
   /// of the plan; null: one.
   mlir::OpFoldResult parts = {};
@@ -68,7 +70,9 @@ struct QueryGrid {
 
 /// The place of the current program.
 QueryPlace getPlace(ProgramBuilder &program, const QueryGrid &grid);
-void launch(ProgramBuilder &program, const QueryGrid &grid);
+/// `runs`, in the plan: 0 where a call takes another way; null: 1.
+void launch(ProgramBuilder &program, const QueryGrid &grid,
+            mlir::Value runs = {});
 
 /// In the plan.
 mlir::Value getNumBatchRows(PlanBuilder &plan, const QueryShape &shape);

@@ -8,12 +8,37 @@
 
 namespace nsacc {
 
+/// A sort key orders blocks totally: its class, then the score, then the lower
+/// index, from the highest bits down.
+inline constexpr int64_t kKeyIndexBits = 29;
+inline constexpr int64_t kKeyIndexMask = (int64_t{1} << kKeyIndexBits) - 1;
+inline constexpr int64_t kClassShift = kKeyIndexBits + 32;
+enum SortClass : int64_t {
+  kAbsentClass = 0,
+  kNaN = 1,
+  kNumber = 2,
+  kForced = 3
+};
+/// The least keys of blocks that may be chosen, and of forced ones.
+inline constexpr int64_t kLeastPresent = kNaN << kClassShift;
+inline constexpr int64_t kLeastForced = kForced << kClassShift;
+
+/// The greatest keys of each part of a selection's blocks, which programs go
+/// over side by side. In the plan, [x, y, batch, parts, units, top], i64: a
+/// program's units, in the order of their blocks, -1 behind the last.
+struct PartialLists {
+  mlir::Value keys;
+  mlir::OpFoldResult parts; ///< a number, or a value of the plan
+};
+
 /// Which rows select together. A tile has `tokens` tokens of `heads` heads; a
 /// unit is `shareTokens` of the tokens times `shareHeads` of the heads, in the
-/// tiles of `keyHeads` key heads.
+/// tiles of `keyHeads` key heads. Those of a key head's query heads that don't
+/// share may be in `parts` tiles of as many heads each.
 struct Sharing {
   int64_t tokens, heads;
   int64_t shareTokens, shareHeads, keyHeads;
+  int64_t parts = 1;
 
   int64_t getGroups() const { return tokens / shareTokens; }
   int64_t getUnitHeads() const { return heads / shareHeads; }
@@ -28,13 +53,23 @@ public:
             nsatile::ScheduleAttr schedule, Sharing sharing);
 
   llvm::LogicalResult build();
+  /// The lists of one of the parts.
+  llvm::LogicalResult buildPart(const PartialLists &partial);
+  /// The selection from those of all parts.
+  void mergeParts(const PartialLists &partial);
 
 private:
+  /// One of `count` parts of the blocks, in their order.
+  struct Part {
+    mlir::Value number, count;
+  };
   /// The row of each unit that speaks for it where a position is needed.
   struct Representative {
     Tile token, head;
   };
   QueryTile getTile(mlir::Value keyHead);
+  /// The first of a key head's heads that select here.
+  mlir::Value getFirstHead(mlir::Value keyHead);
   Representative getRepresentative();
 
   /// Importance of blocks for each unit; -inf where absent.
@@ -50,9 +85,25 @@ private:
   mlir::Value getLastBlock();
   Tile loadCounts(TileMath &rows, Representative at);
   void assertCounts();
+  /// How many blocks rows choose, beside forced ones that count for
+  /// themselves.
+  Tile getNumbers(TileMath &rows);
+  Tile getBlock(TileMath &entries, Tile keys);
   Tile trim(mlir::Value list);
-  void store(mlir::Value indices);
-  void storeShared(mlir::Value indices);
+  void sortTiles();
+  void raiseThreshold();
+  mlir::Value createLists();
+  void offerBlocks(mlir::Value lists, const Part *part);
+  void
+  forEachChosen(mlir::Value lists,
+                llvm::function_ref<void(mlir::Value first, Tile keys)> body);
+  void finish(mlir::Value lists);
+  llvm::SmallVector<mlir::Value> getPlaceOfPart(mlir::Value part,
+                                                mlir::Value column);
+  /// Columns of the lists from `first` on.
+  void store(mlir::Value indices, mlir::Value first);
+  void storeOwn(mlir::Value indices, mlir::Value first);
+  void storeShared(mlir::Value indices, mlir::Value first);
 
   Tile real(double value) { return getReal(math, value); }
   Tile i64(int64_t value) { return math.integer(builder.getI64Type(), value); }
@@ -80,6 +131,12 @@ private:
 llvm::FailureOr<Sharing> getSharing(PlanBuilder &plan, const QueryShape &shape,
                                     nsa::TopKOp op,
                                     nsatile::ScheduleAttr schedule);
+
+/// A selection whose blocks are cut into parts, where that keeps a GPU busier.
+llvm::LogicalResult buildSplitSelection(PlanBuilder &plan,
+                                        const QueryGrid &grid, nsa::TopKOp op,
+                                        nsatile::ScheduleAttr schedule,
+                                        const Sharing &sharing);
 
 } // namespace nsacc
 

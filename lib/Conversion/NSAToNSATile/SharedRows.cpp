@@ -30,6 +30,12 @@ FailureOr<Sharing> nsacc::getSharing(PlanBuilder &plan, const QueryShape &shape,
   }
   sharing.shareHeads = std::min(share, sharing.heads);
   sharing.keyHeads = share / sharing.shareHeads;
+  // Each list takes much of a program's memory: heads that don't share are in
+  // programs of their own.
+  if (schedule.getMethod() == nsatile::SelectMethod::Threshold) {
+    sharing.parts = sharing.heads / sharing.shareHeads;
+    sharing.heads = sharing.shareHeads;
+  }
   return sharing;
 }
 
@@ -59,6 +65,14 @@ static QueryPlace getAlignedPlace(ProgramBuilder &program,
   return place;
 }
 
+/// Candidates come in the order of their blocks, which those of a tile that
+/// leaves blocks out don't.
+static int64_t getChunk(TopKOp op, nsatile::ScheduleAttr schedule) {
+  bool isOrdered = schedule.getMethod() == nsatile::SelectMethod::Sort ||
+                   ImportanceTiles::getPeriod(op.getImportance()) == 1;
+  return isOrdered ? schedule.getKeys() : 1;
+}
+
 Selecting::Selecting(ProgramBuilder &program, const QueryGrid &grid, TopKOp op,
                      nsatile::ScheduleAttr schedule, Sharing sharing)
     : program(program), builder(program.getBuilder()), loc(program.getLoc()),
@@ -67,7 +81,8 @@ Selecting::Selecting(ProgramBuilder &program, const QueryGrid &grid, TopKOp op,
       place(getAlignedPlace(program, grid, type)),
       firstKeyHead(program.math().mul(place.keyHead, sharing.keyHeads)),
       tile(getTile(firstKeyHead)),
-      tiles(program, tile, shape.keyHead, schedule), chunk(schedule.getKeys()),
+      tiles(program, tile, shape.keyHead, schedule),
+      chunk(getChunk(op, schedule)),
       math(builder, loc, sharing.getUnits(), chunk) {
   IndexMath m = program.math();
   Value tokens = getNumTokens(program, type, tile.batchRow);
@@ -79,8 +94,13 @@ Selecting::Selecting(ProgramBuilder &program, const QueryGrid &grid, TopKOp op,
 QueryTile Selecting::getTile(Value keyHead) {
   QueryPlace here = place;
   here.keyHead = keyHead;
-  return createQueryTile(program, shape.dims, sharing.tokens, shape.group,
-                         here);
+  return createQueryTile(program, shape.dims, sharing.tokens,
+                         shape.group / sharing.parts, here);
+}
+
+Value Selecting::getFirstHead(Value keyHead) {
+  return place.firstHead ? place.firstHead
+                         : program.math().mul(keyHead, sharing.heads);
 }
 
 Selecting::Representative Selecting::getRepresentative() {
@@ -118,7 +138,7 @@ Selecting::Representative Selecting::getRepresentative() {
                        : 0;
   head = math.apply<arith::AddIOp>(
       scale(head, sharing.shareHeads),
-      index(m.add(m.mul(firstKeyHead, sharing.heads), member)));
+      index(m.add(getFirstHead(firstKeyHead), member)));
   return {token, head};
 }
 
@@ -242,9 +262,10 @@ Tile Selecting::getScores(const Columns &columns) {
 //===----------------------------------------------------------------------===//
 
 /// Each token that exists gets the list of its group, for all heads of a unit.
-void Selecting::storeShared(Value indices) {
+void Selecting::storeShared(Value indices, Value firstColumn) {
   IndexMath m = program.math();
-  int64_t top = type.getTop(), unitHeads = sharing.getUnitHeads();
+  int64_t width = cast<RankedTensorType>(indices.getType()).getDimSize(1);
+  int64_t unitHeads = sharing.getUnitHeads();
   auto attr = [&](int64_t value) -> OpFoldResult {
     return builder.getIndexAttr(value);
   };
@@ -264,11 +285,11 @@ void Selecting::storeShared(Value indices) {
     Value lists = tensor::ExtractSliceOp::create(
         builder, loc, indices,
         SmallVector<OpFoldResult>{m.mul(group, unitHeads), attr(0)},
-        SmallVector<OpFoldResult>{attr(unitHeads), attr(top)},
+        SmallVector<OpFoldResult>{attr(unitHeads), attr(width)},
         SmallVector<OpFoldResult>{attr(1), attr(1)});
     Value repeated = nsatile::BroadcastOp::create(
         builder, loc,
-        RankedTensorType::get({unitHeads, sharing.shareHeads, top},
+        RankedTensorType::get({unitHeads, sharing.shareHeads, width},
                               builder.getI32Type()),
         lists, ArrayRef<int64_t>{1});
     SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
@@ -279,10 +300,10 @@ void Selecting::storeShared(Value indices) {
         offsets.push_back(tile.batchRow);
       int64_t dim = offsets.size();
       Value keyHead = m.add(firstKeyHead, member);
-      offsets.append({m.add(tile.rowStart, token),
-                      m.mul(keyHead, sharing.heads), m.constant(0)});
+      offsets.append(
+          {m.add(tile.rowStart, token), getFirstHead(keyHead), firstColumn});
       SmallVector<Value> limits = {program.getSize(type.getDims().back()),
-                                   m.constant(top)};
+                                   m.constant(type.getTop())};
       nsatile::StoreOp::create(builder, loc, repeated,
                                program.getBuffer(op.getResult()), offsets,
                                limits, SmallVector<int64_t>{dim + 1, dim + 2});

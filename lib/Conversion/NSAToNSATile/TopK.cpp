@@ -9,18 +9,6 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
-/// A sort key orders blocks totally: its class, then the score, then the lower
-/// index, from the highest bits down.
-static constexpr int64_t kKeyIndexBits = 29;
-static constexpr int64_t kKeyIndexMask = (int64_t{1} << kKeyIndexBits) - 1;
-static constexpr int64_t kClassShift = kKeyIndexBits + 32;
-enum SortClass : int64_t {
-  kAbsentClass = 0,
-  kNaN = 1,
-  kNumber = 2,
-  kForced = 3
-};
-
 //===----------------------------------------------------------------------===//
 // Sort keys
 //===----------------------------------------------------------------------===//
@@ -194,11 +182,28 @@ void Selecting::assertCounts() {
   scf::ForOp::create(
       builder, loc, m.constant(0), m.constant(sharing.keyHeads), m.constant(1),
       ValueRange(), [&](OpBuilder &, Location, Value member, ValueRange) {
-        Value first = m.mul(m.add(firstKeyHead, member), sharing.heads);
+        Value first = getFirstHead(m.add(firstKeyHead, member));
         loadCounts(rows,
                    {token, rows.apply<arith::AddIOp>(head, index(first))});
         scf::YieldOp::create(builder, loc);
       });
+}
+
+/// Those of keys, as i32.
+Tile Selecting::getBlock(TileMath &entries, Tile keys) {
+  Tile block = entries.apply<arith::SubIOp>(
+      i64(kKeyIndexMask),
+      entries.apply<arith::AndIOp>(keys, i64(kKeyIndexMask)));
+  return entries.convert<arith::TruncIOp>(block, builder.getI32Type());
+}
+
+Tile Selecting::getNumbers(TileMath &rows) {
+  Tile top = i64(op.getTop());
+  if (!op.getCount())
+    return top;
+  if (sharing.isShared())
+    assertCounts();
+  return rows.apply<arith::MinSIOp>(top, loadCounts(rows, representative));
 }
 
 /// Block indices of the list: as many as asked for, ascending, padded with -1.
@@ -207,16 +212,10 @@ Tile Selecting::trim(Value list) {
   Type i64Type = builder.getI64Type();
   TileMath entries(builder, loc, sharing.getUnits(), width);
   Tile keys = {list, TileAxes::Matrix};
-  Tile allowed = i64(op.getTop());
-  if (op.getCount()) {
-    if (sharing.isShared())
-      assertCounts();
-    allowed = entries.apply<arith::MinSIOp>(
-        allowed, loadCounts(entries, representative));
-  }
+  Tile allowed = getNumbers(entries);
   if (op.getPlus()) {
-    Tile forced = entries.compare(arith::CmpIPredicate::sge, keys,
-                                  i64(kForced << kClassShift));
+    Tile forced =
+        entries.compare(arith::CmpIPredicate::sge, keys, i64(kLeastForced));
     Tile ones = entries.select(forced, real(1.0), real(0.0));
     Tile sum = {nsatile::ReduceOp::create(
                     builder, loc,
@@ -235,16 +234,11 @@ Tile Selecting::trim(Value list) {
   rank = entries.convert<arith::IndexCastOp>(rank, i64Type);
   Tile kept = entries.apply<arith::AndIOp>(
       entries.compare(arith::CmpIPredicate::slt, rank, allowed),
-      entries.compare(arith::CmpIPredicate::sge, keys,
-                      i64(kNaN << kClassShift)));
-  Tile block = entries.apply<arith::SubIOp>(
-      i64(kKeyIndexMask),
-      entries.apply<arith::AndIOp>(keys, i64(kKeyIndexMask)));
+      entries.compare(arith::CmpIPredicate::sge, keys, i64(kLeastPresent)));
   // Indices have fewer bits than sort keys, which halves what a sort holds.
   Type i32 = builder.getI32Type();
   Tile padding = math.integer(i32, kKeyIndexMask + 1);
-  Tile indices = entries.select(
-      kept, entries.convert<arith::TruncIOp>(block, i32), padding);
+  Tile indices = entries.select(kept, getBlock(entries, keys), padding);
   indices.value =
       nsatile::SortOp::create(builder, loc, indices.value.getType(),
                               nsatile::Order::Ascending, indices.value);
@@ -252,15 +246,22 @@ Tile Selecting::trim(Value list) {
   return entries.select(isPadding, math.integer(i32, -1), indices);
 }
 
-/// tensor<tokens·heads x top>, one list for each row of the tile.
-void Selecting::store(Value indices) {
+void Selecting::store(Value indices, Value first) {
+  if (sharing.isShared())
+    storeShared(indices, first);
+  else
+    storeOwn(indices, first);
+}
+
+/// tensor<tokens·heads x columns>, one list for each row of the tile.
+void Selecting::storeOwn(Value indices, Value first) {
   IndexMath m = program.math();
   SmallVector<Value> offsets;
   if (tile.dims.batch)
     offsets.push_back(tile.batchRow);
   int64_t token = offsets.size();
   offsets.append({m.add(tile.rowStart, tile.firstToken),
-                  m.mul(tile.keyHead, sharing.heads), m.constant(0)});
+                  getFirstHead(tile.keyHead), first});
   SmallVector<int64_t> dims = {token, token + 1, token + 2};
   SmallVector<Value> limits = {m.add(tile.rowStart, tile.numTokens),
                                program.getSize(type.getDims().back()),
@@ -268,17 +269,18 @@ void Selecting::store(Value indices) {
   SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
   indices = tensor::ExpandShapeOp::create(
       builder, loc,
-      RankedTensorType::get({tile.tokens, sharing.heads, type.getTop()},
-                            builder.getI32Type()),
+      RankedTensorType::get(
+          {tile.tokens, sharing.heads,
+           cast<RankedTensorType>(indices.getType()).getDimSize(1)},
+          builder.getI32Type()),
       indices, groups);
   nsatile::StoreOp::create(builder, loc, indices,
                            program.getBuffer(op.getResult()), offsets, limits,
                            dims);
 }
 
-LogicalResult Selecting::build() {
-  if (failed(tiles.prepare(importance())))
-    return failure();
+/// Merges each tile's keys with a sorted list.
+void Selecting::sortTiles() {
   IndexMath m = program.math();
   auto listType = RankedTensorType::get({sharing.getUnits(), type.getTop()},
                                         builder.getI64Type());
@@ -311,11 +313,16 @@ LogicalResult Selecting::build() {
     return {phases.getResult(0)};
   };
   auto fold = foldColumns(program, end, chunk * period, empty, body);
-  Value indices = trim(fold.getResult(0)).value;
-  if (sharing.isShared())
-    storeShared(indices);
+  store(trim(fold.getResult(0)).value, m.constant(0));
+}
+
+LogicalResult Selecting::build() {
+  if (failed(tiles.prepare(importance())))
+    return failure();
+  if (schedule.getMethod() == nsatile::SelectMethod::Threshold)
+    raiseThreshold();
   else
-    store(indices);
+    sortTiles();
   return success();
 }
 
@@ -356,12 +363,15 @@ LogicalResult nsacc::buildTopKProgram(PlanBuilder &plan,
       failed(
           materializeLses(plan, shape, op.getImportance(), schedule, visited)))
     return failure();
-  ProgramBuilder program(plan, op.getLoc(), "select", schedule);
-  program.setOps(op.getOperation());
   QueryGrid grid = {.shape = shape,
                     .tokens = sharing->tokens,
                     .shareTokens = sharing->shareTokens,
-                    .keyHeads = sharing->keyHeads};
+                    .keyHeads = sharing->keyHeads,
+                    .headParts = sharing->parts};
+  if (schedule.getSplits() != 1)
+    return buildSplitSelection(plan, grid, op, schedule, *sharing);
+  ProgramBuilder program(plan, op.getLoc(), "select", schedule);
+  program.setOps(op.getOperation());
   if (failed(Selecting(program, grid, op, schedule, *sharing).build()))
     return failure();
   launch(program, grid);

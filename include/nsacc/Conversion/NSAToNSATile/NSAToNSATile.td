@@ -26,6 +26,8 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
   let options = [
     Option<"mostSelected", "most-selected", "int64_t", "2048",
            "the most blocks that a selection may have for a row">,
+    Option<"mostSorted", "most-sorted", "int64_t", "2048",
+           "the most blocks that a row's list may have where it is sorted">,
     Option<"mostShared", "most-shared", "int64_t", "2147483647",
            "the most tokens that may share a selection">,
     Option<"longestWindow", "longest-window", "int64_t", "2147483647",

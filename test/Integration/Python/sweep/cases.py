@@ -15,8 +15,8 @@ sys.path.insert(0, str(ROOT / "test" / "Integration" / "programs"))
 import masks  # noqa: E402
 
 TARGETS = ("sm_90a", "sm_80")
-TOPS = (1, 16, 256)
-REFUSED_TOPS = (257, 1024)
+TOPS = (1, 16, 256, 1024, 2048)
+REFUSED_TOPS = (2049, 4096)
 BLOCKS = (16, 32, 64, 128, 512)
 WIDTHS = (8, 32, 64, 96, 128, 192, 256, 576)
 DTYPES = ("bf16", "f16", "f32")
@@ -132,8 +132,8 @@ PAIRWISE = (
     *((make, AXES[make]) for make in (example, mask, dense)),
     (function, (FUNCTIONS, PAIR_PLACES, TARGETS)),
     (functions, (ROW_PLACES, TARGETS)),
-    # What compiles and what is refused, so that no pair is only met in a refusal. A long list that
-    # is handed in takes ptxas a third of a minute.
+    # What compiles and what is refused, so that no pair is only met in a refusal. The
+    # longest list that is handed in takes ptxas some seconds.
     (selection, (SELECTIONS, TOPS, BLOCKS, DTYPES, TARGETS),
      ("handed", max(TOPS), 16, "bf16", "sm_90a")),
     (selection, (SELECTIONS, REFUSED_TOPS, BLOCKS, DTYPES, TARGETS)),

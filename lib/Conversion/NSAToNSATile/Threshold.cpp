@@ -1,0 +1,229 @@
+//===- Threshold.cpp - Selections whose candidates a threshold finds ------===//
+
+#include "Selecting.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+
+//===----------------------------------------------------------------------===//
+// Candidates
+//===----------------------------------------------------------------------===//
+
+/// Cutting a list of twice as many costs each key that got in about as much as
+/// looking at it some ten times, however keys come.
+Value Selecting::createLists() {
+  int64_t keep = type.getTop();
+  auto lists = nsatile::CandidatesType::get(
+      builder.getContext(), sharing.getUnits(), keep,
+      /*room=*/keep + std::max(keep, chunk));
+  return nsatile::CandidatesOp::create(builder, loc, lists, kLeastPresent);
+}
+
+/// Those of a part of the blocks. They come in the order of their blocks, which
+/// is that of a list.
+void Selecting::offerBlocks(Value lists, const Part *part) {
+  IndexMath m = program.math();
+  Value first = m.constant(0), end = m.ceilDiv(getLastBlock(), chunk);
+  if (part) {
+    Value all = end;
+    first = m.floorDiv(m.mul(part->number, all), part->count);
+    end = m.floorDiv(m.mul(m.add(part->number, 1), all), part->count);
+  }
+  foldColumnTiles(program, first, end, chunk, {}, [&](Value first, ValueRange) {
+    Tile keys = getKeys({first, chunk});
+    nsatile::OfferOp::create(builder, loc, math.toMatrix(keys), lists);
+    return SmallVector<Value>();
+  });
+}
+
+void Selecting::forEachChosen(
+    Value lists, llvm::function_ref<void(Value first, Tile keys)> body) {
+  constexpr int64_t columns = 64; // of a store
+  IndexMath m = program.math();
+  int64_t keep = type.getTop(), width = std::min(keep, columns);
+  auto keysType =
+      RankedTensorType::get({sharing.getUnits(), width}, builder.getI64Type());
+  scf::ForOp::create(
+      builder, loc, m.constant(0), m.constant(keep), m.constant(width),
+      ValueRange(), [&](OpBuilder &, Location, Value first, ValueRange) {
+        Value keys =
+            nsatile::ChosenOp::create(builder, loc, keysType, lists, first);
+        body(first, {keys, TileAxes::Matrix});
+        scf::YieldOp::create(builder, loc);
+      });
+}
+
+/// Leaves each row its number of the candidates, and stores their blocks.
+void Selecting::finish(Value lists) {
+  TileMath rows(builder, loc, sharing.getUnits(), /*columns=*/1);
+  IntegerAttr beside;
+  if (op.getPlus())
+    beside = builder.getI64IntegerAttr(kLeastForced);
+  nsatile::ChooseOp::create(builder, loc, rows.toRow(getNumbers(rows)), lists,
+                            beside);
+  forEachChosen(lists, [&](Value first, Tile keys) {
+    int64_t width = cast<RankedTensorType>(keys.value.getType()).getDimSize(1);
+    TileMath entries(builder, loc, sharing.getUnits(), width);
+    Tile isNone = entries.compare(arith::CmpIPredicate::slt, keys, i64(0));
+    Tile none = math.integer(builder.getI32Type(), -1);
+    store(entries.select(isNone, none, getBlock(entries, keys)).value, first);
+  });
+}
+
+void Selecting::raiseThreshold() {
+  Value lists = createLists();
+  offerBlocks(lists, /*part=*/nullptr);
+  finish(lists);
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of the blocks
+//===----------------------------------------------------------------------===//
+
+/// The program's lists of a part in the buffer of all.
+SmallVector<Value> Selecting::getPlaceOfPart(Value part, Value column) {
+  Value zero = program.math().constant(0);
+  return {program.programId(0),
+          program.programId(1),
+          tile.dims.batch ? place.batchRow : zero,
+          part,
+          zero,
+          column};
+}
+
+LogicalResult Selecting::buildPart(const PartialLists &partial) {
+  if (failed(tiles.prepare(importance())))
+    return failure();
+  IndexMath m = program.math();
+  Part part = {place.part, program.importNumber(partial.parts)};
+  Value lists = createLists(), buffer = program.import(partial.keys);
+  offerBlocks(lists, &part);
+  int64_t keep = type.getTop(), units = sharing.getUnits();
+  TileMath rows(builder, loc, units, /*columns=*/1);
+  nsatile::ChooseOp::create(builder, loc, rows.toRow(i64(keep)), lists,
+                            /*beside=*/IntegerAttr());
+  forEachChosen(lists, [&](Value first, Tile keys) {
+    SmallVector<Value> limits = {m.constant(units), m.constant(keep)};
+    nsatile::StoreOp::create(builder, loc, keys.value, buffer,
+                             getPlaceOfPart(part.number, first), limits,
+                             ArrayRef<int64_t>{4, 5});
+  });
+  return success();
+}
+
+/// Parts come in the order of their blocks, so candidates still do.
+void Selecting::mergeParts(const PartialLists &partial) {
+  // Of a load; steps wait for memory.
+  constexpr int64_t elements = 2048, least = 64, most = 512;
+  IndexMath m = program.math();
+  int64_t keep = type.getTop(), units = sharing.getUnits();
+  int64_t width = std::min(std::clamp<int64_t>(elements / units, least, most),
+                           std::max(keep, chunk));
+  Value lists = createLists(), buffer = program.import(partial.keys);
+  auto keysType = RankedTensorType::get({units, width}, builder.getI64Type());
+  SmallVector<Value> limits = {m.constant(units), m.constant(keep)};
+  scf::ForOp::create(
+      builder, loc, m.constant(0), program.importNumber(partial.parts),
+      m.constant(1), ValueRange(),
+      [&](OpBuilder &, Location, Value part, ValueRange) {
+        scf::ForOp::create(
+            builder, loc, m.constant(0), m.constant(keep), m.constant(width),
+            ValueRange(), [&](OpBuilder &, Location, Value first, ValueRange) {
+              Value keys = nsatile::LoadOp::create(
+                  builder, loc, keysType, buffer, getPlaceOfPart(part, first),
+                  limits, ArrayRef<int64_t>{4, 5});
+              nsatile::OfferOp::create(builder, loc, keys, lists);
+              scf::YieldOp::create(builder, loc);
+            });
+        scf::YieldOp::create(builder, loc);
+      });
+  finish(lists);
+}
+
+/// Tiles of rows, in the plan: along x, y and the batch.
+static SmallVector<Value> getSizes(PlanBuilder &plan, const QueryGrid &grid) {
+  IndexMath m = plan.math();
+  RowGrid rows = grid.getRows(plan);
+  Value heads = m.mul(plan.getSize(grid.shape.keyHead), grid.headParts);
+  return {countTiles(plan, rows), m.floorDiv(heads, grid.keyHeads),
+          rows.isRagged() ? m.constant(1) : rows.rows};
+}
+
+/// Parts of a row's blocks that multiprocessors without a tile go over: as many
+/// as a part's blocks are all of its lists' together, which one program merges.
+/// 1 where each has a tile.
+static Value countParts(PlanBuilder &plan, const QueryGrid &grid,
+                        SelectionType type, nsatile::ScheduleAttr schedule) {
+  constexpr int64_t least = 4, most = 64, partsOfBlock = 2;
+  IndexMath m = plan.math();
+  Value tiles = m.constant(1);
+  for (Value size : getSizes(plan, grid))
+    tiles = m.mul(tiles, size);
+  Value idle = m.floorDiv(m.constant(partsOfBlock * plan.getMultiprocessors() *
+                                     schedule.getBlocksPerSm()),
+                          m.max(tiles, m.constant(1)));
+  Value blocks =
+      m.ceilDiv(plan.getSize(plan.getNamedDim(type.getOf())), type.getBlock());
+  Value parts = m.constant(1);
+  for (int64_t count = least; count <= most; count *= 2) {
+    Value entries = m.constant(count * count * type.getTop());
+    Value isMore =
+        m.select(m.less(idle, m.constant(count)), parts, m.constant(count));
+    parts = m.select(m.less(blocks, entries), parts, isMore);
+  }
+  return parts;
+}
+
+LogicalResult nsacc::buildSplitSelection(PlanBuilder &plan,
+                                         const QueryGrid &grid, TopKOp op,
+                                         nsatile::ScheduleAttr schedule,
+                                         const Sharing &sharing) {
+  auto type = op.getResult().getType();
+  IndexMath m = plan.math();
+  auto add = [&](StringRef what, const QueryGrid &grid, Value runs,
+                 llvm::function_ref<LogicalResult(Selecting &)> build) {
+    ProgramBuilder program(plan, op.getLoc(), what, schedule);
+    program.setOps(op.getOperation());
+    Selecting selecting(program, grid, op, schedule, sharing);
+    if (failed(build(selecting)))
+      return failure();
+    launch(program, grid, runs);
+    return success();
+  };
+
+  OpFoldResult parts = plan.getBuilder().getIndexAttr(schedule.getSplits());
+  Value runsParts, room = m.constant(schedule.getSplits());
+  if (schedule.getSplits() == 0) {
+    // A call's sizes tell which of the two ways its launches take.
+    Value count = countParts(plan, grid, type, schedule);
+    Value one = m.constant(1), none = m.constant(0);
+    Value isSplit = m.less(one, count);
+    parts = count;
+    room = m.select(isSplit, count, none);
+    runsParts = m.select(isSplit, one, none);
+    if (failed(add("select", grid, m.select(isSplit, none, one),
+                   [](Selecting &whole) { return whole.build(); })))
+      return failure();
+  }
+
+  SmallVector<Value> sizes = getSizes(plan, grid);
+  sizes.push_back(room);
+  SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+  shape.push_back(sharing.getUnits());
+  shape.push_back(type.getTop());
+  PartialLists partial = {
+      plan.allocate(MemRefType::get(shape, plan.getBuilder().getI64Type()),
+                    sizes),
+      parts};
+  QueryGrid cut = grid;
+  cut.parts = parts;
+  if (failed(add("candidates", cut, runsParts,
+                 [&](Selecting &part) { return part.buildPart(partial); })))
+    return failure();
+  return add("merge", grid, runsParts, [&](Selecting &merging) {
+    return merging.mergeParts(partial), success();
+  });
+}
