@@ -14,7 +14,8 @@ LogicalResult ScheduleAttr::verify(
     int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
     int64_t part, ProgramUse, int64_t warps, int64_t blocksPerSM,
     int64_t stages, int64_t queryStages, Switch, int64_t columnsInRegisters,
-    SoftmaxOrder, Rescale, GridOrder, int64_t exactTokens, int64_t exactKeys) {
+    SoftmaxOrder, Rescale, GridOrder, Switch, int64_t exactTokens,
+    int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -82,7 +83,7 @@ ScheduleAttr ScheduleAttr::getExact() const {
              /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
              Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
-             GridOrder::Auto,
+             GridOrder::Auto, getPeel(),
              /*exact_tokens=*/0, /*exact_keys=*/0);
 }
 
@@ -92,18 +93,20 @@ ScheduleAttr ScheduleAttr::getMerging() const {
              getMergeTokens(), /*part=*/0, getProgram(), /*warps=*/0,
              /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
-             GridOrder::Auto, /*exact_tokens=*/0, /*exact_keys=*/0);
+             GridOrder::Auto, Switch::Auto, /*exact_tokens=*/0,
+             /*exact_keys=*/0);
 }
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
-  return get(
-      getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
-      getMergeTokens(), program.getPart(), getProgram(), program.getWarps(),
-      program.getBlocksPerSm(), program.getStages(), program.getQueryStages(),
-      program.getPingPong(), program.getColumnsInRegisters(),
-      program.getSoftmax(), program.getRescale(), program.getGrid(),
-      hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);
+  return get(getContext(), getOrder(), program.getTokens(), getKeys(),
+             getSplits(), getMergeTokens(), program.getPart(), getProgram(),
+             program.getWarps(), program.getBlocksPerSm(), program.getStages(),
+             program.getQueryStages(), program.getPingPong(),
+             program.getColumnsInRegisters(), program.getSoftmax(),
+             program.getRescale(), program.getGrid(), program.getPeel(),
+             hasExact ? program.getExactTokens() : 0,
+             hasExact ? getExactKeys() : 0);
 }
 
 LogicalResult

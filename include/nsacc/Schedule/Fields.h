@@ -39,6 +39,7 @@ enum class Field {
   Softmax,
   Rescale,
   Grid,
+  Peel,
   ExactTokens,
   ExactKeys
 };
