@@ -35,6 +35,7 @@ Attribute OpChoice::getAttr() const {
       static_cast<nsatile::SoftmaxOrder>(value(Field::Softmax, 0)),
       static_cast<nsatile::Rescale>(value(Field::Rescale, 0)),
       static_cast<nsatile::GridOrder>(value(Field::Grid, 0)),
+      static_cast<nsatile::Switch>(value(Field::Peel, 0)),
       value(Field::ExactTokens, 0), value(Field::ExactKeys, 0));
 }
 

@@ -60,6 +60,7 @@ private:
   llvm::Error chooseWarps(OpChoice &choice, const Tiling &tiling);
   void chooseTile(OpChoice &choice, const Scope &scope, const Tiling &tiling);
   void choosePart(OpChoice &choice, int64_t group);
+  void choosePeel(OpChoice &choice, const Scope &scope);
   void chooseExact(OpChoice &choice, const Scope &scope);
   llvm::Error chooseSplits(OpChoice &choice, int64_t group);
   void chooseChannels(OpChoice &choice);
@@ -349,6 +350,21 @@ void Chooser::chooseProgram(OpChoice &choice) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// Instructions of a pair beside which the time of its products and of its mask
+/// is small.
+static constexpr int64_t kLongPair = 256;
+
+/// Each copy of a step has the scalar code of all of a thread's pairs.
+void Chooser::choosePeel(OpChoice &choice, const Scope &scope) {
+  int64_t count = countPairInstructions(scope);
+  put(choice, Field::Peel,
+      static_cast<int64_t>(count < kLongPair ? nsatile::Switch::Auto
+                                             : nsatile::Switch::Off),
+      count < kLongPair
+          ? Twine("products overlap, and masks are apart")
+          : "a pair's scalar code is long (" + Twine(count) + " instructions)");
+}
+
 /// Smaller tiles of the same rows, which registers hold along with all that
 /// products need to look at each pair. Tokens that walk their blocks one by
 /// one have a state of their own beside the tile's.
@@ -361,10 +377,12 @@ void Chooser::chooseExact(OpChoice &choice, const Scope &scope) {
                 : "64 rows, with what looks at each pair, fit the registers");
   choice.fields[static_cast<size_t>(Field::ExactTokens)]->value =
       divide(tokens, choice.get(Field::ExactTokens));
+  bool isLong = countPairInstructions(scope) >= kLongPair;
   put(choice, Field::ExactKeys,
-      std::min<int64_t>(choice.get(Field::Keys), walks ? 16 : 32),
-      walks ? "walks of single tokens have a state beside the tile's"
-            : "fits the registers with what looks at each pair");
+      std::min<int64_t>(choice.get(Field::Keys), walks || isLong ? 16 : 32),
+      walks    ? "walks of single tokens have a state beside the tile's"
+      : isLong ? "a pair's scalar code is long"
+               : "fits the registers with what looks at each pair");
 }
 
 /// Few queries leave most of a GPU idle; what the parts of their keys leave is
@@ -484,6 +502,7 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   put(choice, Field::Softmax, 0, "by warps, keys and what is known of scores");
   put(choice, Field::Rescale, 0, "by the sums' columns");
   put(choice, Field::Grid, 0, "by whether tiles of a head differ in work");
+  choosePeel(choice, scope);
   chooseExact(choice, scope);
   return llvm::Error::success();
 }

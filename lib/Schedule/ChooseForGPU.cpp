@@ -257,15 +257,20 @@ static std::optional<Tiling> tileForSeveral(const Scope &scope) {
                 "registers for the scores of 64 keys"};
 }
 
+int64_t schedule::countPairInstructions(const Scope &scope) {
+  int64_t count = 0;
+  for (ScoringOpInterface op : scope.ops)
+    count = std::max(count, nsacc::countPairInstructions(op));
+  return count;
+}
+
 /// Fewer keys at a time where a pair's scalar code is long. A GPU's code is
 /// written out for each pair of a thread: its registers would spill, and its
 /// compiler take minutes.
 static Tiling shorten(Tiling tiling, const Scope &scope) {
   constexpr int64_t warpSize = 32, usualWarps = 4, leastKeys = 16,
                     most = 16 << 10; // instructions for a tile
-  int64_t count = 0;
-  for (ScoringOpInterface op : scope.ops)
-    count = std::max(count, countPairInstructions(op));
+  int64_t count = countPairInstructions(scope);
   int64_t threads = warpSize * (tiling.warps ? tiling.warps : usualWarps),
           keys = tiling.keys;
   while (tiling.keys > leastKeys &&

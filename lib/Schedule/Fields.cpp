@@ -300,6 +300,12 @@ static constexpr FieldInfo kFields[] = {
      "`sections` where the tiles of a head differ in work, as under a causal "
      "mask",
      "`auto`"},
+    {Field::Peel, "peel", kAttend, true, true, 0, 2, kSwitches, 0,
+     "whether a loop's first step, its steps with masks and those without have "
+     "code of their own, so that loads and products of a step run during the "
+     "one before or behind it; `off`: all steps have the same code, and only "
+     "loads run ahead. `auto`: they have their own",
+     "`off` where a pair's scalar code is long; else `auto`"},
     {Field::ExactTokens,
      "exact_tokens",
      kAttend,
@@ -322,7 +328,8 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "its keys of a tile",
-     "32, and 16 in programs of a `union`; not more than `keys`"},
+     "32, and 16 in programs of a `union` and where a pair's scalar code is "
+     "long; not more than `keys`"},
 };
 
 ArrayRef<FieldInfo> nsacc::schedule::getFields() { return kFields; }

@@ -179,8 +179,8 @@ static int64_t countOfKeys(Value tile) {
       cast<RankedTensorType>(tile.getType()).getNumElements(), lanes);
 }
 
-/// A branch around a load, whose values wait in registers for those of all
-/// other tables: a hundred of them with 128 keys took ptxas 70 s.
+/// A load, whose value waits in registers for those of all other tables: a
+/// hundred of them with 128 keys took ptxas 70 s.
 constexpr int64_t kHeldGather = 14;
 
 int64_t nsacc::countInstructions(nsatile::ProgramOp program) {

@@ -19,6 +19,10 @@ struct Tiling {
   int64_t blocksPerSM = 1;
 };
 
+/// Instructions for a pair of query and key that its mask, score and weight
+/// take; the most of the ops in a program.
+int64_t countPairInstructions(const Scope &scope);
+
 /// For the CPU, and for GPUs whose products are of warps (code for sm_80), or
 /// of warpgroups (code for sm_90a). `order` is that of selections, and
 /// query_major or key_major where there are none.

@@ -139,6 +139,9 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `grid`: in which order the blocks of a persistent program take query tiles: `columns`, one head after
       the other, or `sections` of as many heads as keep all blocks busy (`nsatile.tiles`). `auto`:
       sections where the tiles of a head differ in work.
+    - `peel`: whether a loop's first step, its steps with masks and those without have code of their own, so that
+      loads and products of a step run during the one before or behind it. `off`: all steps have the same code, and
+      only loads run ahead. `auto`: they have their own.
     - `exact_tokens`: `tokens` of the exact program, which computes again what isn't finite in a fast one's
       results; 0: there is none. It divides `tokens`.
 
@@ -164,6 +167,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"SoftmaxOrder", "SoftmaxOrder::Auto">:$softmax,
     DefaultValuedParameter<"Rescale", "Rescale::Auto">:$rescale,
     DefaultValuedParameter<"GridOrder", "GridOrder::Auto">:$grid,
+    DefaultValuedParameter<"Switch", "Switch::Auto">:$peel,
     DefaultValuedParameter<"int64_t", "0">:$exact_tokens,
     DefaultValuedParameter<"int64_t", "0">:$exact_keys);
   let assemblyFormat = "`<` struct(params) `>`";

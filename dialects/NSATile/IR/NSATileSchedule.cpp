@@ -9,14 +9,13 @@ using namespace nsacc::nsatile;
 
 static constexpr int64_t kMost = 1 << 16;
 
-LogicalResult
-ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                     LoopOrder order, int64_t tokens, int64_t keys,
-                     int64_t splits, int64_t mergeTokens, int64_t part,
-                     int64_t channels, ProgramUse, SelectMethod, int64_t warps,
-                     int64_t blocksPerSM, int64_t stages, int64_t queryStages,
-                     Switch, int64_t columnsInRegisters, SoftmaxOrder, Rescale,
-                     GridOrder, int64_t exactTokens, int64_t exactKeys) {
+LogicalResult ScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, LoopOrder order,
+    int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
+    int64_t part, int64_t channels, ProgramUse, SelectMethod, int64_t warps,
+    int64_t blocksPerSM, int64_t stages, int64_t queryStages, Switch,
+    int64_t columnsInRegisters, SoftmaxOrder, Rescale, GridOrder, Switch,
+    int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -89,7 +88,7 @@ ScheduleAttr ScheduleAttr::getExact() const {
              /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
              Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
-             GridOrder::Auto,
+             GridOrder::Auto, getPeel(),
              /*exact_tokens=*/0, /*exact_keys=*/0);
 }
 
@@ -101,7 +100,8 @@ ScheduleAttr ScheduleAttr::getMerging() const {
              /*warps=*/0,
              /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
-             GridOrder::Auto, /*exact_tokens=*/0, /*exact_keys=*/0);
+             GridOrder::Auto, Switch::Auto, /*exact_tokens=*/0,
+             /*exact_keys=*/0);
 }
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
@@ -112,7 +112,7 @@ ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
       getMethod(), program.getWarps(), program.getBlocksPerSm(),
       program.getStages(), program.getQueryStages(), program.getPingPong(),
       program.getColumnsInRegisters(), program.getSoftmax(),
-      program.getRescale(), program.getGrid(),
+      program.getRescale(), program.getGrid(), program.getPeel(),
       hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);
 }
 

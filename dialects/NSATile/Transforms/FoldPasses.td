@@ -143,7 +143,8 @@ def NSATileLowerFolds : Pass<"nsatile-lower-folds"> {
   let summary = "Write folds over one range as loops";
   let description = [{
     With `peel`, the full tiles of a range get a loop of their own, between those of the partial ones, and
-    what is masked in the others vanishes there. Folds whose steps overlap are always peeled: what is in flight goes on from one
+    what is masked in the others vanishes there. Folds whose steps overlap are peeled without it, too, unless the program's schedule
+    says `peel = off`: what is in flight goes on from one
     loop to the next, and code behind a branch wouldn't be scheduled among the products before it. Other folds become
     one loop without `peel`, whose steps compare the number of their tile with the bounds of the full part.
 

@@ -181,7 +181,8 @@ def NSATileSchedulePipeline : Pass<"nsatile-schedule-pipeline"> {
     sums of more than 128 columns gets stage 1 itself: it runs in the next step, while that one's products of stage 0 do.
 
     Where no product can run in the next step (its right operand is read by another product, too, say), products that
-    need none of each other run side by side in their own: the loop has one stage.
+    need none of each other run side by side in their own: the loop has one stage. So they do where the program's schedule
+    says `peel = off`: the first step would be a copy of the others.
 
     The pass changes no code. `nsatile-expand-pipeline` does what the attributes say. A remark for each loop with
     products says what was found.

@@ -25,6 +25,13 @@ static bool isPipelined(FoldOp fold) {
   });
 }
 
+/// Whether the schedule lets full tiles have a loop of their own.
+static bool mayPeel(FoldOp fold) {
+  auto program = fold->getParentOfType<ProgramOp>();
+  ScheduleAttr schedule = program ? program.getScheduleAttr() : ScheduleAttr();
+  return !schedule || schedule.getPeel() != Switch::Off;
+}
+
 /// Before:   fold over first to end full a to b
 /// Peeled:   loops from first to a, a to b and b to end
 /// Else:     a loop from first to end that compares the tile's number
@@ -87,7 +94,7 @@ struct LowerFolds : nsacc::nsatile::impl::NSATileLowerFoldsBase<LowerFolds> {
                          "nsatile-lower-domains makes of other domains");
         return signalPassFailure();
       }
-      lower(fold, *range, peel || isPipelined(fold));
+      lower(fold, *range, peel || (isPipelined(fold) && mayPeel(fold)));
     }
   }
 };

@@ -52,6 +52,7 @@ private:
   void findRoundings(Candidate &product);
   /// The products of the step that `value` comes from.
   llvm::SetVector<DotOp> findSources(Value value);
+  bool haveOwnCode();
   bool rescalesInNextStep(const Candidate &product);
   bool usesPingPong(ArrayRef<DotOp> leading);
   void overlapInStep();
@@ -202,6 +203,12 @@ bool StepScheduler::rescalesInNextStep(const Candidate &product) {
                       [](Operation *op) { return op->getNumRegions() == 0; });
 }
 
+/// Whether the first step and those with masks may have code of their own.
+bool StepScheduler::haveOwnCode() {
+  ScheduleAttr schedule = loop->getParentOfType<ProgramOp>().getScheduleAttr();
+  return !schedule || schedule.getPeel() != Switch::Off;
+}
+
 void StepScheduler::annotate(ArrayRef<DotOp> leading,
                              ArrayRef<Candidate> deferred) {
   Builder builder(loop->getContext());
@@ -253,8 +260,11 @@ void StepScheduler::run() {
   auto dots = llvm::to_vector(body->getOps<DotOp>());
   if (dots.empty())
     return;
+  bool mayOverlap = haveOwnCode();
+  if (!mayOverlap)
+    reason = "its schedule gives all steps the same code";
   SmallVector<Candidate> deferred;
-  for (unsigned index = 0; index < loop->getNumResults(); ++index)
+  for (unsigned index = 0; mayOverlap && index < loop->getNumResults(); ++index)
     if (std::optional<Candidate> product = findDeferred(index))
       deferred.push_back(std::move(*product));
   auto isDeferred = [&](DotOp dot) {

@@ -41,6 +41,7 @@ enum class Field {
   Softmax,
   Rescale,
   Grid,
+  Peel,
   ExactTokens,
   ExactKeys
 };

@@ -21,6 +21,8 @@ public:
   LogicalResult emitAssert(AssertOp op);
 
 private:
+  SmallVector<int64_t> getInOrder(const TileLayout &layout);
+
   CodeBuilder &b;
   ThreadMap &threads;
   ProgramValues &program;
@@ -29,37 +31,48 @@ private:
 
 } // namespace
 
+/// A thread's registers by their places in the tile, the last dimension first
+/// to move, as values that name places are compared.
+SmallVector<int64_t> AssertionEmitter::getInOrder(const TileLayout &layout) {
+  SmallVector<std::pair<SmallVector<int64_t>, int64_t>> registers;
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+    SmallVector<int64_t> place;
+    if (!layout.isPadding(index))
+      for (const IndexSum &coordinate : threads.getCoordinates(layout, index))
+        place.push_back(coordinate.offset);
+    registers.push_back({std::move(place), index});
+  }
+  llvm::sort(registers);
+  return llvm::map_to_vector(registers,
+                             [](const auto &entry) { return entry.second; });
+}
+
 LogicalResult AssertionEmitter::emitAssert(AssertOp op) {
   auto assertion = op->getAttrOfType<IntegerAttr>(kFailureIdAttrName);
   if (!assertion || !host.failureRecord)
     return reject(op);
   Value yes = b.make<arith::ConstantOp>(b.getBoolAttr(true));
-  llvm::DenseMap<Value, Value> extended;
-  auto getValues = [&](int64_t index) {
-    SmallVector<Value> values;
+  FailureWriter writer(b, host.failureRecord, assertion.getInt());
+  auto add = [&](Value failed, int64_t index) {
     for (Value value : op.getValues()) {
       Value number = isTile(value.getType())
                          ? program.getRegisters(value)[index]
                          : program.lookup(value);
-      Value &wide = extended[number];
-      if (!wide)
-        wide = number.getType().isInteger(64) ? number : b.extend(number);
-      values.push_back(wide);
+      writer.addValue(number, threads.split(number));
     }
-    return values;
+    writer.add(failed);
   };
-  FailureWriter writer(b, host.failureRecord, assertion.getInt());
   if (!isTile(op.getCondition().getType())) {
     Value failed =
         b.make<arith::XOrIOp>(program.lookup(op.getCondition()), yes);
-    writer.add(b.both(failed, threads.isFirstThread()), getValues(0));
+    add(b.both(failed, threads.isFirstThread()), 0);
     writer.write();
     return success();
   }
   const TileLayout &layout = program.getLayout(getTile(op.getCondition()));
   SmallVector<std::pair<int64_t, Value>> failures;
   Value any;
-  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+  for (int64_t index : getInOrder(layout)) {
     if (layout.isPadding(index))
       continue;
     Value failed = b.make<arith::XOrIOp>(
@@ -72,7 +85,7 @@ LogicalResult AssertionEmitter::emitAssert(AssertOp op) {
     return success();
   b.when(any, [&] {
     for (auto [index, failed] : failures)
-      writer.add(failed, getValues(index));
+      add(failed, index);
     writer.write();
   });
   return success();

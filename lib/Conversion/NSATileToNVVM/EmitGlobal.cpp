@@ -85,23 +85,27 @@ LogicalResult GlobalEmitter::emitGather(GatherOp op) {
     isAny = b.both(isAny, b.make<arith::CmpIOp>(arith::CmpIPredicate::sgt,
                                                 count, b.i32(0)));
   }
-  SmallVector<Value> values;
-  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+  auto load = [&](int64_t index) {
     SmallVector<Value> indices;
     for (auto [tile, last] : llvm::zip_equal(op.getIndices(), lasts)) {
       Value clamped =
           b.make<arith::MinSIOp>(program.getRegisters(tile)[index], last);
       indices.push_back(b.make<arith::MaxSIOp>(clamped, b.i32(0)));
     }
-    values.push_back(b.branch(
-        b.both(isAny, threads.getInside(layout, index)), element,
-        [&] {
-          return SmallVector<Value>{
-              b.load(element, getElementPointer(b, buffer, indices),
-                     getMemoryBytes(element))};
-        },
-        [&] { return SmallVector<Value>{b.zero(element)}; })[0]);
-  }
+    return b.load(element, getElementPointer(b, buffer, indices),
+                  getMemoryBytes(element));
+  };
+  // One branch for all registers: with one for each, a tile of bucket numbers
+  // is hundreds of blocks. Clamped indices may be read in padding, too.
+  int64_t count = layout.getNumRegisters();
+  Value zero = b.zero(element);
+  SmallVector<Value> values = b.branch(
+      isAny, SmallVector<Type>(count, element),
+      [&] { return llvm::map_to_vector(llvm::seq(count), load); },
+      [&] { return SmallVector<Value>(count, zero); });
+  for (auto [index, value] : llvm::enumerate(values))
+    if (Value inside = threads.getInside(layout, index))
+      value = b.select(inside, value, zero);
   program.setRegisters(op.getResult(), std::move(values));
   return success();
 }

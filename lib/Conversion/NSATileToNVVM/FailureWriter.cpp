@@ -11,25 +11,68 @@
 using namespace mlir;
 using namespace nsacc;
 
-void FailureWriter::add(Value isFailure, ArrayRef<Value> values) {
-  candidates.push_back({isFailure, SmallVector<Value>(values)});
+void FailureWriter::addValue(Value value, const IndexSum &sum) {
+  added.push_back({value, sum.base, sum.offset, sum.offset});
+}
+
+void FailureWriter::add(Value isFailure) {
+  candidates.push_back({isFailure, std::exchange(added, {})});
+}
+
+bool FailureWriter::isAlwaysLess(const Number &lhs, const Number &rhs) {
+  return lhs.base == rhs.base && lhs.most < rhs.least;
+}
+
+/// Whether the first values that differ are less on the left. Null: `isAlways`
+/// says it, whatever the values are.
+Value FailureWriter::isLess(const Candidate &lhs, const Candidate &rhs,
+                            bool &isAlways) {
+  isAlways = false;
+  size_t decided = 0; // what comes behind it doesn't matter
+  for (; decided < lhs.values.size(); ++decided) {
+    isAlways = isAlwaysLess(lhs.values[decided], rhs.values[decided]);
+    if (isAlways || isAlwaysLess(rhs.values[decided], lhs.values[decided]))
+      break;
+  }
+  Value less;
+  for (size_t index = decided; index-- > 0;) {
+    Value left = lhs.values[index].value, right = rhs.values[index].value;
+    if (left == right)
+      continue;
+    if (less)
+      less = b.select(compare(arith::CmpIPredicate::eq, left, right), less,
+                      compare(arith::CmpIPredicate::slt, left, right));
+    else
+      less = compare(isAlways ? arith::CmpIPredicate::sle
+                              : arith::CmpIPredicate::slt,
+                     left, right);
+  }
+  return less;
+}
+
+FailureWriter::Number FailureWriter::select(Value isRight, const Number &left,
+                                            const Number &right) {
+  if (left.value == right.value)
+    return left;
+  Value value = b.select(isRight, right.value, left.value);
+  if (left.base != right.base)
+    return {value, value};
+  return {value, left.base, std::min(left.least, right.least),
+          std::max(left.most, right.most)};
 }
 
 FailureWriter::Candidate FailureWriter::getLess(const Candidate &lhs,
                                                 const Candidate &rhs) {
-  // By the first values that differ.
-  Value isLess = b.make<arith::ConstantOp>(b.getBoolAttr(false));
-  for (auto [left, right] :
-       llvm::reverse(llvm::zip_equal(lhs.values, rhs.values)))
-    if (left != right)
-      isLess = b.select(compare(arith::CmpIPredicate::eq, right, left), isLess,
-                        compare(arith::CmpIPredicate::slt, right, left));
-  Value isRight = b.make<arith::OrIOp>(negate(lhs.found), isLess);
+  bool isAlways;
+  Value isRight = isLess(rhs, lhs, isAlways);
+  if (isRight)
+    isRight = b.make<arith::OrIOp>(negate(lhs.found), isRight);
+  else if (!isAlways)
+    isRight = negate(lhs.found);
   isRight = b.both(rhs.found, isRight);
   Candidate less{b.make<arith::OrIOp>(lhs.found, rhs.found), {}};
   for (auto [left, right] : llvm::zip_equal(lhs.values, rhs.values))
-    less.values.push_back(left == right ? left
-                                        : b.select(isRight, right, left));
+    less.values.push_back(select(isRight, left, right));
   return less;
 }
 
@@ -46,7 +89,10 @@ FailureWriter::findLeast(ArrayRef<Candidate> candidates) {
 
 void FailureWriter::write() {
   Candidate first = findLeast(candidates);
-  least = std::move(first.values);
+  for (const Number &number : first.values)
+    least.push_back(number.value.getType().isInteger(64)
+                        ? number.value
+                        : b.extend(number.value));
   b.when(first.found, [&] {
     Type flag = b.getI1Type();
     Value no = b.make<arith::ConstantOp>(b.getBoolAttr(false));

@@ -3,7 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATILETONVVM_FAILUREWRITER_H
 #define NSACC_LIB_CONVERSION_NSATILETONVVM_FAILUREWRITER_H
 
-#include "CodeBuilder.h"
+#include "ThreadMap.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 namespace nsacc {
@@ -15,18 +15,31 @@ public:
   FailureWriter(CodeBuilder &b, mlir::Value record, int64_t assertion)
       : b(b), record(record), assertion(assertion) {}
 
-  /// A failure at one of the elements: values where there is one. Neighbours
-  /// share most values, which are then compared less often.
-  void add(mlir::Value isFailure, llvm::ArrayRef<mlir::Value> values);
+  /// A value that a failure is told with, of 32 or 64 bits; `sum` is what it
+  /// was computed as, without overflow.
+  void addValue(mlir::Value value, const IndexSum &sum);
+  /// A failure at one of the elements: the values that were added since the
+  /// last one. Neighbours share most values, which are then compared less
+  /// often; so are sums whose constants say which is less.
+  void add(mlir::Value isFailure);
   /// Waits for the record and writes the least failure into it, unless what is
   /// there is less.
   void write();
 
 private:
+  /// `base` plus a constant from `least` to `most`.
+  struct Number {
+    mlir::Value value, base;
+    int64_t least = 0, most = 0;
+  };
   struct Candidate {
     mlir::Value found;
-    llvm::SmallVector<mlir::Value> values;
+    llvm::SmallVector<Number> values;
   };
+  static bool isAlwaysLess(const Number &lhs, const Number &rhs);
+  mlir::Value isLess(const Candidate &lhs, const Candidate &rhs,
+                     bool &isAlways);
+  Number select(mlir::Value isRight, const Number &left, const Number &right);
   Candidate getLess(const Candidate &lhs, const Candidate &rhs);
   Candidate findLeast(llvm::ArrayRef<Candidate> candidates);
   mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
@@ -44,6 +57,7 @@ private:
   CodeBuilder &b;
   mlir::Value record;
   int64_t assertion;
+  llvm::SmallVector<Number> added;
   llvm::SmallVector<Candidate> candidates;
   llvm::SmallVector<mlir::Value> least;
 };

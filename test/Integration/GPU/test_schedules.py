@@ -53,7 +53,7 @@ SPLITS = [spell(tokens=tokens, keys=keys, warps=warps, splits=splits, merge_toke
 # Fields that passes behind the layouts read.
 PASSES = [spell(**{field: value}) for field, values in {
     "rescale": ("in_step", "next_step"), "grid": ("columns", "sections"),
-    "ping_pong": ("on", "off"),
+    "ping_pong": ("on", "off"), "peel": ("on", "off"),
     "softmax": ("rows", "together", "maxima_first", "decay_first"),
     "columns_in_registers": (0, 48), "query_stages": (1, 3),
     "blocks_per_sm": (1, 2)}.items() for value in values]

@@ -55,7 +55,7 @@ TEST(Settings, ErrorsHaveTheirColumns) {
       "blocks_per_sm, "
       "stages, query_stages, ping_pong, columns_in_registers, softmax, "
       "rescale, "
-      "grid, exact_tokens, exact_keys\n" +
+      "grid, peel, exact_tokens, exact_keys\n" +
           explainSettings());
   EXPECT_EQ(explain("slc: warmth=3"), "can't use the schedule 'slc: warmth=3': "
                                       "column 6: there is no field 'warmth'\n" +
