@@ -249,6 +249,8 @@ static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
     domain.kind = Domain::Kind::Blocks;
     domain.of = selection.getOf().str();
     domain.block = selection.getBlock();
+    if (op.getOffsets())
+      domain.rows = convertDim(op.getEntryDim()).name;
     setDomain(op.getIndices(), domain);
     Domain count;
     count.high = selection.getTop();

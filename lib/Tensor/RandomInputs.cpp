@@ -105,9 +105,11 @@ static std::vector<int64_t> makeSelection(const Argument &argument,
       ragged == argument.dims.end() ? 0 : ragged - argument.dims.begin();
   std::vector<int64_t> counts =
       countBlocks(argument, tokens, sizes, shape[tokens]);
-  int64_t width = shape.back(), rowsPerToken = 1;
-  for (int64_t size : shape.drop_front(tokens + 1).drop_back())
+  bool areEntries = !argument.domain->rows.empty();
+  int64_t width = areEntries ? 1 : shape.back(), rowsPerToken = 1;
+  for (int64_t size : shape.drop_front(tokens + 1))
     rowsPerToken *= size;
+  rowsPerToken /= width;
   for (int64_t row = 0; row * width < elements; ++row)
     drawBlocks(random, row * width, counts[row / rowsPerToken % shape[tokens]],
                llvm::MutableArrayRef(values).slice(row * width, width));

@@ -42,7 +42,9 @@ std::string toString(const Dim &dim);
 struct Domain {
   enum class Kind {
     Range,  ///< low <= value <= high
-    Blocks, ///< an index of the blocks of `block` tokens of `of`; -1 pads
+    /// An index of the blocks of `block` tokens of `of`; -1 pads. Of lists
+    /// behind each other: along dimension `rows`; else in the last one.
+    Blocks,
     /// Bounds of lists along dimension `rows`, with at most `high` of the
     /// entries of dimension `of` each.
     Offsets

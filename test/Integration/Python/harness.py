@@ -35,6 +35,12 @@ def program(source: str, **options) -> nsacc.Program:
     return nsacc.compile(source, **with_defaults(options))
 
 
+def compile_for(schedule: str | None, source: str) -> nsacc.Program:
+    """For the CPU with a schedule; without one (None), for the oracle."""
+    return program(source) if schedule is None else \
+        program(source, target="cpu", schedule=schedule)
+
+
 def with_defaults(options: dict) -> dict:
     return {"target": "oracle", "dtype": "f32", **options}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nsacc
-from harness import normal, program
+from harness import compile_for, normal, program
 
 BLOCK, TOP, GROUP = 16, 4, 3
 # Of the CPU; none stands for the oracle.
@@ -15,11 +15,6 @@ SCHEDULES = [None, "", "order=union,tokens=3", "order=union,tokens=16", "order=q
              "order=block_major", "order=key_major"]
 HEADS = {"H": 2, "HQ": 2 * GROUP, "1": 1}
 LENGTHS = [(1, 50), (0, 5), (17, 40), (33, 33), (64, 64), (65, 65)]
-
-
-def compile_for(schedule, source):
-    return program(source) if schedule is None else \
-        program(source, target="cpu", schedule=schedule)
 
 
 def attend(q, k, v, chosen):

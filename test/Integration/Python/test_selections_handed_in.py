@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness import normal, program
+from harness import compile_for, normal, program
 
 BLOCK, TOP = 16, 4
 
@@ -51,11 +51,6 @@ def draw(rng, tokens, keys, heads, group, kind):
 # Of the CPU; none stands for the oracle.
 SCHEDULES = [None, "", "order=union,tokens=3", "order=union,tokens=16", "order=query_major",
              "order=block_major", "order=key_major"]
-
-
-def compile_for(schedule, source):
-    return program(source) if schedule is None else \
-        program(source, target="cpu", schedule=schedule)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

@@ -115,6 +115,45 @@ TEST(RandomInputs, SelectionsOfRaggedRowsStayInTheirRow) {
             (std::vector<int64_t>{-1, -1, -1, -1, 0, 1}));
 }
 
+/// Lists behind each other, with heads in front: [H, ragged P] beside [H,
+/// ragged N].
+TEST(RandomInputs, ListsBehindEachOtherStayInTheirRow) {
+  Argument offsets =
+      makeInput(DType::I32, {makeDim("H"), makeDim("P", Dim::Kind::Ragged)});
+  offsets.domain = Domain{Domain::Kind::Offsets, 0, 3, "N", 0, "P"};
+  Argument entries =
+      makeInput(DType::I64, {makeDim("H"), makeDim("N", Dim::Kind::Ragged)});
+  entries.domain = Domain{Domain::Kind::Blocks, 0, 0, "S", 32, "N"};
+  DimSizes sizes;
+  sizes.sizes = {{"H", 2}, {"P", 9}, {"N", 12}, {"S", 97}};
+  sizes.offsets["P"] = {0, 5, 6, 9};
+  sizes.offsets["N"] = {0, 7, 7, 12};
+  sizes.offsets["S"] = {0, 64, 64, 97};
+  bool isUsed = false;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::vector<int64_t> bounds = make(offsets, sizes, seed).toIntegers();
+    std::vector<int64_t> blocks = make(entries, sizes, seed).toIntegers();
+    for (int64_t head = 0; head < 2; ++head) {
+      for (int64_t row = 0; row < 3; ++row) {
+        int64_t most = sizes.offsets["N"][row + 1] - sizes.offsets["N"][row];
+        int64_t first = head * 9 + sizes.offsets["P"][row],
+                end = head * 9 + sizes.offsets["P"][row + 1];
+        EXPECT_EQ(bounds[first], 0);
+        for (int64_t i = first + 1; i < end; ++i) {
+          EXPECT_GE(bounds[i], bounds[i - 1]);
+          EXPECT_LE(bounds[i], std::min(bounds[i - 1] + 3, most));
+          isUsed |= bounds[i] == 7;
+        }
+      }
+      for (int64_t i = 0; i < 12; ++i) {
+        EXPECT_GE(blocks[head * 12 + i], 0);
+        EXPECT_LT(blocks[head * 12 + i], 2);
+      }
+    }
+  }
+  EXPECT_TRUE(isUsed);
+}
+
 TEST(RandomInputs, IntegersNeedADomain) {
   DimSizes sizes;
   sizes.sizes["N"] = 1000;
