@@ -1,6 +1,6 @@
 //===- MLIRGenSelection.cpp - Selections handed in, united, as indices ----===//
 
-#include "KernelGen.h"
+#include "Sequence.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

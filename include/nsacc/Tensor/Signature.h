@@ -41,7 +41,7 @@ std::string toString(const Dim &dim);
 /// The integers that an input may hold, where the program says so.
 struct Domain {
   enum class Kind {
-    Range,  ///< low <= value <= high
+    Range, ///< low <= value <= high
     /// An index of the blocks of `block` tokens of `of`; -1 pads. Of lists
     /// behind each other: along dimension `rows`; else in the last one.
     Blocks,

@@ -2,6 +2,7 @@
 
 #include "Attention.h"
 #include "NSATile/Transforms/Passes.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <numeric>
 
 using namespace mlir;
