@@ -94,8 +94,9 @@ KernelGen::generatePackedLists(const ast::Expr *expr, const ast::Expr *offsets,
   lists.rows = Dims(bounds.getDims());
   bool isAlike = lists.rows.size() == rank && entries.getRank() == rank &&
                  bounds.isRagged() == entries.isRagged();
-  if (isAlike && lists.rows.back() != entries.getDims().back() && rank == 3)
-    // [B, H, P] beside [B, H, N]
+  // Heads are what both have; they may stand in front.
+  if (isAlike && rank == 3 &&
+      !llvm::is_contained(entries.getDims().take_back(2), lists.rows.back()))
     std::swap(lists.rows[1], lists.rows[2]);
   if (!isAlike ||
       !llvm::is_contained(entries.getDims().take_back(2), lists.rows.back()) ||
@@ -103,7 +104,7 @@ KernelGen::generatePackedLists(const ast::Expr *expr, const ast::Expr *offsets,
     problems
         .error(offsets->range,
                "offsets of lists must be [B, P, H] beside indices [B, N, H], "
-               "[B, H, P] beside [B, H, N], or [ragged P, H] beside [ragged N, "
+               "with heads first in either, or [ragged P, H] beside [ragged N, "
                "H], found " +
                    spell(getDeclaredType(lists.offsets, symbols)) + " beside " +
                    spell(getDeclaredType(lists.indices, symbols)))

@@ -138,11 +138,15 @@ Value KernelGen::generateCount(const ast::Expr *expr,
   if (type.getDims() == rows &&
       (element.isInteger(32) || element.isInteger(64)))
     return count;
-  problems
-      .error(expr->range, "'count' must be i32" + nsa::toString(rows) +
-                              " or i64, found " +
-                              spell(getDeclaredType(count, symbols)))
-      .note("it says how many blocks each query and head selects");
+  Problem &problem =
+      problems.error(expr->range, "'count' must be i32" + nsa::toString(rows) +
+                                      " or i64, found " +
+                                      spell(getDeclaredType(count, symbols)));
+  problem.note("it says how many blocks each query and head selects");
+  if (std::is_permutation(rows.begin(), rows.end(), type.getDims().begin(),
+                          type.getDims().end()))
+    problem.note("heads that stand in front of the tokens are marked: 'heads " +
+                 nsa::toString(rows.back()) + "'");
   return {};
 }
 

@@ -56,7 +56,7 @@ private:
   /// Of a batch row.
   int64_t getNumEntries(int64_t b) {
     return indices.shape.size() == 3
-               ? indices.shape[op.hasHeadsFirst() ? 2 : 1]
+               ? indices.shape[op.hasHeadsFirst(op.getIndices()) ? 2 : 1]
                : environment.getRows({op.getEntryDim()}).getLength(b);
   }
   llvm::Expected<ListEntries> findEntries(int64_t b, int64_t row, int64_t head);
@@ -93,7 +93,8 @@ llvm::Error nsacc::interpreter::checkCounts(Value tensor,
 
 int64_t HandedIn::getPosition(const TensorValue &tensor, int64_t b,
                               int64_t place, int64_t head) {
-  if (op.hasHeadsFirst())
+  Value of = &tensor == offsets ? op.getOffsets() : op.getIndices();
+  if (op.hasHeadsFirst(of))
     return (b * heads + head) * tensor.shape.back() + place;
   Attribute dim = &tensor == offsets ? type.getRowDim() : op.getEntryDim();
   int64_t start = tensor.shape.size() == 3
@@ -139,7 +140,7 @@ llvm::Expected<ListEntries> HandedIn::findEntries(int64_t b, int64_t row,
         ": a list has 0 to " + llvm::Twine(type.getTop()) +
         " (top) indices, found " + llvm::Twine(size));
   return ListEntries{getPosition(indices, b, *start, head),
-                     op.hasHeadsFirst() ? 1 : heads, size};
+                     op.hasHeadsFirst(op.getIndices()) ? 1 : heads, size};
 }
 
 llvm::Expected<SmallVector<int64_t>>
@@ -207,6 +208,10 @@ SelectionValue nsacc::interpreter::evaluateUnion(nsa::UnionOp op,
   SelectionValue result(heads, type.getTop(), rows.getNumRows());
   for (int64_t row = 0; row < rows.getNumRows(); ++row) {
     int64_t b = rows.findBatch(row);
+    bool isBehind = row + 1 == rows.getStart(b) + rows.getLength(b) &&
+                    nsa::hasRowsOfOffsets(op.getResult());
+    if (isBehind)
+      continue;
     for (int64_t head = 0; head < heads; ++head) {
       SmallVector<int64_t> chosen;
       for (Value each : op.getParts()) {

@@ -257,7 +257,7 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [
     batch row and head are entries offsets[r] to offsets[r + 1] - 1, at most
     `top`. The dimension of offsets has one index more than there are lists, and
     so has the selection: its last list is empty. Heads may stand in front of
-    offsets and entries, in both tensors.
+    offsets or of entries; they are what both have.
 
     ```mlir
     %sel = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 16], i32>) -> !nsa.selection<[B, T, H], top = 16, block = 64, of = S>
@@ -273,8 +273,8 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [
     functional-type(operands, $result)
   }];
   let extraClassDeclaration = [{
-    /// Whether the heads of offsets and of their entries stand in front of them.
-    bool hasHeadsFirst();
+    /// Whether heads stand in front in `tensor`, the offsets or their entries.
+    bool hasHeadsFirst(::mlir::Value tensor);
     /// The dimension of the entries that offsets tell apart.
     ::mlir::Attribute getEntryDim();
   }];

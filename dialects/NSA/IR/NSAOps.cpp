@@ -83,22 +83,39 @@ SmallVector<Value> nsacc::nsa::getParts(Value selection) {
   return parts;
 }
 
+bool nsacc::nsa::hasRowsOfOffsets(Value selection) {
+  Attribute rows = cast<SelectionType>(selection.getType()).getRowDim();
+  return llvm::any_of(getParts(selection), [&](Value part) {
+    auto declare = part.getDefiningOp<DeclareSelectionOp>();
+    return declare && declare.getOffsets() &&
+           cast<SelectionType>(part.getType()).getRowDim() == rows;
+  });
+}
+
 static ArrayRef<Attribute> getDims(Value tensor) {
   return cast<NamedTensorType>(tensor.getType()).getDims();
 }
 
-bool DeclareSelectionOp::hasHeadsFirst() {
-  if (!getOffsets() || getDims(getOffsets()).size() != 3 ||
-      getDims(getIndices()).size() != 3)
+/// The heads that [batch, offsets, heads] and [batch, entries, heads] have in
+/// common, in either order.
+static Attribute findHeads(ArrayRef<Attribute> bounds,
+                           ArrayRef<Attribute> entries) {
+  for (Attribute dim : llvm::reverse(bounds.take_back(2)))
+    if (llvm::is_contained(entries.take_back(2), dim))
+      return dim;
+  return {};
+}
+
+bool DeclareSelectionOp::hasHeadsFirst(Value tensor) {
+  if (!getOffsets() || getDims(tensor).size() != 3)
     return false;
-  ArrayRef<Attribute> bounds = getDims(getOffsets()),
-                      entries = getDims(getIndices());
-  return bounds[2] != entries[2] && bounds[1] == entries[1];
+  return getDims(tensor).back() !=
+         findHeads(getDims(getOffsets()), getDims(getIndices()));
 }
 
 Attribute DeclareSelectionOp::getEntryDim() {
   ArrayRef<Attribute> dims = getDims(getIndices());
-  return hasHeadsFirst() ? dims.back() : dims.drop_back().back();
+  return hasHeadsFirst(getIndices()) ? dims.back() : dims.drop_back().back();
 }
 
 SmallVector<ImportanceOp> nsacc::nsa::findImportances(TopKOp topk) {

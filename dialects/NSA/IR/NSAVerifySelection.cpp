@@ -183,16 +183,21 @@ static LogicalResult verifyOffsets(DeclareSelectionOp op,
   auto offsets = cast<NamedTensorType>(op.getOffsets().getType());
   ArrayRef<Attribute> dims = offsets.getDims();
   size_t rank = offsets.isRagged() ? 2 : 3;
-  bool isAlike =
-      dims.size() == rank && entries.getRank() == rank &&
-      offsets.isRagged() == entries.isRagged() &&
-      (op.hasHeadsFirst() || dims.back() == entries.getDims().back()) &&
-      dims.drop_back(2) == entries.getDims().drop_back(2);
+  bool isAlike = dims.size() == rank && entries.getRank() == rank &&
+                 offsets.isRagged() == entries.isRagged() &&
+                 llvm::any_of(dims.take_back(2),
+                              [&](Attribute dim) {
+                                return llvm::is_contained(
+                                    entries.getDims().take_back(2), dim);
+                              }) &&
+                 (rank == 3 || dims.back() == entries.getDims().back()) &&
+                 dims.drop_back(2) == entries.getDims().drop_back(2);
   if (!isAlike || !isIndex(offsets.getElementType()))
-    return op.emitOpError("expected i32 or i64 offsets of [batch, offsets, "
-                          "heads] beside indices of [batch, entries, heads], "
-                          "both with heads first, or [ragged offsets, heads] "
-                          "beside [ragged entries, heads], found ")
+    return op.emitOpError(
+               "expected i32 or i64 offsets of [batch, offsets, "
+               "heads] beside indices of [batch, entries, heads], "
+               "with heads first in either, or [ragged offsets, heads] "
+               "beside [ragged entries, heads], found ")
            << offsets << " beside " << entries;
   if (op.getCount())
     return op.emitOpError("expected no count beside offsets, which say how "
@@ -229,7 +234,7 @@ LogicalResult DeclareSelectionOp::verify() {
       return failure();
     rows = llvm::to_vector(
         cast<NamedTensorType>(getOffsets().getType()).getDims());
-    if (hasHeadsFirst())
+    if (hasHeadsFirst(getOffsets()))
       std::swap(rows[1], rows[2]);
   } else if (failed(verifyWidth(*this, indices))) {
     return failure();

@@ -108,10 +108,10 @@ private:
   void assertBlocks(const Entries &entries);
   /// Values of a message about an element of a tensor with these indices.
   SmallVector<Tile> getPlace(ArrayRef<Tile> indices);
-  /// Of offsets and of their entries.
-  SmallVector<Tile> getIndices(Tile place) {
+  /// Of offsets or of their entries.
+  SmallVector<Tile> getIndices(Value tensor, Tile place) {
     SmallVector<Tile> indices = {place, scalar(head)};
-    if (op.hasHeadsFirst())
+    if (op.hasHeadsFirst(tensor))
       std::swap(indices[0], indices[1]);
     return indices;
   }
@@ -282,7 +282,7 @@ Tile HandedIn::assertOffsets(Tile starts, Tile ends,
   };
   for (auto [list, value] : {std::pair(lists, starts), std::pair(next, ends)}) {
     Tile inside = isWithin(value, most);
-    SmallVector<Tile> values = getPlace(getIndices(list));
+    SmallVector<Tile> values = getPlace(getIndices(op.getOffsets(), list));
     values.push_back(value);
     std::string message = offset + place(values) + "}, but must be 0 to {";
     values.push_back(most);
@@ -294,7 +294,7 @@ Tile HandedIn::assertOffsets(Tile starts, Tile ends,
   }
   Tile size = math.apply<arith::SubIOp>(ends, starts);
   Tile fits = isWithin(size, scalar(m.constant(type.getTop())));
-  SmallVector<Tile> values = getPlace(getIndices(next));
+  SmallVector<Tile> values = getPlace(getIndices(op.getOffsets(), next));
   values.push_back(ends);
   std::string message = offset + place(values) + "} behind {";
   values.push_back(starts);
@@ -309,7 +309,7 @@ Tile HandedIn::assertOffsets(Tile starts, Tile ends,
 /// nothing of it is looked at.
 HandedIn::Entries HandedIn::loadPacked() {
   ProgramBuilder::Row entries = program.getRow(op.getEntryDim(), batchRow);
-  bool headsFirst = op.hasHeadsFirst();
+  bool headsFirst = op.hasHeadsFirst(op.getOffsets());
   Tile starts = loadRows(op.getOffsets(), firstList, headsFirst);
   Tile ends = loadRows(op.getOffsets(), m.add(firstList, 1), headsFirst);
   Tile exist = assertOffsets(starts, ends, entries);
@@ -317,7 +317,7 @@ HandedIn::Entries HandedIn::loadPacked() {
       both(exist, isBelow(columns, math.apply<arith::SubIOp>(ends, starts)));
   Tile position = math.apply<arith::AddIOp>(
       math.apply<arith::AddIOp>(starts, scalar(entries.start)), columns);
-  SmallVector<Tile> indices = getIndices(position);
+  SmallVector<Tile> indices = getIndices(op.getIndices(), position);
   return {gather(op.getIndices(), indices), exist, getPlace(indices)};
 }
 
@@ -430,6 +430,10 @@ void Union::build() {
                            isBelow(column, scalar(m.constant(own.getTop())))));
     blocks = math.select(exist, entries, blocks);
     first += own.getTop();
+  }
+  if (hasRowsOfOffsets(op->getResult(0))) {
+    Tile next = math.apply<arith::AddIOp>(lists, scalar(m.constant(1)));
+    blocks = math.select(isBelow(next, scalar(end)), blocks, none);
   }
   store(blocks);
 }

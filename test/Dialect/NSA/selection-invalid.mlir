@@ -236,7 +236,7 @@ nsa.kernel @count_of_indices(%idx: !nsa.tensor<[B, M, H, 4], i32>, %n: !nsa.tens
 // -----
 
 nsa.kernel @offsets(%idx: !nsa.tensor<[B, N, H], i32>, %o: !nsa.tensor<[B, P], i32>, %s: !nsa.tensor<[S], f32>) {
-  // expected-error @below {{expected i32 or i64 offsets of [batch, offsets, heads] beside indices of [batch, entries, heads], both with heads first, or [ragged offsets, heads] beside [ragged entries, heads], found '!nsa.tensor<[B, P], i32>' beside '!nsa.tensor<[B, N, H], i32>'}}
+  // expected-error @below {{expected i32 or i64 offsets of [batch, offsets, heads] beside indices of [batch, entries, heads], with heads first in either, or [ragged offsets, heads] beside [ragged entries, heads], found '!nsa.tensor<[B, P], i32>' beside '!nsa.tensor<[B, N, H], i32>'}}
   %b = nsa.declare_selection %idx offsets %o : (!nsa.tensor<[B, N, H], i32>, !nsa.tensor<[B, P], i32>) -> !nsa.selection<[B, P, H], top = 4, block = 64, of = S>
   nsa.return
 }

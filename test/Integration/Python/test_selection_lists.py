@@ -271,3 +271,29 @@ def test_heads_first(order):
                 np.ascontiguousarray(lists.col.T)[None], np.ascontiguousarray(lists.ptr.T)[None])
     expected = attend(*qkv, lambda t, h: lists.blocks(t, h, 2 * GROUP))
     np.testing.assert_allclose(found[0].swapaxes(0, 1), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", ["oracle", "cpu"])
+def test_rows_behind_the_last_list_are_empty(target):
+    """Offsets are one more than lists, and so are the rows of a union that has theirs; a coarser
+    part has lists there, too. The result says that the offsets' dimension is tokens."""
+    run = program(f"""kernel f(q: [B, T, heads HQ, D], k: [B, S, heads H, D], col: i32[B, H, N],
+    ptr: i32[B, H, P], wide: i32[B, M, 1, 1]) -> (whole: i32[B, H, P, {TOP + 1}], o: [B, T, HQ, D])
+{{
+  rows = selection(col, {BLOCK}, tokens=8, offsets=ptr, top={TOP});
+  both = union(rows, selection(wide, {BLOCK}, tokens=16));
+  return indices(both), attend(q, k, k) in both where j <= i;
+}}""", target=target)
+    rng = np.random.default_rng(8)
+    tokens = 40
+    lists = Packed(rng, tokens, tokens, 2, 8)
+    q, k, _ = draw(rng, tokens, tokens)
+    wide = np.zeros((1, 3, 1, 1), np.int32)
+    found, out = run(q[None], k[None], lists.col.T[None].astype(np.int32).copy(),
+                     lists.ptr.T[None].copy(), wide)
+    assert (found[0, :, 5] == -1).all()
+    for row, head in np.ndindex(5, 2):
+        wanted = sorted(lists.blocks(8 * row, head, 2) | {0})
+        assert found[0, head, row].tolist() == wanted + [-1] * (TOP + 1 - len(wanted))
+    expected = attend(q, k, k, lambda t, h: lists.blocks(t, h, 2 * GROUP) | {0})
+    np.testing.assert_allclose(out[0], expected, atol=1e-5)
