@@ -24,6 +24,8 @@ class Selection:
     dims: list[Dim]
     batch: Dim | None
     tokens: int = 1
+    packed: bool = False
+    """Rows are counted by offsets: the last one is none."""
 
 
 @dataclass

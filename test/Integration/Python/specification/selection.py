@@ -158,6 +158,7 @@ def packed(indices: Tensor, offsets: Tensor, top: int, block: int, base: str, ba
             lists[r, head, :last - first] = data[first:last, head]
         chosen.append(mark_blocks(lists, -(-batch.length(base, row) // block)))
     selection = given(chosen, block, top, offsets, tokens)
+    selection.packed = True
     if turned:
         selection.dims = selection.dims[::-1]
     return selection
@@ -166,6 +167,8 @@ def packed(indices: Tensor, offsets: Tensor, top: int, block: int, base: str, ba
 def union(parts: list[Selection], handed: list[bool]) -> Selection:
     """Rows are those of the part with the fewest tokens, of which a computed one comes first."""
     finest = parts[min(range(len(parts)), key=lambda n: (parts[n].tokens, handed[n]))]
+    own_rows = finest.dims[0]
+    is_packed = any(part.packed and part.dims[0] == own_rows for part in parts)
     chosen, close = [], []
     for row, own in enumerate(finest.chosen):
         heads = max(part.chosen[row].shape[1] for part in parts)
@@ -174,13 +177,15 @@ def union(parts: list[Selection], handed: list[bool]) -> Selection:
             places = np.arange(len(own)) * finest.tokens // part.tokens
             exists = places < len(part.chosen[row])
             mask[exists] |= part.chosen[row][places[exists]]
+        if is_packed:
+            mask[-1:] = False
         chosen.append(mask)
         close.append(np.logical_or.reduce([part.close[row] for part in parts
                                            if part.tokens == 1 and len(part.close[row]) == len(own)]
                                           or [np.zeros(len(own), bool)]))
     heads = next((part.dims[1] for part in parts if part.dims[1].size != 1), finest.dims[1])
     return Selection(chosen, close, finest.block, sum(part.width for part in parts),
-                     [finest.dims[0], heads], finest.batch, finest.tokens)
+                     [own_rows, heads], finest.batch, finest.tokens, is_packed)
 
 
 def list_indices(selection: Selection) -> Tensor:
