@@ -51,6 +51,19 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
     rows.push_back(query.batch);
   ArrayRef<Attribute> dims = type.getDims();
   Attribute groups = type.getRowDim();
+  if (groups == query.tokens && nsa::hasRowsOfOffsets(bound.value)) {
+    std::string tokens = nsa::toString(query.tokens);
+    problems
+        .error(expr->range, "offsets of lists are one more than lists, found "
+                            "one for each of " +
+                                quote(tokens))
+        .note("give the offsets a dimension of their own, as P in indptr: "
+              "i32[" +
+              Twine(query.isRagged() ? "ragged P" : "B, P") + ", " +
+              nsa::toString(dims.back()) + "]; it has ceildiv(" + tokens +
+              ", " + Twine(type.getTokens()) + ") + 1 entries");
+    return {};
+  }
   if (type.getTokens() > 1 && groups == query.tokens) {
     problems
         .error(expr->range, "each " + Twine(type.getTokens()) +

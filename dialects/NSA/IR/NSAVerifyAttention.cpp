@@ -82,7 +82,8 @@ static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
   if (selection.getTokens() > 1 || isHandedIn) {
     // The run says whether they are as many as the queries' tokens ask for.
     rows.tokens = selection.getRowDim();
-    if (rows.tokens == query.tokens && selection.getTokens() > 1)
+    if (rows.tokens == query.tokens &&
+        (selection.getTokens() > 1 || hasRowsOfOffsets(selected)))
       return op->emitOpError("expected a selection with a dimension of its own "
                              "for groups of ")
              << selection.getTokens() << " tokens, found the query's tokens '"
