@@ -91,10 +91,8 @@ Value KernelGen::generateSelectionOperand(const ast::CallExpr *call,
                "one choice for each query and each key head (" +
                    nsa::toString(key.heads) + ") or query head (" +
                    nsa::toString(query.heads) + "), or one for all heads (1)");
-  bool isHandedIn = llvm::any_of(nsa::getParts(bound.value), [](Value part) {
-    return part.getDefiningOp<nsa::DeclareSelectionOp>() != nullptr;
-  });
-  if (isHandedIn && !bound.hasGroups && groups != query.tokens)
+  if (nsa::isHandedIn(bound.value) && !bound.hasGroups &&
+      groups != query.tokens)
     problem.note("where each n tokens have one row of indices, say so: "
                  "selection(…, tokens=n)");
   return {};

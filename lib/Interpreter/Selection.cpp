@@ -74,6 +74,14 @@ private:
 
 } // namespace
 
+/// Order and repetition don't matter.
+static void storeSet(SmallVectorImpl<int64_t> &blocks,
+                     MutableArrayRef<int64_t> row) {
+  llvm::sort(blocks);
+  blocks.erase(llvm::unique(blocks), blocks.end());
+  llvm::copy(blocks, row.begin());
+}
+
 static std::string describeElement(Value tensor, int64_t position,
                                    const TensorValue &value) {
   return nsa::describeTensor(tensor) + " at " +
@@ -159,9 +167,6 @@ HandedIn::getBlocks(int64_t b, const ListEntries &entries) {
     if (block >= 0)
       chosen.push_back(block);
   }
-  // A set: order and repetition don't matter, -1 is padding.
-  llvm::sort(chosen);
-  chosen.erase(llvm::unique(chosen), chosen.end());
   return chosen;
 }
 
@@ -179,7 +184,7 @@ llvm::Expected<SelectionValue> HandedIn::evaluate() {
       llvm::Expected<SmallVector<int64_t>> chosen = getBlocks(b, *entries);
       if (!chosen)
         return chosen.takeError();
-      llvm::copy(*chosen, result.get(row, head).begin());
+      storeSet(*chosen, result.get(row, head));
     }
   }
   return result;
@@ -223,9 +228,7 @@ SelectionValue nsacc::interpreter::evaluateUnion(nsa::UnionOp op,
           if (block >= 0)
             chosen.push_back(block);
       }
-      llvm::sort(chosen);
-      chosen.erase(llvm::unique(chosen), chosen.end());
-      llvm::copy(chosen, result.get(row, head).begin());
+      storeSet(chosen, result.get(row, head));
     }
   }
   return result;

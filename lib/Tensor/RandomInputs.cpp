@@ -57,6 +57,13 @@ int64_t RandomStream::drawInteger(uint64_t index, int64_t low,
 
 //===-- Inputs ------------------------------------------------------------===//
 
+static int64_t countElements(llvm::ArrayRef<int64_t> shape) {
+  int64_t elements = 1;
+  for (int64_t size : shape)
+    elements *= size;
+  return elements;
+}
+
 /// The number of blocks that each index of dimension `tokens` of a selection
 /// may name: one number for a dense batch, the own row's for a ragged one.
 static std::vector<int64_t> countBlocks(const Argument &argument, size_t tokens,
@@ -93,9 +100,7 @@ static std::vector<int64_t> makeSelection(const Argument &argument,
                                           llvm::ArrayRef<int64_t> shape,
                                           const DimSizes &sizes,
                                           const RandomStream &random) {
-  int64_t elements = 1;
-  for (int64_t size : shape)
-    elements *= size;
+  int64_t elements = countElements(shape);
   std::vector<int64_t> values(elements);
   if (elements == 0)
     return values;
@@ -106,10 +111,8 @@ static std::vector<int64_t> makeSelection(const Argument &argument,
   std::vector<int64_t> counts =
       countBlocks(argument, tokens, sizes, shape[tokens]);
   bool areEntries = !argument.domain->rows.empty();
-  int64_t width = areEntries ? 1 : shape.back(), rowsPerToken = 1;
-  for (int64_t size : shape.drop_front(tokens + 1))
-    rowsPerToken *= size;
-  rowsPerToken /= width;
+  int64_t width = areEntries ? 1 : shape.back();
+  int64_t rowsPerToken = countElements(shape.drop_front(tokens + 1)) / width;
   for (int64_t row = 0; row * width < elements; ++row)
     drawBlocks(random, row * width, counts[row / rowsPerToken % shape[tokens]],
                llvm::MutableArrayRef(values).slice(row * width, width));
@@ -127,11 +130,8 @@ static std::vector<int64_t> makeOffsets(const Argument &argument,
       llvm::find_if(argument.dims,
                     [&](const Dim &dim) { return dim.name == domain.rows; }) -
       argument.dims.begin();
-  int64_t elements = 1, stride = 1;
-  for (int64_t size : shape)
-    elements *= size;
-  for (int64_t size : shape.drop_front(place + 1))
-    stride *= size;
+  int64_t elements = countElements(shape);
+  int64_t stride = countElements(shape.drop_front(place + 1));
   // Where batch rows start among the offsets, and how many entries each has.
   std::vector<int64_t> starts = {0}, entries = {sizes.sizes.lookup(domain.of)};
   auto rows = sizes.offsets.find(domain.rows),
@@ -175,9 +175,7 @@ makeIntegers(const Argument &argument, llvm::ArrayRef<int64_t> shape,
         llvm::formatv("no values known for the integers of '{0}'",
                       toString(argument))
             .str());
-  int64_t elements = 1;
-  for (int64_t size : shape)
-    elements *= size;
+  int64_t elements = countElements(shape);
   std::vector<int64_t> values(elements);
   for (int64_t i = 0; i < elements; ++i)
     values[i] = random.drawInteger(i, domain->low, domain->high);

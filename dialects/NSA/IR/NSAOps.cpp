@@ -83,6 +83,12 @@ SmallVector<Value> nsacc::nsa::getParts(Value selection) {
   return parts;
 }
 
+bool nsacc::nsa::isHandedIn(Value selection) {
+  return llvm::any_of(getParts(selection), [](Value part) {
+    return part.getDefiningOp<DeclareSelectionOp>() != nullptr;
+  });
+}
+
 bool nsacc::nsa::hasRowsOfOffsets(Value selection) {
   Attribute rows = cast<SelectionType>(selection.getType()).getRowDim();
   return llvm::any_of(getParts(selection), [&](Value part) {

@@ -24,6 +24,8 @@ namespace nsacc::nsa {
 
 /// What a selection is a union of, to the last part: itself where it is none.
 llvm::SmallVector<mlir::Value> getParts(mlir::Value selection);
+/// Whether a part of it is handed in as indices.
+bool isHandedIn(mlir::Value selection);
 /// Whether a selection's rows are counted by offsets of lists, one more than
 /// there are lists.
 bool hasRowsOfOffsets(mlir::Value selection);

@@ -76,10 +76,7 @@ static LogicalResult verifySelection(Operation *op, const SequenceDims &query,
            << toString(key.tokens) << "', found one of '"
            << selection.getOf().getValue() << "'";
   SequenceDims rows = query;
-  bool isHandedIn = llvm::any_of(getParts(selected), [](Value part) {
-    return part.getDefiningOp<DeclareSelectionOp>() != nullptr;
-  });
-  if (selection.getTokens() > 1 || isHandedIn) {
+  if (selection.getTokens() > 1 || isHandedIn(selected)) {
     // The run says whether they are as many as the queries' tokens ask for.
     rows.tokens = selection.getRowDim();
     if (rows.tokens == query.tokens &&

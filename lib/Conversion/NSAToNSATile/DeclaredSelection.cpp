@@ -45,6 +45,12 @@ protected:
   SmallVector<Value> getBatch() const {
     return isRagged ? SmallVector<Value>() : SmallVector<Value>{batchRow};
   }
+  /// Where the program's lists stand in a tensor [.., tokens, heads, top].
+  struct Place {
+    SmallVector<Value> offsets, limits;
+    SmallVector<int64_t> dims;
+  };
+  Place getListPlace();
   /// An element of `tensor` for each of the lists, from the one at `first` on;
   /// 0 behind the batch row's end.
   Tile loadRows(Value tensor, Value first, bool headsFirst = false);
@@ -163,6 +169,14 @@ ListProgram::ListProgram(PlanBuilder &plan, Operation *selection,
   columns = iota(TileAxes::Column, m.constant(0));
 }
 
+ListProgram::Place ListProgram::getListPlace() {
+  int64_t tokens = isRagged ? 0 : 1;
+  Place place = {
+      getBatch(), {end, m.constant(type.getTop())}, {tokens, tokens + 2}};
+  place.offsets.append({firstList, head, m.constant(0)});
+  return place;
+}
+
 Tile ListProgram::loadRows(Value tensor, Value first, bool headsFirst) {
   auto stored = cast<NamedTensorType>(tensor.getType());
   SmallVector<Value> offsets = getBatch();
@@ -214,13 +228,10 @@ void ListProgram::store(Tile blocks) {
   Tile isPadding = math.compare(arith::CmpIPredicate::eq, blocks,
                                 math.integer(i32, kListPadding));
   blocks = math.select(isPadding, math.integer(i32, -1), blocks);
-  SmallVector<Value> offsets = getBatch();
-  offsets.append({firstList, head, m.constant(0)});
-  SmallVector<Value> limits = {end, m.constant(type.getTop())};
-  int64_t tokens = isRagged ? 0 : 1;
+  Place place = getListPlace();
   nsatile::StoreOp::create(builder, loc, blocks.value,
-                           program.getBuffer(op->getResult(0)), offsets, limits,
-                           {tokens, tokens + 2});
+                           program.getBuffer(op->getResult(0)), place.offsets,
+                           place.limits, place.dims);
   launch(program, grid, plan.getSize(type.getDims().back()));
 }
 
@@ -252,16 +263,12 @@ Tile HandedIn::isCounted() {
 
 HandedIn::Entries HandedIn::load() {
   Type stored = op.getIndices().getType().getElementType();
-  SmallVector<Value> offsets = getBatch();
-  offsets.append({firstList, head, m.constant(0)});
-  SmallVector<Value> limits = {end, m.constant(type.getTop())};
-  int64_t tokens = isRagged ? 0 : 1;
-  SmallVector<int64_t> dims = {tokens, tokens + 2};
+  Place place = getListPlace();
   Value loaded = nsatile::LoadOp::create(
       builder, loc,
       cast<RankedTensorType>(math.getType(TileAxes::Matrix, stored)),
-      program.getBuffer(op.getIndices()), offsets, limits, dims,
-      DenseI64ArrayAttr());
+      program.getBuffer(op.getIndices()), place.offsets, place.limits,
+      place.dims, DenseI64ArrayAttr());
   Tile exist = isBelow(lists, scalar(end));
   if (op.getCount())
     exist = both(exist, isCounted());
@@ -330,9 +337,7 @@ void HandedIn::assertBlocks(const Entries &entries) {
   Tile fits = both(
       math.compare(arith::CmpIPredicate::sge, value, scalar(m.constant(-1))),
       isBelow(value, scalar(blocks)));
-  Tile absent = math.apply<arith::XOrIOp>(entries.exist,
-                                          math.integer(builder.getI1Type(), 1));
-  fits = either(fits, absent);
+  fits = either(fits, isNot(entries.exist));
 
   SmallVector<Tile> values = entries.place;
   size_t first = values.size() + 1;
