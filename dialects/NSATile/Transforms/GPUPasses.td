@@ -251,7 +251,9 @@ def NSATileOperandsInRegisters : Pass<"nsatile-operands-in-registers"> {
     columns as consumers have registers for are read once: all of them, or 64, and 128 at most.
     Room is what a thread's registers leave beside the tiles that the loop and those around it carry, those that are
     used in it or behind it, the results of its products, and 28 for all else. Where a loop that
-    carries tiles stands between the operand and its last use without multiplying it, nothing stays.
+    carries tiles stands between the operand and its last use without multiplying it, nothing stays. Nor does it where
+    a step's other products have left operands in registers and none is in flight across steps: ptxas gives them
+    the registers of this one.
 
     Before and after, where 64 of 128 columns fit:
 

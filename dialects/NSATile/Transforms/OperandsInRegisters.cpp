@@ -97,6 +97,40 @@ static bool multiplies(scf::ForOp loop, Value lhs) {
                       [&](DotAsyncOp dot) { return dot.getLhs() == lhs; });
 }
 
+static bool isInRegisters(Value lhs) {
+  return !isa_and_present<SharedLayoutAttr>(
+      cast<RankedTensorType>(lhs.getType()).getEncoding());
+}
+
+/// ptxas 13.0 takes an operand's registers as free once its product is done,
+/// and gives them to the left operand of one behind it, though the next step
+/// needs them (D 128, tiles of 128 keys). It doesn't where both are in flight.
+static bool mayLoseRegisters(scf::ForOp loop, Value lhs) {
+  SmallVector<DotAsyncOp> inFlight, alone;
+  for (Operation &op : *loop.getBody()) {
+    if (auto wait = dyn_cast<DotWaitOp>(op)) {
+      auto *done =
+          llvm::find(inFlight, wait.getPending().getDefiningOp<DotAsyncOp>());
+      if (done != inFlight.end())
+        inFlight.erase(inFlight.begin(), std::next(done));
+    }
+    auto dot = dyn_cast<DotAsyncOp>(op);
+    if (!dot)
+      continue;
+    if (dot.getLhs() == lhs)
+      llvm::erase_if(alone, [&](DotAsyncOp other) {
+        return llvm::is_contained(inFlight, other);
+      });
+    else if (isInRegisters(dot.getLhs()) &&
+             llvm::none_of(inFlight, [&](DotAsyncOp other) {
+               return other.getLhs() == lhs;
+             }))
+      alone.push_back(dot);
+    inFlight.push_back(dot);
+  }
+  return !alone.empty();
+}
+
 /// The last op of `lhs`'s block with a product of it; null where it is used
 /// otherwise, too.
 static Operation *findLastProduct(Value lhs) {
@@ -114,7 +148,8 @@ static Operation *findLastProduct(Value lhs) {
 }
 
 /// What loops with products of `lhs` leave of `registers`; none, with a remark,
-/// where there is no such loop, or also one that does other things meanwhile.
+/// where there is no such loop, also one that does other things meanwhile, or
+/// one in which registers may be lost.
 static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
                                        int64_t registers) {
   Operation *source = lhs.getDefiningOp();
@@ -126,21 +161,26 @@ static std::optional<int64_t> findRoom(Value lhs, Region &consumers,
     return std::nullopt;
   }
   std::optional<int64_t> room;
+  StringRef reason;
   for (Operation *op = source; op != last->getNextNode();
        op = op->getNextNode()) {
     WalkResult result = op->walk([&](scf::ForOp loop) {
       if (countRegisters(loop.getResultTypes()) == 0)
         return WalkResult::advance();
       if (!multiplies(loop, lhs))
+        reason = "a loop without products of the operand runs between those "
+                 "with some";
+      else if (mayLoseRegisters(loop, lhs))
+        reason = "its product is done before one whose left operand is in "
+                 "registers starts, which may get the operand's";
+      if (!reason.empty())
         return WalkResult::interrupt();
       int64_t left = registers - kReserve - countRegisters(loop, consumers);
       room = std::min(room.value_or(left), left);
       return WalkResult::advance();
     });
     if (result.wasInterrupted()) {
-      kOperandRemarks.missed(source,
-                             "a loop without products of the operand runs "
-                             "between those with some");
+      kOperandRemarks.missed(source, reason);
       return std::nullopt;
     }
   }
@@ -201,9 +241,8 @@ struct OperandsInRegisters
       llvm::MapVector<Value, Attribute> operands;
       consumers.walk([&](DotAsyncOp dot) {
         Value lhs = dot.getLhs();
-        auto type = cast<RankedTensorType>(lhs.getType());
-        if (isa_and_present<SharedLayoutAttr>(type.getEncoding()) &&
-            !dot.getHead() && !dot.getTransposeLhs() && lhs.getDefiningOp())
+        if (!isInRegisters(lhs) && !dot.getHead() && !dot.getTransposeLhs() &&
+            lhs.getDefiningOp())
           operands[lhs] = dot.getResult().getType().getTile().getEncoding();
       });
       ScheduleAttr schedule =

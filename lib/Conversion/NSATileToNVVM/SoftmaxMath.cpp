@@ -31,9 +31,12 @@ Value SoftmaxMath::getShift(Value max) {
   return b.make<arith::NegFOp>(b.mul(getReference(max), b.f32(kLog2E)));
 }
 
+/// The old maximum is rounded as the shift is: where the two are the same, the
+/// decay is 1. A fused product would leave the shift's rounding error, which adds
+/// up over the steps.
 Value SoftmaxMath::getDecay(Value old, Value max, Value shift) {
   if (assumesFinite)
-    return ptx::exp2(b, b.fma(old, b.f32(kLog2E), shift));
+    return ptx::exp2(b, b.add(b.mul(old, b.f32(kLog2E)), shift));
   Value distance = b.make<arith::SubFOp>(old, getReference(max));
   Value decay = ptx::exp2(b, b.mul(distance, b.f32(kLog2E)));
   Value isInfinite = isEqual(b.make<LLVM::FAbsOp>(max), kInfinity);
