@@ -52,7 +52,7 @@ private:
   Place findPlace(llvm::StringRef name) const {
     for (auto [index, parameter] : llvm::enumerate(parameters))
       for (auto [dim, size] : llvm::enumerate(parameter.sizes))
-        if (size.name == name)
+        if (size.name == name || size.name == ("ragged " + name).str())
           return {index, dim};
     llvm_unreachable("conditions are about dimensions of inputs");
   }

@@ -521,15 +521,20 @@ llvm::Error Chooser::chooseImportance(OpChoice &choice) {
 /// Returns whether it is by a threshold.
 bool Chooser::chooseMethod(OpChoice &choice) {
   using nsatile::SelectMethod;
-  // More spill on a GPU. On a CPU, of 1024 to 200000 scores a row, a threshold
-  // is as fast for 128 blocks and 90 times as fast for 2048.
-  constexpr int64_t mostSorted = 128;
+  // On a GPU, of 512 to 65536 scores a row, a threshold takes 0.06 to 0.9 times
+  // as long for 128 blocks, and 1.1 to 4 times for 64 where rows are many;
+  // lists of more spill. On a CPU, of 1024 to 200000, it is as fast for 128 and
+  // 90 times as fast for 2048.
+  int64_t mostSorted = goal.device ? 64 : 128;
   auto type = cast<TopKOp>(choice.op).getResult().getType();
   bool isLong = static_cast<int64_t>(type.getTop()) > mostSorted;
+  bool areFew = goal.queries == Queries::Few && goal.device;
   put(choice, Field::Method,
-      static_cast<int64_t>(isLong ? SelectMethod::Threshold
-                                  : SelectMethod::Sort),
-      !isLong       ? "sorted lists of few blocks stay near"
+      static_cast<int64_t>(isLong || areFew ? SelectMethod::Threshold
+                                            : SelectMethod::Sort),
+      !isLong && areFew ? "few query tiles leave multiprocessors idle, which "
+                          "can go over parts of the blocks"
+      : !isLong         ? "sorted lists of few blocks stay near"
       : goal.device ? "registers have no room for sorted lists of so many"
                     : "each block that gets into a sorted list moves others");
   return choice.get(Field::Method) ==

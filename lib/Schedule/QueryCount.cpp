@@ -10,14 +10,35 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
-static AttendOp findOnly(KernelOp kernel) {
-  AttendOp attend;
-  kernel.walk([&](ScoringOpInterface op) {
-    bool isOnly = !attend;
-    attend = isOnly ? dyn_cast<AttendOp>(op.getOperation()) : AttendOp();
-    return attend ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  return attend && !attend.getSelection() ? attend : AttendOp();
+/// Whether its parts can be gone over side by side, and are many where its keys
+/// are: those that it sees, or lists that are handed in.
+static bool hasManyParts(ScoringOpInterface op) {
+  if (Value selection = op.getSelection())
+    return isHandedIn(selection);
+  MaskInfo mask = analyzeMask(op);
+  // Ranges that lie apart, as sinks and a window, have few keys and far
+  // between.
+  bool isApart = mask.intervals.size() > 1 &&
+                 llvm::any_of(mask.intervals, [](const KeyInterval &each) {
+                   return !each.lower.empty();
+                 });
+  return !isBand(mask) && !isApart;
+}
+
+/// Ops of the same rows of queries; empty where there are others.
+static SmallVector<ScoringOpInterface> findOps(KernelOp kernel) {
+  SmallVector<ScoringOpInterface> ops;
+  kernel.walk([&](ScoringOpInterface op) { ops.push_back(op); });
+  auto getType = [](Value tensor) {
+    return cast<NamedTensorType>(tensor.getType());
+  };
+  for (ScoringOpInterface op : ops) {
+    NamedTensorType query = getType(op.getQuery()),
+                    first = getType(ops.front().getQuery());
+    if (query.getDims().drop_back() != first.getDims().drop_back())
+      return {};
+  }
+  return ops;
 }
 
 QueryCount::Dim QueryCount::getDim(Attribute dim) {
@@ -55,50 +76,53 @@ std::optional<QueryCount> QueryCount::getOfBlocks(KernelOp kernel,
 std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   if (AttendOp attend = findLongBlocks(kernel))
     return getOfBlocks(kernel, attend);
-  AttendOp attend = findOnly(kernel);
-  if (!attend)
-    return std::nullopt;
-  MaskInfo mask = analyzeMask(attend);
-  if (isBand(mask))
+  SmallVector<ScoringOpInterface> ops = findOps(kernel);
+  auto *longest = llvm::find_if(ops, hasManyParts);
+  if (longest == ops.end())
     return std::nullopt;
   auto getDims = [&](Value tensor) {
     return llvm::map_to_vector(
         cast<NamedTensorType>(tensor.getType()).getDims(), getDim);
   };
-  SmallVector<Dim> query = getDims(attend.getQuery()),
-                   key = getDims(attend.getKey());
-  auto keyType = cast<NamedTensorType>(attend.getKey().getType());
-  // Before a call's rows are read, nobody knows how long they are.
-  if (cast<NamedTensorType>(attend.getQuery().getType()).isRagged() ||
-      keyType.isRagged())
-    return std::nullopt;
+  SmallVector<Dim> query = getDims(longest->getQuery()),
+                   key = getDims(longest->getKey());
+  auto keyType = cast<NamedTensorType>(longest->getKey().getType());
+  // Rows that stand behind each other have all tokens and keys together: how
+  // long each is nobody knows before a call's offsets are read.
+  bool isRagged = keyType.isRagged();
+  if (cast<NamedTensorType>(longest->getQuery().getType()).isRagged())
+    query.insert(query.begin(), Dim{"", 1});
+  if (isRagged)
+    key.insert(key.begin(), Dim{"", 1});
   Dim batch = query[0], tokens = query[1], heads = query[2];
   QueryCount count;
-  count.keyChannels = key.back();
-  count.valueChannels = getDims(attend.getValue()).back();
+  count.keyChannels = count.valueChannels = key.back();
 
-  // Ranges that lie apart, as sinks and a window, have few keys and far
-  // between.
-  bool isApart = mask.intervals.size() > 1 &&
-                 llvm::any_of(mask.intervals, [](const KeyInterval &each) {
-                   return !each.lower.empty();
-                 });
   // A query tile has 64 rows or more, and there is one for each batch row and
   // key head. Blocks of a GPU with 132 multiprocessors go over the parts of
   // more than 88 tiles in as many rounds as there are parts: 16 batch rows and
   // 8 key heads took 12 % longer in two. A split of few keys isn't worth a
   // second program.
   constexpr int64_t fewTiles = 88, leastRows = 64, manyKeys = 1 << 10;
-  auto pooled = dyn_cast<PooledDimAttr>(keyType.getDims()[1]);
-  if (!isApart)
-    count.few = makeCase(
-        kernel, Queries::Few,
-        {multiply({key[1]}, manyKeys * (pooled ? pooled.getStride() : 1),
-                  /*isMost=*/false),
-         multiply({tokens, batch, heads}, fewTiles * leastRows,
-                  /*isMost=*/true),
-         multiply({batch, key[2]}, fewTiles, /*isMost=*/true)});
-  if (isPlain(attend, mask)) {
+  auto pooled = dyn_cast<PooledDimAttr>(keyType.getDims()[isRagged ? 0 : 1]);
+  SmallVector<SizeCondition> conditions = {
+      multiply({key[1]}, manyKeys * (pooled ? pooled.getStride() : 1),
+               /*isMost=*/false),
+      multiply({tokens, batch, heads}, fewTiles * leastRows, /*isMost=*/true),
+      multiply({batch, key[2]}, fewTiles, /*isMost=*/true)};
+  if (Value selection = longest->getSelection()) {
+    auto type = cast<SelectionType>(selection.getType());
+    Dim listed = {"", static_cast<int64_t>(type.getTop()) *
+                          static_cast<int64_t>(type.getBlock())};
+    conditions.push_back(multiply({listed}, manyKeys, /*isMost=*/false));
+  }
+  count.few = makeCase(kernel, Queries::Few, conditions);
+
+  auto attend = dyn_cast<AttendOp>(longest->getOperation());
+  if (ops.size() > 1 || !attend || attend.getSelection() || isRagged)
+    return count;
+  count.valueChannels = getDims(attend.getValue()).back();
+  if (isPlain(attend, analyzeMask(attend))) {
     // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
     // rows than these, some multiprocessors would have a tile less than others.
     constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
@@ -118,7 +142,7 @@ QueryCount::makeCase(KernelOp kernel, Queries queries,
       auto tensor = cast<NamedTensorType>(type);
       return llvm::any_of(tensor.getDims(), [&](Attribute dim) {
         auto named = dyn_cast<NamedDimAttr>(dim);
-        return named && !named.getRagged() && named.getName() == name;
+        return named && named.getName() == name;
       });
     });
   };

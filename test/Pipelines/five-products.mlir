@@ -20,7 +20,7 @@
 // HOPPER:   %[[Q:.*]] = nsatile.consumer_wait %[[RQ]]
 // HOPPER:   %[[S0:.*]] = nsatile.dot_async %[[K]], transpose %[[Q]]
 // HOPPER:   %[[G:.*]] = nsatile.consumer_wait %[[RG]]
-// HOPPER:   %[[DP0:.*]] = nsatile.dot_async %[[V]] head %{{.*}}, transpose %[[G]]
+// HOPPER:   %[[DP0:.*]] = nsatile.dot_async %[[V]], transpose %[[G]]
 // HOPPER:   %[[S:.*]] = nsatile.dot_wait %[[S0]] allow 1
 // HOPPER:   math.exp2
 // HOPPER:   %[[DP:.*]] = nsatile.dot_wait %[[DP0]] allow 0

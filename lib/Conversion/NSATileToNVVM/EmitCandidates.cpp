@@ -65,7 +65,10 @@ private:
   void store(Value value, const SharedTile &tile, ValueRange at) {
     b.store(value, shared.getElementPointer(tile, at), tile.elementBytes);
   }
+  /// Behind all lanes' reads, and before those that follow: a vote doesn't
+  /// order memory.
   void storeOnce(Value value, const SharedTile &tile) {
+    nvvm::syncWarp(b);
     b.when(compare(arith::CmpIPredicate::eq, lane, b.i32(0)),
            [&] { store(value, tile, row); });
     nvvm::syncWarp(b);

@@ -92,14 +92,13 @@ private:
   Tile trim(mlir::Value list);
   void sortTiles();
   void raiseThreshold();
-  mlir::Value createLists();
+  mlir::Value createLists(int64_t columns);
   void offerBlocks(mlir::Value lists, const Part *part);
   void
   forEachChosen(mlir::Value lists,
                 llvm::function_ref<void(mlir::Value first, Tile keys)> body);
   void finish(mlir::Value lists);
-  llvm::SmallVector<mlir::Value> getPlaceOfPart(mlir::Value part,
-                                                mlir::Value column);
+  llvm::SmallVector<mlir::Value> getPlaceOfLists(mlir::Value column);
   /// Columns of the lists from `first` on.
   void store(mlir::Value indices, mlir::Value first);
   void storeOwn(mlir::Value indices, mlir::Value first);

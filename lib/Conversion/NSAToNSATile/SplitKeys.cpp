@@ -9,6 +9,24 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 
+/// Keys that a query sees at most in intervals that move along with it; none
+/// where one doesn't, or its size isn't known.
+static std::optional<int64_t> getWidth(AttendOp op) {
+  MaskInfo mask = analyzeMask(op);
+  int64_t width = 0;
+  for (const KeyInterval &interval : mask.intervals) {
+    std::optional<int64_t> least;
+    for (AffineExpr lower : interval.lower)
+      for (AffineExpr upper : interval.upper)
+        if (auto size = dyn_cast<AffineConstantExpr>(upper - lower))
+          least = std::min(least.value_or(size.getValue()), size.getValue());
+    if (!least)
+      return std::nullopt;
+    width += std::max<int64_t>(*least, 0);
+  }
+  return width;
+}
+
 /// As many parts of the keys as give each block that runs at once two of them:
 /// with one, those that query tiles leave over would idle. Where that leaves
 /// two parts for each tile, its keys stay in one, which takes no longer. A part
@@ -33,7 +51,8 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
     walked = m.min(
         walked, m.constant(lists.count * static_cast<int64_t>(type.getTop()) *
                            static_cast<int64_t>(type.getBlock())));
-  }
+  } else if (std::optional<int64_t> width = getWidth(op))
+    walked = m.min(walked, m.constant(*width + schedule.getTokens()));
   Value parts = m.ceilDiv(walked, leastTiles * schedule.getKeys());
   Value splits = m.min(m.floorDiv(blocks, tiles), m.constant(most));
   splits = m.select(m.less(splits, m.constant(least)), one, splits);

@@ -13,12 +13,13 @@ using namespace nsacc::nsa;
 //===----------------------------------------------------------------------===//
 
 /// Cutting a list of twice as many costs each key that got in about as much as
-/// looking at it some ten times, however keys come.
-Value Selecting::createLists() {
+/// looking at it some ten times, however keys come. There is room for `columns`
+/// at once.
+Value Selecting::createLists(int64_t columns) {
   int64_t keep = type.getTop();
   auto lists = nsatile::CandidatesType::get(
       builder.getContext(), sharing.getUnits(), keep,
-      /*room=*/keep + std::max(keep, chunk));
+      /*room=*/keep + std::max(keep, columns));
   return nsatile::CandidatesOp::create(builder, loc, lists, kLeastPresent);
 }
 
@@ -74,7 +75,7 @@ void Selecting::finish(Value lists) {
 }
 
 void Selecting::raiseThreshold() {
-  Value lists = createLists();
+  Value lists = createLists(chunk);
   offerBlocks(lists, /*part=*/nullptr);
   finish(lists);
 }
@@ -83,15 +84,12 @@ void Selecting::raiseThreshold() {
 // Parts of the blocks
 //===----------------------------------------------------------------------===//
 
-/// The program's lists of a part in the buffer of all.
-SmallVector<Value> Selecting::getPlaceOfPart(Value part, Value column) {
+/// The program's lists in the buffer of all: a row has those of its parts
+/// behind each other.
+SmallVector<Value> Selecting::getPlaceOfLists(Value column) {
   Value zero = program.math().constant(0);
-  return {program.programId(0),
-          program.programId(1),
-          tile.dims.batch ? place.batchRow : zero,
-          part,
-          zero,
-          column};
+  return {program.programId(0), program.programId(1),
+          tile.dims.batch ? place.batchRow : zero, zero, column};
 }
 
 LogicalResult Selecting::buildPart(const PartialLists &partial) {
@@ -99,17 +97,18 @@ LogicalResult Selecting::buildPart(const PartialLists &partial) {
     return failure();
   IndexMath m = program.math();
   Part part = {place.part, program.importNumber(partial.parts)};
-  Value lists = createLists(), buffer = program.import(partial.keys);
+  Value lists = createLists(chunk), buffer = program.import(partial.keys);
   offerBlocks(lists, &part);
   int64_t keep = type.getTop(), units = sharing.getUnits();
   TileMath rows(builder, loc, units, /*columns=*/1);
   nsatile::ChooseOp::create(builder, loc, rows.toRow(i64(keep)), lists,
                             /*beside=*/IntegerAttr());
+  Value start = m.mul(part.number, keep);
+  SmallVector<Value> limits = {m.constant(units), m.add(start, keep)};
   forEachChosen(lists, [&](Value first, Tile keys) {
-    SmallVector<Value> limits = {m.constant(units), m.constant(keep)};
     nsatile::StoreOp::create(builder, loc, keys.value, buffer,
-                             getPlaceOfPart(part.number, first), limits,
-                             ArrayRef<int64_t>{4, 5});
+                             getPlaceOfLists(m.add(start, first)), limits,
+                             ArrayRef<int64_t>{3, 4});
   });
   return success();
 }
@@ -120,24 +119,18 @@ void Selecting::mergeParts(const PartialLists &partial) {
   constexpr int64_t elements = 2048, least = 64, most = 512;
   IndexMath m = program.math();
   int64_t keep = type.getTop(), units = sharing.getUnits();
-  int64_t width = std::min(std::clamp<int64_t>(elements / units, least, most),
-                           std::max(keep, chunk));
-  Value lists = createLists(), buffer = program.import(partial.keys);
+  int64_t width = std::clamp<int64_t>(elements / units, least, most);
+  Value lists = createLists(width), buffer = program.import(partial.keys);
   auto keysType = RankedTensorType::get({units, width}, builder.getI64Type());
-  SmallVector<Value> limits = {m.constant(units), m.constant(keep)};
+  Value all = m.mul(program.importNumber(partial.parts), keep);
+  SmallVector<Value> limits = {m.constant(units), all};
   scf::ForOp::create(
-      builder, loc, m.constant(0), program.importNumber(partial.parts),
-      m.constant(1), ValueRange(),
-      [&](OpBuilder &, Location, Value part, ValueRange) {
-        scf::ForOp::create(
-            builder, loc, m.constant(0), m.constant(keep), m.constant(width),
-            ValueRange(), [&](OpBuilder &, Location, Value first, ValueRange) {
-              Value keys = nsatile::LoadOp::create(
-                  builder, loc, keysType, buffer, getPlaceOfPart(part, first),
-                  limits, ArrayRef<int64_t>{4, 5});
-              nsatile::OfferOp::create(builder, loc, keys, lists);
-              scf::YieldOp::create(builder, loc);
-            });
+      builder, loc, m.constant(0), all, m.constant(width), ValueRange(),
+      [&](OpBuilder &, Location, Value first, ValueRange) {
+        Value keys = nsatile::LoadOp::create(builder, loc, keysType, buffer,
+                                             getPlaceOfLists(first), limits,
+                                             ArrayRef<int64_t>{3, 4});
+        nsatile::OfferOp::create(builder, loc, keys, lists);
         scf::YieldOp::create(builder, loc);
       });
   finish(lists);
@@ -210,10 +203,9 @@ LogicalResult nsacc::buildSplitSelection(PlanBuilder &plan,
   }
 
   SmallVector<Value> sizes = getSizes(plan, grid);
-  sizes.push_back(room);
   SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
-  shape.push_back(sharing.getUnits());
-  shape.push_back(type.getTop());
+  shape.append({sharing.getUnits(), ShapedType::kDynamic});
+  sizes.push_back(m.mul(room, static_cast<int64_t>(type.getTop())));
   PartialLists partial = {
       plan.allocate(MemRefType::get(shape, plan.getBuilder().getI64Type()),
                     sizes),

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from oracle import agrees, run_oracle
-from programs import Case, to_device
+from programs import TARGET, Case, to_device
 
 LONG = [Case(name, params=(("block", 16), ("top", top)), target=target)
         for name in ("block_sparse", "moba") for top in (33, 100, 129, 256)
@@ -97,7 +97,7 @@ SPLITS = [Case("block_sparse", dtype, heads=heads, params=(("block", block), ("t
                schedule=schedule)
           for block, top, heads in ((64, 40, (16, 1)), (16, 100, (6, 2)), (48, 33, (3, 1)))
           for dtype in ("bf16", "f16")
-          for schedule in ("order=union,splits=auto", "order=union,splits=7,merge_tokens=2",
+          for schedule in ("", "splits=1", "order=union,splits=7,merge_tokens=2",
                            "order=union,splits=64,tokens=1")]
 
 
@@ -107,7 +107,7 @@ def test_parts_of_lists(case):
         agrees(case, tokens=tokens, keys=keys)
 
 
-@pytest.mark.parametrize("schedule", ["order=union,splits=auto", "order=union,splits=3"])
+@pytest.mark.parametrize("schedule", ["", "order=union,splits=3"])
 def test_parts_of_lists_are_repaired(schedule):
     """A value that isn't finite, in some parts of some lists."""
     case = Case("block_sparse", heads=(6, 2), params=(("block", 16), ("top", 80)),
@@ -120,3 +120,22 @@ def test_parts_of_lists_are_repaired(schedule):
     assert torch.equal(torch.isfinite(found), torch.isfinite(expected))
     same = torch.isfinite(expected)
     assert torch.allclose(found[same].double(), expected[same].double(), rtol=2e-2, atol=2e-2)
+
+
+# One step of decoding, and a few: parts of keys, pooled keys, blocks and windows are side by side.
+DECODES = [Case(name, dtype, heads=heads, channels=channels, params=params, target=target)
+           for name, params in (
+               ("nsa", (("block", 64), ("top", 16), ("len", 32), ("stride", 16), ("window", 512))),
+               ("nsa", (("block", 16), ("top", 5), ("len", 16), ("stride", 16), ("window", 40))),
+               ("nsa_pooled_weights", (("block", 32), ("top", 7), ("len", 32), ("stride", 16),
+                                       ("window", 100))),
+               ("moba", (("block", 16), ("top", 9))))
+           for dtype, heads, channels in (("bf16", (16, 1), (128, 128)), ("f16", (6, 2), (64, 64)),
+                                          ("bf16", (3, 3), (64, 64)))
+           for target in dict.fromkeys((TARGET, "sm_80"))]
+
+
+@pytest.mark.parametrize("case", DECODES, ids=str)
+def test_decoding(case):
+    for tokens, keys in ((1, 17001), (3, 20011), (40, 16500), (1, 1), (2, 300), (0, 17001), (1, 0)):
+        agrees(case, tokens=tokens, keys=keys)
