@@ -77,7 +77,9 @@ private:
   Value loadKey(Value first, Value count) {
     Value index = b.add(first, lane);
     Value exists = compare(arith::CmpIPredicate::slt, index, count);
-    return shared.loadElementIf(exists, lists.keys, {row, index}, b.i64(-1));
+    // Other rows are other warps', which may be at work on them.
+    Value own = b.select(exists, index, b.i32(0));
+    return b.select(exists, load(lists.keys, {row, own}), b.i64(-1));
   }
   Value compare(arith::CmpIPredicate predicate, Value lhs, Value rhs) {
     return b.make<arith::CmpIOp>(predicate, lhs, rhs);

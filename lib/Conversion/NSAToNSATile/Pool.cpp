@@ -38,8 +38,18 @@ private:
   /// Whether token `offset` of each window exists.
   Tile isInside(Value offset);
   Tile getWeight(Value offset);
-  /// The offsets at which some window may have a token.
-  std::pair<Value, Value> getOffsets();
+  /// The sum or maximum with token `offset` of every window.
+  Tile add(Tile soFar, Value offset);
+  /// That with tokens `first` to `past` of every window, each with those that
+  /// are `others` tokens further on.
+  Tile addTokens(Tile soFar, Value first, Value past, int64_t step,
+                 ArrayRef<int64_t> others);
+  Tile addAll(Tile soFar);
+  double getStart() {
+    return op.getKind() == PoolKind::Max
+               ? -std::numeric_limits<double>::infinity()
+               : 0.0;
+  }
   Tile finish(Tile sum);
   /// First token of each window, before `getFirstStart`.
   Tile getWindowStarts();
@@ -132,18 +142,69 @@ Tile Pooling::getWeight(Value offset) {
   return {weight, TileAxes::Scalar};
 }
 
-std::pair<Value, Value> Pooling::getOffsets() {
+Tile Pooling::add(Tile soFar, Value offset) {
+  Tile token = loadTokens(offset);
+  if (op.getKind() == PoolKind::Weighted)
+    token = math.apply<arith::MulFOp>(token, getWeight(offset));
+  // A token that isn't there has no weight, whatever stands in its place.
+  bool isMax = op.getKind() == PoolKind::Max;
+  bool isCut = op.getKind() == PoolKind::Weighted
+                   ? pooled.getTail() != Tail::Drop
+                   : isMax && isPartial();
+  if (isCut)
+    token = math.select(
+        isInside(offset), token,
+        {math.constant(TileAxes::Scalar, getStart()), TileAxes::Scalar});
+  return isMax ? math.apply<arith::MaximumFOp>(soFar, token)
+               : math.apply<arith::AddFOp>(soFar, token);
+}
+
+Tile Pooling::addTokens(Tile soFar, Value first, Value past, int64_t step,
+                        ArrayRef<int64_t> others) {
   IndexMath m = program.math();
-  int64_t len = pooled.getLen();
+  auto loop = scf::ForOp::create(
+      builder, loc, first, past, m.constant(step), soFar.value,
+      [&](OpBuilder &, Location, Value offset, ValueRange carried) {
+        Tile next = add({carried[0], TileAxes::Matrix}, offset);
+        for (int64_t other : others)
+          next = add(next, m.add(offset, other));
+        scf::YieldOp::create(builder, loc, next.value);
+      });
+  return {loop.getResult(0), TileAxes::Matrix};
+}
+
+/// Neighbours' windows share tokens: those that a step loads for several of
+/// them come from memory once. Where none are shared, a step has more of them.
+Tile Pooling::addAll(Tile soFar) {
   // Short windows keep a number of steps that is known.
-  constexpr int64_t shortest = 4096;
-  if (len <= shortest)
-    return {m.constant(0), m.constant(len)};
-  // One more has the zeros that a maximum may see.
-  Value most = m.add(tokens.size, 1);
-  if (pooled.getFirstStart() == 0)
-    return {m.constant(0), m.min(m.constant(len), most)};
-  return {m.max(m.constant(0), m.sub(m.constant(len), most)), m.constant(len)};
+  constexpr int64_t shortest = 4096, mostShared = 4, unrolled = 4;
+  IndexMath m = program.math();
+  int64_t len = pooled.getLen(), stride = pooled.getStride();
+  if (len > shortest) {
+    // One more has the zeros that a maximum may see.
+    Value most = m.add(tokens.size, 1);
+    return pooled.getFirstStart() == 0
+               ? addTokens(soFar, m.constant(0), m.min(m.constant(len), most),
+                           1, {})
+               : addTokens(soFar,
+                           m.max(m.constant(0), m.sub(m.constant(len), most)),
+                           m.constant(len), 1, {});
+  }
+  Value zero = m.constant(0), past = m.constant(len);
+  int64_t windows = llvm::divideCeil(len, stride);
+  if (windows == 1 && len % unrolled == 0)
+    return addTokens(soFar, zero, past, unrolled, {1, 2, 3});
+  if (windows == 1 || windows > mostShared)
+    return addTokens(soFar, zero, past, 1, {});
+  SmallVector<int64_t> others;
+  for (int64_t window = 1; window < windows; ++window)
+    others.push_back(window * stride);
+  int64_t inLast = len - others.back();
+  soFar = addTokens(soFar, zero, m.constant(inLast), 1, others);
+  if (inLast == stride)
+    return soFar;
+  others.pop_back();
+  return addTokens(soFar, m.constant(inLast), m.constant(stride), 1, others);
 }
 
 /// The mean divides by the tokens that are there, or by the length.
@@ -181,29 +242,8 @@ void Pooling::build(const RowGrid &grid) {
   tokens = program.getRow(sequence, batchRow);
   windows = program.getRow(pooled, batchRow);
 
-  bool isMax = op.getKind() == PoolKind::Max;
-  double start = isMax ? -std::numeric_limits<double>::infinity() : 0.0;
-  auto body = [&](OpBuilder &, Location, Value offset, ValueRange carried) {
-    Tile soFar = {carried[0], TileAxes::Matrix};
-    Tile token = loadTokens(offset);
-    if (op.getKind() == PoolKind::Weighted)
-      token = math.apply<arith::MulFOp>(token, getWeight(offset));
-    // A token that isn't there has no weight, whatever stands in its place.
-    bool isCut = op.getKind() == PoolKind::Weighted
-                     ? pooled.getTail() != Tail::Drop
-                     : isMax && isPartial();
-    if (isCut)
-      token = math.select(
-          isInside(offset), token,
-          {math.constant(TileAxes::Scalar, start), TileAxes::Scalar});
-    Tile next = isMax ? math.apply<arith::MaximumFOp>(soFar, token)
-                      : math.apply<arith::AddFOp>(soFar, token);
-    scf::YieldOp::create(builder, loc, next.value);
-  };
-  auto [first, past] = getOffsets();
-  auto loop = scf::ForOp::create(builder, loc, first, past, m.constant(1),
-                                 math.constant(TileAxes::Matrix, start), body);
-  Value value = finish({loop.getResult(0), TileAxes::Matrix}).value;
+  Tile start = {math.constant(TileAxes::Matrix, getStart()), TileAxes::Matrix};
+  Value value = finish(addAll(start)).value;
   if (!result.getElementType().isF32())
     value = arith::TruncFOp::create(
         builder, loc, math.getType(TileAxes::Matrix, result.getElementType()),

@@ -27,10 +27,32 @@ static std::optional<int64_t> getWidth(AttendOp op) {
   return width;
 }
 
+/// The most keys that a query tile goes over, as far as sizes tell.
+static Value countKeys(PlanBuilder &plan, const QueryShape &shape,
+                       AttendOp op) {
+  int64_t tokens = getSchedule(op).getTokens();
+  IndexMath m = plan.math();
+  auto keys = cast<NamedTensorType>(op.getKey().getType());
+  Value all = plan.getSize(keys.getDims()[keys.isRagged() ? 0 : 1]);
+  if (Value selection = op.getSelection()) {
+    auto type = cast<SelectionType>(selection.getType());
+    TileLists lists(type, shape.dims, tokens, shape.group);
+    // Few queries don't fill a tile.
+    Value there = m.min(plan.getSize(shape.dims.token), m.constant(tokens));
+    Value count = m.ceilDiv(m.mul(there, lists.count), tokens);
+    return m.min(all, m.mul(m.mul(count, static_cast<int64_t>(type.getTop())),
+                            static_cast<int64_t>(type.getBlock())));
+  }
+  if (std::optional<int64_t> width = getWidth(op))
+    return m.min(all, m.constant(*width + tokens));
+  return all;
+}
+
 /// As many parts of the keys as give each block that runs at once two of them:
 /// with one, those that query tiles leave over would idle. Where that leaves
 /// two parts for each tile, its keys stay in one, which takes no longer. A part
-/// is long enough for what it costs beside its keys.
+/// is long enough for what it costs beside its keys, and there are no more than
+/// double the root of the tiles of keys: one program merges what they leave.
 static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
                          AttendOp op) {
   constexpr int64_t most = 128, partsOfBlock = 2, leastTiles = 4, least = 3;
@@ -43,20 +65,16 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   tiles = m.max(tiles, one);
   Value blocks = m.constant(partsOfBlock * plan.getMultiprocessors() *
                             schedule.getBlocksPerSm());
-  auto keys = cast<NamedTensorType>(op.getKey().getType());
-  Value walked = plan.getSize(keys.getDims()[keys.isRagged() ? 0 : 1]);
-  if (Value selection = op.getSelection()) {
-    auto type = cast<SelectionType>(selection.getType());
-    TileLists lists(type, shape.dims, schedule.getTokens(), shape.group);
-    walked = m.min(
-        walked, m.constant(lists.count * static_cast<int64_t>(type.getTop()) *
-                           static_cast<int64_t>(type.getBlock())));
-  } else if (std::optional<int64_t> width = getWidth(op))
-    walked = m.min(walked, m.constant(*width + schedule.getTokens()));
+  Value walked = countKeys(plan, shape, op);
+  Value merged = m.constant(2);
+  for (int64_t count = 4; count <= most; count *= 2)
+    merged = m.select(
+        m.less(walked, m.constant(count * count / 4 * schedule.getKeys())),
+        merged, m.constant(count));
   Value parts = m.ceilDiv(walked, leastTiles * schedule.getKeys());
-  Value splits = m.min(m.floorDiv(blocks, tiles), m.constant(most));
+  Value splits = m.floorDiv(blocks, tiles);
   splits = m.select(m.less(splits, m.constant(least)), one, splits);
-  return m.clamp(splits, one, m.max(parts, one));
+  return m.clamp(splits, one, m.max(m.min(parts, merged), one));
 }
 
 static OpFoldResult multiply(PlanBuilder &plan, OpFoldResult number,
