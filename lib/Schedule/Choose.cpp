@@ -56,6 +56,7 @@ private:
   void chooseBlocks(OpChoice &choice, const Tiling &tiling, bool usesThreshold);
   void chooseSelectingWarps(OpChoice &choice, int64_t group,
                             bool usesThreshold);
+  void choosePooling(OpChoice &choice);
   void chooseMap(OpChoice &choice);
   llvm::Error chooseWarps(OpChoice &choice, const Tiling &tiling);
   void chooseTile(OpChoice &choice, const Scope &scope, const Tiling &tiling);
@@ -699,6 +700,20 @@ llvm::Error Chooser::chooseTopK(OpChoice &choice) {
   return llvm::Error::success();
 }
 
+/// A window is gone over by one program.
+void Chooser::choosePooling(OpChoice &choice) {
+  constexpr int64_t most = 16, least = 4, tokens = 1024;
+  auto pool = cast<PoolOp>(choice.op);
+  auto dims = cast<NamedTensorType>(pool.getResult().getType()).getDims();
+  const auto *pooled = llvm::find_if(dims, llvm::IsaPred<PooledDimAttr>);
+  int64_t len = cast<PooledDimAttr>(*pooled).getLen();
+  bool isLong = goal.device && len * most > tokens;
+  put(choice, Field::Windows,
+      isLong ? std::clamp(tokens / len, least, most) : most,
+      isLong ? "more programs share long windows' tokens"
+             : "enough for whole vectors");
+}
+
 void Chooser::chooseMap(OpChoice &choice) {
   StringRef reason = "vectors of a few rows; its time is that of memory";
   put(choice, Field::Rows, 16, reason);
@@ -728,7 +743,7 @@ llvm::Expected<KernelChoice> Chooser::run() {
         return std::move(error);
       break;
     case OpKind::Pool:
-      put(choice, Field::Windows, 16, "enough for whole vectors");
+      choosePooling(choice);
       chooseProgram(choice);
       break;
     case OpKind::Map:

@@ -109,7 +109,7 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "windows that a program pools",
-     "16"},
+     "16; of more than 64 tokens on GPUs fewer, but 4 at least"},
     {Field::Rows,
      "rows",
      bit(OpKind::Map),
