@@ -123,14 +123,19 @@ class SparseWork(Goals):
 
 @dataclass(frozen=True, kw_only=True)
 class Batched(SparseWork):
-    """Tensors [B, T, heads, size], as many keys as queries."""
+    """Tensors [B, T, heads, size]: T queries of `past` keys before them and of their own."""
 
     B: int
     T: int
+    past: int = 0
+
+    @property
+    def S(self) -> int:
+        return self.past + self.T
 
     @property
     def sizes(self) -> dict[str, int]:
-        return {"B": self.B, "T": self.T, "S": self.T, "HQ": self.HQ, "H": self.H, "D": self.D,
+        return {"B": self.B, "T": self.T, "S": self.S, "HQ": self.HQ, "H": self.H, "D": self.D,
                 "DV": self.DV}
 
     @property
@@ -138,7 +143,8 @@ class Batched(SparseWork):
         return self.B * self.T
 
     def bytes(self) -> int:
-        return self.tokens * (self.HQ + self.H) * (self.D + self.DV) * self.element_bytes
+        rows = self.T * self.HQ + self.S * self.H
+        return self.B * rows * (self.D + self.DV) * self.element_bytes
 
     @property
     def element_bytes(self) -> int:
@@ -155,19 +161,19 @@ class Batched(SparseWork):
 
     def draw_qkv(self, generator: torch.Generator, kind: str) -> Tensors:
         """Normal numbers; queries of the kind `related` are alike in neighbours."""
-        def draw(heads: int, size: int, kind: str = "unrelated") -> torch.Tensor:
-            rows = [draws.draw_queries(kind, self.T, heads, size, generator)
+        def draw(tokens: int, heads: int, size: int, kind: str = "unrelated") -> torch.Tensor:
+            rows = [draws.draw_queries(kind, tokens, heads, size, generator)
                     .to(DTYPES[self.dtype]) for _ in range(self.B)]
             return torch.stack(rows)
 
-        return {"q": draw(self.HQ, self.D, kind), "k": draw(self.H, self.D),
-                "v": draw(self.H, self.DV)}
+        return {"q": draw(self.T, self.HQ, self.D, kind), "k": draw(self.S, self.H, self.D),
+                "v": draw(self.S, self.H, self.DV)}
 
     def make_dense(self) -> Dense:
         """Causal attention to all keys at the same shape."""
         return Dense(id=self.id, program="examples/flash.nsa", dtype=self.dtype,
-                     target=self.target, B=self.B, T=self.T, HQ=self.HQ, H=self.H, D=self.D,
-                     DV=self.DV)
+                     target=self.target, B=self.B, T=self.T, past=self.past, HQ=self.HQ, H=self.H,
+                     D=self.D, DV=self.DV)
 
     def make_peer(self, name: str, inputs: Tensors) -> Peer:
         if name.startswith("dense "):

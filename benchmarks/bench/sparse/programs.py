@@ -13,15 +13,16 @@ from .formulas import attend, score, weigh
 from .selection import ABSENT, make_windows, pool, select, share_tokens, spread
 
 
-def count_visible_windows(tokens: int, length: int, stride: int, late: int) -> int:
-    """Pairs of a token and a window that ends at most at token + `late`."""
-    positions = torch.arange(tokens) + late
+def count_visible_windows(tokens: int, length: int, stride: int, late: int, past: int = 0) -> int:
+    """Pairs of a token behind `past` others and a window that ends at most at token + `late`."""
+    positions = torch.arange(past, past + tokens) + late
     return int(((positions - length) // stride + 1).clamp(min=0).sum())
 
 
-def count_selected(tokens: int, block: int, top: int) -> int:
-    """Pairs of a token and a key that it sees in its own block and top - 1 before it."""
-    i = torch.arange(tokens)
+def count_selected(tokens: int, block: int, top: int, past: int = 0) -> int:
+    """Pairs of a token behind `past` others and a key that it sees in its own block and top - 1
+    before it."""
+    i = torch.arange(past, past + tokens)
     before = (i // block).clamp(max=top - 1)
     return int((before * block + i % block + 1).sum())
 
@@ -92,12 +93,13 @@ class Nsa(Batched):
 
     def pairs(self) -> dict[str, int]:
         """Of each branch, of one query head of one batch."""
-        window = min(self.parameter("window"), self.T)
+        i = torch.arange(self.past, self.S)
         return {
             "cmp": count_visible_windows(self.T, self.parameter("len"), self.parameter("stride"),
-                                         0),
-            "slc": count_selected(self.T, self.parameter("block"), self.parameter("top")),
-            "swa": window * (window + 1) // 2 + (self.T - window) * window}
+                                         0, self.past),
+            "slc": count_selected(self.T, self.parameter("block"), self.parameter("top"),
+                                  self.past),
+            "swa": int((i + 1).clamp(max=self.parameter("window")).sum())}
 
     def useful_operations(self, inputs: Tensors) -> int:
         return sum(self.pairs().values()) * self.B * self.HQ * 2 * (self.D + self.DV)
@@ -119,11 +121,11 @@ class Nsa(Batched):
         heads = slice(head * self.group, (head + 1) * self.group)
         q = inputs["q"][row, first:last, heads]
         k, v = (inputs[name][row, :, head] for name in "kv")
-        i = torch.arange(first, last, device=q.device)
+        i = torch.arange(first, last, device=q.device) + self.past
         visible, chosen, decided = self.select(q, k, i)
         length, stride = self.parameter("len"), self.parameter("stride")
-        behind = i[:, None] - torch.arange(self.T, device=q.device)
-        past = spread(chosen, self.parameter("block"), self.T) & (behind >= 0)
+        behind = i[:, None] - torch.arange(self.S, device=q.device)
+        past = spread(chosen, self.parameter("block"), self.S) & (behind >= 0)
         branches = {
             "cmp": attend(q, pool(k, length, stride), pool(v, length, stride), visible),
             "slc": attend(q, k, v, past),

@@ -20,7 +20,8 @@ PARAMS = {
     "moba": {"block": 16, "top": 3}, "hstu_bsa": {"block": 8, "top": 3}}
 # One of each kind, with each kind of inputs.
 SMALL = ("selected-g4-32k-related", "selected-g1-32k-unrelated", "compressed-l32-64k",
-         "compressed-l64-64k", "nsa-l64-8k-related", "nsa-l32-8k-unrelated", "moba-32k-h4",
+         "compressed-l64-64k", "nsa-l64-8k-related", "nsa-l32-8k-unrelated",
+         "nsa-l32-decode-b8-32k", "moba-32k-h4",
          "tiles-64", "decode-b1-128k", "ragged-mixed", "hstu-bsa", "hstu-dense")
 
 
