@@ -204,8 +204,9 @@ static constexpr FieldInfo kFields[] = {
      "with a sorted list, `threshold` gathers those that aren't behind a "
      "threshold, which rises whenever a list of twice as many is full. Both "
      "find the same",
-     "`threshold` for more than 128 blocks a row, forced ones included; else "
-     "`sort`, which a GPU has registers for up to 256 blocks"},
+     "`threshold` for more than 128 blocks a row (GPUs 64), forced ones "
+     "included, and on GPUs for few queries; else `sort`, which a GPU has "
+     "registers for up to 256 blocks"},
     {Field::Warps,
      "warps",
      kQueryTiles,

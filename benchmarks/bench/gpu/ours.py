@@ -55,7 +55,7 @@ class Ours:
         return found[1] if found else ""
 
     def _wait(self) -> None:
-        device = self.inputs["q"].device
+        device = next(iter(self.inputs.values())).device
         if device.type == "cuda":
             torch.cuda.synchronize(device)
             self.program.check(device.index or 0)

@@ -8,11 +8,13 @@ from .base import DenseWork, Goals
 from .programs import Compressed, Moba, Nsa
 from .ragged import HstuDense, HstuSparse, Packed
 from .selected import Selected, Tiles
+from .top import TopK
 
 # By the name of the program.
 KINDS: dict[str, type[Goals]] = {
     "block_sparse": Selected, "tiles": Tiles, "compressed": Compressed, "nsa": Nsa, "moba": Moba,
-    "flash": DenseWork, "packed": Packed, "hstu_bsa": HstuSparse, "hstu_dense": HstuDense}
+    "flash": DenseWork, "packed": Packed, "hstu_bsa": HstuSparse, "hstu_dense": HstuDense,
+    "topk": TopK}
 
 
 def load(path: Path, captured: Path | None = None) -> list[Goals]:

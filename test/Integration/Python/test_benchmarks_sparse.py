@@ -96,6 +96,22 @@ def test_compiled_programs_pass_and_mistakes_are_found(name: str) -> None:
         work.check(tensors, program.out, program.lse, random.Random(1))
 
 
+@pytest.mark.parametrize("kind", ["unrelated", "equal", "rising", "few"])
+def test_sets_of_the_greatest(kind: str) -> None:
+    work = shrink(WORKS["top2048-1024x1024k-equal"], inputs=kind)
+    tensors = draw(work)
+    program = Ours(work, tensors, ROOT)
+    assert work.check(tensors, program.out, program.lse, random.Random(1)) == 0
+    assert program.repeats_exactly()
+    greatest = tensors["x"].gather(-1, program.out.long()).sort(-1).values
+    peer = work.make_peer("torch.topk", tensors)
+    found = tensors["x"].gather(-1, peer.run()).sort(-1).values
+    assert peer.work is None and torch.equal(found, greatest)
+    program.out[0, 0, 0, 0] += 1
+    with pytest.raises(WrongResult, match="another set"):
+        work.check(tensors, program.out, program.lse, random.Random(1))
+
+
 # Formulas, against those of the compiler's own tests and against loops.
 
 
