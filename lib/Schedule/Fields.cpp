@@ -164,6 +164,21 @@ static constexpr FieldInfo kFields[] = {
      "attention; `auto`: as `tokens`",
      "1 for few queries, 2 rows for inverted selections, 16 for others under "
      "`query_major`; `auto` under `key_major`"},
+    {Field::Chunk,
+     "chunk",
+     kAttend,
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "MiB of the states of a selection's blocks under `key_major`, of the only "
+     "such attention of a kernel: batch rows, key heads and tokens that have "
+     "more are computed and merged part by part. A part has at least one batch "
+     "row, one key head and 1024 tokens, a multiple of tiles' tokens; of "
+     "ragged rows, all tokens",
+     "2048"},
     {Field::Part,
      "part",
      kQueryTiles,

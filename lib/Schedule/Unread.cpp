@@ -97,6 +97,11 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                        nsatile::LoopOrder::KeyMajor
                ? ""
                : "splits=1 leaves no states to merge";
+  case Field::Chunk:
+    return op.fields[static_cast<size_t>(Field::Chunk)]
+               ? ""
+               : "only a selection's blocks under key_major leave states in "
+                 "chunks";
   case Field::Rows:
   case Field::Columns:
     return hasMapProgram(op.op, cut)

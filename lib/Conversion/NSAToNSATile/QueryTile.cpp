@@ -55,6 +55,7 @@ static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
   tile.keyHead = place.keyHead;
   tile.batchRow = place.batchRow;
   tile.number = place.tokenTile;
+  tile.slices = place.slices;
   tile.firstHead = place.firstHead ? place.firstHead
                                    : program.math().mul(tile.keyHead, group);
   ProgramBuilder::Row row = program.getRow(dims.token, tile.batchRow);
@@ -380,6 +381,16 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 // States of listed tokens
 //===----------------------------------------------------------------------===//
 
+/// Of a list entry, as a buffer of states counts them: those of its slice.
+static Value getEntry(ProgramBuilder &program, const QueryTile &tile,
+                      Value token, int64_t top) {
+  IndexMath m = program.math();
+  Value row = m.add(tile.rowStart, token);
+  if (tile.slices && tile.slices->firstToken)
+    row = m.sub(row, program.import(tile.slices->firstToken));
+  return m.mul(row, top);
+}
+
 /// Where rows of a buffer [batch, head, entries, group] or [batch, head,
 /// entries, group, channels] stand, whose entries are counted from `offset`.
 /// Query heads with lists of their own are groups of one.
@@ -390,13 +401,22 @@ static Access getEntryAccess(ProgramBuilder &program, const QueryTile &tile,
   int64_t head = tile.dims.batch ? 1 : 0, entry = head + 1, member = head + 2,
           channel = head + 3;
   bool isAlone = type.getDimSize(member) == 1;
+  Value row = tile.batchRow, first = isAlone ? tile.firstHead : tile.keyHead;
+  Value members =
+      isAlone ? program.getSize(tile.dims.head) : m.constant(tile.group);
+  if (const StateSlices *slices = tile.slices) {
+    if (tile.dims.batch)
+      row = m.sub(row, program.import(slices->firstRow));
+    first = m.sub(first, program.import(isAlone ? slices->firstQueryHead
+                                                : slices->firstHead));
+    if (isAlone)
+      members = program.import(slices->queryHeads);
+  }
   Access access;
   if (tile.dims.batch)
-    access.offsets.push_back(tile.batchRow);
-  access.offsets.append(
-      {isAlone ? tile.firstHead : tile.keyHead, offset, m.constant(0)});
-  access.limits = {limit, isAlone ? program.getSize(tile.dims.head)
-                                  : m.constant(tile.group)};
+    access.offsets.push_back(row);
+  access.offsets.append({first, offset, m.constant(0)});
+  access.limits = {limit, members};
   access.dims = {entry, isAlone ? head : member};
   access.shape = {tile.tokens, tile.group};
   if (type.getRank() > channel) {
@@ -413,9 +433,10 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
                              Value rows, Value buffer) {
   OpBuilder &builder = program.getBuilder();
   const ListedTokens &listed = *tile.listed;
-  Access access =
-      getEntryAccess(program, tile, buffer,
-                     program.math().mul(tile.rowStart, listed.top), listed.end);
+  Access access = getEntryAccess(
+      program, tile, buffer,
+      getEntry(program, tile, program.math().constant(0), listed.top),
+      listed.end);
   Value stored =
       expandRows(builder, program.getLoc(), rows, tile.tokens, tile.group);
   auto store =
@@ -428,8 +449,8 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
 Value nsacc::loadListedState(ProgramBuilder &program, const QueryTile &tile,
                              Value buffer, Value entry, int64_t top) {
   IndexMath m = program.math();
-  Value end = m.mul(m.add(tile.rowStart, tile.numTokens), top);
-  Value first = m.mul(m.add(tile.rowStart, tile.firstToken), top);
+  Value end = getEntry(program, tile, tile.numTokens, top);
+  Value first = getEntry(program, tile, tile.firstToken, top);
   Access access =
       getEntryAccess(program, tile, buffer, m.add(first, entry), end);
   SmallVector<int64_t> steps(access.shape.size(), 1);

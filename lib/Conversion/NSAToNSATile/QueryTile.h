@@ -40,6 +40,8 @@ struct QueryTile {
   /// Index of the first token in its batch row, and the row's length.
   mlir::Value firstToken, numTokens;
   std::optional<ListedTokens> listed;
+  /// Those of states, one of which the tile is in; null where there are none.
+  const StateSlices *slices = nullptr;
   /// None: all.
   std::optional<ChannelSlice> slice;
   /// Where the batch row starts in packed tensors; 0 for dense ones.
@@ -66,6 +68,8 @@ struct QueryPlace {
   mlir::Value part = {};
   /// The first query head; null: that of the key head.
   mlir::Value firstHead = {};
+  /// The program runs in their loop.
+  const StateSlices *slices = nullptr;
 };
 
 /// The tile of `tokens` tokens at a place.
