@@ -183,6 +183,7 @@ static void moveToSlice(ProgramBuilder &program, const QueryGrid &grid,
   Value first = computeInLoop(program.getPlan(), slices, [&](IndexMath inLoop) {
     return inLoop.floorDiv(slices.firstToken, grid.tokens);
   });
+  place.tileOfSlice = place.tokenTile;
   place.tokenTile = m.add(place.tokenTile, program.import(first));
   place.batchRow = m.add(place.batchRow, program.import(slices.firstRow));
 }

@@ -109,6 +109,8 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.firstToken = m.mul(place.tokenTile, tokens);
   if (place.origin)
     tile.firstToken = m.add(tile.firstToken, place.origin);
+  if (place.tileOfSlice)
+    tile.tokenOfSlice = m.mul(place.tileOfSlice, tokens);
   setRows(program, tile, countFrom(program, tile.firstToken, tokens));
   return tile;
 }
@@ -381,16 +383,6 @@ void nsacc::storeQueryState(ProgramBuilder &program, const QueryTile &tile,
 // States of listed tokens
 //===----------------------------------------------------------------------===//
 
-/// Of a list entry, as a buffer of states counts them: those of its slice.
-static Value getEntry(ProgramBuilder &program, const QueryTile &tile,
-                      Value token, int64_t top) {
-  IndexMath m = program.math();
-  Value row = m.add(tile.rowStart, token);
-  if (tile.slices && tile.slices->firstToken)
-    row = m.sub(row, program.import(tile.slices->firstToken));
-  return m.mul(row, top);
-}
-
 /// Where rows of a buffer [batch, head, entries, group] or [batch, head,
 /// entries, group, channels] stand, whose entries are counted from `offset`.
 /// Query heads with lists of their own are groups of one.
@@ -433,10 +425,12 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
                              Value rows, Value buffer) {
   OpBuilder &builder = program.getBuilder();
   const ListedTokens &listed = *tile.listed;
-  Access access = getEntryAccess(
-      program, tile, buffer,
-      getEntry(program, tile, program.math().constant(0), listed.top),
-      listed.end);
+  IndexMath m = program.math();
+  Value start = tile.rowStart;
+  if (tile.slices && tile.slices->firstToken)
+    start = m.sub(start, program.import(tile.slices->firstToken));
+  Access access = getEntryAccess(program, tile, buffer,
+                                 m.mul(start, listed.top), listed.end);
   Value stored =
       expandRows(builder, program.getLoc(), rows, tile.tokens, tile.group);
   auto store =
@@ -449,10 +443,15 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
 Value nsacc::loadListedState(ProgramBuilder &program, const QueryTile &tile,
                              Value buffer, Value entry, int64_t top) {
   IndexMath m = program.math();
-  Value end = getEntry(program, tile, tile.numTokens, top);
-  Value first = getEntry(program, tile, tile.firstToken, top);
-  Access access =
-      getEntryAccess(program, tile, buffer, m.add(first, entry), end);
+  Value first = tile.tokenOfSlice, end;
+  if (first) {
+    end = program.import(tile.slices->tokens);
+  } else {
+    first = m.add(tile.rowStart, tile.firstToken);
+    end = m.add(tile.rowStart, tile.numTokens);
+  }
+  Access access = getEntryAccess(
+      program, tile, buffer, m.add(m.mul(first, top), entry), m.mul(end, top));
   SmallVector<int64_t> steps(access.shape.size(), 1);
   steps.front() = top;
   return collapseRows(program.getBuilder(), program.getLoc(),
