@@ -419,7 +419,7 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   constexpr int64_t chunk = 2048;
   if (isInverted)
     put(choice, Field::Chunk, chunk,
-        "loops over less keep a GPU as busy, and take no more memory");
+        "enough states to keep a device busy; more take memory for nothing");
   return llvm::Error::success();
 }
 

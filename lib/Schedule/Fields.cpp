@@ -57,7 +57,7 @@ static constexpr FieldInfo kFields[] = {
      "see it, of a selection those that selected the block, with states in "
      "memory",
      "selections: CPU `block_major`, sm_90a `key_major` for blocks of 256 keys "
-     "and more where states have room, other GPUs and selections `union`; "
+     "and more, other GPUs and selections `union`; "
      "others `query_major`"},
     {Field::Tokens,
      "tokens",
