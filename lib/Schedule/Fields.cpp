@@ -176,8 +176,8 @@ static constexpr FieldInfo kFields[] = {
      "MiB of the states of a selection's blocks under `key_major`, of the only "
      "such attention of a kernel: batch rows, key heads and tokens that have "
      "more are computed and merged part by part. A part has at least one batch "
-     "row, one key head and 1024 tokens, a multiple of tiles' tokens; of "
-     "ragged rows, all tokens",
+     "row, one key head and 1024 tokens, or a multiple of these that tiles "
+     "divide; of ragged rows, all tokens",
      "2048"},
     {Field::Part,
      "part",

@@ -657,12 +657,16 @@ static bool isOnlyInverted(AttendOp op) {
          }) == 1;
 }
 
-/// The tokens of all query tiles that may merge states.
+/// The tokens of query tiles that may merge states.
 static SmallVector<int64_t> getTileTokens(KernelOp kernel) {
+  auto attends = llvm::to_vector(kernel.getBody().getOps<AttendOp>());
   SmallVector<int64_t> tokens;
-  for (AttendOp attend : kernel.getBody().getOps<AttendOp>()) {
+  for (AttendOp attend : attends) {
     nsatile::ScheduleAttr schedule = getSchedule(attend);
-    tokens.append({schedule.getTokens(), schedule.getMerging().getTokens()});
+    tokens.push_back(schedule.getMerging().getTokens());
+    // Of a program that computes another attention, too.
+    if (attends.size() > 1)
+      tokens.push_back(schedule.getTokens());
   }
   return tokens;
 }

@@ -50,16 +50,15 @@ StateSlices nsacc::createSlices(PlanBuilder &plan, const QueryShape &shape,
     Value rows = m.floorDiv(most, m.max(m.mul(tokens, numHeads), one)), number;
     std::tie(number, slices.rows) = divide(m, batch, rows);
     count = m.mul(count, number);
-    int64_t unit = StateSlices::chunkTokens;
     for (int64_t each : tileTokens)
-      unit = std::lcm(unit, each);
-    int64_t unitChunks = unit / StateSlices::chunkTokens;
+      slices.leastTokens = std::lcm(slices.leastTokens, each);
+    int64_t unit = slices.leastTokens;
     Value units = m.ceilDiv(tokens, unit);
     Value room = m.select(m.compare(arith::CmpIPredicate::sle, tokens, most),
                           units, m.floorDiv(most, unit));
     auto [tokenSlices, unitsOfSlice] = divide(m, units, room);
     slices.tokenSlices = tokenSlices;
-    slices.chunks = m.mul(unitsOfSlice, unitChunks);
+    slices.chunks = m.mul(unitsOfSlice, unit / StateSlices::chunkTokens);
     slices.tokens =
         m.min(m.mul(slices.chunks, StateSlices::chunkTokens), tokens);
     count = m.mul(count, tokenSlices);
@@ -119,7 +118,9 @@ void nsacc::launch(ProgramBuilder &program, StateSlices &slices, Value x,
   program.launch(x, y, z ? m.mul(rows, z) : rows);
 }
 
-bool nsacc::canMergeNext(const StateSlices &slices) {
+bool nsacc::canMergeNext(const StateSlices &slices, int64_t tileTokens) {
+  if (slices.firstToken && slices.leastTokens % tileTokens != 0)
+    return false;
   if (!slices.isMerged)
     return true;
   for (Operation *op = slices.repeat; op; op = op->getNextNode())

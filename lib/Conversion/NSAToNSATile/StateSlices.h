@@ -36,8 +36,9 @@ struct StateSlices {
   /// The batch rows of this one.
   mlir::Value rowsOfSlice = {};
 
-  /// Bytes of a slice, but for one that can't be cut.
-  int64_t mostBytes;
+  /// Bytes of a slice, but for one that can't be cut: of one batch row, one key
+  /// head and `leastTokens`, a multiple of the tiles' tokens.
+  int64_t mostBytes, leastTokens = chunkTokens;
   /// Tokens of a key head whose states have so many bytes, in the plan.
   mlir::arith::ConstantOp mostTokens;
 
@@ -59,9 +60,9 @@ void launch(ProgramBuilder &program, StateSlices &slices, mlir::Value x,
 mlir::Value computeInLoop(PlanBuilder &plan, const StateSlices &slices,
                           llvm::function_ref<mlir::Value(IndexMath)> compute);
 
-/// Whether the next program may merge the states in the loop: what was launched
-/// behind the loop, it may need to read.
-bool canMergeNext(const StateSlices &slices);
+/// Whether the next program, with tiles of so many tokens, may merge the states
+/// in the loop: what was launched behind the loop, it may need to read.
+bool canMergeNext(const StateSlices &slices, int64_t tileTokens);
 
 /// All states stand in memory at once.
 void joinSlices(PlanBuilder &plan, StateSlices &slices);
