@@ -79,6 +79,40 @@ def test_other_attentions_of_the_program():
     assert torch.equal(whole(q, k, v, *gates), cut(q, k, v, *gates))
 
 
+def compile_given(rows: str, lists: str, schedule: str) -> nsacc.Program:
+    """Lists of dimensions `lists`, which four neighbours share where that isn't of `rows`."""
+    tokens = "" if lists.startswith(rows) else ", tokens=4"
+    source = f"""kernel f(q: [{rows}, HQ, D], k, v: [{rows}, H, D], idx: i32[{lists}, 3])
+        -> [{rows}, HQ, D] {{
+      return attend(q, k, v) in selection(idx, 256{tokens}) where j <= i;
+    }}"""
+    return nsacc.compile(source, target="cpu", dtype="f32", schedule=schedule)
+
+
+@pytest.mark.parametrize("lists, shape", [("B, T, HQ", (2000, 6)), ("B, T, 1", (2000, 1)),
+                                          ("B, M, H", (500, 2))])
+def test_lists_of_heads_and_of_tokens(lists, shape):
+    q, k, v, _ = inputs(2, 2000, (6, 2), torch.float32)
+    idx = torch.randint(-1, 8, (2, *shape, 3), generator=torch.Generator().manual_seed(4))
+    whole, cut = (compile_given("B, T", lists, WHOLE + chunk) for chunk in ("", ", chunk=1"))
+    values = q, k, v, idx.to(torch.int32)
+    assert torch.equal(whole(*values), cut(*values))
+
+
+def test_heads_of_ragged_rows():
+    q, k, v, idx = (each[0] for each in inputs(1, 3000, (6, 6), torch.float32))
+    offsets = torch.tensor([0, 700, 701, 701, 2048, 3000], dtype=torch.int32)
+    idx = idx % 1
+    values = {"q": q, "k": k, "v": v, "idx": idx, "T_offsets": offsets}
+    values["idx"][700:701] = -1
+    whole, cut = (compile_given("ragged T", "ragged T, H", WHOLE + chunk)
+                  for chunk in ("", ", chunk=1"))
+    expected, all_states = whole.run_timed(values)
+    found, timing = cut.run_timed(values)
+    assert torch.equal(found, expected)
+    assert timing.workspace_bytes < all_states.workspace_bytes / 2
+
+
 SOURCE = """kernel f(q, k, v: [B, T, H, D], idx: i32[B, T, H, 3]) -> RESULT {
   sel = selection(idx, 256);
   a = attend(q, k, v) in sel where j <= i;
