@@ -84,8 +84,7 @@ static const char *divide(Kind kind, int64_t lhs, int64_t rhs,
 
 static const char *compute(const Step &step,
                            const std::vector<const int64_t *> &sizes,
-                           const int64_t *numbers, Time time,
-                           int64_t &result) {
+                           const int64_t *numbers, Time time, int64_t &result) {
   if (step.kind == Kind::Constant) {
     result = step.value;
     return nullptr;
@@ -167,10 +166,11 @@ Problem nsacc::rt::computeNumbers(const Plan &plan,
   return std::nullopt;
 }
 
-Problem nsacc::rt::forEachLaunch(
-    const Plan &plan, const std::vector<const int64_t *> &sizes,
-    std::vector<int64_t> &numbers,
-    const std::function<Problem(size_t launch)> &visit) {
+Problem
+nsacc::rt::forEachLaunch(const Plan &plan,
+                         const std::vector<const int64_t *> &sizes,
+                         std::vector<int64_t> &numbers,
+                         const std::function<Problem(size_t launch)> &visit) {
   size_t next = 0;
   auto visitUntil = [&](size_t end) {
     Problem problem;
@@ -183,6 +183,10 @@ Problem nsacc::rt::forEachLaunch(
     if (Problem problem = visitUntil(repeat.first))
       return problem;
     int64_t count = numbers[repeat.count];
+    if (count > kMaxTimes)
+      return "the launch plan repeats launches " + std::to_string(count) +
+             " times, more than " + std::to_string(kMaxTimes) +
+             ": run smaller batches, or in larger chunks";
     for (int64_t number = 0; number < count; ++number) {
       if (number > 0)
         if (Problem problem =

@@ -136,8 +136,12 @@ struct Launch {
 /// A kernel with a counter takes the points of its grid by itself.
 bool isPersistent(const Launch &launch);
 
-/// Launches that run `count` times, one time after the other. Some numbers are
-/// others each time (Step::Kind::Time), but for `count` and sizes of workspaces.
+/// More than any call needs: what a plan costs stays bounded.
+inline constexpr int64_t kMaxTimes = 1 << 16;
+
+/// Launches that run `count` times, at most `kMaxTimes`, one time after the
+/// other. Some numbers are others each time (Step::Kind::Time), but for `count`
+/// and sizes of workspaces.
 struct Repeat {
   uint32_t first, last; ///< launches
   uint32_t count;       ///< a number of the plan
