@@ -51,12 +51,11 @@ ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &result) {
   OpAsmParser::Argument number;
   OpAsmParser::UnresolvedOperand count;
   number.type = parser.getBuilder().getIndexType();
-  return failure(
-      parser.parseArgument(number) || parser.parseKeyword("below") ||
-      parser.parseOperand(count) ||
-      parser.resolveOperand(count, number.type, result.operands) ||
-      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
-      parser.parseRegion(*result.addRegion(), number));
+  return failure(parser.parseArgument(number) || parser.parseKeyword("below") ||
+                 parser.parseOperand(count) ||
+                 parser.resolveOperand(count, number.type, result.operands) ||
+                 parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+                 parser.parseRegion(*result.addRegion(), number));
 }
 
 void RepeatOp::print(OpAsmPrinter &printer) {

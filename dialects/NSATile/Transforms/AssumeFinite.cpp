@@ -102,9 +102,8 @@ StringRef MarkWriter::collect() {
   Block &body = pair.fast.getBody().front();
   auto repeat = dyn_cast<RepeatOp>(pair.fastLaunch->getParentOp());
   if (pair.exactLaunch->getParentOp() != pair.fastLaunch->getParentOp() ||
-      !llvm::all_of(getGrid(pair.fastLaunch), [&](Value extent) {
-        return getMost(repeat, extent);
-      }))
+      !llvm::all_of(getGrid(pair.fastLaunch),
+                    [&](Value extent) { return getMost(repeat, extent); }))
     return "it isn't known how many programs there are in a plan's loop";
   WalkResult stores = pair.fast.walk([&](StoreOp store) {
     return store->getBlock() == &body ? WalkResult::advance()
@@ -144,8 +143,7 @@ void MarkWriter::createBuffer() {
   Location loc = launch.getLoc();
   Value size = arith::ConstantIndexOp::create(builder, loc, rows);
   for (Value extent : getGrid(launch))
-    size =
-        arith::MulIOp::create(builder, loc, size, getMost(repeat, extent));
+    size = arith::MulIOp::create(builder, loc, size, getMost(repeat, extent));
   auto type = MemRefType::get({ShapedType::kDynamic}, builder.getF32Type());
   buffer = WorkspaceOp::create(builder, loc, type, size);
 }

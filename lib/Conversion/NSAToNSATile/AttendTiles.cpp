@@ -298,8 +298,8 @@ AttendTiles nsacc::attendTile(ProgramBuilder &program, const QueryTile &tile,
   Attention attention(program, tile, op, schedule, onlyLse);
   PlanBuilder &plan = program.getPlan();
   if (const PartialStates *partial = plan.getPartialStates(op)) {
-    StateSlices *slices = partial->selection ? plan.getSlices() : nullptr;
-    if (slices && !tile.slices)
+    StateSlices *slices = partial->selection ? plan.getStateSlices() : nullptr;
+    if (slices && !tile.stateSlices)
       joinSlices(plan, *slices);
     return attention.merge(*partial);
   }

@@ -25,7 +25,7 @@ class Inversion {
 public:
   Inversion(PlanBuilder &plan, const QueryShape &shape, Value selection,
             int64_t tileTokens)
-      : plan(plan), slices(plan.getSlices()), selection(selection),
+      : plan(plan), slices(plan.getStateSlices()), selection(selection),
         type(cast<SelectionType>(selection.getType())), tileTokens(tileTokens),
         numRows(getNumBatchRows(plan, shape)),
         chunkGrid({.dim = shape.dims.token,
@@ -545,7 +545,7 @@ PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
   partial.splits = plan.getBuilder().getIndexAttr(top);
   SmallVector<Value> sizes;
   bool isAlone = group == 1;
-  if (StateSlices *slices = plan.getSlices()) {
+  if (StateSlices *slices = plan.getStateSlices()) {
     slices->setBytes(getBytes(state) * top * shape.group);
     if (shape.dims.batch)
       sizes.push_back(slices->rows);
@@ -597,7 +597,7 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
   // An exact program's tiles are parts of those whose marks it reads.
   int64_t parts = whole / tokens;
   Value id = program.programId(0), head = program.programId(1);
-  StateSlices *slices = plan.getSlices();
+  StateSlices *slices = plan.getStateSlices();
   if (slices)
     head = m.add(head, program.import(perQueryHead ? slices->firstQueryHead
                                                    : slices->firstHead));
@@ -612,7 +612,7 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
   QueryPlace place = {.tokenTile = id,
                       .keyHead = head,
                       .batchRow = found.block.batchRow,
-                      .slices = slices};
+                      .stateSlices = slices};
   if (perQueryHead) {
     place.keyHead = m.floorDiv(head, shape.group);
     place.firstHead = head;
@@ -675,8 +675,8 @@ void nsacc::buildInvertedPrograms(PlanBuilder &plan, const QueryShape &shape,
                                   AttendOp op) {
   int64_t chunk = getSchedule(op).getChunk();
   if (chunk > 0 && isOnlyInverted(op))
-    plan.setSlices(createSlices(plan, shape, chunk << 20,
-                                getTileTokens(plan.getKernel())));
+    plan.setStateSlices(createSlices(plan, shape, chunk << 20,
+                                     getTileTokens(plan.getKernel())));
   PartialStates partial;
   nsatile::ProgramOp program =
       buildBlockProgram(plan, shape, op, /*isExact=*/false, partial);

@@ -112,10 +112,10 @@ public:
   }
 
   /// The slices of the plan's states; null where all stand in memory.
-  StateSlices *getSlices() {
-    return slices && slices->repeat ? &*slices : nullptr;
+  StateSlices *getStateSlices() {
+    return stateSlices && stateSlices->repeat ? &*stateSlices : nullptr;
   }
-  void setSlices(StateSlices made) { slices = made; }
+  void setStateSlices(StateSlices made) { stateSlices = made; }
 
   /// The lists of query tiles of `tokens` tokens; null where there are none.
   const UnionLists *getUnionLists(mlir::Value selection, int64_t tokens) {
@@ -188,7 +188,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> rests;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
-  std::optional<StateSlices> slices;
+  std::optional<StateSlices> stateSlices;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, UnionLists> unionLists;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, InvertedLists> invertedLists;
   llvm::MapVector<TileKey, mlir::Value> rowsOfTiles;

@@ -175,8 +175,8 @@ static bool hasParts(const QueryGrid &grid) { return !grid.parts.isNull(); }
 static void moveToSlice(ProgramBuilder &program, const QueryGrid &grid,
                         QueryPlace &place) {
   IndexMath m = program.math();
-  const StateSlices &slices = *grid.slices;
-  place.slices = &slices;
+  const StateSlices &slices = *grid.stateSlices;
+  place.stateSlices = &slices;
   place.keyHead = m.add(place.keyHead, program.import(slices.firstHead));
   if (!slices.firstToken)
     return;
@@ -195,7 +195,7 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   QueryPlace place = {.tokenTile = tile.number,
                       .keyHead = program.programId(1),
                       .batchRow = tile.batchRow};
-  if (grid.slices)
+  if (grid.stateSlices)
     moveToSlice(program, grid, place);
   if (grid.headParts > 1) {
     place.firstHead = m.mul(place.keyHead, grid.shape.group / grid.headParts);
@@ -209,8 +209,9 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   Value count = program.importNumber(grid.parts);
   Value row = m.divideUnsigned(place.part, count);
   place.part = m.sub(place.part, m.mul(row, count));
-  place.batchRow =
-      grid.slices ? m.add(row, program.import(grid.slices->firstRow)) : row;
+  place.batchRow = grid.stateSlices
+                       ? m.add(row, program.import(grid.stateSlices->firstRow))
+                       : row;
   return place;
 }
 
@@ -219,7 +220,7 @@ static void launchInSlice(ProgramBuilder &program, const QueryGrid &grid,
                           Value parts) {
   PlanBuilder &plan = program.getPlan();
   IndexMath m = plan.math();
-  StateSlices &slices = *grid.slices;
+  StateSlices &slices = *grid.stateSlices;
   RowGrid rows = grid.getRows(plan);
   Value x = rows.isRagged() ? m.mul(countTiles(plan, rows), rows.parts)
                             : m.ceilDiv(slices.tokens, grid.tokens);
@@ -233,7 +234,7 @@ void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid, Value runs) {
   if (hasParts(grid))
     parts = getValueOrCreateConstantIndexOp(plan.getBuilder(), plan.getLoc(),
                                             grid.parts);
-  if (grid.slices)
+  if (grid.stateSlices)
     return launchInSlice(program, grid, parts);
   IndexMath m = plan.math();
   Value heads = m.floorDiv(

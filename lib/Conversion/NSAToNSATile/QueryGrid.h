@@ -66,7 +66,7 @@ struct QueryGrid {
   mlir::OpFoldResult parts = {};
   /// The slices of states that programs in their loop merge; null: they are in
   /// no loop.
-  StateSlices *slices = nullptr;
+  StateSlices *stateSlices = nullptr;
 
   RowGrid getRows(PlanBuilder &plan) const;
 };

@@ -185,9 +185,9 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
 
 /// The slices of states that tensors are computed from; null where there are
 /// none, or where the program that does can't stand in their loop.
-static StateSlices *findSlices(PlanBuilder &plan, ArrayRef<Target> targets,
-                               int64_t tileTokens) {
-  StateSlices *slices = plan.getSlices();
+static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
+                                    int64_t tileTokens) {
+  StateSlices *slices = plan.getStateSlices();
   if (!slices || !canMergeNext(*slices, tileTokens))
     return nullptr;
   auto isSliced = [&](Value value) {
@@ -241,7 +241,7 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
     slices = std::max(slices, countSlices(plan, target.tensor, schedule));
   if (slices > 1)
     grid.parts = plan.getBuilder().getIndexAttr(slices);
-  grid.slices = findSlices(plan, targets, grid.tokens);
+  grid.stateSlices = findStateSlices(plan, targets, grid.tokens);
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryPlace place = getPlace(program, grid);

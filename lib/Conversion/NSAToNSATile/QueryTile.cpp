@@ -55,7 +55,7 @@ static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
   tile.keyHead = place.keyHead;
   tile.batchRow = place.batchRow;
   tile.number = place.tokenTile;
-  tile.slices = place.slices;
+  tile.stateSlices = place.stateSlices;
   tile.firstHead = place.firstHead ? place.firstHead
                                    : program.math().mul(tile.keyHead, group);
   ProgramBuilder::Row row = program.getRow(dims.token, tile.batchRow);
@@ -396,7 +396,7 @@ static Access getEntryAccess(ProgramBuilder &program, const QueryTile &tile,
   Value row = tile.batchRow, first = isAlone ? tile.firstHead : tile.keyHead;
   Value members =
       isAlone ? program.getSize(tile.dims.head) : m.constant(tile.group);
-  if (const StateSlices *slices = tile.slices) {
+  if (const StateSlices *slices = tile.stateSlices) {
     if (tile.dims.batch)
       row = m.sub(row, program.import(slices->firstRow));
     first = m.sub(first, program.import(isAlone ? slices->firstQueryHead
@@ -427,8 +427,8 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
   const ListedTokens &listed = *tile.listed;
   IndexMath m = program.math();
   Value start = tile.rowStart;
-  if (tile.slices && tile.slices->firstToken)
-    start = m.sub(start, program.import(tile.slices->firstToken));
+  if (tile.stateSlices && tile.stateSlices->firstToken)
+    start = m.sub(start, program.import(tile.stateSlices->firstToken));
   Access access = getEntryAccess(program, tile, buffer,
                                  m.mul(start, listed.top), listed.end);
   Value stored =
@@ -445,7 +445,7 @@ Value nsacc::loadListedState(ProgramBuilder &program, const QueryTile &tile,
   IndexMath m = program.math();
   Value first = tile.tokenOfSlice, end;
   if (first) {
-    end = program.import(tile.slices->tokens);
+    end = program.import(tile.stateSlices->tokens);
   } else {
     first = m.add(tile.rowStart, tile.firstToken);
     end = m.add(tile.rowStart, tile.numTokens);

@@ -41,7 +41,7 @@ struct QueryTile {
   mlir::Value firstToken, numTokens;
   std::optional<ListedTokens> listed;
   /// Those of states, one of which the tile is in; null where there are none.
-  const StateSlices *slices = nullptr;
+  const StateSlices *stateSlices = nullptr;
   /// Index of the first token in the slice; null where tokens aren't cut.
   mlir::Value tokenOfSlice = {};
   /// None: all.
@@ -72,7 +72,7 @@ struct QueryPlace {
   mlir::Value firstHead = {};
   /// The program runs in their loop, on this tile of the slice's tokens, if
   /// these are cut.
-  const StateSlices *slices = nullptr;
+  const StateSlices *stateSlices = nullptr;
   mlir::Value tileOfSlice = {};
 };
 

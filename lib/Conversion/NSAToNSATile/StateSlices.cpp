@@ -83,7 +83,7 @@ StateSlices nsacc::createSlices(PlanBuilder &plan, const QueryShape &shape,
   slices.firstQueryHead = n.mul(slices.firstHead, shape.group);
   if (batch) {
     slices.firstRow = n.mul(rest, slices.rows);
-    slices.rowsOfSlice = n.min(slices.rows, n.sub(batch, slices.firstRow));
+    slices.rowsLeft = n.sub(batch, slices.firstRow);
   }
   return slices;
 }
@@ -110,12 +110,16 @@ Value nsacc::computeInLoop(PlanBuilder &plan, const StateSlices &slices,
 void nsacc::launch(ProgramBuilder &program, StateSlices &slices, Value x,
                    Value y, Value z) {
   PlanBuilder &plan = program.getPlan();
+  IndexMath m = plan.math();
+  if (!z)
+    z = m.constant(1);
+  // The most stands in front of the loop.
+  Value most = slices.rows ? m.mul(slices.rows, z) : z;
   moveToEnd(slices.repeat);
   OpBuilder::InsertionGuard guard(plan.getBuilder());
   plan.getBuilder().setInsertionPointToEnd(&slices.repeat.getBody().front());
-  IndexMath m = plan.math();
-  Value rows = slices.rowsOfSlice ? slices.rowsOfSlice : m.constant(1);
-  program.launch(x, y, z ? m.mul(rows, z) : rows);
+  z = slices.rowsLeft ? m.min(most, m.mul(slices.rowsLeft, z)) : most;
+  program.launch(x, y, z);
 }
 
 bool nsacc::canMergeNext(const StateSlices &slices, int64_t tileTokens) {

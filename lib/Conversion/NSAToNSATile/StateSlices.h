@@ -33,8 +33,8 @@ struct StateSlices {
   /// Where a slice begins: numbers of the loop.
   mlir::Value firstRow = {}, firstHead, firstQueryHead, tokenSlice = {},
               firstToken = {};
-  /// The batch rows of this one.
-  mlir::Value rowsOfSlice = {};
+  /// The batch rows from there on.
+  mlir::Value rowsLeft = {};
 
   /// Bytes of a slice, but for one that can't be cut: of one batch row, one key
   /// head and `leastTokens`, a multiple of the tiles' tokens.

@@ -22,8 +22,8 @@ PlanRun::~PlanRun() {
 Error PlanRun::run(Launcher launch, Usage &usage) {
   if (Error error = computeNumbers())
     return error;
-  rt::Problem problem = rt::forEachLaunch(
-      plan, sizes, numbers, [&](size_t index) -> rt::Problem {
+  rt::Problem problem =
+      rt::forEachLaunch(plan, sizes, numbers, [&](size_t index) -> rt::Problem {
         if (Error error = runLaunch(index, launch, usage))
           return toString(std::move(error));
         return std::nullopt;

@@ -123,8 +123,8 @@ LogicalResult PlanReader::readWorkspace(WorkspaceOp op) {
   workspace.last = 0;
   for (Operation *user : op.getBuffer().getUsers())
     if (isa<LaunchOp>(user)) {
-      auto [first, last] = launches.lookup(
-          plan.getBody().front().findAncestorOpInBlock(*user));
+      auto [first, last] =
+          launches.lookup(plan.getBody().front().findAncestorOpInBlock(*user));
       workspace.first = std::min(workspace.first, first);
       workspace.last = std::max(workspace.last, last);
     }

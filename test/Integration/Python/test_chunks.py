@@ -1,5 +1,5 @@
-"""States of inverted selections that stand in memory in chunks (order=key_major, chunk=MiB): whatever a
-chunk has, results are the same bits as of all states at once. GPUs are in test_inverted.py."""
+"""States of inverted selections that stand in memory in chunks (order=key_major, chunk=MiB): whatever
+a chunk has, results are the same bits as of all states at once. GPUs are in test_inverted.py."""
 
 from __future__ import annotations
 
@@ -123,8 +123,10 @@ SOURCE = """kernel f(q, k, v: [B, T, H, D], idx: i32[B, T, H, 3]) -> RESULT {
 @pytest.mark.parametrize("result, body, repeats", [
     ("(o: [B, T, H, D], l: f32[B, T, H])", "return a, lse(a);", True),
     ("f32[B, T, H]", "return lse(a);", True),
-    # Pooling reads the result; another program merges again.
-    ("[B, T, H, D]", "c = attend(q, pool(k, 4), pool(a, 4)) where end(j) <= i; return a + c;", True),
+    # Pooling reads the result from memory, as another program does then.
+    ("[B, T, H, D]", "c = attend(q, pool(k, 4), pool(a, 4)) where end(j) <= i; return c + a;",
+     True),
+    # What it reads is no result: two programs merge.
     ("[B, T, H, D]", "c = attend(q, pool(k, 4), pool(2 * a, 4)) where end(j) <= i; return a + c;",
      False),
     # Two of one program.
