@@ -1,5 +1,5 @@
-"""States of inverted selections that stand in memory in chunks (order=key_major, chunk=MiB): whatever
-a chunk has, results are the same bits as of all states at once. GPUs are in test_inverted.py."""
+"""States of inverted selections that stand in memory in chunks (order=key_major, chunk=MiB): however
+much a chunk has, results are the same bits as of all states. GPUs are in test_inverted.py."""
 
 from __future__ import annotations
 
