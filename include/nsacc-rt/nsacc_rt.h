@@ -148,7 +148,7 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
 
 /** Bytes of workspace that the last launch on any stream took. */
 NSACC_RT_API int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module);
-/** Kernels that one run launches at most. */
+/** Launches of a plan, at most; those that a run repeats count once. */
 NSACC_RT_API size_t nsacc_rt_launch_count(const nsacc_rt_module *module);
 
 /** Says whether a run failed, of this stream or of a graph, that the caller has

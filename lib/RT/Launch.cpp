@@ -84,17 +84,26 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
     reportFailure(state, stream);
   auto [kernels, bytes] = prepare(tensors, count, state);
   checkData(package.parameters, state.scratch.buffers);
-  const std::vector<Launch> &launches = kernels.getPlan().launches;
-  for (const Launch &each : launches)
-    checkGrid(each, state);
+  const Plan &plan = kernels.getPlan();
+  auto forEach = [&](const std::function<void(size_t)> &visit) {
+    auto visitLaunch = [&](size_t index) -> Problem {
+      visit(index);
+      return std::nullopt;
+    };
+    if (Problem problem = forEachLaunch(plan, state.scratch.sizes,
+                                        state.scratch.numbers, visitLaunch))
+      throw Failure(NSACC_RT_INVALID, *problem);
+  };
+  forEach([&](size_t index) { checkGrid(plan.launches[index], state); });
   if (loadUnlocked(kernels, lock))
     prepare(tensors, count, state); // another call may have come in between
   state.reserve(bytes, stream);
   for (size_t i = count; i < state.scratch.buffers.size(); ++i)
     state.scratch.buffers[i].address += state.getWorkspace();
   bool followsOwn = false;
-  for (size_t index = 0; index < launches.size(); ++index)
+  forEach([&](size_t index) {
     followsOwn = enqueue(kernels, index, followsOwn, state, stream);
+  });
   workspaceBytes.store(bytes, std::memory_order_relaxed);
 }
 

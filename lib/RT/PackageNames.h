@@ -11,13 +11,13 @@ namespace nsacc::rt {
 /// How a package begins, and the version of the format that is written and
 /// read.
 constexpr const char *kFormat = "nsacc-package";
-constexpr unsigned kFormatVersion = 6;
+constexpr unsigned kFormatVersion = 7;
 
 /// In the order of Step::Kind.
 constexpr const char *kStepNames[] = {
-    "const",    "dim",     "add",       "sub",  "mul",        "div",
-    "floordiv", "ceildiv", "rem",       "min",  "max",        "and",
-    "or",       "equal",   "not_equal", "less", "less_equal", "select"};
+    "const",    "dim",       "time", "add",        "sub",   "mul", "div",
+    "floordiv", "ceildiv",   "rem",  "min",        "max",   "and", "or",
+    "equal",    "not_equal", "less", "less_equal", "select"};
 static_assert(std::size(kStepNames) == size_t(Step::Kind::Select) + 1);
 
 /// In the order of ExtraParameter::Kind.

@@ -17,6 +17,7 @@ int64_t nsacc::rt::getBytes(DType dtype) {
 unsigned nsacc::rt::getNumOperands(Kind kind) {
   switch (kind) {
   case Kind::Constant:
+  case Kind::Time:
     return 0;
   case Kind::Dim:
     return 1;
@@ -25,6 +26,10 @@ unsigned nsacc::rt::getNumOperands(Kind kind) {
   default:
     return 2;
   }
+}
+
+bool nsacc::rt::hasValue(Kind kind) {
+  return kind == Kind::Constant || kind == Kind::Dim || kind == Kind::Time;
 }
 
 const char *nsacc::rt::getComparison(Kind kind) {
@@ -79,13 +84,18 @@ static const char *divide(Kind kind, int64_t lhs, int64_t rhs,
 
 static const char *compute(const Step &step,
                            const std::vector<const int64_t *> &sizes,
-                           const int64_t *numbers, int64_t &result) {
+                           const int64_t *numbers, Time time, int64_t &result) {
   if (step.kind == Kind::Constant) {
     result = step.value;
     return nullptr;
   }
   if (step.kind == Kind::Dim) {
     result = sizes[step.operands[0]][step.value];
+    return nullptr;
+  }
+  if (step.kind == Step::Kind::Time) {
+    bool isNow = static_cast<size_t>(step.value) == time.repeat;
+    result = isNow ? time.number : 0;
     return nullptr;
   }
   int64_t lhs = numbers[step.operands[0]], rhs = numbers[step.operands[1]];
@@ -135,11 +145,11 @@ static const char *compute(const Step &step,
 
 Problem nsacc::rt::computeSteps(const std::vector<Step> &steps,
                                 const std::vector<const int64_t *> &sizes,
-                                std::vector<int64_t> &numbers) {
+                                std::vector<int64_t> &numbers, Time time) {
   numbers.resize(steps.size());
   for (size_t i = 0; i < steps.size(); ++i)
     if (const char *problem =
-            compute(steps[i], sizes, numbers.data(), numbers[i]))
+            compute(steps[i], sizes, numbers.data(), time, numbers[i]))
       return problem;
   return std::nullopt;
 }
@@ -154,6 +164,44 @@ Problem nsacc::rt::computeNumbers(const Plan &plan,
       return check.what + " is " + std::to_string(numbers[check.found]) +
              ", expected " + std::to_string(numbers[check.expected]);
   return std::nullopt;
+}
+
+Problem
+nsacc::rt::forEachLaunch(const Plan &plan,
+                         const std::vector<const int64_t *> &sizes,
+                         std::vector<int64_t> &numbers,
+                         const std::function<Problem(size_t launch)> &visit) {
+  size_t next = 0;
+  auto visitUntil = [&](size_t end) {
+    Problem problem;
+    while (next < end && !problem)
+      problem = visit(next++);
+    return problem;
+  };
+  for (size_t index = 0; index < plan.repeats.size(); ++index) {
+    const Repeat &repeat = plan.repeats[index];
+    if (Problem problem = visitUntil(repeat.first))
+      return problem;
+    int64_t count = numbers[repeat.count];
+    if (count > kMaxTimes)
+      return "the launch plan repeats launches " + std::to_string(count) +
+             " times, more than " + std::to_string(kMaxTimes) +
+             ": run smaller batches, or in larger chunks";
+    for (int64_t number = 0; number < count; ++number) {
+      if (number > 0)
+        if (Problem problem =
+                computeSteps(plan.steps, sizes, numbers, {index, number}))
+          return problem;
+      next = repeat.first;
+      if (Problem problem = visitUntil(repeat.last + 1))
+        return problem;
+    }
+    next = repeat.last + 1;
+    if (count > 1)
+      if (Problem problem = computeSteps(plan.steps, sizes, numbers))
+        return problem;
+  }
+  return visitUntil(plan.launches.size());
 }
 
 //===----------------------------------------------------------------------===//

@@ -159,7 +159,8 @@ namespace {
 /// Reads numbers, each computed of those before it.
 class StepReader {
 public:
-  explicit StepReader(const Package &package) : package(package) {}
+  explicit StepReader(const Package &package, size_t numRepeats = 0)
+      : package(package), numRepeats(numRepeats) {}
 
   std::vector<Step> read(const Json &json, size_t most) {
     for (const Json &each : getArray(json, "steps", most))
@@ -177,11 +178,10 @@ private:
     step.kind = static_cast<Step::Kind>(
         find(kStepNames, each.at(0).get<std::string>()));
     unsigned numOperands = getNumOperands(step.kind);
-    bool hasValue =
-        step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim;
-    if (each.size() != 1 + numOperands + hasValue)
+    unsigned size = numOperands + hasValue(step.kind);
+    if (each.size() != 1 + size)
       refuse("step " + describe(each) + " has other than " +
-             std::to_string(numOperands + hasValue) + " operands");
+             std::to_string(size) + " operands");
     for (unsigned i = 0; i < numOperands; ++i)
       step.operands[i] =
           step.kind == Step::Kind::Dim
@@ -189,6 +189,8 @@ private:
               : number(each.at(1 + i));
     if (step.kind == Step::Kind::Constant)
       step.value = getNumber(each.at(1), INT64_MIN, INT64_MAX, "a constant");
+    if (step.kind == Step::Kind::Time)
+      step.value = getIndex(each.at(1), numRepeats, "repeat");
     if (step.kind == Step::Kind::Dim)
       step.value = getIndex(each.at(2),
                             package.parameters[step.operands[0]].sizes.size(),
@@ -197,8 +199,31 @@ private:
   }
 
   const Package &package;
+  size_t numRepeats;
   std::vector<Step> steps;
 };
+
+/// Of each number, the repeat that it is another one for each time; none: it is
+/// the same all the time.
+std::vector<std::optional<size_t>> findTimes(const std::vector<Step> &steps) {
+  std::vector<std::optional<size_t>> times;
+  for (const Step &step : steps) {
+    std::optional<size_t> time;
+    if (step.kind == Step::Kind::Time)
+      time = step.value;
+    unsigned numOperands =
+        step.kind == Step::Kind::Dim ? 0 : getNumOperands(step.kind);
+    for (unsigned i = 0; i < numOperands; ++i) {
+      std::optional<size_t> other = times[step.operands[i]];
+      if (time && other && *time != *other)
+        refuse("number " + std::to_string(times.size()) + " is of repeats " +
+               std::to_string(*time) + " and " + std::to_string(*other));
+      time = other ? other : time;
+    }
+    times.push_back(time);
+  }
+  return times;
+}
 
 /// Reads the code for one target; its indices stay within what is there.
 class TargetReader {
@@ -210,12 +235,16 @@ public:
     code.architecture = getString(json.at("architecture"));
     for (const Json &each : getArray(json, "assertions"))
       code.assertions.push_back(readAssertion(each));
-    plan.steps = StepReader(package).read(json, kMaxSteps);
+    const Json &repeats = getArray(json, "repeats");
+    plan.steps = StepReader(package, repeats.size()).read(json, kMaxSteps);
+    times = findTimes(plan.steps);
     for (const Json &each : getArray(json, "checks"))
       plan.checks.push_back({number(each.at("found")),
                              number(each.at("expected")),
                              getString(each.at("what"))});
     const Json &launches = getArray(json, "launches");
+    for (const Json &each : repeats)
+      readRepeat(each, launches.size());
     for (const Json &each : getArray(json, "workspaces"))
       readWorkspace(each, launches.size());
     for (const Json &each : launches)
@@ -224,8 +253,48 @@ public:
   }
 
 private:
-  uint32_t number(const Json &index) const {
-    return getIndex(index, plan.steps.size(), "number");
+  /// A number that is the same all the time or, in a repeat, each time another.
+  uint32_t number(const Json &json,
+                  std::optional<size_t> repeat = std::nullopt) const {
+    uint32_t index = getIndex(json, plan.steps.size(), "number");
+    if (times[index] && times[index] != repeat)
+      refuse("number " + std::to_string(index) + " is of repeat " +
+             std::to_string(*times[index]) + " and is used outside of it");
+    return index;
+  }
+
+  void readRepeat(const Json &each, size_t numLaunches) {
+    Repeat repeat = {getIndex(each.at("first"), numLaunches, "launch"),
+                     getIndex(each.at("last"), numLaunches, "launch"),
+                     number(each.at("count"))};
+    if (repeat.last < repeat.first ||
+        (!plan.repeats.empty() && repeat.first <= plan.repeats.back().last))
+      refuse("a repeat from launch " + std::to_string(repeat.first) + " to " +
+             std::to_string(repeat.last) + ", behind one to launch " +
+             std::to_string(plan.repeats.empty() ? repeat.first
+                                                 : plan.repeats.back().last));
+    plan.repeats.push_back(repeat);
+  }
+
+  /// The repeat of a launch.
+  std::optional<size_t> getRepeat(uint32_t launch) const {
+    for (size_t index = 0; index < plan.repeats.size(); ++index)
+      if (plan.repeats[index].first <= launch &&
+          launch <= plan.repeats[index].last)
+        return index;
+    return std::nullopt;
+  }
+
+  /// What a launch leaves is there when its repeat runs again.
+  void checkLife(const Workspace &workspace) const {
+    for (const Repeat &repeat : plan.repeats)
+      if (workspace.first <= repeat.last && repeat.first <= workspace.last &&
+          (workspace.first > repeat.first || workspace.last < repeat.last))
+        refuse("a workspace from launch " + std::to_string(workspace.first) +
+               " to " + std::to_string(workspace.last) +
+               ", which has a part of the repeat from launch " +
+               std::to_string(repeat.first) + " to " +
+               std::to_string(repeat.last));
   }
 
   void readWorkspace(const Json &each, size_t numLaunches) {
@@ -240,6 +309,7 @@ private:
     if (workspace.last < workspace.first)
       refuse("a workspace from launch " + std::to_string(workspace.first) +
              " to " + std::to_string(workspace.last));
+    checkLife(workspace);
     plan.workspaces.push_back(std::move(workspace));
   }
 
@@ -247,16 +317,17 @@ private:
     Launch launch;
     launch.kernel = getString(each.at("kernel"));
     launch.image = getIndex(each.at("image"), package.images.size(), "image");
+    auto repeat = getRepeat(static_cast<uint32_t>(plan.launches.size()));
     const Json &grid = getArray(each, "grid", 3);
     for (unsigned axis = 0; axis < 3; ++axis)
-      launch.grid[axis] = number(grid.at(axis));
+      launch.grid[axis] = number(grid.at(axis), repeat);
     launch.threads = getCount(each.at("threads"), 1, 1024, "threads");
     launch.sharedBytes =
         getCount(each.at("shared"), 0, 1 << 24, "bytes of shared memory");
     launch.cluster = getCount(each.at("cluster"), 1, 16, "blocks of a cluster");
     launch.isDependent = each.at("dependent").get<bool>();
     for (const Json &argument : getArray(each, "arguments"))
-      launch.arguments.push_back(readArgument(argument));
+      launch.arguments.push_back(readArgument(argument, repeat));
     for (const Json &extra : getArray(each, "extra"))
       launch.extra.push_back(readExtra(extra, launch));
     if (launch.cluster > 1 && isPersistent(launch))
@@ -266,14 +337,14 @@ private:
     plan.launches.push_back(std::move(launch));
   }
 
-  Argument readArgument(const Json &each) const {
+  Argument readArgument(const Json &each, std::optional<size_t> repeat) const {
     auto buffer = each.find("buffer");
     if (buffer != each.end())
       return {true, readBuffer(*buffer)};
     uint32_t bytes = getCount(each.at("bytes"), 1, 8, "bytes of a number");
     if ((bytes & (bytes - 1)) != 0)
       refuse("a number of " + std::to_string(bytes) + " bytes");
-    return {false, number(each.at("number")), bytes};
+    return {false, number(each.at("number"), repeat), bytes};
   }
 
   /// A parameter, or a workspace that lives while this launch runs.
@@ -346,6 +417,7 @@ private:
   const Json &json;
   TargetCode code;
   Plan &plan;
+  std::vector<std::optional<size_t>> times; ///< of numbers
 };
 
 } // namespace

@@ -36,7 +36,7 @@ static OrderedJson toJson(const Step &step) {
       OrderedJson::array({kStepNames[static_cast<size_t>(step.kind)]});
   for (unsigned i = 0; i < getNumOperands(step.kind); ++i)
     json.push_back(step.operands[i]);
-  if (step.kind == Step::Kind::Constant || step.kind == Step::Kind::Dim)
+  if (hasValue(step.kind))
     json.push_back(step.value);
   return json;
 }
@@ -52,6 +52,11 @@ static OrderedJson toJson(const Workspace &workspace) {
           {"sizes", workspace.sizes},
           {"first", workspace.first},
           {"last", workspace.last}};
+}
+
+static OrderedJson toJson(const Repeat &repeat) {
+  return {
+      {"first", repeat.first}, {"last", repeat.last}, {"count", repeat.count}};
 }
 
 static OrderedJson toJson(const Argument &argument) {
@@ -103,7 +108,8 @@ static OrderedJson toJson(const TargetCode &code) {
           {"steps", toJson(code.plan.steps)},
           {"checks", toJson(code.plan.checks)},
           {"workspaces", toJson(code.plan.workspaces)},
-          {"launches", toJson(code.plan.launches)}};
+          {"launches", toJson(code.plan.launches)},
+          {"repeats", toJson(code.plan.repeats)}};
 }
 
 static OrderedJson toJson(const Guard &guard) {

@@ -39,7 +39,6 @@ private:
   void put(OpChoice &op, Field field, int64_t chosen, const Twine &reason);
 
   Scope getScope(Operation *op, int64_t group) const;
-  bool hasLongBlocks(AttendOp op) const;
   bool inverts(AttendOp op) const;
   bool unites(AttendOp op) const;
   LoopOrder getOrder(AttendOp op) const;
@@ -210,14 +209,9 @@ Scope Chooser::getScope(Operation *op, int64_t group) const {
 }
 
 /// Whether the blocks' own queries are many enough for products of warpgroups.
-bool Chooser::hasLongBlocks(AttendOp op) const {
-  return op.getSelection() && goal.device->code.hasWarpgroupProducts &&
-         findLongBlocks(kernel) == op && QueryCount::get(kernel);
-}
-
-/// A call with many queries has no memory for a state of each row and block.
 bool Chooser::inverts(AttendOp op) const {
-  return goal.queries != Queries::Many && hasLongBlocks(op);
+  return op.getSelection() && goal.device->code.hasWarpgroupProducts &&
+         findLongBlocks(kernel) == op;
 }
 
 /// Whether one token's blocks have room in the list of a tile.
@@ -423,6 +417,10 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
                : toTokens(isInverted ? listedRows : mergedRows, group),
       merges ? "few rows, whose states are loaded at once"
              : "as many as the tile of its readers has");
+  constexpr int64_t chunk = 2048;
+  if (isInverted)
+    put(choice, Field::Chunk, chunk,
+        "enough states to keep a device busy; more take memory for nothing");
   return llvm::Error::success();
 }
 
@@ -464,9 +462,6 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
              : !op.getSelection() ? "there is no selection"
              : goal.device && order == LoopOrder::KeyMajor
                  ? "neighbours together select most of few long blocks"
-             : goal.device && goal.queries == Queries::Many && hasLongBlocks(op)
-                 ? "block by block, states of all rows would take too much "
-                   "memory"
              : goal.device && order == LoopOrder::QueryMajor
                  ? "heads select more blocks than the list of a tile has"
              : goal.device ? "all rows of a tile walk the blocks that any "

@@ -57,7 +57,7 @@ static constexpr FieldInfo kFields[] = {
      "see it, of a selection those that selected the block, with states in "
      "memory",
      "selections: CPU `block_major`, sm_90a `key_major` for blocks of 256 keys "
-     "and more where states have room, other GPUs and selections `union`; "
+     "and more, other GPUs and selections `union`; "
      "others `query_major`"},
     {Field::Tokens,
      "tokens",
@@ -164,6 +164,21 @@ static constexpr FieldInfo kFields[] = {
      "attention; `auto`: as `tokens`",
      "1 for few queries, 2 rows for inverted selections, 16 for others under "
      "`query_major`; `auto` under `key_major`"},
+    {Field::Chunk,
+     "chunk",
+     kAttend,
+     false,
+     false,
+     1,
+     kMost,
+     {},
+     std::nullopt,
+     "MiB of the states of a selection's blocks under `key_major`, of the only "
+     "such attention of a kernel: batch rows, key heads and tokens that have "
+     "more are computed and merged part by part. A part has at least one batch "
+     "row, one key head and 1024 tokens, or a multiple of these that tiles "
+     "divide; of ragged rows, all tokens",
+     "2048"},
     {Field::Part,
      "part",
      kQueryTiles,

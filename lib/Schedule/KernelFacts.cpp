@@ -63,6 +63,9 @@ AttendOp schedule::findLongBlocks(KernelOp kernel) {
   if (attends.size() != 1 || !attends.front().getSelection())
     return {};
   AttendOp attend = attends.front();
+  // Nobody knows how long ragged rows are before a call's are read.
+  if (cast<NamedTensorType>(attend.getQuery().getType()).isRagged())
+    return {};
   auto type = cast<SelectionType>(attend.getSelection().getType());
   bool hasHalves = llvm::all_of(ValueRange{attend.getKey(), attend.getValue()},
                                 [](Value tensor) {

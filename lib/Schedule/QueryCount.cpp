@@ -41,45 +41,21 @@ static SmallVector<ScoringOpInterface> findOps(KernelOp kernel) {
   return ops;
 }
 
-QueryCount::Dim QueryCount::getDim(Attribute dim) {
-  if (auto named = dyn_cast<NamedDimAttr>(dim))
-    return {named.getName().str(), 0};
-  if (auto pooled = dyn_cast<PooledDimAttr>(dim))
-    return {pooled.getBase().str(), 0};
-  return {"", cast<IntegerAttr>(dim).getInt()};
-}
-
-/// Block by block, each row has a state for each of its blocks, sums of two
-/// bytes a channel above all, or of four where values are f16.
-std::optional<QueryCount> QueryCount::getOfBlocks(KernelOp kernel,
-                                                  AttendOp attend) {
-  constexpr int64_t mostBytes = int64_t{8} << 30;
-  auto query = cast<NamedTensorType>(attend.getQuery().getType());
-  auto value = cast<NamedTensorType>(attend.getValue().getType());
-  if (query.isRagged())
-    return std::nullopt;
-  auto selection = cast<SelectionType>(attend.getSelection().getType());
-  int64_t bytes = value.getElementType().isBF16() ? 2 : 4;
-  QueryCount count;
-  count.dependsOnChannels = false;
-  SmallVector<Dim> dims = {
-      getDim(query.getDims()[1]),
-      getDim(query.getDims()[0]),
-      getDim(query.getDims()[2]),
-      getDim(value.getDims().back()),
-      {"", bytes * static_cast<int64_t>(selection.getTop())}};
-  count.many = makeCase(kernel, Queries::Many,
-                        {multiply(dims, mostBytes, /*isMost=*/false)});
-  return count;
-}
-
 std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
-  if (AttendOp attend = findLongBlocks(kernel))
-    return getOfBlocks(kernel, attend);
+  // Their blocks are taken one after the other, however many queries there are.
+  if (findLongBlocks(kernel))
+    return std::nullopt;
   SmallVector<ScoringOpInterface> ops = findOps(kernel);
   auto *longest = llvm::find_if(ops, hasManyParts);
   if (longest == ops.end())
     return std::nullopt;
+  auto getDim = [&](Attribute dim) -> Dim {
+    if (auto named = dyn_cast<NamedDimAttr>(dim))
+      return {named.getName().str(), 0};
+    if (auto pooled = dyn_cast<PooledDimAttr>(dim))
+      return {pooled.getBase().str(), 0};
+    return {"", cast<IntegerAttr>(dim).getInt()};
+  };
   auto getDims = [&](Value tensor) {
     return llvm::map_to_vector(
         cast<NamedTensorType>(tensor.getType()).getDims(), getDim);
@@ -195,8 +171,6 @@ std::string SizeCondition::describe() const {
 }
 
 bool QueryCount::hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const {
-  if (!dependsOnChannels)
-    return true;
   auto getSize = [&](const Dim &dim) {
     return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
   };

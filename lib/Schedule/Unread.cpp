@@ -97,6 +97,16 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                        nsatile::LoopOrder::KeyMajor
                ? ""
                : "splits=1 leaves no states to merge";
+  case Field::Chunk: {
+    auto hasChunk = [](const OpChoice &each) {
+      return each.fields[static_cast<size_t>(Field::Chunk)].has_value();
+    };
+    if (!hasChunk(op))
+      return "only a selection's blocks under key_major leave states in chunks";
+    return llvm::count_if(choice.ops, hasChunk) == 1
+               ? ""
+               : "several attentions under key_major keep all states in memory";
+  }
   case Field::Rows:
   case Field::Columns:
     return hasMapProgram(op.op, cut)

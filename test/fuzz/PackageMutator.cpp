@@ -17,7 +17,11 @@ std::string nsacc::fuzz::getBody(std::string_view file) {
       return body;
   } catch (const std::runtime_error &) {
   }
-  std::string example = writePackage(makeVariants());
+  Package package = makeVariants();
+  Plan &plan = package.variants[1].targets[0].plan;
+  plan.steps.push_back({Step::Kind::Time, 0, {}});
+  plan.repeats = {{1, 1, 0}}; // for each batch row
+  std::string example = writePackage(package);
   return std::string(openBody(example));
 }
 
@@ -127,33 +131,20 @@ private:
   }
 
   Json makeValue() {
-    static const char *const texts[] = {"",
-                                        "x",
-                                        "B",
-                                        "i64",
-                                        "bool",
-                                        "f32",
-                                        "mul",
-                                        "sub",
-                                        "dim",
-                                        "div",
-                                        "floordiv",
-                                        "rem",
-                                        "select",
-                                        "const",
-                                        "max",
-                                        "raised",
-                                        "tensor_map",
-                                        "counter",
-                                        "failures",
-                                        "sm_80",
-                                        "sm_90a",
-                                        "sm_",
-                                        "fill",
-                                        "scale",
-                                        "sm_99999999999999999999",
-                                        "{0} {99} {",
-                                        "\xff\xfe"};
+    static const char *const texts[] = {"",           "x",
+                                        "B",          "i64",
+                                        "bool",       "f32",
+                                        "mul",        "sub",
+                                        "dim",        "time",
+                                        "div",        "floordiv",
+                                        "rem",        "select",
+                                        "const",      "max",
+                                        "raised",     "tensor_map",
+                                        "counter",    "failures",
+                                        "sm_80",      "sm_90a",
+                                        "sm_",        "fill",
+                                        "scale",      "sm_99999999999999999999",
+                                        "{0} {99} {", "\xff\xfe"};
     switch (below(7)) {
     case 0:
       return nullptr;

@@ -192,13 +192,25 @@ static const TargetCode *findCode(const Package &package,
   return nullptr;
 }
 
-/// The launch of a plan that a recorded launch is, behind `from`.
-static const rt::Launch *findLaunch(const TargetCode &code,
-                                    const std::string &kernel, size_t &from) {
-  while (from < code.plan.launches.size())
-    if (code.plan.launches[from++].kernel == kernel)
-      return &code.plan.launches[from - 1];
-  return nullptr;
+/// The launches of a plan that run something, as they run.
+static std::vector<const rt::Launch *>
+getPlanned(const Package &package, const Plan &plan, const Tensors &tensors) {
+  std::vector<std::vector<int64_t>> all = tensors.getSizes(package);
+  std::vector<const int64_t *> sizes;
+  for (const std::vector<int64_t> &each : all)
+    sizes.push_back(each.data());
+  std::vector<int64_t> numbers;
+  std::vector<const rt::Launch *> planned;
+  if (computeNumbers(plan, sizes, numbers))
+    return planned;
+  auto add = [&](size_t index) -> Problem {
+    if (!isEmpty(plan.launches[index], numbers))
+      planned.push_back(&plan.launches[index]);
+    return std::nullopt;
+  };
+  if (forEachLaunch(plan, sizes, numbers, add))
+    planned.clear();
+  return planned;
 }
 
 static void launch(nsacc_rt_module *module, const Package &package,
@@ -212,12 +224,16 @@ static void launch(nsacc_rt_module *module, const Package &package,
   require(fakecuda::getMisuse().empty(), fakecuda::getMisuse());
   const TargetCode *code = findCode(package, tensors);
   require(code || status != NSACC_RT_OK, "sizes that no variant is for");
-  size_t from = 0;
-  for (const fakecuda::Launch &each : fakecuda::getLaunches()) {
-    require(code, "a launch of no variant");
-    const rt::Launch *plan = findLaunch(*code, each.kernel, from);
-    require(plan, "a launch that isn't planned");
-    LaunchChecker(package, *code, each, tensors).check(*plan);
+  const auto &launches = fakecuda::getLaunches();
+  if (launches.empty())
+    return;
+  require(code, "a launch of no variant");
+  std::vector<const rt::Launch *> planned =
+      getPlanned(package, code->plan, tensors);
+  for (size_t i = 0; i < launches.size(); ++i) {
+    require(i < planned.size() && planned[i]->kernel == launches[i].kernel,
+            "a launch that isn't planned");
+    LaunchChecker(package, *code, launches[i], tensors).check(*planned[i]);
   }
 }
 

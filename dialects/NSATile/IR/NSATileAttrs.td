@@ -107,6 +107,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
       its blocks, whose lists are merged.
     - `merge_tokens`: query tokens of a tile of the program that merges them, where it does nothing else; 0: as
       `tokens`.
+    - `chunk`: MiB of the states of a selection's blocks under `key_major` that stand in memory at a time; 0: all.
     - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
     - `method`: how a top-k finds the greatest keys of a row: `sort` merges each tile's with a sorted list (`nsatile.top`),
       `threshold` gathers those that aren't below a threshold, which rises (`nsatile.offer`).
@@ -154,6 +155,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     "int64_t":$tokens, "int64_t":$keys,
     DefaultValuedParameter<"int64_t", "1">:$splits,
     DefaultValuedParameter<"int64_t", "0">:$merge_tokens,
+    DefaultValuedParameter<"int64_t", "0">:$chunk,
     DefaultValuedParameter<"int64_t", "0">:$part,
     DefaultValuedParameter<"int64_t", "0">:$channels,
     DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,

@@ -51,6 +51,22 @@ OpFoldResult SortOp::fold(FoldAdaptor) {
   return inOrder || isSingle ? getKeys() : OpFoldResult();
 }
 
+/// repeat %i below 1 {A(%i)} -> A(0); without launches, or a time: nothing.
+LogicalResult RepeatOp::canonicalize(RepeatOp op, PatternRewriter &rewriter) {
+  APInt count;
+  bool isKnown = matchPattern(op.getCount(), m_ConstantInt(&count));
+  if (op.getBody().getOps<LaunchOp>().empty() ||
+      (isKnown && !count.isStrictlyPositive())) {
+    rewriter.eraseOp(op);
+    return success();
+  }
+  if (!isKnown || !count.isOne())
+    return failure();
+  op.inlineBody(rewriter,
+                arith::ConstantIndexOp::create(rewriter, op.getLoc(), 0));
+  return success();
+}
+
 /// A grid of no points runs nothing.
 LogicalResult LaunchOp::canonicalize(LaunchOp op, PatternRewriter &rewriter) {
   bool isEmpty =

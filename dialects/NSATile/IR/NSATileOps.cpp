@@ -41,6 +41,35 @@ ParseResult PlanOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void PlanOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
+void RepeatOp::build(OpBuilder &builder, OperationState &state, Value count) {
+  state.addOperands(count);
+  state.addRegion()->emplaceBlock().addArgument(builder.getIndexType(),
+                                                state.location);
+}
+
+ParseResult RepeatOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::Argument number;
+  OpAsmParser::UnresolvedOperand count;
+  number.type = parser.getBuilder().getIndexType();
+  return failure(parser.parseArgument(number) || parser.parseKeyword("below") ||
+                 parser.parseOperand(count) ||
+                 parser.resolveOperand(count, number.type, result.operands) ||
+                 parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+                 parser.parseRegion(*result.addRegion(), number));
+}
+
+void RepeatOp::print(OpAsmPrinter &printer) {
+  printer << " " << getNumber() << " below " << getCount();
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  printer << " ";
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+void RepeatOp::inlineBody(RewriterBase &rewriter, Value number) {
+  rewriter.inlineBlockBefore(&getBody().front(), *this, number);
+  rewriter.eraseOp(*this);
+}
+
 /// `TYPE`, or `TYPE sums TYPE` where sums have another one than maxima.
 static ParseResult parseRowTypes(OpAsmParser &parser, Type &max, Type &sum) {
   if (parser.parseType(max))

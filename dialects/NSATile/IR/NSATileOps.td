@@ -66,8 +66,8 @@ def NSATile_ProgramOp : NSATile_FunctionOp<"program"> {
 def NSATile_PlanOp : NSATile_FunctionOp<"plan"> {
   let summary = "workspace and launches of one kernel";
   let description = [{
-    Arguments are the kernel's inputs and results. The body is straight-line:
-    sizes of buffers, integer arithmetic, workspace and launches.
+    Arguments are the kernel's inputs and results. The body is straight-line, but for loops over
+    launches (`nsatile.repeat`): sizes of buffers, integer arithmetic, workspace and launches.
 
     ```mlir
     nsatile.plan @flash(%q: memref<…>, %out: memref<…>) {
@@ -107,8 +107,38 @@ def NSATile_WorkspaceOp : NSATile_Op<"workspace", [
   let hasVerifier = 1;
 }
 
+def NSATile_RepeatOp : NSATile_Op<"repeat", [
+    HasParent<"PlanOp">, SingleBlock, NoTerminator, RecursiveMemoryEffects]> {
+  let summary = "launches that run once for each of some numbers";
+  let description = [{
+    The body, integer arithmetic and launches, runs for 0 to `count` (exclusive), one after the other. What workspaces hold stays from one
+    time to the next, and so do their sizes: workspaces stand in front.
+
+    ```mlir
+    nsatile.repeat %i below %count {
+      %first = arith.muli %i, %heads : index
+      nsatile.launch @partial grid(%tiles, %heads, %b) (%q, %first, %states) : memref<…>, index, memref<…>
+      nsatile.launch @merge grid(%tiles, %heads, %b) (%states, %first, %out) : memref<…>, index, memref<…>
+    }
+    ```
+  }];
+  let arguments = (ins Index:$count);
+  let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::mlir::Value":$count)>];
+  let skipDefaultBuilders = 1;
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let hasCanonicalizeMethod = 1;
+  let extraClassDeclaration = [{
+    /// The number of this time.
+    ::mlir::Value getNumber() { return getBody().getArgument(0); }
+    /// The body in place of the loop, with a number for its own.
+    void inlineBody(::mlir::RewriterBase &rewriter, ::mlir::Value number);
+  }];
+}
+
 def NSATile_LaunchOp : NSATile_Op<"launch", [
-    HasParent<"PlanOp">,
+    ParentOneOf<["PlanOp", "RepeatOp"]>,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a program at every point of a grid";
   let description = [{

@@ -12,10 +12,10 @@ static constexpr int64_t kMost = 1 << 16;
 LogicalResult ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, LoopOrder order,
     int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
-    int64_t part, int64_t channels, ProgramUse, SelectMethod, int64_t warps,
-    int64_t blocksPerSM, int64_t stages, int64_t queryStages, Switch,
-    int64_t columnsInRegisters, SoftmaxOrder, Rescale, GridOrder, Switch,
-    int64_t exactTokens, int64_t exactKeys) {
+    int64_t chunk, int64_t part, int64_t channels, ProgramUse, SelectMethod,
+    int64_t warps, int64_t blocksPerSM, int64_t stages, int64_t queryStages,
+    Switch, int64_t columnsInRegisters, SoftmaxOrder, Rescale, GridOrder,
+    Switch, int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -42,6 +42,10 @@ LogicalResult ScheduleAttr::verify(
     return emitError() << "expected at least 1 token of the program that "
                           "merges, or 0 for as many as others have, found "
                        << mergeTokens;
+  if (chunk < 0)
+    return emitError() << "expected at least 1 MiB of states, or 0 for all of "
+                          "them, found "
+                       << chunk;
   if (part < 0 || (part > 0 && tokens % part != 0))
     return emitError() << "expected a part that divides the " << tokens
                        << " tokens, or 0 for the whole tile, found " << part;
@@ -83,8 +87,8 @@ ScheduleAttr ScheduleAttr::getExact() const {
   LoopOrder order =
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(),
-             /*splits=*/1, /*merge_tokens=*/0, /*part=*/0, getChannels(),
-             getProgram(), getMethod(),
+             /*splits=*/1, /*merge_tokens=*/0, getChunk(), /*part=*/0,
+             getChannels(), getProgram(), getMethod(),
              /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
              Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -95,8 +99,8 @@ ScheduleAttr ScheduleAttr::getExact() const {
 ScheduleAttr ScheduleAttr::getMerging() const {
   int64_t tokens = getMergeTokens() > 0 ? getMergeTokens() : getTokens();
   return get(getContext(), getOrder(), tokens, getKeys(), getSplits(),
-             getMergeTokens(), /*part=*/0, /*channels=*/0, getProgram(),
-             getMethod(),
+             getMergeTokens(), getChunk(), /*part=*/0, /*channels=*/0,
+             getProgram(), getMethod(),
              /*warps=*/0,
              /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -108,8 +112,8 @@ ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
   return get(
       getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
-      getMergeTokens(), program.getPart(), program.getChannels(), getProgram(),
-      getMethod(), program.getWarps(), program.getBlocksPerSm(),
+      getMergeTokens(), getChunk(), program.getPart(), program.getChannels(),
+      getProgram(), getMethod(), program.getWarps(), program.getBlocksPerSm(),
       program.getStages(), program.getQueryStages(), program.getPingPong(),
       program.getColumnsInRegisters(), program.getSoftmax(),
       program.getRescale(), program.getGrid(), program.getPeel(),

@@ -25,7 +25,7 @@ LogicalResult PlanOp::verifyRegions() {
     return emitOpError("returns nothing; results are buffer arguments");
   for (Operation &op : getBody().front()) {
     if (isa<arith::ArithDialect>(op.getDialect()) ||
-        isa<memref::DimOp, WorkspaceOp, LaunchOp, ReturnOp>(op))
+        isa<memref::DimOp, WorkspaceOp, RepeatOp, LaunchOp, ReturnOp>(op))
       continue;
     InFlightDiagnostic error = op.emitOpError("can't stand in a launch plan");
     error.attachNote(getLoc()) << "a plan holds sizes of buffers, integer "
@@ -41,6 +41,22 @@ LogicalResult WorkspaceOp::verify() {
     return emitOpError("expected a size for each of the ")
            << type.getNumDynamicDims() << " dynamic dimensions, found "
            << getSizes().size();
+  return success();
+}
+
+LogicalResult RepeatOp::verifyRegions() {
+  Block &body = getBody().front();
+  if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isIndex())
+    return emitOpError("expected a body with one index: the number of a time");
+  for (Operation &op : body) {
+    if (isa<arith::ArithDialect>(op.getDialect()) || isa<LaunchOp>(op))
+      continue;
+    InFlightDiagnostic error = op.emitOpError("can't stand in a plan's loop");
+    error.attachNote(getLoc())
+        << "it holds integer arithmetic and launches; sizes of buffers and "
+           "workspace stand in front";
+    return error;
+  }
   return success();
 }
 

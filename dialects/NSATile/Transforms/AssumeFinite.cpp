@@ -86,8 +86,25 @@ struct AssumeFinite
 
 } // namespace
 
+/// The greatest size of a grid at any time of a repeat, in front of it; null
+/// where nobody knows.
+static Value getMost(RepeatOp repeat, Value extent) {
+  if (!repeat || extent.getParentRegion() != &repeat.getBody())
+    return extent;
+  auto least = extent.getDefiningOp<arith::MinSIOp>();
+  if (!least)
+    return {};
+  Value lhs = getMost(repeat, least.getLhs());
+  return lhs ? lhs : getMost(repeat, least.getRhs());
+}
+
 StringRef MarkWriter::collect() {
   Block &body = pair.fast.getBody().front();
+  auto repeat = dyn_cast<RepeatOp>(pair.fastLaunch->getParentOp());
+  if (pair.exactLaunch->getParentOp() != pair.fastLaunch->getParentOp() ||
+      !llvm::all_of(getGrid(pair.fastLaunch),
+                    [&](Value extent) { return getMost(repeat, extent); }))
+    return "it isn't known how many programs there are in a plan's loop";
   WalkResult stores = pair.fast.walk([&](StoreOp store) {
     return store->getBlock() == &body ? WalkResult::advance()
                                       : WalkResult::interrupt();
@@ -118,13 +135,15 @@ StringRef MarkWriter::collect() {
              : "the exact program's tiles don't divide its own";
 }
 
+/// Workspace stands in front of a repeat.
 void MarkWriter::createBuffer() {
   LaunchOp launch = pair.fastLaunch;
-  OpBuilder builder(launch);
+  auto repeat = dyn_cast<RepeatOp>(launch->getParentOp());
+  OpBuilder builder(repeat ? repeat.getOperation() : launch.getOperation());
   Location loc = launch.getLoc();
   Value size = arith::ConstantIndexOp::create(builder, loc, rows);
   for (Value extent : getGrid(launch))
-    size = arith::MulIOp::create(builder, loc, size, extent);
+    size = arith::MulIOp::create(builder, loc, size, getMost(repeat, extent));
   auto type = MemRefType::get({ShapedType::kDynamic}, builder.getF32Type());
   buffer = WorkspaceOp::create(builder, loc, type, size);
 }

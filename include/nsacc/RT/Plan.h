@@ -11,6 +11,7 @@
 
 #include "nsacc/DType.h"
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ struct Step {
   enum class Kind {
     Constant, ///< value
     Dim,      ///< size `value` of the buffer of parameter `operands[0]`
+    Time,     ///< how often repeat `value` has run
     Add,
     Sub,
     Mul,
@@ -78,6 +80,8 @@ struct Step {
 
 /// How many operands a step has.
 unsigned getNumOperands(Step::Kind kind);
+/// Whether it has a value.
+bool hasValue(Step::Kind kind);
 /// "<=" for the kinds that compare, else null.
 const char *getComparison(Step::Kind kind);
 
@@ -86,7 +90,8 @@ struct Workspace {
   int64_t elementBytes;
   DType dtype;
   std::vector<uint32_t> sizes; ///< numbers of the plan
-  uint32_t first, last;        ///< launches that use it
+  /// Launches that use it; all of a repeat, if any of them does.
+  uint32_t first, last;
 };
 
 /// How bulk copies see a buffer (#nsatile.tensor_map).
@@ -131,6 +136,17 @@ struct Launch {
 /// A kernel with a counter takes the points of its grid by itself.
 bool isPersistent(const Launch &launch);
 
+/// More than any call needs: what a plan costs stays bounded.
+inline constexpr int64_t kMaxTimes = 1 << 16;
+
+/// Launches that run `count` times, at most `kMaxTimes`, one time after the
+/// other. Some numbers are others each time (Step::Kind::Time), but for `count`
+/// and sizes of workspaces.
+struct Repeat {
+  uint32_t first, last; ///< launches
+  uint32_t count;       ///< a number of the plan
+};
+
 /// What must hold of two numbers of a plan before anything is launched.
 struct Check {
   uint32_t found, expected;
@@ -142,6 +158,7 @@ struct Plan {
   std::vector<Check> checks;
   std::vector<Workspace> workspaces;
   std::vector<Launch> launches;
+  std::vector<Repeat> repeats = {}; ///< in the order of their launches
 };
 
 /// A condition of the programs' code: its message, in which {n} stands for
@@ -160,15 +177,31 @@ using Problem = std::optional<std::string>;
 inline constexpr char kSizesTooLarge[] =
     "these sizes are too large: the launch plan leaves 64 bits";
 
+/// Which time of which repeat it is.
+struct Time {
+  size_t repeat = 0;
+  int64_t number = 0;
+};
+
 /// Computes numbers in order. `sizes[i]` points to those of parameter i, in the
 /// order of its buffer's dimensions.
 [[nodiscard]] Problem computeSteps(const std::vector<Step> &steps,
                                    const std::vector<const int64_t *> &sizes,
-                                   std::vector<int64_t> &numbers);
-/// Computes a plan's numbers and looks at its checks.
+                                   std::vector<int64_t> &numbers,
+                                   Time time = {});
+/// Computes a plan's numbers, of the first time of repeats, and looks at its
+/// checks.
 [[nodiscard]] Problem computeNumbers(const Plan &plan,
                                      const std::vector<const int64_t *> &sizes,
                                      std::vector<int64_t> &numbers);
+
+/// Visits launches as they run, by their places, with the numbers of their
+/// time. `numbers` are those of the first time before and behind. `visit` may
+/// end it, with a problem.
+[[nodiscard]] Problem
+forEachLaunch(const Plan &plan, const std::vector<const int64_t *> &sizes,
+              std::vector<int64_t> &numbers,
+              const std::function<Problem(size_t launch)> &visit);
 
 /// Sizes and row-major strides of a workspace, as many as it has dimensions,
 /// and its bytes: 0 where it has no elements.

@@ -15,8 +15,7 @@ enum class Queries {
   Any,
   /// Their tiles don't keep a GPU busy, and keys are many.
   Few,
-  /// In long batch rows, or, under a selection, so many that a state for each
-  /// row and block has no memory.
+  /// In long batch rows.
   Many
 };
 
@@ -63,9 +62,6 @@ private:
     int64_t size;
   };
 
-  static Dim getDim(mlir::Attribute dim);
-  static std::optional<QueryCount> getOfBlocks(nsa::KernelOp kernel,
-                                               nsa::AttendOp attend);
   static SizeCondition multiply(llvm::ArrayRef<Dim> dims, int64_t limit,
                                 bool isMost);
   /// None where constant sizes fail a condition, or no input has a dimension;
@@ -76,7 +72,6 @@ private:
   bool hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const;
 
   Dim keyChannels, valueChannels;
-  bool dependsOnChannels = true;
   /// None: there is no such case.
   std::optional<Case> few, many;
 };

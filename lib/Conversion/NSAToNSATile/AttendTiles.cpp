@@ -296,7 +296,12 @@ AttendTiles nsacc::attendTile(ProgramBuilder &program, const QueryTile &tile,
                               AttendOp op, nsatile::ScheduleAttr schedule,
                               bool onlyLse) {
   Attention attention(program, tile, op, schedule, onlyLse);
-  if (const PartialStates *partial = program.getPlan().getPartialStates(op))
+  PlanBuilder &plan = program.getPlan();
+  if (const PartialStates *partial = plan.getPartialStates(op)) {
+    StateSlices *slices = partial->selection ? plan.getStateSlices() : nullptr;
+    if (slices && !tile.stateSlices)
+      joinSlices(plan, *slices);
     return attention.merge(*partial);
+  }
   return attention.run();
 }

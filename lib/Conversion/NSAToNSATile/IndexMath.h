@@ -48,6 +48,9 @@ public:
   mlir::Value ceilDiv(mlir::Value lhs, int64_t rhs) const {
     return mlir::arith::CeilDivSIOp::create(builder, loc, lhs, constant(rhs));
   }
+  mlir::Value ceilDiv(mlir::Value lhs, mlir::Value rhs) const {
+    return mlir::arith::CeilDivSIOp::create(builder, loc, lhs, rhs);
+  }
   mlir::Value floorDiv(mlir::Value lhs, mlir::Value rhs) const {
     return mlir::arith::FloorDivSIOp::create(builder, loc, lhs, rhs);
   }

@@ -25,11 +25,12 @@ class Inversion {
 public:
   Inversion(PlanBuilder &plan, const QueryShape &shape, Value selection,
             int64_t tileTokens)
-      : plan(plan), selection(selection),
+      : plan(plan), slices(plan.getStateSlices()), selection(selection),
         type(cast<SelectionType>(selection.getType())), tileTokens(tileTokens),
         numRows(getNumBatchRows(plan, shape)),
-        chunkGrid(
-            {.dim = shape.dims.token, .rows = numRows, .tokens = chunkTokens}),
+        chunkGrid({.dim = shape.dims.token,
+                   .rows = numRows,
+                   .tokens = StateSlices::chunkTokens}),
         blockGrid({.dim = plan.getNamedDim(type.getOf()),
                    .rows = numRows,
                    .tokens = static_cast<int64_t>(type.getBlock())}) {}
@@ -46,18 +47,19 @@ public:
   Value getGridRows() { return isRagged() ? plan.math().constant(1) : numRows; }
 
 private:
-  static constexpr int64_t chunkTokens = 1024;
-
   bool isRagged() const { return chunkGrid.isRagged(); }
+  bool cutsTokens() const { return slices && slices->tokenSlices; }
+  /// What a slice of the tokens has -> what all of them have.
+  Value multiply(Value ofSlice) {
+    return cutsTokens() ? plan.math().mul(slices->tokenSlices, ofSlice)
+                        : ofSlice;
+  }
   Value getHeads() { return plan.getSize(type.getDims().back()); }
   Value allocate(Value size, int64_t fields = 1);
-  /// Element `last` of a head's numbers, of the program's batch row.
-  SmallVector<Value> getPlace(ProgramBuilder &program, Value head, Value last);
+  /// Element `last` of a head's numbers, of a batch row or the program's.
+  SmallVector<Value> getPlace(ProgramBuilder &program, Value head, Value last,
+                              Value row = {});
   Value loadStart(ProgramBuilder &program, Value head, Value block);
-  Value getFirstTile(ProgramBuilder &program, Value start, Value block) {
-    IndexMath m = program.math();
-    return m.add(m.floorDiv(start, tileTokens), block);
-  }
 
   /// What the program of a chunk walks, and where its counters are.
   struct Chunk {
@@ -73,13 +75,16 @@ private:
   void buildSortProgram();
 
   PlanBuilder &plan;
+  const StateSlices *slices;
   Value selection;
   SelectionType type;
   int64_t tileTokens;
   Value numRows;
   RowGrid chunkGrid, blockGrid;
   InvertedLists lists;
-  Value numBlocks, numCounts;
+  /// Of a batch row or, of ragged ones, of all: blocks, those of each slice,
+  /// and their counters.
+  Value numBlocks, numLists, numCounts;
 };
 
 } // namespace
@@ -97,28 +102,32 @@ Value Inversion::allocate(Value size, int64_t fields) {
 }
 
 SmallVector<Value> Inversion::getPlace(ProgramBuilder &program, Value head,
-                                       Value last) {
+                                       Value last, Value row) {
   SmallVector<Value> place;
   if (!isRagged())
-    place.push_back(program.programId(2));
+    place.push_back(row ? row : program.programId(2));
   place.append({head, last});
   return place;
 }
 
 InvertedLists Inversion::build() {
   IndexMath m = plan.math();
-  Value entries = m.mul(plan.getSize(chunkGrid.dim), type.getTop());
+  Value tokens = plan.getSize(chunkGrid.dim);
   numBlocks = countTiles(plan, blockGrid);
-  lists.chunks = countTiles(plan, chunkGrid);
+  numLists = multiply(numBlocks);
+  lists.chunks = cutsTokens() ? slices->chunks : countTiles(plan, chunkGrid);
   // Without a block nobody would say what tiles are.
   Value zero = m.constant(0);
+  Value entriesOfSlice =
+      m.mul(cutsTokens() ? slices->tokens : tokens, type.getTop());
   lists.tiles =
       m.select(m.less(zero, numBlocks),
-               m.add(m.floorDiv(entries, tileTokens), numBlocks), zero);
-  numCounts = m.mul(numBlocks, lists.chunks);
+               m.add(m.floorDiv(entriesOfSlice, tileTokens), numBlocks), zero);
+  numCounts = m.mul(numLists, lists.chunks);
   lists.starts = allocate(m.add(numCounts, 1));
-  lists.entries = allocate(m.add(entries, 1));
-  lists.fieldsOfTiles = allocate(lists.tiles, InvertedLists::numTileFields);
+  lists.entries = allocate(m.add(m.mul(tokens, type.getTop()), 1));
+  lists.fieldsOfTiles =
+      allocate(multiply(lists.tiles), InvertedLists::numTileFields);
   // A chunk counts the blocks of its own row.
   if (isRagged())
     buildClearProgram();
@@ -141,15 +150,20 @@ Inversion::Chunk Inversion::getChunk(ProgramBuilder &program) {
   chunk.along = chunk.offsets.size();
   chunk.offsets.append(
       {program.getRow(type.getRowDim(), batchRow).start, head, zero});
-  chunk.first = m.mul(number, chunkTokens);
+  chunk.first = m.mul(number, chunkGrid.tokens);
   chunk.count =
-      m.clamp(m.sub(tokens, chunk.first), zero, m.constant(chunkTokens));
+      m.clamp(m.sub(tokens, chunk.first), zero, m.constant(chunkGrid.tokens));
   chunk.below = m.ceilDiv(keys, type.getBlock());
   chunk.step = program.import(lists.chunks);
-  Value firstBlock = nsacc::getFirstTile(program, blockGrid, batchRow);
+  Value list = nsacc::getFirstTile(program, blockGrid, batchRow),
+        place = program.programId(0);
+  if (cutsTokens()) {
+    Value slice = m.floorDiv(place, chunk.step);
+    place = m.sub(place, m.mul(slice, chunk.step));
+    list = m.mul(slice, program.import(numBlocks));
+  }
   chunk.counters =
-      getPlace(program, head,
-               m.add(m.mul(firstBlock, chunk.step), program.programId(0)));
+      getPlace(program, head, m.add(m.mul(list, chunk.step), place));
   return chunk;
 }
 
@@ -179,7 +193,11 @@ void Inversion::buildCountProgram() {
       program.getBuilder(), program.getLoc(), program.getBuffer(selection),
       chunk.offsets, chunk.along, type.getTokens(), chunk.first, chunk.count,
       chunk.below, program.import(lists.starts), chunk.counters, chunk.step);
-  launch(program, chunkGrid, getHeads());
+  // The last slice may have chunks that have no tokens.
+  if (cutsTokens())
+    program.launch(multiply(lists.chunks), getHeads(), getGridRows());
+  else
+    launch(program, chunkGrid, getHeads());
 }
 
 void Inversion::buildSumProgram() {
@@ -282,14 +300,26 @@ void Inversion::buildTilesProgram() {
   ProgramBuilder program(plan, plan.getLoc(), "tiles");
   OpBuilder &builder = program.getBuilder();
   IndexMath m = program.math();
-  Value block = program.programId(0), head = program.programId(1);
-  Value next = m.add(block, 1), tiles = program.import(lists.tiles);
-  Value start = loadStart(program, head, block);
-  Value end = loadStart(program, head, next);
-  Value first = getFirstTile(program, start, block);
+  Value list = program.programId(0), head = program.programId(1);
+  Value start = loadStart(program, head, list);
+  Value end = loadStart(program, head, m.add(list, 1));
+  Value block = list, tiles = program.import(lists.tiles);
+  Value firstEntry = m.constant(0), firstTile = firstEntry;
+  if (cutsTokens()) {
+    Value blocks = program.import(numBlocks), slice = m.floorDiv(list, blocks);
+    Value firstList = m.mul(slice, blocks);
+    block = m.sub(list, firstList);
+    firstEntry = loadStart(program, head, firstList);
+    firstTile = m.mul(slice, tiles);
+  }
+  auto getTile = [&](Value entry, Value block) {
+    Value before = m.floorDiv(m.sub(entry, firstEntry), tileTokens);
+    return m.add(firstTile, m.add(before, block));
+  };
+  Value next = m.add(block, 1), first = getTile(start, block);
   Value isLast =
       m.compare(arith::CmpIPredicate::eq, next, program.import(numBlocks));
-  Value endTile = m.select(isLast, tiles, getFirstTile(program, end, next));
+  Value endTile = m.select(isLast, m.add(firstTile, tiles), getTile(end, next));
   Value buffer = program.import(lists.fieldsOfTiles),
         entries = program.import(lists.entries);
   TileFields fields(program, count);
@@ -324,7 +354,7 @@ void Inversion::buildTilesProgram() {
           fields.store(value, field, buffer, place, endTile);
         scf::YieldOp::create(builder, program.getLoc());
       });
-  program.launch(numBlocks, getHeads(), getGridRows());
+  program.launch(numLists, getHeads(), getGridRows());
 }
 
 Inversion::BlockTile Inversion::getTile(ProgramBuilder &program,
@@ -333,8 +363,20 @@ Inversion::BlockTile Inversion::getTile(ProgramBuilder &program,
   OpBuilder &builder = program.getBuilder();
   Location loc = program.getLoc();
   IndexMath m = program.math();
+  Value row;
+  if (!isRagged()) {
+    row = program.programId(2);
+    if (slices)
+      row = m.add(row, program.import(slices->firstRow));
+  }
+  if (cutsTokens()) {
+    Value first = computeInLoop(plan, *slices, [&](IndexMath inLoop) {
+      return inLoop.mul(slices->tokenSlice, lists.tiles);
+    });
+    number = m.add(number, program.import(first));
+  }
   auto load = [&](InvertedLists::TileField field) -> Value {
-    SmallVector<Value> place = getPlace(program, head, number);
+    SmallVector<Value> place = getPlace(program, head, number, row);
     place.push_back(m.constant(field));
     Value stored = memref::LoadOp::create(
         builder, loc, program.import(lists.fieldsOfTiles), place);
@@ -343,9 +385,9 @@ Inversion::BlockTile Inversion::getTile(ProgramBuilder &program,
   };
   BlockTile tile;
   Value block = load(InvertedLists::Block);
-  tile.block = isRagged() ? getRowTile(program, blockGrid, block)
-                          : RowTile{program.programId(2), block};
-  tile.place = getPlace(program, head, load(InvertedLists::FirstEntry));
+  tile.block =
+      isRagged() ? getRowTile(program, blockGrid, block) : RowTile{row, block};
+  tile.place = getPlace(program, head, load(InvertedLists::FirstEntry), row);
   tile.end = load(InvertedLists::EndEntry);
   tile.firstToken = load(InvertedLists::FirstToken);
   tile.endToken = load(InvertedLists::EndToken);
@@ -480,7 +522,19 @@ SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
 
 namespace {
 
-/// A buffer for each tensor of a state, with the states of all list entries.
+/// Of one row's state.
+int64_t getBytes(ArrayRef<Value> state) {
+  int64_t bytes = 0;
+  for (Value part : state) {
+    auto type = cast<RankedTensorType>(part.getType());
+    int64_t channels = type.getRank() == 2 ? type.getDimSize(1) : 1;
+    bytes += channels * type.getElementTypeBitWidth() / 8;
+  }
+  return bytes;
+}
+
+/// A buffer for each tensor of a state, with the states of all list entries, or
+/// of those of a slice.
 PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
                              int64_t group, Value selection,
                              ArrayRef<Value> state) {
@@ -489,12 +543,21 @@ PartialStates allocateStates(PlanBuilder &plan, const QueryShape &shape,
   PartialStates partial;
   partial.selection = selection;
   partial.splits = plan.getBuilder().getIndexAttr(top);
-  for (Value part : state) {
-    SmallVector<Value> sizes;
+  SmallVector<Value> sizes;
+  bool isAlone = group == 1;
+  if (StateSlices *slices = plan.getStateSlices()) {
+    slices->setBytes(getBytes(state) * top * shape.group);
+    if (shape.dims.batch)
+      sizes.push_back(slices->rows);
+    sizes.append({isAlone ? slices->queryHeads : slices->heads,
+                  m.mul(slices->tokens, top)});
+  } else {
     if (shape.dims.batch)
       sizes.push_back(plan.getSize(shape.dims.batch));
-    sizes.push_back(plan.getSize(group == 1 ? shape.dims.head : shape.keyHead));
-    sizes.push_back(m.mul(plan.getSize(shape.dims.token), top));
+    sizes.append({plan.getSize(isAlone ? shape.dims.head : shape.keyHead),
+                  m.mul(plan.getSize(shape.dims.token), top)});
+  }
+  for (Value part : state) {
     SmallVector<int64_t> dims(sizes.size(), ShapedType::kDynamic);
     dims.push_back(group);
     auto type = cast<RankedTensorType>(part.getType());
@@ -534,6 +597,10 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
   // An exact program's tiles are parts of those whose marks it reads.
   int64_t parts = whole / tokens;
   Value id = program.programId(0), head = program.programId(1);
+  StateSlices *slices = plan.getStateSlices();
+  if (slices)
+    head = m.add(head, program.import(perQueryHead ? slices->firstQueryHead
+                                                   : slices->firstHead));
   Value number = m.floorDiv(id, parts);
   bool isShared = plan.getStaticSize(type.getDims().back()) == 1;
   Inversion::BlockTile found = inversion.getTile(
@@ -542,8 +609,10 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
   Value first = m.min(m.add(found.place.back(), skipped), found.end);
   Value exists = m.less(first, found.end);
   found.place.back() = first;
-  QueryPlace place = {
-      .tokenTile = id, .keyHead = head, .batchRow = found.block.batchRow};
+  QueryPlace place = {.tokenTile = id,
+                      .keyHead = head,
+                      .batchRow = found.block.batchRow,
+                      .stateSlices = slices};
   if (perQueryHead) {
     place.keyHead = m.floorDiv(head, shape.group);
     place.firstHead = head;
@@ -565,16 +634,49 @@ nsatile::ProgramOp buildBlockProgram(PlanBuilder &plan, const QueryShape &shape,
   for (auto [buffer, rows] : llvm::zip_equal(partial.buffers, state))
     storeListedState(program, tile, rows, program.import(buffer));
   program.setOps(op.getOperation());
-  program.launch(plan.math().mul(lists->tiles, parts),
-                 plan.getSize(perQueryHead ? shape.dims.head : shape.keyHead),
-                 inversion.getGridRows());
+  Value x = plan.math().mul(lists->tiles, parts);
+  if (slices)
+    launch(program, *slices, x,
+           perQueryHead ? slices->queryHeads : slices->heads, /*z=*/{});
+  else
+    program.launch(x,
+                   plan.getSize(perQueryHead ? shape.dims.head : shape.keyHead),
+                   inversion.getGridRows());
   return program.getProgram();
 }
 
 } // namespace
 
+/// Two such attentions' states would have slices of their own, which one
+/// program can't merge.
+static bool isOnlyInverted(AttendOp op) {
+  KernelOp kernel = op->getParentOfType<KernelOp>();
+  return llvm::count_if(kernel.getBody().getOps<AttendOp>(), [](AttendOp each) {
+           return each.getSelection() &&
+                  getSchedule(each).getOrder() == nsatile::LoopOrder::KeyMajor;
+         }) == 1;
+}
+
+/// The tokens of query tiles that may merge states.
+static SmallVector<int64_t> getTileTokens(KernelOp kernel) {
+  auto attends = llvm::to_vector(kernel.getBody().getOps<AttendOp>());
+  SmallVector<int64_t> tokens;
+  for (AttendOp attend : attends) {
+    nsatile::ScheduleAttr schedule = getSchedule(attend);
+    tokens.push_back(schedule.getMerging().getTokens());
+    // Of a program that computes another attention, too.
+    if (attends.size() > 1)
+      tokens.push_back(schedule.getTokens());
+  }
+  return tokens;
+}
+
 void nsacc::buildInvertedPrograms(PlanBuilder &plan, const QueryShape &shape,
                                   AttendOp op) {
+  int64_t chunk = getSchedule(op).getChunk();
+  if (chunk > 0 && isOnlyInverted(op))
+    plan.setStateSlices(createSlices(plan, shape, chunk << 20,
+                                     getTileTokens(plan.getKernel())));
   PartialStates partial;
   nsatile::ProgramOp program =
       buildBlockProgram(plan, shape, op, /*isExact=*/false, partial);

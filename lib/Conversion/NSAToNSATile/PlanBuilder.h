@@ -6,6 +6,7 @@
 #include "IndexMath.h"
 #include "NSA/IR/NSAOps.h"
 #include "NSATile/IR/NSATileOps.h"
+#include "StateSlices.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 #include <optional>
@@ -26,7 +27,7 @@ inline nsatile::ScheduleAttr getSchedule(mlir::Operation *op) {
 /// the state of every query row. A buffer for each tensor of the state,
 /// [splits, batch, token, head] with channels behind for the accumulator. Of a
 /// selection, parts are the blocks of a list, side by side: [batch, head, token
-/// x top, group].
+/// x top, group], or those of a slice (StateSlices).
 struct PartialStates {
   llvm::SmallVector<mlir::Value> buffers; ///< in the plan
   mlir::OpFoldResult splits;              ///< a number, or a value of the plan
@@ -35,7 +36,9 @@ struct PartialStates {
 
 /// For each head with lists, and each batch row (but not of ragged ones), which
 /// list entries each block has. In the plan, i32. Blocks are those of a batch
-/// row or, of ragged ones, of all.
+/// row or, of ragged ones, of all; where tokens are cut into slices
+/// (StateSlices), each slice has them, one behind the other, and chunks and
+/// tiles are those of a slice.
 struct InvertedLists {
   /// [rows, heads, blocks x chunks + 1]: those of a block are entries
   /// [starts[block x chunks], starts[(block + 1) x chunks]).
@@ -108,6 +111,12 @@ public:
     partialStates[op] = std::move(states);
   }
 
+  /// The slices of the plan's states; null where all stand in memory.
+  StateSlices *getStateSlices() {
+    return stateSlices && stateSlices->repeat ? &*stateSlices : nullptr;
+  }
+  void setStateSlices(StateSlices made) { stateSlices = made; }
+
   /// The lists of query tiles of `tokens` tokens; null where there are none.
   const UnionLists *getUnionLists(mlir::Value selection, int64_t tokens) {
     auto *found = unionLists.find({selection, tokens});
@@ -179,6 +188,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> rests;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
+  std::optional<StateSlices> stateSlices;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, UnionLists> unionLists;
   llvm::MapVector<std::pair<mlir::Value, int64_t>, InvertedLists> invertedLists;
   llvm::MapVector<TileKey, mlir::Value> rowsOfTiles;

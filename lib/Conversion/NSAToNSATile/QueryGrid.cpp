@@ -171,6 +171,23 @@ RowGrid QueryGrid::getRows(PlanBuilder &plan) const {
 
 static bool hasParts(const QueryGrid &grid) { return !grid.parts.isNull(); }
 
+/// The place in the slice -> that of all.
+static void moveToSlice(ProgramBuilder &program, const QueryGrid &grid,
+                        QueryPlace &place) {
+  IndexMath m = program.math();
+  const StateSlices &slices = *grid.stateSlices;
+  place.stateSlices = &slices;
+  place.keyHead = m.add(place.keyHead, program.import(slices.firstHead));
+  if (!slices.firstToken)
+    return;
+  Value first = computeInLoop(program.getPlan(), slices, [&](IndexMath inLoop) {
+    return inLoop.floorDiv(slices.firstToken, grid.tokens);
+  });
+  place.tileOfSlice = place.tokenTile;
+  place.tokenTile = m.add(place.tokenTile, program.import(first));
+  place.batchRow = m.add(place.batchRow, program.import(slices.firstRow));
+}
+
 QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   IndexMath m = program.math();
   RowGrid rows = grid.getRows(program.getPlan());
@@ -178,6 +195,8 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   QueryPlace place = {.tokenTile = tile.number,
                       .keyHead = program.programId(1),
                       .batchRow = tile.batchRow};
+  if (grid.stateSlices)
+    moveToSlice(program, grid, place);
   if (grid.headParts > 1) {
     place.firstHead = m.mul(place.keyHead, grid.shape.group / grid.headParts);
     place.keyHead = m.floorDiv(place.keyHead, grid.headParts);
@@ -188,9 +207,25 @@ QueryPlace nsacc::getPlace(ProgramBuilder &program, const QueryGrid &grid) {
   if (rows.isRagged())
     return place;
   Value count = program.importNumber(grid.parts);
-  place.batchRow = m.divideUnsigned(place.part, count);
-  place.part = m.sub(place.part, m.mul(place.batchRow, count));
+  Value row = m.divideUnsigned(place.part, count);
+  place.part = m.sub(place.part, m.mul(row, count));
+  place.batchRow = grid.stateSlices
+                       ? m.add(row, program.import(grid.stateSlices->firstRow))
+                       : row;
   return place;
+}
+
+/// Tiles, heads and batch rows of one slice.
+static void launchInSlice(ProgramBuilder &program, const QueryGrid &grid,
+                          Value parts) {
+  PlanBuilder &plan = program.getPlan();
+  IndexMath m = plan.math();
+  StateSlices &slices = *grid.stateSlices;
+  RowGrid rows = grid.getRows(plan);
+  Value x = rows.isRagged() ? m.mul(countTiles(plan, rows), rows.parts)
+                            : m.ceilDiv(slices.tokens, grid.tokens);
+  slices.isMerged = true;
+  launch(program, slices, x, slices.heads, parts);
 }
 
 void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid, Value runs) {
@@ -199,6 +234,8 @@ void nsacc::launch(ProgramBuilder &program, const QueryGrid &grid, Value runs) {
   if (hasParts(grid))
     parts = getValueOrCreateConstantIndexOp(plan.getBuilder(), plan.getLoc(),
                                             grid.parts);
+  if (grid.stateSlices)
+    return launchInSlice(program, grid, parts);
   IndexMath m = plan.math();
   Value heads = m.floorDiv(
       m.mul(plan.getSize(grid.shape.keyHead), grid.headParts), grid.keyHeads);

@@ -64,6 +64,9 @@ struct QueryGrid {
   /// How many programs share a tile, side by side along z, a number or a value
   /// of the plan; null: one.
   mlir::OpFoldResult parts = {};
+  /// The slices of states that programs in their loop merge; null: they are in
+  /// no loop.
+  StateSlices *stateSlices = nullptr;
 
   RowGrid getRows(PlanBuilder &plan) const;
 };

@@ -183,6 +183,28 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
   return merges;
 }
 
+/// The slices of states that tensors are computed from; null where there are
+/// none, or where the program that does can't stand in their loop.
+static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
+                                    int64_t tileTokens) {
+  StateSlices *slices = plan.getStateSlices();
+  if (!slices || !canMergeNext(*slices, tileTokens))
+    return nullptr;
+  auto isSliced = [&](Value value) {
+    if (plan.isMaterialized(value))
+      return WalkResult::skip();
+    auto attend = value.getDefiningOp<AttendOp>();
+    const PartialStates *partial =
+        attend ? plan.getPartialStates(attend) : nullptr;
+    return partial && partial->selection ? WalkResult::interrupt()
+                                         : WalkResult::advance();
+  };
+  for (const Target &target : targets)
+    if (nsatile::walkSources(target.tensor, isSliced).wasInterrupted())
+      return slices;
+  return nullptr;
+}
+
 /// Where other programs need more of a log-sum-exp than f32 holds.
 static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
                                const QueryTile &tile, Value tensor) {
@@ -219,6 +241,7 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
     slices = std::max(slices, countSlices(plan, target.tensor, schedule));
   if (slices > 1)
     grid.parts = plan.getBuilder().getIndexAttr(slices);
+  grid.stateSlices = findStateSlices(plan, targets, grid.tokens);
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryPlace place = getPlace(program, grid);

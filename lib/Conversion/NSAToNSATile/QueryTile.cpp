@@ -55,6 +55,7 @@ static QueryTile createTile(ProgramBuilder &program, const QueryDims &dims,
   tile.keyHead = place.keyHead;
   tile.batchRow = place.batchRow;
   tile.number = place.tokenTile;
+  tile.stateSlices = place.stateSlices;
   tile.firstHead = place.firstHead ? place.firstHead
                                    : program.math().mul(tile.keyHead, group);
   ProgramBuilder::Row row = program.getRow(dims.token, tile.batchRow);
@@ -108,6 +109,8 @@ QueryTile nsacc::createQueryTile(ProgramBuilder &program, const QueryDims &dims,
   tile.firstToken = m.mul(place.tokenTile, tokens);
   if (place.origin)
     tile.firstToken = m.add(tile.firstToken, place.origin);
+  if (place.tileOfSlice)
+    tile.tokenOfSlice = m.mul(place.tileOfSlice, tokens);
   setRows(program, tile, countFrom(program, tile.firstToken, tokens));
   return tile;
 }
@@ -390,13 +393,22 @@ static Access getEntryAccess(ProgramBuilder &program, const QueryTile &tile,
   int64_t head = tile.dims.batch ? 1 : 0, entry = head + 1, member = head + 2,
           channel = head + 3;
   bool isAlone = type.getDimSize(member) == 1;
+  Value row = tile.batchRow, first = isAlone ? tile.firstHead : tile.keyHead;
+  Value members =
+      isAlone ? program.getSize(tile.dims.head) : m.constant(tile.group);
+  if (const StateSlices *slices = tile.stateSlices) {
+    if (tile.dims.batch)
+      row = m.sub(row, program.import(slices->firstRow));
+    first = m.sub(first, program.import(isAlone ? slices->firstQueryHead
+                                                : slices->firstHead));
+    if (isAlone)
+      members = program.import(slices->queryHeads);
+  }
   Access access;
   if (tile.dims.batch)
-    access.offsets.push_back(tile.batchRow);
-  access.offsets.append(
-      {isAlone ? tile.firstHead : tile.keyHead, offset, m.constant(0)});
-  access.limits = {limit, isAlone ? program.getSize(tile.dims.head)
-                                  : m.constant(tile.group)};
+    access.offsets.push_back(row);
+  access.offsets.append({first, offset, m.constant(0)});
+  access.limits = {limit, members};
   access.dims = {entry, isAlone ? head : member};
   access.shape = {tile.tokens, tile.group};
   if (type.getRank() > channel) {
@@ -413,9 +425,12 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
                              Value rows, Value buffer) {
   OpBuilder &builder = program.getBuilder();
   const ListedTokens &listed = *tile.listed;
-  Access access =
-      getEntryAccess(program, tile, buffer,
-                     program.math().mul(tile.rowStart, listed.top), listed.end);
+  IndexMath m = program.math();
+  Value start = tile.rowStart;
+  if (tile.stateSlices && tile.stateSlices->firstToken)
+    start = m.sub(start, program.import(tile.stateSlices->firstToken));
+  Access access = getEntryAccess(program, tile, buffer,
+                                 m.mul(start, listed.top), listed.end);
   Value stored =
       expandRows(builder, program.getLoc(), rows, tile.tokens, tile.group);
   auto store =
@@ -428,10 +443,15 @@ void nsacc::storeListedState(ProgramBuilder &program, const QueryTile &tile,
 Value nsacc::loadListedState(ProgramBuilder &program, const QueryTile &tile,
                              Value buffer, Value entry, int64_t top) {
   IndexMath m = program.math();
-  Value end = m.mul(m.add(tile.rowStart, tile.numTokens), top);
-  Value first = m.mul(m.add(tile.rowStart, tile.firstToken), top);
-  Access access =
-      getEntryAccess(program, tile, buffer, m.add(first, entry), end);
+  Value first = tile.tokenOfSlice, end;
+  if (first) {
+    end = program.import(tile.stateSlices->tokens);
+  } else {
+    first = m.add(tile.rowStart, tile.firstToken);
+    end = m.add(tile.rowStart, tile.numTokens);
+  }
+  Access access = getEntryAccess(
+      program, tile, buffer, m.add(m.mul(first, top), entry), m.mul(end, top));
   SmallVector<int64_t> steps(access.shape.size(), 1);
   steps.front() = top;
   return collapseRows(program.getBuilder(), program.getLoc(),

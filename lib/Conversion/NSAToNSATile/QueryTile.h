@@ -40,6 +40,10 @@ struct QueryTile {
   /// Index of the first token in its batch row, and the row's length.
   mlir::Value firstToken, numTokens;
   std::optional<ListedTokens> listed;
+  /// Those of states, one of which the tile is in; null where there are none.
+  const StateSlices *stateSlices = nullptr;
+  /// Index of the first token in the slice; null where tokens aren't cut.
+  mlir::Value tokenOfSlice = {};
   /// None: all.
   std::optional<ChannelSlice> slice;
   /// Where the batch row starts in packed tensors; 0 for dense ones.
@@ -66,6 +70,10 @@ struct QueryPlace {
   mlir::Value part = {};
   /// The first query head; null: that of the key head.
   mlir::Value firstHead = {};
+  /// The program runs in their loop, on this tile of the slice's tokens, if
+  /// these are cut.
+  const StateSlices *stateSlices = nullptr;
+  mlir::Value tileOfSlice = {};
 };
 
 /// The tile of `tokens` tokens at a place.

@@ -22,29 +22,35 @@ PlanRun::~PlanRun() {
 Error PlanRun::run(Launcher launch, Usage &usage) {
   if (Error error = computeNumbers())
     return error;
-  for (size_t index = 0; index < plan.launches.size(); ++index) {
-    const rt::Launch &each = plan.launches[index];
-    for (size_t i = 0; i < plan.workspaces.size(); ++i)
-      if (plan.workspaces[i].first == index)
-        if (Error error = allocate(i, usage))
-          return error;
-    ++usage.launches;
-    if (!rt::isEmpty(each, numbers)) {
-      int64_t grid[] = {numbers[each.grid[0]], numbers[each.grid[1]],
-                        numbers[each.grid[2]]};
-      usage.programs += grid[0] * grid[1] * grid[2];
-      if (!launch(index, grid, getSlots(each)))
-        return createStringError("interrupted");
-    }
-    for (size_t i = 0; i < plan.workspaces.size(); ++i)
-      if (plan.workspaces[i].last == index)
-        release(i);
-  }
-  return Error::success();
+  rt::Problem problem =
+      rt::forEachLaunch(plan, sizes, numbers, [&](size_t index) -> rt::Problem {
+        if (Error error = runLaunch(index, launch, usage))
+          return toString(std::move(error));
+        return std::nullopt;
+      });
+  return problem ? createStringError(*problem) : Error::success();
+}
+
+Error PlanRun::runLaunch(size_t index, Launcher launch, Usage &usage) {
+  for (size_t i = 0; i < plan.workspaces.size(); ++i)
+    if (plan.workspaces[i].last < index)
+      release(i);
+  for (size_t i = 0; i < plan.workspaces.size(); ++i)
+    if (plan.workspaces[i].first <= index && index <= plan.workspaces[i].last)
+      if (Error error = allocate(i, usage))
+        return error;
+  ++usage.launches;
+  const rt::Launch &each = plan.launches[index];
+  if (rt::isEmpty(each, numbers))
+    return Error::success();
+  int64_t grid[] = {numbers[each.grid[0]], numbers[each.grid[1]],
+                    numbers[each.grid[2]]};
+  usage.programs += grid[0] * grid[1] * grid[2];
+  return launch(index, grid, getSlots(each)) ? Error::success()
+                                             : createStringError("interrupted");
 }
 
 Error PlanRun::computeNumbers() {
-  std::vector<const int64_t *> sizes;
   for (const Buffer &argument : ArrayRef(buffers).take_front(numArguments))
     sizes.push_back(argument.sizes.data());
   if (rt::Problem problem = rt::computeNumbers(plan, sizes, numbers))
@@ -55,6 +61,8 @@ Error PlanRun::computeNumbers() {
 Error PlanRun::allocate(size_t workspace, Usage &usage) {
   constexpr size_t alignment = 64;
   Buffer &buffer = buffers[numArguments + workspace];
+  if (buffer.data)
+    return Error::success(); // of a launch before this one
   const rt::Workspace &planned = plan.workspaces[workspace];
   buffer.sizes.resize(planned.sizes.size());
   buffer.strides.resize(planned.sizes.size());

@@ -29,12 +29,14 @@ public:
 
 private:
   llvm::Error computeNumbers();
+  llvm::Error runLaunch(size_t index, Launcher launch, Usage &usage);
   llvm::Error allocate(size_t workspace, Usage &usage);
   void release(size_t workspace);
   llvm::SmallVector<uint64_t> getSlots(const rt::Launch &launch) const;
 
   const rt::Plan &plan;
   size_t numArguments;
+  std::vector<const int64_t *> sizes; ///< of arguments
   std::vector<int64_t> numbers;
   std::vector<Buffer> buffers; ///< arguments, then workspaces
   /// Of each workspace that has memory; else 0.

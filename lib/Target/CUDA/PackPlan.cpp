@@ -69,10 +69,13 @@ FailureOr<rt::Package> nsacc::cuda::packPlan(PlanOp plan,
                                                .signature = options.signature});
   if (failed(read))
     return failure();
-  auto launches = plan.getBody().front().getOps<LaunchOp>();
-  for (auto [op, launch] : llvm::zip(launches, read->plan.launches))
-    if (failed(addKernel(op, launch)))
-      return failure();
+  auto launch = read->plan.launches.begin();
+  WalkResult result = plan.walk([&](LaunchOp op) {
+    return failed(addKernel(op, *launch++)) ? WalkResult::interrupt()
+                                            : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
   rt::Package package;
   package.compiler = getVersion();
   package.kernel = plan.getSymName().str();

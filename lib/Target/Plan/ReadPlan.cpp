@@ -24,14 +24,16 @@ private:
   LogicalResult readOp(Operation *op);
   LogicalResult readDim(memref::DimOp dim);
   LogicalResult readWorkspace(WorkspaceOp workspace);
+  LogicalResult readRepeat(RepeatOp repeat);
   LogicalResult readLaunch(LaunchOp launch);
   FailureOr<rt::Argument> readArgument(LaunchOp launch, Value value);
-  uint32_t countLaunches(Operation *until);
 
   PlanOp plan;
   const PlanOptions &options;
   KernelPlan result;
   PlanNumbers numbers;
+  /// The first and the last of each op in the plan that launches.
+  DenseMap<Operation *, std::pair<uint32_t, uint32_t>> launches;
   /// Buffers count parameters, then workspaces.
   DenseMap<Value, uint32_t> buffers;
   DenseMap<Value, std::vector<uint32_t>> workspaceSizes;
@@ -46,6 +48,13 @@ FailureOr<KernelPlan> PlanReader::read() {
   result.parameters = std::move(*parameters);
   for (BlockArgument argument : plan.getBody().getArguments())
     buffers[argument] = argument.getArgNumber();
+  uint32_t numLaunches = 0;
+  for (Operation &op : plan.getBody().front()) {
+    uint32_t first = numLaunches;
+    op.walk([&](LaunchOp) { ++numLaunches; });
+    if (numLaunches > first)
+      launches[&op] = {first, numLaunches - 1};
+  }
   for (Operation &op : plan.getBody().front().without_terminator())
     if (failed(readOp(&op)))
       return failure();
@@ -60,6 +69,8 @@ LogicalResult PlanReader::readOp(Operation *op) {
     return readDim(dim);
   if (auto workspace = dyn_cast<WorkspaceOp>(op))
     return readWorkspace(workspace);
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return readRepeat(repeat);
   if (auto launch = dyn_cast<LaunchOp>(op))
     return readLaunch(launch);
   return numbers.read(op);
@@ -78,11 +89,18 @@ LogicalResult PlanReader::readDim(memref::DimOp dim) {
   return success();
 }
 
-/// Launches in front of an op.
-uint32_t PlanReader::countLaunches(Operation *until) {
-  return llvm::count_if(
-      plan.getBody().front().getOps<LaunchOp>(),
-      [&](LaunchOp launch) { return launch->isBeforeInBlock(until); });
+LogicalResult PlanReader::readRepeat(RepeatOp op) {
+  auto found = launches.find(op);
+  if (found == launches.end())
+    return success();
+  numbers.define(op.getNumber(), numbers.add(rt::Step::Kind::Time, {},
+                                             result.plan.repeats.size()));
+  result.plan.repeats.push_back({found->second.first, found->second.second,
+                                 numbers.lookup(op.getCount())});
+  for (Operation &each : op.getBody().front())
+    if (failed(readOp(&each)))
+      return failure();
+  return success();
 }
 
 LogicalResult PlanReader::readWorkspace(WorkspaceOp op) {
@@ -105,9 +123,10 @@ LogicalResult PlanReader::readWorkspace(WorkspaceOp op) {
   workspace.last = 0;
   for (Operation *user : op.getBuffer().getUsers())
     if (isa<LaunchOp>(user)) {
-      uint32_t launch = countLaunches(user);
-      workspace.first = std::min(workspace.first, launch);
-      workspace.last = std::max(workspace.last, launch);
+      auto [first, last] =
+          launches.lookup(plan.getBody().front().findAncestorOpInBlock(*user));
+      workspace.first = std::min(workspace.first, first);
+      workspace.last = std::max(workspace.last, last);
     }
   if (workspace.first == UINT32_MAX)
     return success(); // only its sizes are used

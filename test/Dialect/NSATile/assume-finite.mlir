@@ -4,6 +4,7 @@
 
 // REMARK: [Passed] {{.*}}Function=fast | Remark="products are plain, and rows that aren't finite are computed by another program"
 // REMARK: [Missed] {{.*}}Function=rounded | Remark="products look at each pair: a product's sum doesn't leave its loop"
+// REMARK: [Missed] {{.*}}Function=grows | Remark="products look at each pair: it isn't known how many programs there are in a plan's loop"
 
 // 64 tokens of 2 heads here, 16 there.
 
@@ -209,5 +210,90 @@ nsatile.plan @plan(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref
   %c4 = arith.constant 4 : index
   nsatile.launch @scaled grid(%c1, %c1, %c1) (%p, %v, %out, %c1) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?xf32>, index
   nsatile.launch @exact grid(%c4, %c1, %c1) (%p, %v, %out) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?xf32>
+  nsatile.return
+}
+
+// -----
+
+// Programs of a plan's loop: marks are of the largest grid, and stand in front of it.
+
+// CHECK-LABEL: nsatile.program @looped
+// CHECK-NOT: where
+nsatile.program @looped(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>, nsatile.exact = @looped_exact} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %seen = arith.constant dense<true> : tensor<64x64xi1>
+  %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c64, %c64] : memref<128x64xbf16> -> tensor<64x64xbf16>
+  %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+  %o = nsatile.dot %pt, %vt where %seen : (tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>) -> tensor<64x32xf32>
+  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<?x32xf32>
+  nsatile.return
+}
+
+// CHECK: nsatile.program @looped_exact
+nsatile.program @looped_exact(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 32, keys = 64>} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %seen = arith.constant dense<true> : tensor<32x64xi1>
+  %pt = nsatile.load %p[%c0, %c0] dims [0, 1] limits [%c32, %c64] : memref<128x64xbf16> -> tensor<32x64xbf16>
+  %vt = nsatile.load %v[%c0, %c0] dims [0, 1] limits [%c64, %c32] : memref<64x32xbf16> -> tensor<64x32xbf16>
+  %o = nsatile.dot %pt, %vt where %seen : (tensor<32x64xbf16>, tensor<64x32xbf16>, tensor<32x64xi1>) -> tensor<32x32xf32>
+  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c32, %c32] : tensor<32x32xf32>, memref<?x32xf32>
+  nsatile.return
+}
+
+// CHECK-LABEL: nsatile.plan
+// CHECK-SAME: %[[N:[a-z0-9]+]]: index
+// CHECK-DAG: %[[ROWS:.*]] = arith.constant 64 : index
+// CHECK: %[[X:.*]] = arith.muli %[[ROWS]], %[[N]]
+// CHECK: %[[Y:.*]] = arith.muli %[[X]], %{{.*}}
+// CHECK: %[[SIZE:.*]] = arith.muli %[[Y]], %{{.*}}
+// CHECK: %[[SPACE:.*]] = nsatile.workspace(%[[SIZE]]) : memref<?xf32>
+// CHECK: nsatile.repeat
+// CHECK: %[[SOME:.*]] = arith.minsi
+// CHECK: nsatile.launch @looped grid(%[[SOME]], {{.*}}%[[SPACE]], %[[SOME]],
+// CHECK: nsatile.launch @looped_exact grid({{.*}}%[[SPACE]], %[[SOME]],
+nsatile.plan @plan(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref<?x32xf32>, %n: index) {
+  %c1 = arith.constant 1 : index
+  nsatile.repeat %i below %n {
+    %rest = arith.subi %n, %i : index
+    %some = arith.minsi %rest, %n : index
+    nsatile.launch @looped grid(%some, %c1, %c1) (%p, %v, %out) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?x32xf32>
+    nsatile.launch @looped_exact grid(%some, %c1, %c1) (%p, %v, %out) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?x32xf32>
+  }
+  nsatile.return
+}
+
+// -----
+
+// Where nobody knows how large a grid becomes, there is no place for marks.
+
+// CHECK-LABEL: nsatile.program @grows
+// CHECK: where
+nsatile.program @grows(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor<64x64xi1>, %out: memref<64x32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>, nsatile.exact = @grows_exact} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %o = nsatile.dot %p, %v where %seen : (tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>) -> tensor<64x32xf32>
+  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<64x32xf32>
+  nsatile.return
+}
+
+nsatile.program @grows_exact(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor<64x64xi1>, %out: memref<64x32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 64>} {
+  nsatile.return
+}
+
+// CHECK-NOT: nsatile.launch @grows_exact
+nsatile.plan @plan(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor<64x64xi1>, %out: memref<64x32xf32>, %n: index) {
+  nsatile.repeat %i below %n {
+    nsatile.launch @grows grid(%i, %n, %n) (%p, %v, %seen, %out) : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>, memref<64x32xf32>
+    nsatile.launch @grows_exact grid(%i, %n, %n) (%p, %v, %seen, %out) : tensor<64x64xbf16>, tensor<64x32xbf16>, tensor<64x64xi1>, memref<64x32xf32>
+  }
   nsatile.return
 }

@@ -46,3 +46,31 @@ nsatile.plan @plan(%i: memref<?x?xi64>, %o: memref<?x?xi64>) {
   nsatile.launch @sorts grid(%c1, %c1, %c1) (%i, %o, %c1) : memref<?x?xi64>, memref<?x?xi64>, index
   nsatile.return
 }
+
+// CHECK-LABEL: nsatile.plan @repeats
+nsatile.plan @repeats(%i: memref<?x?xi64>, %o: memref<?x?xi64>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = memref.dim %i, %c0 : memref<?x?xi64>
+  // Once: there is no loop.
+  // CHECK-NOT: nsatile.repeat
+  // CHECK: nsatile.launch @sorts grid(%c1, %c1, %c1) (%{{.*}}, %{{.*}}, %c0)
+  nsatile.repeat %t below %c1 {
+    nsatile.launch @sorts grid(%c1, %c1, %c1) (%i, %o, %t) : memref<?x?xi64>, memref<?x?xi64>, index
+  }
+  // Never, or nothing.
+  nsatile.repeat %t below %c0 {
+    nsatile.launch @sorts grid(%c1, %c1, %c1) (%i, %o, %t) : memref<?x?xi64>, memref<?x?xi64>, index
+  }
+  nsatile.repeat %t below %n {
+    nsatile.launch @sorts grid(%c1, %c0, %c1) (%i, %o, %t) : memref<?x?xi64>, memref<?x?xi64>, index
+  }
+  // CHECK: nsatile.repeat %[[T:.*]] below %{{.*}} {
+  // CHECK-NEXT: nsatile.launch @sorts grid(%[[T]], %c1, %c1)
+  // CHECK-NEXT: }
+  // CHECK-NEXT: nsatile.return
+  nsatile.repeat %t below %n {
+    nsatile.launch @sorts grid(%t, %c1, %c1) (%i, %o, %t) : memref<?x?xi64>, memref<?x?xi64>, index
+  }
+  nsatile.return
+}

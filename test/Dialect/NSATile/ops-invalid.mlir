@@ -57,6 +57,13 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys =
 
 // -----
 
+// expected-error @below {{expected at least 1 MiB of states, or 0 for all of them, found -1}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, chunk = -1>} {
+  nsatile.return
+}
+
+// -----
+
 // expected-error @below {{expected 0 or more columns in registers, or -1 for the compiler's choice, found -2}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 8, keys = 1, columns_in_registers = -2>} {
   nsatile.return
@@ -129,6 +136,62 @@ nsatile.plan @p(%x: memref<4xf32>) {
   %c0 = arith.constant 0 : index
   // expected-error @below {{can't stand in a launch plan}}
   %y = memref.load %x[%c0] : memref<4xf32>
+  nsatile.return
+}
+
+// -----
+
+nsatile.plan @p() {
+  %c1 = arith.constant 1 : index
+  nsatile.repeat %i below %c1 {
+    // expected-error @below {{expects parent op 'nsatile.plan'}}
+    %w = nsatile.workspace(%i) : memref<?xf32>
+  }
+  nsatile.return
+}
+
+// -----
+
+nsatile.plan @p() {
+  %c1 = arith.constant 1 : index
+  nsatile.repeat %i below %c1 {
+    // expected-error @below {{expects parent op 'nsatile.plan'}}
+    nsatile.repeat %j below %c1 {
+    }
+  }
+  nsatile.return
+}
+
+// -----
+
+nsatile.plan @p(%x: memref<?xf32>) {
+  %c1 = arith.constant 1 : index
+  // expected-note @below {{it holds integer arithmetic and launches; sizes of buffers and workspace stand in front}}
+  nsatile.repeat %i below %c1 {
+    // expected-error @below {{can't stand in a plan's loop}}
+    %n = memref.dim %x, %i : memref<?xf32>
+  }
+  nsatile.return
+}
+
+// -----
+
+nsatile.plan @p() {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expected a body with one index: the number of a time}}
+  "nsatile.repeat"(%c1) ({
+  ^bb0(%i: i32):
+  }) : (index) -> ()
+  nsatile.return
+}
+
+// -----
+
+nsatile.program @p() {
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{expects parent op 'nsatile.plan'}}
+  nsatile.repeat %i below %c1 {
+  }
   nsatile.return
 }
 

@@ -121,17 +121,28 @@ nsatile.plan @plan(%x: memref<?xf32>) {
   %w = nsatile.workspace(%n) : memref<?xf32>
   // CHECK: nsatile.launch @nothing grid(%{{.*}}, %{{.*}}, %{{.*}}) (%{{.*}}) : memref<?xf32>
   nsatile.launch @nothing grid(%n, %c1, %c1) (%w) : memref<?xf32>
+  // CHECK: nsatile.repeat %[[I:.*]] below %{{.*}} {
+  // CHECK-NEXT: arith.addi %[[I]], %{{.*}} : index
+  // CHECK-NEXT: nsatile.launch @nothing
+  // CHECK-NEXT: }
+  nsatile.repeat %i below %n {
+    %next = arith.addi %i, %c1 : index
+    nsatile.launch @nothing grid(%next, %c1, %c1) (%w) : memref<?xf32>
+  }
+  // CHECK: nsatile.repeat %{{.*}} below %{{.*}} attributes {kept} {
+  nsatile.repeat %i below %c1 attributes {kept} {
+  }
   nsatile.return
 }
 
 // CHECK-LABEL: nsatile.program @schedules
 // CHECK-SAME: nsatile.map = #nsatile.map_schedule<rows = 8, columns = 32, program = own>
 // CHECK-SAME: nsatile.pool = #nsatile.pool_schedule<windows = 4>
-// CHECK-SAME: schedule = #nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2, part = 4, program = own, warps = 4, blocks_per_sm = 2, stages = 3, query_stages = 1, ping_pong = off, columns_in_registers = 64, softmax = decay_first, rescale = next_step, grid = columns, peel = off, exact_tokens = 4, exact_keys = 8>
+// CHECK-SAME: schedule = #nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2, chunk = 7, part = 4, program = own, warps = 4, blocks_per_sm = 2, stages = 3, query_stages = 1, ping_pong = off, columns_in_registers = 64, softmax = decay_first, rescale = next_step, grid = columns, peel = off, exact_tokens = 4, exact_keys = 8>
 nsatile.program @schedules() attributes {
     nsatile.pool = #nsatile.pool_schedule<windows = 4>,
     nsatile.map = #nsatile.map_schedule<rows = 8, columns = 32, program = own>,
-    schedule = #nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2, part = 4, program = own,
+    schedule = #nsatile.schedule<order = key_major, tokens = 8, keys = 16, splits = 2, chunk = 7, part = 4, program = own,
                                  warps = 4, blocks_per_sm = 2, stages = 3, query_stages = 1, ping_pong = off, columns_in_registers = 64,
                                  softmax = decay_first, rescale = next_step, grid = columns, peel = off, exact_tokens = 4, exact_keys = 8>} {
   nsatile.return

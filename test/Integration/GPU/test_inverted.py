@@ -93,3 +93,41 @@ def test_everything_is_of_one_block_or_of_none():
         values[3][..., 1] = filled
         expected, found = run(values, target="oracle"), run(values, target=TARGET)
         assert torch.allclose(found.cpu().double(), expected.double(), rtol=2e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("batch, tokens, heads", [
+    (2, 3001, (4, 4)),  # some tokens of a key head
+    (2, 3001, (12, 4)),
+    (1, 1100, (16, 16)),  # some key heads
+    (9, 1300, (4, 2)),  # some batch rows, the last time fewer
+    (1, 5000, (16, 1))])
+@pytest.mark.parametrize("target", [TARGET, "sm_80"])
+def test_chunks_are_the_same_bits(batch, tokens, heads, target):
+    """States in parts of some MiB, and all at once (2 GiB)."""
+    values = inputs(tokens, tokens, heads, 5, -(-tokens // 256))
+    values = to_device([each[:1].expand(batch, *each.shape[1:]).clone() for each in values])
+    values[0] += torch.arange(batch, device=values[0].device).view(-1, 1, 1, 1)
+    whole, *parts = (nsacc.compile(EXAMPLES / "block_sparse.nsa", target=target,
+                                   params={"block": 256, "top": 5},
+                                   schedule=f"order=key_major{chunk}")
+                     for chunk in ("", ",chunk=1", ",chunk=3", ",chunk=9"))
+    expected, all_states = whole.run_timed(values)
+    for part in parts:
+        found, timing = part.run_timed(values)
+        assert torch.equal(found, expected)
+        assert all(torch.equal(part(*values), expected) for _ in range(10))
+        assert timing.workspace_bytes < all_states.workspace_bytes
+    # Rows that are repaired, in several chunks.
+    values[2][-1, ::257, -1, 3] = float("inf")
+    expected, found = whole(*values), parts[0](*values)
+    assert torch.equal(torch.isfinite(found), torch.isfinite(expected))
+    assert not torch.isfinite(expected).all()
+    same = torch.isfinite(expected)
+    assert torch.allclose(found[same].double(), expected[same].double(), rtol=2e-2, atol=2e-2)
+
+
+def test_chunks_beside_other_attentions():
+    """The program that merges chunk by chunk computes two more."""
+    case = Case("nsa", schedule="slc: order=key_major,chunk=1", heads=(12, 2))
+    for tokens in (300, 1500):
+        agrees(case, tokens=tokens)

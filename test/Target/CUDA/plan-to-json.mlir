@@ -16,7 +16,7 @@ module attributes {nsacc.assertions = [["table 'doc' is read at {0}", 1]]} {
   }
 
   // CHECK: "format": "nsacc-package",
-  // CHECK-NEXT: "version": 6,
+  // CHECK-NEXT: "version": 7,
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "parameters": [
   // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"order":[0,1],"result":false},
@@ -86,6 +86,46 @@ module attributes {nsacc.assertions = [["table 'doc' is read at {0}", 1]]} {
     %none = nsatile.workspace(%tiles) : memref<?xf32>
     %size = memref.dim %none, %c0 : memref<?xf32>
     nsatile.launch @scale grid(%size, %c1, %c1) (%q, %w, %v, %n, %f, %true) : memref<?x?xbf16>, memref<?x8xf32>, memref<4xi32>, i32, f32, i1
+    // CHECK: "repeats": []
+    nsatile.return
+  }
+
+  // Launches of a repeat stand with others, and use numbers of its own. What one of them uses lives as long as all.
+  // CHECK: "kernel": "loops",
+  // CHECK: "steps": {{\[\[}}"const",1],["const",0],["dim",0,0],["const",8],["const",4],["time",0],["add",5,0],["time",1]],
+  // CHECK: "workspaces": [{"dtype":"f32","sizes":[2,3],"first":0,"last":2},{"dtype":"i32","sizes":[4],"first":1,"last":2}],
+  nsatile.program @own(%w: memref<?x8xf32>, %n: index)
+      attributes {nsatile.kernel = #nsatile.kernel<threads = 32, shared = 0>} {
+    nsatile.return
+  }
+  nsatile.program @other(%v: memref<4xi32>)
+      attributes {nsatile.kernel = #nsatile.kernel<threads = 64, shared = 0>} {
+    nsatile.return
+  }
+  nsatile.plan @loops(%q: memref<?x8xf32> {nsa.name = "q"}) {
+    %c1 = arith.constant 1 : index
+    %c0 = arith.constant 0 : index
+    %n = memref.dim %q, %c0 : memref<?x8xf32>
+    %w = nsatile.workspace(%n) : memref<?x8xf32>
+    %v = nsatile.workspace() : memref<4xi32>
+    // CHECK: "kernel": "own",
+    nsatile.launch @own grid(%n, %c1, %c1) (%w, %n) : memref<?x8xf32>, index
+    // CHECK: "kernel": "other",
+    // CHECK: "threads": 64,
+    // CHECK: "kernel": "own",
+    // CHECK: "threads": 32,
+    nsatile.repeat %i below %n {
+      %next = arith.addi %i, %c1 : index
+      nsatile.launch @other grid(%next, %c1, %c1) (%v) : memref<4xi32>
+      nsatile.launch @own grid(%n, %c1, %c1) (%w, %i) : memref<?x8xf32>, index
+    }
+    // CHECK: "kernel": "own",
+    nsatile.repeat %i below %c1 {
+      nsatile.launch @own grid(%n, %c1, %c1) (%q, %i) : memref<?x8xf32>, index
+    }
+    // CHECK: "repeats": [{"first":1,"last":2,"count":2},{"first":3,"last":3,"count":0}]
+    nsatile.repeat %i below %n {
+    }
     nsatile.return
   }
 }

@@ -50,7 +50,8 @@ TEST(Settings, ErrorsHaveTheirColumns) {
       explain("warmth=3"),
       "can't use the schedule 'warmth=3': column "
       "1: there is no field 'warmth': fields are order, tokens, keys, blocks, "
-      "windows, rows, columns, splits, merge_tokens, part, channels, program, "
+      "windows, rows, columns, splits, merge_tokens, chunk, part, channels, "
+      "program, "
       "method, warps, "
       "blocks_per_sm, "
       "stages, query_stages, ping_pong, columns_in_registers, softmax, "

@@ -69,6 +69,60 @@ TEST_F(PlanTest, WorkspaceAndSizes) {
   }
 }
 
+/// Tiles of 16 in slices of 2, each by way of a workspace that one slice needs.
+TEST_F(PlanTest, RepeatedLaunches) {
+  auto executable = compileText(R"(
+    !v = memref<?xf32>
+    nsatile.program @add(%x: !v, %y: !v, %first: index, %n: index) {
+      %16 = arith.constant 16 : index
+      %p = nsatile.program_id 0
+      %to = arith.muli %p, %16 : index
+      %i = arith.addi %to, %first : index
+      %32 = arith.constant 32 : index
+      %t = nsatile.load %x[%i] dims [0] limits [%n] : !v -> tensor<16xf32>
+      %u = arith.addf %t, %t : tensor<16xf32>
+      nsatile.store %u, %y[%to] dims [0] limits [%32] : tensor<16xf32>, !v
+      nsatile.return
+    }
+    nsatile.program @copy(%x: !v, %y: !v, %first: index, %n: index) {
+      %16 = arith.constant 16 : index
+      %p = nsatile.program_id 0
+      %from = arith.muli %p, %16 : index
+      %i = arith.addi %from, %first : index
+      %t = nsatile.load %x[%from] dims [0] limits [%n] : !v -> tensor<16xf32>
+      nsatile.store %t, %y[%i] dims [0] limits [%n] : tensor<16xf32>, !v
+      nsatile.return
+    }
+    nsatile.plan @plan(%x: !v, %y: !v) {
+      %0 = arith.constant 0 : index
+      %1 = arith.constant 1 : index
+      %2 = arith.constant 2 : index
+      %32 = arith.constant 32 : index
+      %n = memref.dim %x, %0 : !v
+      %slices = arith.ceildivsi %n, %32 : index
+      %w = nsatile.workspace(%32) : !v
+      nsatile.repeat %i below %slices {
+        %first = arith.muli %i, %32 : index
+        nsatile.launch @add grid(%2, %1, %1) (%x, %w, %first, %n) : !v, !v, index, index
+        nsatile.launch @copy grid(%2, %1, %1) (%w, %y, %first, %n) : !v, !v, index, index
+      }
+      nsatile.return
+    })");
+  ASSERT_TRUE(executable);
+  for (int64_t size : {0, 1, 32, 33, 100}) {
+    Tensor x = random(DType::F32, {size}),
+           y = Tensor::zeros(DType::F32, {size});
+    Usage usage;
+    ASSERT_FALSE(executable->run({x, y}, {}, &usage));
+    std::vector<double> expected = x.toReals();
+    for (double &value : expected)
+      value *= 2;
+    expectNear(y.toReals(), expected, 0);
+    EXPECT_EQ(usage.peakWorkspaceBytes, size == 0 ? 0 : 128);
+    EXPECT_EQ(usage.launches, (size + 31) / 32 * 2);
+  }
+}
+
 TEST_F(PlanTest, OnlyResultsAreWritten) {
   auto executable = compileText(twoLaunches);
   ASSERT_TRUE(executable);
