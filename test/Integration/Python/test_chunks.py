@@ -1,4 +1,4 @@
-"""States of inverted selections that stand in memory in chunks (order=key_major, chunk=MiB): however
+"""States of inverted selections stand in memory in chunks (order=key_major, chunk=MiB): however
 much a chunk has, results are the same bits as of all states. GPUs are in test_inverted.py."""
 
 from __future__ import annotations
