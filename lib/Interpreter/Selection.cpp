@@ -145,8 +145,9 @@ llvm::Expected<ListEntries> HandedIn::findEntries(int64_t b, int64_t row,
         describeElement(op.getOffsets(),
                         getPosition(*offsets, b, list + 1, head), *offsets) +
         " is " + llvm::Twine(*end) + " behind " + llvm::Twine(*start) +
-        ": a list has 0 to " + llvm::Twine(type.getTop()) +
-        " (top) indices, found " + llvm::Twine(size));
+        ": offsets don't decrease, and a list has at most " +
+        llvm::Twine(type.getTop()) + " (top) indices, found " +
+        llvm::Twine(size));
   return ListEntries{getPosition(indices, b, *start, head),
                      op.hasHeadsFirst(op.getIndices()) ? 1 : heads, size};
 }

@@ -162,7 +162,8 @@ static constexpr FieldInfo kFields[] = {
      "query tokens of a tile of the program that merges the states of splits, "
      "or of a selection's blocks under `key_major`, where it computes no other "
      "attention; `auto`: as `tokens`",
-     "1 for few queries, 2 rows for inverted selections, 16 for others under "
+     "1 token for few queries, as many as have 2 rows of token and head for "
+     "inverted selections and 16 for others that are split under "
      "`query_major`; `auto` under `key_major`"},
     {Field::Chunk,
      "chunk",
@@ -174,7 +175,8 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "MiB of the states of a selection's blocks under `key_major`, of the only "
-     "such attention of a kernel: batch rows, key heads and tokens that have "
+     "such attention of a kernel, where a program without other attentions "
+     "merges them: batch rows, key heads and tokens that have "
      "more are computed and merged part by part. A part has at least one batch "
      "row, one key head and 1024 tokens, or a multiple of these that tiles "
      "divide; of ragged rows, all tokens",

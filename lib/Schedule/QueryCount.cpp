@@ -25,7 +25,7 @@ static bool hasManyParts(ScoringOpInterface op) {
   return !isBand(mask) && !isApart;
 }
 
-/// Ops of the same rows of queries; empty where there are others.
+/// Ops of the same tokens, of any heads; empty where there are others.
 static SmallVector<ScoringOpInterface> findOps(KernelOp kernel) {
   SmallVector<ScoringOpInterface> ops;
   kernel.walk([&](ScoringOpInterface op) { ops.push_back(op); });
@@ -35,7 +35,8 @@ static SmallVector<ScoringOpInterface> findOps(KernelOp kernel) {
   for (ScoringOpInterface op : ops) {
     NamedTensorType query = getType(op.getQuery()),
                     first = getType(ops.front().getQuery());
-    if (query.getDims().drop_back() != first.getDims().drop_back())
+    // [batch, tokens, heads, channels], or [tokens, heads, channels]
+    if (query.getDims().drop_back(2) != first.getDims().drop_back(2))
       return {};
   }
   return ops;

@@ -50,6 +50,11 @@ static bool takeNext(Settings &settings, const OpChoice &op) {
     return llvm::any_of(kWindows, [&](int64_t windows) {
       return lower(op, settings, Field::Windows, windows);
     });
+  // Lists of candidates leave less room than tiles do.
+  if (op.kind == OpKind::TopK &&
+      op.fields[static_cast<size_t>(Field::BlocksPerSM)] &&
+      lower(op, settings, Field::BlocksPerSM, 1))
+    return true;
   return llvm::any_of(kTiles, [&](const Tile &tile) {
     bool isLess = lower(op, settings, getColumnField(op.kind), tile.columns);
     if (tile.tokens)

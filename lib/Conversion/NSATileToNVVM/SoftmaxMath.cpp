@@ -32,8 +32,8 @@ Value SoftmaxMath::getShift(Value max) {
 }
 
 /// The old maximum is rounded as the shift is: where the two are the same, the
-/// decay is 1. A fused product would leave the shift's rounding error, which adds
-/// up over the steps.
+/// decay is 1. A fused product would leave the shift's rounding error, which
+/// adds up over the steps.
 Value SoftmaxMath::getDecay(Value old, Value max, Value shift) {
   if (assumesFinite)
     return ptx::exp2(b, b.add(b.mul(old, b.f32(kLog2E)), shift));

@@ -305,7 +305,8 @@ Tile HandedIn::assertOffsets(Tile starts, Tile ends,
   values.push_back(ends);
   std::string message = offset + place(values) + "} behind {";
   values.push_back(starts);
-  message += place(values) + "}: a list has 0 to " +
+  message += place(values) +
+             "}: offsets don't decrease, and a list has at most " +
              std::to_string(type.getTop()) + " (top) indices, found {";
   values.push_back(size);
   require(either(fits, isNot(exist)), message + place(values) + "}", values);

@@ -184,11 +184,13 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
 }
 
 /// The slices of states that tensors are computed from; null where there are
-/// none, or where the program that does can't stand in their loop.
+/// none, or where the program that does can't stand in their loop, or computes
+/// other attentions, too: nsa's results were wrong on an H100.
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
                                     int64_t tileTokens) {
   StateSlices *slices = plan.getStateSlices();
-  if (!slices || !canMergeNext(*slices, tileTokens))
+  if (!slices || !canMergeNext(*slices, tileTokens) ||
+      !onlyMerges(plan, targets))
     return nullptr;
   auto isSliced = [&](Value value) {
     if (plan.isMaterialized(value))

@@ -69,7 +69,7 @@ def test_selections_of_query_heads():
 
 
 def test_other_attentions_of_the_program():
-    """The program that merges computes two more, chunk by chunk."""
+    """A program that computes others, too, reads all states at once."""
     generator = torch.Generator().manual_seed(2)
     q, k, v = (torch.randn(2, 1300, heads, 32, generator=generator) for heads in (8, 2, 2))
     gates = [torch.rand(2, 1300, 8, generator=generator) for _ in range(3)]
