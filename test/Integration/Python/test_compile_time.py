@@ -253,6 +253,7 @@ FIRST_CALLS = [
     ("examples/mla.nsa", "B=1,T=8192,S=8192,H=16"),
     ("examples/moba.nsa", GROUPED),
     ("examples/nsa.nsa", GROUPED),
+    ("examples/nsa.nsa", "B=1,T=1,S=131072,HQ=64,H=4,D=128,DV=128"),
     ("examples/nsa_pooled_weights.nsa", GROUPED),
     ("examples/paged_decode.nsa", "B=8,T=1,S=8192,P=512,HQ=64,H=4,D=128,DV=128"),
     ("examples/softcap_alibi.nsa", GROUPED),
@@ -262,6 +263,7 @@ FIRST_CALLS = [
     ("benchmarks/programs/hstu_dense.nsa", RAGGED),
     ("benchmarks/programs/packed.nsa", "HQ=64," + RAGGED),
     ("benchmarks/programs/tiles.nsa", GROUPED + ",M=128"),
+    ("benchmarks/programs/topk.nsa", "B=1,T=64,S=1048576,N=1048576,H=1,D=8"),
     ("benchmarks/programs/window.nsa", GROUPED),
     (BUCKETS, RAGGED + ",P=1024,N=128"),
 ]
