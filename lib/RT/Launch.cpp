@@ -44,14 +44,20 @@ Module::Call Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
                              StreamState &state) const {
   auto &[buffers, sizes, numbers, storage, parameters] = state.scratch;
   bindTensors(package.parameters, sameSizes, tensors, count, buffers);
-  sizes.clear();
-  for (const Buffer &buffer : buffers)
-    sizes.push_back(buffer.sizes.data());
+  auto pointToSizes = [&, count = buffers.size()] {
+    sizes.clear();
+    for (size_t index = 0; index < count; ++index)
+      sizes.push_back(buffers[index].sizes.data());
+  };
+  pointToSizes();
   Kernels &kernels = chooseVariant(state);
   const Plan &plan = kernels.getPlan();
   if (Problem problem = computeNumbers(plan, sizes, numbers))
     throw Failure(NSACC_RT_INVALID, *problem);
-  return {kernels, placeWorkspaces(plan, numbers, buffers)};
+  int64_t bytes = placeWorkspaces(plan, numbers, buffers);
+  // Workspaces have moved the buffers in front of them.
+  pointToSizes();
+  return {kernels, bytes};
 }
 
 /// Loads a variant's kernels and keeps nobody from the stream's state

@@ -185,7 +185,7 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
 
 /// The slices of states that tensors are computed from; null where there are
 /// none, or where the program that does can't stand in their loop, or computes
-/// other attentions, too: nsa's results were wrong on an H100.
+/// other attentions, too: of these, none has been seen to be right on a GPU.
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
                                     int64_t tileTokens) {
   StateSlices *slices = plan.getStateSlices();
