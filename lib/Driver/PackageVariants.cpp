@@ -1,6 +1,7 @@
 //===- PackageVariants.cpp - Packages for several sizes -------------------===//
 
 #include "PackageVariants.h"
+#include "nsacc/Tensor/Signature.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
@@ -49,10 +50,13 @@ public:
   }
 
 private:
-  Place findPlace(llvm::StringRef name) const {
+  Place findPlace(const std::string &name) const {
+    Dim ragged;
+    ragged.kind = Dim::Kind::Ragged;
+    ragged.name = name;
     for (auto [index, parameter] : llvm::enumerate(parameters))
       for (auto [dim, size] : llvm::enumerate(parameter.sizes))
-        if (size.name == name || size.name == ("ragged " + name).str())
+        if (size.name == name || size.name == toString(ragged))
           return {index, dim};
     llvm_unreachable("conditions are about dimensions of inputs");
   }

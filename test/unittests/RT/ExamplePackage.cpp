@@ -1,6 +1,7 @@
 //===- ExamplePackage.cpp - A package for tests of the runtime ------------===//
 
 #include "ExamplePackage.h"
+#include <stdexcept>
 
 using namespace nsacc::rt;
 
@@ -101,4 +102,13 @@ Package nsacc::rt::makeVariants() {
                   {makeOtherCode(package.images)}};
   package.variants = {few, many};
   return package;
+}
+
+std::string nsacc::rt::failRead(const std::string &bytes) {
+  try {
+    readPackage(bytes.data(), bytes.size());
+  } catch (const std::runtime_error &error) {
+    return error.what();
+  }
+  return "read";
 }

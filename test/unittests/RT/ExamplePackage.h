@@ -17,6 +17,9 @@ Package makePackage();
 /// to 1000: these have a workspace of f32[T] more.
 Package makeVariants();
 
+/// What is wrong with a package file; "read": nothing.
+std::string failRead(const std::string &bytes);
+
 } // namespace nsacc::rt
 
 #endif // NSACC_TEST_UNITTESTS_RT_EXAMPLEPACKAGE_H

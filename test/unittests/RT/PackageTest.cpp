@@ -17,15 +17,6 @@ TEST(PackageTest, ReadsWhatWasWritten) {
   EXPECT_EQ(read.variants[0].targets[0].plan.workspaces[0].elementBytes, 4);
 }
 
-static std::string failRead(const std::string &bytes) {
-  try {
-    readPackage(bytes.data(), bytes.size());
-  } catch (const std::runtime_error &error) {
-    return error.what();
-  }
-  return "read";
-}
-
 TEST(PackageTest, RefusesWhatIsNoPackage) {
   EXPECT_THAT(failRead(""), HasSubstr("not a package"));
   EXPECT_THAT(failRead("nonsense"), HasSubstr("not a package"));
