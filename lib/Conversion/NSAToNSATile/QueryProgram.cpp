@@ -184,13 +184,11 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
 }
 
 /// The slices of states that tensors are computed from; null where there are
-/// none, or where the program that does can't stand in their loop, or computes
-/// other attentions, too: of these, none has been seen to be right on a GPU.
+/// none, or where the program that does can't stand in their loop.
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
                                     int64_t tileTokens) {
   StateSlices *slices = plan.getStateSlices();
-  if (!slices || !canMergeNext(*slices, tileTokens) ||
-      !onlyMerges(plan, targets))
+  if (!slices || !canMergeNext(*slices, tileTokens))
     return nullptr;
   auto isSliced = [&](Value value) {
     if (plan.isMaterialized(value))
