@@ -6,6 +6,7 @@
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/Support/MathExtras.h"
@@ -55,6 +56,11 @@ public:
     SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
     SmallVector<OpFoldResult> sizes = {attr(type.getDimSize(0)),
                                        attr(std::min(found, columns))};
+    // More of the same key come behind those there are, too.
+    DenseElementsAttr equal;
+    if (matchPattern(keys, m_Constant(&equal)) && equal.isSplat())
+      return arith::ConstantOp::create(builder, loc,
+                                       equal.resizeSplat(resized));
     if (columns < found)
       return tensor::ExtractSliceOp::create(builder, loc, resized, keys,
                                             offsets, sizes, ones);

@@ -285,24 +285,36 @@ static EntryReduction::Kind getKind(HeadReduction heads) {
 }
 
 /// exp(s - lse - rest), as a power of 2. Scores of operands of 16 bits are
-/// further from the exact ones than an approximate power is from its own.
+/// further from the exact ones than an approximate power is from its own, and
+/// than the rounded product of the scale and log2(e) takes them.
 Tile ImportanceTiles::getProbabilities(ImportanceOp op, TileMath &pairs,
                                        Tile scores, Value scale,
                                        const Normalizer &normalizer) {
   TileMath rows(builder, loc, tile.getRows(), /*columns=*/1);
-  constexpr double log2e = llvm::numbers::log2e;
+  Tile log2e = getReal(rows, llvm::numbers::log2e);
+  Tile minusLog2e = getReal(rows, -llvm::numbers::log2e);
+  Tile factor = {scale, TileAxes::Scalar};
+  Tile rest = rows.apply<arith::MulFOp>(normalizer.rest, minusLog2e);
+  auto multiplyAdd = [&](TileMath &math, Tile a, Tile b, Tile c) -> Tile {
+    return {math::FmaOp::create(builder, loc, math.toMatrix(a),
+                                math.toMatrix(b), math.toMatrix(c)),
+            TileAxes::Matrix};
+  };
+  if (multipliesIn16Bits(op)) {
+    Tile offset = rows.apply<arith::AddFOp>(
+        rows.apply<arith::MulFOp>(normalizer.lse, minusLog2e), rest);
+    Tile exponent = multiplyAdd(
+        pairs, scores, pairs.apply<arith::MulFOp>(factor, log2e), offset);
+    return {math::Exp2Op::create(builder, loc, exponent.value,
+                                 arith::FastMathFlags::afn),
+            TileAxes::Matrix};
+  }
   // Rounded, as the product that the largest score is one of: of equal scores,
   // however large, nothing but the rest is left.
-  Tile scaled = pairs.apply<arith::MulFOp>(scores, {scale, TileAxes::Scalar});
+  Tile scaled = pairs.apply<arith::MulFOp>(scores, factor);
   Tile distance = pairs.apply<arith::SubFOp>(scaled, normalizer.lse);
-  Tile rest = rows.apply<arith::MulFOp>(normalizer.rest, getReal(rows, -log2e));
-  Value exponent = math::FmaOp::create(builder, loc, pairs.toMatrix(distance),
-                                       pairs.toMatrix(getReal(pairs, log2e)),
-                                       pairs.toMatrix(rest));
-  auto flags = multipliesIn16Bits(op) ? arith::FastMathFlags::afn
-                                      : arith::FastMathFlags::none;
-  return {math::Exp2Op::create(builder, loc, exponent, flags),
-          TileAxes::Matrix};
+  Tile exponent = multiplyAdd(pairs, distance, log2e, rest);
+  return {math::Exp2Op::create(builder, loc, exponent.value), TileAxes::Matrix};
 }
 
 Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
