@@ -80,8 +80,22 @@ private:
 // What is given
 //===----------------------------------------------------------------------===//
 
-/// Blocks at a time of a topk whose lists are in registers.
-static constexpr int64_t kFewBlocks = 32;
+/// What a topk with sorted lists takes of a multiprocessor.
+struct SortedLists {
+  int64_t blocks, blocksPerSM;
+  StringLiteral reason;
+};
+
+/// Lanes that hold lists take two candidates each, and need few registers.
+/// Measured on an H200, 16 of 1024 blocks, 65536 tokens of 64 heads on 4, len
+/// 32: 7.7 ms, where three blocks with a candidate for each lane take 10.1.
+static SortedLists getSortedLists(TopKOp op, int64_t tokens) {
+  constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
+  if (static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
+      tokens <= mostLists * op.getShareTokens())
+    return {2 * lanes, 4, "each lane has two candidates for a sorted list"};
+  return {32, 3, "scores and lists of more need too many registers"};
+}
 static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
 /// Why an op has a program of its own that was given one.
 static constexpr llvm::StringLiteral kGiven = "given";
@@ -117,6 +131,10 @@ SmallVector<ProgramCut::Own> Chooser::findOwn() {
     else if (!given && hasMany && op.kind == OpKind::Attend)
       own.push_back({op.op, "more than 16 attentions in one program take long "
                             "to compile"});
+    else if (!given && goal.device && goal.queries == Queries::Many &&
+             isRankedBy(op.op))
+      own.push_back({op.op, "many pooled keys take tiles of their own, and a "
+                            "selection reads its log-sum-exps"});
   }
   return own;
 }
@@ -597,13 +615,11 @@ void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
                                    least, most),
                "long rows of memory, as few are loaded at a time");
   }
-  // Measured on an H200: 10.0 ms in the place of 11.5 with 64, for 16 of 1024
-  // blocks and 65536 tokens of 64 heads on 4.
-  bool isFew = goal.device && goal.device->code.hasWarpgroupProducts &&
-               tiling.keys > kFewBlocks && !usesThreshold;
-  put(choice, Field::Blocks, isFew ? kFewBlocks : tiling.keys,
-      isFew ? "scores and lists of more need too many registers"
-            : "as many as an attend has keys");
+  SortedLists lists = getSortedLists(op, choice.get(Field::Tokens));
+  bool areMore = goal.device && goal.device->code.hasWarpgroupProducts &&
+                 tiling.keys > lists.blocks && !usesThreshold;
+  put(choice, Field::Blocks, areMore ? lists.blocks : tiling.keys,
+      areMore ? StringRef(lists.reason) : "as many as an attend has keys");
 }
 
 /// A topk's warps follow from its rows.
@@ -633,15 +649,16 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
          fills        ? "rows fill the products of a warpgroup"
          : hasFewRows ? "a warp has a list of candidates"
                       : "by the rows of the program's products");
-  // Tiles as chosen have room beside two others.
+  // Tiles as chosen have room beside others.
+  SortedLists sorted = getSortedLists(op, tokens);
   bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
-                  choice.get(Field::Blocks) <= kFewBlocks && !usesThreshold &&
-                  !settings.find(choice.name, Field::Stages);
+                  choice.get(Field::Blocks) <= sorted.blocks &&
+                  !usesThreshold && !settings.find(choice.name, Field::Stages);
   constexpr int64_t usualBlocks = 64;
   bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists &&
                        choice.get(Field::Blocks) <= usualBlocks;
   putOwn(Field::BlocksPerSM,
-         isChosen        ? 3
+         isChosen        ? sorted.blocksPerSM
          : hasShortLists ? 2
                          : 1,
          isChosen        ? "steps of one block run during others' exponentials "

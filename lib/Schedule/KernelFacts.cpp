@@ -81,6 +81,15 @@ bool schedule::isPlain(AttendOp attend, const MaskInfo &mask) {
          mask.isExact();
 }
 
+bool schedule::isRankedBy(Operation *op) {
+  auto attend = dyn_cast<AttendOp>(op);
+  if (!attend || attend.getSelection() || attend.getOutput().use_empty())
+    return false;
+  auto dims = cast<NamedTensorType>(attend.getKey().getType()).getDims();
+  return llvm::any_of(dims, llvm::IsaPred<PooledDimAttr>) &&
+         llvm::any_of(attend.getLse().getUsers(), llvm::IsaPred<ImportanceOp>);
+}
+
 bool schedule::hasChoice(int64_t channels) {
   return channels > 64 && channels <= 128;
 }

@@ -44,6 +44,10 @@ std::optional<DenseAttention> findDenseAttention(const Scope &scope);
 /// for what its part of a row's sum costs beside it.
 nsa::AttendOp findLongBlocks(nsa::KernelOp kernel);
 
+/// Whether it is an attention to pooled keys whose log-sum-exps an importance
+/// reads, and whose result others do.
+bool isRankedBy(mlir::Operation *op);
+
 /// Channels for which tiles of two or of three warpgroups may be the faster
 /// ones: with fewer it's three, with more there are registers for two.
 bool hasChoice(int64_t channels);

@@ -96,6 +96,29 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   count.few = makeCase(kernel, Queries::Few, conditions);
 
   auto attend = dyn_cast<AttendOp>(longest->getOperation());
+  auto *ranked =
+      llvm::find_if(ops, [](ScoringOpInterface op) { return isRankedBy(op); });
+  if (ranked != ops.end() && !isRagged) {
+    // With a program of its own, the attention to pooled keys has large tiles,
+    // and a selection needn't compute its log-sum-exps again: from 1024 pooled
+    // keys on that is worth a result in memory of no more than 2 GiB.
+    constexpr int64_t manyPooled = 1 << 10, mostBytes = int64_t{1} << 31;
+    auto type = cast<NamedTensorType>(
+        cast<AttendOp>(ranked->getOperation()).getOutput().getType());
+    auto pooledDim = llvm::find_if(
+        cast<NamedTensorType>(ranked->getKey().getType()).getDims(),
+        llvm::IsaPred<PooledDimAttr>);
+    auto dim = cast<PooledDimAttr>(*pooledDim);
+    int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
+    count.many = makeCase(kernel, Queries::Many,
+                          {multiply({getDim(dim)}, manyPooled * dim.getStride(),
+                                    /*isMost=*/false),
+                           multiply({tokens}, manyPooled, /*isMost=*/false),
+                           multiply(llvm::map_to_vector(type.getDims(), getDim),
+                                    mostBytes / bytes, /*isMost=*/true)});
+    count.hasOwnTiles = true;
+    return count;
+  }
   if (ops.size() > 1 || !attend || attend.getSelection() || isRagged)
     return count;
   count.valueChannels = getDims(attend.getValue()).back();
@@ -172,6 +195,8 @@ std::string SizeCondition::describe() const {
 }
 
 bool QueryCount::hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const {
+  if (hasOwnTiles)
+    return true;
   auto getSize = [&](const Dim &dim) {
     return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
   };

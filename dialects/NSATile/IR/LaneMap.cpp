@@ -325,6 +325,13 @@ findSource(const PartialSums &sums, ArrayRef<SmallVector<int64_t>> kept,
   return source;
 }
 
+bool LaneScatter::Source::isOwn() const {
+  return base == 0 &&
+         llvm::all_of(llvm::enumerate(ofBit), [](const auto &change) {
+           return change.value() == int64_t{1} << change.index();
+         });
+}
+
 std::optional<LaneScatter> nsacc::nsatile::findScatter(const TileLayout &source,
                                                        const TileLayout &result,
                                                        int64_t dim) {

@@ -46,6 +46,9 @@ struct LaneScatter {
   /// A value that is left, of the lane `base` changed by `ofBit` of each bit of
   /// a lane's number that is set.
   struct Source {
+    /// Whether each lane has what it wants.
+    bool isOwn() const;
+
     int64_t value;
     int64_t base;
     llvm::SmallVector<int64_t, 5> ofBit;

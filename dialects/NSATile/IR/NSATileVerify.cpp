@@ -506,10 +506,13 @@ LogicalResult TopOp::verify() {
            << candidates.getDimSize(0);
   if (!getInsert())
     return success();
-  for (RankedTensorType type : {list, candidates})
-    if (type.getDimSize(1) != kWarpSize)
-      return emitOpError("expected a column for each of a warp's ")
-             << kWarpSize << " lanes to insert, found " << type;
+  if (list.getDimSize(1) != kWarpSize)
+    return emitOpError("expected a column for each of a warp's ")
+           << kWarpSize << " lanes to insert, found " << list;
+  if (int64_t columns = candidates.getDimSize(1);
+      columns == 0 || columns % kWarpSize != 0)
+    return emitOpError("expected as many candidates for each of a warp's ")
+           << kWarpSize << " lanes, found " << candidates;
   if (int64_t kept = *getInsert(); kept < 1 || kept > kWarpSize)
     return emitOpError("expected to keep 1 to ")
            << kWarpSize << " keys, found " << kept;

@@ -185,19 +185,23 @@ struct ExpandSort : OpRewritePattern<SortOp> {
   }
 };
 
-/// Lists of a warp's width take candidates one by one where each warp has at
-/// most one list: most candidates don't get in.
+/// Lists of a warp's width take candidates one by one where each warp has few
+/// lists, and each lane few candidates: most of these don't get in.
 static void insertByLanes(TopOp op, int64_t warps) {
+  constexpr int64_t mostLists = 2, mostOfLane = 2;
   int64_t kept = BitonicNetwork::getColumns(op.getList());
   int64_t candidates = BitonicNetwork::getColumns(op.getCandidates());
   auto type = cast<RankedTensorType>(op.getList().getType());
-  if (type.getDimSize(0) > warps || kept > kWarpSize || candidates > kWarpSize)
+  int64_t ofLane = llvm::PowerOf2Ceil(llvm::divideCeil(candidates, kWarpSize));
+  if (type.getDimSize(0) > mostLists * warps || kept > kWarpSize ||
+      ofLane > mostOfLane)
     return;
   if (!CarriedList(op).widen(kWarpSize))
     return;
   OpBuilder builder(op);
   BitonicNetwork network(builder, op.getLoc(), Order::Descending);
-  op.getCandidatesMutable().set(network.resize(op.getCandidates(), kWarpSize));
+  op.getCandidatesMutable().set(
+      network.resize(op.getCandidates(), ofLane * kWarpSize));
   op.setInsert(kept);
 }
 

@@ -171,6 +171,11 @@ Attribute LayoutFlow::getMma() const {
   return MmaLayoutAttr::get(context, warps);
 }
 
+Attribute LayoutFlow::getInserting(RankedTensorType tile) const {
+  return BlockedLayoutAttr::get(context, kWarpSize * warps,
+                                tile.getDimSize(1) / kWarpSize);
+}
+
 Attribute LayoutFlow::getRows() const {
   return SliceLayoutAttr::get(context, 1, getMma());
 }
@@ -283,6 +288,10 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
     assign(exchange.getResult(), getSorting(exchange.getKeys().getType()));
   });
   program.walk([&](TopOp top) {
+    if (top.getInsert()) {
+      assign(top.getResult(), getInserting(getTile(top.getResult())));
+      assign(top.getCandidates(), getInserting(getTile(top.getCandidates())));
+    }
     assign(top.getResult(), getSorting(top.getCandidates().getType()));
   });
   program.walk([&](SoftmaxFinalizeOp op) {
@@ -475,7 +484,9 @@ void LayoutFlow::propagate(Operation *op) {
         tie({exchange.getKeys(), exchange.getResult()});
       })
       .Case([&](TopOp top) {
-        tie({top.getList(), top.getCandidates(), top.getResult()});
+        tie({top.getList(), top.getResult()});
+        if (!top.getInsert())
+          tie({top.getResult(), top.getCandidates()});
       })
       .Case([&](tensor::InsertSliceOp insert) {
         tie({insert.getDest(), insert.getResult()});

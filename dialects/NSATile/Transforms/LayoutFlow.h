@@ -68,6 +68,8 @@ private:
   mlir::Attribute getReduced(ReduceOp reduce, mlir::Attribute layout) const;
   bool isSumOfLanes(mlir::Value tile) const;
   mlir::Attribute getMma() const;
+  /// Of a list, or of its candidates, that a warp's lanes hold.
+  mlir::Attribute getInserting(mlir::RankedTensorType tile) const;
   mlir::Attribute getRows() const;
   /// Those of the accumulator and of the rows that a softmax is divided by:
   /// a product's, or, where the program has none, all threads have a part.

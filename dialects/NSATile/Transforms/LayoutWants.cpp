@@ -86,7 +86,10 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       })
       .Case(
           [&](ExchangeOp exchange) { return getLayout(exchange.getResult()); })
-      .Case([&](TopOp top) { return getLayout(top.getResult()); })
+      .Case([&](TopOp top) {
+        return top.getInsert() ? getInserting(getTile(tile))
+                               : getLayout(top.getResult());
+      })
       .Case([&](UniteOp) { return sharedUnless(own && isShared(own)); })
       .Case([&](LoopLikeOpInterface loop) {
         return getLayout(loop.getTiedLoopResult(&operand));

@@ -72,6 +72,8 @@ private:
   bool hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const;
 
   Dim keyChannels, valueChannels;
+  /// Many queries have programs of their own, whatever the channels are.
+  bool hasOwnTiles = false;
   /// None: there is no such case.
   std::optional<Case> few, many;
 };

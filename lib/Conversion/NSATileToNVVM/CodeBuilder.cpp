@@ -134,27 +134,35 @@ Value CodeBuilder::createLoop(Value first, Value end, Value step, Value carried,
   return loop.getResult(0);
 }
 
-Value CodeBuilder::forEachBit(Value word, Value carried,
-                              llvm::function_ref<Value(Value, Value)> body) {
-  auto loop =
-      scf::WhileOp::create(*this, TypeRange{word.getType(), carried.getType()},
-                           ValueRange{word, carried});
+SmallVector<Value> CodeBuilder::forEachBit(
+    ArrayRef<Value> words, ArrayRef<Value> carried,
+    llvm::function_ref<SmallVector<Value>(ValueRange, ValueRange)> body) {
+  SmallVector<Value> inits(words);
+  llvm::append_range(inits, carried);
+  SmallVector<Type> types(ValueRange(inits).getTypes());
+  auto loop = scf::WhileOp::create(*this, types, inits);
   OpBuilder::InsertionGuard guard(*this);
-  SmallVector<Location> locations(2, getLoc());
-  Block *asking =
-      createBlock(&loop.getBefore(), {}, loop.getResultTypes(), locations);
-  Value isAny = make<arith::CmpIOp>(arith::CmpIPredicate::ne,
-                                    asking->getArgument(0), i32(0));
+  SmallVector<Location> locations(types.size(), getLoc());
+  Block *asking = createBlock(&loop.getBefore(), {}, types, locations);
+  ValueRange open = asking->getArguments().take_front(words.size());
+  Value any = open.front();
+  for (Value word : open.drop_front())
+    any = make<arith::OrIOp>(any, word);
+  Value isAny = make<arith::CmpIOp>(arith::CmpIPredicate::ne, any, i32(0));
   scf::ConditionOp::create(*this, isAny, asking->getArguments());
-  Block *doing =
-      createBlock(&loop.getAfter(), {}, loop.getResultTypes(), locations);
-  word = doing->getArgument(0);
-  Value bit = make<LLVM::CountTrailingZerosOp>(word.getType(), word,
-                                               /*is_zero_poison=*/true);
-  Value next = body(bit, doing->getArgument(1));
-  Value rest = make<arith::AndIOp>(word, make<arith::SubIOp>(word, i32(1)));
-  scf::YieldOp::create(*this, ValueRange{rest, next});
-  return loop.getResult(1);
+  Block *doing = createBlock(&loop.getAfter(), {}, types, locations);
+  open = doing->getArguments().take_front(words.size());
+  SmallVector<Value> bits, next;
+  for (Value word : open) {
+    bits.push_back(make<LLVM::CountTrailingZerosOp>(
+        word.getType(), word, /*is_zero_poison=*/words.size() == 1));
+    next.push_back(
+        make<arith::AndIOp>(word, make<arith::SubIOp>(word, i32(1))));
+  }
+  llvm::append_range(
+      next, body(bits, doing->getArguments().drop_front(words.size())));
+  scf::YieldOp::create(*this, next);
+  return SmallVector<Value>(loop.getResults().drop_front(words.size()));
 }
 
 Value CodeBuilder::load(Type type, Value pointer, int64_t align) {

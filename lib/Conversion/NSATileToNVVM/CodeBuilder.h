@@ -56,11 +56,14 @@ public:
              llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> body);
 
   /// The numbers of a word's bits that are set, from the least on, and what is
-  /// carried from one to the next.
-  mlir::Value forEachBit(
-      mlir::Value word, mlir::Value carried,
-      llvm::function_ref<mlir::Value(mlir::Value bit, mlir::Value carried)>
-          body);
+  /// carried from one to the next; of several words side by side, 32 where one
+  /// has no more.
+  llvm::SmallVector<mlir::Value>
+  forEachBit(llvm::ArrayRef<mlir::Value> words,
+             llvm::ArrayRef<mlir::Value> carried,
+             llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                 mlir::ValueRange bits, mlir::ValueRange carried)>
+                 body);
 
   /// Of global or shared memory; `align` in bytes.
   mlir::Value load(mlir::Type type, mlir::Value pointer, int64_t align);

@@ -170,11 +170,11 @@ SmallVector<Value> ReductionEmitter::scatter(ReduceOp op,
     }
     values = std::move(kept);
   }
-  SmallVector<Value> results;
-  for (const LaneScatter::Source &from : scatter.sources)
-    results.push_back(
-        nvvm::readLane(b, values[from.value], getSourceLane(from)));
-  return results;
+  return llvm::map_to_vector(
+      scatter.sources, [&](const LaneScatter::Source &from) {
+        Value own = values[from.value];
+        return from.isOwn() ? own : nvvm::readLane(b, own, getSourceLane(from));
+      });
 }
 
 /// False where lanes can't. Where all scores are finite, and most are, every

@@ -21,8 +21,17 @@ public:
   LogicalResult emitTop(TopOp op);
 
 private:
-  Value insertAll(Value list, Value candidate, Value isBetter);
+  /// A list, and what lanes have for it.
+  struct Offer {
+    Value list, candidate, isBetter;
+  };
+  void insertAll(MutableArrayRef<Offer> offers);
   Value insert(Value list, Value key);
+  Value merge(Value list, Value candidate);
+  Value order(Value keys, Value run, Value stages, bool isAscending);
+  Value compareExchange(Value keys, Value distance, Value run,
+                        bool isAscending);
+  Value least() { return b.i64(std::numeric_limits<int64_t>::min()); }
 
   CodeBuilder &b;
   ThreadMap &threads;
@@ -54,35 +63,156 @@ Value TopEmitter::insert(Value list, Value key) {
   return b.make<arith::MaxSIOp>(list, b.make<arith::MinSIOp>(before, key));
 }
 
-/// The lanes' candidates that are better, one after the other.
-Value TopEmitter::insertAll(Value list, Value candidate, Value isBetter) {
-  return b.forEachBit(nvvm::collectLanes(b, isBetter), list,
-                      [&](Value lane, Value list) {
-                        return insert(list, nvvm::readLane(b, candidate, lane));
+/// Each key and that of the lane `distance` further, in order in runs of `run`
+/// lanes, the other way round in every other one.
+Value TopEmitter::compareExchange(Value keys, Value distance, Value run,
+                                  bool isAscending) {
+  auto lacks = [&](Value bit) {
+    return b.make<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                 b.make<arith::AndIOp>(threads.getLane(), bit),
+                                 b.i32(0));
+  };
+  Value other = nvvm::shuffleXor(b, keys, distance);
+  Value keepsLess = b.make<arith::CmpIOp>(
+      isAscending ? arith::CmpIPredicate::eq : arith::CmpIPredicate::ne,
+      lacks(distance), lacks(run));
+  Value isLess = b.make<arith::CmpIOp>(arith::CmpIPredicate::slt, keys, other);
+  return b.select(
+      b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, isLess, keepsLess), keys,
+      other);
+}
+
+/// Keys of runs of `run` lanes that rise and then fall, in order.
+Value TopEmitter::order(Value keys, Value run, Value stages, bool isAscending) {
+  return b.createLoop(b.i32(1), b.add(stages, b.i32(1)), b.i32(1), keys,
+                      [&](Value stage, Value keys) {
+                        Value distance = b.make<arith::ShRUIOp>(run, stage);
+                        return compareExchange(keys, distance, run,
+                                               isAscending);
                       });
 }
 
+/// Sorts candidates as a bitonic network, the least first. Of these and a
+/// falling list, the greater keys are the greatest of all, in an order that one
+/// more step of a network mends.
+Value TopEmitter::merge(Value list, Value candidate) {
+  constexpr int64_t stages = 5;
+  static_assert(int64_t{1} << stages == kWarpSize);
+  Value sorted =
+      b.createLoop(b.i32(1), b.i32(stages + 1), b.i32(1), candidate,
+                   [&](Value step, Value keys) {
+                     Value run = b.make<arith::ShLIOp>(b.i32(1), step);
+                     return order(keys, run, step, /*isAscending=*/true);
+                   });
+  return order(b.make<arith::MaxSIOp>(list, sorted), b.i32(kWarpSize),
+               b.i32(stages), /*isAscending=*/false);
+}
+
+/// The lanes' candidates that are better, one after the other, those of several
+/// lists side by side: each waits for lanes several times. Where most are
+/// better, as those of a first tile, they are sorted.
+void TopEmitter::insertAll(MutableArrayRef<Offer> offers) {
+  constexpr int64_t mostInserted = 12;
+  SmallVector<Value> words;
+  for (Offer &offer : offers) {
+    Value word = nvvm::collectLanes(b, offer.isBetter);
+    Value areMany = b.make<arith::CmpIOp>(
+        arith::CmpIPredicate::ugt, b.make<LLVM::CtPopOp>(word.getType(), word),
+        b.i32(mostInserted));
+    Value better = b.select(offer.isBetter, offer.candidate, least());
+    SmallVector<Value> next = b.branch(
+        areMany, {offer.list.getType(), word.getType()},
+        [&]() -> SmallVector<Value> {
+          return {merge(offer.list, better), b.i32(0)};
+        },
+        [&]() -> SmallVector<Value> { return {offer.list, word}; });
+    offer.list = next[0];
+    words.push_back(next[1]);
+  }
+  SmallVector<Value> lists =
+      llvm::map_to_vector(offers, [](const Offer &each) { return each.list; });
+  bool isOne = offers.size() == 1;
+  lists = b.forEachBit(words, lists, [&](ValueRange lanes, ValueRange lists) {
+    SmallVector<Value> next;
+    for (auto [offer, lane, list] : llvm::zip_equal(offers, lanes, lists)) {
+      Value key = nvvm::readLane(b, offer.candidate, lane);
+      // Behind a list's last candidate there are those of others.
+      if (!isOne)
+        key = b.select(b.make<arith::CmpIOp>(arith::CmpIPredicate::ult, lane,
+                                             b.i32(kWarpSize)),
+                       key, least());
+      next.push_back(insert(list, key));
+    }
+    return next;
+  });
+  for (auto [offer, list] : llvm::zip_equal(offers, lists))
+    offer.list = list;
+}
+
+/// The register of lists that each warp has of the row that it has a register
+/// of candidates of.
+static std::optional<int64_t> findList(const TileLayout &lists,
+                                       const TileLayout &candidates,
+                                       int64_t candidate) {
+  auto isSameRow = [&](int64_t list) {
+    return llvm::all_of(
+        llvm::seq(candidates.getNumThreads()), [&](int64_t thread) {
+          auto found = candidates.getElement(thread, candidate);
+          auto expected = lists.getElement(thread, list);
+          return found.has_value() == expected.has_value() &&
+                 (!found || found->front() == expected->front());
+        });
+  };
+  for (int64_t list = 0; list < lists.getNumRegisters(); ++list)
+    if (isSameRow(list))
+      return list;
+  return std::nullopt;
+}
+
 LogicalResult TopEmitter::emitTop(TopOp op) {
-  const TileLayout &layout = program.getLayout(getTile(op.getResult()));
-  if (!op.getInsert() || !isInLanes(layout) ||
-      getTile(op.getCandidates()).getEncoding() !=
-          getTile(op.getResult()).getEncoding())
+  const TileLayout &inLists = program.getLayout(getTile(op.getResult()));
+  const TileLayout &layout = program.getLayout(getTile(op.getCandidates()));
+  if (!op.getInsert() || !isInLanes(inLists) ||
+      layout.getNumThreads() != inLists.getNumThreads())
     return reject(op);
   SmallVector<Value> lists(program.getRegisters(op.getList()));
-  for (auto [index, list] : llvm::enumerate(lists)) {
-    Value candidate = program.getRegisters(op.getCandidates())[index];
-    // Narrower keys keep their order.
-    Type type = list.getType(), wide = b.getI64Type();
-    auto widen = [&](Value key) {
-      return type == wide ? key : b.make<arith::ExtSIOp>(wide, key);
-    };
-    Value least = nvvm::readLane(b, widen(list), b.i32(*op.getInsert() - 1));
-    Value isBetter = b.make<arith::CmpIOp>(arith::CmpIPredicate::sgt,
-                                           widen(candidate), least);
-    if (Value inside = threads.getInside(layout, index))
-      isBetter = b.make<arith::AndIOp>(isBetter, inside);
-    Value next = insertAll(widen(list), widen(candidate), isBetter);
-    list = type == wide ? next : b.make<arith::TruncIOp>(type, next);
+  // Narrower keys keep their order.
+  Type type = getTile(op.getList()).getElementType(), wide = b.getI64Type();
+  auto widen = [&](Value key) {
+    return type == wide ? key : b.make<arith::ExtSIOp>(wide, key);
+  };
+  // Registers of candidates of each list.
+  SmallVector<SmallVector<int64_t>> ofLists(lists.size());
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+    if (layout.isPadding(index))
+      continue;
+    std::optional<int64_t> list = findList(inLists, layout, index);
+    if (!list)
+      return reject(op);
+    ofLists[*list].push_back(index);
+  }
+  for (size_t round = 0, more = 1; more > 0; ++round) {
+    SmallVector<Offer> offers;
+    SmallVector<Value *> offered;
+    for (auto [list, registers] : llvm::zip_equal(lists, ofLists)) {
+      if (round >= registers.size())
+        continue;
+      int64_t index = registers[round];
+      Value candidate = widen(program.getRegisters(op.getCandidates())[index]);
+      Value worst = nvvm::readLane(b, widen(list), b.i32(*op.getInsert() - 1));
+      Value isBetter =
+          b.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, candidate, worst);
+      if (Value inside = threads.getInside(layout, index))
+        isBetter = b.make<arith::AndIOp>(isBetter, inside);
+      offers.push_back({widen(list), candidate, isBetter});
+      offered.push_back(&list);
+    }
+    more = offers.size();
+    if (more > 0)
+      insertAll(offers);
+    for (auto [list, offer] : llvm::zip_equal(offered, offers))
+      *list =
+          type == wide ? offer.list : b.make<arith::TruncIOp>(type, offer.list);
   }
   program.setRegisters(op.getResult(), std::move(lists));
   return success();

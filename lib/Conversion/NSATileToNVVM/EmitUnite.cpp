@@ -166,14 +166,16 @@ Value Union::countBefore(Value first, Value word, Value found) {
 
 /// Those of a word's bits, the first of which is `blocks`, from an entry on.
 void Union::writeBlocks(Value word, Value blocks, Value entry) {
-  b.forEachBit(word, entry, [&](Value bit, Value entry) {
+  auto write = [&](ValueRange bits, ValueRange carried) {
+    Value bit = bits.front(), entry = carried.front();
     b.store(b.add(blocks, bit), globalPointer(op.getBlocks(), entry),
             sizeof(int32_t));
     for (int64_t n = 0; n < op.getNumWords(); ++n)
       members.store(b.i32(0),
                     b.add(b.mul(entry, b.i32(op.getNumWords())), b.i32(n)));
-    return b.add(entry, b.i32(1));
-  });
+    return SmallVector<Value>{b.add(entry, b.i32(1))};
+  };
+  b.forEachBit(word, entry, write);
 }
 
 void Union::writeMembers(Value found) {

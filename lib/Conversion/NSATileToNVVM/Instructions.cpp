@@ -69,8 +69,12 @@ static Value shuffleHalves(CodeBuilder &b, Value value, Value lane,
   return b.make<arith::OrIOp>(b.make<arith::ShLIOp>(high, b.i64(32)), low);
 }
 
+Value nvvm::shuffleXor(CodeBuilder &b, Value value, Value mask) {
+  return shuffleHalves(b, value, mask, NVVM::ShflKind::bfly);
+}
+
 Value nvvm::shuffleXor(CodeBuilder &b, Value value, int64_t mask) {
-  return shuffleHalves(b, value, b.i32(mask), NVVM::ShflKind::bfly);
+  return shuffleXor(b, value, b.i32(mask));
 }
 
 Value nvvm::readLane(CodeBuilder &b, Value value, Value lane) {

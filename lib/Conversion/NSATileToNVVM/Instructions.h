@@ -29,6 +29,7 @@ mlir::Value getNumBlocks(CodeBuilder &b);
 //===-- Lanes -------------------------------------------------------------===//
 
 /// The value of the lane whose number differs by `mask`; 32 or 64 bits.
+mlir::Value shuffleXor(CodeBuilder &b, mlir::Value value, mlir::Value mask);
 mlir::Value shuffleXor(CodeBuilder &b, mlir::Value value, int64_t mask);
 /// The first lane's value, which ptxas knows to be the same for the warp.
 mlir::Value broadcastLane(CodeBuilder &b, mlir::Value value);
