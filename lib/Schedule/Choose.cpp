@@ -92,13 +92,16 @@ struct SortedLists {
 static SortedLists getSortedLists(TopKOp op, int64_t tokens) {
   constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
   if (static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
-      tokens <= mostLists * op.getShareTokens())
+      tokens <= mostLists * static_cast<int64_t>(op.getShareTokens()))
     return {2 * lanes, 4, "each lane has two candidates for a sorted list"};
   return {32, 3, "scores and lists of more need too many registers"};
 }
 static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
 /// Why an op has a program of its own that was given one.
 static constexpr llvm::StringLiteral kGiven = "given";
+static constexpr llvm::StringLiteral kRanked =
+    "many pooled keys take tiles of their own, and a selection reads its "
+    "log-sum-exps";
 
 /// Columns over the keys of ragged rows: as many as the longest row has, which
 /// isn't known where memory is set aside.
@@ -133,8 +136,7 @@ SmallVector<ProgramCut::Own> Chooser::findOwn() {
                             "to compile"});
     else if (!given && goal.device && goal.queries == Queries::Many &&
              isRankedBy(op.op))
-      own.push_back({op.op, "many pooled keys take tiles of their own, and a "
-                            "selection reads its log-sum-exps"});
+      own.push_back({op.op, kRanked});
   }
   return own;
 }
@@ -215,13 +217,16 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
 /// Ops with a program of their own that were given one are chosen for alone.
 Scope Chooser::getScope(Operation *op, int64_t group) const {
   Scope scope = {kernel, {}, group};
-  if (cut.getReason(op) == kGiven && isa<ScoringOpInterface>(op)) {
+  auto isAlone = [&](Operation *op) {
+    return cut.getReason(op) == kGiven || cut.getReason(op) == kRanked;
+  };
+  if (isAlone(op) && isa<ScoringOpInterface>(op)) {
     scope.ops.push_back(cast<ScoringOpInterface>(op));
     return scope;
   }
   for (const ScheduledOp &each : ops)
     if (auto scoring = dyn_cast<ScoringOpInterface>(each.op))
-      if (cut.getReason(each.op) != kGiven)
+      if (!isAlone(each.op))
         scope.ops.push_back(scoring);
   return scope;
 }

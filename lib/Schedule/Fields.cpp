@@ -97,8 +97,10 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "blocks whose importance is computed at a time",
-     "as many as an attend has keys; sm_90a at most 32, but for "
-     "method=threshold; up to 1024 where that reads scores from memory"},
+     "as many as an attend has keys; sm_90a with method=sort at most 64, "
+     "and 32 where lists of more than 32 blocks, or more than 8 lists, take "
+     "the registers; up to 1024 where method=threshold reads scores from "
+     "memory"},
     {Field::Windows,
      "windows",
      bit(OpKind::Pool),
@@ -175,8 +177,7 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "MiB of the states of a selection's blocks under `key_major`, of the only "
-     "such attention of a kernel, where a program without other attentions "
-     "merges them: batch rows, key heads and tokens that have "
+     "such attention of a kernel: batch rows, key heads and tokens that have "
      "more are computed and merged part by part. A part has at least one batch "
      "row, one key head and 1024 tokens, or a multiple of these that tiles "
      "divide; of ragged rows, all tokens",
@@ -212,9 +213,11 @@ static constexpr FieldInfo kFields[] = {
      "`fused`: computed in the programs of its readers, which share a tile of "
      "queries; `own`: computed once, into memory. A topk and a pool are always "
      "`own`",
-     "`own` where another op reads it from memory, or tiles of its queries are "
-     "none of its readers', and on the CPU attends of kernels with more than "
-     "16; else `fused`"},
+     "`own` where another op reads it from memory, or tiles of its queries "
+     "are none of its readers'; on the CPU attends of kernels with more "
+     "than 16; on sm_90a an attend to 1024 pooled keys or more whose "
+     "log-sum-exps an importance reads, if its result takes no more than 2 "
+     "GiB; else `fused`"},
     {Field::Method, "method", bit(OpKind::TopK), false, false, 0, 1, kMethods,
      std::nullopt,
      "how a row's first blocks are found: `sort` merges those of each tile "
@@ -250,9 +253,9 @@ static constexpr FieldInfo kFields[] = {
      "blocks of a persistent program that share a multiprocessor, each with "
      "its part of the registers and of shared memory; tokens and keys that "
      "aren't given are those that so many have room for",
-     "2 for attentions within selections, 3 for a topk, whose rows fill one "
-     "warpgroup, or 2 with method=threshold and a list in each, unless keys, "
-     "blocks or stages are given; else 1"},
+     "2 for attentions within selections; for a topk whose rows fill one "
+     "warpgroup 4, or 3 where its blocks are 32, or 2 with method=threshold "
+     "and a list in each, unless keys, blocks or stages are given; else 1"},
     {Field::Stages,
      "stages",
      kQueryTiles,

@@ -83,7 +83,8 @@ bool schedule::isPlain(AttendOp attend, const MaskInfo &mask) {
 
 bool schedule::isRankedBy(Operation *op) {
   auto attend = dyn_cast<AttendOp>(op);
-  if (!attend || attend.getSelection() || attend.getOutput().use_empty())
+  if (!attend || !attend.getLse() || attend.getSelection() ||
+      attend.getOutput().use_empty())
     return false;
   auto dims = cast<NamedTensorType>(attend.getKey().getType()).getDims();
   return llvm::any_of(dims, llvm::IsaPred<PooledDimAttr>) &&

@@ -24,15 +24,26 @@ nsatile.program @scattered(%o: memref<4x32xf32>) {
   nsatile.return
 }
 
-// A warp asks once which lanes have candidates that beat key 16 of the list, and
-// inserts one in each round: the lane's key is the greater of its own and of the
-// lesser of the one before and the candidate.
+// A warp asks once which lanes have candidates that beat key 16 of the list. It
+// sorts more than 12 of them, and merges the rows. Of fewer it inserts one in
+// each round: the lane's key is the greater of its own and of the lesser of the
+// one before and the candidate.
 // CHECK-LABEL: llvm.func @inserted
 // CHECK-NOT: nvvm.barrier
 // CHECK-COUNT-2: nvvm.shfl.sync idx {{.*}} %c15_i32
 // CHECK: arith.cmpi sgt
 // CHECK: %[[BETTER:.*]] = nvvm.vote.sync ballot
-// CHECK: scf.while ({{.*}} = %[[BETTER]], %[[LIST:.*]] = {{.*}}) : (i32, i64)
+// CHECK: %[[COUNT:.*]] = llvm.intr.ctpop(%[[BETTER]])
+// CHECK: %[[MANY:.*]] = arith.cmpi ugt, %[[COUNT]], %c12_i32
+// CHECK: %[[NEXT:.*]]:2 = scf.if %[[MANY]] -> (i64, i32)
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: arith.maxsi
+// CHECK: scf.for
+// CHECK: nvvm.shfl.sync bfly
+// CHECK: } else {
+// CHECK: scf.while ({{.*}} = %[[NEXT]]#1, %[[LIST:.*]] = %[[NEXT]]#0) : (i32, i64)
 // CHECK: %[[LANE:.*]] = "llvm.intr.cttz"
 // CHECK-COUNT-2: nvvm.shfl.sync idx {{.*}}, %[[LANE]],
 // CHECK-COUNT-2: nvvm.shfl.sync up
@@ -48,6 +59,28 @@ nsatile.program @inserted(%l: memref<4x32xi64>, %c: memref<4x32xi64>, %o: memref
   %more = nsatile.load %c[%0, %0] dims [0, 1] limits[%4, %32] : memref<4x32xi64> -> !keys
   %t = nsatile.top %list, %more insert 16 : !keys, !keys
   nsatile.store %t, %o[%0, %0] dims [0, 1] limits[%4, %32] : !keys, memref<4x32xi64>
+  nsatile.return
+}
+
+// Each warp has two lists, and each lane two candidates for each: two rounds of
+// both lists side by side, until neither has candidates.
+// CHECK-LABEL: llvm.func @two_lists
+// CHECK-COUNT-2: llvm.intr.ctpop
+// CHECK: scf.while {{.*}} : (i32, i32, i64, i64)
+// CHECK: arith.ori
+// CHECK-COUNT-2: llvm.intr.cttz{{.*}}is_zero_poison = false
+// CHECK-COUNT-2: llvm.intr.ctpop
+// CHECK: scf.while {{.*}} : (i32, i32, i64, i64)
+// CHECK-NOT: scf.while
+nsatile.program @two_lists(%l: memref<8x32xi64>, %c: memref<8x64xi64>, %o: memref<8x32xi64>) {
+  %0 = arith.constant 0 : index
+  %8 = arith.constant 8 : index
+  %32 = arith.constant 32 : index
+  %64 = arith.constant 64 : index
+  %list = nsatile.load %l[%0, %0] dims [0, 1] limits[%8, %32] : memref<8x32xi64> -> tensor<8x32xi64, #nsatile.blocked<threads = 128>>
+  %more = nsatile.load %c[%0, %0] dims [0, 1] limits[%8, %64] : memref<8x64xi64> -> tensor<8x64xi64, #nsatile.blocked<threads = 128, vector = 2>>
+  %t = nsatile.top %list, %more insert 16 : tensor<8x32xi64, #nsatile.blocked<threads = 128>>, tensor<8x64xi64, #nsatile.blocked<threads = 128, vector = 2>>
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits[%8, %32] : tensor<8x32xi64, #nsatile.blocked<threads = 128>>, memref<8x32xi64>
   nsatile.return
 }
 

@@ -57,24 +57,24 @@ nsatile.program @top(%l: tensor<4x4xi64>, %c: tensor<4x16xi64>, %o: memref<4x4xi
 // A loop carries as many columns as a step sorts: no step cuts, and the result
 // does once.
 // CHECK-LABEL: nsatile.program @carried
-// CHECK: %[[WIDE:.*]] = tensor.insert_slice %{{.*}}[0, 0] [8, 5] [1, 1] : tensor<8x5xi64> into tensor<8x16xi64>
-// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[OUTER:.*]] = %[[WIDE]]) -> (tensor<8x16xi64>)
-// CHECK: scf.for {{.*}} iter_args(%[[INNER:.*]] = %[[OUTER]]) -> (tensor<8x16xi64>)
+// CHECK: %[[WIDE:.*]] = tensor.insert_slice %{{.*}}[0, 0] [16, 5] [1, 1] : tensor<16x5xi64> into tensor<16x16xi64>
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} iter_args(%[[OUTER:.*]] = %[[WIDE]]) -> (tensor<16x16xi64>)
+// CHECK: scf.for {{.*}} iter_args(%[[INNER:.*]] = %[[OUTER]]) -> (tensor<16x16xi64>)
 // CHECK-NOT: tensor.extract_slice
 // CHECK: arith.maxsi %[[INNER]]
 // CHECK-NOT: tensor.extract_slice
-// CHECK: tensor.extract_slice %[[LOOP]][0, 0] [8, 5] [1, 1]
+// CHECK: tensor.extract_slice %[[LOOP]][0, 0] [16, 5] [1, 1]
 // CHECK-NOT: tensor.extract_slice
 // CHECK: nsatile.store
-nsatile.program @carried(%l: tensor<8x5xi64>, %c: tensor<8x16xi64>, %o: memref<8x5xi64>, %0: index, %1: index, %n: index) {
-  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<8x5xi64>) {
-    %u = scf.for %j = %0 to %n step %1 iter_args(%b = %a) -> (tensor<8x5xi64>) {
-      %v = nsatile.top %b, %c : tensor<8x5xi64>, tensor<8x16xi64>
-      scf.yield %v : tensor<8x5xi64>
+nsatile.program @carried(%l: tensor<16x5xi64>, %c: tensor<16x16xi64>, %o: memref<16x5xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<16x5xi64>) {
+    %u = scf.for %j = %0 to %n step %1 iter_args(%b = %a) -> (tensor<16x5xi64>) {
+      %v = nsatile.top %b, %c : tensor<16x5xi64>, tensor<16x16xi64>
+      scf.yield %v : tensor<16x5xi64>
     }
-    scf.yield %u : tensor<8x5xi64>
+    scf.yield %u : tensor<16x5xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x5xi64>, memref<8x5xi64>
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x5xi64>, memref<16x5xi64>
   nsatile.return
 }
 
@@ -101,15 +101,15 @@ nsatile.program @inserted(%l: tensor<4x5xi64>, %c: tensor<4x16xi64>, %o: memref<
 
 // -----
 
-// A list that something else reads in the loop stays as it is.
-// CHECK-LABEL: nsatile.program @watched
-// CHECK: scf.for {{.*}} -> (tensor<8x5xi64>)
-// CHECK: tensor.extract_slice
-nsatile.program @watched(%l: tensor<8x5xi64>, %c: tensor<8x16xi64>, %o: memref<8x5xi64>, %0: index, %1: index, %n: index) {
+// Two lists of each warp, and two candidates of each lane, too.
+// CHECK-LABEL: nsatile.program @two_lists
+// CHECK: scf.for {{.*}} -> (tensor<8x32xi64>)
+// CHECK: nsatile.top %{{.*}}, %{{.*}} insert 5 : tensor<8x32xi64>, tensor<8x64xi64>
+// CHECK-NOT: nsatile.exchange
+nsatile.program @two_lists(%l: tensor<8x5xi64>, %c: tensor<8x40xi64>, %o: memref<8x5xi64>, %0: index, %1: index, %n: index) {
   %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<8x5xi64>) {
-    nsatile.store %a, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x5xi64>, memref<8x5xi64>
-    %v = nsatile.top %a, %c : tensor<8x5xi64>, tensor<8x16xi64>
-    scf.yield %v : tensor<8x5xi64>
+    %u = nsatile.top %a, %c : tensor<8x5xi64>, tensor<8x40xi64>
+    scf.yield %u : tensor<8x5xi64>
   }
   nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x5xi64>, memref<8x5xi64>
   nsatile.return
@@ -117,15 +117,31 @@ nsatile.program @watched(%l: tensor<8x5xi64>, %c: tensor<8x16xi64>, %o: memref<8
 
 // -----
 
+// A list that something else reads in the loop stays as it is.
+// CHECK-LABEL: nsatile.program @watched
+// CHECK: scf.for {{.*}} -> (tensor<16x5xi64>)
+// CHECK: tensor.extract_slice
+nsatile.program @watched(%l: tensor<16x5xi64>, %c: tensor<16x16xi64>, %o: memref<16x5xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<16x5xi64>) {
+    nsatile.store %a, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x5xi64>, memref<16x5xi64>
+    %v = nsatile.top %a, %c : tensor<16x5xi64>, tensor<16x16xi64>
+    scf.yield %v : tensor<16x5xi64>
+  }
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x5xi64>, memref<16x5xi64>
+  nsatile.return
+}
+
+// -----
+
 // A list of a quarter of the step's columns stays as it is, too.
 // CHECK-LABEL: nsatile.program @short
-// CHECK: scf.for {{.*}} -> (tensor<8x4xi64>)
+// CHECK: scf.for {{.*}} -> (tensor<16x4xi64>)
 // CHECK: tensor.extract_slice
-nsatile.program @short(%l: tensor<8x4xi64>, %c: tensor<8x16xi64>, %o: memref<8x4xi64>, %0: index, %1: index, %n: index) {
-  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<8x4xi64>) {
-    %v = nsatile.top %a, %c : tensor<8x4xi64>, tensor<8x16xi64>
-    scf.yield %v : tensor<8x4xi64>
+nsatile.program @short(%l: tensor<16x4xi64>, %c: tensor<16x16xi64>, %o: memref<16x4xi64>, %0: index, %1: index, %n: index) {
+  %t = scf.for %i = %0 to %n step %1 iter_args(%a = %l) -> (tensor<16x4xi64>) {
+    %v = nsatile.top %a, %c : tensor<16x4xi64>, tensor<16x16xi64>
+    scf.yield %v : tensor<16x4xi64>
   }
-  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<8x4xi64>, memref<8x4xi64>
+  nsatile.store %t, %o[%0, %0] dims [0, 1] limits [%0, %0] : tensor<16x4xi64>, memref<16x4xi64>
   nsatile.return
 }

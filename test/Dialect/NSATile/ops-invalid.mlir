@@ -515,6 +515,14 @@ nsatile.program @p(%x: tensor<4x16xi64>, %y: tensor<4x16xi64>) {
 
 // -----
 
+nsatile.program @p(%x: tensor<4x32xi64>, %y: tensor<4x48xi64>) {
+  // expected-error @below {{expected as many candidates for each of a warp's 32 lanes, found 'tensor<4x48xi64>'}}
+  %t = nsatile.top %x, %y insert 8 : tensor<4x32xi64>, tensor<4x48xi64>
+  nsatile.return
+}
+
+// -----
+
 nsatile.program @p(%x: tensor<4x32xi64>, %y: tensor<4x32xi64>) {
   // expected-error @below {{expected to keep 1 to 32 keys, found 33}}
   %t = nsatile.top %x, %y insert 33 : tensor<4x32xi64>, tensor<4x32xi64>

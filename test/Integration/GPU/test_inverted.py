@@ -127,7 +127,7 @@ def test_chunks_are_the_same_bits(batch, tokens, heads, target):
 
 
 def test_chunks_beside_other_attentions():
-    """A program that computes others, too, reads all states at once."""
+    """A program that computes others, too, merges states part by part."""
     case = Case("nsa", schedule="slc: order=key_major,chunk=1", heads=(12, 2))
     for tokens in (300, 1500):
         agrees(case, tokens=tokens)

@@ -95,6 +95,29 @@ static int64_t getMostOfLists(int64_t tokens, int64_t heads, int64_t top) {
   return 16 * top * tokens * heads + 4 * tokens / leastTokens * heads;
 }
 
+/// Pooled keys and values, and the result of the attention to them, with two
+/// parts of its log-sum-exps, where that takes no more than 2 GiB.
+static int64_t getMostOfNSA(int64_t tokens, int64_t queryHeads,
+                            int64_t keyHeads) {
+  constexpr int64_t channels = 128, stride = 16, manyPooled = 1024;
+  int64_t pooled = 2 * tokens / stride * keyHeads * channels * 2;
+  int64_t result = tokens * queryHeads * channels * 4;
+  bool isOwn = tokens / stride >= manyPooled && result <= int64_t(2) << 30;
+  return pooled + (isOwn ? result + tokens * queryHeads * 8 : 0);
+}
+
+TEST_F(CUDAMemoryTest, ResultsOfPooledKeys) {
+  for (int64_t tokens : {16383, 65537, 1 << 20}) {
+    Memory found = measure("nsa", tokens, 64, 4, {});
+    EXPECT_LE(found.values, 2 * (tokens / 16) * 4 * 128 * 2) << tokens;
+  }
+  for (int64_t tokens : {16384, 65536}) {
+    Memory found = measure("nsa", tokens, 64, 4, {});
+    EXPECT_GT(found.values, tokens * 64 * 128 * 4) << tokens;
+    EXPECT_LE(found.values, getMostOfNSA(tokens, 64, 4)) << tokens;
+  }
+}
+
 TEST_F(CUDAMemoryTest, ListsOfUnions) {
   constexpr int64_t tokens = 65536;
   for (auto [queryHeads, keyHeads] :
@@ -102,8 +125,8 @@ TEST_F(CUDAMemoryTest, ListsOfUnions) {
     for (const char *example : {"nsa", "block_sparse"}) {
       Memory found = measure(example, tokens, queryHeads, keyHeads, {});
       EXPECT_LE(found.lists, getMostOfLists(tokens, keyHeads, 16)) << example;
-      // Pooled keys and values.
-      EXPECT_LE(found.values, 2 * tokens / 16 * keyHeads * 128 * 2) << example;
+      EXPECT_LE(found.values, getMostOfNSA(tokens, queryHeads, keyHeads))
+          << example;
     }
     Memory found = measure("moba", tokens, queryHeads, keyHeads, {});
     EXPECT_LE(found.lists, getMostOfLists(tokens, queryHeads, 3));

@@ -174,7 +174,7 @@ kernel f(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
   EXPECT_EQ(fail(makeInputs(makeSizes())), "no error");
   EXPECT_THAT(found, testing::ElementsAre("select 32 32 attend 32",
                                           "select 16 32 attend 32",
-                                          "select 4 32 attend 32"));
+                                          "select 4 64 attend 32"));
 }
 
 TEST_F(CUDAProgramTest, WhereNoTilesHaveRoomIsSaid) {
