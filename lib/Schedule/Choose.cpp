@@ -52,7 +52,8 @@ private:
   bool chooseMethod(OpChoice &choice);
   void chooseSelectingTokens(OpChoice &choice, int64_t rows, int64_t group,
                              bool usesThreshold);
-  void chooseBlocks(OpChoice &choice, const Tiling &tiling, bool usesThreshold);
+  void chooseBlocks(OpChoice &choice, const Tiling &tiling, int64_t group,
+                    bool usesThreshold);
   void chooseSelectingWarps(OpChoice &choice, int64_t group,
                             bool usesThreshold);
   void choosePooling(OpChoice &choice);
@@ -89,10 +90,16 @@ struct SortedLists {
 /// Lanes that hold lists take two candidates each, and need few registers.
 /// Measured on an H200, 16 of 1024 blocks, 65536 tokens of 64 heads on 4, len
 /// 32: 7.7 ms, where three blocks with a candidate for each lane take 10.1.
-static SortedLists getSortedLists(TopKOp op, int64_t tokens) {
+static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
   constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
+  SmallVector<ImportanceOp> found = findImportances(op);
+  bool isPerQueryHead = llvm::any_of(found, [](ImportanceOp importance) {
+    return importance.getHeads() == HeadReduction::None;
+  });
+  int64_t lists = tokens / static_cast<int64_t>(op.getShareTokens()) *
+                  (isPerQueryHead ? group : 1);
   if (static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
-      tokens <= mostLists * static_cast<int64_t>(op.getShareTokens()))
+      lists <= mostLists)
     return {2 * lanes, 4, "each lane has two candidates for a sorted list"};
   return {32, 3, "scores and lists of more need too many registers"};
 }
@@ -605,7 +612,7 @@ void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
 
 /// Behind the tokens.
 void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
-                           bool usesThreshold) {
+                           int64_t group, bool usesThreshold) {
   const Setting *keys = settings.findForAll(Field::Keys);
   if (keys)
     return put(choice, Field::Blocks, keys->value,
@@ -620,7 +627,7 @@ void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
                                    least, most),
                "long rows of memory, as few are loaded at a time");
   }
-  SortedLists lists = getSortedLists(op, choice.get(Field::Tokens));
+  SortedLists lists = getSortedLists(op, choice.get(Field::Tokens), group);
   bool areMore = goal.device && goal.device->code.hasWarpgroupProducts &&
                  tiling.keys > lists.blocks && !usesThreshold;
   put(choice, Field::Blocks, areMore ? lists.blocks : tiling.keys,
@@ -655,7 +662,7 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
          : hasFewRows ? "a warp has a list of candidates"
                       : "by the rows of the program's products");
   // Tiles as chosen have room beside others.
-  SortedLists sorted = getSortedLists(op, tokens);
+  SortedLists sorted = getSortedLists(op, tokens, group);
   bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
                   choice.get(Field::Blocks) <= sorted.blocks &&
                   !usesThreshold && !settings.find(choice.name, Field::Stages);
@@ -707,7 +714,7 @@ llvm::Error Chooser::chooseTopK(OpChoice &choice) {
   // A union's tile of long lists has few rows.
   chooseSelectingTokens(choice, usesThreshold ? kPartRows : tiling.rows, group,
                         usesThreshold);
-  chooseBlocks(choice, tiling, usesThreshold);
+  chooseBlocks(choice, tiling, group, usesThreshold);
   if (llvm::Error error = chooseSelectingSplits(choice, usesThreshold))
     return error;
   chooseProgram(choice);

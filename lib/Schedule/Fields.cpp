@@ -97,10 +97,10 @@ static constexpr FieldInfo kFields[] = {
      {},
      std::nullopt,
      "blocks whose importance is computed at a time",
-     "as many as an attend has keys; sm_90a with method=sort at most 64, "
-     "and 32 where lists of more than 32 blocks, or more than 8 lists, take "
-     "the registers; up to 1024 where method=threshold reads scores from "
-     "memory"},
+     "`keys` where that is given for all ops, else as many as attends "
+     "without names would have; sm_90a with method=sort at most 64, and 32 "
+     "where a tile has more than 8 lists, or lists of more than 32 blocks; "
+     "up to 1024 where method=threshold reads scores from memory"},
     {Field::Windows,
      "windows",
      bit(OpKind::Pool),
@@ -215,9 +215,10 @@ static constexpr FieldInfo kFields[] = {
      "`own`",
      "`own` where another op reads it from memory, or tiles of its queries "
      "are none of its readers'; on the CPU attends of kernels with more "
-     "than 16; on sm_90a an attend to 1024 pooled keys or more whose "
-     "log-sum-exps an importance reads, if its result takes no more than 2 "
-     "GiB; else `fused`"},
+     "than 16; on sm_90a, for 1024 queries or more, an attend to pooled "
+     "keys whose log-sum-exps an importance reads, where there are 1024 "
+     "strides of keys or more and its result takes no more than 2 GiB, all "
+     "sizes given; else `fused`"},
     {Field::Method, "method", bit(OpKind::TopK), false, false, 0, 1, kMethods,
      std::nullopt,
      "how a row's first blocks are found: `sort` merges those of each tile "
@@ -253,9 +254,11 @@ static constexpr FieldInfo kFields[] = {
      "blocks of a persistent program that share a multiprocessor, each with "
      "its part of the registers and of shared memory; tokens and keys that "
      "aren't given are those that so many have room for",
-     "2 for attentions within selections; for a topk whose rows fill one "
-     "warpgroup 4, or 3 where its blocks are 32, or 2 with method=threshold "
-     "and a list in each, unless keys, blocks or stages are given; else 1"},
+     "2 for attentions within selections, 3 with up to 64 channels; for a "
+     "topk whose rows fill one warpgroup 4, or 3 where it takes 32 blocks "
+     "at a time by itself, or 2 with method=threshold and a list in each, "
+     "unless it takes more than these or stages are given; else 1. That of "
+     "a topk is set by its name alone"},
     {Field::Stages,
      "stages",
      kQueryTiles,

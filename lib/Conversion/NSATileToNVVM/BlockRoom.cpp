@@ -22,11 +22,22 @@ static std::string listOps(ProgramOp program) {
   return names.empty() ? "this code" : llvm::join(names, ", ");
 }
 
+/// As users set what a step has of keys.
+static StringRef getKeysField(ProgramOp program) {
+  // Of lists that are sorted or merged, or gathered.
+  WalkResult selects = program.walk([](Operation *op) {
+    return isa<TopOp, ExchangeOp, OfferOp>(op) ? WalkResult::interrupt()
+                                               : WalkResult::advance();
+  });
+  return selects.wasInterrupted() ? "blocks" : "keys";
+}
+
 /// "tokens=48, keys=128, warps=12"
 static std::string describeTiles(ProgramOp program, int64_t warps) {
   ScheduleAttr schedule = program.getScheduleAttr();
-  return ("tokens=" + Twine(schedule.getTokens()) +
-          ", keys=" + Twine(schedule.getKeys()) + ", warps=" + Twine(warps))
+  return ("tokens=" + Twine(schedule.getTokens()) + ", " +
+          getKeysField(program) + "=" + Twine(schedule.getKeys()) +
+          ", warps=" + Twine(warps))
       .str();
 }
 
@@ -102,7 +113,7 @@ static LogicalResult checkRegisters(ProgramOp program,
   int64_t keys = llvm::alignDown(
       std::max<int64_t>(2 * (atStart - NamedRegisters::kAdded), 0), step);
   if (named.sums <= atStart && keys > 0 && named.scores > atStart)
-    ways.push_back("keys=" + std::to_string(keys));
+    ways.push_back((getKeysField(program) + "=" + Twine(keys)).str());
   InFlightDiagnostic error = program.emitError("the program of ")
                              << listOps(program) << " has too few registers: "
                              << "with " << describeTiles(program, warps)

@@ -351,7 +351,9 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
   if (isPerQueryHead(op.getResult()))
     return value;
   Entries entries = value;
-  entries.present = present;
+  // A weight of -inf is absent, too.
+  if (op.getKind() != ImportanceKind::Activation)
+    entries.present = present;
   entries.mayBeNegative = op.getKind() != ImportanceKind::Prob;
   return reduceWithin(builder, loc, entries, getKind(op.getHeads()),
                       tile.tokens, tile.group);

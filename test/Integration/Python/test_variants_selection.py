@@ -312,3 +312,21 @@ def test_an_importance_of_blocks_shorter_than_the_stride(length, stride, block, 
     expected = program(source)(q, k)
     assert expected.shape[-1] == -(-TOKENS // block)
     np.testing.assert_allclose(program(source, target="cpu")(q, k), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("heads", ("sum", "mean", "max"))
+@pytest.mark.parametrize("weight", ("select(s > 0.5, s, -inf)", "log(relu(s))",
+                                    "select(h == 1, -inf, 1.0)", "select(s > 0.5, 1.0, -inf)"))
+def test_weights_of_minus_infinity_are_absent(heads, weight):
+    """Heads reduce over what is present, whatever made the rest absent."""
+    args = arguments(seed=5)
+    compiled = {target: program(f"""
+kernel f<top = 3>({HEAD}) -> (importance: f32[B, T, H, N], idx: i32[B, T, H, top]) {{
+  gist = attend(q, pool(k, {BLOCK})) where end(j) <= i weight {weight};
+  p = activation(gist, heads={heads});
+  return p * 1.0, indices(topk(p, top));
+}}""", target=target) for target in ("oracle", "cpu")}
+    expected, found = (compiled[target](*args) for target in ("oracle", "cpu"))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+    same(found[1], expected[1])
+    assert np.isneginf(expected[0]).any() and np.isfinite(expected[0]).any()
