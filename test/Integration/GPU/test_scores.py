@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+import nsacc
 import torch
 
 from oracle import check
-from programs import NAMES, SMALL, Case, run_all, to_device
+from programs import NAMES, SMALL, TARGET, Case, run_all, to_device
 from waiting import wait
 
 CASES = [Case.small(name) for name in [*NAMES, "full"]] + [
@@ -70,3 +71,32 @@ def test_values(case, value):
     results = run_all(case.program(), to_device(inputs))
     wait(f"{case} with a value of {value}")
     check(case, results, inputs)
+
+
+@pytest.mark.parametrize("target", [TARGET, "sm_80"])
+@pytest.mark.parametrize("where, importance", [
+    # Heads whose weight is -inf are absent, others of their group aren't.
+    ("weight", "activation(a, heads=sum)"), ("weight", "activation(a, heads=mean)"),
+    # Most scores are -inf, and few blocks have one that isn't.
+    ("score", "score(a, heads=sum)"), ("score", "prob(a, heads=sum)"),
+    ("score", "prob(a, heads=mean)"), ("score", "prob(a, heads=max)")])
+@pytest.mark.parametrize("group", [3, 16])
+def test_some_heads_are_absent(where, importance, group, target):
+    values = "" if where == "weight" else ", kc"
+    source = f"""
+kernel f(q: bf16[B, T, HQ, D], k: bf16[B, S, H, D]) -> (idx: i32[B, T, H, 4]) {{
+  kc = pool(k, 16);
+  a = attend(q, kc{values}) where end(j) <= i {where} select(s > 0.1, s, -inf);
+  return indices(topk({importance}, 4));
+}}"""
+    generator = torch.Generator().manual_seed(group)
+    # Multiples of 1/4: products and their sums are exact.
+    inputs = [torch.randint(-2, 3, shape, generator=generator).to(torch.bfloat16) / 4
+              for shape in ((1, 333, 2 * group, 64), (1, 333, 2, 64))]
+    expected = nsacc.compile(source, target="oracle")(*inputs)
+    found = nsacc.compile(source, target=target)(*to_device(inputs)).cpu()
+    # Rounding may decide between blocks of nearly equal importance.
+    counts = (expected >= 0).sum(-1)
+    assert torch.equal((found >= 0).sum(-1), counts)
+    assert (counts < 4).any() and (counts > 0).any()
+    assert (found == expected).all(-1).double().mean() > 0.97
