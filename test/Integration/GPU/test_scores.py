@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import nsacc
 import torch
 
+import nsacc
 from oracle import check
 from programs import NAMES, SMALL, TARGET, Case, run_all, to_device
 from waiting import wait
