@@ -4,6 +4,7 @@
 #include "KernelEmitter.h"
 #include "NSATile/IR/WarpRoles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include <limits>
 
 using namespace mlir;
