@@ -81,28 +81,6 @@ private:
 // What is given
 //===----------------------------------------------------------------------===//
 
-/// What a topk with sorted lists takes of a multiprocessor.
-struct SortedLists {
-  int64_t blocks, blocksPerSM;
-  StringLiteral reason;
-};
-
-/// Lanes that hold lists take two candidates each, and need few registers.
-/// Measured on an H200, 16 of 1024 blocks, 65536 tokens of 64 heads on 4, len
-/// 32: 7.7 ms, where three blocks with a candidate for each lane take 10.1.
-static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
-  constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
-  SmallVector<ImportanceOp> found = findImportances(op);
-  bool isPerQueryHead = llvm::any_of(found, [](ImportanceOp importance) {
-    return importance.getHeads() == HeadReduction::None;
-  });
-  int64_t lists = tokens / static_cast<int64_t>(op.getShareTokens()) *
-                  (isPerQueryHead ? group : 1);
-  if (static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
-      lists <= mostLists)
-    return {2 * lanes, 4, "each lane has two candidates for a sorted list"};
-  return {32, 3, "scores and lists of more need too many registers"};
-}
 static constexpr int64_t kOwn = static_cast<int64_t>(nsatile::ProgramUse::Own);
 /// Why an op has a program of its own that was given one.
 static constexpr llvm::StringLiteral kGiven = "given";
@@ -131,6 +109,9 @@ bool Chooser::hasManyAttends() {
 SmallVector<ProgramCut::Own> Chooser::findOwn() {
   SmallVector<ProgramCut::Own> own;
   bool hasMany = hasManyAttends();
+  AttendOp ranking;
+  if (goal.device && goal.queries == Queries::Many)
+    ranking = findRanking(kernel);
   for (const ScheduledOp &op : ops) {
     const Setting *given = settings.find(op.name, Field::Program);
     if (op.op->use_empty() ||
@@ -141,8 +122,7 @@ SmallVector<ProgramCut::Own> Chooser::findOwn() {
     else if (!given && hasMany && op.kind == OpKind::Attend)
       own.push_back({op.op, "more than 16 attentions in one program take long "
                             "to compile"});
-    else if (!given && goal.device && goal.queries == Queries::Many &&
-             isRankedBy(op.op))
+    else if (!given && ranking == op.op)
       own.push_back({op.op, kRanked});
   }
   return own;
@@ -579,6 +559,29 @@ static int64_t countLists(TopKOp op) {
   int64_t top = op.getResult().getType().getTop();
   return std::max<int64_t>(
       1, llvm::bit_floor<uint64_t>(bytes / (2 * top * keyBytes)));
+}
+
+/// What a topk with sorted lists takes of a multiprocessor.
+struct SortedLists {
+  int64_t blocks, blocksPerSM;
+  StringLiteral reason;
+};
+
+/// Lanes that hold lists take two candidates each, and need few registers.
+/// Measured on an H200, 16 of 1024 blocks, 65536 tokens of 64 heads on 4, len
+/// 32: 7.7 ms, where three blocks with a candidate for each lane take 10.1.
+static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
+  constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
+  SmallVector<ImportanceOp> found = findImportances(op);
+  bool isPerQueryHead = llvm::any_of(found, [](ImportanceOp importance) {
+    return importance.getHeads() == HeadReduction::None;
+  });
+  int64_t lists = tokens / static_cast<int64_t>(op.getShareTokens()) *
+                  (isPerQueryHead ? group : 1);
+  if (static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
+      lists <= mostLists)
+    return {2 * lanes, 4, "each lane has two candidates for a sorted list"};
+  return {32, 3, "scores and lists of more need too many registers"};
 }
 
 /// Selecting gains nothing from a wide tile. Rows that choose together are of

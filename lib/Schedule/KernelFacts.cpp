@@ -81,14 +81,25 @@ bool schedule::isPlain(AttendOp attend, const MaskInfo &mask) {
          mask.isExact();
 }
 
-bool schedule::isRankedBy(Operation *op) {
-  auto attend = dyn_cast<AttendOp>(op);
-  if (!attend || !attend.getLse() || attend.getSelection() ||
-      attend.getOutput().use_empty())
-    return false;
-  auto dims = cast<NamedTensorType>(attend.getKey().getType()).getDims();
-  return llvm::any_of(dims, llvm::IsaPred<PooledDimAttr>) &&
-         llvm::any_of(attend.getLse().getUsers(), llvm::IsaPred<ImportanceOp>);
+PooledDimAttr schedule::getPooledKeys(AttendOp attend) {
+  for (Attribute dim :
+       cast<NamedTensorType>(attend.getKey().getType()).getDims())
+    if (auto pooled = dyn_cast<PooledDimAttr>(dim))
+      return pooled;
+  return {};
+}
+
+AttendOp schedule::findRanking(KernelOp kernel) {
+  AttendOp found;
+  kernel.walk([&](AttendOp attend) {
+    if (!attend.getLse() || attend.getSelection() ||
+        attend.getOutput().use_empty() || !getPooledKeys(attend) ||
+        llvm::none_of(attend.getLse().getUsers(), llvm::IsaPred<ImportanceOp>))
+      return WalkResult::advance();
+    found = attend;
+    return WalkResult::interrupt();
+  });
+  return found;
 }
 
 bool schedule::hasChoice(int64_t channels) {

@@ -44,9 +44,11 @@ std::optional<DenseAttention> findDenseAttention(const Scope &scope);
 /// for what its part of a row's sum costs beside it.
 nsa::AttendOp findLongBlocks(nsa::KernelOp kernel);
 
-/// Whether it is an attention to pooled keys whose log-sum-exps an importance
-/// reads, and whose result others do.
-bool isRankedBy(mlir::Operation *op);
+/// The first attention to pooled keys whose log-sum-exps an importance reads,
+/// and whose result others do; null where there is none.
+nsa::AttendOp findRanking(nsa::KernelOp kernel);
+/// The first pooled dimension of an attention's keys; null where there is none.
+nsa::PooledDimAttr getPooledKeys(nsa::AttendOp attend);
 
 /// Channels for which tiles of two or of three warpgroups may be the faster
 /// ones: with fewer it's three, with more there are registers for two.

@@ -96,26 +96,21 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   count.few = makeCase(kernel, Queries::Few, conditions);
 
   auto attend = dyn_cast<AttendOp>(longest->getOperation());
-  auto *ranked =
-      llvm::find_if(ops, [](ScoringOpInterface op) { return isRankedBy(op); });
-  if (ranked != ops.end() && !isRagged) {
+  if (AttendOp ranking = findRanking(kernel); ranking && !isRagged) {
     // With a program of its own, the attention to pooled keys has large tiles,
     // and a selection needn't compute its log-sum-exps again: from 1024 pooled
     // keys on that is worth a result in memory of no more than 2 GiB.
     constexpr int64_t manyPooled = 1 << 10, mostBytes = int64_t{1} << 31;
-    auto type = cast<NamedTensorType>(
-        cast<AttendOp>(ranked->getOperation()).getOutput().getType());
-    auto pooledDim = llvm::find_if(
-        cast<NamedTensorType>(ranked->getKey().getType()).getDims(),
-        llvm::IsaPred<PooledDimAttr>);
-    auto dim = cast<PooledDimAttr>(*pooledDim);
+    auto type = cast<NamedTensorType>(ranking.getOutput().getType());
+    PooledDimAttr keys = getPooledKeys(ranking);
     int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
-    count.many = makeCase(kernel, Queries::Many,
-                          {multiply({getDim(dim)}, manyPooled * dim.getStride(),
-                                    /*isMost=*/false),
-                           multiply({tokens}, manyPooled, /*isMost=*/false),
-                           multiply(llvm::map_to_vector(type.getDims(), getDim),
-                                    mostBytes / bytes, /*isMost=*/true)});
+    count.many =
+        makeCase(kernel, Queries::Many,
+                 {multiply({getDim(keys)}, manyPooled * keys.getStride(),
+                           /*isMost=*/false),
+                  multiply({tokens}, manyPooled, /*isMost=*/false),
+                  multiply(llvm::map_to_vector(type.getDims(), getDim),
+                           mostBytes / bytes, /*isMost=*/true)});
     count.hasOwnTiles = true;
     return count;
   }

@@ -504,8 +504,8 @@ def NSATile_TopOp : NSATile_Op<"top", [
     order, and of the N candidates, in descending order.
 
     With `insert K` a list may have more columns than the K that are asked for. What comes behind these is in
-    descending order, too, and of the list or of the candidates, but not always the greatest. Such lists and candidates have a column for
-    each lane of a warp, and a warp inserts the candidates that beat key K one by one.
+    descending order, too, and of the list or of the candidates, but not always the greatest. Such lists have a column for each lane of a
+    warp, candidates as many for each lane, and a warp inserts those that beat key K, one by one or many at once.
 
     ```mlir
     %l1 = nsatile.top %l, %c : tensor<32x16xi64>, tensor<32x64xi64>

@@ -56,11 +56,6 @@ public:
     SmallVector<OpFoldResult> ones = {attr(1), attr(1)};
     SmallVector<OpFoldResult> sizes = {attr(type.getDimSize(0)),
                                        attr(std::min(found, columns))};
-    // More of the same key come behind those there are, too.
-    DenseElementsAttr equal;
-    if (matchPattern(keys, m_Constant(&equal)) && equal.isSplat())
-      return arith::ConstantOp::create(builder, loc,
-                                       equal.resizeSplat(resized));
     if (columns < found)
       return tensor::ExtractSliceOp::create(builder, loc, resized, keys,
                                             offsets, sizes, ones);
@@ -152,7 +147,16 @@ public:
     OpBuilder builder(outermost);
     BitonicNetwork network(builder, op.getLoc(), Order::Descending);
     OpOperand *init = outermost.getTiedLoopInit(argument);
-    init->set(network.resize(init->get(), columns));
+    // A list of equal keys may have more of them: what it is cut to is the
+    // same.
+    DenseElementsAttr equal;
+    if (matchPattern(init->get(), m_Constant(&equal)) && equal.isSplat())
+      init->set(arith::ConstantOp::create(
+          builder, op.getLoc(),
+          equal.resizeSplat(equal.getType().clone(
+              {equal.getType().getDimSize(0), columns}))));
+    else
+      init->set(network.resize(init->get(), columns));
     Type wide = init->get().getType();
     for (auto [loop, inner] : loops) {
       inner.setType(wide);

@@ -288,11 +288,10 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
     assign(exchange.getResult(), getSorting(exchange.getKeys().getType()));
   });
   program.walk([&](TopOp top) {
-    if (top.getInsert()) {
-      assign(top.getResult(), getInserting(getTile(top.getResult())));
-      assign(top.getCandidates(), getInserting(getTile(top.getCandidates())));
-    }
-    assign(top.getResult(), getSorting(top.getCandidates().getType()));
+    if (!top.getInsert())
+      return assign(top.getResult(), getSorting(top.getCandidates().getType()));
+    assign(top.getResult(), getInserting(getTile(top.getResult())));
+    assign(top.getCandidates(), getInserting(getTile(top.getCandidates())));
   });
   program.walk([&](SoftmaxFinalizeOp op) {
     propagate(op);

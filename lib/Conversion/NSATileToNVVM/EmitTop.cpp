@@ -22,11 +22,12 @@ public:
   LogicalResult emitTop(TopOp op);
 
 private:
-  /// A list, and what lanes have for it.
+  /// A list, which changes, and what lanes have for it.
   struct Offer {
-    Value list, candidate, isBetter;
+    Value *list;
+    Value candidate, isBetter;
   };
-  void insertAll(MutableArrayRef<Offer> offers);
+  void insertAll(ArrayRef<Offer> offers);
   Value insert(Value list, Value key);
   Value merge(Value list, Value candidate);
   Value order(Value keys, Value run, Value stages, bool isAscending);
@@ -112,26 +113,24 @@ Value TopEmitter::merge(Value list, Value candidate) {
 /// The lanes' candidates that are better, one after the other, those of several
 /// lists side by side: each waits for lanes several times. Where most are
 /// better, as those of a first tile, they are sorted.
-void TopEmitter::insertAll(MutableArrayRef<Offer> offers) {
+void TopEmitter::insertAll(ArrayRef<Offer> offers) {
   constexpr int64_t mostInserted = 12;
-  SmallVector<Value> words;
-  for (Offer &offer : offers) {
+  SmallVector<Value> words, lists;
+  for (const Offer &offer : offers) {
     Value word = nvvm::collectLanes(b, offer.isBetter);
     Value areMany = b.make<arith::CmpIOp>(
         arith::CmpIPredicate::ugt, b.make<LLVM::CtPopOp>(word.getType(), word),
         b.i32(mostInserted));
     Value better = b.select(offer.isBetter, offer.candidate, least());
     SmallVector<Value> next = b.branch(
-        areMany, {offer.list.getType(), word.getType()},
+        areMany, {offer.list->getType(), word.getType()},
         [&]() -> SmallVector<Value> {
-          return {merge(offer.list, better), b.i32(0)};
+          return {merge(*offer.list, better), b.i32(0)};
         },
-        [&]() -> SmallVector<Value> { return {offer.list, word}; });
-    offer.list = next[0];
+        [&]() -> SmallVector<Value> { return {*offer.list, word}; });
+    lists.push_back(next[0]);
     words.push_back(next[1]);
   }
-  SmallVector<Value> lists =
-      llvm::map_to_vector(offers, [](const Offer &each) { return each.list; });
   bool isOne = offers.size() == 1;
   lists = b.forEachBit(words, lists, [&](ValueRange lanes, ValueRange lists) {
     SmallVector<Value> next;
@@ -147,7 +146,7 @@ void TopEmitter::insertAll(MutableArrayRef<Offer> offers) {
     return next;
   });
   for (auto [offer, list] : llvm::zip_equal(offers, lists))
-    offer.list = list;
+    *offer.list = list;
 }
 
 /// The register of lists that each warp has of the row that it has a register
@@ -176,12 +175,13 @@ LogicalResult TopEmitter::emitTop(TopOp op) {
   if (!op.getInsert() || !isInLanes(inLists) ||
       layout.getNumThreads() != inLists.getNumThreads())
     return reject(op);
-  SmallVector<Value> lists(program.getRegisters(op.getList()));
   // Narrower keys keep their order.
   Type type = getTile(op.getList()).getElementType(), wide = b.getI64Type();
   auto widen = [&](Value key) {
     return type == wide ? key : b.make<arith::ExtSIOp>(wide, key);
   };
+  SmallVector<Value> lists =
+      llvm::map_to_vector(program.getRegisters(op.getList()), widen);
   // Registers of candidates of each list.
   SmallVector<SmallVector<int64_t>> ofLists(lists.size());
   for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
@@ -192,29 +192,27 @@ LogicalResult TopEmitter::emitTop(TopOp op) {
       return reject(op);
     ofLists[*list].push_back(index);
   }
-  for (size_t round = 0, more = 1; more > 0; ++round) {
+  for (size_t round = 0;; ++round) {
     SmallVector<Offer> offers;
-    SmallVector<Value *> offered;
     for (auto [list, registers] : llvm::zip_equal(lists, ofLists)) {
       if (round >= registers.size())
         continue;
       int64_t index = registers[round];
       Value candidate = widen(program.getRegisters(op.getCandidates())[index]);
-      Value worst = nvvm::readLane(b, widen(list), b.i32(*op.getInsert() - 1));
+      Value worst = nvvm::readLane(b, list, b.i32(*op.getInsert() - 1));
       Value isBetter =
           b.make<arith::CmpIOp>(arith::CmpIPredicate::sgt, candidate, worst);
       if (Value inside = threads.getInside(layout, index))
         isBetter = b.make<arith::AndIOp>(isBetter, inside);
-      offers.push_back({widen(list), candidate, isBetter});
-      offered.push_back(&list);
+      offers.push_back({&list, candidate, isBetter});
     }
-    more = offers.size();
-    if (more > 0)
-      insertAll(offers);
-    for (auto [list, offer] : llvm::zip_equal(offered, offers))
-      *list =
-          type == wide ? offer.list : b.make<arith::TruncIOp>(type, offer.list);
+    if (offers.empty())
+      break;
+    insertAll(offers);
   }
+  if (type != wide)
+    for (Value &list : lists)
+      list = b.make<arith::TruncIOp>(type, list);
   program.setRegisters(op.getResult(), std::move(lists));
   return success();
 }
