@@ -13,9 +13,13 @@ namespace nsacc::nsatile {
 
 /// On a `softmax_update` or `softmax_finalize`, a unit: where a score is +inf
 /// or NaN, or an output's sum isn't finite, the row's results needn't be right,
-/// as long as they aren't finite.
+/// as long as they aren't finite. Nor where the maximum is large.
 inline constexpr llvm::StringLiteral kAssumesFiniteAttrName =
     "nsatile.assumes_finite";
+
+/// A maximum of scores is large from here on, or from its negative downwards:
+/// its product with log2(e), rounded, is off by more than 1/4.
+inline constexpr float kLargeMaximum = 0x1p22f;
 
 /// On a select, a unit: of numbers that are finite, with others in the place of
 /// those that aren't. Where another program repairs such rows, it may be the

@@ -477,6 +477,31 @@ def NSATile_SoftmaxMergeOp : NSATile_Op<"softmax_merge", [
   }];
 }
 
+def NSATile_SoftmaxWeightsOp : NSATile_Op<"softmax_weights", [
+    Pure, Elementwise, AllTypesMatch<["scores", "lse", "rest", "weights"]>]> {
+  let summary = "the weights of a softmax whose log-sum-exp is known";
+  let description = [{
+    weights = exp(scale · scores - lse - rest): lse is f32's part of the log-sum-exp, and rest what
+    it has no digits for. The product is rounded, as the one is that the largest score is part of:
+    of equal scores, however large, nothing but the rest is left.
+
+    With `approximate`, weights may be off by 2^-12 of themselves, as those of scores that come of
+    operands of 16 bits are anyway.
+
+    ```mlir
+    %w = nsatile.softmax_weights %s, %lse, %rest scale %c approximate : tensor<64x128xf32>
+    ```
+  }];
+  let arguments = (ins NSATile_F32Tile:$scores, NSATile_F32Tile:$lse,
+                       NSATile_F32Tile:$rest, F32:$scale,
+                       UnitAttr:$approximate);
+  let results = (outs NSATile_F32Tile:$weights);
+  let assemblyFormat = [{
+    $scores `,` $lse `,` $rest `scale` $scale (`approximate` $approximate^)?
+    attr-dict `:` type($scores)
+  }];
+}
+
 //===-- Selection ---------------------------------------------------------===//
 
 def NSATile_Keys : 2DTensorOf<[I32, I64]>;

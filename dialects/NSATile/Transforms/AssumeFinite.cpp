@@ -11,6 +11,7 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 #include <array>
+#include <limits>
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEASSUMEFINITE
@@ -23,9 +24,8 @@ using namespace nsacc::nsatile;
 static constexpr PassRemarks kFiniteRemarks = {"nsatile-assume-finite",
                                                "AssumedFinite"};
 
-/// The tile that a product's sums end in, outside of loops and branches.
-static Value getFinalTile(DotOp dot, Block &outermost) {
-  Value tile = dot.getResult();
+/// The tile that a step's `tile` ends in, outside of loops and branches.
+static Value getFinalTile(Value tile, Block &outermost) {
   while (tile.getParentBlock() != &outermost) {
     OpOperand *yielded = nullptr;
     for (OpOperand &use : tile.getUses())
@@ -73,7 +73,7 @@ private:
 
   Pair pair;
   SmallVector<DotOp> products;
-  SmallVector<Value> sums;
+  SmallVector<Value> sums, maxima;
   int64_t rows = 0;
   /// In the plan.
   Value buffer;
@@ -98,6 +98,13 @@ static Value getMost(RepeatOp repeat, Value extent) {
   return lhs ? lhs : getMost(repeat, least.getRhs());
 }
 
+/// Whether more steps follow that may raise a maximum.
+static bool isChanged(Value max) {
+  return llvm::any_of(max.getUsers(), [](Operation *user) {
+    return isa<SoftmaxUpdateOp, SoftmaxMergeOp, LoopLikeOpInterface>(user);
+  });
+}
+
 StringRef MarkWriter::collect() {
   Block &body = pair.fast.getBody().front();
   auto repeat = dyn_cast<RepeatOp>(pair.fastLaunch->getParentOp());
@@ -115,21 +122,30 @@ StringRef MarkWriter::collect() {
     if (dot.getVisible())
       products.push_back(dot);
   });
-  llvm::SetVector<Value> finals;
+  llvm::SetVector<Value> finals, finalMaxima;
   for (DotOp dot : products)
-    finals.insert(getFinalTile(dot, body));
+    finals.insert(getFinalTile(dot.getResult(), body));
   if (finals.empty())
     return "no product looks at which pairs are visible";
+  pair.fast.walk([&](SoftmaxUpdateOp update) {
+    finalMaxima.insert(getFinalTile(update.getNewMax(), body));
+  });
   if (finals.contains(Value()))
     return "a product's sum doesn't leave its loop";
+  if (finalMaxima.contains(Value()))
+    return "a softmax's maximum doesn't leave its loop";
   sums = finals.takeVector();
+  maxima = finalMaxima.takeVector();
+  llvm::erase_if(maxima, isChanged);
   rows = cast<RankedTensorType>(sums.front().getType()).getDimSize(0);
   int64_t tokens = getTokens(pair.fast);
-  bool haveSameRows = llvm::all_of(sums, [&](Value tile) {
-    return cast<RankedTensorType>(tile.getType()).getDimSize(0) == rows;
-  });
-  if (!haveSameRows || rows % tokens != 0)
-    return "its products' sums don't have the rows of its queries";
+  auto haveSameRows = [&](ArrayRef<Value> tiles) {
+    return llvm::all_of(tiles, [&](Value tile) {
+      return cast<RankedTensorType>(tile.getType()).getDimSize(0) == rows;
+    });
+  };
+  if (!haveSameRows(sums) || !haveSameRows(maxima) || rows % tokens != 0)
+    return "its products' sums or maxima don't have the rows of its queries";
   return tokens % getTokens(pair.exact) == 0
              ? ""
              : "the exact program's tiles don't divide its own";
@@ -207,11 +223,32 @@ static Value markRows(Value found, Value others) {
   return others ? Value(arith::AddFOp::create(builder, loc, others, own)) : own;
 }
 
+/// Infinite where a maximum is large; a row that sees nothing has none.
+static Value overflowLarge(Value max) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  OpBuilder builder(max.getContext());
+  builder.setInsertionPointAfterValue(max);
+  Location loc = max.getLoc();
+  auto splat = [&](double value) -> Value {
+    auto type = cast<RankedTensorType>(max.getType());
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            type, builder.getFloatAttr(type.getElementType(), value)));
+  };
+  Value isSeen = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE,
+                                       max, splat(-infinity));
+  Value seen = arith::SelectOp::create(builder, loc, isSeen, max, splat(0));
+  return arith::MulFOp::create(builder, loc, seen,
+                               splat(0x1p128 / kLargeMaximum));
+}
+
 void MarkWriter::writeMarks() {
   Arguments arguments = takeBuffer(pair.fast, pair.fastLaunch);
   for (Value &sum : sums)
     if (Value greatest = getGreatest(sum))
       sum = greatest;
+  sums.append(llvm::map_to_vector(maxima, overflowLarge));
   llvm::sort(sums, [](Value a, Value b) {
     return a.getDefiningOp() != b.getDefiningOp()
                ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp())

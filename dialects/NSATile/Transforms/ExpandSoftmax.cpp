@@ -1,10 +1,12 @@
-//===- ExpandSoftmax.cpp - Merges of streaming softmaxes as arithmetic ----===//
+//===- ExpandSoftmax.cpp - Merges and weights as arithmetic ---------------===//
 
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace nsacc::nsatile {
 #define GEN_PASS_DEF_NSATILEEXPANDSOFTMAX
@@ -53,11 +55,46 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
   }
 };
 
+/// A power of 2, whose factor and rest are one fused product.
+struct ExpandWeights : OpRewritePattern<SoftmaxWeightsOp> {
+  ExpandWeights(MLIRContext *context, bool keepApproximate)
+      : OpRewritePattern(context), keepApproximate(keepApproximate) {}
+
+  LogicalResult matchAndRewrite(SoftmaxWeightsOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getApproximate() && keepApproximate)
+      return failure();
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(op.getWeights().getType());
+    auto constant = [&](double value) -> Value {
+      return arith::ConstantOp::create(
+          rewriter, loc,
+          DenseElementsAttr::get(type,
+                                 rewriter.getF32FloatAttr(value).getValue()));
+    };
+    Value scale = tensor::SplatOp::create(rewriter, loc, op.getScale(), type);
+    Value scaled = arith::MulFOp::create(rewriter, loc, op.getScores(), scale);
+    Value distance = arith::SubFOp::create(rewriter, loc, scaled, op.getLse());
+    Value rest = arith::MulFOp::create(rewriter, loc, op.getRest(),
+                                       constant(-llvm::numbers::log2e));
+    Value exponent = math::FmaOp::create(rewriter, loc, distance,
+                                         constant(llvm::numbers::log2e), rest);
+    rewriter.replaceOpWithNewOp<math::Exp2Op>(op, exponent);
+    return success();
+  }
+
+private:
+  bool keepApproximate;
+};
+
 struct ExpandSoftmax
     : nsacc::nsatile::impl::NSATileExpandSoftmaxBase<ExpandSoftmax> {
+  using NSATileExpandSoftmaxBase::NSATileExpandSoftmaxBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandMerge>(&getContext());
+    patterns.add<ExpandWeights>(&getContext(), keepApproximate);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
   }
 };

@@ -33,10 +33,11 @@ def NSATileExpandMath : Pass<"nsatile-expand-math"> {
 }
 
 def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
-  let summary = "Write merges of streaming softmaxes as arithmetic";
+  let summary = "Write merges and weights of softmaxes as arithmetic";
   let description = [{
-    `nsatile.softmax_merge` becomes `arith` and `math` on its rows, for targets
-    that have nothing better.
+    `nsatile.softmax_merge` and `nsatile.softmax_weights` become `arith` and `math` on their
+    tiles, for targets that have nothing better. `keep-approximate` leaves weights that may be
+    approximate to the target.
 
     Before and after:
 
@@ -49,8 +50,13 @@ def NSATileExpandSoftmax : Pass<"nsatile-expand-softmax"> {
     %l = %l0 · %r0 + %l1 · %r1
     ```
   }];
+  let options = [
+    Option<"keepApproximate", "keep-approximate", "bool", "false",
+           "Leave approximate weights to the target">
+  ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect"
   ];
 }
 

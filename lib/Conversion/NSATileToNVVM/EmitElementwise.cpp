@@ -144,11 +144,6 @@ Value ElementwiseEmitter::emitFast(Operation *op, ValueRange operands) {
   if (isLogistic(op))
     return arith::MulFOp::create(b, operands[0],
                                  nvvm::reciprocal(b, operands[1]), contract);
-  if (auto power = dyn_cast<math::Exp2Op>(op))
-    return arith::bitEnumContainsAll(power.getFastmath(),
-                                     arith::FastMathFlags::afn)
-               ? ptx::exp2(b, operands[0])
-               : Value();
   if (isa<arith::AddFOp>(op))
     return arith::AddFOp::create(b, operands[0], operands[1], contract);
   if (isa<arith::SubFOp>(op))

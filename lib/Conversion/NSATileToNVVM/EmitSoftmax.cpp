@@ -22,6 +22,7 @@ public:
 
   LogicalResult emitUpdate(SoftmaxUpdateOp op);
   LogicalResult emitFinalize(SoftmaxFinalizeOp op);
+  LogicalResult emitWeights(SoftmaxWeightsOp op);
 
 private:
   Value invert(Value sum);
@@ -85,7 +86,60 @@ LogicalResult SoftmaxEmitter::emitFinalize(SoftmaxFinalizeOp op) {
   return success();
 }
 
+/// A power of 2 whose exponent is one fused product, where the log-sum-exps are
+/// so small that this is off by 2^-12 at most: the products with log2(e) of
+/// score and log-sum-exp are rounded apart from each other. Few rows have
+/// others, and a warp looks before each tile.
+LogicalResult SoftmaxEmitter::emitWeights(SoftmaxWeightsOp op) {
+  constexpr float large = 1024;
+  if (!op.getApproximate())
+    return reject(op);
+  const TileLayout &layout = program.getLayout(getTile(op.getWeights()));
+  ArrayRef<Value> scores = program.getRegisters(op.getScores());
+  ArrayRef<Value> lses = program.getRegisters(op.getLse());
+  ArrayRef<Value> rests = program.getRegisters(op.getRest());
+  Value scale = program.lookup(op.getScale());
+  Value factor = b.mul(scale, b.f32(kLog2E));
+  SmallVector<int64_t> elements;
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index)
+    if (!layout.isPadding(index))
+      elements.push_back(index);
+  SmallVector<Value> references =
+      llvm::map_to_vector(elements, [&](int64_t index) { return lses[index]; });
+  auto scaleRest = [&](int64_t index) {
+    return b.mul(rests[index], b.f32(-kLog2E));
+  };
+  auto raise = [&](llvm::function_ref<Value(int64_t)> getExponent) {
+    return llvm::map_to_vector(elements, [&](int64_t index) {
+      return ptx::exp2(b, getExponent(index));
+    });
+  };
+  SmallVector<Type> types(elements.size(), b.getF32Type());
+  SmallVector<Value> raised = b.branch(
+      hasLarge(b, references, large), types,
+      [&] {
+        return raise([&](int64_t index) {
+          Value distance =
+              b.make<arith::SubFOp>(b.mul(scores[index], scale), lses[index]);
+          return b.fma(distance, b.f32(kLog2E), scaleRest(index));
+        });
+      },
+      [&] {
+        return raise([&](int64_t index) {
+          Value offset =
+              b.add(b.mul(lses[index], b.f32(-kLog2E)), scaleRest(index));
+          return b.fma(scores[index], factor, offset);
+        });
+      });
+  SmallVector<Value> weights(layout.getNumRegisters(), b.f32(0));
+  for (auto [index, weight] : llvm::zip_equal(elements, raised))
+    weights[index] = weight;
+  program.setRegisters(op.getWeights(), std::move(weights));
+  return success();
+}
+
 void nsacc::addSoftmax(KernelEmitter &emitter, Kernel &kernel) {
   emitter.add(std::make_shared<SoftmaxEmitter>(kernel),
-              &SoftmaxEmitter::emitUpdate, &SoftmaxEmitter::emitFinalize);
+              &SoftmaxEmitter::emitUpdate, &SoftmaxEmitter::emitFinalize,
+              &SoftmaxEmitter::emitWeights);
 }

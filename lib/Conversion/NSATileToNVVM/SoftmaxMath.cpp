@@ -2,9 +2,11 @@
 
 #include "SoftmaxMath.h"
 #include "InlinePTX.h"
+#include "Instructions.h"
 #include "Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -14,9 +16,9 @@ Value SoftmaxMath::isEqual(Value x, float value) {
   return b.make<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, b.f32(value));
 }
 
-/// What an exponent is taken relative to: 0 for a maximum that is infinite.
-/// Where only -inf is to be right, a bound that no finite score of use is below
-/// does it, too, and takes one instruction.
+/// 0 for a maximum that is infinite. Where only -inf is to be right, a bound
+/// that no finite score of use is below does it, too, and takes one
+/// instruction.
 Value SoftmaxMath::getReference(Value max) {
   constexpr float least = -0x1p126f;
   if (assumesFinite && seesAll)
@@ -41,6 +43,19 @@ Value SoftmaxMath::getDecay(Value old, Value max, Value shift) {
   Value decay = ptx::exp2(b, b.mul(distance, b.f32(kLog2E)));
   Value isInfinite = isEqual(b.make<LLVM::FAbsOp>(max), kInfinity);
   return b.select(isInfinite, b.f32(1), decay);
+}
+
+Value nsacc::hasLarge(CodeBuilder &b, ArrayRef<Value> references, float large) {
+  llvm::SmallSetVector<Value, 4> different(references.begin(),
+                                           references.end());
+  Value isLarge = b.make<arith::ConstantIntOp>(0, /*width=*/1);
+  for (Value reference : different) {
+    Value size = b.make<LLVM::FAbsOp>(reference);
+    isLarge = b.make<arith::OrIOp>(
+        isLarge,
+        b.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, size, b.f32(large)));
+  }
+  return nvvm::anyLane(b, isLarge);
 }
 
 SmallVector<SmallVector<int64_t>> nsacc::groupByRow(const TileLayout &matrix,

@@ -21,6 +21,8 @@ public:
       : b(b), assumesFinite(assumesFinite), seesAll(seesAll) {}
 
   mlir::Value isEqual(mlir::Value x, float value);
+  /// What an exponent is taken relative to.
+  mlir::Value getReference(mlir::Value max);
   /// What is added to exponents of base 2 for a maximum.
   mlir::Value getShift(mlir::Value max);
   /// exp(old - max), and 1 where the maximum is infinite. `shift` is what the
@@ -28,11 +30,14 @@ public:
   mlir::Value getDecay(mlir::Value old, mlir::Value max, mlir::Value shift);
 
 private:
-  mlir::Value getReference(mlir::Value max);
-
   CodeBuilder &b;
   bool assumesFinite, seesAll;
 };
+
+/// Whether a warp has a reference, of a maximum or a log-sum-exp, whose size is
+/// `large` or more.
+mlir::Value hasLarge(CodeBuilder &b, llvm::ArrayRef<mlir::Value> references,
+                     float large);
 
 /// Registers of a matrix by the register of their row.
 llvm::SmallVector<llvm::SmallVector<int64_t>>

@@ -7,7 +7,9 @@
 #include "NSATile/IR/Remarks.h"
 #include "Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
@@ -75,7 +77,7 @@ Value SoftmaxUpdate::getGreatest(ArrayRef<int64_t> members) {
   return combineAll(b, ReduceKind::Max, candidates, true);
 }
 
-Value SoftmaxUpdate::update(size_t row, Value greatest) {
+void SoftmaxUpdate::update(size_t row, Value greatest) {
   Value old = program.getRegisters(op.getMax())[row];
   Value max = combineRow(b, ReduceKind::Max, greatest, true);
   if (isPositive())
@@ -87,7 +89,7 @@ Value SoftmaxUpdate::update(size_t row, Value greatest) {
   Value shift = math.getShift(max);
   decays.push_back(math.getDecay(old, max, shift));
   maxima.push_back(max);
-  return looks ? b.select(looks, shift, least) : shift;
+  shifts.push_back(looks ? b.select(looks, shift, least) : shift);
 }
 
 /// Whether a row takes part; null where all do.
@@ -135,23 +137,56 @@ static void computeFirst(CodeBuilder &b, ArrayRef<Value> values) {
   b.when(nvvm::anyLane(b, isGreatest), [&] { nvvm::sleep(b, 64); });
 }
 
+/// Sets the probabilities of scores, given with their rows. One fused product
+/// leaves the rounding error of the maximum's product with log2(e). Every
+/// weight of a row has it, so that it cancels; but that of a large maximum is
+/// beyond what powers of 2 there are. A program that assumes finite numbers
+/// marks such rows (nsatile-assume-finite), others take the distance first.
+void SoftmaxUpdate::raise(ArrayRef<std::pair<int64_t, size_t>> elements) {
+  auto raiseAll = [&](llvm::function_ref<Value(Value, size_t)> getExponent) {
+    return llvm::map_to_vector(elements, [&](std::pair<int64_t, size_t> one) {
+      return ptx::exp2(b, getExponent(scores[one.first], one.second));
+    });
+  };
+  auto fuse = [&](Value score, size_t row) {
+    return b.fma(score, factor, shifts[row]);
+  };
+  SmallVector<Value> raised;
+  if (op->hasAttr(kAssumesFiniteAttrName)) {
+    raised = raiseAll(fuse);
+  } else {
+    SmallVector<Value> references = llvm::map_to_vector(
+        maxima, [&](Value max) { return math.getReference(max); });
+    auto subtract = [&](Value score, size_t row) {
+      Value scaled = isPositive() ? b.mul(score, scale) : score;
+      Value distance = b.make<arith::SubFOp>(scaled, references[row]);
+      return b.mul(distance, b.f32(kLog2E));
+    };
+    SmallVector<Type> types(elements.size(), b.getF32Type());
+    raised = b.branch(
+        hasLarge(b, references, kLargeMaximum), types,
+        [&] { return raiseAll(subtract); }, [&] { return raiseAll(fuse); });
+  }
+  for (auto [one, prob] : llvm::zip_equal(elements, raised))
+    probs[one.first] = prob;
+}
+
 void SoftmaxUpdate::writeRows(size_t first, size_t last) {
   auto batch = llvm::seq(first, last);
   SmallVector<Value> greatest;
   for (size_t row : batch)
     greatest.push_back(getGreatest(rows[row]));
-  SmallVector<std::pair<int64_t, Value>> exponents;
+  SmallVector<std::pair<int64_t, size_t>> elements;
   for (auto [row, most] : llvm::zip_equal(batch, greatest)) {
-    Value shift = update(row, most);
+    update(row, most);
     for (int64_t index : rows[row])
       if (!matrix.isPadding(index))
-        exponents.emplace_back(index, shift);
+        elements.emplace_back(index, row);
   }
   if (order == SoftmaxOrder::MaximaFirst)
     computeFirst(b, maxima);
-  llvm::sort(exponents, llvm::less_first());
-  for (auto [index, shift] : exponents)
-    probs[index] = ptx::exp2(b, b.fma(scores[index], factor, shift));
+  llvm::sort(elements, llvm::less_first());
+  raise(elements);
   for (size_t row : batch) {
     hide(row);
     sums.push_back(addUp(row));

@@ -29,10 +29,11 @@ public:
 
 private:
   mlir::Value getGreatest(llvm::ArrayRef<int64_t> members);
-  /// The new maximum and decay of a row; gives the shift of its exponents.
-  mlir::Value update(size_t row, mlir::Value greatest);
+  /// The new maximum, shift of exponents and decay of a row.
+  void update(size_t row, mlir::Value greatest);
   mlir::Value isLooking(size_t row);
   void hide(size_t row);
+  void raise(llvm::ArrayRef<std::pair<int64_t, size_t>> elements);
   mlir::Value addUp(size_t row);
   void writeRows(size_t first, size_t last);
   bool isPositive() const { return factorOfScale > 0; }
@@ -49,7 +50,7 @@ private:
   /// wait: the greatest stays the greatest.
   double factorOfScale = 0;
   mlir::Value scale, least, factor;
-  llvm::SmallVector<mlir::Value> scores, probs, maxima, sums, decays;
+  llvm::SmallVector<mlir::Value> scores, probs, maxima, shifts, sums, decays;
 };
 
 } // namespace nsacc

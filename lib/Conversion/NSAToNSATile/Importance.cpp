@@ -284,39 +284,6 @@ static EntryReduction::Kind getKind(HeadReduction heads) {
   llvm_unreachable("unknown reduction");
 }
 
-/// exp(s - lse - rest), as a power of 2. Scores of operands of 16 bits are
-/// further from the exact ones than an approximate power is from its own, and
-/// than the rounded product of the scale and log2(e) takes them.
-Tile ImportanceTiles::getProbabilities(ImportanceOp op, TileMath &pairs,
-                                       Tile scores, Value scale,
-                                       const Normalizer &normalizer) {
-  TileMath rows(builder, loc, tile.getRows(), /*columns=*/1);
-  Tile log2e = getReal(rows, llvm::numbers::log2e);
-  Tile minusLog2e = getReal(rows, -llvm::numbers::log2e);
-  Tile factor = {scale, TileAxes::Scalar};
-  Tile rest = rows.apply<arith::MulFOp>(normalizer.rest, minusLog2e);
-  auto multiplyAdd = [&](TileMath &math, Tile a, Tile b, Tile c) -> Tile {
-    return {math::FmaOp::create(builder, loc, math.toMatrix(a),
-                                math.toMatrix(b), math.toMatrix(c)),
-            TileAxes::Matrix};
-  };
-  if (multipliesIn16Bits(op)) {
-    Tile offset = rows.apply<arith::AddFOp>(
-        rows.apply<arith::MulFOp>(normalizer.lse, minusLog2e), rest);
-    Tile exponent = multiplyAdd(
-        pairs, scores, pairs.apply<arith::MulFOp>(factor, log2e), offset);
-    return {math::Exp2Op::create(builder, loc, exponent.value,
-                                 arith::FastMathFlags::afn),
-            TileAxes::Matrix};
-  }
-  // Rounded, as the product that the largest score is one of: of equal scores,
-  // however large, nothing but the rest is left.
-  Tile scaled = pairs.apply<arith::MulFOp>(scores, factor);
-  Tile distance = pairs.apply<arith::SubFOp>(scaled, normalizer.lse);
-  Tile exponent = multiplyAdd(pairs, distance, log2e, rest);
-  return {math::Exp2Op::create(builder, loc, exponent.value), TileAxes::Matrix};
-}
-
 Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
                                          const Columns &columns) {
   Source &source = *sources.find(op.getOperation())->second;
@@ -338,10 +305,11 @@ Tile ImportanceTiles::evaluateImportance(ImportanceOp op,
       TileAxes::Matrix};
   Tile value = scores;
   if (op.getKind() == ImportanceKind::Prob)
-    value = getProbabilities(op, pairs, scores,
-                             rawScale ? source.scorer.getScale()
-                                      : getReal(pairs, 1.0).value,
-                             source.normalizer);
+    value.value = nsatile::SoftmaxWeightsOp::create(
+        builder, loc, scores.value, pairs.toMatrix(source.normalizer.lse),
+        pairs.toMatrix(source.normalizer.rest),
+        rawScale ? source.scorer.getScale() : getReal(pairs, 1.0).value,
+        /*approximate=*/multipliesIn16Bits(op));
   else if (op.getKind() == ImportanceKind::Activation)
     value.value = source.scorer.weigh(source.rows, scores.value, keys);
   // A score of -inf is absent whatever the weight makes of it.

@@ -76,8 +76,6 @@ private:
   };
 
   mlir::LogicalResult prepareMap(nsa::MapOp op);
-  Tile getProbabilities(nsa::ImportanceOp op, TileMath &pairs, Tile scores,
-                        mlir::Value scale, const Normalizer &normalizer);
   Tile evaluateImportance(nsa::ImportanceOp op, const Columns &columns);
   Tile evaluateBlocks(nsa::BlocksOp op, const Columns &columns);
   Tile keep(mlir::arith::CmpIPredicate side, mlir::Value start, TileMath &math,

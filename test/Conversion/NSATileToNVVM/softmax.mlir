@@ -1,11 +1,26 @@
 // Partial sums stay those of a lane until the rows end; a row's maximum is that of its four lanes at once.
 // RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s
+// RUN: nsacc-opt %s --convert-nsatile-to-nvvm | FileCheck %s --check-prefix=LARGE
 
 #mma = #nsatile.mma<warps = 4>
 #two = #nsatile.mma<warps = 8>
 #wide = #nsatile.mma<warps = 12>
 
-// Two rows of a thread: two steps each for the maximum, and for the sum at the end.
+// Two rows of a thread: two steps each for the maximum, and for the sum at the end. Where a maximum is large, the distance
+// from it is taken first: a fused product leaves the rounding error of the maximum's.
+// LARGE-LABEL: llvm.func @exact
+// LARGE: %[[MOST:.*]] = arith.constant 0x4A800000 : f32
+// LARGE: arith.cmpf oge, %{{.*}}, %[[MOST]]
+// LARGE: %[[ANY:.*]] = nvvm.vote.sync any
+// LARGE: scf.if %[[ANY]]
+// LARGE-COUNT-4: arith.subf
+// LARGE: } else {
+// LARGE-NEXT: llvm.intr.fma
+// LARGE-NOT: arith.subf
+// LARGE: }
+// LARGE-LABEL: llvm.func @fast
+// LARGE-NOT: nvvm.vote.sync any
+// LARGE-LABEL: llvm.func @two
 // CHECK-LABEL: llvm.func @exact
 // CHECK-COUNT-8: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.shfl.sync bfly
@@ -77,5 +92,29 @@ nsatile.program @products(%q: memref<?x?xbf16>, %k: memref<?x?xbf16>, %y: memref
   %s = nsatile.dot %a, transpose %b : (tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>, tensor<64x64xbf16, #nsatile.shared<swizzle = 128>>) -> tensor<64x64xf32, #mma>
   %m, %l, %p, %d = nsatile.softmax_update %max, %sum, %s scale %scale {nsatile.assumes_finite} : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>> sums tensor<64xf32, #nsatile.partial<of = #nsatile.slice<dim = 1, of = #mma>>>, tensor<64x64xf32, #mma>
   nsatile.store %m, %y[%c0] dims [0] limits [%c64] : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>, memref<?xf32>
+  nsatile.return
+}
+
+// Weights that may be approximate: one fused product where log-sum-exps are below 1024.
+// LARGE-LABEL: llvm.func @weights
+// LARGE: %[[MOST:.*]] = arith.constant 1.024000e+03 : f32
+// LARGE: arith.cmpf oge, %{{.*}}, %[[MOST]]
+// LARGE: %[[ANY:.*]] = nvvm.vote.sync any
+// LARGE: scf.if %[[ANY]]
+// LARGE-COUNT-4: arith.subf
+// LARGE: } else {
+// LARGE-NOT: arith.subf
+// LARGE-COUNT-4: llvm.intr.fma
+// LARGE: }
+nsatile.program @weights(%x: memref<?x?xf32>, %l: memref<?xf32>, %scale: f32) {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %s = nsatile.load %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : memref<?x?xf32> -> tensor<64x16xf32, #mma>
+  %rows = nsatile.load %l[%c0] dims [0] limits [%c64] : memref<?xf32> -> tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>>
+  %lse = nsatile.broadcast %rows along [1] : tensor<64xf32, #nsatile.slice<dim = 1, of = #mma>> -> tensor<64x16xf32, #mma>
+  %rest = arith.constant dense<0.0> : tensor<64x16xf32, #mma>
+  %w = nsatile.softmax_weights %s, %lse, %rest scale %scale approximate : tensor<64x16xf32, #mma>
+  nsatile.store %w, %x[%c0, %c0] dims [0, 1] limits [%c64, %c16] : tensor<64x16xf32, #mma>, memref<?x?xf32>
   nsatile.return
 }

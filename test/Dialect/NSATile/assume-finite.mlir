@@ -4,6 +4,7 @@
 
 // REMARK: [Passed] {{.*}}Function=fast | Remark="products are plain, and rows that aren't finite are computed by another program"
 // REMARK: [Missed] {{.*}}Function=rounded | Remark="products look at each pair: a product's sum doesn't leave its loop"
+// REMARK: [Missed] {{.*}}Function=two_rows | Remark="products look at each pair: its products' sums or maxima don't have the rows of its queries"
 // REMARK: [Missed] {{.*}}Function=grows | Remark="products look at each pair: it isn't known how many programs there are in a plan's loop"
 
 // 64 tokens of 2 heads here, 16 there.
@@ -122,11 +123,22 @@ nsatile.plan @plan(%p: tensor<64x64xbf16>, %v: tensor<64x32xbf16>, %seen: tensor
 // -----
 
 // Scores of rows that don't look at a tile: the softmax leaves these rows out, and isn't asked of each score. The exact
-// program asks.
+// program asks. A row whose maximum is 2^22 and more is marked, too: 2^106 times that is infinite. One without keys isn't.
 
 // CHECK-LABEL: nsatile.program @union
 // CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<64x32xf32>, %[[ROWS:[a-z0-9]+]]: tensor<64xi1>
 // CHECK: nsatile.softmax_update %{{.*}}, %{{.*}}, %[[S]] scale %{{.*}} rows %[[ROWS]] : tensor<64xi1> {nsatile.assumes_finite}
+// CHECK: %[[LEAST:.*]] = arith.constant dense<0xFF800000>
+// CHECK: %[[SEEN:.*]] = arith.cmpf une, %newMax, %[[LEAST]]
+// CHECK: %[[MAX:.*]] = arith.select %[[SEEN]], %newMax
+// CHECK: %[[FACTOR:.*]] = arith.constant dense<8.11296384E+31>
+// CHECK: %[[LARGE:.*]] = arith.mulf %[[MAX]], %[[FACTOR]]
+// CHECK: %[[ZERO:.*]] = arith.constant dense<0.0
+// CHECK: %[[OFMAX:.*]] = arith.mulf %[[LARGE]], %[[ZERO]]
+// CHECK: nsatile.dot
+// CHECK: %[[OFSUM:.*]] = nsatile.reduce
+// CHECK: %[[MARK:.*]] = arith.addf %[[OFMAX]], %[[OFSUM]]
+// CHECK: nsatile.raise %[[MARK]]
 // CHECK-LABEL: nsatile.program @union_exact
 // CHECK: %[[HIDDEN:.*]] = arith.select
 // CHECK: nsatile.softmax_update %{{.*}}, %{{.*}}, %[[HIDDEN]] scale %{{[a-z0-9_]+}} :
@@ -265,6 +277,38 @@ nsatile.plan @plan(%p: memref<128x64xbf16>, %v: memref<64x32xbf16>, %out: memref
     nsatile.launch @looped grid(%some, %c1, %c1) (%p, %v, %out) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?x32xf32>
     nsatile.launch @looped_exact grid(%some, %c1, %c1) (%p, %v, %out) : memref<128x64xbf16>, memref<64x32xbf16>, memref<?x32xf32>
   }
+  nsatile.return
+}
+
+// -----
+
+// A softmax of other rows than the products'.
+
+// CHECK-LABEL: nsatile.program @two_rows
+// CHECK-NOT: assumes_finite
+// CHECK: nsatile.plan
+nsatile.program @two_rows(%s: tensor<32x32xf32>, %seen: tensor<64x32xi1>, %max: tensor<32xf32>, %p: tensor<64x32xbf16>, %v: tensor<32x32xbf16>, %out: memref<64x32xf32>, %lse: memref<32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 32>, nsatile.exact = @two_rows_exact} {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %one = arith.constant 1.0 : f32
+  %m, %l, %e, %d = nsatile.softmax_update %max, %max, %s scale %one : tensor<32xf32>, tensor<32x32xf32>
+  %o = nsatile.dot %p, %v where %seen : (tensor<64x32xbf16>, tensor<32x32xbf16>, tensor<64x32xi1>) -> tensor<64x32xf32>
+  nsatile.store %o, %out[%c0, %c0] dims [0, 1] limits [%c64, %c32] : tensor<64x32xf32>, memref<64x32xf32>
+  nsatile.store %l, %lse[%c0] dims [0] limits [%c32] : tensor<32xf32>, memref<32xf32>
+  nsatile.return
+}
+
+nsatile.program @two_rows_exact(%s: tensor<32x32xf32>, %seen: tensor<64x32xi1>, %max: tensor<32xf32>, %p: tensor<64x32xbf16>, %v: tensor<32x32xbf16>, %out: memref<64x32xf32>, %lse: memref<32xf32>)
+    attributes {schedule = #nsatile.schedule<tokens = 64, keys = 32>} {
+  nsatile.return
+}
+
+nsatile.plan @plan(%s: tensor<32x32xf32>, %seen: tensor<64x32xi1>, %max: tensor<32xf32>, %p: tensor<64x32xbf16>, %v: tensor<32x32xbf16>, %out: memref<64x32xf32>, %lse: memref<32xf32>) {
+  %c1 = arith.constant 1 : index
+  nsatile.launch @two_rows grid(%c1, %c1, %c1) (%s, %seen, %max, %p, %v, %out, %lse) : tensor<32x32xf32>, tensor<64x32xi1>, tensor<32xf32>, tensor<64x32xbf16>, tensor<32x32xbf16>, memref<64x32xf32>, memref<32xf32>
+  nsatile.launch @two_rows_exact grid(%c1, %c1, %c1) (%s, %seen, %max, %p, %v, %out, %lse) : tensor<32x32xf32>, tensor<64x32xi1>, tensor<32xf32>, tensor<64x32xbf16>, tensor<32x32xbf16>, memref<64x32xf32>, memref<32xf32>
   nsatile.return
 }
 

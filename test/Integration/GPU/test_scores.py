@@ -1,4 +1,4 @@
-"""Scores that are all equal, large, infinite or NaN, in every example."""
+"""Scores that are all equal, large, huge, infinite or NaN, in every example."""
 
 from __future__ import annotations
 
@@ -25,6 +25,18 @@ def large(query: torch.Tensor, key: torch.Tensor) -> None:
     query *= 30
 
 
+def huge(query: torch.Tensor, key: torch.Tensor) -> None:
+    """Scores beyond what powers of 2 there are for the rounding errors of."""
+    factor = 1e4 if query.dtype == torch.float16 else 1e9
+    query *= factor
+    key *= factor
+
+
+def one_huge_query(query: torch.Tensor, key: torch.Tensor) -> None:
+    """One row of a tile."""
+    query[..., query.shape[-3] // 2, -1, :] *= 1e4 if query.dtype == torch.float16 else 1e12
+
+
 def one_value(value: float, where: str):
     """In one token of one head of the last batch row."""
     def change(query: torch.Tensor, key: torch.Tensor) -> None:
@@ -40,7 +52,7 @@ def everything(value: float):
 
 
 CHANGES = {
-    "equal": equal, "large": large,
+    "equal": equal, "large": large, "huge": huge, "one huge query": one_huge_query,
     "a NaN key": one_value(float("nan"), "key"), "a NaN query": one_value(float("nan"), "query"),
     "an infinite key": one_value(INFINITY, "key"),
     "a negative infinite key": one_value(-INFINITY, "key"),
