@@ -54,6 +54,7 @@ private:
                              bool usesThreshold);
   void chooseBlocks(OpChoice &choice, const Tiling &tiling, int64_t group,
                     bool usesThreshold);
+  llvm::Error chooseHalo(OpChoice &choice, int64_t group, bool usesThreshold);
   void chooseSelectingWarps(OpChoice &choice, int64_t group,
                             bool usesThreshold);
   void choosePooling(OpChoice &choice);
@@ -561,6 +562,19 @@ static int64_t countLists(TopKOp op) {
       1, llvm::bit_floor<uint64_t>(bytes / (2 * top * keyBytes)));
 }
 
+/// Whether a tile's lists are so few and short that warps' lanes hold them.
+static bool sortsInLanes(TopKOp op, int64_t tokens, int64_t group) {
+  constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
+  SmallVector<ImportanceOp> found = findImportances(op);
+  bool isPerQueryHead = llvm::any_of(found, [](ImportanceOp importance) {
+    return importance.getHeads() == HeadReduction::None;
+  });
+  int64_t lists = tokens / static_cast<int64_t>(op.getShareTokens()) *
+                  (isPerQueryHead ? group : 1);
+  return static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
+         lists <= mostLists;
+}
+
 /// What a topk with sorted lists takes of a multiprocessor.
 struct SortedLists {
   int64_t blocks, blocksPerSM;
@@ -571,15 +585,8 @@ struct SortedLists {
 /// Measured on an H200, 16 of 1024 blocks, 65536 tokens of 64 heads on 4, len
 /// 32: 7.7 ms, where three blocks with a candidate for each lane take 10.1.
 static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
-  constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
-  SmallVector<ImportanceOp> found = findImportances(op);
-  bool isPerQueryHead = llvm::any_of(found, [](ImportanceOp importance) {
-    return importance.getHeads() == HeadReduction::None;
-  });
-  int64_t lists = tokens / static_cast<int64_t>(op.getShareTokens()) *
-                  (isPerQueryHead ? group : 1);
-  if (static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
-      lists <= mostLists)
+  constexpr int64_t lanes = 32;
+  if (sortsInLanes(op, tokens, group))
     return {2 * lanes, 4, "each lane has two candidates for a sorted list"};
   return {32, 3, "scores and lists of more need too many registers"};
 }
@@ -635,6 +642,40 @@ void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
                  tiling.keys > lists.blocks && !usesThreshold;
   put(choice, Field::Blocks, areMore ? lists.blocks : tiling.keys,
       areMore ? StringRef(lists.reason) : "as many as an attend has keys");
+}
+
+/// A tile's last windows take a register for each candidate of a lane: behind
+/// the blocks.
+llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
+                                bool usesThreshold) {
+  auto op = cast<TopKOp>(choice.op);
+  constexpr auto recompute = static_cast<int64_t>(nsatile::Halo::Recompute),
+                 carry = static_cast<int64_t>(nsatile::Halo::Carry);
+  bool areShared = llvm::any_of(findBlocks(op), [](BlocksOp blocks) {
+    int64_t shared = blocks.getNumSharedEntries();
+    return shared > 0 && shared * blocks.getPooledDim().getStride() <=
+                             static_cast<int64_t>(blocks.getBlock());
+  });
+  bool haveRoom =
+      !goal.device || sortsInLanes(op, choice.get(Field::Tokens), group);
+  bool isCarried =
+      areShared && !usesThreshold && haveRoom && op.getShareHeads() == 1;
+  put(choice, Field::Halo, isCarried ? carry : recompute,
+      isCarried       ? "a window that two blocks share is scored once"
+      : !areShared    ? "no window is of two blocks"
+      : !haveRoom     ? "registers have no room for a tile's last windows"
+      : usesThreshold ? "parts of the blocks are in any order"
+                      : "tiles of several heads are gone over side by side");
+  const Setting *given = settings.find(choice.name, Field::Halo);
+  if (choice.get(Field::Halo) == carry && usesThreshold) {
+    if (!given->op.empty())
+      return settings.explain(given->column,
+                              "'" + choice.name +
+                                  "' goes over parts of its blocks, which have "
+                                  "none in front: expected method=sort");
+    choice.set(Field::Halo, recompute, "parts of the blocks are in any order");
+  }
+  return llvm::Error::success();
 }
 
 /// A topk's warps follow from its rows.
@@ -722,6 +763,8 @@ llvm::Error Chooser::chooseTopK(OpChoice &choice) {
     return error;
   chooseProgram(choice);
   choosePart(choice, group);
+  if (llvm::Error error = chooseHalo(choice, group, usesThreshold))
+    return error;
   if (goal.device)
     chooseSelectingWarps(choice, group, usesThreshold);
   return llvm::Error::success();

@@ -40,6 +40,7 @@ static constexpr StringLiteral kOrders[] = {"query_major", "union", "key_major",
                                             "block_major"};
 static constexpr StringLiteral kPrograms[] = {"fused", "own"};
 static constexpr StringLiteral kMethods[] = {"sort", "threshold"};
+static constexpr StringLiteral kHalos[] = {"recompute", "carry"};
 static constexpr StringLiteral kSwitches[] = {"auto", "on", "off"};
 static constexpr StringLiteral kSoftmaxOrders[] = {
     "auto", "rows", "together", "maxima_first", "decay_first"};
@@ -228,6 +229,14 @@ static constexpr FieldInfo kFields[] = {
      "`threshold` for more than 128 blocks a row (GPUs 64), forced ones "
      "included, and on GPUs for few queries; else `sort`, which a GPU has "
      "registers for up to 256 blocks"},
+    {Field::Halo, "halo", bit(OpKind::TopK), false, false, 0, 1, kHalos,
+     std::nullopt,
+     "windows of pooled keys that a block shares with the block in front of "
+     "it: `recompute` scores them for both, `carry` once, and keeps those of a "
+     "tile's blocks for the next tile",
+     "`carry` with method=sort where there are such windows, no more than a "
+     "block has strides; on GPUs where a tile has at most 8 lists of up to 32 "
+     "blocks, else `recompute`"},
     {Field::Warps,
      "warps",
      kQueryTiles,

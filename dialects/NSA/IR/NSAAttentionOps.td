@@ -182,6 +182,19 @@ def NSA_BlocksOp : NSA_Op<"blocks", [Pure, NSA_NamesResults]> {
     custom<Word>($map) $importance `block` $block attr-dict
     `:` qualified(type($importance)) `->` qualified(type($result))
   }];
+  let extraClassDeclaration = [{
+    PooledDimAttr getPooledDim() {
+      return ::mlir::cast<PooledDimAttr>(
+          getImportance().getType().getDims().back());
+    }
+    /// Entries that may share a token with a block, the first and the last,
+    /// counted from the one that begins the stride in which the block does.
+    std::pair<int64_t, int64_t> getEntries();
+    /// How many of its entries a block has in common with the one in front of
+    /// it. 0 where a stride doesn't divide blocks, which have none at the same
+    /// place.
+    int64_t getNumSharedEntries();
+  }];
   let hasVerifier = 1;
 }
 

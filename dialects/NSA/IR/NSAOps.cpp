@@ -6,6 +6,7 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace nsacc::nsa;
@@ -124,19 +125,55 @@ Attribute DeclareSelectionOp::getEntryDim() {
   return hasHeadsFirst(getIndices()) ? dims.back() : dims.drop_back().back();
 }
 
+/// The ops that compute a topk's scores, behind an importance. Factors are
+/// none.
+static llvm::SetVector<Operation *> findScoring(TopKOp topk) {
+  llvm::SetVector<Operation *> ops;
+  SmallVector<Value> values = {topk.getImportance()};
+  while (!values.empty()) {
+    Operation *op = values.pop_back_val().getDefiningOp();
+    if (isa_and_present<ImportanceOp, BlocksOp, MapOp>(op) && ops.insert(op) &&
+        !isa<ImportanceOp>(op))
+      llvm::append_range(values, llvm::reverse(op->getOperands()));
+  }
+  return ops;
+}
+
 SmallVector<ImportanceOp> nsacc::nsa::findImportances(TopKOp topk) {
   SmallVector<ImportanceOp> found;
-  llvm::SetVector<Value> values;
-  values.insert(topk.getImportance());
-  for (size_t next = 0; next < values.size(); ++next) {
-    Operation *op = values[next].getDefiningOp();
-    if (auto importance = dyn_cast_if_present<ImportanceOp>(op))
+  for (Operation *op : findScoring(topk))
+    if (auto importance = dyn_cast<ImportanceOp>(op))
       found.push_back(importance);
-    // Factors are no importances.
-    else if (isa_and_present<BlocksOp, MapOp>(op))
-      values.insert_range(op->getOperands());
-  }
   return found;
+}
+
+SmallVector<BlocksOp> nsacc::nsa::findBlocks(TopKOp topk) {
+  SmallVector<BlocksOp> found;
+  for (Operation *op : findScoring(topk))
+    if (auto blocks = dyn_cast<BlocksOp>(op))
+      found.push_back(blocks);
+  return found;
+}
+
+//===----------------------------------------------------------------------===//
+// BlocksOp
+//===----------------------------------------------------------------------===//
+
+std::pair<int64_t, int64_t> BlocksOp::getEntries() {
+  PooledDimAttr pooled = getPooledDim();
+  int64_t stride = pooled.getStride(), start = pooled.getFirstStart(),
+          block = getBlock();
+  int64_t furthest = block % stride == 0 ? 0 : stride - 1;
+  return {llvm::divideFloorSigned(-pooled.getLen() - start, stride) + 1,
+          llvm::divideFloorSigned(block - 1 - start + furthest, stride)};
+}
+
+int64_t BlocksOp::getNumSharedEntries() {
+  int64_t block = getBlock(), stride = getPooledDim().getStride();
+  if (block % stride != 0)
+    return 0;
+  auto [first, last] = getEntries();
+  return std::max<int64_t>(0, last - first + 1 - block / stride);
 }
 
 //===----------------------------------------------------------------------===//

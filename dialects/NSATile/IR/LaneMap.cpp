@@ -95,6 +95,52 @@ nsacc::nsatile::findExchange(const TileLayout &layout, int64_t mask) {
 }
 
 //===----------------------------------------------------------------------===//
+// Shifts
+//===----------------------------------------------------------------------===//
+
+static bool precedes(const Elements &elements, int64_t reg,
+                     LanePredecessor from, int64_t columns) {
+  int64_t others = std::max<int64_t>(from.lanes, 1) - 1;
+  for (int64_t thread = 0; thread < elements.getNumThreads(); ++thread) {
+    Elements::Element wanted = elements.get(thread, reg);
+    if (!wanted)
+      continue;
+    bool isFirst = from.lanes > 0 && (thread & others) == 0;
+    if ((wanted->back() == 0) != isFirst)
+      return false;
+    wanted->back() = (isFirst ? columns : wanted->back()) - 1;
+    int64_t lane = (thread & ~others) | ((thread - 1) & others);
+    if (elements.get(from.lanes == 0 ? thread : lane, from.reg) != wanted)
+      return false;
+  }
+  return true;
+}
+
+std::optional<SmallVector<LanePredecessor>>
+nsacc::nsatile::findPredecessors(const TileLayout &layout) {
+  if (layout.getNumThreads() % kWarpSize != 0)
+    return std::nullopt;
+  Elements elements(layout);
+  int64_t columns = layout.getShape().back();
+  auto find = [&](int64_t reg) -> std::optional<LanePredecessor> {
+    for (int64_t lanes = 0; lanes <= kWarpSize;
+         lanes = std::max<int64_t>(1, 2 * lanes))
+      for (int64_t other = 0; other < elements.getNumRegisters(); ++other)
+        if (precedes(elements, reg, {other, lanes}, columns))
+          return LanePredecessor{other, lanes};
+    return std::nullopt;
+  };
+  SmallVector<LanePredecessor> predecessors;
+  for (int64_t reg = 0; reg < elements.getNumRegisters(); ++reg) {
+    std::optional<LanePredecessor> found = find(reg);
+    if (!found)
+      return std::nullopt;
+    predecessors.push_back(*found);
+  }
+  return predecessors;
+}
+
+//===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
 

@@ -20,6 +20,20 @@ struct LaneMove {
 std::optional<llvm::SmallVector<LaneMove>>
 findExchange(const TileLayout &layout, int64_t mask);
 
+/// Where a thread gets the column in front of that in a register: in its own
+/// register `reg`; or, of the `lanes` that have a row together, if that isn't
+/// 0, in the lane's before it. The first of these gets the last one's, of the
+/// tile in front.
+struct LanePredecessor {
+  int64_t reg;
+  int64_t lanes;
+};
+
+/// One for each register. None where rows are in several warps, or not alike in
+/// all threads.
+std::optional<llvm::SmallVector<LanePredecessor>>
+findPredecessors(const TileLayout &layout);
+
 /// How a dimension is reduced without shared memory.
 struct LaneReduction {
   /// Registers of the source that a register of the result combines.

@@ -44,6 +44,13 @@ def NSATile_ProgramUse : I32EnumAttr<"ProgramUse", "where an op is computed", [
   let genSpecializedAttr = 0;
 }
 
+def NSATile_Halo : I32EnumAttr<"Halo", "entries that blocks share with the ones in front", [
+  I32EnumAttrCase<"Recompute", 0, "recompute">,
+  I32EnumAttrCase<"Carry", 1, "carry">]> {
+  let cppNamespace = "::nsacc::nsatile";
+  let genSpecializedAttr = 0;
+}
+
 def NSATile_SelectMethod : I32EnumAttr<"SelectMethod", "how a row's greatest keys are found", [
   I32EnumAttrCase<"Sort", 0, "sort">,
   I32EnumAttrCase<"Threshold", 1, "threshold">]> {
@@ -111,6 +118,8 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
     - `method`: how a top-k finds the greatest keys of a row: `sort` merges each tile's with a sorted list (`nsatile.top`),
       `threshold` gathers those that aren't below a threshold, which rises (`nsatile.offer`).
+    - `halo`: of a top-k that sorts, entries of pooled keys that a block shares with the one in front of it: `recompute`
+      scores them for each, `carry` keeps a tile's last ones for the next tile (`nsatile.shift`).
     - `exact_keys`: `keys` of the exact program.
 
     These fields are the program's, and the ops that share it agree:
@@ -160,6 +169,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     DefaultValuedParameter<"int64_t", "0">:$channels,
     DefaultValuedParameter<"ProgramUse", "ProgramUse::Fused">:$program,
     DefaultValuedParameter<"SelectMethod", "SelectMethod::Sort">:$method,
+    DefaultValuedParameter<"Halo", "Halo::Recompute">:$halo,
     DefaultValuedParameter<"int64_t", "0">:$warps,
     DefaultValuedParameter<"int64_t", "1">:$blocks_per_sm,
     DefaultValuedParameter<"int64_t", "2">:$stages,

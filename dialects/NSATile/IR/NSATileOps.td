@@ -563,6 +563,22 @@ def NSATile_ExchangeOp : NSATile_Op<"exchange", [
   let hasVerifier = 1;
 }
 
+def NSATile_ShiftOp : NSATile_Op<"shift", [
+    Pure, AllTypesMatch<["before", "tile", "result"]>]> {
+  let summary = "each column is the one in front of it";
+  let description = [{
+    Column c of the result is column c - 1 of `tile`; column 0 is the last one of `before`, the tile
+    in front of it. A lane has most of its neighbours' columns, or one of them has.
+
+    ```mlir
+    %s = nsatile.shift %before, %tile : tensor<4x64xf32>
+    ```
+  }];
+  let arguments = (ins NSATile_F32Matrix:$before, NSATile_F32Matrix:$tile);
+  let results = (outs NSATile_F32Matrix:$result);
+  let assemblyFormat = "$before `,` $tile attr-dict `:` type($tile)";
+}
+
 def NSATile_UniteOp : NSATile_Op<"unite"> {
   let summary = "the union of lists, and which of them have each entry";
   let description = [{

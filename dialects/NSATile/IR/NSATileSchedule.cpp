@@ -13,9 +13,9 @@ LogicalResult ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, LoopOrder order,
     int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
     int64_t chunk, int64_t part, int64_t channels, ProgramUse, SelectMethod,
-    int64_t warps, int64_t blocksPerSM, int64_t stages, int64_t queryStages,
-    Switch, int64_t columnsInRegisters, SoftmaxOrder, Rescale, GridOrder,
-    Switch, int64_t exactTokens, int64_t exactKeys) {
+    Halo, int64_t warps, int64_t blocksPerSM, int64_t stages,
+    int64_t queryStages, Switch, int64_t columnsInRegisters, SoftmaxOrder,
+    Rescale, GridOrder, Switch, int64_t exactTokens, int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -88,7 +88,7 @@ ScheduleAttr ScheduleAttr::getExact() const {
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(),
              /*splits=*/1, /*merge_tokens=*/0, getChunk(), /*part=*/0,
-             getChannels(), getProgram(), getMethod(),
+             getChannels(), getProgram(), getMethod(), getHalo(),
              /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
              Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -100,7 +100,7 @@ ScheduleAttr ScheduleAttr::getMerging() const {
   int64_t tokens = getMergeTokens() > 0 ? getMergeTokens() : getTokens();
   return get(getContext(), getOrder(), tokens, getKeys(), getSplits(),
              getMergeTokens(), getChunk(), /*part=*/0, /*channels=*/0,
-             getProgram(), getMethod(),
+             getProgram(), getMethod(), getHalo(),
              /*warps=*/0,
              /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -110,14 +110,15 @@ ScheduleAttr ScheduleAttr::getMerging() const {
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
-  return get(
-      getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
-      getMergeTokens(), getChunk(), program.getPart(), program.getChannels(),
-      getProgram(), getMethod(), program.getWarps(), program.getBlocksPerSm(),
-      program.getStages(), program.getQueryStages(), program.getPingPong(),
-      program.getColumnsInRegisters(), program.getSoftmax(),
-      program.getRescale(), program.getGrid(), program.getPeel(),
-      hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);
+  return get(getContext(), getOrder(), program.getTokens(), getKeys(),
+             getSplits(), getMergeTokens(), getChunk(), program.getPart(),
+             program.getChannels(), getProgram(), getMethod(), getHalo(),
+             program.getWarps(), program.getBlocksPerSm(), program.getStages(),
+             program.getQueryStages(), program.getPingPong(),
+             program.getColumnsInRegisters(), program.getSoftmax(),
+             program.getRescale(), program.getGrid(), program.getPeel(),
+             hasExact ? program.getExactTokens() : 0,
+             hasExact ? getExactKeys() : 0);
 }
 
 LogicalResult

@@ -482,6 +482,9 @@ void LayoutFlow::propagate(Operation *op) {
       .Case([&](ExchangeOp exchange) {
         tie({exchange.getKeys(), exchange.getResult()});
       })
+      .Case([&](ShiftOp shift) {
+        tie({shift.getResult(), shift.getTile(), shift.getBefore()});
+      })
       .Case([&](TopOp top) {
         tie({top.getList(), top.getResult()});
         if (!top.getInsert())

@@ -86,6 +86,7 @@ Attribute LayoutFlow::getWanted(OpOperand &operand) const {
       })
       .Case(
           [&](ExchangeOp exchange) { return getLayout(exchange.getResult()); })
+      .Case([&](ShiftOp shift) { return getLayout(shift.getResult()); })
       .Case([&](TopOp top) {
         return top.getInsert() ? getInserting(getTile(tile))
                                : getLayout(top.getResult());

@@ -321,7 +321,7 @@ static int64_t getOtherBytes(ProgramOp program) {
         continue;
       if (isa<LoadOp, ConvertLayoutOp>(op) && getSharedLayout(tile))
         loaded += getPlaceBytes(tile);
-      bool isMoved = isa<ConvertLayoutOp, ReduceOp, ExchangeOp>(op);
+      bool isMoved = isa<ConvertLayoutOp, ReduceOp, ExchangeOp, ShiftOp>(op);
       if (isMoved)
         for (Value operand : op->getOperands())
           if (auto from = dyn_cast<RankedTensorType>(operand.getType());

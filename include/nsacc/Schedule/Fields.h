@@ -33,6 +33,7 @@ enum class Field {
   Channels,
   Program,
   Method,
+  Halo,
   Warps,
   BlocksPerSM,
   Stages,

@@ -24,6 +24,7 @@ public:
   LogicalResult emitConvert(ConvertLayoutOp op);
   void emitReshape(ReshapeOp op);
   void emitExchange(ExchangeOp op);
+  void emitShift(ShiftOp op);
 
 private:
   LogicalResult addUp(ConvertLayoutOp op);
@@ -245,8 +246,55 @@ void LayoutEmitter::emitExchange(ExchangeOp op) {
   program.setRegisters(op.getResult(), std::move(values));
 }
 
+void LayoutEmitter::emitShift(ShiftOp op) {
+  RankedTensorType type = getTile(op.getResult());
+  const TileLayout &layout = program.getLayout(type);
+  SmallVector<Value> values;
+  if (auto predecessors = findPredecessors(layout)) {
+    ArrayRef<Value> before = program.getRegisters(op.getBefore());
+    ArrayRef<Value> tile = program.getRegisters(op.getTile());
+    Value lane = threads.getLane();
+    for (LanePredecessor from : *predecessors) {
+      if (from.lanes <= 1) {
+        values.push_back(from.lanes == 0 ? tile[from.reg] : before[from.reg]);
+        continue;
+      }
+      // The last lane's column is nobody's in this tile.
+      Value others = b.i32(from.lanes - 1);
+      Value place = b.make<arith::AndIOp>(lane, others);
+      Value isLast =
+          b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, place, others);
+      Value previous = b.make<arith::AndIOp>(b.add(place, others), others);
+      Value source = b.add(b.make<arith::SubIOp>(lane, place), previous);
+      values.push_back(nvvm::readLane(
+          b, b.select(isLast, before[from.reg], tile[from.reg]), source));
+    }
+    return program.setRegisters(op.getResult(), std::move(values));
+  }
+  SharedTile before = sharedTiles.spill(op.getBefore());
+  SharedTile tile = sharedTiles.spill(op.getTile());
+  Value last = b.i32(type.getDimSize(1) - 1), zero = b.zero(b.getF32Type());
+  for (int64_t index = 0; index < layout.getNumRegisters(); ++index) {
+    Value inside = threads.getInside(layout, index);
+    auto coordinates = layout.getCoordinates(index);
+    Value row = threads.materialize(threads.getCoordinate(coordinates[0]));
+    Value column = threads.materialize(threads.getCoordinate(coordinates[1]));
+    Value isFirst =
+        b.make<arith::CmpIOp>(arith::CmpIPredicate::eq, column, b.i32(0));
+    Value isLater =
+        b.make<arith::CmpIOp>(arith::CmpIPredicate::ne, column, b.i32(0));
+    Value own = shared.loadElementIf(b.both(inside, isLater), tile,
+                                     {row, b.add(column, b.i32(-1))}, zero);
+    values.push_back(shared.loadElementIf(b.both(inside, isFirst), before,
+                                          {row, last}, own));
+  }
+  sharedTiles.release(tile);
+  sharedTiles.release(before);
+  program.setRegisters(op.getResult(), std::move(values));
+}
+
 void nsacc::addLayouts(KernelEmitter &emitter, Kernel &kernel) {
   emitter.add(std::make_shared<LayoutEmitter>(kernel),
               &LayoutEmitter::emitConvert, &LayoutEmitter::emitReshape,
-              &LayoutEmitter::emitExchange);
+              &LayoutEmitter::emitExchange, &LayoutEmitter::emitShift);
 }

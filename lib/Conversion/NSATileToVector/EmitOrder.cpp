@@ -323,3 +323,19 @@ void TileEmitter::emitExchange(ExchangeOp op) {
     });
   });
 }
+
+void TileEmitter::emitShift(ShiftOp op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  int64_t columns = type.getDimSize(1);
+  Value result = allocateResult(op.getResult());
+  Value before = memory.lookup(op.getBefore());
+  Value tile = memory.lookup(op.getTile());
+  forEach(type.getDimSize(0), [&](Value row) {
+    Value last = loadVector(before, {row, constant(columns - 1)}, 1);
+    storeVector(last, result, {row, constant(0)});
+    forEachVectorOfRow(columns - 1, [&](Value column, int64_t width) {
+      Value next = arith::AddIOp::create(builder, loc, column, constant(1));
+      storeVector(loadVector(tile, {row, column}, width), result, {row, next});
+    });
+  });
+}

@@ -65,6 +65,7 @@ LogicalResult TileEmitter::emit(Operation *op) {
           .Case([&](ExchangeOp exchange) {
             return emitExchange(exchange), success();
           })
+          .Case([&](ShiftOp shift) { return emitShift(shift), success(); })
           .Case([&](SortOp sort) { return emitSort(sort), success(); })
           .Case([&](TopOp top) { return emitTop(top), success(); })
           .Case([&](UniteOp unite) { return emitUnite(unite), success(); })

@@ -124,6 +124,7 @@ private:
   void emitCountingSort(nsatile::CountingSortOp op);
   void emitPrefixSum(nsatile::PrefixSumOp op);
   void emitExchange(nsatile::ExchangeOp op);
+  void emitShift(nsatile::ShiftOp op);
 
   // EmitCandidates.cpp
   void emitCandidates(nsatile::CandidatesOp op);

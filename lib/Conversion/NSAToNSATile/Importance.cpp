@@ -340,63 +340,160 @@ static EntryReduction::Kind getKind(BlockMap map) {
   llvm_unreachable("unknown block map");
 }
 
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+namespace {
+
 /// With r = n · block mod stride, entry (n · block - r) / stride + d behind the
 /// memory tokens covers [f, f + len) of block n's tokens, where
 /// f = firstStart + d · stride - r. All columns of a tile have the same r.
+class BlockEntries {
+public:
+  BlockEntries(IndexMath m, BlocksOp op, const Columns &columns)
+      : m(m), pooled(op.getPooledDim()), columns(columns),
+        stride(pooled.getStride()), block(op.getBlock()),
+        outermost(op.getEntries()), token(m.mul(columns.first, block)),
+        start(m.floorDiv(token, stride)) {}
+
+  /// Entry d of each column.
+  Columns get(Value d) const {
+    return {m.add(m.add(start, d), pooled.getMemory()), columns.count,
+            getStep()};
+  }
+
+  /// Whether blocks stand alike to the entries.
+  bool areAlike() const { return block % stride == 0; }
+
+  /// The tokens that entry d has of its block; not above 0: none.
+  Value getTokens(Value d) const {
+    Value rest =
+        areAlike() ? m.constant(0) : m.sub(token, m.mul(start, stride));
+    Value begin = m.sub(m.add(m.mul(d, stride), pooled.getFirstStart()), rest);
+    return m.sub(m.min(m.add(begin, pooled.getLen()), m.constant(block)),
+                 m.max(begin, m.constant(0)));
+  }
+
+  /// The first of the entries and past the last one, of `numEntries` that
+  /// there are. Blocks of many windows may be longer than the sequence: the
+  /// first column's are behind the last entry first. Long windows may start
+  /// before it: the last column's are the first at an entry.
+  std::pair<Value, Value> getRange(Value numEntries) const {
+    auto [lowest, highest] = outermost;
+    int64_t reach = (columns.count - 1) * getStep();
+    Value first = m.constant(lowest), past = m.constant(highest + 1);
+    if (-lowest - reach >= kMany)
+      first = m.min(past, m.max(first, m.sub(m.constant(-reach), start)));
+    if (highest >= kMany)
+      past = m.min(past, m.max(first, m.sub(numEntries,
+                                            m.add(start, pooled.getMemory()))));
+    return {first, past};
+  }
+
+  /// So many entries are worth a look at which of them there are.
+  static constexpr int64_t kMany = 1024;
+
+private:
+  /// From one column there is no step to the next.
+  int64_t getStep() const {
+    return columns.count == 1 ? 1 : columns.step * block / stride;
+  }
+
+  IndexMath m;
+  PooledDimAttr pooled;
+  const Columns &columns;
+  int64_t stride, block;
+  std::pair<int64_t, int64_t> outermost;
+  Value token, start;
+};
+
+} // namespace
+
 Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
   IndexMath m = program.math();
-  auto pooled = cast<PooledDimAttr>(getColumnDim(op.getImportance()));
-  int64_t stride = pooled.getStride(), len = pooled.getLen();
-  int64_t block = op.getBlock(), start = pooled.getFirstStart();
-  bool divides = block % stride == 0;
-  Value token = m.mul(columns.first, block);
-  Value entry = m.floorDiv(token, stride);
-  Value rest = divides ? m.constant(0) : m.sub(token, m.mul(entry, stride));
-  int64_t lowest = llvm::divideFloorSigned(-len - start, stride) + 1;
-  int64_t highest = llvm::divideFloorSigned(
-      block - 1 - start + (divides ? 0 : stride - 1), stride);
-
+  PooledDimAttr pooled = op.getPooledDim();
+  BlockEntries entries(m, op, columns);
   TileMath math(builder, loc, getRows(op.getResult()), columns.count);
   EntryReduction::Kind kind = getKind(op.getMap());
-  // From one column there is no step to the next.
-  int64_t step = columns.count == 1 ? 1 : columns.step * block / stride;
-  // Blocks of many windows may be longer than the sequence: the first column's
-  // are behind the last entry first. Long windows may start before it: the last
-  // column's are the first at an entry.
-  constexpr int64_t shortest = 1024;
-  int64_t reach = (columns.count - 1) * step;
-  Value first = m.constant(lowest), past = m.constant(highest + 1);
-  if (-lowest - reach >= shortest)
-    first = m.min(past, m.max(first, m.sub(m.constant(-reach), entry)));
-  if (highest >= shortest)
-    past = m.min(past, m.max(first, m.sub(getNumColumns(pooled),
-                                          m.add(entry, pooled.getMemory()))));
-  auto loop = scf::ForOp::create(
-      builder, loc, first, past, m.constant(1),
-      EntryReduction(math, kind).getCarried(),
-      [&](OpBuilder &, Location, Value d, ValueRange carried) {
-        Columns entries = {m.add(m.add(entry, d), pooled.getMemory()),
-                           columns.count, step};
-        Tile value = evaluate(op.getImportance(), entries);
-        // Memory tokens belong to no block.
-        if (pooled.getMemory() > 0)
-          value = keep(arith::CmpIPredicate::sge,
-                       m.constant(pooled.getMemory()), math, value, entries);
-        Value begin = m.sub(m.add(m.mul(d, stride), start), rest);
-        Value shared = m.sub(m.min(m.add(begin, len), m.constant(block)),
-                             m.max(begin, m.constant(0)));
-        if (!divides) {
-          Tile meets = {m.less(m.constant(0), shared), TileAxes::Scalar};
-          value = math.select(meets, value, getReal(math, kAbsent));
-        }
-        EntryReduction reduction(math, kind, carried);
-        if (op.getMap() == BlockMap::Overlap)
-          reduction.add(value, getShare(math, shared, stride));
-        else
-          reduction.add(value);
-        scf::YieldOp::create(builder, loc, reduction.getCarried());
-      });
-  Tile value = EntryReduction(math, kind, loop.getResults()).get();
+  auto evaluateEntry = [&](Value d) {
+    Columns wanted = entries.get(d);
+    Tile value = evaluate(op.getImportance(), wanted);
+    // Memory tokens belong to no block.
+    if (pooled.getMemory() > 0)
+      value = keep(arith::CmpIPredicate::sge, m.constant(pooled.getMemory()),
+                   math, value, wanted);
+    return value;
+  };
+  auto addEntry = [&](EntryReduction &reduction, Value d, Tile value) {
+    Value tokens = entries.getTokens(d);
+    if (!entries.areAlike()) {
+      Tile meets = {m.less(m.constant(0), tokens), TileAxes::Scalar};
+      value = math.select(meets, value, getReal(math, kAbsent));
+    }
+    if (op.getMap() == BlockMap::Overlap)
+      reduction.add(value, getShare(math, tokens, pooled.getStride()));
+    else
+      reduction.add(value);
+  };
+
+  SmallVector<Value> inits = EntryReduction(math, kind).getCarried();
+  std::optional<EntryReduction> whole;
+  if (auto found = carried.find(op); found != carried.end()) {
+    // The last entries first: those of the blocks in front are the first ones
+    // of these.
+    SmallVector<Value> &before = found->second;
+    auto [lowest, highest] = op.getEntries();
+    int64_t shared = before.size(), own = op.getBlock() / pooled.getStride();
+    size_t numSums = inits.size();
+    inits.append(before);
+    auto isEntry = [&](Value number, int64_t shared) -> Tile {
+      return {m.compare(arith::CmpIPredicate::eq, number, m.constant(shared)),
+              TileAxes::Scalar};
+    };
+    auto loop = scf::ForOp::create(
+        builder, loc, m.constant(0), m.constant(own), m.constant(1), inits,
+        [&](OpBuilder &, Location, Value number, ValueRange state) {
+          Value isShared = m.less(number, m.constant(shared));
+          Value d = m.add(number, lowest);
+          Tile value = evaluateEntry(arith::SelectOp::create(
+              builder, loc, isShared, m.add(d, own), d));
+          Tile previous = {before.front(), TileAxes::Matrix};
+          SmallVector<Value> last;
+          for (int64_t n = 0; n < shared; ++n) {
+            Tile old = {before[n], TileAxes::Matrix};
+            Tile kept = {state[numSums + n], TileAxes::Matrix};
+            previous =
+                n == 0 ? old : math.select(isEntry(number, n), old, previous);
+            last.push_back(math.select(isEntry(number, n), value, kept).value);
+          }
+          Tile inFront = {nsatile::ShiftOp::create(builder, loc, previous.value,
+                                                   value.value),
+                          TileAxes::Matrix};
+          EntryReduction reduction(math, kind, state.take_front(numSums));
+          addEntry(reduction, d,
+                   math.select({isShared, TileAxes::Scalar}, inFront, value));
+          SmallVector<Value> next = reduction.getCarried();
+          next.append(last);
+          scf::YieldOp::create(builder, loc, next);
+        });
+    whole.emplace(math, kind, loop.getResults().take_front(numSums));
+    before = llvm::to_vector_of<Value>(loop.getResults().drop_front(numSums));
+    for (auto [n, entry] : llvm::enumerate(before))
+      addEntry(*whole, m.constant(highest - shared + 1 + n),
+               {entry, TileAxes::Matrix});
+  } else {
+    auto [first, past] = entries.getRange(getNumColumns(pooled));
+    auto loop = scf::ForOp::create(
+        builder, loc, first, past, m.constant(1), inits,
+        [&](OpBuilder &, Location, Value d, ValueRange state) {
+          EntryReduction reduction(math, kind, state);
+          addEntry(reduction, d, evaluateEntry(d));
+          scf::YieldOp::create(builder, loc, reduction.getCarried());
+        });
+    whole.emplace(math, kind, loop.getResults());
+  }
+  Tile value = whole->get();
   // The last window of a row may reach behind its last block.
   Attribute dim = getColumnDim(op.getResult());
   if (!program.getPlan().isRagged(cast<BlocksDimAttr>(dim).getBase()))
@@ -404,6 +501,45 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
   return keep(arith::CmpIPredicate::slt, getNumColumns(dim), math, value,
               columns);
 }
+
+void ImportanceTiles::startCarrying(Value tensor, int64_t count) {
+  Operation *op = tensor.getDefiningOp();
+  if (!op || program.getPlan().isMaterialized(tensor))
+    return;
+  if (isa<MapOp, DeclareBlocksOp>(op)) {
+    for (Value operand : op->getOperands())
+      startCarrying(operand, count);
+    return;
+  }
+  auto blocks = dyn_cast<BlocksOp>(op);
+  if (!blocks)
+    return;
+  int64_t shared = blocks.getNumSharedEntries();
+  int64_t own = blocks.getBlock() / blocks.getPooledDim().getStride();
+  if (shared == 0 || shared > own || own >= BlockEntries::kMany)
+    return;
+  // There is nothing in front of block 0.
+  TileMath math(builder, loc, getRows(tensor), count);
+  carried[op].assign(shared, math.toMatrix(getReal(math, kAbsent)));
+}
+
+SmallVector<Value> ImportanceTiles::getCarried() const {
+  SmallVector<Value> values;
+  for (const auto &[op, entries] : carried)
+    values.append(entries);
+  return values;
+}
+
+void ImportanceTiles::setCarried(ValueRange values) {
+  for (auto &[op, entries] : carried) {
+    entries = llvm::to_vector_of<Value>(values.take_front(entries.size()));
+    values = values.drop_front(entries.size());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Columns and maps
+//===----------------------------------------------------------------------===//
 
 /// The values of columns below `start`, or from `start` on; others are absent.
 Tile ImportanceTiles::keep(arith::CmpIPredicate side, Value start,

@@ -6,6 +6,7 @@
 #include "AttendTiles.h"
 #include "EntryReduction.h"
 #include "Evaluator.h"
+#include "llvm/ADT/MapVector.h"
 #include <memory>
 
 namespace nsacc {
@@ -49,6 +50,15 @@ public:
   static int64_t getPeriod(mlir::Value tensor);
 
   Tile evaluate(mlir::Value tensor, const Columns &columns);
+
+  /// From here on tiles of `count` columns of `tensor` follow each other from
+  /// column 0 on: what blocks share of windows with the blocks in front of them
+  /// is carried from one tile to the next, and computed once.
+  void startCarrying(mlir::Value tensor, int64_t count);
+  /// What the next tile of columns needs of the last one.
+  llvm::SmallVector<mlir::Value> getCarried() const;
+  void setCarried(mlir::ValueRange values);
+
   /// Behind the last entry that may be present for any row.
   mlir::Value getEnd(mlir::Value tensor);
   /// The number of entries of the batch row.
@@ -101,6 +111,8 @@ private:
   llvm::DenseSet<mlir::Value> prepared;
   /// Inputs of maps without the dimension of columns.
   llvm::DenseMap<mlir::OpOperand *, Tile> rowOperands;
+  /// Of blocks: the last entries of each column of the tile before.
+  llvm::MapVector<mlir::Operation *, llvm::SmallVector<mlir::Value>> carried;
 };
 
 } // namespace nsacc

@@ -288,15 +288,24 @@ void Selecting::sortTiles() {
       arith::ConstantOp::create(builder, loc, builder.getZeroAttr(listType));
   int64_t period = ImportanceTiles::getPeriod(importance());
   Value end = getLastBlock();
+  SmallVector<Value> inits = {empty};
+  if (schedule.getHalo() == nsatile::Halo::Carry && period == 1) {
+    tiles.startCarrying(importance(), chunk);
+    inits.append(tiles.getCarried());
+  }
   auto body = [&](Value firstBlock, ValueRange state) -> SmallVector<Value> {
+    tiles.setCarried(state.drop_front());
     auto merge = [&](Value first, Value list) -> Value {
       Tile keys = getKeys({first, chunk, period});
       return nsatile::TopOp::create(builder, loc, listType, list,
                                     math.toMatrix(keys),
                                     /*insert=*/IntegerAttr());
     };
-    if (period == 1)
-      return {merge(firstBlock, state[0])};
+    if (period == 1) {
+      SmallVector<Value> next = {merge(firstBlock, state[0])};
+      next.append(tiles.getCarried());
+      return next;
+    }
     // Windows of a long stride meet blocks again after more than there are.
     constexpr int64_t shortest = 64;
     Value past = m.constant(period);
@@ -312,7 +321,7 @@ void Selecting::sortTiles() {
         });
     return {phases.getResult(0)};
   };
-  auto fold = foldColumns(program, end, chunk * period, empty, body);
+  auto fold = foldColumns(program, end, chunk * period, inits, body);
   store(trim(fold.getResult(0)).value, m.constant(0));
 }
 
