@@ -1,82 +1,13 @@
 //===- Choose.cpp - How kernels are tiled ---------------------------------===//
 
-#include "nsacc/Schedule/Choose.h"
-#include "NSATile/IR/WarpRoles.h"
-#include "Tiling.h"
+#include "Chooser.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 using nsatile::LoopOrder;
-
-namespace {
-
-/// Chooses for one kernel.
-class Chooser {
-public:
-  Chooser(KernelOp kernel, const Goal &goal, const Settings &settings)
-      : kernel(kernel), goal(goal), settings(settings),
-        ops(getScheduledOps(kernel)), cut(kernel, findOwn()) {
-    for (const ScheduledOp &op : ops)
-      names[op.op] = op.name;
-  }
-
-  llvm::Expected<KernelChoice> run();
-
-private:
-  SmallVector<ProgramCut::Own> findOwn();
-  bool hasManyAttends();
-  llvm::Error checkProgram(const ScheduledOp &op);
-  llvm::Error checkAgreement(const ScheduledOp &op);
-
-  /// What is given for an op: by its name, for one that it shares a program
-  /// with, or for all.
-  const Setting *find(const OpChoice &op, Field field) const;
-  /// Sets a field as given, or as chosen.
-  void put(OpChoice &op, Field field, int64_t chosen, const Twine &reason);
-
-  Scope getScope(Operation *op, int64_t group) const;
-  bool inverts(AttendOp op) const;
-  bool unites(AttendOp op) const;
-  LoopOrder getOrder(AttendOp op) const;
-  LoopOrder getOrder(const Scope &scope) const;
-  Tiling tile(const Scope &scope) const;
-
-  llvm::Error chooseAttend(OpChoice &choice);
-  llvm::Error chooseImportance(OpChoice &choice);
-  llvm::Error chooseTopK(OpChoice &choice);
-  llvm::Error chooseSelectingSplits(OpChoice &choice, bool usesThreshold);
-  bool chooseMethod(OpChoice &choice);
-  void chooseSelectingTokens(OpChoice &choice, int64_t rows, int64_t group,
-                             bool usesThreshold);
-  void chooseBlocks(OpChoice &choice, const Tiling &tiling, int64_t group,
-                    bool usesThreshold);
-  llvm::Error chooseHalo(OpChoice &choice, int64_t group, bool usesThreshold);
-  void chooseSelectingWarps(OpChoice &choice, int64_t group,
-                            bool usesThreshold);
-  void choosePooling(OpChoice &choice);
-  void chooseMap(OpChoice &choice);
-  llvm::Error chooseWarps(OpChoice &choice, const Tiling &tiling);
-  void chooseTile(OpChoice &choice, const Scope &scope, const Tiling &tiling);
-  void choosePart(OpChoice &choice, int64_t group);
-  void choosePeel(OpChoice &choice, const Scope &scope);
-  void chooseExact(OpChoice &choice, const Scope &scope);
-  llvm::Error chooseSplits(OpChoice &choice, int64_t group);
-  void chooseChannels(OpChoice &choice);
-  void chooseProgram(OpChoice &choice);
-
-  KernelOp kernel;
-  const Goal &goal;
-  const Settings &settings;
-  std::vector<ScheduledOp> ops;
-  ProgramCut cut;
-  llvm::DenseMap<Operation *, StringRef> names;
-};
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // What is given
@@ -281,7 +212,7 @@ Tiling Chooser::tile(const Scope &scope) const {
                    given);
 }
 
-static int64_t toTokens(int64_t rows, int64_t group) {
+int64_t schedule::toTokens(int64_t rows, int64_t group) {
   return std::max<int64_t>(1, rows / group);
 }
 
@@ -293,9 +224,7 @@ static int64_t divide(int64_t tokens, int64_t most) {
   return part;
 }
 
-/// Tokens of parts of about kPartRows rows; all of them where parts would be
-/// much smaller.
-static int64_t getPartTokens(int64_t tokens, int64_t group) {
+int64_t schedule::getPartTokens(int64_t tokens, int64_t group) {
   int64_t part = divide(tokens, kPartRows / group);
   return part * group * 2 > kPartRows ? part : tokens;
 }
@@ -522,251 +451,6 @@ llvm::Error Chooser::chooseImportance(OpChoice &choice) {
   if (llvm::Error error = chooseWarps(choice, tiling))
     return error;
   chooseTile(choice, scope, tiling);
-  return llvm::Error::success();
-}
-
-/// Returns whether it is by a threshold.
-bool Chooser::chooseMethod(OpChoice &choice) {
-  using nsatile::SelectMethod;
-  // On a GPU, of 512 to 65536 scores a row, a threshold takes 0.06 to 0.9 times
-  // as long for 128 blocks, and 1.1 to 4 times for 64 where rows are many;
-  // lists of more spill. On a CPU, of 1024 to 200000, it is as fast for 128 and
-  // 90 times as fast for 2048.
-  int64_t mostSorted = goal.device ? 64 : 128;
-  auto type = cast<TopKOp>(choice.op).getResult().getType();
-  bool isLong = static_cast<int64_t>(type.getTop()) > mostSorted;
-  bool areFew = goal.queries == Queries::Few && goal.device;
-  put(choice, Field::Method,
-      static_cast<int64_t>(isLong || areFew ? SelectMethod::Threshold
-                                            : SelectMethod::Sort),
-      !isLong && areFew ? "few query tiles leave multiprocessors idle, which "
-                          "can go over parts of the blocks"
-      : !isLong         ? "sorted lists of few blocks stay near"
-      : goal.device ? "registers have no room for sorted lists of so many"
-                    : "each block that gets into a sorted list moves others");
-  return choice.get(Field::Method) ==
-         static_cast<int64_t>(SelectMethod::Threshold);
-}
-
-/// Scores that were computed before stand in memory, in rows.
-static bool readsRows(TopKOp op) { return findImportances(op).empty(); }
-
-/// Lists of candidates that a program has room for beside its tiles. Each is
-/// twice as long as what is chosen. Programs that read rows wait for memory:
-/// three of them share a multiprocessor.
-static int64_t countLists(TopKOp op) {
-  constexpr int64_t keyBytes = 8;
-  int64_t bytes = readsRows(op) ? 64 << 10 : 128 << 10;
-  int64_t top = op.getResult().getType().getTop();
-  return std::max<int64_t>(
-      1, llvm::bit_floor<uint64_t>(bytes / (2 * top * keyBytes)));
-}
-
-/// Whether a tile's lists are so few and short that warps' lanes hold them.
-static bool sortsInLanes(TopKOp op, int64_t tokens, int64_t group) {
-  constexpr int64_t lanes = 32, mostLists = 2 * nsatile::kGroupWarps;
-  SmallVector<ImportanceOp> found = findImportances(op);
-  bool isPerQueryHead = llvm::any_of(found, [](ImportanceOp importance) {
-    return importance.getHeads() == HeadReduction::None;
-  });
-  int64_t lists = tokens / static_cast<int64_t>(op.getShareTokens()) *
-                  (isPerQueryHead ? group : 1);
-  return static_cast<int64_t>(op.getResult().getType().getTop()) <= lanes &&
-         lists <= mostLists;
-}
-
-/// What a topk with sorted lists takes of a multiprocessor.
-struct SortedLists {
-  int64_t blocks, blocksPerSM;
-  StringLiteral reason;
-};
-
-/// Lanes that hold lists take two candidates each, and need few registers.
-/// Measured on an H200, 16 of 1024 blocks, 65536 tokens of 64 heads on 4, len
-/// 32: 7.7 ms, where three blocks with a candidate for each lane take 10.1.
-static SortedLists getSortedLists(TopKOp op, int64_t tokens, int64_t group) {
-  constexpr int64_t lanes = 32;
-  if (sortsInLanes(op, tokens, group))
-    return {2 * lanes, 4, "each lane has two candidates for a sorted list"};
-  return {32, 3, "scores and lists of more need too many registers"};
-}
-
-/// Selecting gains nothing from a wide tile. Rows that choose together are of
-/// one.
-void Chooser::chooseSelectingTokens(OpChoice &choice, int64_t rows,
-                                    int64_t group, bool usesThreshold) {
-  auto op = cast<TopKOp>(choice.op);
-  const Setting *named = settings.find(choice.name, Field::Tokens);
-  const Setting *all = settings.findForAll(Field::Tokens);
-  int64_t tokens =
-      getPartTokens(all ? all->value : toTokens(rows, group), group);
-  // More than a tile may have are refused where a target's limits are.
-  int64_t most = getInfo(Field::Tokens).most,
-          share = std::min<int64_t>(op.getShareTokens(), most),
-          listed = countLists(op) * share;
-  if (named && !named->op.empty())
-    put(choice, Field::Tokens, named->value, "given");
-  else if (usesThreshold && listed < tokens)
-    choice.set(Field::Tokens, listed,
-               "as many as lists of candidates have room");
-  else
-    choice.set(Field::Tokens, tokens,
-               "at most 64 rows: selecting gains nothing from more");
-  if (choice.get(Field::Tokens) % share != 0)
-    choice.set(
-        Field::Tokens,
-        std::min<int64_t>(llvm::alignTo(choice.get(Field::Tokens), share),
-                          llvm::alignDown(most, share)),
-        Twine(share) + " tokens share a selection");
-}
-
-/// Behind the tokens.
-void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
-                           int64_t group, bool usesThreshold) {
-  const Setting *keys = settings.findForAll(Field::Keys);
-  if (keys)
-    return put(choice, Field::Blocks, keys->value,
-               "as many as an attend has keys");
-  auto op = cast<TopKOp>(choice.op);
-  if (usesThreshold && readsRows(op)) {
-    constexpr int64_t elements = 2048, least = 64, most = 1024;
-    int64_t lists = choice.get(Field::Tokens) / op.getShareTokens();
-    return put(choice, Field::Blocks,
-               std::clamp<int64_t>(llvm::bit_floor<uint64_t>(
-                                       elements / std::max<int64_t>(1, lists)),
-                                   least, most),
-               "long rows of memory, as few are loaded at a time");
-  }
-  SortedLists lists = getSortedLists(op, choice.get(Field::Tokens), group);
-  bool areMore = goal.device && goal.device->code.hasWarpgroupProducts &&
-                 tiling.keys > lists.blocks && !usesThreshold;
-  put(choice, Field::Blocks, areMore ? lists.blocks : tiling.keys,
-      areMore ? StringRef(lists.reason) : "as many as an attend has keys");
-}
-
-/// A tile's last windows take a register for each candidate of a lane: behind
-/// the blocks.
-llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
-                                bool usesThreshold) {
-  auto op = cast<TopKOp>(choice.op);
-  constexpr auto recompute = static_cast<int64_t>(nsatile::Halo::Recompute),
-                 carry = static_cast<int64_t>(nsatile::Halo::Carry);
-  bool areShared = llvm::any_of(findBlocks(op), [](BlocksOp blocks) {
-    int64_t shared = blocks.getNumSharedEntries();
-    return shared > 0 && shared * blocks.getPooledDim().getStride() <=
-                             static_cast<int64_t>(blocks.getBlock());
-  });
-  bool haveRoom =
-      !goal.device || sortsInLanes(op, choice.get(Field::Tokens), group);
-  bool isCarried =
-      areShared && !usesThreshold && haveRoom && op.getShareHeads() == 1;
-  put(choice, Field::Halo, isCarried ? carry : recompute,
-      isCarried       ? "a window that two blocks share is scored once"
-      : !areShared    ? "no window is of two blocks"
-      : !haveRoom     ? "registers have no room for a tile's last windows"
-      : usesThreshold ? "parts of the blocks are in any order"
-                      : "tiles of several heads are gone over side by side");
-  const Setting *given = settings.find(choice.name, Field::Halo);
-  if (choice.get(Field::Halo) == carry && usesThreshold) {
-    if (!given->op.empty())
-      return settings.explain(given->column,
-                              "'" + choice.name +
-                                  "' goes over parts of its blocks, which have "
-                                  "none in front: expected method=sort");
-    choice.set(Field::Halo, recompute, "parts of the blocks are in any order");
-  }
-  return llvm::Error::success();
-}
-
-/// A topk's warps follow from its rows.
-void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
-                                   bool usesThreshold) {
-  auto op = cast<TopKOp>(choice.op);
-  int64_t tokens = choice.get(Field::Tokens);
-  put(choice, Field::Stages, 2, "a step's loads run during the step before");
-  bool fills = goal.device->code.hasWarpgroupProducts &&
-               fillsWarpgroup(kernel, op, tokens, group, usesThreshold);
-  auto putOwn = [&](Field field, int64_t chosen, const Twine &reason) {
-    const Setting *own = settings.find(choice.name, field);
-    bool isGiven = own && !own->op.empty();
-    choice.set(field, isGiven ? own->value : chosen,
-               isGiven ? Twine("given") : reason);
-  };
-  // A warp for each list, where there are fewer rows than warps have.
-  constexpr int64_t rowsOfWarp = 16;
-  int64_t lists = std::max<int64_t>(1, tokens / op.getShareTokens());
-  int64_t warps = std::min<int64_t>(lists, nsatile::kGroupWarps);
-  bool hasFewRows =
-      usesThreshold && !readsRows(op) && tokens * group < rowsOfWarp * warps;
-  putOwn(Field::Warps,
-         fills        ? nsatile::kGroupWarps
-         : hasFewRows ? warps
-                      : 0,
-         fills        ? "rows fill the products of a warpgroup"
-         : hasFewRows ? "a warp has a list of candidates"
-                      : "by the rows of the program's products");
-  // Tiles as chosen have room beside others.
-  SortedLists sorted = getSortedLists(op, tokens, group);
-  bool isChosen = fills && choice.get(Field::Warps) == nsatile::kGroupWarps &&
-                  choice.get(Field::Blocks) <= sorted.blocks &&
-                  !usesThreshold && !settings.find(choice.name, Field::Stages);
-  constexpr int64_t usualBlocks = 64;
-  bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists &&
-                       choice.get(Field::Blocks) <= usualBlocks;
-  putOwn(Field::BlocksPerSM,
-         isChosen        ? sorted.blocksPerSM
-         : hasShortLists ? 2
-                         : 1,
-         isChosen        ? "steps of one block run during others' exponentials "
-                           "and lists"
-         : hasShortLists ? "lists of two blocks have room"
-                         : "a block has all registers");
-}
-
-/// Sizes of a call tell whether lists of parts are worth it.
-llvm::Error Chooser::chooseSelectingSplits(OpChoice &choice,
-                                           bool usesThreshold) {
-  bool isOpen = goal.device && usesThreshold;
-  put(choice, Field::Splits, isOpen ? 0 : 1,
-      isOpen ? "few query tiles leave multiprocessors idle"
-             : "the blocks in one");
-  const Setting *splits = settings.find(choice.name, Field::Splits);
-  int64_t count = choice.get(Field::Splits);
-  if (count > 1 && !usesThreshold && !splits->op.empty())
-    return settings.explain(splits->column,
-                            "'" + choice.name +
-                                "' sorts lists, which aren't split: expected "
-                                "method=threshold");
-  if (!usesThreshold)
-    choice.set(Field::Splits, 1, "sorted lists aren't split");
-  else if (count == 0 && !goal.device)
-    choice.set(Field::Splits, 1, "a CPU's threads take query tiles");
-  return llvm::Error::success();
-}
-
-llvm::Error Chooser::chooseTopK(OpChoice &choice) {
-  auto op = cast<TopKOp>(choice.op);
-  FoundShape found =
-      findQueryShape(kernel, op.getImportance(), [](Value value) {
-        Operation *op = value.getDefiningOp();
-        return !op || isa<PoolOp, TopKOp, DeclarePooledOp, DeclareSelectionOp,
-                          UnionOp>(op);
-      });
-  int64_t group = found.shape ? found.shape->group : 1;
-  Tiling tiling = tile(getScope(op, group));
-  bool usesThreshold = chooseMethod(choice);
-  // A union's tile of long lists has few rows.
-  chooseSelectingTokens(choice, usesThreshold ? kPartRows : tiling.rows, group,
-                        usesThreshold);
-  chooseBlocks(choice, tiling, group, usesThreshold);
-  if (llvm::Error error = chooseSelectingSplits(choice, usesThreshold))
-    return error;
-  chooseProgram(choice);
-  choosePart(choice, group);
-  if (llvm::Error error = chooseHalo(choice, group, usesThreshold))
-    return error;
-  if (goal.device)
-    chooseSelectingWarps(choice, group, usesThreshold);
   return llvm::Error::success();
 }
 

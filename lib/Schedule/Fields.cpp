@@ -236,7 +236,7 @@ static constexpr FieldInfo kFields[] = {
      "tile's blocks for the next tile",
      "`carry` with method=sort where there are such windows, no more than a "
      "block has strides; on GPUs where a tile has at most 8 lists of up to 32 "
-     "blocks, else `recompute`"},
+     "blocks, and no more than 16 windows of them all; else `recompute`"},
     {Field::Warps,
      "warps",
      kQueryTiles,

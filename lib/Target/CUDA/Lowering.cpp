@@ -40,7 +40,8 @@ void cuda::buildTilePipeline(OpPassManager &passes, const gpu::Device &device) {
       nsatile::createNSATileCombineEarly());
   passes.addPass(nsatile::createNSATileAssumeFinite());
   passes.addPass(nsatile::createNSATileBitonicTopK());
-  passes.addPass(nsatile::createNSATileExpandSoftmax({/*keepApproximate=*/true}));
+  passes.addPass(
+      nsatile::createNSATileExpandSoftmax({/*keepApproximate=*/true}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addNestedPass<nsatile::ProgramOp>(

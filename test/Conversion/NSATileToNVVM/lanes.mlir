@@ -108,3 +108,39 @@ nsatile.program @united(%l: memref<8x16xi32>, %n: index, %blocks: memref<128xi32
   nsatile.unite %lists rows %8 below %n to %blocks, %members, %counts[] : tensor<8x16xi32, #nsatile.shared<swizzle = 0>>, memref<128xi32>, memref<128x1xi32>, memref<1xi32>
   nsatile.return
 }
+
+// Each column is the one in front: a lane's second is its own first, its first the second of the lane before. Lane 0 gets
+// that of the tile in front, which lane 31 has.
+// CHECK-LABEL: llvm.func @shifted
+// CHECK-NOT: nvvm.barrier
+// CHECK: %[[ISLAST:.*]] = arith.cmpi eq, %{{.*}}, %c31_i32
+// CHECK: %[[GIVEN:.*]] = arith.select %[[ISLAST]]
+// CHECK: nvvm.shfl.sync idx {{.*}}, %[[GIVEN]],
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK-NOT: nvvm.barrier
+nsatile.program @shifted(%l: memref<4x64xf32>, %c: memref<4x64xf32>, %o: memref<4x64xf32>) {
+  %0 = arith.constant 0 : index
+  %4 = arith.constant 4 : index
+  %64 = arith.constant 64 : index
+  %before = nsatile.load %l[%0, %0] dims [0, 1] limits[%4, %64] : memref<4x64xf32> -> tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
+  %tile = nsatile.load %c[%0, %0] dims [0, 1] limits[%4, %64] : memref<4x64xf32> -> tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
+  %s = nsatile.shift %before, %tile : tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>
+  nsatile.store %s, %o[%0, %0] dims [0, 1] limits[%4, %64] : tensor<4x64xf32, #nsatile.blocked<threads = 128, vector = 2>>, memref<4x64xf32>
+  nsatile.return
+}
+
+// A row of two warps goes through shared memory.
+// CHECK-LABEL: llvm.func @shifted_warps
+// CHECK-NOT: nvvm.shfl.sync
+// CHECK: nvvm.barrier
+// CHECK-NOT: nvvm.shfl.sync
+nsatile.program @shifted_warps(%l: memref<2x64xf32>, %c: memref<2x64xf32>, %o: memref<2x64xf32>) {
+  %0 = arith.constant 0 : index
+  %2 = arith.constant 2 : index
+  %64 = arith.constant 64 : index
+  %before = nsatile.load %l[%0, %0] dims [0, 1] limits[%2, %64] : memref<2x64xf32> -> tensor<2x64xf32, #nsatile.blocked<threads = 128>>
+  %tile = nsatile.load %c[%0, %0] dims [0, 1] limits[%2, %64] : memref<2x64xf32> -> tensor<2x64xf32, #nsatile.blocked<threads = 128>>
+  %s = nsatile.shift %before, %tile : tensor<2x64xf32, #nsatile.blocked<threads = 128>>
+  nsatile.store %s, %o[%0, %0] dims [0, 1] limits[%2, %64] : tensor<2x64xf32, #nsatile.blocked<threads = 128>>, memref<2x64xf32>
+  nsatile.return
+}

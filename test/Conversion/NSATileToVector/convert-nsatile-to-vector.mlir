@@ -197,3 +197,25 @@ nsatile.program @nested_gathers(%table: memref<?xi64, strided<[?], offset: ?>>, 
   nsatile.assert %y_inside, "element {0} is {1}, not below {2}" (%at, %j, %size) : tensor<80xi1>, tensor<80xindex>, tensor<80xindex>, index
   nsatile.return
 }
+
+// -----
+
+// Column 0 is the last one in front; the others are those before them: a vector of 16 and one of 2 and 1.
+// CHECK-LABEL: func.func @shift(
+// CHECK: scf.for
+// CHECK: memref.load
+// CHECK: memref.store
+// CHECK: vector.load {{.*}} vector<16xf32>
+// CHECK: vector.store {{.*}} vector<16xf32>
+// CHECK: vector.load {{.*}} vector<2xf32>
+// CHECK: memref.load
+nsatile.program @shift(%x: memref<?x20xf32>, %y: memref<?x20xf32>, %n: index) {
+  %p = nsatile.program_id 0
+  %c0 = arith.constant 0 : index
+  %c20 = arith.constant 20 : index
+  %t = nsatile.load %x[%p, %c0] dims [0, 1] limits [%n, %c20] : memref<?x20xf32> -> tensor<4x20xf32>
+  %u = nsatile.load %y[%p, %c0] dims [0, 1] limits [%n, %c20] : memref<?x20xf32> -> tensor<4x20xf32>
+  %s = nsatile.shift %t, %u : tensor<4x20xf32>
+  nsatile.store %s, %y[%p, %c0] dims [0, 1] limits [%n, %c20] : tensor<4x20xf32>, memref<?x20xf32>
+  nsatile.return
+}

@@ -43,6 +43,12 @@ nsatile.program @attend(%q: memref<?x?x?x64xbf16>, %k: memref<?x?x?x64xbf16>,
   %acc = nsatile.dot %p16, %kt acc %s : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>) -> tensor<64x64xf32>
   // CHECK: nsatile.softmax_merge %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<64xf32>
   %m2, %l2, %r0, %r1 = nsatile.softmax_merge %m, %l, %m1, %l1 : tensor<64xf32>
+  // CHECK: nsatile.softmax_weights %{{.*}}, %{{.*}}, %{{.*}} scale %{{.*}} : tensor<64x64xf32>
+  %w = nsatile.softmax_weights %s, %p, %p scale %scale : tensor<64x64xf32>
+  // CHECK: nsatile.softmax_weights %{{.*}}, %{{.*}}, %{{.*}} scale %{{.*}} approximate : tensor<64x64xf32>
+  %w1 = nsatile.softmax_weights %w, %p, %p scale %scale approximate : tensor<64x64xf32>
+  // CHECK: nsatile.shift %{{.*}}, %{{.*}} : tensor<64x64xf32>
+  %next = nsatile.shift %w, %w1 : tensor<64x64xf32>
   // CHECK: nsatile.dot %{{.*}}, %{{.*}} acc %{{.*}} where %{{.*}} : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>, tensor<64x64xi1>) -> tensor<64x64xf32>
   %seen = arith.cmpf une, %s, %acc : tensor<64x64xf32>
   %acc2 = nsatile.dot %p16, %kt acc %acc where %seen : (tensor<64x64xbf16>, tensor<64x64xbf16>, tensor<64x64xf32>, tensor<64x64xi1>) -> tensor<64x64xf32>

@@ -155,6 +155,45 @@ TEST_F(LaneMapTest, AnotherWarpsKeysAreOutOfReach) {
   EXPECT_FALSE(findExchange(read("4x64", "blocked<threads = 128>"), 32));
 }
 
+TEST_F(LaneMapTest, ColumnsInFrontAreOfTheSameWarp) {
+  for (auto [shape, layout] :
+       {std::pair{"4x64", "blocked<threads = 128, vector = 2>"},
+        {"4x32", "blocked<threads = 128>"},
+        {"8x64", "blocked<threads = 128, vector = 4>"},
+        {"16x64", "blocked<threads = 128, vector = 8>"},
+        {"128x4", "blocked<threads = 128, vector = 4>"},
+        {"9x16", "blocked<threads = 64>"},
+        {"3x1", "blocked<threads = 32>"}}) {
+    SCOPED_TRACE(testing::Message() << shape << " " << layout);
+    TileLayout tile = read(shape, layout);
+    auto found = findPredecessors(tile);
+    ASSERT_TRUE(found);
+    ASSERT_EQ(static_cast<int64_t>(found->size()), tile.getNumRegisters());
+    int64_t columns = tile.getShape()[1];
+    for (int64_t thread = 0; thread < tile.getNumThreads(); ++thread)
+      for (auto [reg, from] : llvm::enumerate(*found)) {
+        std::optional<Element> wanted = tile.getElement(thread, reg);
+        if (!wanted)
+          continue;
+        // As a lane finds it: the last one of a row has the tile in front.
+        int64_t lanes = std::max<int64_t>(from.lanes, 1);
+        int64_t lane = thread % lanes == 0 ? thread + lanes - 1 : thread - 1;
+        int64_t source = from.lanes == 0 ? thread : lane;
+        bool isOfFront = from.lanes > 0 && source % lanes == lanes - 1;
+        Element element = *tile.getElement(source, from.reg);
+        EXPECT_EQ(element[0], (*wanted)[0]);
+        EXPECT_EQ(element[1] - (isOfFront ? columns : 0), (*wanted)[1] - 1);
+        EXPECT_EQ(source / 32, thread / 32);
+      }
+  }
+}
+
+TEST_F(LaneMapTest, ColumnsInFrontMayBeOutOfReach) {
+  // Rows of two warps; columns of a product, which lanes have in turn.
+  EXPECT_FALSE(findPredecessors(read("2x64", "blocked<threads = 128>")));
+  EXPECT_FALSE(findPredecessors(read("64x32", "mma<warps = 4>")));
+}
+
 TEST_F(LaneMapTest, HeadsAreReducedInRegistersAndLanes) {
   std::string mma = "#nsatile.mma<warps = 4>>";
   for (auto [shape, as] : {std::pair{"32x2x16", "64, 16"},

@@ -104,8 +104,7 @@ TEST_F(Choose, NamesAndFieldsAreTheProgramsOwn) {
   EXPECT_THAT(explain("keys=8; sel: order=union"),
               HasSubstr("column 14: 'sel' is a topk without a field 'order': "
                         "it has tokens, blocks, splits, part, program, method, "
-                        "warps, "
-                        "blocks_per_sm, stages"));
+                        "halo, warps, blocks_per_sm, stages"));
   EXPECT_THAT(explain("warps=8", ""),
               HasSubstr("column 1: 'warps' is of GPUs, and target 'cpu' is "
                         "none"));

@@ -51,9 +51,7 @@ TEST(Settings, ErrorsHaveTheirColumns) {
       "can't use the schedule 'warmth=3': column "
       "1: there is no field 'warmth': fields are order, tokens, keys, blocks, "
       "windows, rows, columns, splits, merge_tokens, chunk, part, channels, "
-      "program, "
-      "method, warps, "
-      "blocks_per_sm, "
+      "program, method, halo, warps, blocks_per_sm, "
       "stages, query_stages, ping_pong, columns_in_registers, softmax, "
       "rescale, "
       "grid, peel, exact_tokens, exact_keys\n" +
