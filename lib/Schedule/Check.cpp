@@ -30,6 +30,13 @@ static llvm::Error explainName(const Settings &settings, const Setting &setting,
                               "': " + suggestion + "ops are " + listOps(ops));
 }
 
+/// "a topk", "an attend"
+static std::string getPhrase(OpKind kind) {
+  StringRef name = getName(kind);
+  bool beginsWithVowel = StringRef("aeiou").contains(name.front());
+  return ((beginsWithVowel ? "an " : "a ") + name).str();
+}
+
 static llvm::Error checkSetting(const Settings &settings,
                                 const Setting &setting, const Goal &goal,
                                 ArrayRef<ScheduledOp> ops) {
@@ -50,7 +57,7 @@ static llvm::Error checkSetting(const Settings &settings,
                                 "': ops are " + listOps(ops));
   if (!isFound)
     return settings.explain(
-        setting.column, "'" + setting.op + "' is a " + getName(named->kind) +
+        setting.column, "'" + setting.op + "' is " + getPhrase(named->kind) +
                             " without a field '" + info.name + "': it has " +
                             listFields(named->kind));
   if (info.isOfGPU && !goal.device)

@@ -131,52 +131,89 @@ void Chooser::chooseBlocks(OpChoice &choice, const Tiling &tiling,
       areMore ? StringRef(lists.reason) : "as many as an attend has keys");
 }
 
-/// A tile's last windows take a register for each candidate of a lane: behind
-/// the blocks.
+/// The program of a topk.
+const Program &Chooser::getProgram(TopKOp op) const {
+  return *llvm::find_if(cut.getPrograms(), [&](const Program &program) {
+    return program.what == "select" && program.ops.contains(op);
+  });
+}
+
+/// How many windows of pooled keys a topk's blocks have in common with those in
+/// front of them, or why none of them is carried.
+Halo Chooser::findHalo(TopKOp op, int64_t group, bool usesThreshold) const {
+  // Each takes code of its own.
+  constexpr int64_t most = 8;
+  if (usesThreshold)
+    return {0, "parts of the blocks are in any order"};
+  if (static_cast<int64_t>(op.getShareHeads()) > group)
+    return {0, "tiles of several key heads are gone over side by side"};
+  Halo halo = {0, "no window is of two blocks"};
+  for (Operation *each : getProgram(op).ops) {
+    auto blocks = dyn_cast<BlocksOp>(each);
+    if (!blocks)
+      continue;
+    PooledDimAttr pooled = blocks.getPooledDim();
+    int64_t block = blocks.getBlock(), stride = pooled.getStride(),
+            shared = blocks.getNumSharedEntries();
+    if (block % stride != 0)
+      return {0, "a stride doesn't divide the blocks"};
+    if (shared > 0 && pooled.getFirstStart() < 0)
+      halo.reason = "windows begin in front of the first block";
+    else if (shared * stride > block)
+      halo.reason = "windows reach over more than two blocks";
+    else
+      halo.shared += shared;
+  }
+  return halo.shared <= most ? halo
+                             : Halo{0, "more than 8 windows are of two blocks"};
+}
+
+/// Behind the tokens and the method.
 llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
                                 bool usesThreshold) {
   auto op = cast<TopKOp>(choice.op);
   constexpr auto recompute = static_cast<int64_t>(nsatile::Halo::Recompute),
                  carry = static_cast<int64_t>(nsatile::Halo::Carry);
-  int64_t shared = 0, tokens = choice.get(Field::Tokens);
-  for (BlocksOp blocks : findBlocks(op)) {
-    int64_t entries = blocks.getNumSharedEntries();
-    if (entries * blocks.getPooledDim().getStride() <=
-        static_cast<int64_t>(blocks.getBlock()))
-      shared += entries;
-  }
-  bool areShared = shared > 0;
+  Halo halo = findHalo(op, group, usesThreshold);
+  int64_t tokens = choice.get(Field::Tokens);
   // Of each list, lanes keep two for each window: 8 registers at most.
   constexpr int64_t mostKept = 16;
-  bool haveRoom = !goal.device ||
-                  (sortsInLanes(op, tokens, group) &&
-                   shared * countSortedLists(op, tokens, group) <= mostKept);
-  bool isCarried =
-      areShared && !usesThreshold && haveRoom && op.getShareHeads() == 1;
-  put(choice, Field::Halo, isCarried ? carry : recompute,
-      isCarried       ? "a window that two blocks share is scored once"
-      : !areShared    ? "no window is of two blocks"
-      : !haveRoom     ? "registers have no room for a tile's last windows"
-      : usesThreshold ? "parts of the blocks are in any order"
-                      : "tiles of several heads are gone over side by side");
-  const Setting *given = settings.find(choice.name, Field::Halo);
-  if (choice.get(Field::Halo) == recompute)
+  bool haveRoom =
+      !goal.device ||
+      (sortsInLanes(op, tokens, group) &&
+       halo.shared * countSortedLists(op, tokens, group) <= mostKept);
+  put(choice, Field::Halo, halo.shared > 0 && haveRoom ? carry : recompute,
+      halo.shared == 0 ? StringRef(halo.reason)
+      : haveRoom       ? "a window that two blocks share is scored once"
+                       : "a tile has more lists than lanes keep windows for");
+  if (choice.get(Field::Halo) == recompute || halo.shared > 0)
     return llvm::Error::success();
+  const Setting *given = settings.find(choice.name, Field::Halo);
   if (usesThreshold && !given->op.empty())
     return settings.explain(given->column,
                             "'" + choice.name +
                                 "' goes over parts of its blocks, which have "
                                 "none in front: expected method=sort");
-  if (!areShared || usesThreshold)
-    choice.set(Field::Halo, recompute,
-               areShared ? "parts of the blocks are in any order"
-                         : "no window is of two blocks");
+  choice.set(Field::Halo, recompute, halo.reason);
   return llvm::Error::success();
 }
 
+/// The most keys of a step in which a topk's program attends, for a
+/// log-sum-exp; 0: it doesn't.
+int64_t Chooser::getSelectingKeys(TopKOp op, const Tiling &tiling) const {
+  int64_t most = 0;
+  for (Operation *each : getProgram(op).ops) {
+    if (!isa<AttendOp>(each))
+      continue;
+    const Setting *given = settings.find(names.lookup(each), Field::Keys);
+    most = std::max(most, given ? given->value : tiling.keys);
+  }
+  return most;
+}
+
 /// A topk's warps follow from its rows.
-void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
-                                   bool usesThreshold) {
+void Chooser::chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
+                                   int64_t group, bool usesThreshold) {
   auto op = cast<TopKOp>(choice.op);
   int64_t tokens = choice.get(Field::Tokens);
   put(choice, Field::Stages, 2, "a step's loads run during the step before");
@@ -209,8 +246,11 @@ void Chooser::chooseSelectingWarps(OpChoice &choice, int64_t group,
   constexpr int64_t usualBlocks = 64;
   bool hasShortLists = usesThreshold && fills && countLists(op) > 3 * lists &&
                        choice.get(Field::Blocks) <= usualBlocks;
+  // Sums of a step with more keys take twice the registers.
+  constexpr int64_t usualKeys = 64;
+  int64_t mostBlocks = getSelectingKeys(op, tiling) > usualKeys ? 2 : 32;
   putOwn(Field::BlocksPerSM,
-         isChosen        ? sorted.blocksPerSM
+         isChosen        ? std::min(sorted.blocksPerSM, mostBlocks)
          : hasShortLists ? 2
                          : 1,
          isChosen        ? "steps of one block run during others' exponentials "
@@ -262,6 +302,6 @@ llvm::Error Chooser::chooseTopK(OpChoice &choice) {
   if (llvm::Error error = chooseHalo(choice, group, usesThreshold))
     return error;
   if (goal.device)
-    chooseSelectingWarps(choice, group, usesThreshold);
+    chooseSelectingWarps(choice, tiling, group, usesThreshold);
   return llvm::Error::success();
 }

@@ -8,6 +8,12 @@
 
 namespace nsacc::schedule {
 
+/// Windows that neighbouring blocks share, and why none of them is carried.
+struct Halo {
+  int64_t shared;
+  llvm::StringLiteral reason;
+};
+
 /// Chooses for one kernel.
 class Chooser {
 public:
@@ -49,9 +55,12 @@ private:
                              bool usesThreshold);
   void chooseBlocks(OpChoice &choice, const Tiling &tiling, int64_t group,
                     bool usesThreshold);
+  Halo findHalo(nsa::TopKOp op, int64_t group, bool usesThreshold) const;
   llvm::Error chooseHalo(OpChoice &choice, int64_t group, bool usesThreshold);
-  void chooseSelectingWarps(OpChoice &choice, int64_t group,
-                            bool usesThreshold);
+  const Program &getProgram(nsa::TopKOp op) const;
+  int64_t getSelectingKeys(nsa::TopKOp op, const Tiling &tiling) const;
+  void chooseSelectingWarps(OpChoice &choice, const Tiling &tiling,
+                            int64_t group, bool usesThreshold);
   void choosePooling(OpChoice &choice);
   void chooseMap(OpChoice &choice);
   llvm::Error chooseWarps(OpChoice &choice, const Tiling &tiling);

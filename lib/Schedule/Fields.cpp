@@ -234,8 +234,9 @@ static constexpr FieldInfo kFields[] = {
      "windows of pooled keys that a block shares with the block in front of "
      "it: `recompute` scores them for both, `carry` once, and keeps those of a "
      "tile's blocks for the next tile",
-     "`carry` with method=sort where there are such windows, no more than a "
-     "block has strides; on GPUs where a tile has at most 8 lists of up to 32 "
+     "`carry` with method=sort where there are such windows, 8 at most, which "
+     "reach over no more than two blocks and none before token 0; on GPUs "
+     "where a tile has at most 8 lists of up to 32 "
      "blocks, and no more than 16 windows of them all; else `recompute`"},
     {Field::Warps,
      "warps",
@@ -265,7 +266,8 @@ static constexpr FieldInfo kFields[] = {
      "aren't given are those that so many have room for",
      "2 for attentions within selections, 3 with up to 64 channels; for a "
      "topk whose rows fill one warpgroup 4, or 3 where it takes 32 blocks "
-     "at a time by itself, or 2 with method=threshold and a list in each, "
+     "at a time by itself, or 2 where an attention in its program takes more "
+     "than 64 keys, and with method=threshold and a list in each, "
      "unless it takes more than these or stages are given; else 1. That of "
      "a topk is set by its name alone"},
     {Field::Stages,

@@ -91,6 +91,10 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
     if (op.get(Field::Splits) != setting.value)
       return op.fields[static_cast<size_t>(Field::Splits)]->reason;
     return "";
+  case Field::Halo:
+    if (op.get(Field::Halo) != setting.value)
+      return op.fields[static_cast<size_t>(Field::Halo)]->reason;
+    return "";
   case Field::MergeTokens:
     return op.get(Field::Splits) != 1 ||
                    static_cast<nsatile::LoopOrder>(op.get(Field::Order)) ==

@@ -125,33 +125,18 @@ Attribute DeclareSelectionOp::getEntryDim() {
   return hasHeadsFirst(getIndices()) ? dims.back() : dims.drop_back().back();
 }
 
-/// The ops that compute a topk's scores, behind an importance. Factors are
-/// none.
-static llvm::SetVector<Operation *> findScoring(TopKOp topk) {
-  llvm::SetVector<Operation *> ops;
-  SmallVector<Value> values = {topk.getImportance()};
-  while (!values.empty()) {
-    Operation *op = values.pop_back_val().getDefiningOp();
-    if (isa_and_present<ImportanceOp, BlocksOp, MapOp>(op) && ops.insert(op) &&
-        !isa<ImportanceOp>(op))
-      llvm::append_range(values, llvm::reverse(op->getOperands()));
-  }
-  return ops;
-}
-
 SmallVector<ImportanceOp> nsacc::nsa::findImportances(TopKOp topk) {
   SmallVector<ImportanceOp> found;
-  for (Operation *op : findScoring(topk))
-    if (auto importance = dyn_cast<ImportanceOp>(op))
+  llvm::SetVector<Value> values;
+  values.insert(topk.getImportance());
+  for (size_t next = 0; next < values.size(); ++next) {
+    Operation *op = values[next].getDefiningOp();
+    if (auto importance = dyn_cast_if_present<ImportanceOp>(op))
       found.push_back(importance);
-  return found;
-}
-
-SmallVector<BlocksOp> nsacc::nsa::findBlocks(TopKOp topk) {
-  SmallVector<BlocksOp> found;
-  for (Operation *op : findScoring(topk))
-    if (auto blocks = dyn_cast<BlocksOp>(op))
-      found.push_back(blocks);
+    // Factors are no importances.
+    else if (isa_and_present<BlocksOp, MapOp>(op))
+      values.insert_range(op->getOperands());
+  }
   return found;
 }
 

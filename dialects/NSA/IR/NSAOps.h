@@ -32,8 +32,6 @@ bool hasRowsOfOffsets(mlir::Value selection);
 
 /// What a selection's importance is computed of; none where it is handed in.
 llvm::SmallVector<ImportanceOp> findImportances(TopKOp topk);
-/// What a topk ranks by of the importances of pooled keys.
-llvm::SmallVector<BlocksOp> findBlocks(TopKOp topk);
 
 } // namespace nsacc::nsa
 

@@ -284,14 +284,18 @@ void LayoutFlow::assignAnchors(ProgramOp program) {
       propagate();
     }
   });
+  // Lists of a warp's lanes have no other layout.
+  program.walk([&](TopOp top) {
+    if (!top.getInsert())
+      return;
+    assign(top.getResult(), getInserting(getTile(top.getResult())));
+    assign(top.getCandidates(), getInserting(getTile(top.getCandidates())));
+  });
   program.walk([&](ExchangeOp exchange) {
     assign(exchange.getResult(), getSorting(exchange.getKeys().getType()));
   });
   program.walk([&](TopOp top) {
-    if (!top.getInsert())
-      return assign(top.getResult(), getSorting(top.getCandidates().getType()));
-    assign(top.getResult(), getInserting(getTile(top.getResult())));
-    assign(top.getCandidates(), getInserting(getTile(top.getCandidates())));
+    assign(top.getResult(), getSorting(top.getCandidates().getType()));
   });
   program.walk([&](SoftmaxFinalizeOp op) {
     propagate(op);

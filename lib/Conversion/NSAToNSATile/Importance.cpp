@@ -516,9 +516,10 @@ void ImportanceTiles::startCarrying(Value tensor, int64_t count) {
     return;
   int64_t shared = blocks.getNumSharedEntries();
   int64_t own = blocks.getBlock() / blocks.getPooledDim().getStride();
-  if (shared == 0 || shared > own || own >= BlockEntries::kMany)
+  // Windows that begin before token 0 are of the block in front of the first.
+  if (shared == 0 || shared > own || own >= BlockEntries::kMany ||
+      blocks.getPooledDim().getFirstStart() < 0)
     return;
-  // There is nothing in front of block 0.
   TileMath math(builder, loc, getRows(tensor), count);
   carried[op].assign(shared, math.toMatrix(getReal(math, kAbsent)));
 }

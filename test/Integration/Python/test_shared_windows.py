@@ -4,11 +4,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 import nsacc
 
+# Where nothing can be carried, a warning says so.
+pytestmark = pytest.mark.filterwarnings("ignore:.*'halo=carry'")
 # Length and stride of windows, and the block: a window shared, several, and none; more than a block
 # has strides; columns of a tile that aren't neighbours.
 SHAPES = [(32, 16, 64), (64, 16, 64), (48, 24, 72), (8, 4, 4), (12, 4, 8), (16, 4, 8), (16, 16, 32),
@@ -74,3 +78,35 @@ def test_memory_tokens_belong_to_no_block() -> None:
     np.testing.assert_array_equal(*found)
     expected = nsacc.compile(source, dtype="f32", target="oracle")(query, key, pooled)
     np.testing.assert_array_equal(found[0], np.asarray(expected))
+
+
+# Windows that begin before token 0 are the first block's, and no block's in front of it.
+@pytest.mark.parametrize("schedule", ["", "halo=carry", "halo=recompute", "method=threshold"])
+@pytest.mark.parametrize("keys", [
+    "pool(k, 8, 4, tail=zeros_left)", "pooled(kc, 8, 4, offset=-4, of=S)",
+    "pooled(kc, 8, 4, offset=-3, memory=2, of=S)", "pooled(kc, 8, 4, offset=5, of=S)"])
+def test_windows_before_the_first_token(keys: str, schedule: str) -> None:
+    declared = ", kc: [B, P, H, D]" if "kc" in keys else ""
+    source = f"""kernel f(q: [B, T, HQ, D], k: [B, S, H, D]{declared})
+        -> (idx: i32[B, T, H, N], p: f32[B, T, H, M]) {{
+      p = blocks(score(attend(q, {keys})), 8);
+      return indices(topk(p, 3)), p; }}"""
+    compiled = nsacc.compile(source, dtype="f32", schedule=schedule)
+    oracle = nsacc.compile(source, dtype="f32", target="oracle")
+    for size in (1, 3, 4, 8, 9, 100):
+        given = inputs(5, size)
+        if declared:
+            given.append(inputs(size // 4 + 3, size)[1][:, :size // 4 + 3])
+        for found, expected in zip(compiled(*given), oracle(*given)):
+            np.testing.assert_allclose(np.asarray(found), np.asarray(expected), rtol=1e-5,
+                                       atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [64, 500, 1000])
+def test_windows_of_many_strides_compile_soon(length: int) -> None:
+    source = f"""kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> i32[B, T, H, N] {{
+      p = score(attend(q, pool(k, {length}, 1)));
+      return indices(topk(blocks(p, {length}), 5)); }}"""
+    start = time.process_time()
+    nsacc.compile(source, dtype="f32")(*inputs(1, 2))
+    assert time.process_time() - start < 5
