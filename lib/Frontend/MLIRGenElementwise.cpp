@@ -221,7 +221,8 @@ Bound KernelGen::generateElementwise(const ast::Expr *expr, Type element) {
     problems
         .error(expr->range,
                "arithmetic with an importance gives reals, found a condition")
-        .note("select(condition, 1, 0) makes a number of a condition");
+        .note("select(condition, x, -inf) leaves out what a condition doesn't "
+              "hold for; select(condition, 1, 0) makes a number of it");
   else if (scalar)
     result = getMapElement(scalar->type, importance ? getF32() : element,
                            expr->range);

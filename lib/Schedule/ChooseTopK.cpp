@@ -26,7 +26,7 @@ bool Chooser::chooseMethod(OpChoice &choice) {
       !isLong && areFew ? "few query tiles leave multiprocessors idle, which "
                           "can go over parts of the blocks"
       : !isLong         ? "sorted lists of few blocks stay near"
-      : goal.device ? "registers have no room for sorted lists of so many"
+      : goal.device ? "a threshold takes less time for so many"
                     : "each block that gets into a sorted list moves others");
   return choice.get(Field::Method) ==
          static_cast<int64_t>(SelectMethod::Threshold);
