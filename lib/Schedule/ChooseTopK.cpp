@@ -140,14 +140,15 @@ const Program &Chooser::getProgram(TopKOp op) const {
 
 /// How many windows of pooled keys a topk's blocks have in common with those in
 /// front of them, or why none of them is carried.
-Halo Chooser::findHalo(TopKOp op, int64_t group, bool usesThreshold) const {
+SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
+                                         bool usesThreshold) const {
   // Each takes code of its own.
   constexpr int64_t most = 8;
   if (usesThreshold)
     return {0, "parts of the blocks are in any order"};
   if (static_cast<int64_t>(op.getShareHeads()) > group)
     return {0, "tiles of several key heads are gone over side by side"};
-  Halo halo = {0, "no window is of two blocks"};
+  SharedWindows windows = {0, "no window is of two blocks"};
   for (Operation *each : getProgram(op).ops) {
     auto blocks = dyn_cast<BlocksOp>(each);
     if (!blocks)
@@ -158,14 +159,17 @@ Halo Chooser::findHalo(TopKOp op, int64_t group, bool usesThreshold) const {
     if (block % stride != 0)
       return {0, "a stride doesn't divide the blocks"};
     if (shared > 0 && pooled.getFirstStart() < 0)
-      halo.reason = "windows begin in front of the first block";
+      windows.reason = "windows begin in front of the first block";
     else if (shared * stride > block)
-      halo.reason = "windows reach over more than two blocks";
+      windows.reason = "windows reach over more than two blocks";
+    else if (block / stride >= 1024)
+      windows.reason = "a block's windows may be more than there are";
     else
-      halo.shared += shared;
+      windows.shared += shared;
   }
-  return halo.shared <= most ? halo
-                             : Halo{0, "more than 8 windows are of two blocks"};
+  return windows.shared <= most
+             ? windows
+             : SharedWindows{0, "more than 8 windows are of two blocks"};
 }
 
 /// Behind the tokens and the method.
@@ -174,19 +178,19 @@ llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
   auto op = cast<TopKOp>(choice.op);
   constexpr auto recompute = static_cast<int64_t>(nsatile::Halo::Recompute),
                  carry = static_cast<int64_t>(nsatile::Halo::Carry);
-  Halo halo = findHalo(op, group, usesThreshold);
+  SharedWindows windows = findSharedWindows(op, group, usesThreshold);
   int64_t tokens = choice.get(Field::Tokens);
   // Of each list, lanes keep two for each window: 8 registers at most.
   constexpr int64_t mostKept = 16;
   bool haveRoom =
       !goal.device ||
       (sortsInLanes(op, tokens, group) &&
-       halo.shared * countSortedLists(op, tokens, group) <= mostKept);
-  put(choice, Field::Halo, halo.shared > 0 && haveRoom ? carry : recompute,
-      halo.shared == 0 ? StringRef(halo.reason)
-      : haveRoom       ? "a window that two blocks share is scored once"
-                       : "a tile has more lists than lanes keep windows for");
-  if (choice.get(Field::Halo) == recompute || halo.shared > 0)
+       windows.shared * countSortedLists(op, tokens, group) <= mostKept);
+  put(choice, Field::Halo, windows.shared > 0 && haveRoom ? carry : recompute,
+      windows.shared == 0 ? StringRef(windows.reason)
+      : haveRoom ? "a window that two blocks share is scored once"
+                 : "a tile has more lists than lanes keep windows for");
+  if (choice.get(Field::Halo) == recompute || windows.shared > 0)
     return llvm::Error::success();
   const Setting *given = settings.find(choice.name, Field::Halo);
   if (usesThreshold && !given->op.empty())
@@ -194,7 +198,7 @@ llvm::Error Chooser::chooseHalo(OpChoice &choice, int64_t group,
                             "'" + choice.name +
                                 "' goes over parts of its blocks, which have "
                                 "none in front: expected method=sort");
-  choice.set(Field::Halo, recompute, halo.reason);
+  choice.set(Field::Halo, recompute, windows.reason);
   return llvm::Error::success();
 }
 

@@ -9,7 +9,7 @@
 namespace nsacc::schedule {
 
 /// Windows that neighbouring blocks share, and why none of them is carried.
-struct Halo {
+struct SharedWindows {
   int64_t shared;
   llvm::StringLiteral reason;
 };
@@ -55,7 +55,8 @@ private:
                              bool usesThreshold);
   void chooseBlocks(OpChoice &choice, const Tiling &tiling, int64_t group,
                     bool usesThreshold);
-  Halo findHalo(nsa::TopKOp op, int64_t group, bool usesThreshold) const;
+  SharedWindows findSharedWindows(nsa::TopKOp op, int64_t group,
+                                  bool usesThreshold) const;
   llvm::Error chooseHalo(OpChoice &choice, int64_t group, bool usesThreshold);
   const Program &getProgram(nsa::TopKOp op) const;
   int64_t getSelectingKeys(nsa::TopKOp op, const Tiling &tiling) const;
