@@ -142,8 +142,9 @@ const Program &Chooser::getProgram(TopKOp op) const {
 /// front of them, or why none of them is carried.
 SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
                                          bool usesThreshold) const {
-  // Each takes code of its own.
-  constexpr int64_t most = 8;
+  // Each takes code of its own. A loop over many entries of a block looks which
+  // of them there are, but not where some are carried.
+  constexpr int64_t most = 8, manyEntries = 1024;
   if (usesThreshold)
     return {0, "parts of the blocks are in any order"};
   if (static_cast<int64_t>(op.getShareHeads()) > group)
@@ -162,7 +163,7 @@ SharedWindows Chooser::findSharedWindows(TopKOp op, int64_t group,
       windows.reason = "windows begin in front of the first block";
     else if (shared * stride > block)
       windows.reason = "windows reach over more than two blocks";
-    else if (block / stride >= 1024)
+    else if (block / stride >= manyEntries)
       windows.reason = "a block's windows may be more than there are";
     else
       windows.shared += shared;

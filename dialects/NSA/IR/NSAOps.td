@@ -19,9 +19,8 @@ defvar NSA_NamesResults =
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>;
 defvar NSA_NamesArguments =
     DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>;
-defvar NSA_NamesBoth =
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames",
-                                                 "getAsmBlockArgumentNames"]>;
+defvar NSA_NamesBoth = DeclareOpInterfaceMethods<OpAsmOpInterface, [
+    "getAsmResultNames", "getAsmBlockArgumentNames"]>;
 
 /// What scalar code in regions computes with: reals, positions and booleans.
 def NSA_Scalar : AnyTypeOf<[F32, Index, I1], "f32, index or i1">;
@@ -32,10 +31,10 @@ def NSA_InScalarCode
 
 //===-- Structure ---------------------------------------------------------===//
 
-def NSA_KernelOp
-    : NSA_Op<"kernel", [FunctionOpInterface, IsolatedFromAbove,
-                        AutomaticAllocationScope, NSA_NamesArguments,
-                        HasParent<"::mlir::ModuleOp">]> {
+def NSA_KernelOp : NSA_Op<"kernel", [
+    FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope,
+    NSA_NamesArguments,
+    HasParent<"::mlir::ModuleOp">]> {
   let summary = "one attention program";
   let description = [{
     A kernel maps tensors to tensors. Arguments and results carry the names that
@@ -66,10 +65,10 @@ def NSA_KernelOp
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
-      TypeAttrOf<FunctionType>:$function_type,
-      OptionalAttr<DictArrayAttr>:$arg_attrs,
-      OptionalAttr<DictArrayAttr>:$res_attrs,
-      OptionalAttr<DictionaryAttr>:$params);
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<DictionaryAttr>:$params);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
   let hasRegionVerifier = 1;
@@ -92,7 +91,8 @@ def NSA_KernelOp
   }];
 }
 
-def NSA_ReturnOp : NSA_Op<"return", [Pure, Terminator, HasParent<"KernelOp">]> {
+def NSA_ReturnOp : NSA_Op<"return", [
+    Pure, Terminator, HasParent<"KernelOp">]> {
   let summary = "the results of a kernel";
   let description = [{
     As many values, of the same types, as the kernel declares. Conversions to a
@@ -120,7 +120,8 @@ def NSA_YieldOp : NSA_Op<"yield", [Pure, Terminator, NSA_InScalarCode]> {
 
 //===-- Scalar code -------------------------------------------------------===//
 
-def NSA_DimOp : NSA_Op<"dim", [Pure, NSA_InScalarCode, NSA_NamesResults]> {
+def NSA_DimOp : NSA_Op<"dim", [
+    Pure, NSA_InScalarCode, NSA_NamesResults]> {
   let summary = "the size of a named dimension";
   let description = [{
     Within scalar code of a ragged kernel: the length of the current batch row
@@ -136,9 +137,9 @@ def NSA_DimOp : NSA_Op<"dim", [Pure, NSA_InScalarCode, NSA_NamesResults]> {
   let hasVerifier = 1;
 }
 
-def NSA_TableReadOp
-    : NSA_Op<"table_read", [Pure, AttrSizedOperandSegments, NSA_InScalarCode,
-                            DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def NSA_TableReadOp : NSA_Op<"table_read", [
+    Pure, AttrSizedOperandSegments, NSA_InScalarCode,
+    DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "one element of a small input table";
   let description = [{
     Float elements read as f32, integers as index, booleans as i1. An index into
@@ -151,7 +152,7 @@ def NSA_TableReadOp
     ```
   }];
   let arguments = (ins NSA_Tensor:$table, Variadic<Index>:$indices,
-      Optional<Index>:$row);
+                       Optional<Index>:$row);
   let results = (outs NSA_Scalar:$value);
   let assemblyFormat = [{
     $table `[` $indices `]` (`row` $row^)? attr-dict `:` qualified(type($table))
@@ -159,7 +160,8 @@ def NSA_TableReadOp
   let hasVerifier = 1;
 }
 
-def NSA_MapOp : NSA_Op<"map", [Pure, SingleBlock, NSA_NamesArguments]> {
+def NSA_MapOp : NSA_Op<"map", [
+    Pure, SingleBlock, NSA_NamesArguments]> {
   let summary = "elementwise scalar code over tensors";
   let description = [{
     Every operand's dimensions are a subsequence of the result's, in one way; a

@@ -16,6 +16,13 @@ namespace nsacc::nsatile {
 using namespace mlir;
 using namespace nsacc::nsatile;
 
+static Value splat(OpBuilder &builder, Location loc, RankedTensorType type,
+                   double value) {
+  return arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, builder.getF32FloatAttr(value).getValue()));
+}
+
 namespace {
 
 struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
@@ -25,12 +32,6 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
                                 PatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(op.getNewMax().getType());
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(
-          rewriter, loc,
-          DenseElementsAttr::get(type,
-                                 rewriter.getF32FloatAttr(value).getValue()));
-    };
     // A maximum is never NaN: a NaN score is in the sum.
     Value max =
         arith::MaxNumFOp::create(rewriter, loc, op.getLhsMax(), op.getRhsMax());
@@ -42,7 +43,8 @@ struct ExpandMerge : OpRewritePattern<SoftmaxMergeOp> {
     auto getDecay = [&](Value side) -> Value {
       Value same = arith::CmpFOp::create(rewriter, loc,
                                          arith::CmpFPredicate::OEQ, side, max);
-      return arith::SelectOp::create(rewriter, loc, same, constant(1.0), less);
+      return arith::SelectOp::create(rewriter, loc, same,
+                                     splat(rewriter, loc, type, 1), less);
     };
     Value lhsDecay = getDecay(op.getLhsMax());
     Value rhsDecay = getDecay(op.getRhsMax());
@@ -66,19 +68,15 @@ struct ExpandWeights : OpRewritePattern<SoftmaxWeightsOp> {
       return failure();
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(op.getWeights().getType());
-    auto constant = [&](double value) -> Value {
-      return arith::ConstantOp::create(
-          rewriter, loc,
-          DenseElementsAttr::get(type,
-                                 rewriter.getF32FloatAttr(value).getValue()));
-    };
     Value scale = tensor::SplatOp::create(rewriter, loc, op.getScale(), type);
     Value scaled = arith::MulFOp::create(rewriter, loc, op.getScores(), scale);
     Value distance = arith::SubFOp::create(rewriter, loc, scaled, op.getLse());
-    Value rest = arith::MulFOp::create(rewriter, loc, op.getRest(),
-                                       constant(-llvm::numbers::log2e));
-    Value exponent = math::FmaOp::create(rewriter, loc, distance,
-                                         constant(llvm::numbers::log2e), rest);
+    Value rest = arith::MulFOp::create(
+        rewriter, loc, op.getRest(),
+        splat(rewriter, loc, type, -llvm::numbers::log2e));
+    Value exponent = math::FmaOp::create(
+        rewriter, loc, distance,
+        splat(rewriter, loc, type, llvm::numbers::log2e), rest);
     rewriter.replaceOpWithNewOp<math::Exp2Op>(op, exponent);
     return success();
   }

@@ -42,8 +42,8 @@ def NSATileAssumeFinite : Pass<"nsatile-assume-finite", "::mlir::ModuleOp"> {
     A product's `where` only matters when an operand isn't finite, and then the sums
     aren't. The attribute `nsatile.exact` of a program names an exact program, which computes the same.
     The pass takes the `where`s out of the first program, which then writes a number for each row into a
-    workspace: 0 if all sums of the row are finite and the largest size of its softmaxes' maxima is below 2^22, NaN if not. The exact program is launched behind it, ends at
-    once where no row was raised, and does nothing where all of its tile's rows are 0.
+    workspace: 0 if all sums of the row are finite and its softmaxes' maxima below 2^22 in size,
+    NaN if not. The exact program is launched behind it, ends at once where no row was raised, and does nothing where all of its tile's rows are 0.
     Where a sum or a maximum doesn't reach the end of the program, the program keeps its
     `where`s and the exact one is removed.
 

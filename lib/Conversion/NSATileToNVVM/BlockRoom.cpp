@@ -112,8 +112,7 @@ static LogicalResult checkRegisters(ProgramOp program,
   constexpr int64_t step = 16;
   int64_t keys = llvm::alignDown(
       std::max<int64_t>(2 * (atStart - NamedRegisters::kAdded), 0), step);
-  ScheduleAttr schedule = program.getScheduleAttr();
-  bool isFewer = schedule && keys < schedule.getKeys();
+  bool isFewer = keys < program.getScheduleAttr().getKeys();
   if (named.sums <= atStart && keys > 0 && named.scores > atStart && isFewer)
     ways.push_back((getKeysField(program) + "=" + Twine(keys)).str());
   InFlightDiagnostic error = program.emitError("the program of ")

@@ -109,27 +109,19 @@ LogicalResult SoftmaxEmitter::emitWeights(SoftmaxWeightsOp op) {
   auto scaleRest = [&](int64_t index) {
     return b.mul(rests[index], b.f32(-kLog2E));
   };
-  auto raise = [&](llvm::function_ref<Value(int64_t)> getExponent) {
-    return llvm::map_to_vector(elements, [&](int64_t index) {
-      return ptx::exp2(b, getExponent(index));
-    });
-  };
-  SmallVector<Type> types(elements.size(), b.getF32Type());
-  SmallVector<Value> raised = b.branch(
-      hasLarge(b, references, large), types,
-      [&] {
-        return raise([&](int64_t index) {
-          Value distance =
-              b.make<arith::SubFOp>(b.mul(scores[index], scale), lses[index]);
-          return b.fma(distance, b.f32(kLog2E), scaleRest(index));
-        });
+  SmallVector<Value> raised = raise(
+      b, elements.size(), hasLarge(b, references, large),
+      [&](size_t number) {
+        int64_t index = elements[number];
+        Value offset =
+            b.add(b.mul(lses[index], b.f32(-kLog2E)), scaleRest(index));
+        return b.fma(scores[index], factor, offset);
       },
-      [&] {
-        return raise([&](int64_t index) {
-          Value offset =
-              b.add(b.mul(lses[index], b.f32(-kLog2E)), scaleRest(index));
-          return b.fma(scores[index], factor, offset);
-        });
+      [&](size_t number) {
+        int64_t index = elements[number];
+        Value distance =
+            b.make<arith::SubFOp>(b.mul(scores[index], scale), lses[index]);
+        return b.fma(distance, b.f32(kLog2E), scaleRest(index));
       });
   SmallVector<Value> weights(layout.getNumRegisters(), b.f32(0));
   for (auto [index, weight] : llvm::zip_equal(elements, raised))

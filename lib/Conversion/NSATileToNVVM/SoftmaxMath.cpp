@@ -6,6 +6,7 @@
 #include "Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -56,6 +57,22 @@ Value nsacc::hasLarge(CodeBuilder &b, ArrayRef<Value> references, float large) {
         b.make<arith::CmpFOp>(arith::CmpFPredicate::OGE, size, b.f32(large)));
   }
   return nvvm::anyLane(b, isLarge);
+}
+
+SmallVector<Value> nsacc::raise(CodeBuilder &b, size_t count, Value isLarge,
+                                llvm::function_ref<Value(size_t)> fuse,
+                                llvm::function_ref<Value(size_t)> subtract) {
+  auto raiseAll = [&](llvm::function_ref<Value(size_t)> getExponent) {
+    return llvm::map_to_vector(llvm::seq(count), [&](size_t index) {
+      return ptx::exp2(b, getExponent(index));
+    });
+  };
+  if (!isLarge)
+    return raiseAll(fuse);
+  SmallVector<Type> types(count, b.getF32Type());
+  return b.branch(
+      isLarge, types, [&] { return raiseAll(subtract); },
+      [&] { return raiseAll(fuse); });
 }
 
 SmallVector<SmallVector<int64_t>> nsacc::groupByRow(const TileLayout &matrix,

@@ -39,6 +39,13 @@ private:
 mlir::Value hasLarge(CodeBuilder &b, llvm::ArrayRef<mlir::Value> references,
                      float large);
 
+/// Powers of 2: of exponents that are one fused product each, or, where
+/// `isLarge` is given and holds, of a distance that is taken first.
+llvm::SmallVector<mlir::Value>
+raise(CodeBuilder &b, size_t count, mlir::Value isLarge,
+      llvm::function_ref<mlir::Value(size_t)> fuse,
+      llvm::function_ref<mlir::Value(size_t)> subtract);
+
 /// Registers of a matrix by the register of their row.
 llvm::SmallVector<llvm::SmallVector<int64_t>>
 groupByRow(const nsatile::TileLayout &matrix, const nsatile::TileLayout &rows);

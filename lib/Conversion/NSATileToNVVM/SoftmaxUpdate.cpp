@@ -143,30 +143,26 @@ static void computeFirst(CodeBuilder &b, ArrayRef<Value> values) {
 /// beyond what powers of 2 there are. A program that assumes finite numbers
 /// marks such rows (nsatile-assume-finite), others take the distance first.
 void SoftmaxUpdate::raise(ArrayRef<std::pair<int64_t, size_t>> elements) {
-  auto raiseAll = [&](llvm::function_ref<Value(Value, size_t)> getExponent) {
-    return llvm::map_to_vector(elements, [&](std::pair<int64_t, size_t> one) {
-      return ptx::exp2(b, getExponent(scores[one.first], one.second));
-    });
-  };
-  auto fuse = [&](Value score, size_t row) {
-    return b.fma(score, factor, shifts[row]);
-  };
-  SmallVector<Value> raised;
-  if (op->hasAttr(kAssumesFiniteAttrName)) {
-    raised = raiseAll(fuse);
-  } else {
-    SmallVector<Value> references = llvm::map_to_vector(
+  SmallVector<Value> references;
+  Value isLarge;
+  if (!op->hasAttr(kAssumesFiniteAttrName)) {
+    references = llvm::map_to_vector(
         maxima, [&](Value max) { return math.getReference(max); });
-    auto subtract = [&](Value score, size_t row) {
-      Value scaled = isPositive() ? b.mul(score, scale) : score;
-      Value distance = b.make<arith::SubFOp>(scaled, references[row]);
-      return b.mul(distance, b.f32(kLog2E));
-    };
-    SmallVector<Type> types(elements.size(), b.getF32Type());
-    raised = b.branch(
-        hasLarge(b, references, kLargeMaximum), types,
-        [&] { return raiseAll(subtract); }, [&] { return raiseAll(fuse); });
+    isLarge = hasLarge(b, references, kLargeMaximum);
   }
+  SmallVector<Value> raised = nsacc::raise(
+      b, elements.size(), isLarge,
+      [&](size_t number) {
+        auto [index, row] = elements[number];
+        return b.fma(scores[index], factor, shifts[row]);
+      },
+      [&](size_t number) {
+        auto [index, row] = elements[number];
+        Value score = scores[index];
+        Value scaled = isPositive() ? b.mul(score, scale) : score;
+        Value distance = b.make<arith::SubFOp>(scaled, references[row]);
+        return b.mul(distance, b.f32(kLog2E));
+      });
   for (auto [one, prob] : llvm::zip_equal(elements, raised))
     probs[one.first] = prob;
 }

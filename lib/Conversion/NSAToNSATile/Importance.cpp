@@ -95,11 +95,9 @@ static int64_t getPeriod(Value tensor, llvm::DenseMap<Value, int64_t> &known) {
     return found->second;
   int64_t period = 1;
   if (auto blocks = tensor.getDefiningOp<BlocksOp>()) {
-    int64_t own = 1;
-    if (auto pooled =
-            dyn_cast<PooledDimAttr>(getColumnDim(blocks.getImportance())))
-      own = std::lcm<int64_t>(blocks.getBlock(), pooled.getStride()) /
-            blocks.getBlock();
+    int64_t own = std::lcm<int64_t>(blocks.getBlock(),
+                                    blocks.getPooledDim().getStride()) /
+                  blocks.getBlock();
     period = own * getPeriod(blocks.getImportance(), known);
   } else if (auto map = tensor.getDefiningOp<MapOp>()) {
     for (Value input : map.getInputs())
@@ -145,7 +143,7 @@ Value ImportanceTiles::getEnd(Value tensor) {
   if (!blocks)
     return getNumColumns(getColumnDim(tensor));
   // The block in which the last window ends.
-  auto pooled = cast<PooledDimAttr>(getColumnDim(blocks.getImportance()));
+  PooledDimAttr pooled = blocks.getPooledDim();
   Value last = m.add(getEnd(blocks.getImportance()), -1 - pooled.getMemory());
   Value end = m.add(m.mul(last, pooled.getStride()),
                     pooled.getFirstStart() + pooled.getLen());
@@ -391,10 +389,10 @@ public:
     return {first, past};
   }
 
+private:
   /// So many entries are worth a look at which of them there are.
   static constexpr int64_t kMany = 1024;
 
-private:
   /// From one column there is no step to the next.
   int64_t getStep() const {
     return columns.count == 1 ? 1 : columns.step * block / stride;
@@ -447,10 +445,6 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
     int64_t shared = before.size(), own = op.getBlock() / pooled.getStride();
     size_t numSums = inits.size();
     inits.append(before);
-    auto isEntry = [&](Value number, int64_t shared) -> Tile {
-      return {m.compare(arith::CmpIPredicate::eq, number, m.constant(shared)),
-              TileAxes::Scalar};
-    };
     auto loop = scf::ForOp::create(
         builder, loc, m.constant(0), m.constant(own), m.constant(1), inits,
         [&](OpBuilder &, Location, Value number, ValueRange state) {
@@ -458,23 +452,21 @@ Tile ImportanceTiles::evaluateBlocks(BlocksOp op, const Columns &columns) {
           Value d = m.add(number, lowest);
           Tile value = evaluateEntry(arith::SelectOp::create(
               builder, loc, isShared, m.add(d, own), d));
-          Tile previous = {before.front(), TileAxes::Matrix};
-          SmallVector<Value> last;
-          for (int64_t n = 0; n < shared; ++n) {
-            Tile old = {before[n], TileAxes::Matrix};
-            Tile kept = {state[numSums + n], TileAxes::Matrix};
-            previous =
-                n == 0 ? old : math.select(isEntry(number, n), old, previous);
-            last.push_back(math.select(isEntry(number, n), value, kept).value);
-          }
-          Tile inFront = {nsatile::ShiftOp::create(builder, loc, previous.value,
-                                                   value.value),
-                          TileAxes::Matrix};
+          // One that is shared takes the place of the one that it is behind.
+          ValueRange last = state.drop_front(numSums);
+          Tile isOfFront = {isShared, TileAxes::Scalar};
+          Tile inFront = {
+              nsatile::ShiftOp::create(builder, loc, last.front(), value.value),
+              TileAxes::Matrix};
           EntryReduction reduction(math, kind, state.take_front(numSums));
-          addEntry(reduction, d,
-                   math.select({isShared, TileAxes::Scalar}, inFront, value));
+          addEntry(reduction, d, math.select(isOfFront, inFront, value));
           SmallVector<Value> next = reduction.getCarried();
-          next.append(last);
+          SmallVector<Value> behind(last.drop_front());
+          behind.push_back(value.value);
+          for (auto [moved, kept] : llvm::zip_equal(behind, last))
+            next.push_back(math.select(isOfFront, {moved, TileAxes::Matrix},
+                                       {kept, TileAxes::Matrix})
+                               .value);
           scf::YieldOp::create(builder, loc, next);
         });
     whole.emplace(math, kind, loop.getResults().take_front(numSums));
@@ -517,8 +509,7 @@ void ImportanceTiles::startCarrying(Value tensor, int64_t count) {
   int64_t shared = blocks.getNumSharedEntries();
   int64_t own = blocks.getBlock() / blocks.getPooledDim().getStride();
   // Windows that begin before token 0 are of the block in front of the first.
-  if (shared == 0 || shared > own || own >= BlockEntries::kMany ||
-      blocks.getPooledDim().getFirstStart() < 0)
+  if (shared == 0 || shared > own || blocks.getPooledDim().getFirstStart() < 0)
     return;
   TileMath math(builder, loc, getRows(tensor), count);
   carried[op].assign(shared, math.toMatrix(getReal(math, kAbsent)));
