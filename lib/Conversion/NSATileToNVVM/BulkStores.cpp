@@ -91,7 +91,8 @@ void BulkStores::copyBoxes(StoreOp op, const BulkStore &store, Value firstRow,
 void BulkStores::emit(StoreOp op, const BulkStore &store,
                       llvm::function_ref<void()> storeDirectly) {
   hasBulkStores = true;
-  int64_t place = shared.allocate(
+  // Copies that read it may be under way while the next tile is computed.
+  int64_t place = shared.allocateUnused(
       store.getBytes(), cast<RankedTensorType>(op.getTile().getType()));
   ArrayRef<Value> values = program.getRegisters(op.getTile());
   int64_t groups = store.warps / kGroupWarps;

@@ -45,7 +45,7 @@ void CopyCircularBuffers::create(CircularBufferOp op) {
   buffer.offset =
       shared.allocate(buffer.stages * buffer.tileBytes, type.getTile());
   copies.getQueue(op.getCircularBuffer()).mustMeet =
-      sync.mustWait(buffer.getAccess());
+      sync.mustMeetBefore(buffer.getAccess());
   buffer.loadPlace = createPlace();
   buffer.readPlace = createPlace();
   buffers[op.getCircularBuffer()] = buffer;

@@ -22,8 +22,7 @@ public:
   ControlEmitter(KernelEmitter &emitter, Kernel &kernel)
       : emitter(emitter), b(kernel.b), threads(kernel.threads),
         program(kernel.program), carried(kernel.b, kernel.program),
-        copies(kernel.copies), sync(kernel.sync),
-        sharedTiles(kernel.sharedTiles) {}
+        copies(kernel.copies), sync(kernel.sync) {}
 
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
@@ -32,7 +31,6 @@ private:
   LogicalResult emitWarpFor(scf::ForOp op);
   LogicalResult emitSteps(scf::ForOp op, scf::ForOp loop, bool isTight);
   LogicalResult emitRegion(Region &from, Block *to);
-  bool meetsNextRound(Region &loop) const;
 
   KernelEmitter &emitter;
   CodeBuilder &b;
@@ -41,7 +39,6 @@ private:
   CarriedValues carried;
   CopyGroups &copies;
   Synchronizer &sync;
-  const SharedTiles &sharedTiles;
 };
 
 } // namespace
@@ -50,29 +47,20 @@ private:
 // Regions
 //===----------------------------------------------------------------------===//
 
-/// The next round would meet what this one left.
-bool ControlEmitter::meetsNextRound(Region &loop) const {
-  const Synchronizer::Pending &pending = sync.getPending();
-  return copies.areUnderWay() || !pending.global.empty() ||
-         llvm::any_of(pending.shared, [&](const auto &access) {
-           return !sharedTiles.isReadOfOuterTile(access, loop);
-         });
-}
-
 LogicalResult ControlEmitter::emitRegion(Region &from, Block *to) {
   OpBuilder::InsertionGuard guard(b);
   if (!to->empty() && to->back().hasTrait<OpTrait::IsTerminator>())
     to->back().erase();
   b.setInsertionPointToEnd(to);
+  std::optional<Synchronizer::Round> outer;
+  if (isa<scf::ForOp>(from.getParentOp()))
+    outer = sync.beginRound();
   if (failed(emitter.emitBlock(from.front())))
     return failure();
   SmallVector<Value> yielded =
       carried.take(from.front().getTerminator()->getOperands());
-  if (isa<scf::ForOp>(from.getParentOp())) {
-    copies.commit();
-    if (meetsNextRound(from))
-      sync.barrier();
-  }
+  if (outer)
+    sync.endRound(std::move(*outer));
   scf::YieldOp::create(b, yielded);
   return success();
 }

@@ -12,7 +12,8 @@ using namespace nsacc::nsatile;
 
 PersistentTiles::PersistentTiles(KernelEmitter &emitter, Kernel &kernel)
     : emitter(emitter), b(kernel.b), threads(kernel.threads),
-      program(kernel.program), shared(kernel.shared), host(kernel.host) {}
+      program(kernel.program), shared(kernel.shared), sync(kernel.sync),
+      host(kernel.host) {}
 
 /// Of consumers' tile and the next one; where points are told ahead, of the one
 /// behind it, too.
@@ -48,9 +49,12 @@ PersistentTiles::emitReaders(TilesOp op,
   scf::ConditionOp::create(b, goesOn, point);
   Block *doing = b.createBlock(&loop.getAfter(), {}, words, locs);
   mapPoint(program, op.getBody(), doing->getArguments());
+  Synchronizer::Round outer = sync.beginRound();
   FailureOr<Point> next = emitTile();
   if (failed(next))
     return failure();
+  sync.forgetGlobal();
+  sync.endRound(std::move(outer));
   scf::YieldOp::create(b, *next);
   return success();
 }

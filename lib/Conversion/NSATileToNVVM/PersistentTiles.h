@@ -38,6 +38,7 @@ private:
   ThreadMap &threads;
   ProgramValues &program;
   SharedMemory &shared;
+  Synchronizer &sync;
   const HostParameters &host;
   std::optional<TileQueue> queue;
   bool tellsAhead = false, isGathering = false;

@@ -24,15 +24,29 @@ SharedMemory::SharedMemory(CodeBuilder &b, int64_t limit)
 // Places
 //===----------------------------------------------------------------------===//
 
+static int64_t align(int64_t bytes) {
+  return llvm::alignTo(std::max<int64_t>(bytes, 1), nsatile::kSharedAlignment);
+}
+
 int64_t SharedMemory::allocate(int64_t bytes, RankedTensorType tile) {
-  bytes = llvm::alignTo(std::max<int64_t>(bytes, 1), nsatile::kSharedAlignment);
+  bytes = align(bytes);
   int64_t begin = 0;
-  auto before = places.begin();
-  for (; before != places.end(); ++before) {
-    if (begin + bytes <= before->begin)
+  for (const Place &place : places) {
+    if (begin + bytes <= place.begin)
       break;
-    begin = before->end;
+    begin = place.end;
   }
+  return take(begin, bytes, tile);
+}
+
+int64_t SharedMemory::allocateUnused(int64_t bytes, RankedTensorType tile) {
+  return take(peak, align(bytes), tile);
+}
+
+int64_t SharedMemory::take(int64_t begin, int64_t bytes,
+                           RankedTensorType tile) {
+  auto before = llvm::find_if(
+      places, [&](const Place &place) { return place.begin >= begin; });
   places.insert(before, {begin, begin + bytes, tile});
   if (begin + bytes > peak) {
     peak = begin + bytes;

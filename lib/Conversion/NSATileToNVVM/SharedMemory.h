@@ -40,6 +40,8 @@ public:
   /// The first free place, as bytes from the begin of shared memory. Messages
   /// say of which tiles it is.
   int64_t allocate(int64_t bytes, mlir::RankedTensorType tile = {});
+  /// A place that nothing had before: who writes it need not ask who reads.
+  int64_t allocateUnused(int64_t bytes, mlir::RankedTensorType tile = {});
   /// Barriers of all circular buffers stand side by side, and are never given
   /// back.
   int64_t allocateBarriers(int64_t count);
@@ -71,6 +73,8 @@ public:
                             mlir::ValueRange coordinates, mlir::Value other);
 
 private:
+  int64_t take(int64_t begin, int64_t bytes, mlir::RankedTensorType tile);
+
   struct Place {
     int64_t begin, end;
     mlir::RankedTensorType tile;

@@ -47,17 +47,6 @@ void SharedTiles::releaseDead(Operation *op) {
   }
 }
 
-bool SharedTiles::isReadOfOuterTile(const Synchronizer::SharedAccess &access,
-                                    Region &loop) const {
-  return !access.isWrite && llvm::any_of(places, [&](const auto &entry) {
-    Value value = entry.first;
-    const SharedTile &tile = entry.second;
-    return tile.offset == access.begin &&
-           tile.offset + tile.bytes == access.end &&
-           !loop.isAncestor(value.getParentRegion());
-  });
-}
-
 void SharedTiles::write(const SharedTile &tile, RankedTensorType type,
                         ArrayRef<Value> values) {
   const TileLayout &layout = program.getLayout(type);

@@ -24,10 +24,6 @@ public:
   /// Gives places back that no later op of the block reads. Uses in nested
   /// regions count as those of the op of this block that they stand in.
   void releaseDead(mlir::Operation *op);
-  /// True when a place is read that no round of a loop writes: it is that of a
-  /// tile from outside.
-  bool isReadOfOuterTile(const Synchronizer::SharedAccess &access,
-                         mlir::Region &loop) const;
 
   void write(const SharedTile &tile, mlir::RankedTensorType type,
              llvm::ArrayRef<mlir::Value> values);

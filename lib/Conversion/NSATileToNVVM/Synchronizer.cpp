@@ -9,15 +9,40 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
+//===----------------------------------------------------------------------===//
+// Accesses that meet
+//===----------------------------------------------------------------------===//
+
 template <typename Access>
-static void insert(std::vector<Access> &accesses, const Access &access) {
+static void insertOnce(std::vector<Access> &accesses, const Access &access) {
   if (!llvm::is_contained(accesses, access))
     accesses.push_back(access);
 }
 
-void Synchronizer::add(const SharedAccess &access) {
-  insert(pending.shared, access);
+void Synchronizer::Accesses::insert(const Accesses &other) {
+  for (const SharedAccess &access : other.shared)
+    insertOnce(shared, access);
+  for (const GlobalAccess &access : other.global)
+    insertOnce(global, access);
 }
+
+bool Synchronizer::Accesses::meet(const SharedAccess &access) const {
+  return llvm::any_of(shared, [&](const SharedAccess &other) {
+    return (access.isWrite || other.isWrite) && access.begin < other.end &&
+           other.begin < access.end;
+  });
+}
+
+/// Threads meet before they read what others wrote, or write what others read.
+bool Synchronizer::Accesses::meet(const GlobalAccess &access) const {
+  return llvm::any_of(global, [&](const GlobalAccess &other) {
+    return access.buffer == other.buffer && (access.isWrite || other.isWrite);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
 
 void Synchronizer::barrier() {
   copies.beforeBarrier();
@@ -29,15 +54,20 @@ void Synchronizer::barrier() {
     nvvm::syncThreads(b, b.i32(scope.barrier), scope.numThreads);
 }
 
-bool Synchronizer::mustWait(const SharedAccess &access) const {
-  return llvm::any_of(pending.shared, [&](const SharedAccess &other) {
-    return (access.isWrite || other.isWrite) && access.begin < other.end &&
-           other.begin < access.end;
-  });
+bool Synchronizer::mustMeetBefore(const SharedAccess &access) {
+  if (!pending.hasMet)
+    insertOnce(opening.shared, access);
+  return pending.meet(access);
+}
+
+void Synchronizer::add(const SharedAccess &access) {
+  insertOnce(pending.shared, access);
+  if (!pending.hasMet)
+    insertOnce(opening.shared, access);
 }
 
 void Synchronizer::before(const SharedAccess &access) {
-  if (mustWait(access))
+  if (pending.meet(access))
     barrier();
   add(access);
 }
@@ -51,20 +81,42 @@ void Synchronizer::beforeWrite(const SharedTile &tile) {
   before({tile.offset, tile.offset + tile.bytes, /*isWrite=*/true});
 }
 
-/// Threads meet before they read what others wrote, or write what others read.
 void Synchronizer::beforeGlobal(Value buffer, bool isWrite) {
-  bool meets = llvm::any_of(pending.global, [&](const GlobalAccess &access) {
-    return access.buffer == buffer && (access.isWrite || isWrite);
-  });
-  if (meets)
+  GlobalAccess access = {buffer, isWrite};
+  if (pending.meet(access))
     barrier();
-  if (isStoredTo(buffer))
-    insert(pending.global, GlobalAccess{buffer, isWrite});
+  if (!isStoredTo(buffer))
+    return;
+  insertOnce(pending.global, access);
+  if (!pending.hasMet)
+    insertOnce(opening.global, access);
 }
 
+//===----------------------------------------------------------------------===//
+// Branches and loops
+//===----------------------------------------------------------------------===//
+
 void Synchronizer::join(const Pending &other) {
-  for (const SharedAccess &access : other.shared)
-    add(access);
-  for (const GlobalAccess &access : other.global)
-    insert(pending.global, access);
+  pending.insert(other);
+  pending.hasMet = pending.hasMet && other.hasMet;
+}
+
+Synchronizer::Round Synchronizer::beginRound() {
+  Round outer = {std::move(opening), pending.hasMet};
+  opening = {};
+  pending.hasMet = false;
+  return outer;
+}
+
+void Synchronizer::endRound(Round outer) {
+  copies.commit();
+  auto isMet = [&](const auto &access) { return opening.meet(access); };
+  if (copies.areUnderWay() || llvm::any_of(pending.shared, isMet) ||
+      llvm::any_of(pending.global, isMet))
+    barrier();
+  // The loop may not run at all: its barriers are none of the body around.
+  if (!outer.hasMet)
+    outer.opening.insert(opening);
+  opening = std::move(outer.opening);
+  pending.hasMet = outer.hasMet;
 }

@@ -32,21 +32,45 @@ public:
     bool isWrite;
     bool operator==(const GlobalAccess &) const = default;
   };
-  /// True where threads have to meet before the access.
-  bool mustWait(const SharedAccess &access) const;
+  /// True where threads have to meet before the access, which the caller sees
+  /// to.
+  bool mustMeetBefore(const SharedAccess &access);
   void add(const SharedAccess &access);
 
-  /// Accesses since the last barrier, each once; of global memory, those of
-  /// buffers that the program both reads and writes.
-  struct Pending {
+  /// Each once; of global memory, those of buffers that the program both reads
+  /// and writes.
+  struct Accesses {
     std::vector<SharedAccess> shared;
     std::vector<GlobalAccess> global;
+
+    bool meet(const SharedAccess &access) const;
+    bool meet(const GlobalAccess &access) const;
+    void insert(const Accesses &other);
+  };
+  /// Accesses since the last barrier.
+  struct Pending : Accesses {
+    /// All ways here from the begin of a loop's body pass a barrier.
+    bool hasMet = true;
   };
   const Pending &getPending() const { return pending; }
   /// Code of another branch is written from here on.
   void setPending(Pending next) { pending = std::move(next); }
   /// Another way comes here, with these.
   void join(const Pending &other);
+
+  /// What is known of the loop around, while the code of a loop's body is
+  /// written.
+  struct Round {
+    Accesses opening;
+    bool hasMet;
+  };
+  Round beginRound();
+  /// Threads meet at the body's end if what this round left is met by the next
+  /// one's accesses in front of its first barrier.
+  void endRound(Round outer);
+  /// What follows is another point of the grid, which neither reads nor writes
+  /// what this one did.
+  void forgetGlobal() { pending.global.clear(); }
 
 private:
   void before(const SharedAccess &access);
@@ -55,6 +79,8 @@ private:
   const ThreadMap &threads;
   CopyGroups &copies;
   Pending pending;
+  /// Accesses of the innermost loop's body in front of its first barrier.
+  Accesses opening;
 };
 
 } // namespace nsacc
