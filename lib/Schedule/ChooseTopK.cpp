@@ -19,7 +19,11 @@ bool Chooser::chooseMethod(OpChoice &choice) {
   int64_t mostSorted = goal.device ? 64 : 128;
   auto type = cast<TopKOp>(choice.op).getResult().getType();
   bool isLong = static_cast<int64_t>(type.getTop()) > mostSorted;
-  bool areFew = goal.queries == Queries::Few && goal.device;
+  // Who asks for windows to be carried asks for lists that are sorted.
+  const Setting *halo = settings.find(choice.name, Field::Halo);
+  bool carries = halo && !halo->op.empty() &&
+                 halo->value == static_cast<int64_t>(nsatile::Halo::Carry);
+  bool areFew = goal.queries == Queries::Few && goal.device && !carries;
   put(choice, Field::Method,
       static_cast<int64_t>(isLong || areFew ? SelectMethod::Threshold
                                             : SelectMethod::Sort),
