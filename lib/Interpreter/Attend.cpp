@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Evaluate.h"
+#include "NSA/Analysis/Rounding.h"
 #include "Parallel.h"
 #include "Scoring.h"
 #include <cmath>
@@ -22,6 +23,9 @@ struct Attention {
   int64_t valueDepth;
   /// The values' element type, for results of eager arithmetic.
   std::optional<DType> valueType;
+  /// Eager arithmetic keeps 11 digits of an output, which is what programs
+  /// store of it: of each attention's in its own way, as they may store some.
+  Rounding toHalves = {};
   Clause normalize, sink;
 };
 
@@ -41,6 +45,8 @@ private:
   llvm::Expected<Normalizer> runSoftmax(const Position &position);
   llvm::Error runWeighted(const Position &position,
                           MutableArrayRef<double> out);
+  llvm::Error runHead(const Position &position, int64_t index,
+                      MutableArrayRef<double> out);
   void addValues(const Position &position, MutableArrayRef<double> out);
 
   const Attention &attention;
@@ -130,6 +136,19 @@ void AttendRow::addValues(const Position &position,
   addRowsRounded(factors, values, scorer.getKeys(), depth, round, out.data());
 }
 
+llvm::Error AttendRow::runHead(const Position &position, int64_t index,
+                               MutableArrayRef<double> out) {
+  if (!attention.scoring.weight.isEmpty())
+    return runWeighted(position, out);
+  llvm::Expected<Normalizer> normalizer = runSoftmax(position);
+  if (!normalizer)
+    return normalizer.takeError();
+  addValues(position, out);
+  result.lse.reals[index] = normalizer->getLse(attention.scoring.rounding);
+  result.normalizers[index] = *normalizer;
+  return llvm::Error::success();
+}
+
 llvm::Error AttendRow::run(int64_t row) {
   const Scoring &scoring = attention.scoring;
   Position position = scoring.getPosition(row);
@@ -142,17 +161,11 @@ llvm::Error AttendRow::run(int64_t row) {
     int64_t index = row * scoring.queryHeads + position.h;
     auto out = MutableArrayRef<double>(result.output.reals)
                    .slice(index * attention.valueDepth, attention.valueDepth);
-    if (!scoring.weight.isEmpty()) {
-      if (llvm::Error error = runWeighted(position, out))
-        return error;
-      continue;
-    }
-    llvm::Expected<Normalizer> normalizer = runSoftmax(position);
-    if (!normalizer)
-      return normalizer.takeError();
-    addValues(position, out);
-    result.lse.reals[index] = normalizer->getLse(scoring.rounding);
-    result.normalizers[index] = *normalizer;
+    if (llvm::Error error = runHead(position, index, out))
+      return error;
+    if (attention.toHalves)
+      for (double &x : out)
+        x = attention.toHalves.toHalfDigits(x);
   }
   return llvm::Error::success();
 }
@@ -162,6 +175,11 @@ static std::optional<DType> getSmallType(Type type) {
   if (element.isBF16())
     return DType::BF16;
   return element.isF16() ? std::optional(DType::F16) : std::nullopt;
+}
+
+/// How many ops stand in front of it.
+static uint64_t getPlace(Operation *op) {
+  return std::distance(op->getBlock()->begin(), op->getIterator());
 }
 
 llvm::Expected<AttendResult>
@@ -192,6 +210,8 @@ nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
                       .valueType = getSmallType(op.getValue().getType()),
                       .normalize = std::move(*normalize),
                       .sink = std::move(*sink)};
+  if (nsa::isRoundedToBF16(op))
+    attention.toHalves = attention.scoring.rounding.of(getPlace(op));
   auto makeWorker = [&]() -> RowWorker {
     auto worker = std::make_shared<AttendRow>(attention, result,
                                               context.usefulOperations);

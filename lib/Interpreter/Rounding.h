@@ -7,6 +7,7 @@
 #include "llvm/ADT/bit.h"
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace nsacc::interpreter {
 
@@ -26,6 +27,12 @@ public:
     other.mixed = ~mixed * 0x9e3779b97f4a7c15;
     return other;
   }
+  /// Of code with a number, each of which rounds in a way of its own.
+  Rounding of(uint64_t number) const {
+    Rounding other = elsewhere();
+    other.mixed ^= (number + 1) * 0xd6e8feb86659fd93;
+    return other;
+  }
   double operator()(double x) const { return active ? toF32(x) : x; }
   /// A probability or weight as an operand of a product with values of 16 bits:
   /// up or down at random, since a program may round it before it is scaled.
@@ -43,12 +50,7 @@ public:
   /// Rounds where it is known to be active. Without a branch: nothing could
   /// foresee it, and vectors have none.
   double toF32(double x) const {
-    // The digits of fp64 behind those of f32.
-    constexpr uint64_t behind = (uint64_t(1) << 29) - 1;
-    uint64_t bits = llvm::bit_cast<uint64_t>(x);
-    bool up = isUp(bits);
-    double rounded =
-        llvm::bit_cast<double>((bits + (up ? behind : 0)) & ~behind);
+    auto [rounded, up] = cutDigits<23>(x);
     double size = std::fabs(x);
     // Exponentials below about 2^-120 may be 0 on a machine.
     rounded = size < (up ? 0x1p-114 : 0x1p-126) ? 0 : rounded;
@@ -56,7 +58,20 @@ public:
     return size <= 0x1.fffffep127 ? rounded : rounded * HUGE_VAL;
   }
 
+  /// To the 11 digits of f16 with any exponent. NaN and infinities stay.
+  double toHalfDigits(double x) const {
+    return std::isfinite(x) ? cutDigits<10>(x).first : x;
+  }
+
 private:
+  /// To `digits` behind the first one, up or down.
+  template <unsigned digits> std::pair<double, bool> cutDigits(double x) const {
+    constexpr uint64_t behind = (uint64_t(1) << (52 - digits)) - 1;
+    uint64_t bits = llvm::bit_cast<uint64_t>(x);
+    bool up = isUp(bits);
+    return {llvm::bit_cast<double>((bits + (up ? behind : 0)) & ~behind), up};
+  }
+
   /// Multiplies the halves of the number with each other: one instruction in
   /// vectors of any machine.
   bool isUp(uint64_t bits) const {

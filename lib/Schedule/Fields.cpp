@@ -218,8 +218,9 @@ static constexpr FieldInfo kFields[] = {
      "are none of its readers'; on the CPU attends of kernels with more "
      "than 16; on sm_90a, for 1024 queries or more, an attend to pooled "
      "keys whose log-sum-exps an importance reads, where there are 1024 "
-     "strides of keys or more and its result takes no more than 2 GiB, all "
-     "sizes given; else `fused`"},
+     "strides of keys or more and its result has no more than 2^29 elements, "
+     "all sizes given, and beside it an attend to a band of 512 keys and more "
+     "of bf16 values and results; else `fused`"},
     {Field::Method, "method", bit(OpKind::TopK), false, false, 0, 1, kMethods,
      std::nullopt,
      "how a row's first blocks are found: `sort` merges those of each tile "

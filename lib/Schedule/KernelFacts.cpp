@@ -16,6 +16,18 @@ bool schedule::isBand(const MaskInfo &mask) {
   });
 }
 
+int64_t schedule::getReach(const MaskInfo &mask) {
+  int64_t reach = 0;
+  for (const KeyInterval &interval : mask.intervals)
+    for (AffineExpr lower : interval.lower)
+      if (auto sum = dyn_cast<AffineBinaryOpExpr>(lower);
+          sum && sum.getKind() == AffineExprKind::Add &&
+          isa<AffineDimExpr>(sum.getLHS()))
+        if (auto distance = dyn_cast<AffineConstantExpr>(sum.getRHS()))
+          reach = std::max(reach, -distance.getValue());
+  return reach;
+}
+
 AttendOp Scope::findSelecting() const {
   for (ScoringOpInterface op : ops)
     if (auto attend = dyn_cast<AttendOp>(op.getOperation());

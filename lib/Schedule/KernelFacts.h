@@ -26,6 +26,10 @@ struct Scope {
 /// Whether a row's first key moves along with it.
 bool isBand(const nsa::MaskInfo &mask);
 
+/// How many keys in front of its own place a row sees at least, as far as the
+/// mask says so with a number; 0: it doesn't.
+int64_t getReach(const nsa::MaskInfo &mask);
+
 /// Scores that are nothing but products.
 bool isPlain(nsa::AttendOp attend, const nsa::MaskInfo &mask);
 

@@ -99,18 +99,18 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   if (AttendOp ranking = findRanking(kernel); ranking && !isRagged) {
     // With a program of its own, the attention to pooled keys has large tiles,
     // and a selection needn't compute its log-sum-exps again: from 1024 pooled
-    // keys on that is worth a result in memory of no more than 2 GiB.
-    constexpr int64_t manyPooled = 1 << 10, mostBytes = int64_t{1} << 31;
+    // keys on that is worth a result in memory: no more than 2 GiB in f32, 1
+    // GiB as halves (NSA/Analysis/Rounding.h).
+    constexpr int64_t manyPooled = 1 << 10, mostElements = int64_t{1} << 29;
     auto type = cast<NamedTensorType>(ranking.getOutput().getType());
     PooledDimAttr keys = getPooledKeys(ranking);
-    int64_t bytes = type.getElementType().getIntOrFloatBitWidth() / 8;
     count.many =
         makeCase(kernel, Queries::Many,
                  {multiply({getDim(keys)}, manyPooled * keys.getStride(),
                            /*isMost=*/false),
                   multiply({tokens}, manyPooled, /*isMost=*/false),
                   multiply(llvm::map_to_vector(type.getDims(), getDim),
-                           mostBytes / bytes, /*isMost=*/true)});
+                           mostElements, /*isMost=*/true)});
     count.hasOwnTiles = true;
     return count;
   }

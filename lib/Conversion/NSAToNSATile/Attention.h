@@ -61,9 +61,6 @@ private:
   AttendTiles finishSoftmax(const QueryRows &rows, mlir::ValueRange state);
   mlir::Value finishWeights(const QueryRows &rows, mlir::ValueRange state);
   State loadState(const PartialStates &partial, mlir::Value split);
-  bool keepsHalves();
-  State packSums(mlir::Value sums);
-  mlir::Value unpackSums(mlir::Value stored, mlir::Value scale);
   State loadEntry(const PartialStates &partial, mlir::Value entry);
   State mergeStates(mlir::ValueRange lhs, mlir::ValueRange rhs);
   /// Merges the states of splits [first, end) with `state`, `count` at a time.

@@ -1,6 +1,7 @@
 //===- Evaluator.cpp - Values of one query tile, on demand ----------------===//
 
 #include "Evaluator.h"
+#include "Halves.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include <limits>
 
@@ -41,8 +42,10 @@ FailureOr<Tile> Evaluator::compute(Value tensor, const DimSet &dims) {
   auto type = cast<NamedTensorType>(tensor.getType());
   if (program.getPlan().isMaterialized(tensor)) {
     TileMath math = getMath(type, dims);
-    return loadQueryTile(program, tile, type, dims, program.getBuffer(tensor),
-                         math);
+    Tile loaded = loadQueryTile(program, tile, type, dims,
+                                program.getBuffer(tensor), math);
+    Value scale = program.getPlan().getScale(tensor);
+    return scale ? unpackHalves(math, loaded, loadScale(tensor, dims)) : loaded;
   }
   Operation *op = tensor.getDefiningOp();
   if (auto map = dyn_cast<MapOp>(op))
@@ -62,6 +65,17 @@ FailureOr<Tile> Evaluator::compute(Value tensor, const DimSet &dims) {
                       "operand of arithmetic");
   error.attachNote() << "run the program with --target oracle";
   return error;
+}
+
+/// Of an attention's output that stands in memory as halves.
+Tile Evaluator::loadScale(Value output, DimSet dims) {
+  auto type = cast<NamedTensorType>(
+      output.getDefiningOp<AttendOp>().getLse().getType());
+  dims.reset(kChannel);
+  TileMath math = getMath(type, dims);
+  return loadQueryTile(program, tile, type, dims,
+                       program.import(program.getPlan().getScale(output)),
+                       math);
 }
 
 void Evaluator::attend(AttendOp op, bool onlyLse) {

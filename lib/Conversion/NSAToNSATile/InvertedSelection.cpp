@@ -1,6 +1,8 @@
 //===- InvertedSelection.cpp - Attention block by block of a selection ----===//
 
 #include "Attention.h"
+#include "Halves.h"
+#include "NSA/Analysis/Rounding.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -413,80 +415,18 @@ SmallVector<Value> Attention::foldBlock(Value block, Value exists) {
   });
 }
 
-/// Sums of bf16 values are kept in f16, so scaled that a row's greatest is
-/// 2^14: 11 bits of an element, 3 more than its result has, but for those below
-/// 2^-28 of the greatest. Those of f16 values would have no bit to spare.
-static constexpr double kGreatestHalf = 1 << 14;
-
-static Type getElementType(Value tensor) {
-  return cast<NamedTensorType>(tensor.getType()).getElementType();
-}
-
-/// Whether all that is made of the tensor is rounded to bf16.
-static bool isRoundedToBF16(Value tensor) {
-  return llvm::all_of(tensor.getUsers(), [](Operation *user) {
-    return isa<MapOp, MergeOp>(user) &&
-           llvm::all_of(user->getResults(), [](Value result) {
-             return getElementType(result).isBF16() || isRoundedToBF16(result);
-           });
-  });
-}
-
-/// A result of f32 has more bits than a half.
-bool Attention::keepsHalves() {
-  return getElementType(op.getValue()).isBF16() &&
-         isRoundedToBF16(op.getOutput());
-}
-
-/// What isn't finite stays so, and has no part in its row's scale.
-SmallVector<Value> Attention::packSums(Value sums) {
-  if (!keepsHalves())
-    return {sums};
-  TileMath math(builder, loc, tile.getRows(), channels);
-  auto real = [&](double value) {
-    return Tile{math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
-  };
-  Tile all = {sums, TileAxes::Matrix};
-  Tile size = {math::AbsFOp::create(builder, loc, sums), TileAxes::Matrix};
-  size = math.select(
-      math.compare(arith::CmpFPredicate::OLT, size, real(kInfinity)), size,
-      real(0.0));
-  size.value.getDefiningOp()->setAttr(nsatile::kOnlyFiniteAttrName,
-                                      builder.getUnitAttr());
-  Tile greatest = {nsatile::ReduceOp::create(
-                       builder, loc,
-                       math.getType(TileAxes::Row, builder.getF32Type()),
-                       nsatile::ReduceKind::Max, size.value, /*dim=*/1),
-                   TileAxes::Row};
-  constexpr double least = 0x1p-100; // whose reciprocal is finite
-  greatest = math.apply<arith::MaximumFOp>(greatest, real(least));
-  Tile scaled = math.apply<arith::MulFOp>(
-      all, math.apply<arith::DivFOp>(real(kGreatestHalf), greatest));
-  Tile scale = math.apply<arith::MulFOp>(greatest, real(1.0 / kGreatestHalf));
-  return {arith::TruncFOp::create(
-              builder, loc,
-              math.getType(TileAxes::Matrix, builder.getF16Type()),
-              scaled.value),
-          scale.value};
-}
-
-Value Attention::unpackSums(Value stored, Value scale) {
-  TileMath math(builder, loc, tile.getRows(), channels);
-  Tile wide = {arith::ExtFOp::create(
-                   builder, loc,
-                   math.getType(TileAxes::Matrix, builder.getF32Type()),
-                   stored),
-               TileAxes::Matrix};
-  return math.apply<arith::MulFOp>(wide, {scale, TileAxes::Row}).value;
-}
-
 SmallVector<Value> Attention::packState(ValueRange state) {
   SmallVector<Value> packed;
   for (Value part : state) {
-    if (cast<RankedTensorType>(part.getType()).getRank() == 2)
-      packed.append(packSums(part));
-    else
+    bool isPacked = isRoundedToBF16(op) &&
+                    cast<RankedTensorType>(part.getType()).getRank() == 2;
+    if (!isPacked) {
       packed.push_back(part);
+      continue;
+    }
+    TileMath math(builder, loc, tile.getRows(), channels);
+    Halves halves = packHalves(math, part);
+    packed.append({halves.elements, halves.scale});
   }
   return packed;
 }
@@ -510,8 +450,9 @@ SmallVector<Value> Attention::loadEntry(const PartialStates &partial,
     TileAxes axes = TileAxes::Row;
     if (cast<RankedTensorType>(part.getType()).getRank() == 2) {
       axes = TileAxes::Matrix;
-      if (keepsHalves()) {
-        part = unpackSums(part, rest.front());
+      if (isRoundedToBF16(op)) {
+        part = unpackHalves(math, {part, axes}, {rest.front(), TileAxes::Row})
+                   .value;
         rest = rest.drop_front();
       }
     }

@@ -1,5 +1,6 @@
 //===- MapProgram.cpp - Programs of elementwise code ----------------------===//
 
+#include "Halves.h"
 #include "QueryProgram.h"
 #include "ScalarTiler.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -112,8 +113,16 @@ FailureOr<Tile> Mapping::evaluate(Value tensor, const DimSet &dims) {
 FailureOr<Tile> Mapping::compute(Value tensor, const DimSet &dims) {
   PlanBuilder &plan = program.getPlan();
   auto from = cast<NamedTensorType>(tensor.getType());
-  if (plan.isMaterialized(tensor))
-    return load(program.getBuffer(tensor), from, dims);
+  if (plan.isMaterialized(tensor)) {
+    Tile loaded = load(program.getBuffer(tensor), from, dims);
+    Value scales = plan.getScale(tensor);
+    if (!scales)
+      return loaded;
+    DimSet rowDims = dims;
+    rowDims.reset(dims.find_last()); // channels
+    return unpackHalves(math, loaded,
+                        load(program.import(scales), from, rowDims));
+  }
   Operation *op = tensor.getDefiningOp();
   if (auto indices = dyn_cast<IndicesOp>(op))
     if (plan.isMaterialized(indices.getSelection()))

@@ -1,6 +1,8 @@
 //===- NSAToNSATile.cpp - From whole tensors to programs over tiles -------===//
 
 #include "nsacc/Conversion/NSAToNSATile/NSAToNSATile.h"
+#include "Halves.h"
+#include "NSA/Analysis/Rounding.h"
 #include "NSATile/Transforms/Passes.h"
 #include "PlanBuilder.h"
 #include "QueryProgram.h"
@@ -164,6 +166,10 @@ Target KernelConverter::createTarget(Value tensor) {
     return (merge && llvm::is_contained(merge.getLses(), tensor)) ||
            (importance && importance.getLse() == tensor);
   };
+  auto attend = tensor.getDefiningOp<AttendOp>();
+  if (attend && tensor == attend.getOutput() && isRoundedToBF16(attend) &&
+      countSlices(plan, tensor, getSchedule(attend)) == 1)
+    return {tensor, plan.createHalves(attend)};
   Target target = {tensor, plan.createBuffer(tensor)};
   if (llvm::any_of(tensor.getUsers(), dividesBy))
     plan.addRest(tensor);

@@ -172,17 +172,22 @@ Value PlanBuilder::allocate(Value tensor) {
 }
 
 Value PlanBuilder::createBuffer(Value tensor) {
-  SmallVector<Attribute> dims;
-  Type elementType;
   if (auto selection = dyn_cast<SelectionType>(tensor.getType())) {
-    llvm::append_range(dims, selection.getDims());
+    SmallVector<Attribute> dims(selection.getDims());
     dims.push_back(builder.getI64IntegerAttr(selection.getTop()));
-    elementType = builder.getI32Type();
-  } else {
-    auto type = cast<NamedTensorType>(tensor.getType());
-    llvm::append_range(dims, type.getDims());
-    elementType = getMemoryType(type.getElementType());
+    return createBuffer(dims, builder.getI32Type());
   }
+  auto type = cast<NamedTensorType>(tensor.getType());
+  return createBuffer(type.getDims(), getMemoryType(type.getElementType()));
+}
+
+Value PlanBuilder::createHalves(AttendOp op) {
+  auto type = cast<NamedTensorType>(op.getOutput().getType());
+  scales[op.getOutput()] = createBuffer(op.getLse());
+  return createBuffer(type.getDims(), builder.getF16Type());
+}
+
+Value PlanBuilder::createBuffer(ArrayRef<Attribute> dims, Type elementType) {
   SmallVector<int64_t> shape;
   SmallVector<Value> dynamicSizes;
   for (Attribute dim : dims) {

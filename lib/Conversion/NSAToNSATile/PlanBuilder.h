@@ -99,6 +99,11 @@ public:
   void addRest(mlir::Value lse) { rests[lse] = createBuffer(lse); }
   /// Null where there is none.
   mlir::Value getRest(mlir::Value lse) { return rests.lookup(lse); }
+  /// Workspace for an attention's output as halves, and for their scales: see
+  /// Halves.h.
+  mlir::Value createHalves(nsa::AttendOp op);
+  /// Of a tensor whose buffer has halves; null for others.
+  mlir::Value getScale(mlir::Value tensor) { return scales.lookup(tensor); }
   /// Workspace of the given type, whose dynamic sizes stand in `sizes`.
   mlir::Value allocate(mlir::MemRefType type, mlir::ValueRange sizes);
 
@@ -173,6 +178,8 @@ public:
                                    nsatile::ScheduleAttr schedule);
 
 private:
+  mlir::Value createBuffer(llvm::ArrayRef<mlir::Attribute> dims,
+                           mlir::Type elementType);
   /// A buffer whose neighbours are those of the caller's last dimension.
   mlir::MemRefType getInputType(nsa::NamedTensorType type,
                                 llvm::ArrayRef<int64_t> order);
@@ -185,7 +192,7 @@ private:
   int64_t multiprocessors;
   nsatile::PlanOp plan;
   llvm::MapVector<mlir::Value, mlir::Value> buffers;
-  llvm::DenseMap<mlir::Value, mlir::Value> rests;
+  llvm::DenseMap<mlir::Value, mlir::Value> rests, scales;
   llvm::MapVector<mlir::Attribute, mlir::Value> sizes, pooledOffsets;
   llvm::MapVector<mlir::Operation *, PartialStates> partialStates;
   std::optional<StateSlices> stateSlices;

@@ -2,6 +2,7 @@
 
 #include "QueryProgram.h"
 #include "Evaluator.h"
+#include "Halves.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileUses.h"
 
@@ -221,6 +222,31 @@ static LogicalResult storeRest(Evaluator &evaluator, ProgramBuilder &program,
   return success();
 }
 
+/// A tensor as it stands in memory.
+static LogicalResult storeTarget(Evaluator &evaluator, ProgramBuilder &program,
+                                 const QueryTile &tile, const Target &target) {
+  FailureOr<Tile> value = evaluator.evaluate(target.tensor);
+  if (failed(value))
+    return failure();
+  auto type = cast<NamedTensorType>(target.tensor.getType());
+  TileMath math = evaluator.getMath(type);
+  Value scales = program.getPlan().getScale(target.tensor);
+  if (!scales) {
+    storeQueryTile(program, tile, *value, type, program.import(target.buffer),
+                   math);
+    return storeRest(evaluator, program, tile, target.tensor);
+  }
+  Halves halves = packHalves(math, math.toMatrix(*value));
+  storeQueryTile(program, tile, {halves.elements, TileAxes::Matrix}, type,
+                 program.import(target.buffer), math);
+  auto rows = cast<NamedTensorType>(
+      target.tensor.getDefiningOp<AttendOp>().getLse().getType());
+  TileMath rowMath = evaluator.getMath(rows);
+  storeQueryTile(program, tile, {halves.scale, TileAxes::Row}, rows,
+                 program.import(scales), rowMath);
+  return success();
+}
+
 FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
                                                        const FoundShape &found,
                                                        ArrayRef<Target> targets,
@@ -250,16 +276,9 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   if (slices > 1)
     tile.slice = getSlice(program, place.part, schedule);
   Evaluator evaluator(program, tile, schedule, isExact);
-  for (auto [tensor, buffer] : targets) {
-    FailureOr<Tile> value = evaluator.evaluate(tensor);
-    if (failed(value))
+  for (const Target &target : targets)
+    if (failed(storeTarget(evaluator, program, tile, target)))
       return failure();
-    auto type = cast<NamedTensorType>(tensor.getType());
-    TileMath math = evaluator.getMath(type);
-    storeQueryTile(program, tile, *value, type, program.import(buffer), math);
-    if (failed(storeRest(evaluator, program, tile, tensor)))
-      return failure();
-  }
   program.setOps(evaluator.getAttends());
   // What states came of are no products of this program's.
   if (merges && llvm::all_of(evaluator.getAttends(), [](Operation *op) {
