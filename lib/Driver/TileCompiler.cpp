@@ -189,17 +189,12 @@ llvm::Error TileCompiler::compileWith(const schedule::Settings &settings,
   return error ? explain(collector, std::move(error)) : llvm::Error::success();
 }
 
-/// Whether the tiles of one of the ops were given.
-static bool areGiven(const schedule::Settings &settings,
-                     llvm::ArrayRef<std::string> ops) {
-  using schedule::Field;
-  constexpr Field tiles[] = {Field::Tokens, Field::Keys, Field::Blocks,
-                             Field::Windows};
-  for (const std::string &op : ops)
-    for (Field field : tiles)
-      if (settings.find(op, field))
-        return true;
-  return false;
+/// Whether something was given that smaller tiles have less of.
+static bool isGivenSmaller(const schedule::Settings &given,
+                           const schedule::Settings &smaller) {
+  return llvm::any_of(smaller.getList(), [&](const schedule::Setting &each) {
+    return each.isDerived && given.find(each.op, each.field);
+  });
 }
 
 llvm::Error TileCompiler::findRoom(const schedule::Settings &settings,
@@ -285,10 +280,9 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
     return error;
   nsa::KernelOp kernel = *module->getOps<nsa::KernelOp>().begin();
   schedule::Settings smallest = settings;
-  bool isGiven = false, isFirst = true;
+  bool isFirst = true;
   while (auto smaller =
              schedule::makeSmaller(kernel, getGoal(code), smallest, ops)) {
-    isGiven |= areGiven(settings, ops);
     smallest = std::move(*smaller);
     NoRoom noRoom;
     llvm::Error again = compileWith(smallest, signature, code, finish, noRoom);
@@ -304,7 +298,7 @@ llvm::Error TileCompiler::makeSmaller(llvm::Error error,
       smallest = std::move(*tooLarge);
       break;
     }
-    if (isGiven)
+    if (isGivenSmaller(settings, smallest))
       return addNote(std::move(error),
                      "the schedule '" + smallest.toString() + "' fits");
     llvm::consumeError(std::move(error));

@@ -68,6 +68,8 @@ private:
                      llvm::ArrayRef<mlir::Attribute> dims);
   mlir::Attribute matchResultDim(const ast::Dim &dim, mlir::Attribute found);
   /// The declared type of a result with the dimensions of what is returned.
+  Dims orderAsInputs(llvm::ArrayRef<mlir::Attribute> dims,
+                     llvm::ArrayRef<int64_t> order) const;
   nsa::NamedTensorType matchResult(const ast::Result &result,
                                    nsa::NamedTensorType found, Range range);
 
@@ -274,8 +276,7 @@ private:
                             llvm::ArrayRef<mlir::Attribute> rows);
 
   // MLIRGenSelection.cpp
-  mlir::Value generateIntegers(const ast::Expr *expr, const llvm::Twine &what,
-                               const llvm::Twine &example);
+  mlir::Value generateIntegers(const ast::Expr *expr, const llvm::Twine &what);
   struct Lists {
     mlir::Value indices, count, offsets; ///< the last two may be null
     int64_t top = 0;                     ///< indices of a row at most

@@ -12,10 +12,8 @@ using llvm::Twine;
 // selection
 //===----------------------------------------------------------------------===//
 
-/// Integers that number blocks, or entries of lists; `example` shows how to
-/// declare them.
-Value KernelGen::generateIntegers(const ast::Expr *expr, const Twine &what,
-                                  const Twine &example) {
+/// Integers that number blocks, or entries of lists.
+Value KernelGen::generateIntegers(const ast::Expr *expr, const Twine &what) {
   Value value = generateTensor(expr, what);
   if (!value)
     return {};
@@ -23,10 +21,9 @@ Value KernelGen::generateIntegers(const ast::Expr *expr, const Twine &what,
       llvm::cast<nsa::NamedTensorType>(value.getType()).getElementType();
   if (element.isInteger(32) || element.isInteger(64))
     return value;
-  problems
-      .error(expr->range, what + " must be i32 or i64, found " +
-                              spell(getDeclaredType(value, symbols)))
-      .note("declare the input as " + example + ", for example");
+  std::string found = spell(getDeclaredType(value, symbols));
+  problems.error(expr->range, what + " must be i32 or i64, found " + found)
+      .note("declare the input as i32" + found.substr(found.find('[')));
   return {};
 }
 
@@ -36,8 +33,7 @@ std::optional<KernelGen::Lists> KernelGen::generateLists(const ast::Expr *expr,
                                                          bool hasGroups) {
   StringRef row = hasGroups ? "M" : "T";
   Lists lists;
-  lists.indices = generateIntegers(expr, "the indices of a selection",
-                                   "i32[B, " + row + ", H, 16]");
+  lists.indices = generateIntegers(expr, "the indices of a selection");
   if (!lists.indices)
     return std::nullopt;
   auto type = llvm::cast<nsa::NamedTensorType>(lists.indices.getType());
@@ -80,10 +76,8 @@ std::optional<KernelGen::Lists>
 KernelGen::generatePackedLists(const ast::Expr *expr, const ast::Expr *offsets,
                                const ast::Expr *top) {
   Lists lists;
-  lists.indices =
-      generateIntegers(expr, "the indices of a selection", "i32[B, N, H]");
-  lists.offsets =
-      generateIntegers(offsets, "the offsets of lists", "i32[B, P, H]");
+  lists.indices = generateIntegers(expr, "the indices of a selection");
+  lists.offsets = generateIntegers(offsets, "the offsets of lists");
   std::optional<int64_t> most =
       evaluateInt(top, "the most blocks that a row selects", 1);
   if (!lists.indices || !lists.offsets || !most)

@@ -37,9 +37,11 @@ KernelGen::bindArguments(const ast::CallExpr *call,
   std::string usage = call->callee.text.str() + "(";
   SmallVector<StringRef> names;
   for (const Parameter &parameter : parameters) {
+    usage += parameter.required ? "" : "[";
     usage += names.empty() ? "" : ", ";
     usage += parameter.name;
     usage += parameter.labelOnly ? "=…" : "";
+    usage += parameter.required ? "" : "]";
     names.push_back(parameter.name);
   }
   usage += ")";

@@ -277,6 +277,22 @@ Attribute KernelGen::matchResultDim(const ast::Dim &dim, Attribute found) {
   return meaning == found ? found : Attribute();
 }
 
+/// A result's dimensions as inputs order theirs, where its own names don't
+/// tell.
+KernelGen::Dims KernelGen::orderAsInputs(ArrayRef<Attribute> dims,
+                                         ArrayRef<int64_t> order) const {
+  SmallVector<int64_t, 4> best(order);
+  if (order.size() != dims.size() || llvm::is_sorted(order)) {
+    best = llvm::to_vector<4>(
+        llvm::seq<int64_t>(0, static_cast<int64_t>(dims.size())));
+    for (const ast::Input &input : kernel.inputs)
+      if (input.type && input.type->dims.size() == dims.size())
+        if (auto other = getOrder(*input.type); !llvm::is_sorted(other))
+          best = other;
+  }
+  return llvm::map_to_vector(best, [&](int64_t dim) { return dims[dim]; });
+}
+
 nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
                                             nsa::NamedTensorType found,
                                             Range range) {
@@ -306,8 +322,16 @@ nsa::NamedTensorType KernelGen::matchResult(const ast::Result &result,
                            (result.type.dims.size() == 1 ? " dimension"
                                                          : " dimensions") +
                            ", found " + Twine(dims.size()));
-  problem.note("declare the result as " + nsa::toString(dims) +
-               "; a name that no input has stands for a size that the program "
-               "computes");
+  StringRef declared = source.getText(result.type.range);
+  std::string advice =
+      (declared.take_until([](char c) { return c == '['; }) +
+       nsa::toString(orderAsInputs(found.getDims(), getOrder(result.type))))
+          .str();
+  bool isInputsName =
+      wrong && isa<nsa::NamedDimAttr>(dims[wrong - result.type.dims.begin()]);
+  problem.note("declare the result as " + advice +
+               (isInputsName ? ""
+                             : "; a name that no input has stands for a size "
+                               "that the program computes"));
   return {};
 }

@@ -32,7 +32,8 @@ public:
   double get() const {
     if (count == 0)
       return absent;
-    return kind == Reduce::Mean ? rounding(value / count) : value;
+    double x = kind == Reduce::Mean ? rounding(value / count) : value;
+    return x == 0 ? rounding.toZero(x) : x;
   }
 
 private:

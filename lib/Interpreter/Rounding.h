@@ -58,6 +58,8 @@ public:
     return size <= 0x1.fffffep127 ? rounded : rounded * HUGE_VAL;
   }
 
+  /// A zero of either sign, where programs may find either.
+  double toZero(double x) const { return active ? (isUp(0) ? -0.0 : 0.0) : x; }
   /// To the 11 digits of f16 with any exponent. NaN and infinities stay.
   double toHalfDigits(double x) const {
     return std::isfinite(x) ? cutDigits<10>(x).first : x;

@@ -139,15 +139,18 @@ llvm::Expected<ListEntries> HandedIn::findEntries(int64_t b, int64_t row,
   if (!end)
     return end.takeError();
   int64_t size = *end - *start;
-  if (size < 0 || size > type.getTop())
-    return makeError(
-        "offset " +
-        describeElement(op.getOffsets(),
-                        getPosition(*offsets, b, list + 1, head), *offsets) +
-        " is " + llvm::Twine(*end) + " behind " + llvm::Twine(*start) +
-        ": offsets don't decrease, and a list has at most " +
-        llvm::Twine(type.getTop()) + " (top) indices, found " +
-        llvm::Twine(size));
+  if (size < 0 || size > type.getTop()) {
+    std::string problem = "offsets don't decrease";
+    if (size > 0)
+      problem = "a list has at most " + std::to_string(type.getTop()) +
+                " (top) indices, found " + std::to_string(size);
+    return makeError("offset " +
+                     describeElement(op.getOffsets(),
+                                     getPosition(*offsets, b, list + 1, head),
+                                     *offsets) +
+                     " is " + llvm::Twine(*end) + " behind " +
+                     llvm::Twine(*start) + ": " + problem);
+  }
   return ListEntries{getPosition(indices, b, *start, head),
                      op.hasHeadsFirst(op.getIndices()) ? 1 : heads, size};
 }

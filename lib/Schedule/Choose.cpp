@@ -31,6 +31,16 @@ static bool hasRaggedColumns(Value result) {
          isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
 }
 
+/// An importance whose blocks are results or operands of arithmetic, which its
+/// own program computes, too.
+static bool hasComputedBlocks(Operation *op) {
+  return isa<ImportanceOp>(op) &&
+         llvm::any_of(op->getUsers(), [](Operation *user) {
+           return isa<BlocksOp>(user) &&
+                  !llvm::all_of(user->getUsers(), llvm::IsaPred<TopKOp>);
+         });
+}
+
 /// Attentions that can't share one program of a CPU, whose code takes more than
 /// in proportion to its length to compile, on one thread. GPUs refuse programs
 /// of so many.
@@ -63,7 +73,8 @@ SmallVector<ProgramCut::Own> Chooser::findOwn() {
   for (const ScheduledOp &op : ops) {
     const Setting *given = settings.find(op.name, Field::Program);
     if (op.op->use_empty() ||
-        llvm::any_of(op.op->getResults(), hasRaggedColumns))
+        llvm::any_of(op.op->getResults(), hasRaggedColumns) ||
+        hasComputedBlocks(op.op))
       continue;
     if (given && given->value == kOwn)
       own.push_back({op.op, kGiven});
@@ -83,6 +94,12 @@ llvm::Error Chooser::checkProgram(const ScheduledOp &op) {
   const Setting *given = settings.find(op.name, Field::Program);
   if (!given || given->op.empty())
     return llvm::Error::success();
+  if (given->value == kOwn && hasComputedBlocks(op.op))
+    return settings.explain(
+        given->column,
+        "'" + op.name +
+            "' can't have a program of its own: its blocks are a result or an "
+            "operand of arithmetic, whose program computes it");
   if (given->value == kOwn) {
     if (llvm::none_of(op.op->getResults(), hasRaggedColumns))
       return llvm::Error::success();

@@ -542,8 +542,9 @@ void LayoutFlow::tie(ArrayRef<Value> tiles) {
 void LayoutFlow::propagateControl(Operation *op) {
   auto carry = [&](ArrayRef<Value> tiles) {
     Attribute found;
+    // A constant may have the layout that columns of another loop want.
     for (Value tile : tiles)
-      if (!found)
+      if (!found && !isCheap(tile))
         if (Attribute layout = getLayout(tile); layout && !isShared(layout))
           found = layout;
     for (Value tile : tiles)

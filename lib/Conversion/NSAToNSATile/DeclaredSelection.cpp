@@ -300,14 +300,19 @@ Tile HandedIn::assertOffsets(Tile starts, Tile ends,
     exist = both(exist, inside);
   }
   Tile size = math.apply<arith::SubIOp>(ends, starts);
-  Tile fits = isWithin(size, scalar(m.constant(type.getTop())));
+  Tile grows =
+      math.compare(arith::CmpIPredicate::sge, size, scalar(m.constant(0)));
   SmallVector<Tile> values = getPlace(getIndices(op.getOffsets(), next));
   values.push_back(ends);
   std::string message = offset + place(values) + "} behind {";
   values.push_back(starts);
-  message += place(values) +
-             "}: offsets don't decrease, and a list has at most " +
-             std::to_string(type.getTop()) + " (top) indices, found {";
+  message += place(values) + "}: ";
+  require(either(grows, isNot(exist)), message + "offsets don't decrease",
+          values);
+  exist = both(exist, grows);
+  Tile fits = isWithin(size, scalar(m.constant(type.getTop())));
+  message += "a list has at most " + std::to_string(type.getTop()) +
+             " (top) indices, found {";
   values.push_back(size);
   require(either(fits, isNot(exist)), message + place(values) + "}", values);
   return both(exist, fits);

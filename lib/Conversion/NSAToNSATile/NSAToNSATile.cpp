@@ -356,11 +356,12 @@ struct ConvertNSAToNSATile
     error << most << " blocks on this target, found " << type.getTop();
     int64_t larger =
         llvm::divideCeil(static_cast<int64_t>(type.getTop()) * block, most);
-    error.attachNote() << "one program has a row's list as a whole, forced "
-                          "blocks included; "
-                       << most << " blocks of " << larger
-                       << " tokens in place of " << block
-                       << " are as many tokens";
+    error.attachNote() << "one program has a row's list as a whole: take a top "
+                          "of at most "
+                       << most
+                       << ", forced blocks included, or larger blocks: " << most
+                       << " of " << larger << " tokens are as many as "
+                       << type.getTop() << " of " << block;
   }
 
   LogicalResult checkMethod(TopKOp op) {

@@ -92,6 +92,20 @@ def test_unions_of_very_many_blocks():
                 schedule="order=union"), tokens=70, keys=40000)
 
 
+# Many pooled keys, and a wide band: both attentions have programs of their own.
+RANKED = [Case("nsa", dtype, heads=heads, channels=channels, target=target,
+               params=(("block", 16), ("top", 6), ("len", length), ("stride", 4),
+                       ("window", 512)))
+          for dtype in ("bf16", "f16", "f32") for heads, channels in (((6, 2), (64, 64)),
+                                                                      ((5, 1), (128, 40)))
+          for length in (4, 8) for target in ("cuda", "sm_80")]
+
+
+@pytest.mark.parametrize("case", RANKED, ids=str)
+def test_attentions_with_programs_of_their_own(case):
+    agrees(case, tokens=1201, keys=4099)
+
+
 # Few queries over long lists, whose parts several programs go over.
 SPLITS = [Case("block_sparse", dtype, heads=heads, params=(("block", block), ("top", top)),
                schedule=schedule)

@@ -28,3 +28,17 @@ def test_compiles(group, top, block, windows, channels, target):
          "--set", ",".join(f"{name}={value}" for name, value in params.items()),
          "-o", "/dev/null"], capture_output=True, text=True, timeout=120)
     assert found.returncode == 0, found.stderr
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("score", ["1.0", "float(j)", "float(b)", "select(j < 4, 1.0, -inf)",
+                                   "1.0 sink 0.5"])
+def test_scores_without_products_beside_others(score, target, tmp_path):
+    source = tmp_path / "constant.nsa"
+    source.write_text(f"""kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])
+        -> (a: f32[B, T, HQ, DV], b: f32[B, T, HQ, DV])
+    {{ a = attend(q, k, v) score {score}; return a, attend(q, k, v) where j <= i; }}""")
+    found = subprocess.run(["nsacc", "compile", source, "--target", target, "--emit", "nvvm",
+                            "--dims", "HQ=16,H=4,D=64,DV=64", "-o", "/dev/null"],
+                           capture_output=True, text=True, timeout=120)
+    assert found.returncode == 0, found.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -170,3 +171,44 @@ def test_columns_of_ragged_rows_stay_in_their_readers_programs():
         with pytest.raises(ArgumentError, match="column 4: 'p' can't have a program of its own"):
             nsacc.compile(RAGGED_IMPORTANCE, target=target, schedule="p: program=own").ir(
                 "tile", HQ=4, H=2, D=16)
+
+
+RANKED = """kernel ranked(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV])
+    -> (p: f32[B, T, H, NP], o: f32[B, T, HQ, DV]) {
+  ck = pool(k, 4);
+  p = score(attend(q, ck) where end(j) <= i + 1);
+  sel = topk(blocks(p, 16), 4);
+  o = attend(q, k, v) in sel where j <= i;
+  return p, o;
+}"""
+
+
+@pytest.mark.parametrize("schedule", ["windows=16", "windows=5", "method=threshold; blocks=1"])
+def test_what_has_no_room_may_be_smaller_where_other_fields_are_given(schedule):
+    found = nsacc.compile(RANKED, dtype="f32", schedule=schedule)(*make_inputs()[:3])
+    expected = nsacc.compile(RANKED, dtype="f32")(*make_inputs()[:3])
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_blocks_in_arithmetic_and_their_importance_have_one_program():
+    source = """kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> f32[B, T, H, N] {
+      return blocks(prob(attend(q, pool(k, 4, 2)) where end(j) <= i + 1), 4); }"""
+    inputs = make_inputs()[:2]
+    expected = nsacc.compile(source, dtype="f32")(*inputs)
+    assert np.array_equal(nsacc.compile(source, dtype="f32", schedule="program=own")(*inputs),
+                          expected)
+    with pytest.raises(ArgumentError, match="'importance.1' can't have a program of its own: its "
+                                            "blocks are a result"):
+        nsacc.compile(source, schedule="importance.1: program=own")
+
+
+# Gates that cancel each other, of branches that see the same keys: halves of one tell.
+@pytest.mark.parametrize("schedule", ["swa: program=own; cmp: program=own", "program=own", ""])
+@pytest.mark.parametrize("seed", [0, 9, 10])
+def test_programs_of_their_own_are_as_exact_as_checked(seed, schedule):
+    checked = subprocess.run(
+        ["nsacc", "run", EXAMPLES / "nsa.nsa", "--dims", "B=1,T=300,S=300,HQ=8,H=2,D=32,DV=32",
+         "--seed", str(seed), "--schedule", schedule, "--check"],
+        capture_output=True, text=True, timeout=120)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
