@@ -69,8 +69,7 @@ FailureOr<Tile> Evaluator::compute(Value tensor, const DimSet &dims) {
 
 /// Of an attention's output that stands in memory as halves.
 Tile Evaluator::loadScale(Value output, DimSet dims) {
-  auto type = cast<NamedTensorType>(
-      output.getDefiningOp<AttendOp>().getLse().getType());
+  NamedTensorType type = getScaleType(cast<NamedTensorType>(output.getType()));
   dims.reset(kChannel);
   TileMath math = getMath(type, dims);
   return loadQueryTile(program, tile, type, dims,

@@ -11,6 +11,12 @@ using namespace nsacc::nsa;
 
 static constexpr double kGreatestHalf = 1 << 14;
 
+NamedTensorType nsacc::getScaleType(NamedTensorType output) {
+  MLIRContext *context = output.getContext();
+  return NamedTensorType::get(context, output.getDims().drop_back(),
+                              Float32Type::get(context));
+}
+
 static Tile makeReal(TileMath &math, double value) {
   return {math.constant(TileAxes::Scalar, value), TileAxes::Scalar};
 }

@@ -17,6 +17,8 @@ struct Halves {
   mlir::Value scale;    ///< f32, of each row
 };
 
+/// That of the scales as a tensor: a number for each row.
+nsa::NamedTensorType getScaleType(nsa::NamedTensorType output);
 /// What isn't finite stays so, and has no part in its row's scale.
 Halves packHalves(TileMath &math, mlir::Value rows);
 Tile unpackHalves(TileMath &math, Tile elements, Tile scale);

@@ -183,7 +183,8 @@ Value PlanBuilder::createBuffer(Value tensor) {
 
 Value PlanBuilder::createHalves(AttendOp op) {
   auto type = cast<NamedTensorType>(op.getOutput().getType());
-  scales[op.getOutput()] = createBuffer(op.getLse());
+  scales[op.getOutput()] =
+      createBuffer(type.getDims().drop_back(), builder.getF32Type());
   return createBuffer(type.getDims(), builder.getF16Type());
 }
 

@@ -239,8 +239,7 @@ static LogicalResult storeTarget(Evaluator &evaluator, ProgramBuilder &program,
   Halves halves = packHalves(math, math.toMatrix(*value));
   storeQueryTile(program, tile, {halves.elements, TileAxes::Matrix}, type,
                  program.import(target.buffer), math);
-  auto rows = cast<NamedTensorType>(
-      target.tensor.getDefiningOp<AttendOp>().getLse().getType());
+  NamedTensorType rows = getScaleType(type);
   TileMath rowMath = evaluator.getMath(rows);
   storeQueryTile(program, tile, {halves.scale, TileAxes::Row}, rows,
                  program.import(scales), rowMath);

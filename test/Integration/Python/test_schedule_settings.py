@@ -203,12 +203,23 @@ def test_blocks_in_arithmetic_and_their_importance_have_one_program():
         nsacc.compile(source, schedule="importance.1: program=own")
 
 
+def check(program: str, dims: str, schedule: str, seed: int = 0) -> None:
+    checked = subprocess.run(
+        ["nsacc", "run", EXAMPLES / f"{program}.nsa", "--dims", dims, "--seed", str(seed),
+         "--schedule", schedule, "--check"], capture_output=True, text=True, timeout=120)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
 # Gates that cancel each other, of branches that see the same keys: halves of one tell.
 @pytest.mark.parametrize("schedule", ["swa: program=own; cmp: program=own", "program=own", ""])
 @pytest.mark.parametrize("seed", [0, 9, 10])
 def test_programs_of_their_own_are_as_exact_as_checked(seed, schedule):
-    checked = subprocess.run(
-        ["nsacc", "run", EXAMPLES / "nsa.nsa", "--dims", "B=1,T=300,S=300,HQ=8,H=2,D=32,DV=32",
-         "--seed", str(seed), "--schedule", schedule, "--check"],
-        capture_output=True, text=True, timeout=120)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
+    check("nsa", "B=1,T=300,S=300,HQ=8,H=2,D=32,DV=32", schedule, seed)
+
+
+@pytest.mark.parametrize(("program", "dims"), [
+    ("hstu_bsa", "H=2,D=16,DV=24,T=[40,0,1,133]"),
+    ("nsa_pooled_weights", "B=2,T=70,S=131,HQ=6,H=2,D=16,DV=24"),
+    ("softcap_alibi", "B=2,T=9,S=131,HQ=6,H=2,D=16,DV=24")])
+def test_all_have_programs_of_their_own(program, dims):
+    check(program, dims, "program=own")
