@@ -31,14 +31,13 @@ static bool hasRaggedColumns(Value result) {
          isa<PooledDimAttr, BlocksDimAttr>(type.getDims().back());
 }
 
-/// An importance whose blocks are results or operands of arithmetic, which its
-/// own program computes, too.
+/// An importance, or arithmetic with one, whose blocks are results or operands
+/// of arithmetic, which its own program computes, too.
 static bool hasComputedBlocks(Operation *op) {
-  return isa<ImportanceOp>(op) &&
-         llvm::any_of(op->getUsers(), [](Operation *user) {
-           return isa<BlocksOp>(user) &&
-                  !llvm::all_of(user->getUsers(), llvm::IsaPred<TopKOp>);
-         });
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<BlocksOp>(user) &&
+           !llvm::all_of(user->getUsers(), llvm::IsaPred<TopKOp>);
+  });
 }
 
 /// Attentions that can't share one program of a CPU, whose code takes more than

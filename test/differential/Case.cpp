@@ -52,6 +52,8 @@ std::string nsacc::differential::print(const Case &testCase) {
        << " splits=" << schedule->splits;
     if (schedule->method != Schedule().method)
       os << " method=" << schedule->method;
+    if (!schedule->program.empty())
+      os << " program=" << schedule->program;
     os << "\n";
   }
   if (!testCase.ranges.empty()) {
@@ -114,6 +116,10 @@ llvm::Error Parser::parseSchedule(llvm::StringRef name, llvm::StringRef value) {
   }
   if (name == "method") {
     schedule.method = value.str();
+    return llvm::Error::success();
+  }
+  if (name == "program") {
+    schedule.program = value.str();
     return llvm::Error::success();
   }
   if (name == "tokens")

@@ -50,6 +50,8 @@ struct Schedule {
   int64_t tokens = 0, keys = 0, splits = 1;
   /// Of top-ks.
   std::string method = "sort";
+  /// "own": of all that may have one; empty: the compiler's choice.
+  std::string program = {};
 };
 
 struct Case {

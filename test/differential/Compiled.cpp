@@ -43,6 +43,8 @@ nsacc::differential::compile(const Case &testCase, mlir::ModuleOp module) {
     options.schedule = llvm::formatv("order={0},tokens={1},keys={2},splits={3}",
                                      schedule->order, schedule->tokens,
                                      schedule->keys, schedule->splits);
+    if (!schedule->program.empty())
+      options.schedule += ",program=" + schedule->program;
     // A field that no op has is an error.
     module.walk([&](nsa::TopKOp) {
       options.schedule += ",method=" + schedule->method;

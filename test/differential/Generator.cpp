@@ -55,6 +55,8 @@ void RandomProgram::chooseSchedule() {
     schedule.splits = c.pick<int64_t>({1, 2, 3, 7});
   if (c.chance(40))
     schedule.method = "threshold";
+  if (c.chance(25))
+    schedule.program = "own";
   result.schedule = schedule;
 }
 
