@@ -35,6 +35,8 @@ static bool hasRaggedColumns(Value result) {
 /// of arithmetic, which its own program computes, too.
 static bool hasComputedBlocks(Operation *op) {
   return llvm::any_of(op->getUsers(), [](Operation *user) {
+    if (isa<MapOp>(user))
+      return hasComputedBlocks(user);
     return isa<BlocksOp>(user) &&
            !llvm::all_of(user->getUsers(), llvm::IsaPred<TopKOp>);
   });
