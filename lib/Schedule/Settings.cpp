@@ -131,8 +131,9 @@ Expected<int64_t> Reader::readValue(const FieldInfo &info, StringRef value,
   } else {
     int64_t number;
     if (value.getAsInteger(10, number))
-      return fail(at, "expected integer value for '" + info.name +
-                          "', found '" + value + "'");
+      return fail(at, Twine("expected an integer") +
+                          (info.automatic ? " or auto" : "") + " for '" +
+                          info.name + "', found '" + value + "'");
     // What stands for `auto` is no number of a user's.
     if (number >= info.least && number <= info.most &&
         number % info.unit == 0 && number != info.automatic)

@@ -350,23 +350,24 @@ llvm::Error Binder::checkMultiple(const Multiple &multiple) const {
 }
 
 llvm::Error Binder::checkTokenGroups(const TokenGroups &groups) const {
+  std::string each =
+      groups.tokens == 1
+          ? "each of them has"
+          : llvm::formatv("each {0} of them have", groups.tokens).str();
   auto check = [&](int64_t found, int64_t tokens,
                    const llvm::Twine &where) -> llvm::Error {
     int64_t expected = llvm::divideCeil(tokens, groups.tokens);
     if (groups.areOffsets && found != expected + 1)
       return makeError("{0} has {1} {2}{3}, expected {4}: {5} has {6} tokens, "
-                       "each {7} of them have a list, and offsets are one more "
-                       "than lists",
+                       "{7} a list, and offsets are one more than lists",
                        groups.tensor, found, found == 1 ? "offset" : "offsets",
-                       where.str(), expected + 1, groups.of.name, tokens,
-                       groups.tokens);
+                       where.str(), expected + 1, groups.of.name, tokens, each);
     if (groups.areOffsets || found == expected)
       return llvm::Error::success();
     return makeError("{0} has {1} {2} of indices{3}, expected {4}: {5} has {6} "
-                     "tokens, and each {7} of them have one",
+                     "tokens, and {7} one",
                      groups.tensor, found, found == 1 ? "row" : "rows",
-                     where.str(), expected, groups.of.name, tokens,
-                     groups.tokens);
+                     where.str(), expected, groups.of.name, tokens, each);
   };
   auto found = result.offsets.find(groups.groups.name);
   auto of = result.offsets.find(groups.of.name);

@@ -370,6 +370,9 @@ void HandedIn::assertBlocks(const Entries &entries) {
 /// Each batch row has as many lists as the tokens of attentions ask for.
 void HandedIn::assertLists() {
   int64_t group = type.getTokens();
+  std::string each = group == 1
+                         ? "each of them has"
+                         : "each " + std::to_string(group) + " of them have";
   bool isPacked = op.getOffsets() != nullptr;
   llvm::SmallSetVector<Attribute, 1> queries;
   auto findQueries = [&](auto &&self, Value selection) -> void {
@@ -394,10 +397,8 @@ void HandedIn::assertLists() {
         (isPacked ? "offsets" : "rows of indices") +
         " in batch row {1}, expected {3}: " + toString(tokens) +
         " has {4} tokens, " +
-        (isPacked ? "each " + std::to_string(group) +
-                        " of them have a list, and offsets are one more than "
-                        "lists"
-                  : "and each " + std::to_string(group) + " of them have one");
+        (isPacked ? each + " a list, and offsets are one more than lists"
+                  : "and " + each + " one");
     require(
         scalar(holds), message,
         {scalar(batchRow), scalar(row.size), scalar(expected), scalar(size)});

@@ -60,7 +60,7 @@ TEST(Settings, ErrorsHaveTheirColumns) {
                                       "column 6: there is no field 'warmth'\n" +
                                           explainSettings());
   EXPECT_THAT(explain("slc: tokens=abc"),
-              HasSubstr("column 6: expected integer value for 'tokens', "
+              HasSubstr("column 6: expected an integer for 'tokens', "
                         "found 'abc'"));
   EXPECT_THAT(explain("slc: tokens=0"),
               HasSubstr("column 6: expected 1 to 65536 for 'tokens', found "
