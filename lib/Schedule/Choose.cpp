@@ -276,7 +276,8 @@ llvm::Error Chooser::chooseWarps(OpChoice &choice, const Tiling &tiling) {
   put(choice, Field::Warps, isOpen ? 0 : tiling.warps,
       isOpen ? "by the rows of the program's products" : tiling.reason);
   put(choice, Field::Stages, 2, "a step's loads run during the step before");
-  if (part && choice.get(Field::Warps) > 0)
+  bool isCut = part && part->value < choice.get(Field::Tokens);
+  if (isCut && choice.get(Field::Warps) > 0)
     return settings.explain(
         part->column, "'part' cuts tiles whose rows aren't distributed over "
                       "warps, and '" +

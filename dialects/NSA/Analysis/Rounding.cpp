@@ -1,6 +1,8 @@
 //===- Rounding.cpp - What results keep of values -------------------------===//
 
 #include "NSA/Analysis/Rounding.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -10,12 +12,80 @@ static Type getElementType(Value tensor) {
   return cast<NamedTensorType>(tensor.getType()).getElementType();
 }
 
+namespace {
+
+/// Follows an output through the arithmetic of a map.
+class MapUses {
+public:
+  MapUses(MapOp map, Value output);
+
+  /// Whether sums, and products with numbers that a row's elements share, are
+  /// all that is made of it.
+  bool areSums();
+
+private:
+  bool isOfRow(Value value) const { return ofRows.contains(value); }
+  bool isMade(Value value) const { return made.contains(value); }
+  bool isSum(Operation *op) const;
+
+  MapOp map;
+  /// What the elements of a row share, and what is made of the output.
+  llvm::SmallPtrSet<Value, 16> ofRows, made;
+};
+
+} // namespace
+
+MapUses::MapUses(MapOp map, Value output) : map(map) {
+  int64_t channels =
+      cast<NamedTensorType>(map.getResult().getType()).getRank() - 1;
+  for (auto [input, argument] :
+       llvm::zip(map.getInputs(), map.getBody().getArguments())) {
+    if (input == output)
+      made.insert(argument);
+    else if (channels < 0 || !map.getPlaces(input).test(channels))
+      ofRows.insert(argument);
+  }
+}
+
+bool MapUses::isSum(Operation *op) const {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<arith::AddFOp, arith::SubFOp, arith::NegFOp, arith::ExtFOp,
+            arith::TruncFOp, YieldOp>([](auto) { return true; })
+      .Case([&](arith::MulFOp product) {
+        return isOfRow(product.getLhs()) || isOfRow(product.getRhs());
+      })
+      .Case([&](arith::DivFOp quotient) { return isOfRow(quotient.getRhs()); })
+      .Default(false);
+}
+
+bool MapUses::areSums() {
+  for (Operation &op : map.getBody().front()) {
+    bool uses = false;
+    op.walk([&](Operation *inner) {
+      uses |= llvm::any_of(inner->getOperands(),
+                           [&](Value value) { return isMade(value); });
+    });
+    if (uses) {
+      if (!isSum(&op))
+        return false;
+      made.insert_range(op.getResults());
+    } else if (op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
+               llvm::all_of(op.getOperands(),
+                            [&](Value value) { return isOfRow(value); })) {
+      ofRows.insert_range(op.getResults());
+    }
+  }
+  return true;
+}
+
 static bool areUsesRounded(Value tensor) {
-  return llvm::all_of(tensor.getUsers(), [](Operation *user) {
-    return isa<MapOp, MergeOp>(user) &&
-           llvm::all_of(user->getResults(), [](Value result) {
-             return getElementType(result).isBF16() || areUsesRounded(result);
-           });
+  return llvm::all_of(tensor.getUsers(), [&](Operation *user) {
+    auto map = dyn_cast<MapOp>(user);
+    if (map ? !MapUses(map, tensor).areSums() : !isa<MergeOp>(user))
+      return false;
+    return llvm::all_of(user->getResults(), [](Value result) {
+      return getElementType(result).isBF16() || areUsesRounded(result);
+    });
   });
 }
 

@@ -223,3 +223,35 @@ def test_programs_of_their_own_are_as_exact_as_checked(seed, schedule):
     ("softcap_alibi", "B=2,T=9,S=131,HQ=6,H=2,D=16,DV=24")])
 def test_all_have_programs_of_their_own(program, dims):
     check(program, dims, "program=own")
+
+
+# Channels of very different size, which a factor for each brings together.
+@pytest.mark.parametrize("schedule", ["", "program=own", "order=key_major"])
+@pytest.mark.parametrize("result", ["u * a", "a / abs(a)", "u * (a + g * a)"])
+def test_small_channels_beside_large_ones(result, schedule):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    source = f"""kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], u: [DV],
+        g: f32[B, T, HQ], x: i32[B, T, H, 2]) -> [B, T, HQ, DV] {{
+      a = attend(q, k, v) in selection(x, 32) where j <= i;
+      return {result} + 0.0 * g + 0.0 * u; }}"""
+    q, k, v, g = make_inputs(tokens=40, keys=40)[:4]
+    v[..., 1:] *= 1e-12
+    u = np.where(np.arange(v.shape[-1]) == 0, 1, 1e12)
+    inputs = [tensor.astype(ml_dtypes.bfloat16) for tensor in (q, k, v, u)] + [
+        g, np.broadcast_to(np.arange(2, dtype=np.int32), (2, 40, 2, 2)).copy()]
+    found = nsacc.compile(source, schedule=schedule)(*inputs).astype(np.float64)
+    expected = nsacc.compile(source, target="oracle").run(inputs, f64_results=True)
+    near = np.abs(found - expected) <= 0.05 * np.abs(expected).max(axis=-1, keepdims=True)
+    assert near.mean() > 0.99
+
+
+@pytest.mark.parametrize(("target", "heads"), [("sm_80", 128), ("sm_90a", 256)])
+def test_a_printed_schedule_can_be_given_back(target, heads):
+    source = """kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV]) -> [B, T, HQ, DV] {
+      a = attend(q, k, v) where j <= i; return a; }"""
+    sizes = {"HQ": heads, "H": 1, "D": 128, "DV": 64}
+    chosen = nsacc.compile(source, target=target).ir("schedule", **sizes)
+    line = next(line for line in chosen.splitlines() if "(attend at" in line)
+    fields = line.split("): ")[1]
+    again = nsacc.compile(source, target=target, schedule=f"a: {fields}").ir("schedule", **sizes)
+    assert fields in again
