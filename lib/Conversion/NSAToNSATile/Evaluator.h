@@ -59,7 +59,7 @@ private:
   void setNormalizer(mlir::Value lse, const Normalizer &normalizer);
   /// The tile of a result of an attention or a merge.
   Tile &getRowTile(mlir::Value tensor);
-  Tile loadScale(mlir::Value output, DimSet dims);
+  Tile loadScale(mlir::Value output, nsa::DimSet dims);
   /// Computes an attention.
   void attend(nsa::AttendOp op, bool onlyLse);
   /// Notes the tiles of an attention's results.
