@@ -3,6 +3,7 @@
 #include "Chooser.h"
 #include "NSA/Analysis/Rounding.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -34,12 +35,18 @@ static bool hasRaggedColumns(Value result) {
 /// An importance, or arithmetic with one, whose blocks are results or operands
 /// of arithmetic, which its own program computes, too.
 static bool hasComputedBlocks(Operation *op) {
-  return llvm::any_of(op->getUsers(), [](Operation *user) {
-    if (isa<MapOp>(user))
-      return hasComputedBlocks(user);
-    return isa<BlocksOp>(user) &&
-           !llvm::all_of(user->getUsers(), llvm::IsaPred<TopKOp>);
-  });
+  // Each op once, however many ways lead to it.
+  llvm::SetVector<Operation *> made;
+  made.insert(op);
+  for (size_t i = 0; i < made.size(); ++i)
+    for (Operation *user : made[i]->getUsers()) {
+      if (isa<MapOp>(user))
+        made.insert(user);
+      else if (isa<BlocksOp>(user) &&
+               !llvm::all_of(user->getUsers(), llvm::IsaPred<TopKOp>))
+        return true;
+    }
+  return false;
 }
 
 /// Attentions that can't share one program of a CPU, whose code takes more than

@@ -2,6 +2,7 @@
 
 #include "NSA/Analysis/Rounding.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -78,18 +79,20 @@ bool MapUses::areSums() {
   return true;
 }
 
-static bool areUsesRounded(Value tensor) {
-  return llvm::all_of(tensor.getUsers(), [&](Operation *user) {
-    auto map = dyn_cast<MapOp>(user);
-    if (map ? !MapUses(map, tensor).areSums() : !isa<MergeOp>(user))
-      return false;
-    return llvm::all_of(user->getResults(), [](Value result) {
-      return getElementType(result).isBF16() || areUsesRounded(result);
-    });
-  });
-}
-
 bool nsa::isRoundedToBF16(AttendOp op) {
-  return getElementType(op.getValue()).isBF16() &&
-         areUsesRounded(op.getOutput());
+  if (!getElementType(op.getValue()).isBF16())
+    return false;
+  // Each tensor once, however many ways lead to it.
+  llvm::SetVector<Value> made;
+  made.insert(op.getOutput());
+  for (size_t i = 0; i < made.size(); ++i)
+    for (Operation *user : made[i].getUsers()) {
+      auto map = dyn_cast<MapOp>(user);
+      if (map ? !MapUses(map, made[i]).areSums() : !isa<MergeOp>(user))
+        return false;
+      for (Value result : user->getResults())
+        if (!getElementType(result).isBF16())
+          made.insert(result);
+    }
+  return true;
 }
