@@ -16,15 +16,29 @@ bool schedule::isBand(const MaskInfo &mask) {
   });
 }
 
+/// How far in front of its own place a row's first key is by one bound; 0 where
+/// the bound doesn't say so with a number.
+static int64_t getReach(AffineExpr lower) {
+  auto sum = dyn_cast<AffineBinaryOpExpr>(lower);
+  if (!sum || sum.getKind() != AffineExprKind::Add ||
+      !isa<AffineDimExpr>(sum.getLHS()))
+    return 0;
+  auto distance = dyn_cast<AffineConstantExpr>(sum.getRHS());
+  return distance ? -distance.getValue() : 0;
+}
+
 int64_t schedule::getReach(const MaskInfo &mask) {
   int64_t reach = 0;
-  for (const KeyInterval &interval : mask.intervals)
+  for (const KeyInterval &interval : mask.intervals) {
+    // The last of the bounds that move is the one that holds.
+    std::optional<int64_t> nearest;
     for (AffineExpr lower : interval.lower)
-      if (auto sum = dyn_cast<AffineBinaryOpExpr>(lower);
-          sum && sum.getKind() == AffineExprKind::Add &&
-          isa<AffineDimExpr>(sum.getLHS()))
-        if (auto distance = dyn_cast<AffineConstantExpr>(sum.getRHS()))
-          reach = std::max(reach, -distance.getValue());
+      if (lower.isFunctionOfDim(0)) {
+        int64_t own = ::getReach(lower);
+        nearest = nearest ? std::min(*nearest, own) : own;
+      }
+    reach = std::max(reach, nearest.value_or(0));
+  }
   return reach;
 }
 
