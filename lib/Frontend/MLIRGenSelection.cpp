@@ -22,8 +22,11 @@ Value KernelGen::generateIntegers(const ast::Expr *expr, const Twine &what) {
   if (element.isInteger(32) || element.isInteger(64))
     return value;
   std::string found = spell(getDeclaredType(value, symbols));
-  problems.error(expr->range, what + " must be i32 or i64, found " + found)
-      .note("declare the input as i32" + found.substr(found.find('[')));
+  Problem &problem =
+      problems.error(expr->range, what + " must be i32 or i64, found " + found);
+  size_t dims = found.find('[');
+  if (llvm::isa<BlockArgument>(value) && dims != std::string::npos)
+    problem.note("declare the input as i32" + found.substr(dims));
   return {};
 }
 

@@ -275,16 +275,20 @@ int64_t schedule::getPartTokens(int64_t tokens, int64_t group) {
 
 /// Warps belong to the rows that they were chosen for, and parts to tiles whose
 /// rows aren't distributed over warps.
-llvm::Error Chooser::chooseWarps(OpChoice &choice, const Tiling &tiling) {
-  if (!goal.device)
-    return llvm::Error::success();
+llvm::Error Chooser::chooseTile(OpChoice &choice, const Scope &scope,
+                                const Tiling &tiling) {
+  put(choice, Field::Tokens, toTokens(tiling.rows, scope.group), tiling.reason);
+  put(choice, Field::Keys, tiling.keys, tiling.reason);
   const Setting *part = find(choice, Field::Part);
-  bool isOpen = find(choice, Field::Tokens) || part || tiling.warps == 0;
-  put(choice, Field::Warps, isOpen ? 0 : tiling.warps,
-      isOpen ? "by the rows of the program's products" : tiling.reason);
-  put(choice, Field::Stages, 2, "a step's loads run during the step before");
-  bool isCut = part && part->value < choice.get(Field::Tokens);
-  if (isCut && choice.get(Field::Warps) > 0)
+  if (goal.device) {
+    bool isOpen = find(choice, Field::Tokens) || part || tiling.warps == 0;
+    put(choice, Field::Warps, isOpen ? 0 : tiling.warps,
+        isOpen ? "by the rows of the program's products" : tiling.reason);
+    put(choice, Field::Stages, 2, "a step's loads run during the step before");
+  }
+  choosePart(choice, scope.group);
+  bool isCut = part && choice.get(Field::Part) < choice.get(Field::Tokens);
+  if (goal.device && isCut && choice.get(Field::Warps) > 0)
     return settings.explain(
         part->column, "'part' cuts tiles whose rows aren't distributed over "
                       "warps, and '" +
@@ -292,13 +296,6 @@ llvm::Error Chooser::chooseWarps(OpChoice &choice, const Tiling &tiling) {
                           "' has warps=" + Twine(choice.get(Field::Warps)) +
                           ": expected warps=auto");
   return llvm::Error::success();
-}
-
-void Chooser::chooseTile(OpChoice &choice, const Scope &scope,
-                         const Tiling &tiling) {
-  put(choice, Field::Tokens, toTokens(tiling.rows, scope.group), tiling.reason);
-  put(choice, Field::Keys, tiling.keys, tiling.reason);
-  choosePart(choice, scope.group);
 }
 
 /// Behind the warps, on which parts depend.
@@ -457,9 +454,8 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
     return error;
   chooseChannels(choice);
   chooseProgram(choice);
-  if (llvm::Error error = chooseWarps(choice, tiling))
+  if (llvm::Error error = chooseTile(choice, scope, tiling))
     return error;
-  chooseTile(choice, scope, tiling);
   if (!goal.device)
     return llvm::Error::success();
   // Two blocks have room for the buffers that were chosen, and maybe for no
@@ -493,10 +489,7 @@ llvm::Error Chooser::chooseImportance(OpChoice &choice) {
   Scope scope = getScope(choice.op, getQueryShape(kernel, op).group);
   Tiling tiling = tile(scope);
   chooseProgram(choice);
-  if (llvm::Error error = chooseWarps(choice, tiling))
-    return error;
-  chooseTile(choice, scope, tiling);
-  return llvm::Error::success();
+  return chooseTile(choice, scope, tiling);
 }
 
 /// A window is gone over by one program.

@@ -64,8 +64,8 @@ private:
                             int64_t group, bool usesThreshold);
   void choosePooling(OpChoice &choice);
   void chooseMap(OpChoice &choice);
-  llvm::Error chooseWarps(OpChoice &choice, const Tiling &tiling);
-  void chooseTile(OpChoice &choice, const Scope &scope, const Tiling &tiling);
+  llvm::Error chooseTile(OpChoice &choice, const Scope &scope,
+                         const Tiling &tiling);
   void choosePart(OpChoice &choice, int64_t group);
   void choosePeel(OpChoice &choice, const Scope &scope);
   void chooseExact(OpChoice &choice, const Scope &scope);

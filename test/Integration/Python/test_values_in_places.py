@@ -116,7 +116,7 @@ def spell(dims: str) -> str:
 def find_result(tmp_path: Path, expression: str) -> str | None:
     """The type that the expression can be returned as; none if it's refused."""
     done = nsacc(tmp_path, expression, "f32[Nowhere]", "compile", "--emit", "nsa", "-o", "-")
-    dims = re.search(r"declare the result as (\[.*\]);", done.stderr)
+    dims = re.search(r"declare the result as f32(\[.*\]);", done.stderr)
     if not dims:
         return None
     for element in ("f32", "bool"):
