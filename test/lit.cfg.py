@@ -18,6 +18,8 @@ config.environment["PATH"] = os.path.pathsep.join([
     # Where scripts/setup puts ptxas.
     *glob.glob(config.nsacc_source_root + "/.venv/lib/python*/site-packages/nvidia/cu*/bin"),
 ])
+# Tests of the cache have their own.
+config.environment["NSACC_CACHE"] = "off"
 if shutil.which("ptxas", path=config.environment["PATH"]):
     config.available_features.add("ptxas")
 config.substitutions.append(("%examples", config.nsacc_source_root + "/examples"))

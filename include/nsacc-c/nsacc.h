@@ -45,7 +45,7 @@ NSACC_API size_t nsacc_num_targets(void);
 NSACC_API const char *nsacc_target_name(size_t index);
 
 /** The environment variables of nsacc. Tools read them; of this library's
- * functions only nsacc_threads_from_environment does. */
+ * functions only those whose names end in from_environment do. */
 NSACC_API size_t nsacc_num_variables(void);
 NSACC_API const char *nsacc_variable_name(size_t index);
 NSACC_API const char *nsacc_variable_description(size_t index);
@@ -166,6 +166,21 @@ NSACC_API nsacc_status nsacc_options_add_ptxas(nsacc_options *options,
 NSACC_API nsacc_status nsacc_options_set_threads(nsacc_options *options,
                                                  uint32_t threads);
 
+/** Where code that runs make is looked for first and kept, for other processes
+ * too. `mode` is "off" (these options' default), "readonly", "readwrite", or
+ * "require", with which a run whose code isn't there is an error. `folder` is
+ * made when something is written to it; may be NULL where `mode` is "off". Its
+ * files take `most_bytes` together (0: 2 GiB); those that weren't used for
+ * longest go first. */
+NSACC_API nsacc_status nsacc_options_set_cache(nsacc_options *options,
+                                               const char *mode,
+                                               const char *folder,
+                                               uint64_t most_bytes);
+/** The same as NSACC_CACHE, NSACC_CACHE_DIR and NSACC_CACHE_SIZE say; by
+ * default "readwrite" in the user's cache folder. */
+NSACC_API nsacc_status nsacc_options_set_cache_from_environment(
+    nsacc_options *options, nsacc_error **error);
+
 /** Checks a program. Code for sizes of heads and channels is made by the first
  * run that needs it, so what the target can't compile is an error of that run.
  * Compiles `length` bytes of source. `file` names it in diagnostics (NULL:
@@ -267,6 +282,14 @@ typedef struct nsacc_text nsacc_text;
 NSACC_API const char *nsacc_text_data(const nsacc_text *text);
 NSACC_API void nsacc_text_destroy(nsacc_text *text);
 
+/** What runs warned of since the last call, a line each: code that is right but
+ * slow when it is made or loaded, "flash.nsa:6:7: the code of 'a' has more
+ * values than registers: …", and a cache that can't be used. Runs of any thread
+ * may add to it meanwhile. */
+NSACC_API nsacc_status nsacc_program_take_warnings(const nsacc_program *program,
+                                                   nsacc_text **text,
+                                                   nsacc_error **error);
+
 /** The program after phase "tile", which depends on the sizes of heads and
  * channels: `num_sizes` names and sizes. Other dimensions stay open; names that
  * the program doesn't have are ignored. Target oracle has no such phase. */
@@ -345,7 +368,8 @@ NSACC_API nsacc_status
 nsacc_run_options_set_f64_results(nsacc_run_options *options, int f64_results);
 
 typedef struct nsacc_statistics {
-  /** Of making code for these sizes; 0 where that was done before. */
+  /** Of making code for these sizes, or of finding it in the cache; 0 where
+   * that was done before. */
   double compile_seconds;
   double run_seconds;
   /** Memory beyond inputs and outputs. */

@@ -114,6 +114,10 @@ Failure Compilation::compileForTarget() {
   compileOptions.schedule = options.schedule;
   compileOptions.ptxas = options.ptxas;
   compileOptions.threads = options.threads;
+  compileOptions.cache = options.cache;
+  compileOptions.warn = [warnings = &program->warnings](llvm::StringRef text) {
+    warnings->add(text);
+  };
   auto compiled = CompiledProgram::create(*module, compileOptions);
   if (!compiled)
     return fail(NSACC_ERROR_KIND_ARGUMENT,

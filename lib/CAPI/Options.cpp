@@ -2,6 +2,7 @@
 
 #include "Options.h"
 #include "Error.h"
+#include "nsacc/Support/Environment.h"
 
 using namespace nsacc::capi;
 
@@ -71,6 +72,37 @@ nsacc_status nsacc_options_set_schedule(nsacc_options *options,
 nsacc_status nsacc_options_add_ptxas(nsacc_options *options, const char *path) {
   return set(options, path, [](nsacc_options &options, const char *path) {
     options.ptxas.push_back(path);
+  });
+}
+
+nsacc_status nsacc_options_set_cache(nsacc_options *options, const char *mode,
+                                     const char *folder, uint64_t most_bytes) {
+  if (!options || !mode)
+    return NSACC_ERROR_USAGE;
+  std::optional<nsacc::CacheMode> found = nsacc::findCacheMode(mode);
+  if (!found || (*found != nsacc::CacheMode::Off && !(folder && *folder)))
+    return NSACC_ERROR_USAGE;
+  return guarded(nullptr, [&]() -> Failure {
+    options->cache = nsacc::CacheOptions();
+    options->cache.mode = *found;
+    options->cache.folder = folder ? folder : "";
+    if (most_bytes)
+      options->cache.mostBytes = most_bytes;
+    return nullptr;
+  });
+}
+
+nsacc_status nsacc_options_set_cache_from_environment(nsacc_options *options,
+                                                      nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!options)
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_options_set_cache_from_environment: options is NULL");
+    auto cache = nsacc::lookupCache();
+    if (!cache)
+      return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(cache.takeError()));
+    options->cache = std::move(*cache);
+    return nullptr;
   });
 }
 

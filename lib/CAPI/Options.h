@@ -13,6 +13,7 @@ struct nsacc_options {
   std::optional<std::string> deviceFile;
   std::string schedule;
   std::vector<std::string> ptxas;
+  nsacc::CacheOptions cache;
   unsigned threads = 0;
 };
 

@@ -6,6 +6,8 @@
 #include "Error.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <mutex>
+#include <utility>
 
 struct nsacc_dim {
   explicit nsacc_dim(const nsacc::Dim &dim)
@@ -25,6 +27,25 @@ struct nsacc_value {
   std::vector<nsacc_dim> dims;
 };
 
+namespace nsacc::capi {
+/// What runs warn of, until somebody takes it.
+class Warnings {
+public:
+  void add(llvm::StringRef text) {
+    std::lock_guard<std::mutex> lock(mutex);
+    lines += text.str() + "\n";
+  }
+  std::string take() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return std::exchange(lines, std::string());
+  }
+
+private:
+  std::mutex mutex;
+  std::string lines;
+};
+} // namespace nsacc::capi
+
 /// Immutable once compiled, as far as callers can see.
 struct nsacc_program {
   struct Text {
@@ -32,6 +53,7 @@ struct nsacc_program {
   };
 
   std::string target;
+  mutable nsacc::capi::Warnings warnings;
   /// For errors of compilations that runs start.
   std::unique_ptr<llvm::MemoryBuffer> source;
   std::unique_ptr<nsacc::CompiledProgram> compiled;

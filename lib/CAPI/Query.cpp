@@ -220,6 +220,18 @@ static Failure printForSizes(const char *function, const nsacc_program *program,
   return nullptr;
 }
 
+nsacc_status nsacc_program_take_warnings(const nsacc_program *program,
+                                         nsacc_text **text,
+                                         nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!program || !text)
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_program_take_warnings: program or text is NULL");
+    *text = new nsacc_text{program->warnings.take()};
+    return nullptr;
+  });
+}
+
 nsacc_status nsacc_program_tile_ir(const nsacc_program *program,
                                    const char *const *names,
                                    const int64_t *sizes, size_t num_sizes,

@@ -5,11 +5,13 @@
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
 #include "PackageVariants.h"
+#include "StoredCode.h"
 #include "Targets.h"
 #include "TileCompiler.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 #include "nsacc/Driver/Devices.h"
+#include "nsacc/Target/CUDA/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -63,7 +65,7 @@ public:
                  [](mlir::ModuleOp module, const Specialization &code) {
                    return cuda::checkRoom(module, cuda::Options(*code.device));
                  }),
-        options(options), starter(std::move(starter)) {
+        options(options), starter(std::move(starter)), stored(options) {
     this->signatures = std::move(signatures);
   }
 
@@ -124,10 +126,14 @@ private:
   start(size_t kernel, const Specialization &code, CompilerThreads &threads,
         bool isOneImage = false) const;
   llvm::Expected<rt::Package> finish(size_t kernel, PendingCode &pending) const;
+  std::string getKey(size_t kernel, const Specialization &code) const;
+  std::string describe(size_t kernel, const Specialization &code) const;
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
                                       bool isOneImage = false) const;
   llvm::Expected<std::vector<TileCompiler::Variant>>
   listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
+  std::optional<rt::Package> findPackage(size_t kernel,
+                                         const Specialization &code) const;
   llvm::Error compileTogether(size_t kernel,
                               llvm::ArrayRef<TileCompiler::Variant> variants,
                               std::vector<PackageVariant> &done) const;
@@ -142,6 +148,7 @@ private:
   TileCompiler compiler;
   CompileOptions options;
   CompilationStarter starter;
+  StoredCode stored;
   mutable CodeCache<std::string> packages;
   mutable CodeCache<LoadedPackage> modules;
 };
@@ -164,13 +171,32 @@ CUDAProgram::getPackage(size_t kernel, const Specialization &code,
   std::string key = std::to_string(kernel) + ":" + code.spell();
   auto make = [&]() -> llvm::Expected<std::unique_ptr<std::string>> {
     auto start = std::chrono::steady_clock::now();
-    auto compiled = compile(kernel, code);
+    std::optional<std::string> bytes = stored.find(getKey(kernel, code));
+    statistics.isFromCache = bytes.has_value();
+    if (!bytes) {
+      auto compiled = compile(kernel, code);
+      if (!compiled)
+        return compiled.takeError();
+      bytes = rt::writePackage(*compiled);
+    }
     statistics.compileSeconds = getSecondsSince(start);
-    if (!compiled)
-      return compiled.takeError();
-    return std::make_unique<std::string>(rt::writePackage(*compiled));
+    return std::make_unique<std::string>(std::move(*bytes));
   };
   return packages.get(key, make);
+}
+
+std::string CUDAProgram::getKey(size_t kernel,
+                                const Specialization &code) const {
+  return compiler.getKey(signatures[kernel], code) +
+         "ptxas: " + cuda::identifyPtxas(options.ptxas) + "\n";
+}
+
+/// "kernel 'flash' for HQ=8,H=8 and sm_90a"
+std::string CUDAProgram::describe(size_t kernel,
+                                  const Specialization &code) const {
+  std::string sizes = llvm::join(code.sizes, ",");
+  return "kernel '" + signatures[kernel].kernel + "' for " +
+         (sizes.empty() ? "" : sizes + " and ") + code.device->name;
 }
 
 /// "flash.nsa:6:7: the code of 'a'"
@@ -221,6 +247,8 @@ cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
 llvm::Expected<std::unique_ptr<PendingCode>>
 CUDAProgram::start(size_t kernel, const Specialization &code,
                    CompilerThreads &threads, bool isOneImage) const {
+  if (llvm::Error error = stored.checkMayCompile(describe(kernel, code)))
+    return std::move(error);
   // Fatal errors of LLVM jump out of `lower`, which owns nothing.
   auto pending = std::make_unique<PendingCode>(
       code, getTargetOptions(kernel, *code.device));
@@ -252,9 +280,13 @@ llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
   if (!package)
     return compiler.explainLate(package.takeError(), signatures[kernel],
                                 pending.code);
+  std::vector<std::string> losses = pending.report.getLosses(pending.names);
   if (options.warn)
-    for (const std::string &loss : pending.report.getLosses(pending.names))
+    for (const std::string &loss : losses)
       options.warn(loss);
+  if (!pending.target.isOneImage)
+    stored.store(getKey(kernel, pending.code), rt::writePackage(*package),
+                 losses);
   return package;
 }
 
@@ -305,6 +337,19 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
   return variants;
 }
 
+/// What the cache has.
+std::optional<rt::Package>
+CUDAProgram::findPackage(size_t kernel, const Specialization &code) const {
+  std::optional<std::string> bytes = stored.find(getKey(kernel, code));
+  if (!bytes)
+    return std::nullopt;
+  try {
+    return rt::readPackage(bytes->data(), bytes->size());
+  } catch (const std::runtime_error &) {
+    return std::nullopt;
+  }
+}
+
 /// Lowers one variant while the kernels of others are compiled. What is wrong
 /// with an earlier one is told first.
 llvm::Error
@@ -312,23 +357,34 @@ CUDAProgram::compileTogether(size_t kernel,
                              llvm::ArrayRef<TileCompiler::Variant> variants,
                              std::vector<PackageVariant> &done) const {
   CompilerThreads threads(options.threads);
-  std::vector<std::unique_ptr<PendingCode>> pending;
+  struct Code {
+    std::optional<rt::Package> found;
+    std::unique_ptr<PendingCode> pending;
+  };
+  std::vector<Code> codes;
   llvm::Error problem = llvm::Error::success();
   for (const TileCompiler::Variant &variant : variants) {
-    auto started = start(kernel, variant.code, threads);
-    if (!started) {
-      problem = started.takeError();
-      break;
+    Code code = {findPackage(kernel, variant.code), nullptr};
+    if (!code.found) {
+      auto started = start(kernel, variant.code, threads);
+      if (!started) {
+        problem = started.takeError();
+        break;
+      }
+      code.pending = std::move(*started);
     }
-    pending.push_back(std::move(*started));
+    codes.push_back(std::move(code));
   }
-  for (size_t i = 0; i < pending.size(); ++i) {
-    auto package = finish(kernel, *pending[i]);
-    if (!package) {
-      llvm::consumeError(std::move(problem));
-      return package.takeError();
+  for (auto [code, variant] : llvm::zip(codes, variants)) {
+    if (!code.found) {
+      auto package = finish(kernel, *code.pending);
+      if (!package) {
+        llvm::consumeError(std::move(problem));
+        return package.takeError();
+      }
+      code.found = std::move(*package);
     }
-    done.push_back({std::move(*package), variants[i].conditions});
+    done.push_back({std::move(*code.found), variant.conditions});
   }
   return problem;
 }

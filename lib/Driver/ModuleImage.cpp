@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 
 using namespace mlir;
 using namespace nsacc;
@@ -17,6 +19,11 @@ llvm::Expected<ModuleImage> ModuleImage::create(ModuleOp module) {
   if (failed(writeBytecodeToFile(module, os)))
     return llvm::createStringError("the module can't be written as bytecode");
   return image;
+}
+
+std::string ModuleImage::getHash() const {
+  return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(bytes)),
+                     /*LowerCase=*/true);
 }
 
 OwningOpRef<ModuleOp> ModuleImage::read(MLIRContext &context,

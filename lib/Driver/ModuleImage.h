@@ -20,6 +20,9 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> read(mlir::MLIRContext &context,
                                          llvm::StringRef kernel = "") const;
 
+  /// A hash of the module, with its places in the source.
+  std::string getHash() const;
+
 private:
   std::string bytes;
 };

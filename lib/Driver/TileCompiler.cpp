@@ -12,6 +12,7 @@
 #include "nsacc/Schedule/Choose.h"
 #include "nsacc/Support/CompilerErrors.h"
 #include "nsacc/Support/CrashHandler.h"
+#include "nsacc/Support/Version.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "llvm/ADT/StringExtras.h"
 #include <utility>
@@ -89,6 +90,14 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
     code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
   return code;
+}
+
+std::string TileCompiler::getKey(const Signature &signature,
+                                 const Specialization &code) const {
+  return "compiler: " + getSourceHash().str() +
+         "\nkernel: " + signature.kernel + "\nprogram: " + image.getHash() +
+         "\nschedule: " + settings.getKey() + "\ncode: " + code.spell() +
+         "\n";
 }
 
 llvm::Expected<std::vector<TileCompiler::Variant>>

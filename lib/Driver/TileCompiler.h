@@ -60,6 +60,10 @@ public:
     std::vector<SizeCondition> conditions;
   };
 
+  /// What tells code from other code of a target, as lines of text.
+  std::string getKey(const Signature &signature,
+                     const Specialization &code) const;
+
   /// The code for all of these calls. Each runs the first that fits, which is
   /// what `specialize` says for its sizes.
   llvm::Expected<std::vector<Variant>>

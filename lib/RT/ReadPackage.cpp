@@ -94,10 +94,12 @@ static void checkRank(size_t rank) {
 
 static Size readSize(const Json &json) {
   Size size;
-  if (json.is_string())
-    size.name = getString(json);
-  else if (!json.is_null())
-    size.fixed = getNumber(json, 0, INT32_MAX, "a size");
+  bool isPair = json.is_array() && json.size() == 2;
+  const Json &name = isPair ? json[0] : json, &number = isPair ? json[1] : json;
+  if (isPair || name.is_string())
+    size.name = getString(name);
+  if (!name.is_null() && (isPair || !name.is_string()))
+    size.fixed = getNumber(number, 0, INT32_MAX, "a size");
   return size;
 }
 

@@ -15,8 +15,10 @@ const char *nsacc::rt::getName(DType dtype) {
 namespace nsacc::rt {
 
 static OrderedJson toJson(const Size &size) {
-  if (size.fixed)
+  if (size.fixed && size.name.empty())
     return *size.fixed;
+  if (size.fixed)
+    return OrderedJson::array({size.name, *size.fixed});
   return size.name.empty() ? OrderedJson() : OrderedJson(size.name);
 }
 

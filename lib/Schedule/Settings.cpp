@@ -65,8 +65,18 @@ Settings Settings::getOf(StringRef kernel) const {
 }
 
 std::string Settings::toString() const {
-  if (!isChanged)
-    return text;
+  return isChanged ? spell() : text;
+}
+
+std::string Settings::getKey() const {
+  Settings sorted = *this;
+  llvm::sort(sorted.list, [](const Setting &lhs, const Setting &rhs) {
+    return std::tie(lhs.op, lhs.field) < std::tie(rhs.op, rhs.field);
+  });
+  return sorted.spell();
+}
+
+std::string Settings::spell() const {
   // Those of an op stand together.
   std::vector<std::string> groups, names;
   for (const Setting &setting : list)

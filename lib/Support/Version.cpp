@@ -6,3 +6,9 @@
 llvm::StringRef nsacc::getVersion() { return NSACC_VERSION; }
 
 llvm::StringRef nsacc::getLLVMVersion() { return LLVM_VERSION_STRING; }
+
+llvm::StringRef nsacc::getSourceHash() {
+  return
+#include "SourceHash.inc"
+      ;
+}

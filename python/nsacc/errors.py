@@ -96,7 +96,11 @@ class CompileError(NsaccError):
 
 
 class CompileWarning(UserWarning):
-    """What `nsacc.compile` warns of: ``str()`` shows the source line, a caret and the notes."""
+    """What `nsacc.compile` warns of: ``str()`` shows the source line, a caret and the notes.
+
+    A run that makes code, or finds it in the cache, warns of code that is right but slow, and of
+    a cache that can't be used.
+    """
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _inputs, _nsacc, _results
-from .errors import ArgumentError, Diagnostic
+from .errors import ArgumentError, CompileWarning, Diagnostic
 from .signature import Signature, TensorSpec
 
 __all__ = ["Program", "Timing"]
@@ -29,7 +30,8 @@ class Timing:
     """What a run took."""
 
     compile_seconds: float
-    """Of making code for the inputs' sizes; 0 where an earlier run did."""
+    """Of making code for the inputs' sizes, or finding it in the cache; 0 where an earlier run
+    did."""
     run_seconds: float
     workspace_bytes: int
     """Memory beyond inputs and results."""
@@ -227,6 +229,13 @@ class Program:
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, self._arguments
 
+    def _tell_warnings(self) -> None:
+        for line in self._program.take_warnings().splitlines():
+            place = re.match(r"(?P<file>[^\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>.*)", line)
+            found = (Diagnostic("warning", place["what"], place["file"], int(place["line"]),
+                                int(place["column"])) if place else Diagnostic("warning", line))
+            warnings.warn(CompileWarning(found), stacklevel=_count_own_frames())
+
     def _bind(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The inputs in order."""
         specs = self.signature.inputs
@@ -292,6 +301,8 @@ class Program:
                    for spec, shape in zip(self.signature.results, shapes)]
         timing = Timing(*self._program.run(tensors, [output.tensor for output in outputs],
                                            threads=threads, **where, **options))
+        if timing.compile_seconds:
+            self._tell_warnings()
         results = tuple(output.get() for output in outputs)
         if stream is not None:
             _device.keep_until_done(place, (*values, *results))

@@ -52,6 +52,7 @@ public:
                 uint32_t threads, bool roundStorage, bool f64Results,
                 std::optional<int> device, uintptr_t stream) const;
   void checkRuns(int device, uintptr_t stream) const;
+  std::string takeWarnings() const;
 
 private:
   std::string printForSizes(decltype(&nsacc_program_tile_ir) print,
@@ -103,6 +104,9 @@ Program::Program(const std::string &source, const std::string &file,
   for (const std::string &path : ptxas)
     check(nsacc_options_add_ptxas(options.get(), path.c_str()), nullptr);
   check(nsacc_options_set_threads(options.get(), threads), nullptr);
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_options_set_cache_from_environment(options.get(), error);
+  });
   nsacc_program *program = nullptr;
   callUnlocked([&](nsacc_error **error) {
     return nsacc_compile(source.data(), source.size(), file.c_str(),
@@ -210,6 +214,15 @@ void Program::checkRuns(int device, uintptr_t stream) const {
     return nsacc_program_check(handle.get(), device,
                                reinterpret_cast<void *>(stream), error);
   });
+}
+
+std::string Program::takeWarnings() const {
+  nsacc_text *text = nullptr;
+  nsacc_error *error = nullptr;
+  nsacc_status status =
+      nsacc_program_take_warnings(handle.get(), &text, &error);
+  check(status, ErrorHandle(error));
+  return nsacc_text_data(Handle<nsacc_text>(text).get());
 }
 
 //===----------------------------------------------------------------------===//
@@ -339,6 +352,7 @@ void nsacc::python::bindProgram(py::module_ &module) {
       .def("infer_shapes", &Program::inferShapes, py::arg("inputs"),
            py::kw_only(), py::arg("device") = py::none(), py::arg("stream") = 0)
       .def("check", &Program::checkRuns, py::arg("device"), py::arg("stream"))
+      .def("take_warnings", &Program::takeWarnings)
       .def("run", &Program::run, py::arg("inputs"), py::arg("outputs"),
            py::kw_only(), py::arg("threads") = 0,
            py::arg("round_storage") = false, py::arg("f64_results") = false,

@@ -23,6 +23,7 @@ void addRunCommand(CLI::App &app, Invocation &invocation);
 void addCompileCommand(CLI::App &app, Invocation &invocation);
 void addInspectCommand(CLI::App &app, Invocation &invocation);
 void addEnvCommand(CLI::App &app, Invocation &invocation);
+void addCacheCommand(CLI::App &app, Invocation &invocation);
 
 } // namespace nsacc
 

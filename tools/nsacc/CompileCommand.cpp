@@ -143,6 +143,8 @@ createProgram(Program &program, const CompileFlags &flags,
   options.threads = *threads;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
+  if (llvm::Error error = instruments.chooseCache().moveInto(options.cache))
+    return std::move(error);
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
                               llvm::StringRef phase) {
     instruments.preparePasses(manager, module, phase);

@@ -6,6 +6,7 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Pass/PassManager.h"
 #include "nsacc/Driver/Reproducer.h"
+#include "nsacc/Support/Environment.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -50,6 +51,15 @@ llvm::Error Instruments::start(llvm::StringRef file,
     return makeError("can't make the folder of --dump-phases-to '" +
                      options.dumpDir + "': " + code.message());
   return llvm::Error::success();
+}
+
+llvm::Expected<CacheOptions> Instruments::chooseCache() const {
+  auto cache = lookupCache();
+  if (!cache)
+    return cache.takeError();
+  if (options.timing || options.remarks || !options.dumpDir.empty())
+    cache->mode = CacheMode::Off;
+  return *cache;
 }
 
 //===-- Dumps -------------------------------------------------------------===//

@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/Timing.h"
 #include "nsacc/Support/CrashHandler.h"
+#include "nsacc/Support/DiskCache.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 
@@ -41,6 +42,9 @@ public:
                     llvm::ArrayRef<std::string> commandLine);
 
   mlir::TimingScope &getTiming() { return timing; }
+  /// What the environment says, where nothing watches: code of a cache has no
+  /// passes to look at.
+  llvm::Expected<CacheOptions> chooseCache() const;
   /// Before passes run: dumps the module behind each of them, and keeps a
   /// reproducer ready.
   void preparePasses(mlir::PassManager &manager, mlir::ModuleOp module,

@@ -67,7 +67,10 @@ static void printTime(const RunReport &report, llvm::raw_ostream &os) {
   if (report.seconds.size() > 1)
     os << llvm::formatv(", best of {0} runs", report.seconds.size());
   if (report.compileSeconds > 0)
-    os << llvm::formatv("; compiled in {0:f3} s", report.compileSeconds);
+    os << llvm::formatv("; {0} {1:f3} s",
+                        report.isFromCache ? "code from the cache in"
+                                           : "compiled in",
+                        report.compileSeconds);
   os << '\n';
   if (std::optional<double> speed = report.getGFlops())
     os << llvm::formatv("speed   {0:f1} GFLOP/s over the visible pairs\n",
@@ -201,6 +204,7 @@ void nsacc::printJSON(const RunReport &report, llvm::raw_ostream &os) {
         json.value(seconds);
     });
     json.attribute("compile_seconds", report.compileSeconds);
+    json.attribute("from_cache", report.isFromCache);
     json.attribute("workspace_bytes", report.workspaceBytes);
     if (std::optional<double> speed = report.getGFlops())
       json.attribute("gflops", *speed);

@@ -22,6 +22,7 @@ struct RunReport {
   std::vector<Tensor> results;
   std::vector<std::string> resultFiles; ///< empty where not written
   double compileSeconds = 0;
+  bool isFromCache = false;
   std::vector<double> seconds; ///< of each run
   int64_t workspaceBytes = 0;
   /// Operations of q·k and p·v over visible pairs, where they were counted.

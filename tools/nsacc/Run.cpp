@@ -97,6 +97,8 @@ static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
   options.threads = report.threads;
   options.timing = &instruments.getTiming();
   options.warn = printWarning;
+  if (llvm::Error error = instruments.chooseCache().moveInto(options.cache))
+    return error;
   options.preparePasses = [&](mlir::PassManager &manager, mlir::ModuleOp module,
                               llvm::StringRef phase) {
     instruments.preparePasses(manager, module, phase);
@@ -119,6 +121,7 @@ static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
     report.seconds.push_back(statistics.runSeconds);
   }
   report.compileSeconds = statistics.compileSeconds;
+  report.isFromCache = statistics.isFromCache;
   report.workspaceBytes = statistics.workspaceBytes;
   if (!flags.check)
     return llvm::Error::success();

@@ -112,5 +112,6 @@ int main(int argc, char **argv) {
   addCompileCommand(app, invocation);
   addInspectCommand(app, invocation);
   addEnvCommand(app, invocation);
+  addCacheCommand(app, invocation);
   return runCommand(app, invocation, argc, argv);
 }

@@ -8,6 +8,7 @@
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/RT/Package.h"
 #include "nsacc/Schedule/Settings.h"
+#include "nsacc/Support/DiskCache.h"
 #include "nsacc/Tensor/Signature.h"
 #include <functional>
 #include <memory>
@@ -38,12 +39,14 @@ struct CompileOptions {
   /// Threads that compile kernels side by side, at most; 0: one for each core.
   /// Code doesn't depend on it.
   unsigned threads = 0;
+  /// Where code is looked for before it is made, and kept when it was.
+  CacheOptions cache = {};
   /// Where the time of compilations is counted; may be null. Not to be used
   /// where several threads run the program.
   mlir::TimingScope *timing = nullptr;
-  /// GPU: told why code is right but slow: what ptxas couldn't keep in
-  /// registers, where in the program, with a note behind; or run side by side.
-  /// May be empty.
+  /// Told what is right but slow: what ptxas couldn't keep in registers or run
+  /// side by side, where in the program, when code is made or found in the
+  /// cache; and a cache that can't be used. May be empty.
   std::function<void(llvm::StringRef)> warn = {};
   /// Called with each pass manager before it runs, and the name of what it does
   /// ("tile", "cpu"); may be empty.
@@ -75,8 +78,10 @@ struct RunOptions {
 
 /// What one run took.
 struct RunStatistics {
-  /// Of compiling for these sizes; 0 where that was done before.
+  /// Of compiling for these sizes, or of finding their code in the cache; 0
+  /// where that was done before.
   double compileSeconds = 0;
+  bool isFromCache = false;
   double runSeconds = 0;
   /// Compiled: memory beyond inputs and results, launches, points of their
   /// grids.

@@ -49,10 +49,14 @@ public:
 
   /// As it was given; with what was set since, as it would be given.
   std::string toString() const;
+  /// The same for all settings that mean the same.
+  std::string getKey() const;
   /// "can't use the schedule 'TEXT': column 7: PROBLEM"
   llvm::Error explain(size_t column, const llvm::Twine &problem) const;
 
 private:
+  std::string spell() const;
+
   std::vector<Setting> list;
   std::string text;
   bool isChanged = false;

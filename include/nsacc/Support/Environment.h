@@ -3,6 +3,7 @@
 #ifndef NSACC_SUPPORT_ENVIRONMENT_H
 #define NSACC_SUPPORT_ENVIRONMENT_H
 
+#include "nsacc/Support/DiskCache.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -14,7 +15,13 @@ namespace nsacc {
 
 /// Every environment variable that nsacc reads. Tools read them and pass what
 /// they say as options; libraries don't.
-enum class EnvironmentVariable { CrashDir, Threads };
+enum class EnvironmentVariable {
+  Cache,
+  CacheDir,
+  CacheSize,
+  CrashDir,
+  Threads
+};
 
 struct EnvironmentVariableInfo {
   EnvironmentVariable variable;
@@ -31,6 +38,11 @@ std::optional<std::string> lookup(EnvironmentVariable variable);
 /// The value of NSACC_THREADS; 0 where it isn't set. Fails where it's no number
 /// of threads.
 llvm::Expected<unsigned> lookupThreads();
+
+/// What NSACC_CACHE, NSACC_CACHE_DIR and NSACC_CACHE_SIZE say of the cache of
+/// code; by default it is read and written. Fails where one of them has no
+/// meaning, and where a cache was asked for and there is no folder for it.
+llvm::Expected<CacheOptions> lookupCache();
 
 /// Variables named NSACC_… in this process's environment that nothing reads.
 std::vector<std::string> findUnknownEnvironmentVariables();

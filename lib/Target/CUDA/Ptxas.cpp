@@ -133,6 +133,19 @@ nsacc::cuda::findPtxas(ArrayRef<std::string> candidates) {
   return std::nullopt;
 }
 
+std::string nsacc::cuda::identifyPtxas(ArrayRef<std::string> candidates) {
+  std::optional<std::string> path = findPtxas(candidates);
+  if (!path)
+    return "none";
+  SmallString<128> real;
+  sys::fs::file_status status;
+  if (sys::fs::real_path(*path, real) || sys::fs::status(real, status))
+    return *path;
+  auto changed = status.getLastModificationTime().time_since_epoch();
+  return formatv("{0}, {1} bytes of {2}", real, status.getSize(),
+                 changed.count());
+}
+
 namespace {
 
 /// A file that is gone with the scope.

@@ -1,5 +1,10 @@
 """Options of these tests."""
 
+import os
+
+# What is tested is compiled; tests of the cache have their own.
+os.environ["NSACC_CACHE"] = "off"
+
 
 def pytest_addoption(parser):
     parser.addoption("--sweep", choices=("pairwise", "full"), default="pairwise",

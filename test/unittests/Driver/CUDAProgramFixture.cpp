@@ -106,7 +106,6 @@ void CUDAProgramTest::compileWith(const char *text, const char *target,
   std::vector<Signature> signatures;
   for (auto kernel : module->getOps<nsa::KernelOp>())
     signatures.push_back(getSignature(kernel));
-  CompileOptions options;
   llvm::cantFail(
       resolveTarget(*findTarget(target), /*deviceFile=*/{}, options));
   options.schedule = std::move(schedule);

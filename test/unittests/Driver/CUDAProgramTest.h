@@ -45,6 +45,9 @@ protected:
   std::string fail(llvm::ArrayRef<Tensor> inputs);
 
   std::unique_ptr<CompiledProgram> program;
+  /// Of programs that are compiled from here on; their target and schedule are
+  /// what `compile` says.
+  CompileOptions options;
 };
 
 } // namespace nsacc

@@ -23,11 +23,11 @@ TEST(PackageTest, RefusesWhatIsNoPackage) {
   std::string bytes = writePackage(makePackage());
   EXPECT_THAT(failRead(bytes.substr(0, bytes.size() / 2)),
               HasSubstr("cut short"));
-  for (char version : {1, 6, 8}) {
+  for (char version : {1, 7, 9}) {
     bytes[16] = version;
     EXPECT_THAT(failRead(bytes),
                 HasSubstr("a package of version " + std::to_string(version) +
-                          "; this runtime reads 7: compile "
+                          "; this runtime reads 8: compile "
                           "it with nsacc of the same "
                           "version"));
   }

@@ -43,6 +43,10 @@ struct MachineCode {
 /// count), else the PATH's, else that of a CUDA toolkit in its usual place.
 std::optional<std::string> findPtxas(llvm::ArrayRef<std::string> candidates);
 
+/// What tells the ptxas that compilations with these candidates use from
+/// others, without running it.
+std::string identifyPtxas(llvm::ArrayRef<std::string> candidates);
+
 enum class Effort {
   Short, ///< instructions stay about where they are
   Full,  ///< ptxas's own choice

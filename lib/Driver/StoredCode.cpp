@@ -1,0 +1,44 @@
+//===- StoredCode.cpp - Code that outlives the process --------------------===//
+
+#include "StoredCode.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace nsacc;
+
+// A value is a line with a JSON array of the warnings, and the code.
+
+std::optional<std::string> StoredCode::find(llvm::StringRef key) const {
+  std::optional<std::string> value = cache.find(key);
+  if (!value)
+    return std::nullopt;
+  auto [line, code] = llvm::StringRef(*value).split('\n');
+  auto warnings = llvm::json::parse<std::vector<std::string>>(line);
+  if (!warnings) {
+    llvm::consumeError(warnings.takeError());
+    return std::nullopt;
+  }
+  if (warn)
+    for (const std::string &warning : *warnings)
+      warn(warning);
+  return code.str();
+}
+
+void StoredCode::store(llvm::StringRef key, llvm::StringRef code,
+                       llvm::ArrayRef<std::string> warnings) const {
+  if (cache.getMode() != CacheMode::ReadWrite)
+    return;
+  std::string value;
+  llvm::raw_string_ostream os(value);
+  os << llvm::json::Value(llvm::json::Array(warnings)) << '\n' << code;
+  cache.store(key, value);
+}
+
+llvm::Error StoredCode::checkMayCompile(const llvm::Twine &what) const {
+  if (cache.getMode() != CacheMode::Require)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      "the cache '" + folder + "' has no code of " + what +
+      ", and nothing else may be run: compile it once with "
+      "NSACC_CACHE=readwrite, by this nsacc and its ptxas");
+}

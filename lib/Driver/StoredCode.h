@@ -1,0 +1,33 @@
+//===- StoredCode.h - Code that outlives the process ------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_DRIVER_STOREDCODE_H
+#define NSACC_LIB_DRIVER_STOREDCODE_H
+
+#include "nsacc/Driver/CompiledProgram.h"
+
+namespace nsacc {
+
+/// Code of a program in the cache of the options. A key is lines of text, each
+/// a name and what it is; all that code depends on stands in it.
+class StoredCode {
+public:
+  explicit StoredCode(const CompileOptions &options)
+      : cache(options.cache, options.warn), folder(options.cache.folder),
+        warn(options.warn) {}
+
+  /// Tells what was told when the code was made.
+  std::optional<std::string> find(llvm::StringRef key) const;
+  void store(llvm::StringRef key, llvm::StringRef code,
+             llvm::ArrayRef<std::string> warnings) const;
+  /// Fails where code has to be there. `what` is "kernel 'flash' for HQ=8".
+  llvm::Error checkMayCompile(const llvm::Twine &what) const;
+
+private:
+  DiskCache cache;
+  std::string folder;
+  std::function<void(llvm::StringRef)> warn;
+};
+
+} // namespace nsacc
+
+#endif // NSACC_LIB_DRIVER_STOREDCODE_H
