@@ -1,8 +1,8 @@
-/*===- nsacc-rt/nsacc_rt.h - Runs compiled programs on GPUs -------*- C -*-===*\
+/*===- nsacc-rt/nsacc_rt.h - Runs compiled programs ---------------*- C -*-===*\
 |*                                                                            *|
-|* libnsacc_rt loads packages that nsacc compiled and launches their kernels  *|
-|* through the CUDA driver, which it opens when it is first needed. There is  *|
-|* no compiler in it.                                                         *|
+|* libnsacc_rt loads packages that nsacc compiled and runs their kernels: on  *|
+|* GPUs through the CUDA driver, which it opens when it is first needed, and  *|
+|* on the host's processor. There is no compiler in it.                       *|
 |*                                                                            *|
 |* Functions that can fail return a status; nsacc_rt_message says more. Any   *|
 |* thread may call any function at any time, but may not use a module that    *|
@@ -41,7 +41,9 @@ typedef enum nsacc_rt_status {
   NSACC_RT_MEMORY = 5,
   /** The program ended a run with an error, as where a table is read out of
    *  range. */
-  NSACC_RT_FAILED = 6
+  NSACC_RT_FAILED = 6,
+  /** The caller ended a run on the host. */
+  NSACC_RT_INTERRUPTED = 7
 } nsacc_rt_status;
 
 /** Why the last call of this thread failed; empty if it didn't. Valid until the
@@ -80,10 +82,14 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_device(int device,
 /** A package, loaded for one device. */
 typedef struct nsacc_rt_module nsacc_rt_module;
 
+/** The host's processor, as a device. */
+#define NSACC_RT_HOST (-2)
+
 /** Loads a package, whose bytes aren't needed any more then. Code that is for
  * some sizes only is compiled by the first call that needs it. The module lives
  *  in the calling thread's current context if that is of `device`, else in the
- *  device's primary one. Device -1 is that of the current context, or 0. */
+ *  device's primary one. Device -1 is that of the current context, or 0;
+ *  NSACC_RT_HOST runs the package's code for processors, and needs no CUDA. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
                                            int device,
                                            nsacc_rt_module **module);
@@ -113,7 +119,7 @@ NSACC_RT_API int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module,
 
 /*===-- Launching ---------------------------------------------------------===*/
 
-/** A tensor in the device's memory. */
+/** A tensor in the device's memory; of NSACC_RT_HOST, the process's. */
 typedef struct nsacc_rt_tensor {
   void *data;
   nsacc_dtype dtype;
@@ -139,8 +145,26 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                              size_t count,
                                              nsacc_rt_stream stream);
 
+typedef struct nsacc_rt_host_options {
+  /** 0: as many as the machine has cores. Results don't depend on it. */
+  uint32_t threads;
+  /** Asked now and then by the calling thread, with `data`; NULL: never. A run
+   *  for which it isn't 0 ends with NSACC_RT_INTERRUPTED, results half
+   *  written. */
+  int (*is_interrupted)(void *data);
+  void *data;
+} nsacc_rt_host_options;
+
+/** Runs a module of NSACC_RT_HOST and returns when results are there. Tensors
+ *  that aren't laid out as the code needs them are copied. `options` may be
+ *  NULL. nsacc_rt_launch, with a NULL stream, does the same without options. */
+NSACC_RT_API nsacc_rt_status
+nsacc_rt_run_on_host(nsacc_rt_module *module, const nsacc_rt_tensor *tensors,
+                     size_t count, const nsacc_rt_host_options *options);
+
 /** Allocates what a launch with tensors of these shapes needs on the stream,
- * and compiles its code, so that it does neither. Data may be null. */
+ * and compiles its code, so that it does neither. Data may be null. On the host
+ * there is nothing to do. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
                                               const nsacc_rt_tensor *tensors,
                                               size_t count,

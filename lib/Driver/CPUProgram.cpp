@@ -1,5 +1,6 @@
 //===- CPUProgram.cpp - Kernels as machine code of this processor ---------===//
 
+#include "StoredCode.h"
 #include "Targets.h"
 #include "TileCompiler.h"
 #include "mlir/Pass/PassManager.h"
@@ -18,7 +19,7 @@ public:
   CPUProgram(mlir::ModuleOp module, ModuleImage image,
              std::vector<Signature> signatures, const CompileOptions &options)
       : compiler(module, std::move(image), options, getRoomCheck(options)),
-        options(options) {
+        options(options), stored(options) {
     this->signatures = std::move(signatures);
   }
 
@@ -59,11 +60,16 @@ protected:
                          RunStatistics &statistics) const override;
 
 private:
-  static TileCompiler::RoomCheck getRoomCheck(const CompileOptions &options) {
+  static cpu::Options getTargetOptions(const CompileOptions &options) {
     cpu::Options target;
     target.cpu = options.cpu;
     target.features = options.features;
-    return [target](mlir::ModuleOp module, const Specialization &) {
+    target.threads = options.threads;
+    return target;
+  }
+  static TileCompiler::RoomCheck getRoomCheck(const CompileOptions &options) {
+    return [target = getTargetOptions(options)](mlir::ModuleOp module,
+                                                const Specialization &) {
       return cpu::checkRoom(module, target);
     };
   }
@@ -71,11 +77,15 @@ private:
   llvm::Expected<const cpu::Executable &>
   getExecutable(size_t kernel, const DimSizes &sizes,
                 RunStatistics &statistics) const;
-  llvm::Expected<std::unique_ptr<cpu::Executable>>
-  compile(size_t kernel, const Specialization &code) const;
+  llvm::Expected<rt::Package> findOrCompile(size_t kernel,
+                                            const Specialization &code,
+                                            bool &isFromCache) const;
+  llvm::Expected<rt::Package> compile(size_t kernel,
+                                      const Specialization &code) const;
 
   TileCompiler compiler;
   CompileOptions options;
+  StoredCode stored;
   mutable CodeCache<cpu::Executable> executables;
 };
 
@@ -91,40 +101,57 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
   if (!code)
     return code.takeError();
   std::string key = std::to_string(kernel) + ":" + code->spell();
-  return executables.get(key, [&] {
+  using Loaded = llvm::Expected<std::unique_ptr<cpu::Executable>>;
+  return executables.get(key, [&]() -> Loaded {
     auto start = std::chrono::steady_clock::now();
-    auto compiled = compile(kernel, *code);
+    auto package = findOrCompile(kernel, *code, statistics.isFromCache);
+    Loaded loaded =
+        package ? cpu::load(std::move(*package)) : package.takeError();
     statistics.compileSeconds = getSecondsSince(start);
-    return compiled;
+    return loaded;
   });
 }
 
-llvm::Expected<std::unique_ptr<cpu::Executable>>
+llvm::Expected<rt::Package>
+CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
+                          bool &isFromCache) const {
+  std::string key = compiler.getKey(signatures[kernel], code) + "processor: " +
+                    cpu::describeProcessor(getTargetOptions(options)) + "\n";
+  auto found = stored.findPackage(key);
+  isFromCache = found.has_value();
+  if (found)
+    return std::move(*found);
+  std::string sizes = llvm::join(code.sizes, ",");
+  if (llvm::Error error = stored.checkMayCompile(
+          "kernel '" + signatures[kernel].kernel + "' for " +
+          (sizes.empty() ? "" : sizes + " and ") + "this processor"))
+    return std::move(error);
+  auto package = compile(kernel, code);
+  if (package)
+    stored.store(key, rt::writePackage(*package), {});
+  return package;
+}
+
+llvm::Expected<rt::Package>
 CPUProgram::compile(size_t kernel, const Specialization &code) const {
-  std::unique_ptr<cpu::Executable> result;
+  std::optional<rt::Package> result;
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
     mlir::TimingScope scope = timing.nest("target cpu");
-    cpu::Options target;
-    target.cpu = options.cpu;
-    target.features = options.features;
-    target.threads = options.threads;
+    cpu::Options target = getTargetOptions(options);
+    target.signature = &signatures[kernel];
     target.timing = &scope;
     if (options.preparePasses)
       target.preparePasses = [&](mlir::PassManager &manager,
                                  mlir::ModuleOp module) {
         options.preparePasses(manager, module, "cpu");
       };
-    auto executable = cpu::compile(module, target);
-    if (!executable)
-      return executable.takeError();
-    result = std::move(*executable);
-    return llvm::Error::success();
+    return cpu::compileToPackage(module, target).moveInto(result);
   };
   if (auto fitting = compiler.compile(signatures[kernel], code, finish);
       !fitting)
     return fitting.takeError();
-  return result;
+  return std::move(*result);
 }
 
 //===-- Running -----------------------------------------------------------===//

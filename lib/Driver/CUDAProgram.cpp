@@ -132,8 +132,6 @@ private:
                                       bool isOneImage = false) const;
   llvm::Expected<std::vector<TileCompiler::Variant>>
   listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
-  std::optional<rt::Package> findPackage(size_t kernel,
-                                         const Specialization &code) const;
   llvm::Error compileTogether(size_t kernel,
                               llvm::ArrayRef<TileCompiler::Variant> variants,
                               std::vector<PackageVariant> &done) const;
@@ -337,19 +335,6 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
   return variants;
 }
 
-/// What the cache has.
-std::optional<rt::Package>
-CUDAProgram::findPackage(size_t kernel, const Specialization &code) const {
-  std::optional<std::string> bytes = stored.find(getKey(kernel, code));
-  if (!bytes)
-    return std::nullopt;
-  try {
-    return rt::readPackage(bytes->data(), bytes->size());
-  } catch (const std::runtime_error &) {
-    return std::nullopt;
-  }
-}
-
 /// Lowers one variant while the kernels of others are compiled. What is wrong
 /// with an earlier one is told first.
 llvm::Error
@@ -364,7 +349,7 @@ CUDAProgram::compileTogether(size_t kernel,
   std::vector<Code> codes;
   llvm::Error problem = llvm::Error::success();
   for (const TileCompiler::Variant &variant : variants) {
-    Code code = {findPackage(kernel, variant.code), nullptr};
+    Code code = {stored.findPackage(getKey(kernel, variant.code)), nullptr};
     if (!code.found) {
       auto started = start(kernel, variant.code, threads);
       if (!started) {

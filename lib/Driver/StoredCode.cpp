@@ -24,6 +24,17 @@ std::optional<std::string> StoredCode::find(llvm::StringRef key) const {
   return code.str();
 }
 
+std::optional<rt::Package> StoredCode::findPackage(llvm::StringRef key) const {
+  std::optional<std::string> bytes = find(key);
+  if (!bytes)
+    return std::nullopt;
+  try {
+    return rt::readPackage(bytes->data(), bytes->size());
+  } catch (const std::runtime_error &) {
+    return std::nullopt;
+  }
+}
+
 void StoredCode::store(llvm::StringRef key, llvm::StringRef code,
                        llvm::ArrayRef<std::string> warnings) const {
   if (cache.getMode() != CacheMode::ReadWrite)

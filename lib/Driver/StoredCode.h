@@ -17,6 +17,8 @@ public:
 
   /// Tells what was told when the code was made.
   std::optional<std::string> find(llvm::StringRef key) const;
+  /// The same, read. A package that can't be read isn't there.
+  std::optional<rt::Package> findPackage(llvm::StringRef key) const;
   void store(llvm::StringRef key, llvm::StringRef code,
              llvm::ArrayRef<std::string> warnings) const;
   /// Fails where code has to be there. `what` is "kernel 'flash' for HQ=8".

@@ -96,8 +96,7 @@ std::string TileCompiler::getKey(const Signature &signature,
                                  const Specialization &code) const {
   return "compiler: " + getSourceHash().str() +
          "\nkernel: " + signature.kernel + "\nprogram: " + image.getHash() +
-         "\nschedule: " + settings.getKey() + "\ncode: " + code.spell() +
-         "\n";
+         "\nschedule: " + settings.getKey() + "\ncode: " + code.spell() + "\n";
 }
 
 llvm::Expected<std::vector<TileCompiler::Variant>>

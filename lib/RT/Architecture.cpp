@@ -35,8 +35,14 @@ bool nsacc::rt::hasMachineCode(const Image &image,
   return !image.cubin.empty() && parse(architecture).major == major;
 }
 
+bool nsacc::rt::isForHost(const TargetCode &code) {
+  return code.architecture.rfind("sm_", 0) != 0;
+}
+
 static bool canRun(const Package &package, const TargetCode &code, int major,
                    int minor) {
+  if (isForHost(code))
+    return false;
   Architecture architecture = parse(code.architecture);
   bool isSame = architecture.major == major && architecture.minor == minor;
   bool isNewer = std::pair(major, minor) >=
@@ -70,8 +76,7 @@ std::optional<size_t> nsacc::rt::chooseTarget(const Package &package,
   return best;
 }
 
-void nsacc::rt::failWithoutTarget(const Package &package, int major,
-                                  int minor) {
+std::string nsacc::rt::listArchitectures(const Package &package) {
   std::vector<std::string> names;
   for (const Variant &variant : package.variants)
     for (const TargetCode &code : variant.targets)
@@ -81,8 +86,13 @@ void nsacc::rt::failWithoutTarget(const Package &package, int major,
   std::string text;
   for (const std::string &name : names)
     text += (text.empty() ? "" : ", ") + name;
+  return text.empty() ? "nothing" : text;
+}
+
+void nsacc::rt::failWithoutTarget(const Package &package, int major,
+                                  int minor) {
   throw Failure(NSACC_RT_PACKAGE, "the package has code for " +
-                                      (text.empty() ? "nothing" : text) +
+                                      listArchitectures(package) +
                                       "; this device is sm_" +
                                       std::to_string(major * 10 + minor) +
                                       ": compile for it or for an older one");

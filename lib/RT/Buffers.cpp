@@ -7,10 +7,6 @@
 
 using namespace nsacc::rt;
 
-/// Kernels compute positions in a dimension, and what lies between two of them,
-/// in 32 bits.
-static constexpr int64_t kMaxSize = INT64_C(1) << 29;
-
 bool Buffer::isEmpty() const {
   return std::find(sizes.begin(), sizes.begin() + rank, 0) !=
          sizes.begin() + rank;
@@ -48,15 +44,24 @@ static std::string describe(const int64_t *sizes, size_t rank) {
   return text + "]";
 }
 
+/// "2^29 - 1"
+static std::string describeLimit(int64_t limit) {
+  int bits = 0;
+  while (bits < 63 && INT64_C(1) << bits < limit)
+    ++bits;
+  return "2^" + std::to_string(bits) + " - 1";
+}
+
 static void bindShape(const Parameter &parameter, const nsacc_rt_tensor &tensor,
-                      Buffer &buffer) {
+                      const TensorRules &rules, Buffer &buffer) {
   size_t rank = parameter.sizes.size();
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t size = tensor.shape[dim];
-    if (size < 0 || size >= kMaxSize)
+    if (size < 0 || size >= rules.sizeLimit)
       fail(parameter, "size " + std::to_string(dim) + " is " +
                           std::to_string(size) +
-                          "; sizes have to be from 0 to 2^29 - 1");
+                          "; sizes have to be from 0 to " +
+                          describeLimit(rules.sizeLimit));
     const Size &expected = parameter.sizes[dim];
     if (expected.fixed && *expected.fixed != size)
       fail(parameter, "size " + std::to_string(dim) + " of " +
@@ -70,7 +75,8 @@ static void bindShape(const Parameter &parameter, const nsacc_rt_tensor &tensor,
 }
 
 static void bindStrides(const Parameter &parameter,
-                        const nsacc_rt_tensor &tensor, Buffer &buffer) {
+                        const nsacc_rt_tensor &tensor, const TensorRules &rules,
+                        Buffer &buffer) {
   int64_t bytes;
   if (!buffer.setStrides(bytes))
     fail(parameter, "shape " + describe(tensor.shape, buffer.rank) +
@@ -83,7 +89,7 @@ static void bindStrides(const Parameter &parameter,
     if (buffer.sizes[dim] <= 1)
       continue;
     buffer.strides[dim] = tensor.strides[dim];
-    if (expected && *expected != tensor.strides[dim])
+    if (rules.fixesStrides && expected && *expected != tensor.strides[dim])
       fail(parameter, "dimension " + std::to_string(dim) + " has stride " +
                           std::to_string(tensor.strides[dim]) +
                           "; this package was compiled for stride " +
@@ -108,7 +114,8 @@ static void checkReach(const Parameter &parameter, const Buffer &buffer) {
 }
 
 static void bindTensor(const Parameter &parameter,
-                       const nsacc_rt_tensor &tensor, Buffer &buffer) {
+                       const nsacc_rt_tensor &tensor, const TensorRules &rules,
+                       Buffer &buffer) {
   std::optional<DType> dtype = nsacc::toDType(tensor.dtype);
   if (dtype != parameter.dtype)
     fail(parameter, std::string("expected elements of ") +
@@ -124,8 +131,8 @@ static void bindTensor(const Parameter &parameter,
   buffer.address = reinterpret_cast<uint64_t>(tensor.data);
   buffer.rank = static_cast<uint32_t>(rank);
   buffer.dtype = parameter.dtype;
-  bindShape(parameter, tensor, buffer);
-  bindStrides(parameter, tensor, buffer);
+  bindShape(parameter, tensor, rules, buffer);
+  bindStrides(parameter, tensor, rules, buffer);
   checkReach(parameter, buffer);
   if (buffer.address % static_cast<uint64_t>(getBytes(buffer.dtype)) != 0)
     fail(parameter, "its address isn't a multiple of an element's " +
@@ -168,6 +175,7 @@ static void checkSameSizes(const std::vector<Parameter> &parameters,
 void nsacc::rt::bindTensors(const std::vector<Parameter> &parameters,
                             const std::vector<SameSize> &sameSizes,
                             const nsacc_rt_tensor *tensors, size_t count,
+                            const TensorRules &rules,
                             std::vector<Buffer> &buffers) {
   if (count != parameters.size())
     throw Failure(NSACC_RT_INVALID,
@@ -176,10 +184,8 @@ void nsacc::rt::bindTensors(const std::vector<Parameter> &parameters,
                       std::to_string(count));
   buffers.resize(count);
   for (size_t i = 0; i < count; ++i)
-    bindTensor(parameters[i], tensors[i], buffers[i]);
+    bindTensor(parameters[i], tensors[i], rules, buffers[i]);
   checkSameSizes(parameters, sameSizes, buffers);
-  for (size_t i = 0; i < count; ++i)
-    buffers[i].reorder(parameters[i].order);
 }
 
 void nsacc::rt::checkData(const std::vector<Parameter> &parameters,

@@ -34,12 +34,24 @@ struct SameSize {
 /// Each dimension whose name stood before, with where it stood first.
 std::vector<SameSize> findSameSizes(const std::vector<Parameter> &parameters);
 
-/// The tensors of a call as buffers. Throws where they aren't what the
-/// parameters say; what doesn't fit is told with the parameter's name.
+/// What a target asks of tensors.
+struct TensorRules {
+  /// Kernels of GPUs compute positions in a dimension, and what lies between
+  /// two of them, in 32 bits.
+  int64_t sizeLimit;
+  /// Whether strides have to be those that code is for.
+  bool fixesStrides;
+};
+inline constexpr TensorRules kDeviceTensors = {INT64_C(1) << 29, true};
+inline constexpr TensorRules kHostTensors = {INT64_MAX, false};
+
+/// The tensors of a call as buffers, with the dimensions of the caller. Throws
+/// where they aren't what the parameters say; what doesn't fit is told with the
+/// parameter's name.
 void bindTensors(const std::vector<Parameter> &parameters,
                  const std::vector<SameSize> &sameSizes,
                  const nsacc_rt_tensor *tensors, size_t count,
-                 std::vector<Buffer> &buffers);
+                 const TensorRules &rules, std::vector<Buffer> &buffers);
 
 /// Throws where a tensor with elements has no memory.
 void checkData(const std::vector<Parameter> &parameters,

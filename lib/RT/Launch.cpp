@@ -33,17 +33,16 @@ Kernels &Module::chooseVariant(StreamState &state) const {
   std::vector<const Variant *> tried;
   for (const auto &kernels : variants)
     tried.push_back(&kernels->getVariant());
-  throw Failure(NSACC_RT_INVALID, "the package of '" + package.kernel +
-                                      "' has no code for these sizes: it is "
-                                      "for " +
-                                      explainMisfit(tried, sizes) +
-                                      ": compile it for them, too");
+  throw Failure(NSACC_RT_INVALID, explainNoVariant(package, tried, sizes));
 }
 
 Module::Call Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
                              StreamState &state) const {
   auto &[buffers, sizes, numbers, storage, parameters] = state.scratch;
-  bindTensors(package.parameters, sameSizes, tensors, count, buffers);
+  bindTensors(package.parameters, sameSizes, tensors, count, kDeviceTensors,
+              buffers);
+  for (size_t i = 0; i < count; ++i)
+    buffers[i].reorder(package.parameters[i].order);
   auto pointToSizes = [&, count = buffers.size()] {
     sizes.clear();
     for (size_t index = 0; index < count; ++index)

@@ -141,13 +141,45 @@ static Parameter readParameter(const Json &json) {
   return parameter;
 }
 
+static std::string getBinary(const Json &json) {
+  const auto &bytes = json.get_binary();
+  return {bytes.begin(), bytes.end()};
+}
+
+/// All that it points to is within it.
+static HostImage readHostImage(const Json &json) {
+  HostImage image;
+  image.bytes = getBinary(json.at("bytes"));
+  if (image.bytes.empty() || image.bytes.size() > UINT32_MAX / 2)
+    refuse("code of " + std::to_string(image.bytes.size()) + " bytes");
+  auto size = static_cast<uint32_t>(image.bytes.size());
+  image.writableBytes = getCount(json.at("writable"), 0, size, "bytes");
+  for (const Json &each : getArray(json, "functions"))
+    image.functions.push_back(getString(each));
+  if (image.functions.size() * sizeof(uint64_t) > image.writableBytes)
+    refuse("a table of " + std::to_string(image.functions.size()) +
+           " functions in " + std::to_string(image.writableBytes) + " bytes");
+  for (const Json &each : getArray(json, "pointers", kMaxSteps)) {
+    uint32_t offset = getIndex(each, size, "byte");
+    if (size - offset < sizeof(uint64_t))
+      refuse("a pointer at byte " + std::to_string(offset) + " of " +
+             std::to_string(size));
+    image.pointers.push_back(offset);
+  }
+  for (const Json &each : getArray(json, "kernels"))
+    image.kernels.push_back({getString(each.at("name")),
+                             getIndex(each.at("offset"), size, "byte")});
+  return image;
+}
+
 static Image readImage(const Json &json) {
   Image image;
   image.ptx = getString(json.at("ptx"));
-  const auto &cubin = json.at("cubin").get_binary();
-  image.cubin.assign(cubin.begin(), cubin.end());
+  image.cubin = getBinary(json.at("cubin"));
   if (!image.cubin.empty() && !isWholeELF(image.cubin))
     refuse("machine code that is no ELF file, or one cut short");
+  if (const Json &host = json.at("host"); !host.is_null())
+    image.host = readHostImage(host);
   return image;
 }
 
@@ -235,6 +267,8 @@ public:
 
   TargetCode read() {
     code.architecture = getString(json.at("architecture"));
+    code.stackBytes =
+        getNumber(json.at("stack"), 0, INT64_C(1) << 40, "bytes of stack");
     for (const Json &each : getArray(json, "assertions"))
       code.assertions.push_back(readAssertion(each));
     const Json &repeats = getArray(json, "repeats");
@@ -323,7 +357,9 @@ private:
     const Json &grid = getArray(each, "grid", 3);
     for (unsigned axis = 0; axis < 3; ++axis)
       launch.grid[axis] = number(grid.at(axis), repeat);
-    launch.threads = getCount(each.at("threads"), 1, 1024, "threads");
+    bool isHost = isForHost(code);
+    launch.threads = getCount(each.at("threads"), isHost ? 0 : 1,
+                              isHost ? 0 : 1024, "threads");
     launch.sharedBytes =
         getCount(each.at("shared"), 0, 1 << 24, "bytes of shared memory");
     launch.cluster = getCount(each.at("cluster"), 1, 16, "blocks of a cluster");
@@ -332,6 +368,12 @@ private:
       launch.arguments.push_back(readArgument(argument, repeat));
     for (const Json &extra : getArray(each, "extra"))
       launch.extra.push_back(readExtra(extra, launch));
+    if (isHost && !launch.extra.empty())
+      refuse("kernel '" + launch.kernel +
+             "' of a processor takes parameters of a GPU");
+    if (isHost && package.images[launch.image].host.bytes.empty())
+      refuse("kernel '" + launch.kernel +
+             "' of a processor is in an image without its code");
     if (launch.cluster > 1 && isPersistent(launch))
       refuse("kernel '" + launch.kernel +
              "' counts the points of its grid in "

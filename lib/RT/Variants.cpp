@@ -117,23 +117,26 @@ bool nsacc::rt::covers(const Variant &general, const Variant &special) {
 }
 
 /// Whether devices that run one of the variant's targets run one of the
-/// other's: of the same architecture, and as PTX, which any of them takes.
+/// other's: of the same architecture, and as what any of them takes, PTX or a
+/// processor's code.
 static bool runsWhere(const Package &package, const Variant &other,
                       const Variant &variant) {
-  auto hasPTX = [&](const Launch &launch) {
-    return !package.images[launch.image].ptx.empty();
+  auto runsEverywhere = [&](const Launch &launch) {
+    const Image &image = package.images[launch.image];
+    return !image.ptx.empty() || !image.host.bytes.empty();
   };
-  return std::all_of(
-      variant.targets.begin(), variant.targets.end(),
-      [&](const TargetCode &code) {
-        return std::any_of(
-            other.targets.begin(), other.targets.end(),
-            [&](const TargetCode &each) {
-              const std::vector<Launch> &launches = each.plan.launches;
-              return each.architecture == code.architecture &&
-                     std::all_of(launches.begin(), launches.end(), hasPTX);
-            });
-      });
+  return std::all_of(variant.targets.begin(), variant.targets.end(),
+                     [&](const TargetCode &code) {
+                       return std::any_of(
+                           other.targets.begin(), other.targets.end(),
+                           [&](const TargetCode &each) {
+                             const std::vector<Launch> &launches =
+                                 each.plan.launches;
+                             return each.architecture == code.architecture &&
+                                    std::all_of(launches.begin(),
+                                                launches.end(), runsEverywhere);
+                           });
+                     });
 }
 
 std::vector<std::pair<size_t, size_t>>
@@ -195,4 +198,13 @@ nsacc::rt::explainMisfit(const std::vector<const Variant *> &variants,
   if (count > mostTold)
     text += "; and " + std::to_string(count - mostTold) + " more";
   return text;
+}
+
+std::string
+nsacc::rt::explainNoVariant(const Package &package,
+                            const std::vector<const Variant *> &variants,
+                            const std::vector<const int64_t *> &sizes) {
+  return "the package of '" + package.kernel +
+         "' has no code for these sizes: it is for " +
+         explainMisfit(variants, sizes) + ": compile it for them, too";
 }

@@ -14,6 +14,23 @@ const char *nsacc::rt::getName(DType dtype) {
 // Lists find the functions for their elements in the elements' namespace.
 namespace nsacc::rt {
 
+static OrderedJson toBinary(const std::string &bytes) {
+  return OrderedJson::binary(std::vector<uint8_t>(bytes.begin(), bytes.end()));
+}
+
+static OrderedJson toJson(const HostImage &image) {
+  if (image.bytes.empty())
+    return nullptr;
+  OrderedJson kernels = OrderedJson::array();
+  for (const HostImage::Kernel &kernel : image.kernels)
+    kernels.push_back({{"name", kernel.name}, {"offset", kernel.offset}});
+  return {{"bytes", toBinary(image.bytes)},
+          {"writable", image.writableBytes},
+          {"functions", image.functions},
+          {"pointers", image.pointers},
+          {"kernels", kernels}};
+}
+
 static OrderedJson toJson(const Size &size) {
   if (size.fixed && size.name.empty())
     return *size.fixed;
@@ -106,6 +123,7 @@ static OrderedJson toJson(const Assertion &assertion) {
 
 static OrderedJson toJson(const TargetCode &code) {
   return {{"architecture", code.architecture},
+          {"stack", code.stackBytes},
           {"assertions", toJson(code.assertions)},
           {"steps", toJson(code.plan.steps)},
           {"checks", toJson(code.plan.checks)},
@@ -137,10 +155,9 @@ static OrderedJson toJson(const Package &package) {
 std::string nsacc::rt::writePackage(const Package &package) {
   OrderedJson json = toJson(package);
   for (const Image &image : package.images)
-    json["images"].push_back(
-        {{"ptx", image.ptx},
-         {"cubin", OrderedJson::binary(std::vector<uint8_t>(
-                       image.cubin.begin(), image.cubin.end()))}});
+    json["images"].push_back({{"ptx", image.ptx},
+                              {"cubin", toBinary(image.cubin)},
+                              {"host", toJson(image.host)}});
   std::string body;
   OrderedJson::to_msgpack(json, nlohmann::detail::output_adapter<char>(body));
   return sealBody(body);
@@ -173,8 +190,9 @@ std::string nsacc::rt::describePackage(const Package &package) {
   OrderedJson json = {{"format", kFormat}, {"version", kFormatVersion}};
   json.update(toJson(package));
   for (const Image &image : package.images)
-    json["images"].push_back(
-        {{"ptx_bytes", image.ptx.size()}, {"cubin_bytes", image.cubin.size()}});
+    json["images"].push_back({{"ptx_bytes", image.ptx.size()},
+                              {"cubin_bytes", image.cubin.size()},
+                              {"host_bytes", image.host.bytes.size()}});
   std::string text;
   print(json, "", text);
   return text + "\n";

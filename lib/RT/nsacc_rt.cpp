@@ -2,13 +2,20 @@
 
 #include "nsacc-rt/nsacc_rt.h"
 #include "Module.h"
+#include "nsacc/RT/Host.h"
 #include <cstring>
 #include <new>
 
 using namespace nsacc::rt;
 
 struct nsacc_rt_module {
-  Module module;
+  /// One of them.
+  std::unique_ptr<Module> onDevice;
+  std::unique_ptr<HostModule> onHost;
+
+  const Package &getPackage() const {
+    return onDevice ? onDevice->getPackage() : onHost->getPackage();
+  }
 };
 
 static thread_local std::string message;
@@ -84,6 +91,15 @@ nsacc_rt_status nsacc_rt_device(int device, nsacc_rt_device_info *info) {
 // Modules
 //===----------------------------------------------------------------------===//
 
+/// Whose code may be anything's.
+static bool isForThisProcessor(const Package &package) {
+  for (const Variant &variant : package.variants)
+    for (const TargetCode &code : variant.targets)
+      if (code.architecture == kThisProcessor)
+        return true;
+  return false;
+}
+
 nsacc_rt_status nsacc_rt_load(const void *package, size_t size, int device,
                               nsacc_rt_module **module) {
   return guard([&] {
@@ -96,29 +112,42 @@ nsacc_rt_status nsacc_rt_load(const void *package, size_t size, int device,
     } catch (const std::runtime_error &error) {
       throw Failure(NSACC_RT_PACKAGE, error.what());
     }
-    if (device < -1)
+    auto loaded = std::make_unique<nsacc_rt_module>();
+    if (device == NSACC_RT_HOST && isForThisProcessor(*read))
+      throw Failure(NSACC_RT_PACKAGE,
+                    "the package is for the processor that compiled it alone");
+    if (device == NSACC_RT_HOST)
+      loaded->onHost = std::make_unique<HostModule>(std::move(*read));
+    else if (device < -1)
       throw Failure(NSACC_RT_INVALID,
                     "there is no device " + std::to_string(device));
-    *module = new nsacc_rt_module{Module(std::move(*read), device)};
+    else
+      loaded->onDevice = std::make_unique<Module>(std::move(*read), device);
+    *module = loaded.release();
   });
 }
 
 void nsacc_rt_unload(nsacc_rt_module *module) { delete module; }
 
 const char *nsacc_rt_kernel(const nsacc_rt_module *module) {
-  return module ? module->module.getPackage().kernel.c_str() : "";
+  return module ? module->getPackage().kernel.c_str() : "";
 }
 
 const char *nsacc_rt_target(const nsacc_rt_module *module) {
-  return module ? module->module.getArchitecture().c_str() : "";
+  if (!module)
+    return "";
+  return module->onDevice ? module->onDevice->getArchitecture().c_str()
+                          : module->onHost->getArchitecture().c_str();
 }
 
 int nsacc_rt_module_device(const nsacc_rt_module *module) {
-  return module ? module->module.getDevice() : -1;
+  if (!module)
+    return -1;
+  return module->onDevice ? module->onDevice->getDevice() : NSACC_RT_HOST;
 }
 
 size_t nsacc_rt_parameter_count(const nsacc_rt_module *module) {
-  return module ? module->module.getPackage().parameters.size() : 0;
+  return module ? module->getPackage().parameters.size() : 0;
 }
 
 nsacc_rt_status nsacc_rt_get_parameter(const nsacc_rt_module *module,
@@ -127,7 +156,7 @@ nsacc_rt_status nsacc_rt_get_parameter(const nsacc_rt_module *module,
   return guard([&] {
     require(module, "module");
     require(parameter, "parameter");
-    const auto &parameters = module->module.getPackage().parameters;
+    const auto &parameters = module->getPackage().parameters;
     if (index >= parameters.size())
       throw Failure(NSACC_RT_INVALID,
                     "there is no parameter " + std::to_string(index));
@@ -141,7 +170,7 @@ int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module, size_t index,
                                 int dim) {
   if (!module)
     return -1;
-  const auto &parameters = module->module.getPackage().parameters;
+  const auto &parameters = module->getPackage().parameters;
   if (index >= parameters.size() || dim < 0 ||
       static_cast<size_t>(dim) >= parameters[index].sizes.size())
     return -1;
@@ -156,12 +185,44 @@ static driver::Stream toStream(nsacc_rt_stream stream) {
   return static_cast<driver::Stream>(stream);
 }
 
+/// The host's module; null: the module is on a device. The host has no streams.
+static HostModule *getHostModule(nsacc_rt_module *module,
+                                 nsacc_rt_stream stream) {
+  require(module, "module");
+  if (module->onHost && stream)
+    throw Failure(NSACC_RT_INVALID,
+                  "the module is the host's, which has no stream but NULL");
+  return module->onHost.get();
+}
+
 nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                 const nsacc_rt_tensor *tensors, size_t count,
                                 nsacc_rt_stream stream) {
   return guard([&] {
-    require(module, "module");
-    module->module.launch(tensors, tensors ? count : 0, toStream(stream));
+    if (HostModule *host = getHostModule(module, stream))
+      host->run(tensors, tensors ? count : 0, {});
+    else
+      module->onDevice->launch(tensors, tensors ? count : 0, toStream(stream));
+  });
+}
+
+nsacc_rt_status nsacc_rt_run_on_host(nsacc_rt_module *module,
+                                     const nsacc_rt_tensor *tensors,
+                                     size_t count,
+                                     const nsacc_rt_host_options *options) {
+  return guard([&] {
+    HostModule *host = getHostModule(module, nullptr);
+    if (!host)
+      throw Failure(NSACC_RT_INVALID, "the module is on a device, not on the "
+                                      "host: use nsacc_rt_launch");
+    HostOptions own;
+    if (options)
+      own.threads = options->threads;
+    if (options && options->is_interrupted)
+      own.isInterrupted = [options] {
+        return options->is_interrupted(options->data) != 0;
+      };
+    host->run(tensors, tensors ? count : 0, own);
   });
 }
 
@@ -169,25 +230,31 @@ nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
                                  const nsacc_rt_tensor *tensors, size_t count,
                                  nsacc_rt_stream stream) {
   return guard([&] {
-    require(module, "module");
-    module->module.reserve(tensors, tensors ? count : 0, toStream(stream));
+    if (!getHostModule(module, stream))
+      module->onDevice->reserve(tensors, tensors ? count : 0, toStream(stream));
   });
 }
 
 nsacc_rt_status nsacc_rt_check(nsacc_rt_module *module,
                                nsacc_rt_stream stream) {
   return guard([&] {
-    require(module, "module");
-    module->module.check(toStream(stream));
+    if (!getHostModule(module, stream))
+      module->onDevice->check(toStream(stream));
   });
 }
 
 int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module) {
-  return module ? module->module.getWorkspaceBytes() : 0;
+  if (!module)
+    return 0;
+  return module->onDevice ? module->onDevice->getWorkspaceBytes()
+                          : module->onHost->getWorkspaceBytes();
 }
 
 size_t nsacc_rt_launch_count(const nsacc_rt_module *module) {
-  return module ? module->module.countLaunches() : 0;
+  if (!module)
+    return 0;
+  return module->onDevice ? module->onDevice->countLaunches()
+                          : module->onHost->countLaunches();
 }
 
 //===----------------------------------------------------------------------===//

@@ -183,8 +183,8 @@ static Error run(const Settings &settings) {
   outs() << ", workspace " << usage.peakWorkspaceBytes << " bytes, stack "
          << (*executable)->getScratchBytes() << " bytes\n";
   if (settings.timing) {
-    for (const cpu::LaunchTime &time : usage.times)
-      outs() << time.program << format(": %.3f ms\n", time.seconds * 1e3);
+    for (const rt::LaunchTime &time : usage.times)
+      outs() << time.kernel << format(": %.3f ms\n", time.seconds * 1e3);
     outs() << "all runs:";
     for (double seconds : all)
       outs() << format(" %.3f", seconds * 1e3);

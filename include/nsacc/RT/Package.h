@@ -13,14 +13,36 @@ constexpr size_t kMaxRank = 8;
 /// Variants in a package at most.
 constexpr size_t kMaxVariants = 64;
 
-/// Code of kernels that the driver loads together.
+/// Machine code of a processor, for any address: what it names by address
+/// stands within it, but for functions of the runtime, which it calls through a
+/// table.
+struct HostImage {
+  std::string bytes;
+  /// How many of the bytes programs' code may write: the table, which begins
+  /// the image, and what makes whole pages of it. The rest is read and run.
+  uint32_t writableBytes = 0;
+  /// The table's functions, by their names; an address of 64 bits for each.
+  std::vector<std::string> functions;
+  /// Where 64-bit words stand to which the image's address is added.
+  std::vector<uint32_t> pointers;
+  struct Kernel {
+    std::string name;
+    uint32_t offset; ///< of its HostFunction
+  };
+  std::vector<Kernel> kernels;
+};
+
+/// Code of kernels that are loaded together; what it has none of is empty.
 struct Image {
-  std::string ptx, cubin; ///< empty where there is none
+  std::string ptx, cubin; ///< of a GPU
+  HostImage host;
 };
 
 /// The code for one architecture, with the plan that it was made for.
 struct TargetCode {
-  std::string architecture; ///< "sm_90a"
+  std::string architecture; ///< "sm_90a", "x86-64-v3"
+  /// A processor's: what a program takes of its thread's stack.
+  int64_t stackBytes = 0;
   std::vector<Assertion> assertions;
   Plan plan;
 };
@@ -63,6 +85,16 @@ std::vector<std::pair<size_t, size_t>> findShadowed(const Package &package);
 /// fits. Those that another one of them covers are left out.
 std::string explainMisfit(const std::vector<const Variant *> &variants,
                           const std::vector<const int64_t *> &sizes);
+
+/// Whether it is a processor's.
+bool isForHost(const TargetCode &code);
+/// "sm_90a, x86-64-v3": what the package has code for; "nothing".
+std::string listArchitectures(const Package &package);
+
+/// Why a call with these sizes, which none of the variants fits, runs nothing.
+std::string explainNoVariant(const Package &package,
+                             const std::vector<const Variant *> &variants,
+                             const std::vector<const int64_t *> &sizes);
 
 /// The package as the bytes of a file.
 std::string writePackage(const Package &package);

@@ -44,7 +44,7 @@ def count(folder: Path) -> int:
     return sum(1 for file in folder.glob("llvmcache-*") if not file.name.endswith("timestamp"))
 
 
-TARGETS = ["sm_90a"]
+TARGETS = ["cpu", "sm_90a"]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -27,6 +27,7 @@ module attributes {nsacc.assertions = [["table 'doc' is read at {0}", 1]]} {
   // CHECK-NEXT: "guards": [],
   // CHECK-NEXT: "targets": [
   // CHECK: "architecture": "sm_90a",
+  // CHECK-NEXT: "stack": 0,
   // CHECK-NEXT: "assertions": [{"message":"table 'doc' is read at {0}","values":1}],
   nsatile.plan @attend(%q: memref<?x?xbf16> {nsa.name = "q"},
                        %o: memref<?x?x64xf32, strided<[?, ?, 1], offset: ?>> {nsa.name = "o"}) {

@@ -51,7 +51,7 @@ nsacc::compileStandIn(mlir::ModuleOp module, const cuda::Options &options) {
       cuda::packPlan(*module.getOps<nsatile::PlanOp>().begin(), options);
   if (failed(package))
     return llvm::createStringError("not packed");
-  package->images = {{ptx, ""}};
+  package->images = {{ptx, "", {}}};
   return std::move(*package);
 }
 

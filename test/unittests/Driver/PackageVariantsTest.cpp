@@ -21,7 +21,7 @@ static PackageVariant makeVariant(int64_t heads, const char *ptx,
                          {{}, {}, 1},
                          {0, 2, 1},
                          false}};
-  package.images = {{ptx, ""}};
+  package.images = {{ptx, "", {}}};
   rt::TargetCode code;
   code.architecture = "sm_90a";
   code.plan.steps = {{rt::Step::Kind::Constant, 1, {}}};

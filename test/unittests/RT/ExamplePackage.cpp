@@ -64,7 +64,7 @@ Package nsacc::rt::makePackage() {
       {"q", DType::BF16, sizes, {{}, {}, 1}, {0, 1, 2}, false},
       {"o", DType::F32, sizes, {{}, {}, 1}, {0, 1, 2}, true},
   };
-  package.images = {{kPTX, ""}};
+  package.images = {{kPTX, "", {}}};
   package.variants = {{{}, {}, {makeCode()}}};
   return package;
 }
@@ -79,7 +79,7 @@ static TargetCode makeOtherCode(std::vector<Image> &images) {
     launch.kernel = "many_" + launch.kernel;
     launch.image = images.size();
   }
-  images.push_back({ptx, ""});
+  images.push_back({ptx, "", {}});
   code.plan.workspaces.push_back({4, DType::F32, {1}, 0, 1});
   code.assertions = {{"too many: {0}", 1}};
   return code;

@@ -101,8 +101,8 @@ TEST_F(LoadTest, RefusesOtherDevices) {
               HasSubstr("has code for sm_90a; this device is sm_80"));
   EXPECT_THAT(failLoad(makePackage(), NSACC_RT_INVALID, 5),
               HasSubstr("there is no device 5"));
-  EXPECT_THAT(failLoad(makePackage(), NSACC_RT_INVALID, -2),
-              HasSubstr("there is no device -2"));
+  EXPECT_THAT(failLoad(makePackage(), NSACC_RT_INVALID, -3),
+              HasSubstr("there is no device -3"));
 }
 
 TEST_F(LoadTest, LivesInTheCurrentContext) {

@@ -199,7 +199,7 @@ TEST_F(VariantTest, ShareImages) {
 // An image that fails doesn't take those with it that didn't.
 TEST_F(VariantTest, KeepTheImagesThatLoad) {
   Package package = makePackage();
-  package.images.push_back({"nonsense", ""});
+  package.images.push_back({"nonsense", "", {}});
   package.variants.push_back(package.variants[0]);
   package.variants[0].steps = makeVariants().variants[0].steps;
   package.variants[0].guards = makeVariants().variants[0].guards;
@@ -277,7 +277,7 @@ TEST_F(VariantTest, AreShadowed) {
   EXPECT_EQ(findShadowed(package), Pairs());
   // Machine code alone may not run where PTX does.
   package.variants[2].targets[0].architecture = "sm_90a";
-  package.images.push_back({"", "machine code"});
+  package.images.push_back({"", "machine code", {}});
   package.variants[0].targets[0].plan.launches[0].image = 2;
   EXPECT_EQ(findShadowed(package), Pairs());
   package.variants[2].targets[0].architecture = "sm_80";

@@ -4,6 +4,7 @@
 #define NSACC_CONVERSION_NSATILETOVECTOR_H
 
 #include "mlir/Pass/Pass.h"
+#include "nsacc/RT/HostNames.h"
 
 namespace nsacc {
 
@@ -18,7 +19,7 @@ constexpr llvm::StringLiteral kAssertionsAttrName = "nsacc.assertions";
 constexpr llvm::StringLiteral kFailureIdAttrName = "nsacc.failure_id";
 /// The function that programs call where a condition doesn't hold, with the
 /// number of the assertion and the address of its values, i64 each.
-constexpr llvm::StringLiteral kReportFailureName = "nsacc_report_failure";
+constexpr llvm::StringLiteral kReportFailureName = rt::kReportFailureName;
 
 #define GEN_PASS_DECL
 #define GEN_PASS_REGISTRATION

@@ -4,7 +4,8 @@
 #define NSACC_TARGET_CPU_CPU_H
 
 #include "mlir/IR/BuiltinOps.h"
-#include "nsacc/RT/Plan.h"
+#include "nsacc/RT/Host.h"
+#include "nsacc/Tensor/Signature.h"
 #include "nsacc/Tensor/Tensor.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -28,6 +29,8 @@ struct Options {
   std::string features;
   /// The plan to compile; empty: the module's only one.
   std::string plan;
+  /// Names of dimensions, and sizes to check; may be null.
+  const Signature *signature = nullptr;
   /// Threads that compile programs side by side, at most; 0: one for each core.
   unsigned threads = 0;
   /// Where the time of the phases is counted; may be null.
@@ -36,48 +39,50 @@ struct Options {
   std::function<void(mlir::PassManager &, mlir::ModuleOp)> preparePasses;
 };
 
-struct RunOptions {
-  /// Threads of a run; 0: as many as the machine has cores.
-  unsigned threads = 0;
-  /// Asked now and then by the calling thread; a run that is interrupted fails
-  /// and leaves results half written. May be empty.
-  std::function<bool()> isInterrupted = {};
-};
-
-/// Processor time of one launch, of all threads of the process.
-struct LaunchTime {
-  std::string program;
-  double seconds;
-};
-
-/// What one run took beyond inputs and results.
-struct Usage {
-  int64_t peakWorkspaceBytes = 0;
-  int64_t launches = 0;
-  int64_t programs = 0;
-  std::vector<LaunchTime> times;
-};
+using RunOptions = rt::HostOptions;
+using Usage = rt::HostUsage;
 
 /// Compiled programs and their plan. Runs may overlap.
 class Executable {
 public:
-  virtual ~Executable() = default;
-
   /// Inputs, then results: what programs write to.
-  virtual llvm::ArrayRef<rt::Parameter> getParameters() const = 0;
+  llvm::ArrayRef<rt::Parameter> getParameters() const {
+    return module.getPackage().parameters;
+  }
   /// Stack that one program takes at most.
-  virtual int64_t getScratchBytes() const = 0;
+  int64_t getScratchBytes() const {
+    return module.getPackage().variants.front().targets.front().stackBytes;
+  }
   /// Runs the plan on inputs and results in the order of its parameters. What
-  /// it computes doesn't depend on the number of threads.
-  virtual llvm::Error run(llvm::ArrayRef<Tensor> tensors,
-                          const RunOptions &options = {},
-                          Usage *usage = nullptr) const = 0;
+  /// it computes doesn't depend on the number of threads. A run that is
+  /// interrupted fails.
+  llvm::Error run(llvm::ArrayRef<Tensor> tensors,
+                  const RunOptions &options = {}, Usage *usage = nullptr) const;
+
+private:
+  friend llvm::Expected<std::unique_ptr<Executable>> load(rt::Package package);
+
+  explicit Executable(rt::Package package) : module(std::move(package)) {}
+
+  mutable rt::HostModule module;
 };
 
-/// Compiles a module of programs and a plan, and leaves it as it is. What is
-/// wrong with the module is told by diagnostics, too.
+/// Code of this process's processor, of `compileToPackage` or of a file.
+llvm::Expected<std::unique_ptr<Executable>> load(rt::Package package);
+
+/// Compiles a module of programs and a plan to a package of one variant, and
+/// leaves it as it is. What is wrong with the module is told by diagnostics,
+/// too.
+llvm::Expected<rt::Package> compileToPackage(mlir::ModuleOp module,
+                                             const Options &options);
+
+/// The same, loaded.
 llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
                                                     const Options &options);
+
+/// What code of these options depends on beside the program: the processor and
+/// the stack of its threads.
+std::string describeProcessor(const Options &options);
 
 /// Fails with NoRoomError where the stack is too small for a program's tiles,
 /// and where these can't be vectors. Leaves the module as it is.

@@ -1,31 +1,24 @@
-//===- Jit.cpp - From the LLVM dialect to machine code --------------------===//
+//===- Objects.cpp - From the LLVM dialect to machine code ----------------===//
 
-#include "Jit.h"
-#include "Failures.h"
+#include "Objects.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Support/Tasks.h"
 #include "nsacc/Target/Parts/ModuleParts.h"
-#include "llvm/ADT/bit.h"
-#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include <cmath>
-#include <cstring>
 #include <mutex>
 
 using namespace llvm;
 using namespace nsacc;
 using namespace nsacc::cpu;
-
-static const char kEntrySuffix[] = "__entry";
 
 /// entry(slots, x, y, z) calls program(slots…, x, y, z).
 static void addEntry(Function &program) {
@@ -60,6 +53,8 @@ static void prepare(Module &module, const Processor &processor) {
   for (Function *program : programs)
     addEntry(*program);
   for (Function &function : module) {
+    // Nothing unwinds through code.
+    function.setDoesNotThrow();
     function.addFnAttr("target-cpu", processor.name);
     function.addFnAttr("target-features", processor.getFeatureString());
     function.addFnAttr("prefer-vector-width",
@@ -127,71 +122,6 @@ static bool hasLongBlock(const Module &module) {
   });
 }
 
-/// LLVM's name for it is __truncsfbf2. A bf16 returns in the same register as a
-/// float, whose lowest bits this fills.
-static float truncateToBF16(float value) {
-  uint32_t bits = bit_cast<uint32_t>(value);
-  if (std::isnan(value))
-    bits = 0x7fc0;
-  else
-    bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  return bit_cast<float>(bits);
-}
-
-/// __truncsfhf2 and __extendhfsf2, likewise, for processors without F16C.
-static float truncateToF16(float value) {
-  APFloat number(value);
-  bool losesInfo;
-  number.convert(APFloat::IEEEhalf(), APFloat::rmNearestTiesToEven, &losesInfo);
-  return bit_cast<float>(
-      static_cast<uint32_t>(number.bitcastToAPInt().getZExtValue()));
-}
-static float extendF16(float bits) {
-  APFloat number(APFloat::IEEEhalf(),
-                 APInt(16, bit_cast<uint32_t>(bits) & 0xffff));
-  bool losesInfo;
-  number.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven,
-                 &losesInfo);
-  return number.convertToFloat();
-}
-
-/// The functions that code may call, found without the process's symbols: a
-/// host may have loaded this library with its own kept apart.
-static orc::SymbolMap getLibrary(orc::LLJIT &jit) {
-  orc::SymbolMap symbols;
-  auto add = [&](StringRef name, auto *function) {
-    symbols[jit.mangleAndIntern(name)] = {orc::ExecutorAddr::fromPtr(function),
-                                          JITSymbolFlags::Exported |
-                                              JITSymbolFlags::Callable};
-  };
-  using Unary = float (*)(float);
-  using Binary = float (*)(float, float);
-  add("expf", static_cast<Unary>(std::exp));
-  add("exp2f", static_cast<Unary>(std::exp2));
-  add("logf", static_cast<Unary>(std::log));
-  add("log2f", static_cast<Unary>(std::log2));
-  add("sinf", static_cast<Unary>(std::sin));
-  add("cosf", static_cast<Unary>(std::cos));
-  add("tanhf", static_cast<Unary>(std::tanh));
-  add("erff", static_cast<Unary>(std::erf));
-  add("sqrtf", static_cast<Unary>(std::sqrt));
-  add("floorf", static_cast<Unary>(std::floor));
-  add("ceilf", static_cast<Unary>(std::ceil));
-  add("truncf", static_cast<Unary>(std::trunc));
-  add("roundevenf", static_cast<Unary>(std::nearbyint));
-  add("powf", static_cast<Binary>(std::pow));
-  add("fmodf", static_cast<Binary>(std::fmod));
-  add("fmaf", static_cast<float (*)(float, float, float)>(std::fma));
-  add("__truncsfbf2", &truncateToBF16);
-  add("__truncsfhf2", &truncateToF16);
-  add("__extendhfsf2", &extendF16);
-  add(kReportFailureName, &reportFailure);
-  add("memcpy", &std::memcpy);
-  add("memmove", &std::memmove);
-  add("memset", &std::memset);
-  return symbols;
-}
-
 static void initializeTarget() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -200,15 +130,12 @@ static void initializeTarget() {
   });
 }
 
-Jit::Jit(std::unique_ptr<orc::LLJIT> jit) : jit(std::move(jit)) {}
-Jit::~Jit() = default;
-
 static orc::JITTargetMachineBuilder makeTarget(const Processor &processor) {
   orc::JITTargetMachineBuilder target((Triple(processor.triple)));
   target.setCPU(processor.name);
   target.addFeatures(processor.features);
   target.setCodeGenOptLevel(CodeGenOptLevel::Default);
-  // As the linker of LLJIT wants it.
+  // For any address.
   target.setRelocationModel(Reloc::PIC_);
   target.setCodeModel(CodeModel::Small);
   return target;
@@ -224,8 +151,6 @@ static Expected<ModuleParts> translate(mlir::ModuleOp source) {
     return createStringError("the module couldn't be translated to LLVM IR");
   return ModuleParts(*module);
 }
-
-using Object = std::unique_ptr<MemoryBuffer>;
 
 /// Machine code of one function.
 static Expected<Object> compileObject(const ModuleParts &parts,
@@ -254,10 +179,9 @@ static Expected<Object> compileObject(const ModuleParts &parts,
   return orc::SimpleCompiler(**machine)(**module);
 }
 
-Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
-                                            const Processor &processor,
-                                            unsigned threads,
-                                            mlir::TimingScope &timing) {
+Expected<std::vector<Object>>
+nsacc::cpu::compileObjects(mlir::ModuleOp source, const Processor &processor,
+                           unsigned threads, mlir::TimingScope &timing) {
   initializeTarget();
   mlir::TimingScope translating = timing.nest("translate to LLVM IR");
   Expected<ModuleParts> parts = translate(source);
@@ -279,32 +203,18 @@ Expected<std::unique_ptr<Jit>> Jit::compile(mlir::ModuleOp source,
     });
   if (Error error = tasks.wait())
     return error;
-
-  mlir::TimingScope linking = timing.nest("link machine code");
-  auto created = orc::LLJITBuilder()
-                     .setJITTargetMachineBuilder(makeTarget(processor))
-                     .setNumCompileThreads(0)
-                     .create();
-  if (!created)
-    return created.takeError();
-  std::unique_ptr<orc::LLJIT> jit = std::move(*created);
-  if (Error error =
-          jit->getMainJITDylib().define(orc::absoluteSymbols(getLibrary(*jit))))
-    return error;
-  for (Object &object : objects)
-    if (Error error = jit->addObjectFile(std::move(object)))
-      return error;
-  // Links now, so that runs don't wait for it.
-  for (const std::string &function : functions)
-    if (auto address = jit->lookup(function + kEntrySuffix); !address)
-      return address.takeError();
-  return std::unique_ptr<Jit>(new Jit(std::move(jit)));
+  return objects;
 }
 
-Expected<ProgramFunction> Jit::lookup(StringRef program) {
-  Expected<orc::ExecutorAddr> address =
-      jit->lookup((program + kEntrySuffix).str());
-  if (!address)
-    return address.takeError();
-  return address->toPtr<ProgramFunction>();
+Expected<Object> nsacc::cpu::compileModule(Module &module,
+                                           const Processor &processor) {
+  initializeTarget();
+  orc::JITTargetMachineBuilder target = makeTarget(processor);
+  Expected<std::unique_ptr<TargetMachine>> machine =
+      target.createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple(Triple(processor.triple));
+  module.setDataLayout((*machine)->createDataLayout());
+  return orc::SimpleCompiler(**machine)(module);
 }

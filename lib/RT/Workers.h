@@ -1,13 +1,12 @@
 //===- Workers.h - Threads that run programs --------------------*- C++ -*-===//
 
-#ifndef NSACC_LIB_TARGET_CPU_WORKERS_H
-#define NSACC_LIB_TARGET_CPU_WORKERS_H
+#ifndef NSACC_LIB_RT_WORKERS_H
+#define NSACC_LIB_RT_WORKERS_H
 
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include <cstdint>
 #include <functional>
 
-namespace nsacc::cpu {
+namespace nsacc::rt {
 
 /// Calls `work(begin, end)` on pieces of [0, total), the last ones first, on at
 /// most `threads` threads (0: all cores) that every run of the process shares.
@@ -15,8 +14,8 @@ namespace nsacc::cpu {
 /// when that said yes before everything was done.
 bool runInParallel(int64_t total, unsigned threads,
                    const std::function<bool()> &isInterrupted,
-                   llvm::function_ref<void(int64_t begin, int64_t end)> work);
+                   const std::function<void(int64_t begin, int64_t end)> &work);
 
-} // namespace nsacc::cpu
+} // namespace nsacc::rt
 
-#endif // NSACC_LIB_TARGET_CPU_WORKERS_H
+#endif // NSACC_LIB_RT_WORKERS_H

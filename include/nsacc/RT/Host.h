@@ -1,0 +1,83 @@
+//===- Host.h - Runs packages on the host's processor -----------*- C++ -*-===//
+
+#ifndef NSACC_RT_HOST_H
+#define NSACC_RT_HOST_H
+
+#include "nsacc-rt/nsacc_rt.h"
+#include "nsacc/RT/HostNames.h"
+#include "nsacc/RT/Package.h"
+#include <atomic>
+#include <functional>
+#include <memory>
+
+namespace nsacc::rt {
+
+/// What machine code may call: its name and the address of one in this process;
+/// null where there is none.
+void *findHostFunction(const std::string &name);
+
+/// A program's code: what it takes stands in slots of 8 bytes; then the point
+/// of the grid.
+using HostFunction = void (*)(const uint64_t *slots, int64_t x, int64_t y,
+                              int64_t z);
+
+struct HostOptions {
+  /// Threads of a run; 0: as many as the machine has cores.
+  unsigned threads = 0;
+  /// Asked now and then by the calling thread; a run that is interrupted fails
+  /// and leaves results half written. May be empty.
+  std::function<bool()> isInterrupted = {};
+};
+
+/// Processor time of one launch, of all threads of the process.
+struct LaunchTime {
+  std::string kernel;
+  double seconds;
+};
+
+/// What one run took beyond inputs and results.
+struct HostUsage {
+  int64_t peakWorkspaceBytes = 0;
+  int64_t launches = 0;
+  int64_t programs = 0; ///< points of grids
+  std::vector<LaunchTime> times;
+};
+
+/// The stack of a new thread.
+int64_t getStackBytes();
+/// Fails where a thread's stack hasn't the bytes that programs take.
+[[nodiscard]] Problem checkStack(int64_t bytes);
+
+class HostVariant;
+
+/// A package on this processor. Runs may overlap.
+class HostModule {
+public:
+  /// Throws a Failure where no code of the package runs on this processor.
+  explicit HostModule(Package package);
+  ~HostModule();
+  HostModule(const HostModule &) = delete;
+  HostModule &operator=(const HostModule &) = delete;
+
+  const Package &getPackage() const { return package; }
+  /// Of the first variant that the processor can run.
+  const std::string &getArchitecture() const;
+  size_t countLaunches() const;
+  /// Of the last run that ended.
+  int64_t getWorkspaceBytes() const { return workspaceBytes; }
+
+  /// Runs the kernel on inputs and results, in the order of its parameters.
+  /// Tensors whose strides aren't those that the code is for are copied. What
+  /// it computes doesn't depend on the number of threads. Throws a Failure.
+  void run(const nsacc_rt_tensor *tensors, size_t count,
+           const HostOptions &options, HostUsage *usage = nullptr);
+
+private:
+  Package package;
+  std::vector<std::unique_ptr<HostVariant>> variants; ///< that can run here
+  std::atomic<int64_t> workspaceBytes = 0;
+};
+
+} // namespace nsacc::rt
+
+#endif // NSACC_RT_HOST_H

@@ -1,0 +1,38 @@
+//===- HostCode.h - Machine code of a processor, loaded ---------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RT_HOSTCODE_H
+#define NSACC_LIB_RT_HOSTCODE_H
+
+#include "nsacc/RT/Host.h"
+
+namespace nsacc::rt {
+
+/// An image in memory that can be run.
+class HostCode {
+public:
+  /// The image has to live as long. Throws a Failure.
+  explicit HostCode(const HostImage &image);
+  ~HostCode();
+  HostCode(const HostCode &) = delete;
+  HostCode &operator=(const HostCode &) = delete;
+
+  /// Throws where there is none.
+  HostFunction find(const std::string &kernel) const;
+
+private:
+  void fill();
+
+  const HostImage &image;
+  char *memory = nullptr;
+};
+
+/// Whether code for the architecture runs on this processor, and how good it
+/// is: more is better; 0: it doesn't run.
+int rankForHost(const std::string &architecture);
+
+/// "x86-64-v4": the best that runs here.
+std::string describeHost();
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_HOSTCODE_H

@@ -1,0 +1,239 @@
+//===- HostModule.cpp - A package on the host's processor -----------------===//
+
+#include "HostCode.h"
+#include "HostRun.h"
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <pthread.h>
+
+using namespace nsacc::rt;
+
+//===----------------------------------------------------------------------===//
+// Stacks
+//===----------------------------------------------------------------------===//
+
+int64_t nsacc::rt::getStackBytes() {
+  pthread_attr_t attributes;
+  size_t size = 0;
+  pthread_attr_init(&attributes);
+  pthread_attr_getstacksize(&attributes, &size);
+  pthread_attr_destroy(&attributes);
+  return static_cast<int64_t>(size);
+}
+
+Problem nsacc::rt::checkStack(int64_t bytes) {
+  // For what is spilled, and for the frames below.
+  constexpr int64_t reserve = 512 << 10;
+  if (bytes + reserve <= getStackBytes())
+    return std::nullopt;
+  return "a program's tiles take " + std::to_string(bytes) +
+         " bytes of a stack of " + std::to_string(getStackBytes());
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors whose strides code isn't for
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Row-major copies of tensors that programs can't use as they are.
+class Copies {
+public:
+  ~Copies() {
+    for (const Copy &copy : copies)
+      std::free(copy.data);
+  }
+
+  void add(const Buffer &given, Buffer &buffer, bool isResult) {
+    Buffer packed = given;
+    int64_t bytes;
+    packed.setStrides(bytes); // its elements are in memory already
+    void *data = std::malloc(static_cast<size_t>(std::max<int64_t>(bytes, 1)));
+    if (!data)
+      throw Failure(NSACC_RT_MEMORY, "no memory for a copy of " +
+                                         std::to_string(bytes) + " bytes");
+    packed.address = reinterpret_cast<uint64_t>(data);
+    copies.push_back({data, given, packed, isResult});
+    copy(given, packed);
+    buffer = packed;
+  }
+
+  void writeBack() const {
+    for (const Copy &each : copies)
+      if (each.isResult)
+        copy(each.packed, each.given);
+  }
+
+private:
+  struct Copy {
+    void *data;
+    Buffer given, packed;
+    bool isResult;
+  };
+
+  static void copy(const Buffer &from, const Buffer &to) {
+    if (!from.isEmpty())
+      copyDims(from, to, 0, from.address, to.address);
+  }
+
+  static void copyDims(const Buffer &from, const Buffer &to, uint32_t dim,
+                       uint64_t source, uint64_t target) {
+    auto bytes = static_cast<int64_t>(getBytes(from.dtype));
+    if (dim == from.rank) {
+      std::memcpy(reinterpret_cast<void *>(target),
+                  reinterpret_cast<const void *>(source),
+                  static_cast<size_t>(bytes));
+      return;
+    }
+    for (int64_t i = 0; i < from.sizes[dim]; ++i)
+      copyDims(from, to, dim + 1,
+               source + static_cast<uint64_t>(i * from.strides[dim] * bytes),
+               target + static_cast<uint64_t>(i * to.strides[dim] * bytes));
+  }
+
+  std::vector<Copy> copies;
+};
+
+} // namespace
+
+/// Whether a tensor's strides are those that code was compiled for.
+static bool fits(const Buffer &buffer, const Parameter &parameter) {
+  for (uint32_t dim = 0; dim < buffer.rank; ++dim)
+    if (buffer.sizes[dim] > 1 &&
+        parameter.strides[dim].value_or(buffer.strides[dim]) !=
+            buffer.strides[dim])
+      return false;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Variants
+//===----------------------------------------------------------------------===//
+
+namespace nsacc::rt {
+
+/// A variant's code for this processor, loaded when a call first needs it.
+class HostVariant {
+public:
+  HostVariant(const Package &package, const Variant &variant,
+              const TargetCode &code)
+      : package(package), variant(variant), code(code) {}
+
+  const Variant &getVariant() const { return variant; }
+  const TargetCode &getCode() const { return code; }
+
+  const std::vector<HostFunction> &getFunctions() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (isLoaded)
+      return functions;
+    if (Problem problem = checkStack(code.stackBytes))
+      throw Failure(NSACC_RT_UNAVAILABLE, *problem + ": raise its limit");
+    functions.clear();
+    for (const Launch &launch : code.plan.launches) {
+      std::unique_ptr<HostCode> &object = objects[launch.image];
+      if (!object)
+        object = std::make_unique<HostCode>(package.images[launch.image].host);
+      functions.push_back(object->find(launch.kernel));
+    }
+    isLoaded = true;
+    return functions;
+  }
+
+private:
+  const Package &package;
+  const Variant &variant;
+  const TargetCode &code;
+  std::mutex mutex;
+  bool isLoaded = false;
+  std::map<uint32_t, std::unique_ptr<HostCode>> objects; ///< by image
+  std::vector<HostFunction> functions;                   ///< of launches
+};
+
+} // namespace nsacc::rt
+
+/// The best of a variant's targets that this processor runs; null: none.
+static const TargetCode *chooseHostTarget(const Variant &variant) {
+  const TargetCode *best = nullptr;
+  for (const TargetCode &code : variant.targets)
+    if (int rank = rankForHost(code.architecture);
+        rank > (best ? rankForHost(best->architecture) : 0))
+      best = &code;
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// HostModule
+//===----------------------------------------------------------------------===//
+
+HostModule::HostModule(Package given) : package(std::move(given)) {
+  for (const Variant &variant : package.variants)
+    if (const TargetCode *code = chooseHostTarget(variant))
+      variants.push_back(
+          std::make_unique<HostVariant>(package, variant, *code));
+  if (variants.empty())
+    throw Failure(NSACC_RT_PACKAGE,
+                  "the package has code for " + listArchitectures(package) +
+                      "; this processor is " + describeHost() +
+                      ": compile it with --target cpu");
+  if (variants.front()->getVariant().guards.empty())
+    variants.front()->getFunctions();
+}
+
+HostModule::~HostModule() = default;
+
+const std::string &HostModule::getArchitecture() const {
+  return variants.front()->getCode().architecture;
+}
+
+size_t HostModule::countLaunches() const {
+  size_t most = 0;
+  for (const auto &variant : variants)
+    most = std::max(most, variant->getCode().plan.launches.size());
+  return most;
+}
+
+/// The variant for a call's sizes. Throws where none is.
+static HostVariant &
+chooseVariant(const Package &package,
+              const std::vector<std::unique_ptr<HostVariant>> &variants,
+              const std::vector<const int64_t *> &sizes) {
+  std::vector<int64_t> numbers;
+  std::vector<const Variant *> tried;
+  for (const auto &each : variants) {
+    const Variant &variant = each->getVariant();
+    if (Problem problem = computeSteps(variant.steps, sizes, numbers))
+      throw Failure(NSACC_RT_INVALID, *problem);
+    if (!findFailedGuard(variant, numbers))
+      return *each;
+    tried.push_back(&variant);
+  }
+  throw Failure(NSACC_RT_INVALID, explainNoVariant(package, tried, sizes));
+}
+
+void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
+                     const HostOptions &options, HostUsage *usage) {
+  const std::vector<Parameter> &parameters = package.parameters;
+  std::vector<Buffer> buffers;
+  bindTensors(parameters, findSameSizes(parameters), tensors, count,
+              kHostTensors, buffers);
+  checkData(parameters, buffers);
+  Copies copies;
+  std::vector<const int64_t *> sizes;
+  for (size_t i = 0; i < count; ++i) {
+    Buffer &buffer = buffers[i];
+    if (!fits(buffer, parameters[i]))
+      copies.add(Buffer(buffer), buffer, parameters[i].isResult);
+    buffer.reorder(parameters[i].order);
+    sizes.push_back(buffer.sizes.data());
+  }
+  HostVariant &variant = chooseVariant(package, variants, sizes);
+  HostUsage own;
+  HostUsage &measured = usage ? *usage : own;
+  HostRun(variant.getCode(), variant.getFunctions(), std::move(buffers),
+          options, measured)
+      .run();
+  copies.writeBack();
+  workspaceBytes = measured.peakWorkspaceBytes;
+}

@@ -1,0 +1,189 @@
+//===- HostRun.cpp - Runs a plan in host memory ---------------------------===//
+
+#include "HostRun.h"
+#include "Workers.h"
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <tuple>
+
+using namespace nsacc::rt;
+
+//===----------------------------------------------------------------------===//
+// Failures
+//===----------------------------------------------------------------------===//
+
+static thread_local FailureRecord *current = nullptr;
+
+namespace {
+
+/// While it lives, failures of programs that this thread runs go to `record`.
+class FailureScope {
+public:
+  explicit FailureScope(FailureRecord &record) : outer(current) {
+    current = &record;
+  }
+  ~FailureScope() { current = outer; }
+  FailureScope(const FailureScope &) = delete;
+  FailureScope &operator=(const FailureScope &) = delete;
+
+private:
+  FailureRecord *outer;
+};
+
+} // namespace
+
+void nsacc::rt::reportFailure(int64_t assertion, const int64_t *values) {
+  if (current)
+    current->add(static_cast<size_t>(assertion), values);
+}
+
+void FailureRecord::add(size_t newAssertion, const int64_t *found) {
+  if (newAssertion >= assertions.size())
+    return;
+  std::vector<int64_t> newValues(found,
+                                 found + assertions[newAssertion].numValues);
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!empty &&
+      std::tie(values, assertion) <= std::tie(newValues, newAssertion))
+    return;
+  values = std::move(newValues);
+  assertion = newAssertion;
+  empty = false;
+}
+
+std::string FailureRecord::describe() const {
+  return formatMessage(assertions[assertion], values.data());
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+HostRun::HostRun(const TargetCode &code,
+                 const std::vector<HostFunction> &functions,
+                 std::vector<Buffer> given, const HostOptions &options,
+                 HostUsage &usage)
+    : plan(code.plan), functions(functions), options(options), usage(usage),
+      failures(code.assertions), numParameters(given.size()),
+      buffers(std::move(given)), bytes(plan.workspaces.size()) {
+  buffers.resize(numParameters + plan.workspaces.size());
+  for (size_t i = 0; i < numParameters; ++i)
+    sizes.push_back(buffers[i].sizes.data());
+}
+
+HostRun::~HostRun() {
+  for (size_t i = 0; i < plan.workspaces.size(); ++i)
+    release(i);
+}
+
+void HostRun::run() {
+  Problem problem = computeNumbers(plan, sizes, numbers);
+  if (!problem)
+    problem = forEachLaunch(plan, sizes, numbers,
+                            [&](size_t index) { return runLaunch(index); });
+  if (!failures.isEmpty())
+    throw Failure(NSACC_RT_FAILED, failures.describe());
+  if (problem)
+    throw Failure(isInterrupted ? NSACC_RT_INTERRUPTED : NSACC_RT_INVALID,
+                  *problem);
+}
+
+Problem HostRun::runLaunch(size_t index) {
+  for (size_t i = 0; i < plan.workspaces.size(); ++i)
+    if (plan.workspaces[i].last < index)
+      release(i);
+  for (size_t i = 0; i < plan.workspaces.size(); ++i)
+    if (plan.workspaces[i].first <= index && index <= plan.workspaces[i].last)
+      if (Problem problem = allocate(i))
+        return problem;
+  ++usage.launches;
+  if (isEmpty(plan.launches[index], numbers))
+    return std::nullopt;
+  std::clock_t start = std::clock();
+  bool isDone = runPrograms(index);
+  usage.times.push_back(
+      {plan.launches[index].kernel,
+       static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC});
+  if (!isDone) {
+    isInterrupted = true;
+    return "interrupted";
+  }
+  // What later launches would read isn't there.
+  if (!failures.isEmpty())
+    return "failed";
+  return std::nullopt;
+}
+
+/// Runs a launch's program at every point of its grid.
+bool HostRun::runPrograms(size_t index) {
+  const Launch &launch = plan.launches[index];
+  int64_t grid[] = {numbers[launch.grid[0]], numbers[launch.grid[1]],
+                    numbers[launch.grid[2]]};
+  int64_t total;
+  if (__builtin_mul_overflow(grid[0], grid[1], &total) ||
+      __builtin_mul_overflow(total, grid[2], &total))
+    throw Failure(NSACC_RT_INVALID, kSizesTooLarge);
+  usage.programs += total;
+  std::vector<uint64_t> slots = getSlots(launch);
+  HostFunction function = functions[index];
+  auto work = [&](int64_t begin, int64_t end) {
+    FailureScope scope(failures);
+    for (int64_t i = end - 1; i >= begin; --i)
+      function(slots.data(), i % grid[0], i / grid[0] % grid[1],
+               i / (grid[0] * grid[1]));
+  };
+  return runInParallel(total, options.threads, options.isInterrupted, work);
+}
+
+Problem HostRun::allocate(size_t workspace) {
+  constexpr int64_t alignment = 64;
+  if (bytes[workspace])
+    return std::nullopt; // of a launch before this one
+  Buffer &buffer = buffers[numParameters + workspace];
+  const Workspace &planned = plan.workspaces[workspace];
+  buffer.rank = static_cast<uint32_t>(planned.sizes.size());
+  int64_t exact;
+  if (Problem problem = computeExtent(planned, numbers, buffer.sizes.data(),
+                                      buffer.strides.data(), exact))
+    return problem;
+  // An empty buffer has an address, too.
+  int64_t size =
+      (std::max<int64_t>(exact, 1) + alignment - 1) / alignment * alignment;
+  void *data = std::aligned_alloc(alignment, static_cast<size_t>(size));
+  if (!data)
+    throw Failure(NSACC_RT_MEMORY, "no memory for a workspace of " +
+                                       std::to_string(size) + " bytes");
+  buffer.address = reinterpret_cast<uint64_t>(data);
+  bytes[workspace] = size;
+  allBytes += size;
+  usage.peakWorkspaceBytes = std::max(usage.peakWorkspaceBytes, allBytes);
+  return std::nullopt;
+}
+
+void HostRun::release(size_t workspace) {
+  if (!bytes[workspace])
+    return;
+  std::free(
+      reinterpret_cast<void *>(buffers[numParameters + workspace].address));
+  allBytes -= bytes[workspace];
+  bytes[workspace] = 0;
+}
+
+/// A buffer is base, aligned address, offset, sizes and strides.
+std::vector<uint64_t> HostRun::getSlots(const Launch &launch) const {
+  std::vector<uint64_t> slots;
+  for (const Argument &argument : launch.arguments) {
+    if (!argument.isBuffer) {
+      slots.push_back(static_cast<uint64_t>(numbers[argument.index]));
+      continue;
+    }
+    const Buffer &buffer = buffers[argument.index];
+    slots.insert(slots.end(), {buffer.address, buffer.address, 0});
+    for (uint32_t dim = 0; dim < buffer.rank; ++dim)
+      slots.push_back(static_cast<uint64_t>(buffer.sizes[dim]));
+    for (uint32_t dim = 0; dim < buffer.rank; ++dim)
+      slots.push_back(static_cast<uint64_t>(buffer.strides[dim]));
+  }
+  return slots;
+}

@@ -1,0 +1,73 @@
+//===- HostRun.h - Runs a plan in host memory -------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RT_HOSTRUN_H
+#define NSACC_LIB_RT_HOSTRUN_H
+
+#include "Buffers.h"
+#include "nsacc/RT/Host.h"
+#include <mutex>
+
+namespace nsacc::rt {
+
+/// The least failure of a run, whatever threads found it.
+class FailureRecord {
+public:
+  explicit FailureRecord(const std::vector<Assertion> &assertions)
+      : assertions(assertions) {}
+
+  void add(size_t assertion, const int64_t *values);
+  bool isEmpty() const { return empty; }
+  /// Its message with its values.
+  std::string describe() const;
+
+private:
+  const std::vector<Assertion> &assertions;
+  std::mutex mutex;
+  std::atomic<bool> empty = true;
+  size_t assertion = 0;
+  std::vector<int64_t> values;
+};
+
+/// What programs call; for the record of the run whose program this thread is
+/// in.
+void reportFailure(int64_t assertion, const int64_t *values);
+
+/// One run of a plan. Workspaces have memory while launches use them.
+class HostRun {
+public:
+  /// `functions` are those of the launches. Buffers are parameters.
+  HostRun(const TargetCode &code, const std::vector<HostFunction> &functions,
+          std::vector<Buffer> buffers, const HostOptions &options,
+          HostUsage &usage);
+  ~HostRun();
+  HostRun(const HostRun &) = delete;
+  HostRun &operator=(const HostRun &) = delete;
+
+  /// Throws a Failure.
+  void run();
+
+private:
+  Problem runLaunch(size_t index);
+  Problem allocate(size_t workspace);
+  void release(size_t workspace);
+  bool runPrograms(size_t index);
+  std::vector<uint64_t> getSlots(const Launch &launch) const;
+
+  const Plan &plan;
+  const std::vector<HostFunction> &functions;
+  const HostOptions &options;
+  HostUsage &usage;
+  FailureRecord failures;
+  size_t numParameters;
+  std::vector<const int64_t *> sizes; ///< of parameters
+  std::vector<int64_t> numbers;
+  std::vector<Buffer> buffers; ///< parameters, then workspaces
+  /// Of each workspace that has memory; else 0.
+  std::vector<int64_t> bytes;
+  int64_t allBytes = 0;
+  bool isInterrupted = false;
+};
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_HOSTRUN_H

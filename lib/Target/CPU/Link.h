@@ -1,0 +1,18 @@
+//===- Link.h - From objects to an image that can be loaded -----*- C++ -*-===//
+
+#ifndef NSACC_LIB_TARGET_CPU_LINK_H
+#define NSACC_LIB_TARGET_CPU_LINK_H
+
+#include "Objects.h"
+#include "nsacc/RT/Package.h"
+
+namespace nsacc::cpu {
+
+/// Links objects into an image. Functions that none of them has are the
+/// runtime's, whose table the image gets; each entry is a kernel.
+llvm::Expected<rt::HostImage> link(llvm::ArrayRef<Object> objects,
+                                   const Processor &processor);
+
+} // namespace nsacc::cpu
+
+#endif // NSACC_LIB_TARGET_CPU_LINK_H

@@ -1,0 +1,39 @@
+//===- Objects.h - From the LLVM dialect to machine code --------*- C++ -*-===//
+
+#ifndef NSACC_LIB_TARGET_CPU_OBJECTS_H
+#define NSACC_LIB_TARGET_CPU_OBJECTS_H
+
+#include "Processor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
+#include <vector>
+
+namespace llvm {
+class Module;
+} // namespace llvm
+
+namespace nsacc::cpu {
+
+/// Relocatable machine code.
+using Object = std::unique_ptr<llvm::MemoryBuffer>;
+
+/// Behind a function's name: its rt::HostFunction.
+inline constexpr char kEntrySuffix[] = "__entry";
+
+/// Code of a module's functions, which don't call each other, each with an
+/// entry, rt::HostFunction. Functions are compiled side by side, on so many
+/// threads at most; 0: on one for each core.
+llvm::Expected<std::vector<Object>> compileObjects(mlir::ModuleOp source,
+                                                   const Processor &processor,
+                                                   unsigned threads,
+                                                   mlir::TimingScope &timing);
+
+/// Code of a module as it is.
+llvm::Expected<Object> compileModule(llvm::Module &module,
+                                     const Processor &processor);
+
+} // namespace nsacc::cpu
+
+#endif // NSACC_LIB_TARGET_CPU_OBJECTS_H

@@ -1,0 +1,272 @@
+//===- HostTest.cpp - Packages on the host's processor --------------------===//
+
+#include "nsacc/RT/Host.h"
+#include "nsacc-rt/nsacc_rt.h"
+#include <cmath>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <numeric>
+
+using namespace nsacc;
+using namespace nsacc::rt;
+using ::testing::HasSubstr;
+
+//===----------------------------------------------------------------------===//
+// Functions of the runtime
+//===----------------------------------------------------------------------===//
+
+using Unary = float (*)(float);
+
+static Unary find(const char *name) {
+  return reinterpret_cast<Unary>(findHostFunction(name));
+}
+
+template <typename To, typename From> static To cast(From value) {
+  To result = {};
+  std::memcpy(&result, &value, std::min(sizeof(To), sizeof(From)));
+  return result;
+}
+
+/// Every f16, and what lies halfway to the next and beside that.
+TEST(HostFunctionsTest, HalvesAreConverted) {
+  Unary extend = find("__extendhfsf2"), truncate = find("__truncsfhf2");
+  auto toHalf = [&](float value) {
+    return static_cast<uint16_t>(cast<uint32_t>(truncate(value)));
+  };
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    auto exact =
+        static_cast<float>(cast<_Float16>(static_cast<uint16_t>(bits)));
+    float extended = extend(cast<float>(bits));
+    if (std::isnan(exact)) {
+      EXPECT_TRUE(std::isnan(extended)) << bits;
+      EXPECT_EQ(toHalf(extended) & 0x7e00, 0x7e00) << bits;
+      continue;
+    }
+    ASSERT_EQ(cast<uint32_t>(extended), cast<uint32_t>(exact)) << bits;
+    ASSERT_EQ(toHalf(exact), bits);
+    auto next =
+        static_cast<float>(cast<_Float16>(static_cast<uint16_t>(bits + 1)));
+    float half = exact + (next - exact) / 2;
+    for (float value :
+         {half, std::nextafter(half, 0.0f), std::nextafter(half, 1e9f),
+          std::nextafter(half, -1e9f)})
+      if (!std::isnan(value))
+        ASSERT_EQ(toHalf(value), cast<uint16_t>(static_cast<_Float16>(value)))
+            << value;
+  }
+  for (float value : {65519.9f, 65520.0f, 1e30f, -1e30f, INFINITY, -INFINITY,
+                      1e-8f, 2.9802322e-8f, 2.9802326e-8f, -1e-30f})
+    EXPECT_EQ(toHalf(value), cast<uint16_t>(static_cast<_Float16>(value)))
+        << value;
+}
+
+TEST(HostFunctionsTest, BrainFloatsAreRounded) {
+  Unary truncate = find("__truncsfbf2");
+  auto toBF16 = [&](uint32_t bits) {
+    return static_cast<uint16_t>(cast<uint32_t>(truncate(cast<float>(bits))));
+  };
+  EXPECT_EQ(toBF16(0x3f800000), 0x3f80);
+  EXPECT_EQ(toBF16(0x3f808000), 0x3f80) << "a tie goes to the even one";
+  EXPECT_EQ(toBF16(0x3f818000), 0x3f82);
+  EXPECT_EQ(toBF16(0x3f808001), 0x3f81);
+  EXPECT_EQ(toBF16(0x7f7fffff), 0x7f80);
+  EXPECT_EQ(toBF16(0x7f800001), 0x7fc0);
+  EXPECT_EQ(toBF16(0xff800000), 0xff80);
+  EXPECT_EQ(findHostFunction("system"), nullptr);
+}
+
+//===----------------------------------------------------------------------===//
+// Images
+//===----------------------------------------------------------------------===//
+
+#if defined(__x86_64__)
+
+static constexpr uint32_t kPage = 4096;
+
+/// out[x] = x, an i32, and code that calls function 0 of its table.
+static Package makeHostPackage() {
+  Package package;
+  package.compiler = "0.1.0";
+  package.kernel = "count";
+  package.parameters = {
+      {"out", DType::I32, {{{}, "N"}}, {1}, {0}, true},
+  };
+  HostImage &image = package.images.emplace_back().host;
+  image.writableBytes = kPage;
+  image.bytes.assign(kPage, '\0');
+  // mov rax, [rdi]; mov [rax + 4 * rsi], esi; ret
+  image.bytes += std::string("\x48\x8b\x07\x89\x34\xb0\xc3", 7);
+  image.kernels = {{"count_0", kPage}};
+  image.functions = {"expf"};
+  TargetCode code;
+  code.architecture = "x86-64";
+  code.plan.steps = {{Step::Kind::Dim, 0, {0}}, {Step::Kind::Constant, 1, {}}};
+  Launch launch = {};
+  launch.kernel = "count_0";
+  launch.grid[0] = 0;
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.arguments = {{true, 0}};
+  code.plan.launches = {launch};
+  package.variants = {{{}, {}, {code}}};
+  return package;
+}
+
+namespace {
+
+class HostTest : public ::testing::Test {
+protected:
+  ~HostTest() override { nsacc_rt_unload(module); }
+
+  nsacc_rt_status load(const Package &package) {
+    nsacc_rt_unload(module);
+    std::string bytes = writePackage(package);
+    return nsacc_rt_load(bytes.data(), bytes.size(), NSACC_RT_HOST, &module);
+  }
+  /// What loading a changed package says.
+  template <typename Change> std::string fail(Change change) {
+    Package package = makeHostPackage();
+    change(package, package.images[0].host, package.variants[0].targets[0]);
+    return load(package) == NSACC_RT_OK ? "no error" : nsacc_rt_message();
+  }
+  nsacc_rt_status run(std::vector<int32_t> &out, int64_t count,
+                      int64_t stride = 1,
+                      const nsacc_rt_host_options *options = nullptr) {
+    nsacc_rt_tensor tensor = {out.data(), NSACC_DTYPE_I32, 1, &count, &stride};
+    return nsacc_rt_run_on_host(module, &tensor, 1, options);
+  }
+
+  nsacc_rt_module *module = nullptr;
+};
+
+} // namespace
+
+TEST_F(HostTest, RunsEveryPoint) {
+  ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK) << nsacc_rt_message();
+  EXPECT_EQ(nsacc_rt_module_device(module), NSACC_RT_HOST);
+  EXPECT_STREQ(nsacc_rt_target(module), "x86-64");
+  EXPECT_EQ(nsacc_rt_launch_count(module), 1u);
+  for (int64_t count : {0, 1, 2, 97, 100'000})
+    for (uint32_t threads : {0, 1, 3}) {
+      std::vector<int32_t> out(count + 1, -1), expected(count + 1);
+      std::iota(expected.begin(), expected.end(), 0);
+      expected.back() = -1;
+      nsacc_rt_host_options options = {threads, nullptr, nullptr};
+      ASSERT_EQ(run(out, count, 1, &options), NSACC_RT_OK)
+          << nsacc_rt_message();
+      EXPECT_EQ(out, expected);
+    }
+}
+
+/// Every second element; the others stay as they are.
+TEST_F(HostTest, TensorsOfOtherStridesAreCopied) {
+  ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
+  std::vector<int32_t> out(14, -1);
+  ASSERT_EQ(run(out, 7, 2), NSACC_RT_OK) << nsacc_rt_message();
+  EXPECT_THAT(out, ::testing::ElementsAre(0, -1, 1, -1, 2, -1, 3, -1, 4, -1, 5,
+                                          -1, 6, -1));
+}
+
+TEST_F(HostTest, RunsCanBeInterrupted) {
+  ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
+  std::vector<int32_t> out(100'000'000);
+  nsacc_rt_host_options options = {1, [](void *) { return 1; }, nullptr};
+  // A run may be done before it asks.
+  nsacc_rt_status status = run(out, 100'000'000, 1, &options);
+  EXPECT_TRUE(status == NSACC_RT_INTERRUPTED || status == NSACC_RT_OK);
+}
+
+TEST_F(HostTest, MistakesAreErrors) {
+  ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
+  std::vector<int32_t> out(4);
+  int64_t size = 4;
+  nsacc_rt_tensor tensor = {nullptr, NSACC_DTYPE_I32, 1, &size, nullptr};
+  EXPECT_EQ(nsacc_rt_launch(module, &tensor, 1, nullptr), NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(), "result 'out': its data is a null pointer");
+  tensor.data = out.data();
+  EXPECT_EQ(nsacc_rt_launch(module, &tensor, 1, &size), NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(),
+               "the module is the host's, which has no stream but NULL");
+  EXPECT_EQ(nsacc_rt_launch(module, &tensor, 1, nullptr), NSACC_RT_OK);
+  tensor.dtype = NSACC_DTYPE_F32;
+  EXPECT_EQ(nsacc_rt_launch(module, &tensor, 1, nullptr), NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(),
+               "result 'out': expected elements of i32, found f32");
+  EXPECT_EQ(nsacc_rt_reserve(module, &tensor, 1, nullptr), NSACC_RT_OK);
+  EXPECT_EQ(nsacc_rt_check(module, nullptr), NSACC_RT_OK);
+  EXPECT_EQ(nsacc_rt_run_on_host(nullptr, &tensor, 1, nullptr),
+            NSACC_RT_INVALID);
+}
+
+TEST_F(HostTest, CodeThatDoesNotRunHereIsRefused) {
+  EXPECT_THAT(
+      fail([](auto &, auto &, auto &code) { code.architecture = "aarch64"; }),
+      HasSubstr("the package has code for aarch64; this processor is "
+                "x86-64-v"));
+  EXPECT_THAT(fail([](auto &, auto &, auto &code) {
+                code.architecture = "sm_90a";
+                code.plan.launches[0].threads = 128;
+              }),
+              HasSubstr("the package has code for sm_90a"));
+  EXPECT_THAT(fail([](auto &, auto &, auto &code) {
+                code.architecture = kThisProcessor;
+              }),
+              HasSubstr("the processor that compiled it"));
+  EXPECT_THAT(fail([](auto &, auto &, auto &code) {
+                code.stackBytes = INT64_C(1) << 39;
+              }),
+              HasSubstr("bytes of a stack of"));
+  EXPECT_THAT(fail([](auto &, HostImage &image, auto &) {
+                image.functions = {"expf", "launch_missiles"};
+              }),
+              HasSubstr("it calls 'launch_missiles', which this runtime "
+                        "hasn't"));
+  EXPECT_THAT(fail([](auto &, HostImage &image, auto &) {
+                image.kernels[0].name = "other";
+              }),
+              HasSubstr("it has no kernel 'count_0'"));
+  EXPECT_THAT(
+      fail([](auto &, HostImage &image, auto &) { image.writableBytes = 64; }),
+      HasSubstr("no whole pages"));
+}
+
+/// Nothing that an image points to is outside of it.
+TEST_F(HostTest, ImagesStayWithinTheirBytes) {
+  auto size =
+      static_cast<uint32_t>(makeHostPackage().images[0].host.bytes.size());
+  EXPECT_THAT(fail([&](auto &, HostImage &image, auto &) {
+                image.kernels[0].offset = size;
+              }),
+              HasSubstr("there is no byte"));
+  for (uint32_t offset : {size - 7, size, UINT32_MAX})
+    EXPECT_THAT(fail([&](auto &, HostImage &image, auto &) {
+                  image.pointers = {0, offset};
+                }),
+                HasSubstr("byte"))
+        << offset;
+  EXPECT_EQ(fail([&](auto &, HostImage &image, auto &) {
+              image.pointers = {8, 4088};
+            }),
+            "no error");
+  EXPECT_THAT(fail([&](auto &, HostImage &image, auto &) {
+                image.writableBytes = size + 1;
+              }),
+              HasSubstr("expected bytes from 0 to"));
+  EXPECT_THAT(fail([&](auto &, HostImage &image, auto &) {
+                image.functions.assign(513, "expf");
+              }),
+              HasSubstr("a table of 513 functions in 4096 bytes"));
+  EXPECT_THAT(
+      fail([&](auto &, HostImage &image, auto &) { image = HostImage(); }),
+      HasSubstr("in an image without its code"));
+  EXPECT_THAT(fail([&](auto &, auto &, TargetCode &code) {
+                code.plan.launches[0].extra.push_back(
+                    {ExtraParameter::Kind::Counter, {}});
+              }),
+              HasSubstr("takes parameters of a GPU"));
+  EXPECT_THAT(fail([&](auto &, auto &, TargetCode &code) {
+                code.plan.launches[0].threads = 32;
+              }),
+              HasSubstr("expected threads from 0 to 0"));
+}
+
+#endif
