@@ -93,6 +93,9 @@ typedef struct nsacc_rt_module nsacc_rt_module;
 NSACC_RT_API nsacc_rt_status nsacc_rt_load(const void *package, size_t size,
                                            int device,
                                            nsacc_rt_module **module);
+/** The same for a package in a file, by its path in the system's encoding. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_load_file(const char *path, int device,
+                                                nsacc_rt_module **module);
 /** Waits for the module's kernels. What graphs recorded of them stays in the
  * process: they can still run. */
 NSACC_RT_API void nsacc_rt_unload(nsacc_rt_module *module);
@@ -116,6 +119,22 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_get_parameter(
 /** The size that a package fixes for a dimension; -1 where any will do. */
 NSACC_RT_API int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module,
                                              size_t index, int dim);
+
+/** What headers that `nsacc header` writes expect of their package. */
+typedef struct nsacc_rt_signature {
+  const char *kernel;
+  const nsacc_rt_parameter *parameters;
+  /** Of all parameters' dimensions, one after the other: the size that is
+   *  expected, -1 where any will do. */
+  const int64_t *sizes;
+  /** Of parameters. */
+  size_t count;
+} nsacc_rt_signature;
+
+/** Fails with NSACC_RT_PACKAGE where the module's package has another kernel,
+ *  or other parameters. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_match(
+    const nsacc_rt_module *module, const nsacc_rt_signature *signature);
 
 /*===-- Launching ---------------------------------------------------------===*/
 

@@ -2,8 +2,12 @@
 
 #include "nsacc-rt/nsacc_rt.h"
 #include "Module.h"
+#include "Signature.h"
 #include "nsacc/RT/Host.h"
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <new>
 
 using namespace nsacc::rt;
@@ -100,30 +104,70 @@ static bool isForThisProcessor(const Package &package) {
   return false;
 }
 
+static nsacc_rt_module *load(const void *bytes, size_t size, int device) {
+  std::optional<Package> package;
+  try {
+    package = readPackage(bytes, size);
+  } catch (const std::runtime_error &error) {
+    throw Failure(NSACC_RT_PACKAGE, error.what());
+  }
+  auto loaded = std::make_unique<nsacc_rt_module>();
+  if (device == NSACC_RT_HOST && isForThisProcessor(*package))
+    throw Failure(NSACC_RT_PACKAGE,
+                  "the package is for the processor that compiled it alone");
+  if (device == NSACC_RT_HOST)
+    loaded->onHost = std::make_unique<HostModule>(std::move(*package));
+  else if (device < -1)
+    throw Failure(NSACC_RT_INVALID,
+                  "there is no device " + std::to_string(device));
+  else
+    loaded->onDevice = std::make_unique<Module>(std::move(*package), device);
+  return loaded.release();
+}
+
 nsacc_rt_status nsacc_rt_load(const void *package, size_t size, int device,
                               nsacc_rt_module **module) {
   return guard([&] {
     require(package, "package");
     require(module, "module");
     *module = nullptr;
-    std::optional<Package> read;
+    *module = load(package, size, device);
+  });
+}
+
+static std::string readFile(const char *path) {
+  auto fail = [&] {
+    throw Failure(NSACC_RT_INVALID, "can't read '" + std::string(path) +
+                                        "': " + std::strerror(errno));
+  };
+  std::unique_ptr<FILE, int (*)(FILE *)> file(std::fopen(path, "rb"),
+                                              std::fclose);
+  if (!file)
+    fail();
+  std::string bytes;
+  char part[1 << 16];
+  while (size_t count = std::fread(part, 1, sizeof(part), file.get()))
+    bytes.append(part, count);
+  if (std::ferror(file.get()))
+    fail();
+  return bytes;
+}
+
+nsacc_rt_status nsacc_rt_load_file(const char *path, int device,
+                                   nsacc_rt_module **module) {
+  return guard([&] {
+    require(path, "path");
+    require(module, "module");
+    *module = nullptr;
+    std::string bytes = readFile(path);
     try {
-      read = readPackage(package, size);
-    } catch (const std::runtime_error &error) {
-      throw Failure(NSACC_RT_PACKAGE, error.what());
+      *module = load(bytes.data(), bytes.size(), device);
+    } catch (const Failure &failure) {
+      if (failure.status != NSACC_RT_PACKAGE)
+        throw;
+      throw Failure(failure.status,
+                    "'" + std::string(path) + "': " + failure.what());
     }
-    auto loaded = std::make_unique<nsacc_rt_module>();
-    if (device == NSACC_RT_HOST && isForThisProcessor(*read))
-      throw Failure(NSACC_RT_PACKAGE,
-                    "the package is for the processor that compiled it alone");
-    if (device == NSACC_RT_HOST)
-      loaded->onHost = std::make_unique<HostModule>(std::move(*read));
-    else if (device < -1)
-      throw Failure(NSACC_RT_INVALID,
-                    "there is no device " + std::to_string(device));
-    else
-      loaded->onDevice = std::make_unique<Module>(std::move(*read), device);
-    *module = loaded.release();
   });
 }
 
@@ -175,6 +219,18 @@ int64_t nsacc_rt_parameter_size(const nsacc_rt_module *module, size_t index,
       static_cast<size_t>(dim) >= parameters[index].sizes.size())
     return -1;
   return parameters[index].sizes[dim].fixed.value_or(-1);
+}
+
+nsacc_rt_status nsacc_rt_match(const nsacc_rt_module *module,
+                               const nsacc_rt_signature *signature) {
+  return guard([&] {
+    require(module, "module");
+    require(signature, "signature");
+    require(signature->kernel, "kernel");
+    if (signature->count)
+      require(signature->parameters, "parameters");
+    matchSignature(module->module.getPackage(), *signature);
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,18 @@
+//===- Signature.h - What a written header expects --------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_RT_SIGNATURE_H
+#define NSACC_LIB_RT_SIGNATURE_H
+
+#include "nsacc-rt/nsacc_rt.h"
+#include "nsacc/RT/Package.h"
+
+namespace nsacc::rt {
+
+/// Fails where a package has another kernel or other parameters. Sizes that one
+/// of the two leaves open are the business of launches.
+void matchSignature(const Package &package,
+                    const nsacc_rt_signature &signature);
+
+} // namespace nsacc::rt
+
+#endif // NSACC_LIB_RT_SIGNATURE_H
