@@ -22,6 +22,7 @@ struct Invocation {
 void addRunCommand(CLI::App &app, Invocation &invocation);
 void addCompileCommand(CLI::App &app, Invocation &invocation);
 void addInspectCommand(CLI::App &app, Invocation &invocation);
+void addHeaderCommand(CLI::App &app, Invocation &invocation);
 void addEnvCommand(CLI::App &app, Invocation &invocation);
 void addCacheCommand(CLI::App &app, Invocation &invocation);
 

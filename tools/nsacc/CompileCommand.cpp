@@ -2,6 +2,7 @@
 
 #include "Commands.h"
 #include "Dimensions.h"
+#include "Files.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "TileSizes.h"
@@ -9,8 +10,6 @@
 #include "nsacc/RT/Package.h"
 #include "nsacc/Signature/Signature.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;
@@ -56,24 +55,6 @@ static llvm::Error rejectPhase(llvm::StringRef name) {
   return makeError("phase '" + name + "' " +
                        (name == "gpu" ? "isn't built yet" : "isn't known"),
                    "this nsacc has " + quoteList(names));
-}
-
-static llvm::Error writeBytes(llvm::StringRef bytes, llvm::StringRef path) {
-  std::error_code code;
-  llvm::ToolOutputFile file(path, code, llvm::sys::fs::OF_None);
-  if (!code) {
-    file.os() << bytes;
-    file.os().flush();
-    code = file.os().error();
-    file.os().clear_error();
-  }
-  if (code)
-    return makeError(
-        "can't write " +
-        (path == "-" ? "standard output" : "'" + path.str() + "'") + ": " +
-        code.message());
-  file.keep();
-  return llvm::Error::success();
 }
 
 static std::string print(mlir::ModuleOp module) {
@@ -234,7 +215,7 @@ static llvm::Expected<std::string> printSchedules(Program &program,
 
 static ExitCode finish(Instruments &instruments, llvm::StringRef bytes,
                        const CompileFlags &flags) {
-  if (llvm::Error error = writeBytes(bytes, flags.output))
+  if (llvm::Error error = writeFiles({{flags.output, bytes}}))
     return reportError(std::move(error));
   if (llvm::Error error = instruments.finish())
     return reportError(std::move(error));

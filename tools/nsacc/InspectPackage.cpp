@@ -2,34 +2,10 @@
 
 #include "InspectPackage.h"
 #include "Messages.h"
-#include "nsacc/RT/Package.h"
+#include "PackageFile.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include <stdexcept>
 
 using namespace nsacc;
-
-static llvm::Expected<rt::Package> readFile(llvm::StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return makeError("can't read '" + path + "': " + file.getError().message());
-  try {
-    return rt::readPackage((*file)->getBufferStart(), (*file)->getBufferSize());
-  } catch (const std::runtime_error &error) {
-    return makeError("'" + path + "': " + error.what());
-  }
-}
-
-/// "q: bf16[B, T, 16, 64]"
-static std::string toString(const rt::Parameter &parameter) {
-  auto sizes = llvm::map_range(parameter.sizes, [](const rt::Size &size) {
-    return size.fixed          ? std::to_string(*size.fixed)
-           : size.name.empty() ? std::string("?")
-                               : size.name;
-  });
-  return parameter.name + ": " + rt::getName(parameter.dtype) + "[" +
-         llvm::join(sizes, ", ") + "]";
-}
 
 /// "T >= 16384, T * B >= 262144"
 static std::string describeGuards(const rt::Variant &variant) {
@@ -82,17 +58,18 @@ static void printText(const rt::Package &package, llvm::raw_ostream &os) {
 
 llvm::Error nsacc::printPackage(llvm::StringRef path, bool asJSON,
                                 llvm::raw_ostream &os) {
-  auto package = readFile(path);
-  if (!package)
-    return package.takeError();
+  auto file = readPackageFile(path);
+  if (!file)
+    return file.takeError();
+  const rt::Package &package = file->package;
   if (asJSON)
-    os << rt::describePackage(*package);
+    os << rt::describePackage(package);
   else
-    printText(*package, os);
-  for (auto [shadowed, by] : rt::findShadowed(*package))
+    printText(package, os);
+  for (auto [shadowed, by] : rt::findShadowed(package))
     printWarning("no call runs variant " + std::to_string(shadowed) +
                  " of the package: variant " + std::to_string(by) + ", for " +
-                 describeGuards(package->variants[by]) +
+                 describeGuards(package.variants[by]) +
                  ", takes all that it is for");
   return llvm::Error::success();
 }

@@ -1,6 +1,7 @@
 //===- Program.cpp - A program that a command works on --------------------===//
 
 #include "Program.h"
+#include "Files.h"
 #include "NSA/IR/NSADialect.h"
 #include "Settings.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -11,8 +12,6 @@
 #include "nsacc/Driver/CompileError.h"
 #include "nsacc/Frontend/Frontend.h"
 #include "nsacc/Support/CompilerErrors.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace nsacc;
@@ -25,25 +24,11 @@ Program::Program(llvm::StringRef file, Instruments &instruments)
 
 //===-- Reading -----------------------------------------------------------===//
 
-static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-readSource(llvm::StringRef file) {
-  namespace fs = llvm::sys::fs;
-  fs::file_status status;
-  if (file != "-" && !fs::status(file, status) &&
-      (status.type() == fs::file_type::character_file ||
-       status.type() == fs::file_type::block_file))
-    return makeError("'" + file + "' is a device, not a program");
-  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(file);
-  if (buffer)
-    return std::move(*buffer);
-  return makeError("can't read '" + file + "': " + buffer.getError().message());
-}
-
 std::unique_ptr<Program> Program::load(const ProgramOptions &options,
                                        llvm::ArrayRef<std::string> commandLine,
                                        Instruments &instruments,
                                        ExitCode &status) {
-  auto buffer = readSource(options.file);
+  auto buffer = readFile(options.file, "a program");
   if (!buffer) {
     status = reportError(buffer.takeError());
     return nullptr;

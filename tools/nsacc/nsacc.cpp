@@ -111,6 +111,7 @@ int main(int argc, char **argv) {
   addRunCommand(app, invocation);
   addCompileCommand(app, invocation);
   addInspectCommand(app, invocation);
+  addHeaderCommand(app, invocation);
   addEnvCommand(app, invocation);
   addCacheCommand(app, invocation);
   return runCommand(app, invocation, argc, argv);

@@ -1,0 +1,48 @@
+//===- Files.cpp - What commands read and write
+//-------------------------------===//
+
+#include "Files.h"
+#include "Messages.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include <memory>
+#include <vector>
+
+using namespace nsacc;
+
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+nsacc::readFile(llvm::StringRef path, llvm::StringRef what) {
+  namespace fs = llvm::sys::fs;
+  fs::file_status status;
+  if (path != "-" && !fs::status(path, status) &&
+      (status.type() == fs::file_type::character_file ||
+       status.type() == fs::file_type::block_file))
+    return makeError("'" + path + "' is a device, not " + what);
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (buffer)
+    return std::move(*buffer);
+  return makeError("can't read '" + path + "': " + buffer.getError().message());
+}
+
+llvm::Error nsacc::writeFiles(llvm::ArrayRef<OutputFile> files) {
+  std::vector<std::unique_ptr<llvm::ToolOutputFile>> written;
+  for (const OutputFile &file : files) {
+    std::error_code code;
+    auto &output = written.emplace_back(std::make_unique<llvm::ToolOutputFile>(
+        file.path, code, llvm::sys::fs::OF_None));
+    if (!code) {
+      output->os() << file.bytes;
+      output->os().flush();
+      code = output->os().error();
+      output->os().clear_error();
+    }
+    if (code)
+      return makeError(
+          "can't write " +
+          (file.path == "-" ? "standard output" : "'" + file.path.str() + "'") +
+          ": " + code.message());
+  }
+  for (auto &output : written)
+    output->keep();
+  return llvm::Error::success();
+}

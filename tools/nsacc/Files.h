@@ -1,0 +1,30 @@
+//===- Files.h - What commands read and write -----------------------*- C++
+//-*-===//
+
+#ifndef NSACC_TOOLS_NSACC_FILES_H
+#define NSACC_TOOLS_NSACC_FILES_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
+
+namespace nsacc {
+
+/// Reads a file, or standard input for "-". `what` is what it should be, "a
+/// program".
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+readFile(llvm::StringRef path, llvm::StringRef what);
+
+struct OutputFile {
+  llvm::StringRef path; ///< "-": standard output
+  llvm::StringRef bytes;
+};
+
+/// Writes all of them or, where one can't be written, leaves none.
+llvm::Error writeFiles(llvm::ArrayRef<OutputFile> files);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_FILES_H
