@@ -6,7 +6,8 @@
 // lists, "9.0,8.0" unless that is set.
 //
 // With FAKE_CUDA_LOG in the environment, launches are also written to
-// that file.
+// that file. Copies to the host take what the file FAKE_CUDA_ANSWERS has, one
+// copy after the other, as if kernels had computed it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 using namespace fakecuda;
 using namespace nsacc::rt::driver;
@@ -97,11 +98,19 @@ FAKE_EXPORT Result cuMemcpyHtoD_v2(Address to, const void *from, size_t bytes) {
   return results::success;
 }
 
+/// What FAKE_CUDA_ANSWERS has next, instead of memory that no kernel wrote to.
+static bool readAnswer(void *to, size_t bytes) {
+  static const char *path = std::getenv("FAKE_CUDA_ANSWERS");
+  static std::ifstream file(path ? path : "", std::ios::binary);
+  return path && file.read(static_cast<char *>(to), bytes);
+}
+
 FAKE_EXPORT Result cuMemcpyDtoH_v2(void *to, Address from, size_t bytes) {
   FAKE_ENTER_UNSAFE(cuMemcpyDtoH_v2);
   if (!isWithin(state, from, bytes))
     return state.misused("cuMemcpyDtoH outside of memory");
-  std::memcpy(to, reinterpret_cast<void *>(from), bytes);
+  if (!readAnswer(to, bytes))
+    std::memcpy(to, reinterpret_cast<void *>(from), bytes);
   return results::success;
 }
 

@@ -54,7 +54,7 @@ static ExitCode writeHeaderFiles(const HeaderFlags &flags) {
   std::vector<OutputFile> outputs;
   std::string object;
   if (!flags.object.empty()) {
-    options.embeddedBytes = bytes.size();
+    options.isEmbedded = true;
     auto written =
         writeObject(bytes, options.prefix + "_package",
                     flags.arch.empty() ? getHostArchitecture() : flags.arch);

@@ -163,6 +163,12 @@ void HeaderWriter::writeIntroduction() {
       "#include \"nsacc-rt/nsacc_rt.h\"\n\n"
       "#ifdef __cplusplus\n"
       "extern \"C\" {\n"
+      "#define NSACC_DATA_$(pointer) \\\n"
+      "  const_cast<void *>(static_cast<const void *>(pointer))\n"
+      "#define NSACC_SIZE_$(size) static_cast<size_t>(size)\n"
+      "#else\n"
+      "#define NSACC_DATA_$(pointer) ((void *)(pointer))\n"
+      "#define NSACC_SIZE_$(size) ((size_t)(size))\n"
       "#endif\n\n");
 }
 
@@ -274,18 +280,17 @@ void HeaderWriter::writeLoading() {
       "      nsacc_rt_load_file(path, device, &module->rt);\n"
       "  return status == NSACC_RT_OK ? $_match_(module) : status;\n"
       "}\n\n");
-  if (options.embeddedBytes) {
-    put("/** The package's bytes, in the object that was written with this "
+  if (options.isEmbedded)
+    put("/* The package's bytes, in the object that was written with this "
         "header. */\n"
-        "extern const unsigned char $_package[");
-    stream << options.embeddedBytes << "];\n\n";
-    put("/** Loads the package that is linked into the program. */\n"
+        "extern const unsigned char $_package[], $_package_end[];\n\n"
+        "/** Loads the package that is linked into the program. */\n"
         "static inline nsacc_rt_status $_load($_module *module, int device) "
         "{\n"
         "  return $_load_bytes(\n"
-        "      module, $_package, sizeof($_package), device);\n"
+        "      module, $_package, NSACC_SIZE_$($_package_end - $_package),\n"
+        "      device);\n"
         "}\n\n");
-  }
   put("/** Waits for the module's kernels, and forgets the module. */\n"
       "static inline void $_unload($_module *module) {\n"
       "  nsacc_rt_unload(module->rt);\n"
@@ -318,13 +323,7 @@ void HeaderWriter::writeArguments() {
 
 /// What launching and reserving share.
 void HeaderWriter::writeCall() {
-  put("#ifdef __cplusplus\n"
-      "#define NSACC_DATA_$(pointer) \\\n"
-      "  const_cast<void *>(static_cast<const void *>(pointer))\n"
-      "#else\n"
-      "#define NSACC_DATA_$(pointer) ((void *)(pointer))\n"
-      "#endif\n\n"
-      "typedef nsacc_rt_status (*$_action_)(\n"
+  put("typedef nsacc_rt_status (*$_action_)(\n"
       "    nsacc_rt_module *, const nsacc_rt_tensor *, size_t, "
       "nsacc_rt_stream);\n\n"
       "static inline nsacc_rt_status $_call_(\n"
@@ -347,7 +346,6 @@ void HeaderWriter::writeCall() {
   writeArguments();
   stream << "  return action(module->rt, arguments, " << tensors.size()
          << ", stream);\n}\n\n";
-  put("#undef NSACC_DATA_$\n\n");
 }
 
 void HeaderWriter::writeLaunching() {
@@ -401,7 +399,9 @@ void HeaderWriter::write() {
   writeLoading();
   writeCall();
   writeLaunching();
-  put("#ifdef __cplusplus\n"
+  put("#undef NSACC_DATA_$\n"
+      "#undef NSACC_SIZE_$\n"
+      "#ifdef __cplusplus\n"
       "}\n"
       "#endif\n\n"
       "#endif /* NSACC_PACKAGE_$_H */\n");

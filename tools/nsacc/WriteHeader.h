@@ -11,8 +11,8 @@ namespace nsacc {
 struct HeaderOptions {
   /// What names begin with.
   std::string prefix;
-  /// Size of the package where an object has it, as PREFIX_package; else 0.
-  size_t embeddedBytes = 0;
+  /// An object has the package, from PREFIX_package to PREFIX_package_end.
+  bool isEmbedded = false;
 };
 
 /// A header of C and C++ with functions that load the package and launch its

@@ -60,13 +60,14 @@ llvm::Expected<std::string> nsacc::writeObject(llvm::StringRef bytes,
   config.OutputArch = MachineInfo(*machine, /*Is64=*/true, /*IsLittle=*/true);
   // Names of symbols come from the input's.
   config.InputFilename = "package";
+  std::string end = (symbol + "_end").str();
   config.SymbolsToRename["_binary_package_start"] = symbol;
-  // The header knows the size.
-  for (llvm::StringRef unused : {"_binary_package_end", "_binary_package_size"})
-    if (llvm::Error error = config.SymbolsToRemove.addMatcher(
-            NameOrPattern::create(unused, MatchStyle::Literal,
-                                  [](llvm::Error error) { return error; })))
-      return std::move(error);
+  config.SymbolsToRename["_binary_package_end"] = end;
+  // An absolute symbol, which position independent code can't use.
+  if (llvm::Error error = config.SymbolsToRemove.addMatcher(
+          NameOrPattern::create("_binary_package_size", MatchStyle::Literal,
+                                [](llvm::Error error) { return error; })))
+    return std::move(error);
   config.SectionsToRename[".data"] = {
       ".data", ".rodata",
       SectionFlag(SecAlloc | SecLoad | SecReadonly | SecData | SecContents)};
