@@ -14,8 +14,8 @@ namespace nsacc {
 llvm::StringRef getHostArchitecture();
 
 /// A relocatable ELF object whose read-only data is `bytes`, with `symbol` at
-/// its beginning and `symbol`_end behind it. `architecture` is "x86-64" or "aarch64", or another name of
-/// these; any other is an error.
+/// its beginning and `symbol`_end behind it. `architecture` is "x86-64" or
+/// "aarch64", or another name of these; any other is an error.
 llvm::Expected<std::string> writeObject(llvm::StringRef bytes,
                                         llvm::StringRef symbol,
                                         llvm::StringRef architecture);
