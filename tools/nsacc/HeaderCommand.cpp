@@ -76,9 +76,9 @@ void nsacc::addHeaderCommand(CLI::App &app, Invocation &invocation) {
                 "package as an object file");
   auto flags = std::make_shared<HeaderFlags>();
   command
-      ->add_option("package", flags->package,
-                   "what nsacc compile --emit package wrote")
-      ->type_name("FILE")
+      ->add_option("FILE", flags->package,
+                   "what nsacc compile --emit package wrote; '-': standard "
+                   "input")
       ->required();
   command
       ->add_option("--name", flags->name,

@@ -168,10 +168,14 @@ def test_cmake_without_nsacc(bare, package, prefix, libraries, answers, tmp_path
 
 
 def test_cmake_makes_the_package(bare, prefix, libraries, answers, tmp_path):
+    """With an nsacc that is installed beside the runtime, and which nothing else tells of."""
+    both = shutil.copytree(prefix, tmp_path / "both", symlinks=True)
     configure = ["cmake", "-S", EXAMPLE, "-B", tmp_path, "-G", "Unix Makefiles",
-                 f"-DCMAKE_PREFIX_PATH={prefix}"]
+                 f"-DCMAKE_PREFIX_PATH={both}", "-DCMAKE_FIND_USE_CMAKE_SYSTEM_PATH=OFF"]
     assert "the nsacc command wasn't found" in run(configure, tmp_path, bare, status=1)
-    run([*configure, f"-DNSACC_EXECUTABLE={NSACC}"], tmp_path, bare)
+    run(["cmake", "--install", BUILD, "--component", "tools", "--prefix", both], tmp_path,
+        dict(os.environ))
+    run(configure, tmp_path, bare)
     run(["cmake", "--build", tmp_path], tmp_path, bare)
     check_program(tmp_path / "causal", libraries, answers, tmp_path)
 
@@ -204,23 +208,73 @@ def test_wrong_uses_of_the_function(bare, prefix, tmp_path, rest, message):
     assert message in re.sub(r"\s+", " ", output)
 
 
+CPP = """
+#include "p.h"
+#include <cstdio>
+
+static void tell(const char *what, nsacc_rt_status status) {
+  std::printf("%s: %s\\n", what, status == NSACC_RT_OK ? "fine" : nsacc_rt_message());
+}
+
+int main() {
+  first_module module;
+  tell("null", first_load_bytes(&module, nullptr, 0, 0));
+  tell("file", first_load_file(&module, "nowhere.nsapkg", 0));
+  std::printf("%d\\n", module.rt == nullptr);
+  tell("load", first_load(&module, 0));
+  first_sizes sizes = {};
+  sizes.B = 1, sizes.T = 1, sizes.S = 10;
+  tell("reserve", first_reserve(&module, &sizes, nullptr));
+  tell("no sizes", first_launch(&module, nullptr, nullptr, nullptr));
+  first_tensors tensors = {};
+  tell("no tensors", first_launch(&module, &sizes, &tensors, nullptr));
+  void *data;
+  tell("allocate", nsacc_rt_allocate(0, 1 << 20, &data));
+  tensors.q = tensors.k = tensors.v = data;
+  tensors.out = data;
+  tensors.lse = static_cast<float *>(data);
+  tell("launch", first_launch(&module, &sizes, &tensors, nullptr));
+  // Caches with room for 16 tokens, and one of single channels.
+  int64_t cache[] = {16 * 2 * 64, 2 * 64, 64, 1}, channels[] = {16, 16, 16, 16};
+  first_strides strides = {};
+  strides.k = strides.v = cache;
+  tell("strided", first_launch_strided(&module, &sizes, &tensors, &strides, nullptr));
+  strides.k = channels;
+  tell("refused", first_launch_strided(&module, &sizes, &tensors, &strides, nullptr));
+  tell("check", first_check(&module, nullptr));
+  first_unload(&module);
+  nsacc_rt_free(0, data);
+}
+"""
+
+CPP_PRINTS = """null: package is a null pointer
+file: can't read 'nowhere.nsapkg': No such file or directory
+1
+load: fine
+reserve: fine
+no sizes: expected 5 tensors, inputs and then results, found 0
+no tensors: input 'q': its data is a null pointer
+allocate: fine
+launch: fine
+strided: fine
+refused: input 'k': dimension 3 has stride 16; this package was compiled for stride 1: \
+pass a contiguous tensor
+check: fine
+"""
+
+
 def test_a_package_in_cpp(bare, package, prefix, libraries, tmp_path):
-    (tmp_path / "main.cpp").write_text('#include "p.h"\n#include <cstdio>\nint main() {\n'
-                                       "  first_module module;\n"
-                                       "  nsacc_rt_status status = first_load(&module, 0);\n"
-                                       "  std::puts(nsacc_rt_message());\n"
-                                       "  if (status == NSACC_RT_OK)\n"
-                                       "    std::puts(nsacc_rt_kernel(module.rt));\n"
-                                       "  first_unload(&module);\n"
-                                       "  return status;\n}\n")
-    for tool in ("g++", "c++"):
-        if not (Path(bare["PATH"]) / tool).exists():
-            (Path(bare["PATH"]) / tool).symlink_to(shutil.which("g++"))
+    """Every function of a header, in C++."""
+    (tmp_path / "main.cpp").write_text(CPP)
+    compiler = Path(bare["PATH"]) / "c++"
+    if not compiler.exists():
+        compiler.symlink_to(shutil.which("g++"))
     configure(tmp_path, prefix, bare, component="rt", language="CXX",
-              rest=f"nsacc_add_package(p PACKAGE {package}/flash.nsapkg PREFIX first)\n"
+              rest="set(CMAKE_CXX_STANDARD 17)\nset(CMAKE_CXX_EXTENSIONS OFF)\n"
+                   f"nsacc_add_package(p PACKAGE {package}/flash.nsapkg PREFIX first)\n"
                    "add_executable(main main.cpp)\ntarget_link_libraries(main PRIVATE p)\n")
     run(["cmake", "--build", tmp_path / "build"], tmp_path, bare)
-    assert run([tmp_path / "build/main"], tmp_path, driver(libraries)) == "\nflash\n"
+    assert run([tmp_path / "build/main"], tmp_path, driver(libraries)) == CPP_PRINTS
 
 
 def test_another_package_is_refused(bare, package, libraries, tmp_path):
