@@ -297,6 +297,8 @@ def test_another_package_is_refused(bare, package, libraries, tmp_path):
 def test_components_that_are_missing(bare, prefix, tmp_path):
     output = configure(tmp_path, prefix, bare, status=1, component="capi")
     assert "component 'capi' isn't installed in" in output
+    output = configure(tmp_path, prefix, bare, status=1, component="runtime")
+    assert "there is no component 'runtime': there are 'capi' and 'rt'" in output
     output = configure(tmp_path, prefix, bare, status=1, component="rt", version="9.9")
     assert "version: 0.1.0" in output
 
