@@ -7,6 +7,7 @@ the example's own check is tested, too.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import re
@@ -115,6 +116,16 @@ def driver(libraries: Path, **variables: str | Path) -> dict[str, str]:
             **{name: str(value) for name, value in variables.items()}}
 
 
+@functools.cache
+def has_driver() -> bool:
+    """Whether the machine has a driver of its own."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
 def check_program(program: Path, libraries: Path, answers: Path, folder: Path) -> None:
     """Runs the example with and without a driver, and with wrong results."""
     needed = set(re.findall(r"NEEDED.*\[(.*)\]", run(["readelf", "-d", program], folder,
@@ -126,10 +137,9 @@ def check_program(program: Path, libraries: Path, answers: Path, folder: Path) -
             == "flash on Fake H200: all 52000 results are as expected\n")
     assert log.read_text().startswith("launch flash_attend_0 grid ")
     assert "expected" in run([program], folder, fake(), status=1)
-    # The machine's own driver, if it has one, isn't meant.
-    no_driver = {"LD_LIBRARY_PATH": str(libraries)}
-    if "libcuda.so.1" not in run(["/sbin/ldconfig", "-p"], folder, dict(os.environ)):
-        assert "no GPU to run on: no CUDA driver" in run([program], folder, no_driver, status=2)
+    own = {"LD_LIBRARY_PATH": str(libraries)}
+    if not has_driver():
+        assert "no GPU to run on: no CUDA driver" in run([program], folder, own, status=2)
     old = fake(FAKE_CUDA_DEVICES="7.5")
     assert "loading the package: the package has code for sm_80" in run([program], folder, old,
                                                                        status=1)
@@ -158,6 +168,16 @@ def test_cc_and_pkg_config(bare, package, libraries, answers, tmp_path):
     strict = command.group(1) + " -std=c11 -Wall -Wextra -pedantic -Werror"
     run([*hiding(), "/bin/sh", "-c", strict], tmp_path, bare)
     check_program(tmp_path / "causal", libraries, answers, tmp_path)
+
+
+@pytest.mark.skipif(not has_driver(), reason="there is no CUDA driver")
+def test_on_the_machines_gpu(package, prefix, libraries, tmp_path):
+    run(["cmake", "-S", EXAMPLE, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}",
+         f"-DFLASH_FOLDER={package}"], tmp_path, dict(os.environ))
+    run(["cmake", "--build", tmp_path], tmp_path, dict(os.environ))
+    output = run([tmp_path / "causal"], tmp_path,
+                 dict(os.environ) | {"LD_LIBRARY_PATH": str(libraries)})
+    assert output.endswith(": all 52000 results are as expected\n")
 
 
 def test_cmake_without_nsacc(bare, package, prefix, libraries, answers, tmp_path):
