@@ -229,7 +229,7 @@ nsacc_rt_status nsacc_rt_match(const nsacc_rt_module *module,
     require(signature->kernel, "kernel");
     if (signature->count)
       require(signature->parameters, "parameters");
-    matchSignature(module->module.getPackage(), *signature);
+    matchSignature(module->getPackage(), *signature);
   });
 }
 
