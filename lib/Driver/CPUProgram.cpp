@@ -1,5 +1,6 @@
 //===- CPUProgram.cpp - Kernels as machine code of this processor ---------===//
 
+#include "PackageVariants.h"
 #include "StoredCode.h"
 #include "Targets.h"
 #include "TileCompiler.h"
@@ -60,7 +61,7 @@ protected:
                          RunStatistics &statistics) const override;
 
 private:
-  static cpu::Options getTargetOptions(const CompileOptions &options) {
+  static cpu::Options getOwnProcessor(const CompileOptions &options) {
     cpu::Options target;
     target.cpu = options.cpu;
     target.features = options.features;
@@ -68,8 +69,8 @@ private:
     return target;
   }
   static TileCompiler::RoomCheck getRoomCheck(const CompileOptions &options) {
-    return [target = getTargetOptions(options)](mlir::ModuleOp module,
-                                                const Specialization &) {
+    return [target = getOwnProcessor(options)](mlir::ModuleOp module,
+                                               const Specialization &) {
       return cpu::checkRoom(module, target);
     };
   }
@@ -77,11 +78,17 @@ private:
   llvm::Expected<const cpu::Executable &>
   getExecutable(size_t kernel, const DimSizes &sizes,
                 RunStatistics &statistics) const;
+  llvm::Expected<std::string>
+  packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
+  llvm::Expected<rt::Package> packageFor(size_t kernel,
+                                         llvm::ArrayRef<Specialization> codes,
+                                         const cpu::Options &target) const;
   llvm::Expected<rt::Package> findOrCompile(size_t kernel,
                                             const Specialization &code,
+                                            const cpu::Options &target,
                                             bool &isFromCache) const;
-  llvm::Expected<rt::Package> compile(size_t kernel,
-                                      const Specialization &code) const;
+  llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
+                                      cpu::Options target) const;
 
   TileCompiler compiler;
   CompileOptions options;
@@ -104,7 +111,8 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
   using Loaded = llvm::Expected<std::unique_ptr<cpu::Executable>>;
   return executables.get(key, [&]() -> Loaded {
     auto start = std::chrono::steady_clock::now();
-    auto package = findOrCompile(kernel, *code, statistics.isFromCache);
+    auto package = findOrCompile(kernel, *code, getOwnProcessor(options),
+                                 statistics.isFromCache);
     Loaded loaded =
         package ? cpu::load(std::move(*package)) : package.takeError();
     statistics.compileSeconds = getSecondsSince(start);
@@ -114,9 +122,9 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
 
 llvm::Expected<rt::Package>
 CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
-                          bool &isFromCache) const {
-  std::string key = compiler.getKey(signatures[kernel], code) + "processor: " +
-                    cpu::describeProcessor(getTargetOptions(options)) + "\n";
+                          const cpu::Options &target, bool &isFromCache) const {
+  std::string key = compiler.getKey(signatures[kernel], code) +
+                    "processor: " + cpu::describeProcessor(target) + "\n";
   auto found = stored.findPackage(key);
   isFromCache = found.has_value();
   if (found)
@@ -126,19 +134,19 @@ CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
           "kernel '" + signatures[kernel].kernel + "' for " +
           (sizes.empty() ? "" : sizes + " and ") + "this processor"))
     return std::move(error);
-  auto package = compile(kernel, code);
+  auto package = compile(kernel, code, target);
   if (package)
     stored.store(key, rt::writePackage(*package), {});
   return package;
 }
 
-llvm::Expected<rt::Package>
-CPUProgram::compile(size_t kernel, const Specialization &code) const {
+llvm::Expected<rt::Package> CPUProgram::compile(size_t kernel,
+                                                const Specialization &code,
+                                                cpu::Options target) const {
   std::optional<rt::Package> result;
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
     mlir::TimingScope scope = timing.nest("target cpu");
-    cpu::Options target = getTargetOptions(options);
     target.signature = &signatures[kernel];
     target.timing = &scope;
     if (options.preparePasses)
@@ -152,6 +160,70 @@ CPUProgram::compile(size_t kernel, const Specialization &code) const {
       !fitting)
     return fitting.takeError();
   return std::move(*result);
+}
+
+//===-- Packages ----------------------------------------------------------===//
+
+/// What packages are made for, the best first: levels of processors, or the one
+/// that was asked for.
+static llvm::Expected<std::vector<cpu::Options>>
+listLevels(const cpu::Options &asked) {
+  std::vector<cpu::Options> levels;
+  for (llvm::StringRef name : cpu::getPackageLevels()) {
+    cpu::Options &level = levels.emplace_back(asked);
+    level.cpu = name.str();
+  }
+  if (asked.cpu.empty() && asked.features.empty())
+    return levels;
+  if (cpu::isLevel(asked))
+    return std::vector<cpu::Options>{asked};
+  return llvm::createStringError(
+      "packages are for levels of processors, as 'x86-64-v3', found '" +
+      asked.cpu + "' with '" + asked.features + "'");
+}
+
+llvm::Expected<rt::Package>
+CPUProgram::packageFor(size_t kernel, llvm::ArrayRef<Specialization> codes,
+                       const cpu::Options &target) const {
+  std::vector<PackageVariant> variants;
+  for (const Specialization &code : codes) {
+    bool isFromCache;
+    auto package = findOrCompile(kernel, code, target, isFromCache);
+    if (!package)
+      return package.takeError();
+    variants.push_back({std::move(*package), {}});
+  }
+  return combineVariants(std::move(variants));
+}
+
+llvm::Expected<std::string>
+CPUProgram::packageChecked(size_t kernel,
+                           llvm::ArrayRef<DimSizes> sizes) const {
+  std::vector<Specialization> codes;
+  std::vector<std::vector<std::string>> known;
+  for (const DimSizes &each : sizes) {
+    auto code = compiler.specialize(kernel, signatures[kernel], each,
+                                    /*device=*/std::nullopt);
+    if (!code)
+      return code.takeError();
+    if (llvm::Error error = checkIsNew(code->sizes, known, signatures[kernel]))
+      return std::move(error);
+    codes.push_back(std::move(*code));
+  }
+  auto levels = listLevels(getOwnProcessor(options));
+  if (!levels)
+    return levels.takeError();
+  std::vector<rt::Package> packages;
+  for (const cpu::Options &level : *levels) {
+    auto package = packageFor(kernel, codes, level);
+    if (!package)
+      return package.takeError();
+    packages.push_back(std::move(*package));
+  }
+  auto package = combineTargets(std::move(packages));
+  if (!package)
+    return package.takeError();
+  return rt::writePackage(*package);
 }
 
 //===-- Running -----------------------------------------------------------===//

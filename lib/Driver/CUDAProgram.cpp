@@ -322,14 +322,9 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
         compiler.getVariants(kernel, signatures[kernel], each, *options.device);
     if (!found)
       return found.takeError();
-    const std::vector<std::string> &own = found->front().code.sizes;
-    if (llvm::is_contained(known, own))
-      return llvm::createStringError(
-          "two variants of the package would be the same, for " +
-          (own.empty() ? "any sizes" : llvm::join(own, ",")) +
-          ": other sizes don't change the code of kernel '" +
-          signatures[kernel].kernel + "'");
-    known.push_back(own);
+    if (llvm::Error error =
+            checkIsNew(found->front().code.sizes, known, signatures[kernel]))
+      return std::move(error);
     llvm::append_range(variants, *found);
   }
   return variants;

@@ -277,18 +277,20 @@ llvm::Expected<rt::Image> CompiledProgram::image(llvm::StringRef kernel,
   return imageChecked(*index, sizes);
 }
 
-static llvm::Error rejectPackages(const CompiledProgram &program) {
-  return llvm::createStringError("target '" + program.getTargetName() +
-                                 "' has no packages: they are of GPU targets");
+static llvm::Error rejectPackages(const CompiledProgram &program,
+                                  llvm::StringRef what) {
+  return llvm::createStringError(what + " of target '" +
+                                 program.getTargetName() +
+                                 "' has none: it isn't compiled for a GPU");
 }
 
 llvm::Expected<std::string>
 CompiledProgram::packageChecked(size_t kernel,
                                 llvm::ArrayRef<DimSizes> sizes) const {
-  return rejectPackages(*this);
+  return rejectPackages(*this, "packages");
 }
 
 llvm::Expected<rt::Image>
 CompiledProgram::imageChecked(size_t kernel, const DimSizes &sizes) const {
-  return rejectPackages(*this);
+  return rejectPackages(*this, "images");
 }

@@ -1,10 +1,13 @@
 //===- PackageVariants.cpp - Packages for several sizes -------------------===//
 
 #include "PackageVariants.h"
+#include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Tensor/Signature.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
+#include <tuple>
 
 using namespace nsacc;
 using rt::Step;
@@ -140,16 +143,26 @@ public:
   explicit ImagePool(std::vector<rt::Image> &images) : images(images) {}
 
   uint32_t add(const rt::Image &image) {
-    auto [entry, isNew] = known.try_emplace(
-        {image.ptx, image.cubin}, static_cast<uint32_t>(images.size()));
+    auto [entry, isNew] =
+        known.try_emplace({image.ptx, image.cubin, getKey(image.host)},
+                          static_cast<uint32_t>(images.size()));
     if (isNew)
       images.push_back(image);
     return entry->second;
   }
 
 private:
+  static std::string getKey(const rt::HostImage &image) {
+    std::string key = image.bytes;
+    for (const rt::HostImage::Kernel &kernel : image.kernels)
+      key += kernel.name + std::to_string(kernel.offset) + ",";
+    return key;
+  }
+
+  using Key = std::tuple<std::string, std::string, std::string>;
+
   std::vector<rt::Image> &images;
-  std::map<std::pair<std::string, std::string>, uint32_t> known;
+  std::map<Key, uint32_t> known;
 };
 
 } // namespace
@@ -185,4 +198,91 @@ nsacc::combineVariants(std::vector<PackageVariant> variants) {
       writer.addCondition(condition);
   }
   return package;
+}
+
+//===-- Targets -----------------------------------------------------------===//
+
+static const std::string &getArchitecture(const rt::Package &package) {
+  return package.variants.front().targets.front().architecture;
+}
+
+/// Newer code comes first, as a call runs the first that it can: "sm_90a"
+/// before "sm_90", that before "sm_80"; "x86-64-v4" before "x86-64-v3".
+static bool isNewer(const rt::Package &lhs, const rt::Package &rhs) {
+  auto rank = [](llvm::StringRef name) {
+    bool isGPU = name.consume_front("sm_");
+    unsigned number = 0;
+    if (isGPU)
+      name.consumeInteger(10, number);
+    return std::tuple(isGPU, number, name);
+  };
+  return rank(getArchitecture(lhs)) > rank(getArchitecture(rhs));
+}
+
+/// Parameters are the same for all of a package's code.
+static llvm::Error checkParameters(const rt::Package &first,
+                                   const rt::Package &other) {
+  for (auto [lhs, rhs] : llvm::zip_equal(first.parameters, other.parameters))
+    if (lhs.strides != rhs.strides || lhs.order != rhs.order)
+      return llvm::createStringError("code for " + getArchitecture(first) +
+                                     " and for " + getArchitecture(other) +
+                                     " asks for other strides of '" + lhs.name +
+                                     "' each: write a package for each");
+  return llvm::Error::success();
+}
+
+llvm::Expected<rt::Package>
+nsacc::combineTargets(std::vector<rt::Package> packages) {
+  llvm::sort(packages, isNewer);
+  for (size_t i = 1; i < packages.size(); ++i)
+    if (getArchitecture(packages[i - 1]) == getArchitecture(packages[i]))
+      return llvm::createStringError("two of the targets are " +
+                                     getArchitecture(packages[i]) +
+                                     ": a package has code for it once");
+  rt::Package package = packages.front();
+  package.variants.clear();
+  package.images.clear();
+  ImagePool images(package.images);
+  for (const rt::Package &each : packages) {
+    if (llvm::Error error = checkParameters(packages.front(), each))
+      return std::move(error);
+    for (const rt::Variant &variant : each.variants)
+      for (rt::TargetCode &target :
+           package.variants.emplace_back(variant).targets)
+        for (rt::Launch &launch : target.plan.launches)
+          launch.image = images.add(each.images[launch.image]);
+  }
+  if (package.variants.size() <= rt::kMaxVariants)
+    return package;
+  return llvm::createStringError(
+      "these targets and sizes are " + llvm::Twine(package.variants.size()) +
+      " variants; a package has " + llvm::Twine(rt::kMaxVariants) +
+      " at most: write several packages");
+}
+
+llvm::Expected<std::string>
+nsacc::combinePackages(llvm::ArrayRef<std::string> packages) {
+  if (packages.size() == 1)
+    return packages.front();
+  std::vector<rt::Package> read;
+  for (const std::string &package : packages)
+    read.push_back(rt::readPackage(package.data(), package.size()));
+  auto combined = combineTargets(std::move(read));
+  if (!combined)
+    return combined.takeError();
+  return rt::writePackage(*combined);
+}
+
+llvm::Error nsacc::checkIsNew(const std::vector<std::string> &sizes,
+                              std::vector<std::vector<std::string>> &known,
+                              const Signature &signature) {
+  if (!llvm::is_contained(known, sizes)) {
+    known.push_back(sizes);
+    return llvm::Error::success();
+  }
+  return llvm::createStringError(
+      "two variants of the package would be the same, for " +
+      (sizes.empty() ? "any sizes" : llvm::join(sizes, ",")) +
+      ": other sizes don't change the code of kernel '" + signature.kernel +
+      "'");
 }

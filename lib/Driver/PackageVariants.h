@@ -5,6 +5,7 @@
 
 #include "nsacc/RT/Package.h"
 #include "nsacc/Schedule/QueryCount.h"
+#include "nsacc/Tensor/Signature.h"
 #include "llvm/Support/Error.h"
 
 namespace nsacc {
@@ -23,6 +24,15 @@ struct PackageVariant {
 /// of the next one, which is for the same sizes and more, is left out.
 llvm::Expected<rt::Package>
 combineVariants(std::vector<PackageVariant> variants);
+
+/// One package of packages of a kernel for several targets. What runs on a
+/// device runs the code for the newest one that it can.
+llvm::Expected<rt::Package> combineTargets(std::vector<rt::Package> packages);
+
+/// Fails where sizes of a package's variants are known, and adds them.
+llvm::Error checkIsNew(const std::vector<std::string> &sizes,
+                       std::vector<std::vector<std::string>> &known,
+                       const Signature &signature);
 
 } // namespace nsacc
 

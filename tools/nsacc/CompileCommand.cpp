@@ -30,6 +30,8 @@ struct Goal {
   Phase phase = Phase::NSA;
   /// A part of a package, or the whole.
   bool isPart = false;
+  /// The whole, which may be for several targets.
+  bool isPackage = false;
   /// What is chosen of schedules, as text.
   bool isSchedule = false;
 
@@ -67,37 +69,64 @@ static std::string print(mlir::ModuleOp module) {
 //===-- Targets -----------------------------------------------------------===//
 
 static llvm::Expected<const TargetInfo *>
-chooseTarget(const CompileFlags &flags, const Goal &goal) {
-  if (!goal.needsTarget() && flags.target.empty() && !flags.device)
+chooseTarget(llvm::StringRef name, const CompileFlags &flags,
+             const Goal &goal) {
+  if (!goal.needsTarget() && name.empty() && !flags.device)
     return &getTargets().front();
   if (!goal.needsTarget())
     return makeError("phase '" + flags.emit + "' is the same for every target",
                      "drop --target and --device, or add --emit tile for how "
-                     "a target is tiled, or --emit package for what runs on a "
-                     "GPU");
-  const TargetInfo *target = flags.target.empty() && !goal.isForGPU()
+                     "a target is tiled, or --emit package for what runs");
+  const TargetInfo *target = name.empty() && !goal.isForGPU()
                                  ? &getTargets().front()
-                                 : findTarget(flags.target);
+                                 : findTarget(name);
+  bool hasCPU = !goal.isForGPU() || goal.isPackage;
   if (target && (target->target == Target::GPU ||
-                 (target->target == Target::CPU && !goal.isForGPU())))
+                 (target->target == Target::CPU && hasCPU)))
     return target;
   std::vector<std::string> names;
   for (const TargetInfo &info : getTargets())
     if (info.target == Target::GPU)
       names.push_back(info.name);
-  if (!target && !flags.target.empty()) {
-    auto suggested = suggestTarget(flags.target);
-    return makeError(explainMissingTarget(flags.target),
+  if (!target && !name.empty()) {
+    auto suggested = suggestTarget(name);
+    return makeError(explainMissingTarget(name),
                      (suggested ? "use --target " + *suggested + "; " : "") +
                          "of GPUs there is " + quoteList(names));
   }
   if (!goal.isForGPU())
     return makeError("target 'oracle' interprets phase 'nsa' and has no tiles",
                      "use --target cpu, or of GPUs " + quoteList(names));
+  if (goal.isPackage)
+    names.insert(names.begin(), "cpu");
   return makeError(
-      "--emit " + flags.emit + " is of GPUs, found " +
-          (flags.target.empty() ? "no --target" : "--target " + flags.target),
+      "--emit " + flags.emit +
+          (goal.isPackage ? " is of compiled targets" : " is of GPUs") +
+          ", found " + (name.empty() ? "no --target" : "--target " + name),
       "add --target NAME: there is " + quoteList(names));
+}
+
+/// Those of --target, of which only packages take several.
+static llvm::Expected<std::vector<CompileOptions>>
+chooseTargets(const CompileFlags &flags, const Goal &goal) {
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(flags.target).split(names, ',');
+  if (names.size() > 1 && !goal.isPackage)
+    return makeError("--emit " + flags.emit + " is of one target, found " +
+                         std::to_string(names.size()) + ": " + flags.target,
+                     "name one of them, or use --emit package");
+  std::vector<CompileOptions> targets;
+  for (auto [index, name] : llvm::enumerate(names)) {
+    if (llvm::is_contained(llvm::ArrayRef(names).take_front(index), name))
+      return makeError("--target names '" + name + "' twice");
+    auto target = chooseTarget(name.trim(), flags, goal);
+    if (!target)
+      return target.takeError();
+    if (llvm::Error error =
+            resolveTarget(**target, flags.device, targets.emplace_back()))
+      return std::move(error);
+  }
+  return targets;
 }
 
 //===-- Packages ----------------------------------------------------------===//
@@ -133,10 +162,10 @@ createProgram(Program &program, const CompileFlags &flags,
   return CompiledProgram::create(program.getModule(), options);
 }
 
-/// A package with a variant for each set of --dims, at least.
-static llvm::Expected<std::string> compilePackage(Program &program,
-                                                  const CompileFlags &flags,
-                                                  CompileOptions options) {
+/// A package with a variant for each target and set of --dims, at least.
+static llvm::Expected<std::string>
+compilePackage(Program &program, const CompileFlags &flags,
+               std::vector<CompileOptions> targets) {
   auto kernel = program.getKernel(flags.program.kernel);
   if (!kernel)
     return kernel.takeError();
@@ -150,10 +179,17 @@ static llvm::Expected<std::string> compilePackage(Program &program,
       return known.takeError();
     sizes.push_back(std::move(*known));
   }
-  auto compiled = createProgram(program, flags, std::move(options));
-  if (!compiled)
-    return compiled.takeError();
-  return (*compiled)->package(kernel->getSymName(), sizes);
+  std::vector<std::string> packages;
+  for (CompileOptions &options : targets) {
+    auto compiled = createProgram(program, flags, std::move(options));
+    if (!compiled)
+      return compiled.takeError();
+    auto package = (*compiled)->package(kernel->getSymName(), sizes);
+    if (!package)
+      return package.takeError();
+    packages.push_back(std::move(*package));
+  }
+  return combinePackages(packages);
 }
 
 /// The kernels of a run with the sizes of --dims, as PTX or machine code. The
@@ -227,20 +263,18 @@ static ExitCode compile(const CompileFlags &flags,
   std::optional<Phase> phase = parsePhase(flags.emit);
   Goal goal = {phase.value_or(Phase::NSA),
                llvm::is_contained(packageParts, flags.emit),
-               flags.emit == scheduleName};
+               flags.emit == "package", flags.emit == scheduleName};
   if (!phase && !goal.isPart && !goal.isSchedule)
     return reportError(rejectPhase(flags.emit), ExitCode::Usage);
-  auto target = chooseTarget(flags, goal);
-  if (!target)
-    return reportError(target.takeError(), ExitCode::Usage);
+  auto targets = chooseTargets(flags, goal);
+  if (!targets)
+    return reportError(targets.takeError(), ExitCode::Usage);
   if (flags.instruments.remarks && !goal.needsTarget())
     return reportError(
         makeError("no pass up to phase '" + flags.emit + "' makes remarks",
                   "add --emit tile or a later phase, or drop --remarks"),
         ExitCode::Usage);
-  CompileOptions options;
-  if (llvm::Error error = resolveTarget(**target, flags.device, options))
-    return reportError(std::move(error));
+  CompileOptions &options = targets->front();
   Instruments instruments(flags.instruments);
   ExitCode status;
   auto program = Program::load(flags.program, commandLine, instruments, status);
@@ -257,8 +291,8 @@ static ExitCode compile(const CompileFlags &flags,
   }
   if (!goal.isPart)
     return finish(instruments, print(program->getModule()), flags);
-  auto bytes = flags.emit == "package"
-                   ? compilePackage(*program, flags, std::move(options))
+  auto bytes = goal.isPackage
+                   ? compilePackage(*program, flags, std::move(*targets))
                    : compileImage(*program, flags, std::move(options));
   if (!bytes)
     return program->report(bytes.takeError());
@@ -277,8 +311,8 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   command
       ->add_option("--target", options->target,
                    "what phases behind nsa are for; nsacc env lists targets "
-                   "(tile: cpu)")
-      ->type_name("NAME")
+                   "(tile: cpu); of --emit package, several")
+      ->type_name("NAME,...")
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler");
   addThreadsFlag(*command, options->threads,
@@ -296,7 +330,8 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
     phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();
   phases += "\nschedule: how each op is tiled for a target and sizes, and why"
             "\nptx, cubin: code of a GPU"
-            "\npackage: all that libnsacc_rt needs to run the kernel";
+            "\npackage: all that libnsacc_rt needs to run the kernel, of GPUs "
+            "and cpu";
   options->emit = getName(Phase::NSA).str();
   command->add_option("--emit", options->emit, "up to which phase:" + phases)
       ->type_name("PHASE")

@@ -135,9 +135,10 @@ public:
     return llvm::Error::success();
   }
 
-  /// GPU: a kernel as a package for libnsacc_rt, with the code that runs of
-  /// this program would use. Each of `sizes` has the dimensions that code is
-  /// made for.
+  /// A kernel as a package for libnsacc_rt. For a GPU, with the code that runs
+  /// of this program would use; for the CPU, with code for levels of
+  /// processors. Each of `sizes` has the dimensions that code is made for. The
+  /// oracle has none.
   llvm::Expected<std::string> package(llvm::StringRef kernel,
                                       llvm::ArrayRef<DimSizes> sizes) const;
 
@@ -190,6 +191,11 @@ protected:
 
   std::vector<Signature> signatures;
 };
+
+/// One package of what `package` made of a kernel for several targets, with the
+/// same sizes.
+llvm::Expected<std::string>
+combinePackages(llvm::ArrayRef<std::string> packages);
 
 /// bindDimensions for inputs that are where the options say. On a device, the
 /// values of offsets are read, and waited for, only where shapes depend on

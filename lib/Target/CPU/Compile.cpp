@@ -85,9 +85,19 @@ static Expected<int64_t> lower(mlir::ModuleOp module, BuildPipeline build,
 /// What code for a processor is called, by what was asked for: a name that
 /// others can look for in theirs, or this one.
 static std::string getArchitecture(const Options &options) {
-  bool isLevel =
-      options.cpu == "x86-64" || StringRef(options.cpu).starts_with("x86-64-v");
-  return isLevel && options.features.empty() ? options.cpu : rt::kThisProcessor;
+  return isLevel(options) ? options.cpu : rt::kThisProcessor;
+}
+
+/// What hasn't AVX2 is older than 2013.
+ArrayRef<StringLiteral> nsacc::cpu::getPackageLevels() {
+  static constexpr StringLiteral levels[] = {"x86-64-v4", "x86-64-v3"};
+  return levels;
+}
+
+bool nsacc::cpu::isLevel(const Options &options) {
+  return options.features.empty() &&
+         is_contained({"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"},
+                      StringRef(options.cpu));
 }
 
 std::string nsacc::cpu::describeProcessor(const Options &options) {

@@ -80,6 +80,11 @@ llvm::Expected<rt::Package> compileToPackage(mlir::ModuleOp module,
 llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
                                                     const Options &options);
 
+/// The levels of processors that packages have code for, the best first.
+llvm::ArrayRef<llvm::StringLiteral> getPackageLevels();
+/// Whether the options are those of a level, whose code others can look for.
+bool isLevel(const Options &options);
+
 /// What code of these options depends on beside the program: the processor and
 /// the stack of its threads.
 std::string describeProcessor(const Options &options);
