@@ -195,6 +195,14 @@ NSACC_API nsacc_status nsacc_compile_file(const char *path,
                                           const nsacc_options *options,
                                           nsacc_program **program,
                                           nsacc_error **error);
+/** A program of a package: what nsacc_program_package or the command line
+ * wrote. It runs where its tensors are; on the host, on the processor if the
+ * package has code for that, else on the first GPU. It has no source and no IR.
+ */
+NSACC_API nsacc_status nsacc_load_package(const void *package, size_t size,
+                                          nsacc_program **program,
+                                          nsacc_error **error);
+
 NSACC_API void nsacc_program_destroy(nsacc_program *program);
 
 /*===-- What a program takes and gives
@@ -219,6 +227,8 @@ NSACC_API const char *nsacc_dtype_name(nsacc_dtype dtype);
 NSACC_API size_t nsacc_dtype_size(nsacc_dtype dtype);
 
 NSACC_API const char *nsacc_program_kernel(const nsacc_program *program);
+/** What it was compiled for; of a package, the architectures that it has code
+ * for: "sm_90a, x86-64-v3". */
 NSACC_API const char *nsacc_program_target(const nsacc_program *program);
 
 /** Compile-time parameters with the values that they got. */
@@ -280,7 +290,24 @@ NSACC_API nsacc_status nsacc_program_ir(const nsacc_program *program,
 /** Text that the library made. */
 typedef struct nsacc_text nsacc_text;
 NSACC_API const char *nsacc_text_data(const nsacc_text *text);
+/** In bytes, without the zero behind them. */
+NSACC_API size_t nsacc_text_size(const nsacc_text *text);
 NSACC_API void nsacc_text_destroy(nsacc_text *text);
+
+/** The program's code as the bytes of a package, which libnsacc_rt and
+ * nsacc_load_package load: for its GPU, or for levels of processors. `num_sets`
+ * sets of sizes of heads and channels, the n-th of `set_lengths[n]` names and
+ * sizes, are what code is for. The oracle has none. */
+NSACC_API nsacc_status nsacc_program_package(
+    const nsacc_program *program, const char *const *names,
+    const int64_t *sizes, const size_t *set_lengths, size_t num_sets,
+    nsacc_text **package, nsacc_error **error);
+/** One package of several, which are the same kernel's for several targets. */
+NSACC_API nsacc_status nsacc_combine_packages(const void *const *packages,
+                                              const size_t *sizes,
+                                              size_t num_packages,
+                                              nsacc_text **package,
+                                              nsacc_error **error);
 
 /** What runs warned of since the last call, a line each: code that is right but
  * slow when it is made or loaded, "flash.nsa:6:7: the code of 'a' has more

@@ -36,7 +36,6 @@ private:
   Failure checkKernels();
   Failure runPhase(Phase phase, frontend::DiagnosticCollector &collector);
   Failure compileForTarget();
-  void describe();
 
   llvm::MemoryBufferRef source;
   const nsacc_options &options;
@@ -61,7 +60,7 @@ Failure Compilation::run() {
   if (Failure failure = compileForTarget())
     return failure;
   program->diagnostics = toC(collector.take(), source);
-  describe();
+  describe(*program);
   return nullptr;
 }
 
@@ -124,14 +123,6 @@ Failure Compilation::compileForTarget() {
                 llvm::toString(compiled.takeError()));
   program->compiled = std::move(*compiled);
   return nullptr;
-}
-
-void Compilation::describe() {
-  program->signature = program->compiled->getSignatures().front();
-  for (const Argument &input : program->signature.inputs)
-    program->inputs.emplace_back(input);
-  for (const Argument &result : program->signature.results)
-    program->results.emplace_back(result);
 }
 
 static Failure checkDType(llvm::StringRef dtype) {

@@ -63,9 +63,15 @@ struct nsacc_program {
   std::vector<Text> texts;
 };
 
+struct nsacc_text {
+  std::string text;
+};
+
 namespace nsacc::capi {
 /// An error of a run of the program, or of a compilation that a run starts.
 Failure toFailure(llvm::Error error, const nsacc_program &program);
+/// Sets what callers ask of a program whose code is there.
+void describe(nsacc_program &program);
 } // namespace nsacc::capi
 
 #endif // NSACC_LIB_CAPI_PROGRAM_H

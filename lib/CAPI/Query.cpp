@@ -184,12 +184,12 @@ nsacc_status nsacc_program_ir(const nsacc_program *program, const char *phase,
   });
 }
 
-struct nsacc_text {
-  std::string text;
-};
-
 const char *nsacc_text_data(const nsacc_text *text) {
   return text ? text->text.c_str() : nullptr;
+}
+
+size_t nsacc_text_size(const nsacc_text *text) {
+  return text ? text->text.size() : 0;
 }
 
 void nsacc_text_destroy(nsacc_text *text) { delete text; }

@@ -1,5 +1,6 @@
 //===- CPUProgram.cpp - Kernels as machine code of this processor ---------===//
 
+#include "LoadedPackage.h"
 #include "PackageVariants.h"
 #include "StoredCode.h"
 #include "Targets.h"
@@ -8,6 +9,7 @@
 #include "mlir/Support/Timing.h"
 #include "nsacc/Driver/CompileError.h"
 #include "nsacc/Target/CPU/CPU.h"
+#include "nsacc/Tensor/SignatureText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -159,6 +161,7 @@ llvm::Expected<rt::Package> CPUProgram::compile(size_t kernel,
   if (auto fitting = compiler.compile(signatures[kernel], code, finish);
       !fitting)
     return fitting.takeError();
+  result->signature = writeSignature(signatures[kernel]);
   return std::move(*result);
 }
 
@@ -242,28 +245,7 @@ llvm::Error CPUProgram::runChecked(size_t kernel, const DimSizes &sizes,
   auto executable = getExecutable(kernel, sizes, statistics);
   if (!executable)
     return executable.takeError();
-  std::vector<Tensor> tensors(inputs);
-  llvm::append_range(tensors, results);
-  cpu::RunOptions own;
-  own.threads = options.threads;
-  bool isInterrupted = false;
-  if (options.isInterrupted)
-    own.isInterrupted = [&] {
-      return isInterrupted = isInterrupted || options.isInterrupted();
-    };
-  cpu::Usage usage;
-  auto start = std::chrono::steady_clock::now();
-  if (llvm::Error error = executable->run(tensors, own, &usage)) {
-    if (!isInterrupted)
-      return error;
-    llvm::consumeError(std::move(error));
-    return llvm::make_error<InterruptedError>();
-  }
-  statistics.runSeconds = getSecondsSince(start);
-  statistics.workspaceBytes = usage.peakWorkspaceBytes;
-  statistics.launches = usage.launches;
-  statistics.programs = usage.programs;
-  return llvm::Error::success();
+  return runExecutable(*executable, inputs, results, options, statistics);
 }
 
 llvm::Expected<std::unique_ptr<CompiledProgram>>

@@ -1,6 +1,6 @@
 //===- CUDAProgram.cpp - Kernels as code of a GPU -------------------------===//
 
-#include "DeviceTensors.h"
+#include "LoadedPackage.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "NSATile/Transforms/Passes.h"
@@ -12,6 +12,7 @@
 #include "mlir/Support/Timing.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Target/CUDA/Ptxas.h"
+#include "nsacc/Tensor/SignatureText.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -19,28 +20,6 @@
 using namespace nsacc;
 
 namespace {
-
-/// A package's module on one device.
-class LoadedPackage {
-public:
-  static llvm::Expected<std::unique_ptr<LoadedPackage>>
-  load(llvm::StringRef bytes, int device) {
-    auto loaded = std::make_unique<LoadedPackage>();
-    if (llvm::Error error = toError(
-            nsacc_rt_load(bytes.data(), bytes.size(), device, &loaded->module)))
-      return std::move(error);
-    return loaded;
-  }
-
-  LoadedPackage() = default;
-  ~LoadedPackage() { nsacc_rt_unload(module); }
-  LoadedPackage(const LoadedPackage &) = delete;
-  LoadedPackage &operator=(const LoadedPackage &) = delete;
-  nsacc_rt_module *get() const { return module; }
-
-private:
-  nsacc_rt_module *module = nullptr;
-};
 
 /// Kernels that are being compiled for a specialization.
 struct PendingCode {
@@ -139,9 +118,6 @@ private:
                                               const DimSizes &sizes,
                                               int ordinal,
                                               RunStatistics &statistics) const;
-  llvm::Error runOnHost(nsacc_rt_module *module, llvm::ArrayRef<Tensor> inputs,
-                        llvm::ArrayRef<Tensor> results,
-                        RunStatistics &statistics) const;
 
   TileCompiler compiler;
   CompileOptions options;
@@ -278,6 +254,7 @@ llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
   if (!package)
     return compiler.explainLate(package.takeError(), signatures[kernel],
                                 pending.code);
+  package->signature = writeSignature(signatures[kernel]);
   std::vector<std::string> losses = pending.report.getLosses(pending.names);
   if (options.warn)
     for (const std::string &loss : losses)
@@ -420,42 +397,6 @@ CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
 
 //===-- Running -----------------------------------------------------------===//
 
-static llvm::Error launch(nsacc_rt_module *module,
-                          llvm::ArrayRef<Tensor> tensors,
-                          nsacc_rt_stream stream) {
-  llvm::SmallVector<nsacc_rt_tensor, 16> arguments;
-  for (const Tensor &tensor : tensors)
-    arguments.push_back(toRuntime(tensor));
-  return toError(
-      nsacc_rt_launch(module, arguments.data(), arguments.size(), stream));
-}
-
-llvm::Error CUDAProgram::runOnHost(nsacc_rt_module *module,
-                                   llvm::ArrayRef<Tensor> inputs,
-                                   llvm::ArrayRef<Tensor> results,
-                                   RunStatistics &statistics) const {
-  int device = nsacc_rt_module_device(module);
-  DeviceTensors tensors(device);
-  for (const Tensor &input : inputs)
-    if (llvm::Error error = tensors.upload(input))
-      return error;
-  for (const Tensor &result : results)
-    if (llvm::Error error = tensors.allocate(result))
-      return error;
-  auto start = std::chrono::steady_clock::now();
-  if (llvm::Error error = launch(module, tensors.getTensors(), nullptr))
-    return error;
-  if (llvm::Error error = toError(nsacc_rt_synchronize(device, nullptr)))
-    return error;
-  statistics.runSeconds = getSecondsSince(start);
-  if (llvm::Error error = toError(nsacc_rt_check(module, nullptr)))
-    return error;
-  for (auto [index, result] : llvm::enumerate(results))
-    if (llvm::Error error = tensors.download(inputs.size() + index, result))
-      return error;
-  return llvm::Error::success();
-}
-
 llvm::Error CUDAProgram::runChecked(size_t kernel, const DimSizes &sizes,
                                     llvm::ArrayRef<Tensor> inputs,
                                     llvm::ArrayRef<Tensor> results,
@@ -471,20 +412,7 @@ llvm::Error CUDAProgram::runChecked(size_t kernel, const DimSizes &sizes,
   auto module = getModule(kernel, sizes, getOrdinal(options), statistics);
   if (!module)
     return module.takeError();
-  if (options.device) {
-    std::vector<Tensor> tensors(inputs);
-    llvm::append_range(tensors, results);
-    auto start = std::chrono::steady_clock::now();
-    if (llvm::Error error = launch(*module, tensors, options.device->stream))
-      return error;
-    statistics.runSeconds = getSecondsSince(start);
-  } else if (llvm::Error error =
-                 runOnHost(*module, inputs, results, statistics)) {
-    return error;
-  }
-  statistics.workspaceBytes = nsacc_rt_workspace_bytes(*module);
-  statistics.launches = nsacc_rt_launch_count(*module);
-  return llvm::Error::success();
+  return runModule(*module, inputs, results, options, statistics);
 }
 
 llvm::Error CUDAProgram::check(const DeviceStream &where) const {

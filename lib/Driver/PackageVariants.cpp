@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <map>
+#include <stdexcept>
 #include <tuple>
 
 using namespace nsacc;
@@ -222,6 +223,10 @@ static bool isNewer(const rt::Package &lhs, const rt::Package &rhs) {
 /// Parameters are the same for all of a package's code.
 static llvm::Error checkParameters(const rt::Package &first,
                                    const rt::Package &other) {
+  if (first.signature != other.signature)
+    return llvm::createStringError("the packages are of other programs: '" +
+                                   first.kernel + "' and '" + other.kernel +
+                                   "'");
   for (auto [lhs, rhs] : llvm::zip_equal(first.parameters, other.parameters))
     if (lhs.strides != rhs.strides || lhs.order != rhs.order)
       return llvm::createStringError("code for " + getArchitecture(first) +
@@ -265,8 +270,19 @@ nsacc::combinePackages(llvm::ArrayRef<std::string> packages) {
   if (packages.size() == 1)
     return packages.front();
   std::vector<rt::Package> read;
-  for (const std::string &package : packages)
-    read.push_back(rt::readPackage(package.data(), package.size()));
+  for (const std::string &package : packages) {
+    try {
+      read.push_back(rt::readPackage(package.data(), package.size()));
+    } catch (const std::runtime_error &error) {
+      return llvm::createStringError(error.what());
+    }
+  }
+  auto isEmpty = [](const rt::Package &package) {
+    return package.variants.empty() || package.variants.front().targets.empty();
+  };
+  if (read.empty() || llvm::any_of(read, isEmpty))
+    return llvm::createStringError("a package without code can't be combined "
+                                   "with others");
   auto combined = combineTargets(std::move(read));
   if (!combined)
     return combined.takeError();

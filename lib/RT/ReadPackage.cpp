@@ -488,6 +488,7 @@ static Package read(const Json &json) {
   Package package;
   package.compiler = getString(json.at("compiler"));
   package.kernel = getString(json.at("kernel"));
+  package.signature = getString(json.at("signature"));
   for (const Json &each : getArray(json, "parameters"))
     package.parameters.push_back(readParameter(each));
   for (const Json &each : getArray(json, "images"))

@@ -145,6 +145,7 @@ static OrderedJson toJson(const Variant &variant) {
 static OrderedJson toJson(const Package &package) {
   return {{"compiler", package.compiler},
           {"kernel", package.kernel},
+          {"signature", package.signature},
           {"parameters", toJson(package.parameters)},
           {"images", OrderedJson::array()},
           {"variants", toJson(package.variants)}};

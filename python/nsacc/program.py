@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from . import _device, _inputs, _nsacc, _results
 from .errors import ArgumentError, CompileWarning, Diagnostic
 from .signature import Signature, TensorSpec
 
-__all__ = ["Program", "Timing"]
+__all__ = ["Program", "Timing", "load"]
 
 _RUN_OPTIONS = ("threads", "stream", "round_storage", "f64_results")
 _COMPILE_OPTIONS = ("target", "device", "schedule", "dtype", "kernel", "params")
@@ -63,12 +65,23 @@ class Program:
 
     def __init__(self, source: bytes, file: str, *, target: str, device: str | None, schedule: str,
                  dtype: str, kernel: str | None, params: Mapping[str, str]) -> None:
-        self._arguments = (source, file, target, device, schedule, dtype, kernel, dict(params))
-        self._on_gpu = _device.is_gpu(target)
-        ptxas = _device.find_ptxas() if self._on_gpu else []
-        self._program = _nsacc.Program(*self._arguments, ptxas=ptxas,
-                                       threads=_nsacc.threads_from_environment())
-        self.__signature__ = Signature(self._program.inputs, self._program.results)
+        arguments = (source, file, target, device, schedule, dtype, kernel, dict(params))
+        self._set(arguments, None, _compile(*arguments))
+
+    @classmethod
+    def _from_package(cls, package: bytes, file: str) -> Program:
+        """A program that was compiled before."""
+        loaded = cls.__new__(cls)
+        program = _nsacc.Program.from_package(package)
+        loaded._set((b"", file, program.target, None, "", "", None, {}), package, program)
+        return loaded
+
+    def _set(self, arguments: tuple[Any, ...], package: bytes | None,
+             program: _nsacc.Program) -> None:
+        self._arguments, self._package, self._program = arguments, package, program
+        # A package may have both.
+        self._on_gpu = any(map(_device.is_gpu, self.target.split(", ")))
+        self.__signature__ = Signature(program.inputs, program.results)
 
     @property
     def kernel(self) -> str:
@@ -77,6 +90,8 @@ class Program:
 
     @property
     def target(self) -> str:
+        """What `nsacc.compile` was given; of a package, the architectures that it has code for:
+        ``"sm_90a, x86-64-v4, x86-64-v3"``."""
         return self._arguments[2]
 
     @property
@@ -201,6 +216,38 @@ class Program:
         return self._run(bound, threads=threads, stream=stream, round_storage=round_storage,
                          f64_results=f64_results)
 
+    def package(self, path: str | os.PathLike[str],
+                sizes: Mapping[str, int] | Sequence[Mapping[str, int]], *,
+                targets: Sequence[str] | None = None) -> None:
+        """Writes the program's code into a file that `nsacc.load` and libnsacc_rt load.
+
+        Args:
+            path: the file, usually ``*.nsapkg``. It is replaced when all is compiled.
+            sizes: of the heads and channels that code is for, ``{"HQ": 16, "H": 4, "D": 64,
+                "DV": 64}``; or several of these, of which a call takes the one that it fits.
+            targets: what to have code for, ``("sm_90a", "sm_80", "cpu")``; by default the
+                program's own target. "cpu" is code for x86-64-v3 and x86-64-v4.
+
+        Raises `ArgumentError` where sizes are missing, and where a target has no packages;
+        `CompileError`, `TargetError` and OSError.
+        """
+        if self._package is not None:
+            raise ArgumentError("the program is of a package already: copy its file")
+        sets = [sizes] if isinstance(sizes, Mapping) else list(sizes)
+        for each in sets:
+            _check_sizes(each)
+        source, file, target, *rest = self._arguments
+        names = [target] if targets is None else list(targets)
+        if isinstance(targets, str) or not names:
+            raise ArgumentError(f"targets is {targets!r}, expected a list of names, as ['sm_90a', "
+                                f"'cpu']")
+        packages = []
+        for name in names:
+            program = self._program if name == target else _compile(source, file, name, *rest)
+            packages.append(program.package([dict(each) for each in sets]))
+            _tell(program)
+        _write(path, _nsacc.combine_packages(packages))
+
     def check(self, device: int = 0, stream: Any = None) -> None:
         """Raises what a run on a GPU found wrong, as a table that is read out of range.
 
@@ -227,14 +274,9 @@ class Program:
                 f"target={self.target!r}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._package is not None:
+            return _reload, (self._package, self.file)
         return _rebuild, self._arguments
-
-    def _tell_warnings(self) -> None:
-        for line in self._program.take_warnings().splitlines():
-            place = re.match(r"(?P<file>[^\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>.*)", line)
-            found = (Diagnostic("warning", place["what"], place["file"], int(place["line"]),
-                                int(place["column"])) if place else Diagnostic("warning", line))
-            warnings.warn(CompileWarning(found), stacklevel=_count_own_frames())
 
     def _bind(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The inputs in order."""
@@ -302,7 +344,7 @@ class Program:
         timing = Timing(*self._program.run(tensors, [output.tensor for output in outputs],
                                            threads=threads, **where, **options))
         if timing.compile_seconds:
-            self._tell_warnings()
+            _tell(self._program)
         results = tuple(output.get() for output in outputs)
         if stream is not None:
             _device.keep_until_done(place, (*values, *results))
@@ -310,6 +352,65 @@ class Program:
             return results[0], timing
         names = tuple(spec.name for spec in self.signature.results)
         return _results.make_tuple(names, results), timing
+
+
+def _compile(source: bytes, file: str, target: str, *rest: Any) -> _nsacc.Program:
+    ptxas = _device.find_ptxas() if _device.is_gpu(target) else []
+    return _nsacc.Program(source, file, target, *rest, ptxas=ptxas,
+                          threads=_nsacc.threads_from_environment())
+
+
+def _tell(program: _nsacc.Program) -> None:
+    """What was found wrong while code was made, as warnings."""
+    for line in program.take_warnings().splitlines():
+        place = re.match(r"(?P<file>[^\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>.*)", line)
+        found = (Diagnostic("warning", place["what"], place["file"], int(place["line"]),
+                            int(place["column"])) if place else Diagnostic("warning", line))
+        warnings.warn(CompileWarning(found), stacklevel=_count_own_frames())
+
+
+def _check_sizes(sizes: Any) -> None:
+    if not isinstance(sizes, Mapping):
+        raise ArgumentError(f"the sizes of a package are a {type(sizes).__qualname__}, expected a "
+                            f"mapping of dimensions to sizes")
+    for name, size in sizes.items():
+        if not isinstance(name, str) or not isinstance(size, Integral) or not 0 <= size < 2**63:
+            raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
+
+
+def _write(path: str | os.PathLike[str], data: bytes) -> None:
+    """All of it, or nothing."""
+    target = os.path.abspath(os.fspath(path))
+    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".nsacc-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, target)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def load(path: str | os.PathLike[str]) -> Program:
+    """Loads a package: what `Program.package` or ``nsacc compile --emit package`` wrote.
+
+    It runs like the program that it was compiled from, without compiling anything but PTX that
+    has no machine code: where its inputs are, and those of the host on the processor, if the
+    package has code for that, else on the first GPU. Its `target` says what it has code for; it
+    has no source, no phases and no schedule.
+
+    Raises `ArgumentError` where the file is no whole package of this version, or has no code for
+    this machine; OSError where it can't be read.
+    """
+    with open(path, "rb") as file:
+        return Program._from_package(file.read(), os.fsdecode(path))
+
+
+def _reload(package: bytes, file: str) -> Program:
+    return Program._from_package(package, file)
 
 
 def _is_one_input(inputs: Any) -> bool:

@@ -37,7 +37,12 @@ public:
           const std::map<std::string, std::string> &params,
           const std::vector<std::string> &ptxas, uint32_t threads);
 
+  /// One of a package.
+  explicit Program(const py::bytes &package);
+
   const nsacc_program *get() const { return handle.get(); }
+  py::bytes
+  package(const std::vector<std::map<std::string, int64_t>> &sets) const;
   std::string getIR(const std::string &phase) const;
   std::string getTileIR(const std::map<std::string, int64_t> &sizes) const {
     return printForSizes(nsacc_program_tile_ir, sizes);
@@ -113,6 +118,56 @@ Program::Program(const std::string &source, const std::string &file,
                          options.get(), &program, error);
   });
   handle.reset(program);
+}
+
+Program::Program(const py::bytes &package) {
+  std::string_view bytes = package;
+  nsacc_program *program = nullptr;
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_load_package(bytes.data(), bytes.size(), &program, error);
+  });
+  handle.reset(program);
+}
+
+static py::bytes toBytes(nsacc_text *text) {
+  Handle<nsacc_text> owner(text);
+  return py::bytes(nsacc_text_data(text), nsacc_text_size(text));
+}
+
+py::bytes Program::package(
+    const std::vector<std::map<std::string, int64_t>> &sets) const {
+  std::vector<const char *> names;
+  std::vector<int64_t> sizes;
+  std::vector<size_t> lengths;
+  for (const auto &set : sets) {
+    for (const auto &[name, size] : set) {
+      names.push_back(name.c_str());
+      sizes.push_back(size);
+    }
+    lengths.push_back(set.size());
+  }
+  nsacc_text *text = nullptr;
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_program_package(handle.get(), names.data(), sizes.data(),
+                                 lengths.data(), lengths.size(), &text, error);
+  });
+  return toBytes(text);
+}
+
+static py::bytes combinePackages(const std::vector<py::bytes> &packages) {
+  std::vector<const void *> data;
+  std::vector<size_t> sizes;
+  for (const py::bytes &package : packages) {
+    std::string_view bytes = package;
+    data.push_back(bytes.data());
+    sizes.push_back(bytes.size());
+  }
+  nsacc_text *text = nullptr;
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_combine_packages(data.data(), sizes.data(), data.size(), &text,
+                                  error);
+  });
+  return toBytes(text);
 }
 
 static std::vector<nsacc_tensor>
@@ -293,7 +348,15 @@ static py::dict getParams(const Program &program) {
 }
 
 void nsacc::python::bindProgram(py::module_ &module) {
+  module.def("combine_packages", &combinePackages, py::arg("packages"));
   py::class_<Program>(module, "Program", "A compiled kernel.")
+      .def_static(
+          "from_package",
+          [](const py::bytes &package) {
+            return std::make_unique<Program>(package);
+          },
+          py::arg("package"))
+      .def("package", &Program::package, py::arg("sets"))
       .def(py::init<const std::string &, const std::string &,
                     const std::string &, const std::optional<std::string> &,
                     const std::string &, const std::string &,
@@ -308,6 +371,10 @@ void nsacc::python::bindProgram(py::module_ &module) {
       .def_property_readonly("kernel",
                              [](const Program &program) {
                                return nsacc_program_kernel(program.get());
+                             })
+      .def_property_readonly("target",
+                             [](const Program &program) {
+                               return nsacc_program_target(program.get());
                              })
       .def_property_readonly("params", &getParams)
       .def_property_readonly(

@@ -99,6 +99,12 @@ public:
   static llvm::Expected<std::unique_ptr<CompiledProgram>>
   create(mlir::ModuleOp module, const CompileOptions &options = {});
 
+  /// A package that `package` or `combinePackages` made, or a file of it. Runs
+  /// on the device where tensors are; those of the host on its processor, where
+  /// the package has code for that, else on the first GPU.
+  static llvm::Expected<std::unique_ptr<CompiledProgram>>
+  load(llvm::StringRef package);
+
   virtual Target getTarget() const = 0;
   /// For messages: "cpu", "cuda", "sm_86".
   virtual std::string getTargetName() const = 0;

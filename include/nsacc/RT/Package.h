@@ -63,6 +63,9 @@ struct Variant {
 struct Package {
   std::string compiler; ///< its version
   std::string kernel;
+  /// What the kernel declares, as the compiler's SignatureText has it; nothing
+  /// to the runtime.
+  std::string signature;
   std::vector<Parameter> parameters;
   /// What launches of all variants name; equal ones stand once.
   std::vector<Image> images;

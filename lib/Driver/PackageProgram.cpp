@@ -1,0 +1,189 @@
+//===- PackageProgram.cpp - Kernels that were compiled before -------------===//
+
+#include "LoadedPackage.h"
+#include "Targets.h"
+#include "TileCompiler.h"
+#include "nsacc/Driver/CompileError.h"
+#include "nsacc/Target/CPU/CPU.h"
+#include "nsacc/Tensor/SignatureText.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace nsacc;
+
+namespace {
+
+class PackageProgram : public CompiledProgram {
+public:
+  PackageProgram(llvm::StringRef bytes, const rt::Package &package,
+                 Signature signature,
+                 std::unique_ptr<cpu::Executable> executable)
+      : bytes(bytes), architectures(rt::listArchitectures(package)),
+        hasGPU(hasGPUCode(package)), executable(std::move(executable)) {
+    signatures.push_back(std::move(signature));
+  }
+
+  static bool hasGPUCode(const rt::Package &package) {
+    return llvm::any_of(package.variants, [](const rt::Variant &variant) {
+      return !llvm::all_of(variant.targets, rt::isForHost);
+    });
+  }
+
+  Target getTarget() const override {
+    return hasGPU ? Target::GPU : Target::CPU;
+  }
+  std::string getTargetName() const override { return architectures; }
+
+  llvm::Error check(const DeviceStream &where) const override {
+    llvm::Error first = llvm::Error::success();
+    modules.forEach([&](LoadedPackage &loaded) {
+      if (!first && nsacc_rt_module_device(loaded.get()) == where.device)
+        first = toError(nsacc_rt_check(loaded.get(), where.stream));
+    });
+    return first;
+  }
+
+protected:
+  llvm::Error prepareChecked(size_t, const DimSizes &,
+                             RunStatistics &statistics) const override {
+    return executable ? llvm::Error::success()
+                      : getModule(0, statistics).takeError();
+  }
+
+  llvm::Error runChecked(size_t, const DimSizes &,
+                         llvm::ArrayRef<Tensor> inputs,
+                         llvm::ArrayRef<Tensor> results,
+                         const RunOptions &options,
+                         RunStatistics &statistics) const override;
+
+  llvm::Expected<schedule::Settings>
+  fitScheduleOf(size_t, const llvm::StringMap<int64_t> &) const override {
+    return rejectSource("schedule");
+  }
+  llvm::Expected<std::string>
+  printTilesOf(size_t, const llvm::StringMap<int64_t> &) const override {
+    return rejectSource("IR");
+  }
+  llvm::Expected<std::string>
+  printScheduleOf(size_t, const llvm::StringMap<int64_t> &) const override {
+    return rejectSource("schedule");
+  }
+
+private:
+  static llvm::Error rejectSource(llvm::StringRef what) {
+    return llvm::createStringError("a package has no " + what +
+                                   ": it is of the program that it was "
+                                   "compiled from");
+  }
+
+  llvm::Expected<nsacc_rt_module *> getModule(int device,
+                                              RunStatistics &statistics) const {
+    auto load = [&] {
+      auto start = std::chrono::steady_clock::now();
+      auto loaded = LoadedPackage::load(bytes, device);
+      statistics.compileSeconds = getSecondsSince(start);
+      return loaded;
+    };
+    auto loaded = modules.get(std::to_string(device), load);
+    if (!loaded)
+      return loaded.takeError();
+    return loaded->get();
+  }
+  llvm::Error runOnProcessor(llvm::ArrayRef<Tensor> inputs,
+                             llvm::ArrayRef<Tensor> results,
+                             const RunOptions &options,
+                             RunStatistics &statistics) const;
+
+  std::string bytes, architectures;
+  bool hasGPU;
+  /// Null where this processor runs none of the package's code.
+  std::unique_ptr<cpu::Executable> executable;
+  mutable CodeCache<LoadedPackage> modules;
+};
+
+} // namespace
+
+llvm::Error PackageProgram::runChecked(size_t, const DimSizes &,
+                                       llvm::ArrayRef<Tensor> inputs,
+                                       llvm::ArrayRef<Tensor> results,
+                                       const RunOptions &options,
+                                       RunStatistics &statistics) const {
+  if (options.keepF64 || options.roundStorage)
+    return llvm::createStringError(
+        "a package has no results in f64 and no choice of rounding: both are "
+        "of target 'oracle'");
+  if (llvm::all_of(results, hasNoElements))
+    return llvm::Error::success();
+  if (!options.device && executable)
+    return runExecutable(*executable, inputs, results, options, statistics);
+  auto module =
+      getModule(options.device ? options.device->device : 0, statistics);
+  if (!module)
+    return module.takeError();
+  return runModule(*module, inputs, results, options, statistics);
+}
+
+/// Whether the signature is of the package's parameters, which is what the
+/// runtime checks.
+static bool describes(const Signature &signature, const rt::Package &package) {
+  auto isSame = [](const Argument &argument, const rt::Parameter &parameter,
+                   bool isResult) {
+    return argument.name == parameter.name &&
+           argument.dtype == parameter.dtype &&
+           argument.dims.size() == parameter.sizes.size() &&
+           parameter.isResult == isResult;
+  };
+  size_t numInputs = signature.inputs.size();
+  if (numInputs + signature.results.size() != package.parameters.size() ||
+      signature.kernel != package.kernel)
+    return false;
+  for (auto [index, parameter] : llvm::enumerate(package.parameters)) {
+    bool isResult = index >= numInputs;
+    const Argument &argument = isResult ? signature.results[index - numInputs]
+                                        : signature.inputs[index];
+    if (!isSame(argument, parameter, isResult))
+      return false;
+  }
+  return true;
+}
+
+static llvm::Expected<rt::Package> readPackage(llvm::StringRef bytes) {
+  try {
+    return rt::readPackage(bytes.data(), bytes.size());
+  } catch (const std::runtime_error &error) {
+    return llvm::createStringError(error.what());
+  }
+}
+
+/// Whether a processor's code may be in files that people exchange.
+static bool isForAnybody(const rt::Package &package) {
+  return llvm::none_of(package.variants, [](const rt::Variant &variant) {
+    return llvm::any_of(variant.targets, [](const rt::TargetCode &code) {
+      return code.architecture == rt::kThisProcessor;
+    });
+  });
+}
+
+llvm::Expected<std::unique_ptr<CompiledProgram>>
+CompiledProgram::load(llvm::StringRef bytes) {
+  auto package = readPackage(bytes);
+  if (!package)
+    return package.takeError();
+  auto signature = readSignature(package->signature);
+  if (!signature || !describes(*signature, *package)) {
+    llvm::consumeError(signature.takeError());
+    return llvm::createStringError("damaged package: its signature isn't that "
+                                   "of its parameters");
+  }
+  if (!isForAnybody(*package))
+    return llvm::createStringError(
+        "the package is for the processor that compiled it alone");
+  bool hasGPU = PackageProgram::hasGPUCode(*package);
+  auto executable = cpu::load(*package);
+  if (!executable && !hasGPU)
+    return executable.takeError();
+  if (!executable)
+    llvm::consumeError(executable.takeError());
+  return std::make_unique<PackageProgram>(
+      bytes, *package, std::move(*signature),
+      executable ? std::move(*executable) : nullptr);
+}
