@@ -1,9 +1,10 @@
-/* Runs a package on a GPU and checks the result: causal attention where every
- * score is 0, so that a query's result is the mean of the values up to it.
+/* Runs a package, on a GPU where there is one, else on the processor, and
+ * checks the result: causal attention where every score is 0, so that a query's
+ * result is the mean of the values up to it.
  *
  * On a machine with nsacc, once:
  *
- *   nsacc compile ../flash.nsa --emit package --target sm_80 \
+ *   nsacc compile ../flash.nsa --emit package --target sm_80,cpu \
  *     --dims HQ=4,H=2,D=64,DV=64 -o flash.nsapkg
  *   nsacc header flash.nsapkg -o flash.h --object flash.o
  *
@@ -21,9 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEVICE = 0, B = 2, T = 100, HQ = 4, H = 2, D = 64 };
-enum { NO_GPU = 2 };
+enum { B = 2, T = 100, HQ = 4, H = 2, D = 64 };
 
+static int device = NSACC_RT_HOST;
 static uint16_t q[B * T * HQ * D], k[B * T * H * D], v[B * T * H * D];
 static uint16_t out[B * T * HQ * D];
 static float lse[B * T * HQ];
@@ -51,13 +52,13 @@ static void require(nsacc_rt_status status, const char *what) {
 
 static void *allocate(size_t bytes) {
   void *data;
-  require(nsacc_rt_allocate(DEVICE, bytes, &data), "allocating");
+  require(nsacc_rt_allocate(device, bytes, &data), "allocating");
   return data;
 }
 
 static void *copy_to_device(const void *from, size_t bytes) {
   void *data = allocate(bytes);
-  require(nsacc_rt_to_device(DEVICE, data, from, bytes), "copying");
+  require(nsacc_rt_to_device(device, data, from, bytes), "copying");
   return data;
 }
 
@@ -77,15 +78,15 @@ static void run(const flash_module *flash) {
                            .out = allocate(sizeof(out)),
                            .lse = allocate(sizeof(lse))};
   require(flash_launch(flash, &sizes, &tensors, NULL), "launching");
-  require(nsacc_rt_synchronize(DEVICE, NULL), "waiting");
+  require(nsacc_rt_synchronize(device, NULL), "waiting");
   require(flash_check(flash, NULL), "running");
-  require(nsacc_rt_to_host(DEVICE, out, tensors.out, sizeof(out)), "copying");
-  require(nsacc_rt_to_host(DEVICE, lse, tensors.lse, sizeof(lse)), "copying");
-  nsacc_rt_free(DEVICE, (void *)tensors.q);
-  nsacc_rt_free(DEVICE, (void *)tensors.k);
-  nsacc_rt_free(DEVICE, (void *)tensors.v);
-  nsacc_rt_free(DEVICE, tensors.out);
-  nsacc_rt_free(DEVICE, tensors.lse);
+  require(nsacc_rt_to_host(device, out, tensors.out, sizeof(out)), "copying");
+  require(nsacc_rt_to_host(device, lse, tensors.lse, sizeof(lse)), "copying");
+  nsacc_rt_free(device, (void *)tensors.q);
+  nsacc_rt_free(device, (void *)tensors.k);
+  nsacc_rt_free(device, (void *)tensors.v);
+  nsacc_rt_free(device, tensors.out);
+  nsacc_rt_free(device, tensors.lse);
 }
 
 /* bf16 has 8 bits: results may be off by 2^-8 of themselves. */
@@ -120,21 +121,18 @@ static int check_row(size_t row) {
 
 int main(void) {
   int count = 0;
-  nsacc_rt_device_info device;
   flash_module flash;
-  if (nsacc_rt_device_count(&count) != NSACC_RT_OK) {
-    fprintf(stderr, "no GPU to run on: %s\n", nsacc_rt_message());
-    return NO_GPU;
-  }
-  require(nsacc_rt_device(DEVICE, &device), "asking for the device");
-  require(flash_load(&flash, DEVICE), "loading the package");
+  /* Fails where there is no CUDA driver. */
+  if (nsacc_rt_device_count(&count) == NSACC_RT_OK && count > 0)
+    device = 0;
+  require(flash_load(&flash, device), "loading the package");
   make_inputs();
   run(&flash);
-  flash_unload(&flash);
   for (size_t row = 0; row < B * T * HQ; ++row)
     if (!check_row(row))
       return EXIT_FAILURE;
-  printf("flash on %s: all %d results are as expected\n", device.name,
-         B * T * HQ * (D + 1));
+  printf("flash for %s: all %d results are as expected\n",
+         nsacc_rt_target(flash.rt), B * T * HQ * (D + 1));
+  flash_unload(&flash);
   return EXIT_SUCCESS;
 }

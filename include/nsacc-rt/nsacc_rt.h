@@ -200,6 +200,7 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_check(nsacc_rt_module *module,
                                             nsacc_rt_stream stream);
 
 /*===-- Memory, for callers that have no other access to the device -------===*/
+/* NSACC_RT_HOST is a device like others: programs needn't tell them apart. */
 
 NSACC_RT_API nsacc_rt_status nsacc_rt_allocate(int device, size_t bytes,
                                                void **data);

@@ -205,6 +205,9 @@ CPUProgram::packageChecked(size_t kernel,
   std::vector<Specialization> codes;
   std::vector<std::vector<std::string>> known;
   for (const DimSizes &each : sizes) {
+    if (llvm::Error error =
+            compiler.checkComplete(kernel, each.sizes, "a package"))
+      return std::move(error);
     auto code = compiler.specialize(kernel, signatures[kernel], each,
                                     /*device=*/std::nullopt);
     if (!code)

@@ -295,6 +295,9 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
   std::vector<TileCompiler::Variant> variants;
   std::vector<std::vector<std::string>> known;
   for (const DimSizes &each : sizes) {
+    if (llvm::Error error =
+            compiler.checkComplete(kernel, each.sizes, "a package"))
+      return std::move(error);
     auto found =
         compiler.getVariants(kernel, signatures[kernel], each, *options.device);
     if (!found)

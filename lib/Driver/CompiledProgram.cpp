@@ -266,6 +266,9 @@ CompiledProgram::package(llvm::StringRef kernel,
   llvm::Expected<size_t> index = findKernel(signatures, kernel);
   if (!index)
     return index.takeError();
+  for (const DimSizes &each : sizes)
+    if (auto known = findKernelOf(signatures, kernel, each.sizes); !known)
+      return known.takeError();
   return packageChecked(*index, sizes);
 }
 

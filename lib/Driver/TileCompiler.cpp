@@ -388,6 +388,20 @@ bool TileCompiler::isForCPU(const Signature &signature,
   return fits;
 }
 
+llvm::Error TileCompiler::checkComplete(size_t kernel,
+                                        const llvm::StringMap<int64_t> &sizes,
+                                        const llvm::Twine &what) const {
+  std::vector<std::string> missing;
+  for (const std::string &name : dims[kernel])
+    if (!sizes.contains(name))
+      missing.push_back("'" + name + "'");
+  if (missing.empty())
+    return llvm::Error::success();
+  return llvm::createStringError(
+      what + " depends on sizes of heads and channels: expected those of " +
+      llvm::join(missing, ", "));
+}
+
 llvm::Expected<Specialization>
 TileCompiler::specialize(size_t kernel, const Signature &signature,
                          const llvm::StringMap<int64_t> &sizes,
@@ -399,23 +413,16 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
   code.queries = findQueries(kernel, sizes);
   if (device)
     setDevice(code, std::move(*device));
-  std::vector<std::string> missing;
+  if (llvm::Error error =
+          checkComplete(kernel, sizes, ("phase '" + phase + "'").str()))
+    return std::move(error);
   for (const std::string &name : dims[kernel]) {
     auto found = sizes.find(name);
-    if (found == sizes.end()) {
-      missing.push_back("'" + name + "'");
-      continue;
-    }
     if (llvm::Error error =
             checkSize(signature, name, found->second, code.device.has_value()))
       return std::move(error);
     code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
-  if (!missing.empty())
-    return llvm::createStringError(
-        "phase '" + phase +
-        "' depends on sizes of heads and channels: expected those of " +
-        llvm::join(missing, ", "));
   return code;
 }
 

@@ -53,6 +53,12 @@ public:
   specialize(size_t kernel, const Signature &signature, const DimSizes &sizes,
              std::optional<gpu::Device> device) const;
 
+  /// Fails where `sizes` lack some that the kernel's code is made for. `what`
+  /// depends on them.
+  llvm::Error checkComplete(size_t kernel,
+                            const llvm::StringMap<int64_t> &sizes,
+                            const llvm::Twine &what) const;
+
   /// Code for some of the calls with given sizes of heads and channels: those
   /// for whose other sizes all conditions hold.
   struct Variant {

@@ -6,6 +6,7 @@
 #include "nsacc/RT/Host.h"
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -317,6 +318,17 @@ size_t nsacc_rt_launch_count(const nsacc_rt_module *module) {
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// The processor's caches have lines of 64 bytes.
+static void *allocateOnHost(size_t bytes) {
+  constexpr size_t line = 64;
+  void *data = bytes > SIZE_MAX - line
+                   ? nullptr
+                   : std::aligned_alloc(line, bytes / line * line + line);
+  if (!data)
+    throw std::bad_alloc();
+  return data;
+}
+
 /// Runs `body` with the device's primary context.
 template <typename Body>
 static nsacc_rt_status onDevice(int device, Body body) {
@@ -331,6 +343,10 @@ nsacc_rt_status nsacc_rt_allocate(int device, size_t bytes, void **data) {
   return guard([&] {
     require(data, "data");
     *data = nullptr;
+    if (device == NSACC_RT_HOST) {
+      *data = allocateOnHost(bytes);
+      return;
+    }
     // The context stays for as long as the memory does.
     PrimaryContext context(device);
     ContextScope scope(context.get());
@@ -347,14 +363,30 @@ nsacc_rt_status nsacc_rt_allocate(int device, size_t bytes, void **data) {
 void nsacc_rt_free(int device, void *data) {
   if (!data)
     return;
+  if (device == NSACC_RT_HOST) {
+    std::free(data);
+    return;
+  }
   onDevice(device, [&](const Driver &driver) {
     driver.memFree(reinterpret_cast<driver::Address>(data));
     driver.primaryCtxRelease(getDevice(device));
   });
 }
 
+static nsacc_rt_status copyOnHost(void *to, const void *from, size_t bytes) {
+  return guard([&] {
+    if (!bytes)
+      return;
+    require(to, "to");
+    require(from, "from");
+    std::memcpy(to, from, bytes);
+  });
+}
+
 nsacc_rt_status nsacc_rt_to_device(int device, void *to, const void *from,
                                    size_t bytes) {
+  if (device == NSACC_RT_HOST)
+    return copyOnHost(to, from, bytes);
   return onDevice(device, [&](const Driver &driver) {
     if (bytes)
       driver.check(driver.memcpyToDevice(reinterpret_cast<driver::Address>(to),
@@ -365,6 +397,8 @@ nsacc_rt_status nsacc_rt_to_device(int device, void *to, const void *from,
 
 nsacc_rt_status nsacc_rt_to_host(int device, void *to, const void *from,
                                  size_t bytes) {
+  if (device == NSACC_RT_HOST)
+    return copyOnHost(to, from, bytes);
   return onDevice(device, [&](const Driver &driver) {
     if (bytes)
       driver.check(driver.memcpyToHost(
@@ -374,6 +408,9 @@ nsacc_rt_status nsacc_rt_to_host(int device, void *to, const void *from,
 }
 
 nsacc_rt_status nsacc_rt_synchronize(int device, nsacc_rt_stream stream) {
+  // Runs on the host are done when they return.
+  if (device == NSACC_RT_HOST)
+    return guard([] {});
   return onDevice(device, [&](const Driver &driver) {
     driver.check(driver.streamSynchronize(toStream(stream)),
                  "waiting for the stream");

@@ -107,26 +107,41 @@ chooseTarget(llvm::StringRef name, const CompileFlags &flags,
 }
 
 /// Those of --target, of which only packages take several.
-static llvm::Expected<std::vector<CompileOptions>>
+static llvm::Expected<std::vector<const TargetInfo *>>
 chooseTargets(const CompileFlags &flags, const Goal &goal) {
   llvm::SmallVector<llvm::StringRef> names;
   llvm::StringRef(flags.target).split(names, ',');
   if (names.size() > 1 && !goal.isPackage)
     return makeError("--emit " + flags.emit + " is of one target, found " +
-                         std::to_string(names.size()) + ": " + flags.target,
+                         llvm::Twine(names.size()) + ": " + flags.target,
                      "name one of them, or use --emit package");
-  std::vector<CompileOptions> targets;
-  for (auto [index, name] : llvm::enumerate(names)) {
-    if (llvm::is_contained(llvm::ArrayRef(names).take_front(index), name))
-      return makeError("--target names '" + name + "' twice");
+  std::vector<const TargetInfo *> targets;
+  for (llvm::StringRef name : names) {
     auto target = chooseTarget(name.trim(), flags, goal);
     if (!target)
       return target.takeError();
-    if (llvm::Error error =
-            resolveTarget(**target, flags.device, targets.emplace_back()))
-      return std::move(error);
+    if (llvm::is_contained(targets, *target))
+      return makeError("--target names '" + name.trim() + "' twice");
+    targets.push_back(*target);
   }
   return targets;
+}
+
+/// The machine's devices, where targets are of it.
+static llvm::Expected<std::vector<CompileOptions>>
+resolveTargets(llvm::ArrayRef<const TargetInfo *> targets,
+               const CompileFlags &flags) {
+  std::vector<CompileOptions> resolved;
+  for (const TargetInfo *target : targets) {
+    // A device's file is for the target that is open.
+    bool isOpen = target->target == Target::GPU && !target->device;
+    bool isOnly = targets.size() == 1;
+    if (llvm::Error error = resolveTarget(
+            *target, isOpen || isOnly ? flags.device : std::nullopt,
+            resolved.emplace_back()))
+      return std::move(error);
+  }
+  return resolved;
 }
 
 //===-- Packages ----------------------------------------------------------===//
@@ -266,14 +281,17 @@ static ExitCode compile(const CompileFlags &flags,
                flags.emit == "package", flags.emit == scheduleName};
   if (!phase && !goal.isPart && !goal.isSchedule)
     return reportError(rejectPhase(flags.emit), ExitCode::Usage);
-  auto targets = chooseTargets(flags, goal);
-  if (!targets)
-    return reportError(targets.takeError(), ExitCode::Usage);
+  auto chosen = chooseTargets(flags, goal);
+  if (!chosen)
+    return reportError(chosen.takeError(), ExitCode::Usage);
   if (flags.instruments.remarks && !goal.needsTarget())
     return reportError(
         makeError("no pass up to phase '" + flags.emit + "' makes remarks",
                   "add --emit tile or a later phase, or drop --remarks"),
         ExitCode::Usage);
+  auto targets = resolveTargets(*chosen, flags);
+  if (!targets)
+    return reportError(targets.takeError());
   CompileOptions &options = targets->front();
   Instruments instruments(flags.instruments);
   ExitCode status;

@@ -122,17 +122,19 @@ static ExitCode printPlans(Program &program, const InspectOptions &options) {
 
 static ExitCode inspectPackage(const InspectOptions &options) {
   const ProgramOptions &program = options.program;
-  if (options.plan || !options.dims.empty() || !options.schedule.empty() ||
-      !program.settings.empty() || !program.dtype.empty() ||
-      !program.kernel.empty())
+  if (options.plan || !options.schedule.empty() || !program.settings.empty() ||
+      !program.dtype.empty() || !program.kernel.empty() ||
+      (options.json && !options.dims.empty()))
     return reportError(
         makeError("'" + program.file +
-                      "' is a package: --json is the only option for it",
-                  "its kernel, sizes and schedule are those that it was "
-                  "compiled for"),
+                      "' is a package: its only options are --json, or --dims",
+                  "its kernel and schedule are those that it was compiled for"),
         ExitCode::Usage);
+  auto dims = parseSettings("--dims", options.dims);
+  if (!dims)
+    return reportError(dims.takeError(), ExitCode::Usage);
   if (llvm::Error error =
-          printPackage(program.file, options.json, llvm::outs()))
+          printPackage(program.file, options.json, *dims, llvm::outs()))
     return reportError(std::move(error));
   return ExitCode::Success;
 }
@@ -198,7 +200,9 @@ void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
       ->needs(plan)
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler")->needs(plan);
-  addTileSizesFlag(*command, options->dims);
+  addTileSizesFlag(*command, options->dims,
+                   "; of a package, all sizes: prints its buffers in bytes, "
+                   "its launches and their grids");
   addScheduleFlag(*command, options->schedule);
   command->callback([options, &invocation] {
     invocation.status = inspect(*options, invocation.commandLine);

@@ -50,18 +50,26 @@ static void printText(const rt::Package &package, llvm::raw_ostream &os) {
     for (const rt::TargetCode &code : variant.targets)
       printCode(code, os);
   }
-  for (auto [index, image] : llvm::enumerate(package.images))
+  for (auto [index, image] : llvm::enumerate(package.images)) {
+    size_t code = image.cubin.size() + image.host.bytes.size();
     print(os, "image " + std::to_string(index),
-          std::to_string(image.ptx.size()) + " bytes of PTX, " +
-              std::to_string(image.cubin.size()) + " of machine code");
+          (image.host.bytes.empty()
+               ? std::to_string(image.ptx.size()) + " bytes of PTX, "
+               : "") +
+              std::to_string(code) +
+              (image.host.bytes.empty() ? " of" : " bytes of") +
+              " machine code");
+  }
 }
 
 llvm::Error nsacc::printPackage(llvm::StringRef path, bool asJSON,
-                                llvm::raw_ostream &os) {
+                                const Settings &dims, llvm::raw_ostream &os) {
   auto file = readPackageFile(path);
   if (!file)
     return file.takeError();
   const rt::Package &package = file->package;
+  if (!dims.empty())
+    return printForSizes(package, dims, os);
   if (asJSON)
     os << rt::describePackage(package);
   else

@@ -3,16 +3,25 @@
 #ifndef NSACC_TOOLS_NSACC_INSPECTPACKAGE_H
 #define NSACC_TOOLS_NSACC_INSPECTPACKAGE_H
 
+#include "Settings.h"
+#include "nsacc/RT/Package.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace nsacc {
 
-/// Prints a package's kernel, variants with their guards, and code; or all that
-/// is in it but for images, as JSON. Variants that no call runs are warnings.
+/// Prints a package's kernel, variants with their guards, and code; with sizes,
+/// what it takes for them; or all that is in it but for images, as JSON.
+/// Variants that no call runs are warnings.
 llvm::Error printPackage(llvm::StringRef path, bool asJSON,
-                         llvm::raw_ostream &os);
+                         const Settings &dims, llvm::raw_ostream &os);
+
+/// For each architecture, the variant that a call with these sizes runs, bytes
+/// of its buffers and workspace, and its launches with their grids. `dims` has
+/// the size of each dimension that has a name.
+llvm::Error printForSizes(const rt::Package &package, const Settings &dims,
+                          llvm::raw_ostream &os);
 
 } // namespace nsacc
 

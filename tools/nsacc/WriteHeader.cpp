@@ -353,7 +353,9 @@ void HeaderWriter::writeCall() {
 void HeaderWriter::writeLaunching() {
   put("/** Puts a run on the stream and doesn't wait for it. On a GPU the "
       "stream is a\n"
-      " *  CUstream; null is the default one. */\n"
+      " *  CUstream; null is the default one. On NSACC_RT_HOST it is null, and "
+      "the run\n"
+      " *  is done. */\n"
       "static inline nsacc_rt_status $_launch(\n"
       "    const $_module *module,\n    ");
   put(sizesParameter);

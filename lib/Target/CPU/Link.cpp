@@ -205,12 +205,14 @@ public:
   }
   void notifyFinalized(jitlink::JITLinkMemoryManager::FinalizedAlloc) override {
   }
-  jitlink::LinkGraphPassFunction
-  getMarkLivePass(const Triple &) const override {
-    return jitlink::markAllSymbolsLive;
+  /// The usual ones make tables for functions of other objects, in an order
+  /// that isn't the same each time. All are near enough to be called directly.
+  bool shouldAddDefaultTargetPasses(const Triple &) const override {
+    return false;
   }
   Error modifyPassConfig(jitlink::LinkGraph &,
                          jitlink::PassConfiguration &passes) override {
+    passes.PrePrunePasses.push_back(jitlink::markAllSymbolsLive);
     passes.PreFixupPasses.push_back([this](jitlink::LinkGraph &graph) {
       return linker.recordPointers(graph);
     });
@@ -321,6 +323,7 @@ Error ImageLinker::addTable(const Object &object,
 }
 
 rt::HostImage ImageLinker::take() {
+  llvm::sort(image.pointers);
   for (uint32_t pointer : image.pointers) {
     char *word = image.bytes.data() + pointer;
     support::endian::write64le(word, support::endian::read64le(word) - kBase);
