@@ -10,6 +10,29 @@
 using namespace nsacc::rt;
 using Json = nlohmann::json;
 
+/// A processor's code for the same plan, which is loaded and never run.
+static Variant makeHostVariant(std::vector<Image> &images) {
+  Variant variant = makePackage().variants[0];
+  TargetCode &code = variant.targets[0];
+  code.architecture = "x86-64";
+  code.stackBytes = 4096;
+  HostImage host;
+  constexpr uint32_t page = 4096;
+  host.bytes.assign(2 * page, '\xc3');
+  host.writableBytes = page;
+  host.functions = {"expf", "memset"};
+  host.pointers = {16, page, 2 * page - 8};
+  for (Launch &launch : code.plan.launches) {
+    launch.threads = launch.sharedBytes = 0;
+    launch.isDependent = false;
+    launch.extra.clear();
+    launch.image = static_cast<uint32_t>(images.size());
+    host.kernels.push_back({launch.kernel, page});
+  }
+  images.push_back({"", "", host});
+  return variant;
+}
+
 std::string nsacc::fuzz::getBody(std::string_view file) {
   try {
     std::string body(openBody(file));
@@ -21,6 +44,7 @@ std::string nsacc::fuzz::getBody(std::string_view file) {
   Plan &plan = package.variants[1].targets[0].plan;
   plan.steps.push_back({Step::Kind::Time, 0, {}});
   plan.repeats = {{1, 1, 0}}; // for each batch row
+  package.variants.push_back(makeHostVariant(package.images));
   std::string example = writePackage(package);
   return std::string(openBody(example));
 }

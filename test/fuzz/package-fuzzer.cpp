@@ -237,10 +237,22 @@ static void launch(nsacc_rt_module *module, const Package &package,
   }
 }
 
+/// Nothing of it is run: what machine code does is its own business.
+static void loadOnHost(const uint8_t *data, size_t size) {
+  nsacc_rt_module *module = nullptr;
+  bool isLoaded =
+      nsacc_rt_load(data, size, NSACC_RT_HOST, &module) == NSACC_RT_OK;
+  require(isLoaded == (module != nullptr), "a module without a status");
+  require(isLoaded == (*nsacc_rt_message() == '\0'),
+          "a status without a message");
+  nsacc_rt_unload(module);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // One device's allocation; more is an error to be told.
   fakecuda::setLargestAllocation(size_t(1) << 22);
   fakecuda::reset();
+  loadOnHost(data, size);
   nsacc_rt_module *module = nullptr;
   nsacc_rt_status status = nsacc_rt_load(data, size, 0, &module);
   if (status != NSACC_RT_OK) {
