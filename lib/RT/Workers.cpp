@@ -7,7 +7,9 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <sched.h>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -31,18 +33,34 @@ public:
 
   unsigned getMost() const { return most; }
 
-  void add(std::function<void()> task) {
+  /// False where there is no thread or memory for the task, and none can be
+  /// had.
+  bool add(std::function<void()> task) {
     std::lock_guard<std::mutex> lock(mutex);
-    tasks.push_back(std::move(task));
     // A thread starts when there is work for it.
-    if (idle < tasks.size() && started < most) {
-      ++started;
-      std::thread([this] { work(); }).detach();
+    if (idle <= tasks.size() && started < most)
+      start();
+    if (started == 0)
+      return false;
+    try {
+      tasks.push_back(std::move(task));
+    } catch (const std::bad_alloc &) {
+      return false;
     }
     hasTasks.notify_one();
+    return true;
   }
 
 private:
+  void start() {
+    try {
+      std::thread([this] { work(); }).detach();
+      ++started;
+    } catch (const std::system_error &) {
+      // Those that there are do it, one task after the other.
+    }
+  }
+
   void work() {
     std::unique_lock<std::mutex> lock(mutex);
     while (true) {
@@ -135,6 +153,7 @@ bool nsacc::rt::runInParallel(
   workers = std::min<int64_t>(workers, pool.getMost());
   Pieces pieces(total, workers);
   for (int64_t worker = 0; worker < workers; ++worker)
-    pool.add([&pieces, &work] { pieces.work(work); });
+    if (!pool.add([&pieces, &work] { pieces.work(work); }))
+      pieces.work(work);
   return pieces.wait(isInterrupted);
 }

@@ -1,0 +1,1 @@
+"""How long a process takes until a program's first result."""
