@@ -158,7 +158,11 @@ typedef void *nsacc_rt_stream;
  * of the graph, with a workspace of its own that lives as long as the module.
  *
  *  Fails with NSACC_RT_FAILED where an earlier run on the stream is known to
- *  have failed; that is told once. */
+ *  have failed; that is told once. On the host, where the run itself does: it
+ * is done when the function returns.
+ *
+ *  Elements aren't looked at: offsets of ragged rows have to rise from 0 to the
+ *  number of tokens. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                              const nsacc_rt_tensor *tensors,
                                              size_t count,

@@ -125,8 +125,9 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
 llvm::Expected<rt::Package>
 CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
                           const cpu::Options &target, bool &isFromCache) const {
-  std::string key = compiler.getKey(signatures[kernel], code) +
-                    "processor: " + cpu::describeProcessor(target) + "\n";
+  std::string key = compiler.getKey(signatures[kernel], code) + "target: " +
+                    (cpu::isLevel(target) ? target.cpu : "this processor") +
+                    "\nprocessor: " + cpu::describeProcessor(target) + "\n";
   auto found = stored.findPackage(key);
   isFromCache = found.has_value();
   if (found)

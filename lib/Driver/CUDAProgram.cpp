@@ -162,7 +162,8 @@ CUDAProgram::getPackage(size_t kernel, const Specialization &code,
 std::string CUDAProgram::getKey(size_t kernel,
                                 const Specialization &code) const {
   return compiler.getKey(signatures[kernel], code) +
-         "ptxas: " + cuda::identifyPtxas(options.ptxas) + "\n";
+         "target: " + code.device->code.architecture.str() +
+         "\nptxas: " + cuda::identifyPtxas(options.ptxas) + "\n";
 }
 
 /// "kernel 'flash' for HQ=8,H=8 and sm_90a"
@@ -221,8 +222,11 @@ cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
 llvm::Expected<std::unique_ptr<PendingCode>>
 CUDAProgram::start(size_t kernel, const Specialization &code,
                    CompilerThreads &threads, bool isOneImage) const {
-  if (llvm::Error error = stored.checkMayCompile(describe(kernel, code)))
-    return std::move(error);
+  // Images alone aren't kept.
+  if (!isOneImage)
+    if (llvm::Error error =
+            stored.checkMayCompile(describe(kernel, code), " and its ptxas"))
+      return std::move(error);
   // Fatal errors of LLVM jump out of `lower`, which owns nothing.
   auto pending = std::make_unique<PendingCode>(
       code, getTargetOptions(kernel, *code.device));

@@ -45,11 +45,13 @@ void StoredCode::store(llvm::StringRef key, llvm::StringRef code,
   cache.store(key, value);
 }
 
-llvm::Error StoredCode::checkMayCompile(const llvm::Twine &what) const {
+llvm::Error StoredCode::checkMayCompile(const llvm::Twine &what,
+                                        llvm::StringRef beside) const {
   if (cache.getMode() != CacheMode::Require)
     return llvm::Error::success();
   return llvm::createStringError(
       "the cache '" + folder + "' has no code of " + what +
       ", and nothing else may be run: compile it once with "
-      "NSACC_CACHE=readwrite, by this nsacc and its ptxas");
+      "NSACC_CACHE=readwrite, by this nsacc" +
+      beside);
 }

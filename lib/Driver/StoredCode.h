@@ -22,7 +22,9 @@ public:
   void store(llvm::StringRef key, llvm::StringRef code,
              llvm::ArrayRef<std::string> warnings) const;
   /// Fails where code has to be there. `what` is "kernel 'flash' for HQ=8".
-  llvm::Error checkMayCompile(const llvm::Twine &what) const;
+  /// `beside` is who makes code, too: " and its ptxas".
+  llvm::Error checkMayCompile(const llvm::Twine &what,
+                              llvm::StringRef beside = "") const;
 
 private:
   DiskCache cache;

@@ -33,10 +33,16 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
   }
 }
 
+static llvm::StringRef spellQueries(Queries queries) {
+  static constexpr llvm::StringLiteral names[] = {"", "few", "many"};
+  return names[static_cast<size_t>(queries)];
+}
+
 std::string Specialization::spell() const {
-  static constexpr llvm::StringLiteral names[] = {"", ":few", ":many"};
-  return llvm::join(sizes, ",") + names[static_cast<size_t>(queries)].str() +
-         (device ? ":" + device->getKey() : "");
+  std::string text = llvm::join(sizes, ",");
+  if (queries != Queries::Any)
+    text += ":" + spellQueries(queries).str();
+  return text + (device ? ":" + device->getKey() : "");
 }
 
 /// Heads that no target runs, so that no error of one has to tell. Other sizes
@@ -92,11 +98,27 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
   return code;
 }
 
+/// "flash<top = 4>(q: f32[B, T, HQ, D], …)": what the hash of the program has,
+/// too, for those who look at keys.
+static std::string describeKernel(const Signature &signature) {
+  std::vector<std::string> params, inputs;
+  for (const auto &[name, value] : signature.params)
+    params.push_back(name + " = " + value);
+  for (const Argument &input : signature.inputs)
+    inputs.push_back(toString(input));
+  return signature.kernel +
+         (params.empty() ? "" : "<" + llvm::join(params, ", ") + ">") + "(" +
+         llvm::join(inputs, ", ") + ")";
+}
+
 std::string TileCompiler::getKey(const Signature &signature,
                                  const Specialization &code) const {
   return "compiler: " + getSourceHash().str() +
-         "\nkernel: " + signature.kernel + "\nprogram: " + image.getHash() +
-         "\nschedule: " + settings.getKey() + "\ncode: " + code.spell() + "\n";
+         "\nkernel: " + describeKernel(signature) +
+         "\nprogram: " + image.getHash() + "\nschedule: " + settings.getKey() +
+         "\nsizes: " + llvm::join(code.sizes, ",") +
+         "\nqueries: " + spellQueries(code.queries).str() +
+         "\ndevice: " + (code.device ? code.device->getKey() : "") + "\n";
 }
 
 llvm::Expected<std::vector<TileCompiler::Variant>>

@@ -63,6 +63,11 @@ static void bindShape(const Parameter &parameter, const nsacc_rt_tensor &tensor,
                           "; sizes have to be from 0 to " +
                           describeLimit(rules.sizeLimit));
     const Size &expected = parameter.sizes[dim];
+    if (expected.fixed && *expected.fixed != size && !expected.name.empty())
+      fail(parameter, expected.name + " is " + std::to_string(size) + " in " +
+                          describe(tensor.shape, rank) +
+                          "; this package was compiled for " + expected.name +
+                          " = " + std::to_string(*expected.fixed));
     if (expected.fixed && *expected.fixed != size)
       fail(parameter, "size " + std::to_string(dim) + " of " +
                           describe(tensor.shape, rank) + " is " +
@@ -103,6 +108,10 @@ static void bindStrides(const Parameter &parameter,
 static void checkReach(const Parameter &parameter, const Buffer &buffer) {
   int64_t reach = 0;
   for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
+    if (parameter.isResult && buffer.sizes[dim] > 1 &&
+        buffer.strides[dim] == 0 && !buffer.isEmpty())
+      fail(parameter, "dimension " + std::to_string(dim) +
+                          " has stride 0: its elements share memory");
     int64_t stride = buffer.strides[dim], step = 0;
     int64_t last = std::max<int64_t>(buffer.sizes[dim], 1) - 1;
     if (stride == INT64_MIN ||

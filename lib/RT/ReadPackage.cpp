@@ -507,6 +507,10 @@ Package nsacc::rt::readPackage(const void *data, size_t size) {
   try {
     return read(Json::from_msgpack(body.begin(), body.end()));
   } catch (const Json::exception &exception) {
-    refuse(exception.what());
+    // "[json.exception.type_error.302] type must be string, but is number"
+    std::string text = exception.what();
+    size_t end = text.find("] ");
+    refuse("a field is missing or isn't what it has to be: " +
+           (end == std::string::npos ? text : text.substr(end + 2)));
   }
 }

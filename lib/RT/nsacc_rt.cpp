@@ -72,6 +72,10 @@ nsacc_rt_status nsacc_rt_device_count(int *count) {
 nsacc_rt_status nsacc_rt_device(int device, nsacc_rt_device_info *info) {
   return guard([&] {
     require(info, "info");
+    if (device == NSACC_RT_HOST)
+      throw Failure(NSACC_RT_INVALID,
+                    "NSACC_RT_HOST is no GPU: nsacc_rt_target says what code a "
+                    "module of it runs");
     namespace attributes = driver::deviceAttributes;
     driver::Device handle = getDevice(device);
     const Driver &driver = Driver::get();
@@ -410,7 +414,10 @@ nsacc_rt_status nsacc_rt_to_host(int device, void *to, const void *from,
 nsacc_rt_status nsacc_rt_synchronize(int device, nsacc_rt_stream stream) {
   // Runs on the host are done when they return.
   if (device == NSACC_RT_HOST)
-    return guard([] {});
+    return guard([&] {
+      if (stream)
+        throw Failure(NSACC_RT_INVALID, "the host has no stream but NULL");
+    });
   return onDevice(device, [&](const Driver &driver) {
     driver.check(driver.streamSynchronize(toStream(stream)),
                  "waiting for the stream");

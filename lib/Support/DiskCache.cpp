@@ -14,6 +14,7 @@
 #include "llvm/Support/xxhash.h"
 #include <mutex>
 #include <set>
+#include <unistd.h>
 
 using namespace llvm;
 using namespace nsacc;
@@ -90,6 +91,13 @@ static std::optional<Contents> read(StringRef file) {
 
 /// Opens a file, which counts as a use of it if `isUse`.
 static ErrorOr<std::unique_ptr<MemoryBuffer>> open(StringRef path, bool isUse) {
+  // What isn't a file may never end, and no file of ours is so large.
+  constexpr uint64_t most = uint64_t{1} << 30;
+  fs::file_status status;
+  if (std::error_code error = fs::status(path, status))
+    return error;
+  if (status.type() != fs::file_type::regular_file || status.getSize() > most)
+    return std::make_error_code(std::errc::invalid_argument);
   // Not where access times are off, or only brought up to date each day.
   Expected<fs::file_t> file =
       fs::openNativeFileForRead(path, isUse ? fs::OF_UpdateAtime : fs::OF_None);
@@ -131,8 +139,21 @@ std::string DiskCache::getPath(StringRef key) const {
   return std::string(path);
 }
 
+/// Whoever can write to the folder decides what code runs.
+bool DiskCache::isSafe() const {
+  fs::file_status status;
+  if (fs::status(options.folder, status))
+    return true; // it isn't there
+  bool isOwn = status.getUser() == geteuid() || status.getUser() == 0;
+  if (isOwn && !(status.permissions() & fs::perms::others_write))
+    return true;
+  warn("the cache's folder '" + options.folder +
+       "' isn't used: it is another user's, or everybody can write to it");
+  return false;
+}
+
 std::optional<std::string> DiskCache::find(StringRef key) const {
-  if (options.mode == CacheMode::Off)
+  if (options.mode == CacheMode::Off || !isSafe())
     return std::nullopt;
   std::string path = getPath(key);
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = open(path, /*isUse=*/true);
@@ -174,7 +195,7 @@ static Error writeFile(StringRef folder, StringRef path, StringRef key,
 }
 
 void DiskCache::store(StringRef key, StringRef value) const {
-  if (options.mode != CacheMode::ReadWrite)
+  if (options.mode != CacheMode::ReadWrite || !isSafe())
     return;
   if (Error error = writeFile(options.folder, getPath(key), key, value)) {
     warn("the cache's folder '" + options.folder +
@@ -219,7 +240,9 @@ static CacheEntry readEntry(const std::string &path) {
   }
   ErrorOr<std::unique_ptr<MemoryBuffer>> file = open(path, /*isUse=*/false);
   if (!file) {
-    entry.problem = file.getError().message();
+    entry.problem = status.type() == fs::file_type::regular_file
+                        ? file.getError().message()
+                        : "no file";
     return entry;
   }
   if (std::optional<Contents> found = read((*file)->getBuffer()))

@@ -94,7 +94,10 @@ llvm::Expected<CacheOptions> nsacc::lookupCache() {
     return options;
   }
   llvm::SmallString<128> folder;
-  if (llvm::sys::path::cache_directory(folder)) {
+  // Relative ones are to be ignored (XDG base directories), and make a cache
+  // of each folder that a process runs in.
+  if (llvm::sys::path::cache_directory(folder) &&
+      llvm::sys::path::is_absolute(folder)) {
     llvm::sys::path::append(folder, "nsacc");
     options.folder = std::string(folder);
     return options;

@@ -2,6 +2,8 @@
 
 #include "nsacc/Tensor/SignatureText.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 
 using namespace nsacc;
@@ -42,9 +44,8 @@ namespace {
 class Fields {
 public:
   Fields(const json::Value &value, json::Path path)
-      : object(value.getAsObject()), mapper(value, path), path(path) {}
-
-  explicit operator bool() { return static_cast<bool>(mapper); }
+      : object(value.getAsObject()), mapper(value, path), path(path),
+        isRight(object) {}
 
   template <typename Value> Fields &read(llvm::StringLiteral name, Value &out) {
     isRight = isRight && mapper.mapOptional(name, out);
@@ -58,13 +59,13 @@ public:
         isRight = ::readKind(*value, names, kind, path.field(name));
     return *this;
   }
-  bool done() { return mapper && isRight; }
+  bool done() const { return isRight; }
 
 private:
   const json::Object *object;
   json::ObjectMapper mapper;
   json::Path path;
-  bool isRight = true;
+  bool isRight;
 };
 } // namespace
 
@@ -268,7 +269,43 @@ std::string nsacc::writeSignature(const Signature &signature) {
   return text;
 }
 
+/// JSON nests no deeper than a signature does: reading it takes stack.
+static bool isShallow(llvm::StringRef text) {
+  constexpr int most = 16;
+  int depth = 0;
+  bool isString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"')
+      isString = !isString;
+    else if (isString && text[i] == '\\')
+      ++i;
+    else if (!isString && (text[i] == '[' || text[i] == '{') && ++depth > most)
+      return false;
+    else if (!isString && (text[i] == ']' || text[i] == '}'))
+      --depth;
+  }
+  return true;
+}
+
+static bool isName(llvm::StringRef name) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name, isPart);
+}
+
+/// Inputs and results are told apart by their names.
+static bool haveNames(const Signature &signature) {
+  llvm::StringSet<> known;
+  auto isNew = [&](const Argument &argument) {
+    return isName(argument.name) && known.insert(argument.name).second;
+  };
+  return isName(signature.kernel) && llvm::all_of(signature.inputs, isNew) &&
+         llvm::all_of(signature.results, isNew);
+}
+
 llvm::Expected<Signature> nsacc::readSignature(llvm::StringRef text) {
+  if (!isShallow(text))
+    return llvm::createStringError("a signature nests too deep");
   auto value = json::parse(text);
   if (!value)
     return value.takeError();
@@ -292,5 +329,8 @@ llvm::Expected<Signature> nsacc::readSignature(llvm::StringRef text) {
                                      "and a value");
     signature.params.push_back({each[0], each[1]});
   }
+  if (!haveNames(signature))
+    return llvm::createStringError("an input or a result of a signature has no "
+                                   "name, or that of another one");
   return signature;
 }

@@ -9,9 +9,9 @@ from . import errors
 from ._compile import compile
 from ._environment import env
 from ._nsacc import version as __version__
-from .errors import CompileWarning
+from .errors import CacheWarning, CompileWarning
 from .program import Program, Timing, load
 from .signature import Dim, Signature, TensorSpec
 
-__all__ = ["CompileWarning", "Dim", "Program", "Signature", "TensorSpec", "Timing", "__version__",
-           "compile", "env", "errors", "load"]
+__all__ = ["CacheWarning", "CompileWarning", "Dim", "Program", "Signature", "TensorSpec", "Timing",
+           "__version__", "compile", "env", "errors", "load"]

@@ -10,14 +10,15 @@ and what is allowed but most likely wrong, as warnings of Python:
 
     UserWarning
       CompileWarning  of the program: has its diagnostic
+      CacheWarning    the cache of code can't be used, which costs time alone
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["ArgumentError", "CompileError", "CompileWarning", "Diagnostic", "InternalError",
-           "NsaccError", "TargetError"]
+__all__ = ["ArgumentError", "CacheWarning", "CompileError", "CompileWarning", "Diagnostic",
+           "InternalError", "NsaccError", "TargetError"]
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,16 @@ class CompileError(NsaccError):
 class CompileWarning(UserWarning):
     """What `nsacc.compile` warns of: ``str()`` shows the source line, a caret and the notes.
 
-    A run that makes code, or finds it in the cache, warns of code that is right but slow, and of
-    a cache that can't be used.
+    A run that makes code, or finds it in the cache, warns of code that is right but slow.
     """
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic)
         self.diagnostic = diagnostic
+
+
+class CacheWarning(UserWarning):
+    """A cache of code that can't be read or written: code is compiled each time."""
 
 
 class ArgumentError(NsaccError, ValueError):

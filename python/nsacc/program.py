@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _inputs, _nsacc, _results
-from .errors import ArgumentError, CompileWarning, Diagnostic
+from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic
 from .signature import Signature, TensorSpec
 
 __all__ = ["Program", "Timing", "load"]
@@ -60,7 +60,8 @@ class Program:
     torch there, and the run is put on torch's current stream and not waited for.
 
     Programs don't change; threads may share them. A call releases the GIL while it computes.
-    Pickles hold the source and the path of the device's file, and loading one compiles again.
+    Pickles hold the source and the path of the device's file, and loading one compiles again;
+    those of loaded packages hold the package.
     """
 
     def __init__(self, source: bytes, file: str, *, target: str, device: str | None, schedule: str,
@@ -146,6 +147,9 @@ class Program:
         """
         if not isinstance(phase, str):
             raise ArgumentError(f"the phase is a {type(phase).__qualname__}, expected a string")
+        if self._package is not None:
+            raise ArgumentError("a package has no IR and no schedule: they are of the program that "
+                                "it was compiled from")
         if phase in _SHELL_PHASES:
             raise ArgumentError(f"phase {phase!r} is of the shell: nsacc compile FILE --target "
                                 f"sm_90a --emit {phase} --dims HQ=16,H=4,D=64,DV=64 -o -")
@@ -234,13 +238,16 @@ class Program:
         if self._package is not None:
             raise ArgumentError("the program is of a package already: copy its file")
         sets = [sizes] if isinstance(sizes, Mapping) else list(sizes)
+        if not sets:
+            raise ArgumentError("sizes is empty, expected those of heads and channels, as "
+                                "{'HQ': 16, 'H': 4, 'D': 64, 'DV': 64}")
         for each in sets:
             _check_sizes(each)
         source, file, target, *rest = self._arguments
         names = [target] if targets is None else list(targets)
-        if isinstance(targets, str) or not names:
-            raise ArgumentError(f"targets is {targets!r}, expected a list of names, as ['sm_90a', "
-                                f"'cpu']")
+        if isinstance(targets, str) or not names or "oracle" in names:
+            raise ArgumentError(f"targets is {names!r}, expected a list of compiled targets, as "
+                                f"['sm_90a', 'cpu']")
         packages = []
         for name in names:
             program = self._program if name == target else _compile(source, file, name, *rest)
@@ -363,6 +370,9 @@ def _compile(source: bytes, file: str, target: str, *rest: Any) -> _nsacc.Progra
 def _tell(program: _nsacc.Program) -> None:
     """What was found wrong while code was made, as warnings."""
     for line in program.take_warnings().splitlines():
+        if line.startswith("the cache's "):
+            warnings.warn(line, CacheWarning, stacklevel=_count_own_frames())
+            continue
         place = re.match(r"(?P<file>[^\n]+):(?P<line>\d+):(?P<column>\d+): (?P<what>.*)", line)
         found = (Diagnostic("warning", place["what"], place["file"], int(place["line"]),
                             int(place["column"])) if place else Diagnostic("warning", line))
@@ -379,9 +389,16 @@ def _check_sizes(sizes: Any) -> None:
 
 
 def _write(path: str | os.PathLike[str], data: bytes) -> None:
-    """All of it, or nothing."""
-    target = os.path.abspath(os.fspath(path))
-    descriptor, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".nsacc-")
+    """All of it, or nothing; what is no file, such as a pipe, is written to."""
+    target = os.path.realpath(os.fspath(path))
+    if os.path.exists(target) and not os.path.isfile(target):
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    try:
+        descriptor, name = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".nsacc-")
+    except OSError as cause:
+        raise type(cause)(cause.errno, cause.strerror, os.fspath(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -405,6 +422,8 @@ def load(path: str | os.PathLike[str]) -> Program:
     Raises `ArgumentError` where the file is no whole package of this version, or has no code for
     this machine; OSError where it can't be read.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"path is a {type(path).__qualname__}, expected the path of a package")
     with open(path, "rb") as file:
         return Program._from_package(file.read(), os.fsdecode(path))
 

@@ -61,20 +61,24 @@ static std::string describeFiles(const Cache &cache) {
 
 //===-- ls ----------------------------------------------------------------===//
 
-/// "flash for HQ=8,H=8, schedule keys=64"
+/// "sm_90a, HQ=8,H=8, schedule keys=64: flash(q: bf16[B, T, HQ, D], …)"
 static std::string describe(const CacheEntry &entry) {
   if (!entry.problem.empty())
     return entry.problem + ": " + entry.path;
-  std::string kernel, code, schedule;
+  std::string kernel, sizes, target, schedule;
   forEachLine(entry.key, [&](llvm::StringRef name, llvm::StringRef value) {
     if (name == "kernel")
-      kernel = value.str();
-    else if (name == "code")
-      code = " for " + value.str();
+      kernel = ": " + value.str();
+    else if (name == "target")
+      target = value.str();
+    else if (name == "sizes" && !value.empty())
+      sizes = ", " + value.str();
+    else if (name == "queries" && !value.empty())
+      sizes += ", " + value.str() + " queries";
     else if (name == "schedule" && !value.empty())
       schedule = ", schedule " + value.str();
   });
-  return kernel + code + schedule;
+  return target + sizes + schedule + kernel;
 }
 
 static void printList(const Cache &cache) {

@@ -57,7 +57,13 @@ llvm::Expected<CacheOptions> Instruments::chooseCache() const {
   auto cache = lookupCache();
   if (!cache)
     return cache.takeError();
-  if (options.timing || options.remarks || !options.dumpDir.empty())
+  bool isWatched =
+      options.timing || options.remarks || !options.dumpDir.empty();
+  if (isWatched && cache->mode == CacheMode::Require)
+    return makeError("--timing, --remarks and --dump-phases-to watch a "
+                     "compilation, and NSACC_CACHE=require allows none",
+                     "drop the flag, or set NSACC_CACHE to readwrite");
+  if (isWatched)
     cache->mode = CacheMode::Off;
   return *cache;
 }

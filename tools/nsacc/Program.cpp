@@ -28,6 +28,13 @@ std::unique_ptr<Program> Program::load(const ProgramOptions &options,
                                        llvm::ArrayRef<std::string> commandLine,
                                        Instruments &instruments,
                                        ExitCode &status) {
+  if (llvm::sys::path::extension(options.file) == ".nsapkg") {
+    status = reportError(
+        makeError("'" + options.file + "' is a package, not a program",
+                  "nsacc inspect lists what is in it, nsacc header makes a "
+                  "header of C, and nsacc.load in Python runs it"));
+    return nullptr;
+  }
   auto buffer = readFile(options.file, "a program");
   if (!buffer) {
     status = reportError(buffer.takeError());

@@ -180,7 +180,9 @@ void HeaderWriter::writeSizes() {
       "typedef struct $_sizes {\n");
   for (const OpenSize &size : openSizes) {
     stream << "  int64_t " << size.member << ";";
-    if (size.member != size.name)
+    if (size.name == "offsets")
+      stream << " /* one more than there are rows */";
+    else if (size.member != size.name)
       stream << " /* " << toComment(size.name) << " */";
     stream << '\n';
   }

@@ -56,6 +56,7 @@ public:
   void store(llvm::StringRef key, llvm::StringRef value) const;
 
 private:
+  bool isSafe() const;
   void warn(const llvm::Twine &message) const;
 
   CacheOptions options;

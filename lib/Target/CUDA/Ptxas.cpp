@@ -268,9 +268,12 @@ nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture,
     return createStringError("'" + ptxas + "' can't be run: " + message);
   if (status != 0 && isUnknownArchitecture(text))
     return std::nullopt;
+  std::string silence =
+      formatv("'{0}' ended with status {1} and said nothing", ptxas, status);
   if (status != 0)
     return createStringError("ptxas refuses the code for " + architecture +
-                             getAdvice(text) + ": " + getErrors(text));
+                             getAdvice(text) + ": " +
+                             (text.empty() ? silence : getErrors(text)));
   MachineCode code;
   code.cubin = output->read();
   code.report = parseReport(text);

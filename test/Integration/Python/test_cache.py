@@ -72,8 +72,8 @@ def test_damage_is_a_warning(target: str, tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:-1])
     out, err = finish(start(tmp_path, target))
     assert out == whole
-    assert err.count("CompileWarning: warning: the cache's file") == 1
-    assert "<string>:12: CompileWarning" in err, "told where the program is run"
+    assert err.count("CacheWarning: the cache's file") == 1
+    assert "<string>:12: CacheWarning" in err, "told where the program is run"
     assert finish(start(tmp_path, target)) == (whole, "")
 
 
@@ -92,3 +92,36 @@ def test_bad_settings_are_errors(tmp_path: Path) -> None:
         _, err = process.communicate(timeout=120)
         assert process.returncode == 1
         assert f"ArgumentError: {name} is '{value}', expected " in err
+
+
+def test_cache_warnings_are_no_warnings_of_the_program(tmp_path: Path) -> None:
+    """Whoever makes those errors can have a disk that is full."""
+    (tmp_path / "file").write_text("")
+    code = RUN.replace('simplefilter("always")', 'simplefilter("error", nsacc.CompileWarning)')
+    environment = {**os.environ, "NSACC_CACHE": "readwrite",
+                   "NSACC_CACHE_DIR": str(tmp_path / "file" / "cache")}
+    done = subprocess.run([sys.executable, "-c", code, "cpu"], env=environment, text=True,
+                          capture_output=True, timeout=120)
+    assert done.returncode == 0 and "CacheWarning" in done.stderr
+
+
+def test_a_folder_of_everybody_is_not_used(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    _, err = finish(start(tmp_path, "cpu"))
+    assert "everybody can write to it" in err and count(tmp_path) == 0
+    tmp_path.chmod(0o755)
+    finish(start(tmp_path, "cpu"))
+    assert count(tmp_path) == 1
+
+
+def test_what_is_no_file_is_not_read(tmp_path: Path) -> None:
+    whole, _ = finish(start(tmp_path, "cpu"))
+    (file,) = (each for each in tmp_path.glob("llvmcache-*") if "stamp" not in each.name)
+    for replace in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir):
+        file.unlink()
+        replace(file)
+        out, err = finish(start(tmp_path, "cpu", NSACC_CACHE="readonly"))
+        assert out == whole and "can't be read" in err
+        if file.is_dir():
+            file.rmdir()
+            file.touch()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -80,7 +82,7 @@ def test_messages_are_those_of_the_program(program, package) -> None:
     with pytest.raises(ArgumentError, match="has no code for these sizes: it is for HQ = 4 "
                                             r"\(found 2\); HQ = 6 \(found 2\)"):
         loaded(*make_inputs(heads=2))
-    with pytest.raises(ArgumentError, match="input 'q': size 3 .* was compiled for 32"):
+    with pytest.raises(ArgumentError, match="input 'q': D is 64 in .* was compiled for D = 32"):
         loaded(*make_inputs(width=64))
     for phase in ("nsa", "tile", "schedule"):
         with pytest.raises(ArgumentError):
@@ -125,13 +127,27 @@ def test_what_cannot_be_a_package(program, tmp_path: Path) -> None:
             ({"HQ": 4}, None, "a package depends on sizes .* of 'D', 'H', 'DV'"),
             ({**SIZES, "X": 1}, None, "no dimension 'X'"),
             ({**SIZES, "D": "x"}, None, "size D is 'x'"), (SIZES, "cpu", "expected a list"),
-            (SIZES, (), "expected a list"), (SIZES, ("oracle",), "oracle"),
-            (3, None, "not iterable|mapping"), ([], None, "set of sizes|NULL")):
+            (SIZES, (), "expected a list"), (SIZES, ("oracle",), "expected a list of compiled"),
+            (3, None, "not iterable|mapping"), ([], None, "sizes is empty")):
         with pytest.raises((ArgumentError, TypeError), match=message):
             program.package(path, sizes, targets=targets)
     assert not list(tmp_path.iterdir())
-    with pytest.raises(OSError):
+    with pytest.raises(FileNotFoundError, match="none/x.nsapkg'$"):
         program.package(tmp_path / "none" / "x.nsapkg", SIZES)
+
+
+def test_what_stands_at_the_path(program, tmp_path: Path) -> None:
+    """A link stays one, and a device is written to, not replaced."""
+    target, link, device = tmp_path / "target", tmp_path / "link", tmp_path / "null"
+    link.symlink_to(target)
+    program.package(link, SIZES)
+    assert link.is_symlink() and nsacc.load(target).kernel == "nsa"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("only root makes devices")
+    program.package(device, SIZES)
+    assert device.is_char_device()
 
 
 def test_damaged_files_are_errors(package, tmp_path: Path) -> None:

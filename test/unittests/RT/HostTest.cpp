@@ -166,6 +166,37 @@ TEST_F(HostTest, TensorsOfOtherStridesAreCopied) {
                                           -1, 6, -1));
 }
 
+TEST_F(HostTest, ResultsShareNoMemory) {
+  ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
+  std::vector<int32_t> out(7, -1);
+  EXPECT_EQ(run(out, 7, 0), NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(),
+               "result 'out': dimension 0 has stride 0: its "
+               "elements share memory");
+  EXPECT_EQ(run(out, 1, 0), NSACC_RT_OK);
+}
+
+/// Memory of the host is had like a device's.
+TEST_F(HostTest, MemoryIsTheProcesss) {
+  void *data = nullptr;
+  ASSERT_EQ(nsacc_rt_allocate(NSACC_RT_HOST, 0, &data), NSACC_RT_OK);
+  nsacc_rt_free(NSACC_RT_HOST, data);
+  ASSERT_EQ(nsacc_rt_allocate(NSACC_RT_HOST, 100, &data), NSACC_RT_OK);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
+  char text[100] = "text", back[100];
+  EXPECT_EQ(nsacc_rt_to_device(NSACC_RT_HOST, data, text, 100), NSACC_RT_OK);
+  EXPECT_EQ(nsacc_rt_to_host(NSACC_RT_HOST, back, data, 100), NSACC_RT_OK);
+  EXPECT_STREQ(back, "text");
+  EXPECT_EQ(nsacc_rt_to_host(NSACC_RT_HOST, back, nullptr, 1),
+            NSACC_RT_INVALID);
+  EXPECT_EQ(nsacc_rt_synchronize(NSACC_RT_HOST, nullptr), NSACC_RT_OK);
+  EXPECT_EQ(nsacc_rt_synchronize(NSACC_RT_HOST, data), NSACC_RT_INVALID);
+  nsacc_rt_free(NSACC_RT_HOST, data);
+  EXPECT_EQ(nsacc_rt_allocate(NSACC_RT_HOST, SIZE_MAX, &data), NSACC_RT_MEMORY);
+  nsacc_rt_device_info info;
+  EXPECT_EQ(nsacc_rt_device(NSACC_RT_HOST, &info), NSACC_RT_INVALID);
+}
+
 TEST_F(HostTest, RunsCanBeInterrupted) {
   ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
   std::vector<int32_t> out(100'000'000);

@@ -179,11 +179,12 @@ TEST_F(PlanTest, WrongTensors) {
   auto message = [&](llvm::ArrayRef<Tensor> tensors) {
     return llvm::toString(executable->run(tensors));
   };
-  EXPECT_EQ(message({good}), "expected 2 inputs and results, found 1");
+  EXPECT_EQ(message({good}),
+            "expected 2 tensors, inputs and then results, found 1");
   EXPECT_EQ(message({good, Tensor::zeros(DType::F16, {4})}),
-            "'argument 1': expected elements of f32, found f16");
+            "result 'argument 1': expected elements of f32, found f16");
   EXPECT_EQ(message({Tensor::zeros(DType::F32, {4, 4}), good}),
-            "'argument 0': compiled for shape [?], found [4, 4]");
+            "input 'argument 0': expected 1 dimensions, found 2");
 }
 
 TEST_F(PlanTest, WrongOptions) {
