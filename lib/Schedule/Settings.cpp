@@ -64,9 +64,7 @@ Settings Settings::getOf(StringRef kernel) const {
   return own;
 }
 
-std::string Settings::toString() const {
-  return isChanged ? spell() : text;
-}
+std::string Settings::toString() const { return isChanged ? spell() : text; }
 
 std::string Settings::getKey() const {
   Settings sorted = *this;
