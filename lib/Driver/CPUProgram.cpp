@@ -139,7 +139,7 @@ CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
     return std::move(error);
   auto package = compile(kernel, code, target);
   if (package)
-    stored.store(key, rt::writePackage(*package), {});
+    stored.store(key, *package, {});
   return package;
 }
 

@@ -264,8 +264,7 @@ llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
     for (const std::string &loss : losses)
       options.warn(loss);
   if (!pending.target.isOneImage)
-    stored.store(getKey(kernel, pending.code), rt::writePackage(*package),
-                 losses);
+    stored.store(getKey(kernel, pending.code), *package, losses);
   return package;
 }
 

@@ -1,6 +1,7 @@
 //===- PackageProgram.cpp - Kernels that were compiled before -------------===//
 
 #include "LoadedPackage.h"
+#include "PackageVariants.h"
 #include "Targets.h"
 #include "TileCompiler.h"
 #include "nsacc/Driver/CompileError.h"
@@ -88,10 +89,6 @@ private:
       return loaded.takeError();
     return loaded->get();
   }
-  llvm::Error runOnProcessor(llvm::ArrayRef<Tensor> inputs,
-                             llvm::ArrayRef<Tensor> results,
-                             const RunOptions &options,
-                             RunStatistics &statistics) const;
 
   std::string bytes, architectures;
   bool hasGPU;
@@ -146,23 +143,6 @@ static bool describes(const Signature &signature, const rt::Package &package) {
   return true;
 }
 
-static llvm::Expected<rt::Package> readPackage(llvm::StringRef bytes) {
-  try {
-    return rt::readPackage(bytes.data(), bytes.size());
-  } catch (const std::runtime_error &error) {
-    return llvm::createStringError(error.what());
-  }
-}
-
-/// Whether a processor's code may be in files that people exchange.
-static bool isForAnybody(const rt::Package &package) {
-  return llvm::none_of(package.variants, [](const rt::Variant &variant) {
-    return llvm::any_of(variant.targets, [](const rt::TargetCode &code) {
-      return code.architecture == rt::kThisProcessor;
-    });
-  });
-}
-
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 CompiledProgram::load(llvm::StringRef bytes) {
   auto package = readPackage(bytes);
@@ -174,7 +154,7 @@ CompiledProgram::load(llvm::StringRef bytes) {
     return llvm::createStringError("damaged package: its signature isn't that "
                                    "of its parameters");
   }
-  if (!isForAnybody(*package))
+  if (rt::isForThisProcessor(*package))
     return llvm::createStringError(
         "the package is for the processor that compiled it alone");
   bool hasGPU = PackageProgram::hasGPUCode(*package);

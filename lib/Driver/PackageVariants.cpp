@@ -92,6 +92,14 @@ private:
 
 } // namespace
 
+llvm::Expected<rt::Package> nsacc::readPackage(llvm::StringRef bytes) {
+  try {
+    return rt::readPackage(bytes.data(), bytes.size());
+  } catch (const std::runtime_error &error) {
+    return llvm::createStringError(error.what());
+  }
+}
+
 /// Drops those that the next one does the same for.
 static void dropEqual(std::vector<PackageVariant> &variants) {
   auto isEqual = [](const PackageVariant &lhs, const PackageVariant &rhs) {
@@ -270,12 +278,11 @@ nsacc::combinePackages(llvm::ArrayRef<std::string> packages) {
   if (packages.size() == 1)
     return packages.front();
   std::vector<rt::Package> read;
-  for (const std::string &package : packages) {
-    try {
-      read.push_back(rt::readPackage(package.data(), package.size()));
-    } catch (const std::runtime_error &error) {
-      return llvm::createStringError(error.what());
-    }
+  for (const std::string &bytes : packages) {
+    auto package = readPackage(bytes);
+    if (!package)
+      return package.takeError();
+    read.push_back(std::move(*package));
   }
   auto isEmpty = [](const rt::Package &package) {
     return package.variants.empty() || package.variants.front().targets.empty();

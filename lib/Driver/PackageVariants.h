@@ -18,6 +18,9 @@ struct PackageVariant {
   std::vector<SizeCondition> conditions;
 };
 
+/// rt::readPackage, whose exception is an error.
+llvm::Expected<rt::Package> readPackage(llvm::StringRef bytes);
+
 /// One package of a kernel with all of its variants, in their order. Sizes that
 /// differ are guards, as are conditions; those that all share stay with the
 /// parameters. Equal images stand in it once, and a variant whose code is that

@@ -1,6 +1,7 @@
 //===- StoredCode.cpp - Code that outlives the process --------------------===//
 
 #include "StoredCode.h"
+#include "PackageVariants.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -28,20 +29,17 @@ std::optional<rt::Package> StoredCode::findPackage(llvm::StringRef key) const {
   std::optional<std::string> bytes = find(key);
   if (!bytes)
     return std::nullopt;
-  try {
-    return rt::readPackage(bytes->data(), bytes->size());
-  } catch (const std::runtime_error &) {
-    return std::nullopt;
-  }
+  return llvm::expectedToOptional(readPackage(*bytes));
 }
 
-void StoredCode::store(llvm::StringRef key, llvm::StringRef code,
+void StoredCode::store(llvm::StringRef key, const rt::Package &package,
                        llvm::ArrayRef<std::string> warnings) const {
   if (cache.getMode() != CacheMode::ReadWrite)
     return;
   std::string value;
   llvm::raw_string_ostream os(value);
-  os << llvm::json::Value(llvm::json::Array(warnings)) << '\n' << code;
+  os << llvm::json::Value(llvm::json::Array(warnings)) << '\n'
+     << rt::writePackage(package);
   cache.store(key, value);
 }
 
@@ -50,7 +48,7 @@ llvm::Error StoredCode::checkMayCompile(const llvm::Twine &what,
   if (cache.getMode() != CacheMode::Require)
     return llvm::Error::success();
   return llvm::createStringError(
-      "the cache '" + folder + "' has no code of " + what +
+      "the cache '" + cache.getFolder() + "' has no code of " + what +
       ", and nothing else may be run: compile it once with "
       "NSACC_CACHE=readwrite, by this nsacc" +
       beside);

@@ -12,14 +12,13 @@ namespace nsacc {
 class StoredCode {
 public:
   explicit StoredCode(const CompileOptions &options)
-      : cache(options.cache, options.warn), folder(options.cache.folder),
-        warn(options.warn) {}
+      : cache(options.cache, options.warn), warn(options.warn) {}
 
   /// Tells what was told when the code was made.
   std::optional<std::string> find(llvm::StringRef key) const;
   /// The same, read. A package that can't be read isn't there.
   std::optional<rt::Package> findPackage(llvm::StringRef key) const;
-  void store(llvm::StringRef key, llvm::StringRef code,
+  void store(llvm::StringRef key, const rt::Package &package,
              llvm::ArrayRef<std::string> warnings) const;
   /// Fails where code has to be there. `what` is "kernel 'flash' for HQ=8".
   /// `beside` is who makes code, too: " and its ptxas".
@@ -28,7 +27,6 @@ public:
 
 private:
   DiskCache cache;
-  std::string folder;
   std::function<void(llvm::StringRef)> warn;
 };
 

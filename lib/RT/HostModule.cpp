@@ -1,5 +1,6 @@
 //===- HostModule.cpp - A package on the host's processor -----------------===//
 
+#include "ChooseVariant.h"
 #include "HostCode.h"
 #include "HostRun.h"
 #include <algorithm>
@@ -46,7 +47,7 @@ public:
       std::free(copy.data);
   }
 
-  void add(const Buffer &given, Buffer &buffer, bool isResult) {
+  Buffer add(const Buffer &given, bool isResult) {
     Buffer packed = given;
     int64_t bytes;
     packed.setStrides(bytes); // its elements are in memory already
@@ -57,7 +58,7 @@ public:
     packed.address = reinterpret_cast<uint64_t>(data);
     copies.push_back({data, given, packed, isResult});
     copy(given, packed);
-    buffer = packed;
+    return packed;
   }
 
   void writeBack() const {
@@ -163,11 +164,20 @@ static const TargetCode *chooseHostTarget(const Variant &variant) {
   return best;
 }
 
+bool nsacc::rt::isForThisProcessor(const Package &package) {
+  for (const Variant &variant : package.variants)
+    for (const TargetCode &code : variant.targets)
+      if (code.architecture == kThisProcessor)
+        return true;
+  return false;
+}
+
 //===----------------------------------------------------------------------===//
 // HostModule
 //===----------------------------------------------------------------------===//
 
-HostModule::HostModule(Package given) : package(std::move(given)) {
+HostModule::HostModule(Package given)
+    : package(std::move(given)), sameSizes(findSameSizes(package.parameters)) {
   for (const Variant &variant : package.variants)
     if (const TargetCode *code = chooseHostTarget(variant))
       variants.push_back(
@@ -194,41 +204,23 @@ size_t HostModule::countLaunches() const {
   return most;
 }
 
-/// The variant for a call's sizes. Throws where none is.
-static HostVariant &
-chooseVariant(const Package &package,
-              const std::vector<std::unique_ptr<HostVariant>> &variants,
-              const std::vector<const int64_t *> &sizes) {
-  std::vector<int64_t> numbers;
-  std::vector<const Variant *> tried;
-  for (const auto &each : variants) {
-    const Variant &variant = each->getVariant();
-    if (Problem problem = computeSteps(variant.steps, sizes, numbers))
-      throw Failure(NSACC_RT_INVALID, *problem);
-    if (!findFailedGuard(variant, numbers))
-      return *each;
-    tried.push_back(&variant);
-  }
-  throw Failure(NSACC_RT_INVALID, explainNoVariant(package, tried, sizes));
-}
-
 void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
                      const HostOptions &options, HostUsage *usage) {
   const std::vector<Parameter> &parameters = package.parameters;
   std::vector<Buffer> buffers;
-  bindTensors(parameters, findSameSizes(parameters), tensors, count,
-              kHostTensors, buffers);
+  bindTensors(parameters, sameSizes, tensors, count, kHostTensors, buffers);
   checkData(parameters, buffers);
   Copies copies;
   std::vector<const int64_t *> sizes;
   for (size_t i = 0; i < count; ++i) {
     Buffer &buffer = buffers[i];
     if (!fits(buffer, parameters[i]))
-      copies.add(Buffer(buffer), buffer, parameters[i].isResult);
+      buffer = copies.add(buffer, parameters[i].isResult);
     buffer.reorder(parameters[i].order);
     sizes.push_back(buffer.sizes.data());
   }
-  HostVariant &variant = chooseVariant(package, variants, sizes);
+  std::vector<int64_t> numbers;
+  HostVariant &variant = chooseVariant(package, variants, sizes, numbers);
   HostUsage own;
   HostUsage &measured = usage ? *usage : own;
   HostRun(variant.getCode(), variant.getFunctions(), std::move(buffers),

@@ -1,5 +1,6 @@
 //===- Launch.cpp - Runs a package's plan on a stream ---------------------===//
 
+#include "ChooseVariant.h"
 #include "Module.h"
 #include "Placement.h"
 #include <algorithm>
@@ -20,22 +21,6 @@ StreamState &Module::getState(driver::Stream stream) {
   return *state;
 }
 
-Kernels &Module::chooseVariant(StreamState &state) const {
-  const std::vector<const int64_t *> &sizes = state.scratch.sizes;
-  auto &numbers = state.scratch.numbers;
-  for (const auto &kernels : variants) {
-    const Variant &variant = kernels->getVariant();
-    if (Problem problem = computeSteps(variant.steps, sizes, numbers))
-      throw Failure(NSACC_RT_INVALID, *problem);
-    if (!findFailedGuard(variant, numbers))
-      return *kernels;
-  }
-  std::vector<const Variant *> tried;
-  for (const auto &kernels : variants)
-    tried.push_back(&kernels->getVariant());
-  throw Failure(NSACC_RT_INVALID, explainNoVariant(package, tried, sizes));
-}
-
 Module::Call Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
                              StreamState &state) const {
   auto &[buffers, sizes, numbers, storage, parameters] = state.scratch;
@@ -49,7 +34,7 @@ Module::Call Module::prepare(const nsacc_rt_tensor *tensors, size_t count,
       sizes.push_back(buffers[index].sizes.data());
   };
   pointToSizes();
-  Kernels &kernels = chooseVariant(state);
+  Kernels &kernels = chooseVariant(package, variants, sizes, numbers);
   const Plan &plan = kernels.getPlan();
   if (Problem problem = computeNumbers(plan, sizes, numbers))
     throw Failure(NSACC_RT_INVALID, *problem);

@@ -45,8 +45,6 @@ private:
   /// Returns the device's ordinal.
   int chooseContext(int wanted);
   StreamState &getState(driver::Stream stream);
-  /// The variant for the sizes in a state's scratch. Throws where none is.
-  Kernels &chooseVariant(StreamState &state) const;
   /// Buffers, numbers and workspace of a call into the state's scratch.
   Call prepare(const nsacc_rt_tensor *tensors, size_t count,
                StreamState &state) const;

@@ -100,15 +100,6 @@ nsacc_rt_status nsacc_rt_device(int device, nsacc_rt_device_info *info) {
 // Modules
 //===----------------------------------------------------------------------===//
 
-/// Whose code may be anything's.
-static bool isForThisProcessor(const Package &package) {
-  for (const Variant &variant : package.variants)
-    for (const TargetCode &code : variant.targets)
-      if (code.architecture == kThisProcessor)
-        return true;
-  return false;
-}
-
 static nsacc_rt_module *load(const void *bytes, size_t size, int device) {
   std::optional<Package> package;
   try {

@@ -153,9 +153,7 @@ class Program:
         if phase in _SHELL_PHASES:
             raise ArgumentError(f"phase {phase!r} is of the shell: nsacc compile FILE --target "
                                 f"sm_90a --emit {phase} --dims HQ=16,H=4,D=64,DV=64 -o -")
-        for name, size in sizes.items():
-            if not isinstance(size, Integral) or not 0 <= size < 2**63:
-                raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
+        _check_sizes(sizes)
         if phase == "tile":
             return self._program.tile_ir(sizes)
         if phase == "schedule":

@@ -14,8 +14,8 @@ static std::string describeGuards(const rt::Variant &variant) {
   return variant.guards.empty() ? "all other sizes" : llvm::join(guards, ", ");
 }
 
-static void print(llvm::raw_ostream &os, llvm::StringRef heading,
-                  llvm::StringRef text) {
+void nsacc::printLine(llvm::raw_ostream &os, llvm::StringRef heading,
+                      llvm::StringRef text) {
   os << llvm::left_justify(heading, 12) << text << '\n';
 }
 
@@ -24,7 +24,7 @@ static void printParameters(const rt::Package &package, bool results,
   llvm::StringRef heading = results ? "results" : "inputs";
   for (const rt::Parameter &parameter : package.parameters)
     if (parameter.isResult == results) {
-      print(os, heading, toString(parameter));
+      printLine(os, heading, toString(parameter));
       heading = "";
     }
 }
@@ -32,33 +32,33 @@ static void printParameters(const rt::Package &package, bool results,
 static void printCode(const rt::TargetCode &code, llvm::raw_ostream &os) {
   std::string heading = "  " + code.architecture;
   for (const rt::Launch &launch : code.plan.launches) {
-    print(os, heading,
-          launch.kernel + ", image " + std::to_string(launch.image));
+    printLine(os, heading,
+              launch.kernel + ", image " + std::to_string(launch.image));
     heading.clear();
   }
 }
 
 static void printText(const rt::Package &package, llvm::raw_ostream &os) {
-  print(os, "kernel", package.kernel);
-  print(os, "compiler", "nsacc " + package.compiler);
+  printLine(os, "kernel", package.kernel);
+  printLine(os, "compiler", "nsacc " + package.compiler);
   printParameters(package, /*results=*/false, os);
   printParameters(package, /*results=*/true, os);
   for (auto [index, variant] : llvm::enumerate(package.variants)) {
     bool isOnly = package.variants.size() == 1 && variant.guards.empty();
-    print(os, "variant " + std::to_string(index),
-          isOnly ? "all sizes" : describeGuards(variant));
+    printLine(os, "variant " + std::to_string(index),
+              isOnly ? "all sizes" : describeGuards(variant));
     for (const rt::TargetCode &code : variant.targets)
       printCode(code, os);
   }
   for (auto [index, image] : llvm::enumerate(package.images)) {
     size_t code = image.cubin.size() + image.host.bytes.size();
-    print(os, "image " + std::to_string(index),
-          (image.host.bytes.empty()
-               ? std::to_string(image.ptx.size()) + " bytes of PTX, "
-               : "") +
-              std::to_string(code) +
-              (image.host.bytes.empty() ? " of" : " bytes of") +
-              " machine code");
+    printLine(os, "image " + std::to_string(index),
+              (image.host.bytes.empty()
+                   ? std::to_string(image.ptx.size()) + " bytes of PTX, "
+                   : "") +
+                  std::to_string(code) +
+                  (image.host.bytes.empty() ? " of" : " bytes of") +
+                  " machine code");
   }
 }
 

@@ -11,6 +11,10 @@
 
 namespace nsacc {
 
+/// A line with a column for its heading.
+void printLine(llvm::raw_ostream &os, llvm::StringRef heading,
+               llvm::StringRef text);
+
 /// Prints a package's kernel, variants with their guards, and code; with sizes,
 /// what it takes for them; or all that is in it but for images, as JSON.
 /// Variants that no call runs are warnings.

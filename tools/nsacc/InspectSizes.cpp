@@ -111,11 +111,6 @@ static std::string spellBytes(int64_t bytes) {
   return llvm::formatv("{0:f1} GiB", count);
 }
 
-static void printLine(llvm::raw_ostream &os, llvm::StringRef heading,
-                      llvm::StringRef text) {
-  os << llvm::left_justify(heading, 12) << text << '\n';
-}
-
 /// The most that workspaces take together while a launch runs.
 static llvm::Expected<int64_t>
 computeWorkspace(const rt::Plan &plan, const std::vector<int64_t> &numbers) {

@@ -43,12 +43,17 @@ struct HostUsage {
   std::vector<LaunchTime> times;
 };
 
+/// Whether some of it is code for the processor that compiled it alone, which
+/// isn't for files that people exchange.
+bool isForThisProcessor(const Package &package);
+
 /// The stack of a new thread.
 int64_t getStackBytes();
 /// Fails where a thread's stack hasn't the bytes that programs take.
 [[nodiscard]] Problem checkStack(int64_t bytes);
 
 class HostVariant;
+struct SameSize;
 
 /// A package on this processor. Runs may overlap.
 class HostModule {
@@ -74,6 +79,7 @@ public:
 
 private:
   Package package;
+  std::vector<SameSize> sameSizes;
   std::vector<std::unique_ptr<HostVariant>> variants; ///< that can run here
   std::atomic<int64_t> workspaceBytes = 0;
 };

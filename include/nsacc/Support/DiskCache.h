@@ -48,6 +48,7 @@ public:
   DiskCache(CacheOptions options, Warn warn);
 
   CacheMode getMode() const { return options.mode; }
+  const std::string &getFolder() const { return options.folder; }
   /// Where the value of a key is, or would be.
   std::string getPath(llvm::StringRef key) const;
 

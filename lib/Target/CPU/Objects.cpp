@@ -130,7 +130,9 @@ static void initializeTarget() {
   });
 }
 
-static orc::JITTargetMachineBuilder makeTarget(const Processor &processor) {
+/// What compiles the module, which gets the processor's layout of data.
+static Expected<std::unique_ptr<TargetMachine>>
+makeMachine(const Processor &processor, Module &module) {
   orc::JITTargetMachineBuilder target((Triple(processor.triple)));
   target.setCPU(processor.name);
   target.addFeatures(processor.features);
@@ -138,7 +140,12 @@ static orc::JITTargetMachineBuilder makeTarget(const Processor &processor) {
   // For any address.
   target.setRelocationModel(Reloc::PIC_);
   target.setCodeModel(CodeModel::Small);
-  return target;
+  auto machine = target.createTargetMachine();
+  if (!machine)
+    return machine;
+  module.setTargetTriple(Triple(processor.triple));
+  module.setDataLayout((*machine)->createDataLayout());
+  return machine;
 }
 
 static Expected<ModuleParts> translate(mlir::ModuleOp source) {
@@ -162,13 +169,9 @@ static Expected<Object> compileObject(const ModuleParts &parts,
   Expected<std::unique_ptr<Module>> module = parts.read(function, context);
   if (!module)
     return module.takeError();
-  orc::JITTargetMachineBuilder target = makeTarget(processor);
-  Expected<std::unique_ptr<TargetMachine>> machine =
-      target.createTargetMachine();
+  auto machine = makeMachine(processor, **module);
   if (!machine)
     return machine.takeError();
-  (*module)->setTargetTriple(Triple(processor.triple));
-  (*module)->setDataLayout((*machine)->createDataLayout());
   prepare(**module, processor);
   optimize(**module, **machine);
   optimizing.stop();
@@ -209,12 +212,8 @@ nsacc::cpu::compileObjects(mlir::ModuleOp source, const Processor &processor,
 Expected<Object> nsacc::cpu::compileModule(Module &module,
                                            const Processor &processor) {
   initializeTarget();
-  orc::JITTargetMachineBuilder target = makeTarget(processor);
-  Expected<std::unique_ptr<TargetMachine>> machine =
-      target.createTargetMachine();
+  auto machine = makeMachine(processor, module);
   if (!machine)
     return machine.takeError();
-  module.setTargetTriple(Triple(processor.triple));
-  module.setDataLayout((*machine)->createDataLayout());
   return orc::SimpleCompiler(**machine)(module);
 }
