@@ -1,7 +1,8 @@
 """The suite `start`: processes that import, compile and call once, and how long that takes.
 
 A process is cold (its cache is empty), cached (another one compiled before), or loads a package.
-The same process that imports NumPy alone is what each is compared with.
+The same process without nsacc is what each is compared with: it imports NumPy or, for works on a
+GPU, imports PyTorch and makes the inputs, which makes the CUDA context.
 """
 from __future__ import annotations
 
@@ -19,20 +20,28 @@ from pathlib import Path
 
 from .. import record
 
-WAYS = ("numpy", "cold", "cached", "loaded")
+WAYS = ("without", "cold", "cached", "loaded")
 
 # What a process does: `how` is a way; the program's inputs are those that its signature asks for.
 CHILD = """
 import json, sys, time
-how, source, package, shapes = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
-import numpy as np
-inputs = [np.zeros(shape, np.float32) for shape in shapes]
+how, source, package, target, dtype = sys.argv[1:6]
+tensors = json.loads(sys.argv[6])
+if target == "cpu":
+    import numpy as np
+    inputs = [np.zeros(shape, np.float32) for shape, _ in tensors]
+else:
+    import torch
+    inputs = [torch.zeros(shape, device="cuda", dtype=getattr(torch, name))
+              for shape, name in tensors]
+    torch.cuda.synchronize()
 start = time.perf_counter()
 times = {}
-if how != "numpy":
+if how != "without":
     import nsacc
     times["import"] = time.perf_counter() - start
-    program = nsacc.load(package) if how == "loaded" else nsacc.compile(source, dtype="f32")
+    program = (nsacc.load(package) if how == "loaded" else
+               nsacc.compile(source, dtype=dtype, target=target))
     times["program"] = time.perf_counter() - start - times["import"]
     result, timing = program.run_timed(inputs)
     times["code"] = timing.compile_seconds
@@ -48,22 +57,42 @@ class Work:
     heads: int = 16
     key_heads: int = 4
     width: int = 64
+    target: str = "cpu"
 
     def __str__(self) -> str:
-        return f"{self.program} cpu f32 HQ {self.heads} H {self.key_heads} D {self.width}"
+        return (f"{self.program} {self.target} {self.dtype} HQ {self.heads} H {self.key_heads} "
+                f"D {self.width}")
+
+    @property
+    def dtype(self) -> str:
+        return "f32" if self.target == "cpu" else "bf16"
+
+    @property
+    def is_possible(self) -> bool:
+        """Is there a device for it? Works on a GPU take their inputs from PyTorch."""
+        if self.target == "cpu":
+            return True
+        try:
+            import torch
+        except ImportError:
+            return False
+        return torch.cuda.is_available()
 
     @property
     def sizes(self) -> dict[str, int]:
         return {"HQ": self.heads, "H": self.key_heads, "D": self.width, "DV": self.width}
 
-    def get_shapes(self, tokens: int = 64) -> list[list[int]]:
-        queries = [1, tokens, self.heads, self.width]
-        keys = [1, tokens, self.key_heads, self.width]
-        gates = [[1, tokens, self.heads]] * (3 if self.program == "nsa" else 0)
+    def get_inputs(self, tokens: int = 64) -> list[tuple[list[int], str]]:
+        """Shapes, and PyTorch's names of dtypes."""
+        dtype = "float32" if self.dtype == "f32" else "bfloat16"
+        queries = ([1, tokens, self.heads, self.width], dtype)
+        keys = ([1, tokens, self.key_heads, self.width], dtype)
+        gates = [([1, tokens, self.heads], "float32")] * (3 if self.program == "nsa" else 0)
         return [queries, keys, keys, *gates]
 
 
-WORKS = (Work("flash"), Work("nsa"))
+WORKS = tuple(Work(program, target=target) for target in ("cpu", "cuda")
+              for program in ("flash", "nsa"))
 
 
 class Bench:
@@ -75,7 +104,8 @@ class Bench:
         self.work, self.folder = work, folder
         self.source = root / "examples" / f"{work.program}.nsa"
         self.package = folder / "program.nsapkg"
-        nsacc.compile(self.source, dtype="f32").package(self.package, work.sizes)
+        nsacc.compile(self.source, dtype=work.dtype, target=work.target).package(
+            self.package, work.sizes)
         self.library = str(Path(importlib.util.find_spec("nsacc").origin).parents[1])
         self.times: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
         self.visit("cached", keep=False)
@@ -88,7 +118,8 @@ class Bench:
             start = time.perf_counter()
             done = subprocess.run(
                 [sys.executable, "-c", CHILD, way, self.source, self.package,
-                 json.dumps(self.work.get_shapes())], env=environment, text=True, check=True,
+                 self.work.target, self.work.dtype, json.dumps(self.work.get_inputs())],
+                env=environment, text=True, check=True,
                 stdout=subprocess.PIPE)
             seconds = time.perf_counter() - start
         if keep:
@@ -104,16 +135,18 @@ class Bench:
             records.append({
                 "suite": "start", "work": str(self.work), "way": way,
                 **record.describe_times([each["process"] for each in self.times[way]]),
-                "numpy_ms": describe("numpy", "process"),
-                "beyond_numpy_ms": round(describe(way, "process") - describe("numpy", "process"),
-                                         1), **parts, **common})
+                "without_ms": describe("without", "process"),
+                "beyond_ms": round(describe(way, "process") - describe("without", "process"), 1),
+                **parts, **common})
         return records
 
 
 def run(options: argparse.Namespace, root: Path) -> int:
-    works = [work for work in WORKS if not options.work or options.work in str(work)]
+    works = [work for work in WORKS
+             if work.is_possible and (not options.work or options.work in str(work))]
     if not works:
-        print(f"benchmarks/run: no work has '{options.work}' in it", file=sys.stderr)
+        print(f"benchmarks/run: no work that this machine can do has '{options.work}' in it",
+              file=sys.stderr)
         return 2
     common = {"rounds": options.rounds, "seed": options.seed,
               "processor": record.describe_processor(), "commit": record.describe_commit(root),
@@ -134,6 +167,7 @@ def run(options: argparse.Namespace, root: Path) -> int:
     path = options.output or record.default_path(root, "start")
     record.write(records, path)
     for line in records:
-        print(f"{line['work']}, {line['way']}: {line['ms']:.0f} ms, {line['beyond_numpy_ms']:.0f} "
-              f"beyond NumPy's {line['numpy_ms']:.0f}; code {line['code_ms']:.1f}", flush=True)
+        print(f"{line['work']}, {line['way']}: {line['ms']:.0f} ms, {line['beyond_ms']:.0f} "
+              f"beyond the {line['without_ms']:.0f} without nsacc; code {line['code_ms']:.1f}",
+              flush=True)
     return 0
