@@ -54,7 +54,7 @@ endfunction()
 nsacc_use_static_llvm()
 
 # What LLVM compresses with comes from archives where there are some, so that libnsacc.so needs the
-# C library alone.
+# C library and libgcc alone.
 function(nsacc_use_static_compression)
   find_library(NSACC_ZLIB_ARCHIVE libz.a)
   get_target_property(libraries LLVMSupport INTERFACE_LINK_LIBRARIES)

@@ -51,10 +51,10 @@ def test_name_carries_the_version_of_the_interface(library):
     assert nsacc.env()["abi"] == int(version)
 
 
-def test_needs_only_the_c_library(library):
+def test_needs_only_the_c_library_and_its_unwinder(library):
     needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", library))
     assert needed
-    assert all(re.match(r"(libc|libm|ld-linux-.*)\.so", name) for name in needed), needed
+    assert all(re.match(r"(libc|libm|libgcc_s|ld-linux-.*)\.so", name) for name in needed), needed
 
 
 @pytest.mark.parametrize("order", ["import torch; import nsacc", "import nsacc; import torch"])
