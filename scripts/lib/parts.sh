@@ -20,7 +20,7 @@ describe_part() {
     differential) say "$DIFFERENTIAL_PROGRAMS random programs, compiled, against the oracle" ;;
     sanitize) say "lit and unit tests again under ASan and UBSan" ;;
     fuzz) say "$FUZZ_RUNS mutated programs, $PACKAGE_FUZZ_RUNS mutated packages under ASan and UBSan" ;;
-    wheel) say "the wheel of pip install ., used outside the repository" ;;
+    wheel) say "the wheel of pip install ., tagged for older systems and used outside the repository" ;;
   esac
 }
 

