@@ -193,6 +193,50 @@ NSACC_RT_API nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
                                               size_t count,
                                               nsacc_rt_stream stream);
 
+typedef struct nsacc_rt_measure_options {
+  /** Times to take, at least 1. */
+  uint32_t runs;
+  /** Launches behind each other that one time is taken of, at least 1; the time
+   *  is that of one of them. */
+  uint32_t launches;
+  /** Bytes of device memory that are written in front of each time, so that the
+   *  cache of the second level has nothing of the tensors: a multiple of 4, as
+   *  twice nsacc_rt_device_info.l2_bytes, with `launches` = 1; 0: none. Not of
+   *  NSACC_RT_HOST. */
+  size_t flush_bytes;
+  /** Not 0: launches are replayed from a CUDA graph, one for each time. Not of
+   *  NSACC_RT_HOST. */
+  int graph;
+  /** Of NSACC_RT_HOST, as nsacc_rt_host_options has it; else 0. */
+  uint32_t threads;
+} nsacc_rt_measure_options;
+
+/** Launches the module with these tensors again and again, and writes how long
+ *  a launch took, `runs` times in milliseconds in the order in which they were
+ *  taken. Returns when the device is done with the tensors. `milliseconds` has
+ *  nothing of use where the function fails.
+ *
+ *  On a device, launches go to a stream of their own, with memory of their own,
+ *  which is freed at the end. They begin when the default stream is done;
+ *  whatever other streams write to the tensors has to be there, and what else
+ *  the device does meanwhile is in the times. Before the first time, there is
+ *  one launch that is waited for, which compiles code and allocates; then as
+ *  much as one time is taken of. A time is the device's, from the end of what
+ *  was in front of the launches to the end of the last one. Kernels that are
+ *  shorter than putting them on the stream takes, some microseconds, are
+ *  measured with `graph` only, and with many `launches`.
+ *
+ *  On the host a time is that of nsacc_rt_run_on_host, after one run that isn't
+ *  timed.
+ *
+ *  Fails as nsacc_rt_launch does, with NSACC_RT_FAILED where a launch ended
+ *  with an error of the program, with NSACC_RT_INVALID for options that aren't
+ *  as said above, and with NSACC_RT_UNAVAILABLE where the driver lacks what
+ *  measuring needs. Not while a stream of the device is captured. */
+NSACC_RT_API nsacc_rt_status nsacc_rt_measure(
+    nsacc_rt_module *module, const nsacc_rt_tensor *tensors, size_t count,
+    const nsacc_rt_measure_options *options, double *milliseconds);
+
 /** Bytes of workspace that the last launch on any stream took. */
 NSACC_RT_API int64_t nsacc_rt_workspace_bytes(const nsacc_rt_module *module);
 /** Launches of a plan, at most; those that a run repeats count once. */

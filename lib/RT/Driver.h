@@ -15,7 +15,10 @@ struct Driver {
   using Address = driver::Address;
   using Context = driver::Context;
   using Device = driver::Device;
+  using Event = driver::Event;
   using Function = driver::Function;
+  using Graph = driver::Graph;
+  using GraphExec = driver::GraphExec;
   using LaunchConfig = driver::LaunchConfig;
   using Module = driver::Module;
   using Result = driver::Result;

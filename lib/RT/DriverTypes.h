@@ -20,6 +20,9 @@ using Context = struct ContextImpl *;
 using Module = struct ModuleImpl *;
 using Function = struct FunctionImpl *;
 using Stream = struct StreamImpl *;
+using Event = struct EventImpl *;
+using Graph = struct GraphImpl *;
+using GraphExec = struct GraphExecImpl *;
 
 namespace results {
 constexpr Result success = 0, invalidValue = 1, outOfMemory = 2,
@@ -36,6 +39,7 @@ constexpr int multiprocessors = 16, l2Bytes = 38, major = 75, minor = 76,
 
 constexpr int kMaxDynamicSharedBytes = 8; // of a function
 constexpr unsigned kPortable = 1, kDeviceMapped = 2;
+constexpr unsigned kNonBlocking = 1; // of a stream
 constexpr int kCaptureModeRelaxed = 2;
 constexpr int kCaptureNone = 0, kCaptureActive = 1;
 

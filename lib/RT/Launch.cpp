@@ -68,7 +68,11 @@ void Module::reserve(const nsacc_rt_tensor *tensors, size_t count,
 void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
                     driver::Stream stream) {
   ContextScope scope(context);
-  StreamState &state = getState(stream);
+  launch(tensors, count, stream, getState(stream));
+}
+
+void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
+                    driver::Stream stream, StreamState &state) {
   std::unique_lock<std::mutex> lock(state.mutex);
   if (state.hasFailed())
     reportFailure(state, stream);

@@ -32,6 +32,9 @@ public:
               driver::Stream stream);
   void reserve(const nsacc_rt_tensor *tensors, size_t count,
                driver::Stream stream);
+  /// Options are those that checkOptions takes.
+  void measure(const nsacc_rt_tensor *tensors, size_t count,
+               const nsacc_rt_measure_options &options, double *milliseconds);
   void check(driver::Stream stream);
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
 
@@ -45,6 +48,9 @@ private:
   /// Returns the device's ordinal.
   int chooseContext(int wanted);
   StreamState &getState(driver::Stream stream);
+  /// With a state that may be another one than the stream's.
+  void launch(const nsacc_rt_tensor *tensors, size_t count,
+              driver::Stream stream, StreamState &state);
   /// Buffers, numbers and workspace of a call into the state's scratch.
   Call prepare(const nsacc_rt_tensor *tensors, size_t count,
                StreamState &state) const;

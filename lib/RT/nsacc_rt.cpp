@@ -1,6 +1,7 @@
 //===- nsacc_rt.cpp - The runtime's C interface ---------------------------===//
 
 #include "nsacc-rt/nsacc_rt.h"
+#include "Measure.h"
 #include "Module.h"
 #include "Signature.h"
 #include "nsacc/RT/Host.h"
@@ -292,6 +293,24 @@ nsacc_rt_status nsacc_rt_check(nsacc_rt_module *module,
   return guard([&] {
     if (!getHostModule(module, stream))
       module->onDevice->check(toStream(stream));
+  });
+}
+
+nsacc_rt_status nsacc_rt_measure(nsacc_rt_module *module,
+                                 const nsacc_rt_tensor *tensors, size_t count,
+                                 const nsacc_rt_measure_options *options,
+                                 double *milliseconds) {
+  return guard([&] {
+    HostModule *host = getHostModule(module, nullptr);
+    require(options, "options");
+    checkOptions(*options, host != nullptr);
+    require(milliseconds, "milliseconds");
+    if (host)
+      measureOnHost(*host, tensors, tensors ? count : 0, *options,
+                    milliseconds);
+    else
+      module->onDevice->measure(tensors, tensors ? count : 0, *options,
+                                milliseconds);
   });
 }
 

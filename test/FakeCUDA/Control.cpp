@@ -60,6 +60,14 @@ Result fakecuda::checkUnsafe(State &state, const char *symbol) {
   return driver::results::success;
 }
 
+void fakecuda::capture(State &state, driver::Stream stream, int mode) {
+  stream->captureStatus = driver::kCaptureActive;
+  stream->captureId = state.nextId++;
+  stream->captureMode = mode;
+  stream->owner = std::this_thread::get_id();
+  stream->recorded.clear();
+}
+
 std::vector<driver::Context> &fakecuda::getStack() {
   static thread_local std::vector<driver::Context> stack;
   return stack;
@@ -103,6 +111,7 @@ void fakecuda::reset() {
   state.calls.clear();
   state.injected.clear();
   state.launches.clear();
+  state.kernelBody = nullptr;
   state.misuse.clear();
 }
 
@@ -132,6 +141,12 @@ const std::vector<Launch> &fakecuda::getLaunches() {
   return State::get().launches;
 }
 
+void fakecuda::setKernelBody(std::function<void(const Launch &)> body) {
+  State &state = State::get();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  state.kernelBody = std::move(body);
+}
+
 std::string fakecuda::getMisuse() {
   State &state = State::get();
   std::lock_guard<std::mutex> lock(state.mutex);
@@ -139,6 +154,13 @@ std::string fakecuda::getMisuse() {
 }
 
 size_t fakecuda::getAllocatedBytes() { return State::get().allocatedBytes; }
+
+size_t fakecuda::countHandles() {
+  State &state = State::get();
+  std::lock_guard<std::mutex> lock(state.mutex);
+  return state.streams.size() + state.events.size() + state.graphs.size() +
+         state.graphExecs.size();
+}
 
 void fakecuda::setLargestAllocation(size_t bytes) {
   State::get().largestAllocation = bytes;
@@ -197,10 +219,7 @@ void fakecuda::destroyStream(driver::Stream stream) {
 void fakecuda::beginCapture(driver::Stream stream, int mode) {
   State &state = State::get();
   std::lock_guard<std::mutex> lock(state.mutex);
-  stream->captureStatus = driver::kCaptureActive;
-  stream->captureId = state.nextId++;
-  stream->captureMode = mode;
-  stream->owner = std::this_thread::get_id();
+  capture(state, stream, mode);
 }
 
 bool fakecuda::endCapture(driver::Stream stream) {

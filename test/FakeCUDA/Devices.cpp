@@ -172,7 +172,80 @@ FAKE_EXPORT Result cuCtxPopCurrent_v2(Context *context) {
 
 FAKE_EXPORT Result cuStreamSynchronize(Stream stream) {
   FAKE_ENTER_UNSAFE(cuStreamSynchronize);
-  return resolve(state, stream) ? results::success : kInvalidContext;
+  Stream found = resolve(state, stream);
+  if (!found)
+    return kInvalidContext;
+  if (found->captureStatus != kCaptureNone)
+    return state.misused("waiting for a stream that is captured",
+                         results::captureUnsupported);
+  for (Event event : state.events)
+    if (event->stream == found)
+      event->wasWaitedFor = true;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuStreamCreate(Stream *stream, unsigned flags) {
+  FAKE_ENTER(cuStreamCreate);
+  if (!getCurrent())
+    return state.misused("cuStreamCreate without a context", kInvalidContext);
+  if (flags > kNonBlocking)
+    return state.misused("cuStreamCreate with unknown flags");
+  *stream = new StreamImpl{getCurrent(), state.nextId++};
+  state.streams.push_back(*stream);
+  return results::success;
+}
+
+FAKE_EXPORT Result cuStreamDestroy_v2(Stream stream) {
+  FAKE_ENTER(cuStreamDestroy_v2);
+  if (!std::erase(state.streams, stream))
+    return state.misused("cuStreamDestroy of no stream", kInvalidHandle);
+  if (stream->captureStatus != kCaptureNone)
+    state.misused("cuStreamDestroy during its capture");
+  delete stream;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuEventCreate(Event *event, unsigned flags) {
+  FAKE_ENTER(cuEventCreate);
+  if (!getCurrent())
+    return state.misused("cuEventCreate without a context", kInvalidContext);
+  if (flags != 0)
+    return state.misused("cuEventCreate with flags: events have to have times");
+  *event = *state.events.insert(new EventImpl).first;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuEventDestroy_v2(Event event) {
+  FAKE_ENTER(cuEventDestroy_v2);
+  if (!state.events.erase(event))
+    return state.misused("cuEventDestroy of no event", kInvalidHandle);
+  delete event;
+  return results::success;
+}
+
+FAKE_EXPORT Result cuEventRecord(Event event, Stream stream) {
+  FAKE_ENTER(cuEventRecord);
+  Stream found = resolve(state, stream);
+  if (!found || !state.events.contains(event))
+    return state.misused("cuEventRecord of no event or stream", kInvalidHandle);
+  if (found->captureStatus != kCaptureNone)
+    return state.misused("cuEventRecord of an event with a time in a capture");
+  *event = {found, state.milliseconds};
+  return results::success;
+}
+
+FAKE_EXPORT Result cuEventElapsedTime(float *milliseconds, Event begin,
+                                      Event end) {
+  FAKE_ENTER(cuEventElapsedTime);
+  for (Event event : {begin, end}) {
+    if (!state.events.contains(event) || !event->stream)
+      return state.misused("cuEventElapsedTime of an event that isn't recorded",
+                           kInvalidHandle);
+    if (!event->wasWaitedFor)
+      return state.misused("cuEventElapsedTime without waiting", kNotReady);
+  }
+  *milliseconds = static_cast<float>(end->milliseconds - begin->milliseconds);
+  return results::success;
 }
 
 FAKE_EXPORT Result cuStreamGetId(Stream stream, unsigned long long *id) {

@@ -2,8 +2,9 @@
 //
 // libcuda.so.1 for tests: it checks how it is called, keeps device memory on
 // the host, records launches instead of running them, and fails where it is
-// told to. It plays devices of the compute capabilities that FAKE_CUDA_DEVICES
-// lists, "9.0,8.0" unless that is set.
+// told to. Its clock, which events read, is 1 ms further behind each kernel,
+// and 100 ms behind each cuMemsetD32Async. It plays devices of the compute
+// capabilities that FAKE_CUDA_DEVICES lists, "9.0,8.0" unless that is set.
 //
 // With FAKE_CUDA_LOG in the environment, launches are also written to
 // that file. Copies to the host take what the file FAKE_CUDA_ANSWERS has, one
@@ -15,6 +16,7 @@
 #define NSACC_TEST_FAKECUDA_FAKECUDA_H
 
 #include "DriverTypes.h"
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -58,13 +60,19 @@ void failCall(const std::string &symbol, driver::Result result,
 unsigned countCalls(const std::string &symbol);
 /// Calls that allocate or wait, since the last reset.
 unsigned countAllocationsAndWaits();
-/// Since the last reset. Not while other threads launch.
+/// Since the last reset: launches, recordings, and replays of these. Not while
+/// other threads launch.
 const std::vector<Launch> &getLaunches();
+/// What a kernel does when it is run: launched, or replayed from a graph. It
+/// may not call the fake. Empty: nothing, as after a reset.
+void setKernelBody(std::function<void(const Launch &)> body);
 /// What was called wrongly since the last reset, one line each; empty if
 /// nothing was.
 std::string getMisuse();
 
 size_t getAllocatedBytes();
+/// Streams, events, graphs and their instances that aren't destroyed yet.
+size_t countHandles();
 /// What one allocation may take at most; 2^40 bytes unless it is set.
 void setLargestAllocation(size_t bytes);
 /// Blocks of any kernel that a multiprocessor runs at a time; 1 unless it is

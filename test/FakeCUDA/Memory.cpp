@@ -87,6 +87,7 @@ FAKE_EXPORT Result cuMemsetD32Async(Address address, unsigned value,
   if (!isWithin(state, address, count * 4))
     return state.misused("cuMemsetD32Async outside of memory");
   std::fill_n(reinterpret_cast<unsigned *>(address), count, value);
+  state.milliseconds += 100;
   return results::success;
 }
 

@@ -194,7 +194,7 @@ FAKE_EXPORT Result cuLaunchKernelEx(const LaunchConfig *config,
   FAKE_ENTER(cuLaunchKernelEx);
   if (Result result = checkLaunch(state, *config, function, parameters))
     return result;
-  Launch &launch = state.launches.emplace_back();
+  Launch launch;
   launch.kernel = function->name;
   std::copy_n(config->grid, 3, launch.grid);
   launch.threads = config->block[0];
@@ -212,11 +212,17 @@ FAKE_EXPORT Result cuLaunchKernelEx(const LaunchConfig *config,
   }
   launch.stream = config->stream;
   launch.context = function->context;
-  launch.isCaptured =
-      resolve(state, config->stream)->captureStatus == kCaptureActive;
+  Stream stream = resolve(state, config->stream);
+  launch.isCaptured = stream->captureStatus == kCaptureActive;
   for (size_t i = 0; i < function->parameterBytes.size(); ++i)
     launch.parameters.emplace_back(static_cast<char *>(parameters[i]),
                                    function->parameterBytes[i]);
   log(launch);
+  if (launch.isCaptured) {
+    state.launches.push_back(launch);
+    stream->recorded.push_back(std::move(launch));
+  } else {
+    run(state, std::move(launch));
+  }
   return results::success;
 }

@@ -6,6 +6,7 @@
 #include "FakeCUDA.h"
 #include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #define FAKE_EXPORT extern "C" __attribute__((visibility("default")))
@@ -24,6 +25,21 @@ struct StreamImpl {
   uint64_t captureId = 0;
   int captureMode = 0;
   std::thread::id owner = {};
+  std::vector<fakecuda::Launch> recorded = {}; ///< by the capture
+};
+
+struct EventImpl {
+  Stream stream = nullptr; ///< null: it isn't recorded
+  double milliseconds = 0; ///< of the fake's clock
+  bool wasWaitedFor = false;
+};
+
+struct GraphImpl {
+  std::vector<fakecuda::Launch> launches;
+};
+
+struct GraphExecImpl {
+  std::vector<fakecuda::Launch> launches;
 };
 
 struct FunctionImpl {
@@ -49,7 +65,8 @@ using driver::Result;
 
 constexpr Result kInvalidValue = driver::results::invalidValue,
                  kNotInitialized = 3, kInvalidContext = 201,
-                 kInvalidHandle = 400, kNotFound = 500, kNotSupported = 801;
+                 kInvalidHandle = 400, kNotFound = 500, kNotReady = 600,
+                 kNotSupported = 801;
 /// Devices that can be played at once.
 constexpr int kMostDevices = 8;
 
@@ -84,10 +101,15 @@ struct State {
   int residentBlocks = 1;
   size_t allocatedBytes = 0, largestAllocation = size_t(1) << 40;
   std::vector<driver::Stream> streams;
+  std::set<driver::Event> events;
+  std::set<driver::Graph> graphs;
+  std::set<driver::GraphExec> graphExecs;
+  double milliseconds = 0;
   uint64_t nextId = 100;
   std::map<std::string, unsigned> calls;
   std::map<std::string, Injected> injected;
   std::vector<Launch> launches;
+  std::function<void(const Launch &)> kernelBody;
   std::string misuse;
 
   static State &get();
@@ -102,6 +124,10 @@ struct State {
 Result enter(State &state, const char *symbol);
 /// Fails, and invalidates captures, where an allocation or a wait may not be.
 Result checkUnsafe(State &state, const char *symbol);
+/// Begins a capture of the stream by this thread.
+void capture(State &state, driver::Stream stream, int mode);
+/// Notes a launch that is run, and moves the clock.
+void run(State &state, Launch launch);
 /// This thread's current context.
 driver::Context getCurrent();
 std::vector<driver::Context> &getStack();

@@ -104,6 +104,39 @@ Package nsacc::rt::makeVariants() {
   return package;
 }
 
+#if defined(__x86_64__)
+
+static constexpr uint32_t kPage = 4096;
+
+Package nsacc::rt::makeHostPackage() {
+  Package package;
+  package.compiler = "0.1.0";
+  package.kernel = "count";
+  package.parameters = {
+      {"out", DType::I32, {{{}, "N"}}, {1}, {0}, true},
+  };
+  HostImage &image = package.images.emplace_back().host;
+  image.writableBytes = kPage;
+  image.bytes.assign(kPage, '\0');
+  // mov rax, [rdi]; mov [rax + 4 * rsi], esi; ret
+  image.bytes += std::string("\x48\x8b\x07\x89\x34\xb0\xc3", 7);
+  image.kernels = {{"count_0", kPage}};
+  image.functions = {"expf"};
+  TargetCode code;
+  code.architecture = "x86-64";
+  code.plan.steps = {{Step::Kind::Dim, 0, {0}}, {Step::Kind::Constant, 1, {}}};
+  Launch launch = {};
+  launch.kernel = "count_0";
+  launch.grid[0] = 0;
+  launch.grid[1] = launch.grid[2] = 1;
+  launch.arguments = {{true, 0}};
+  code.plan.launches = {launch};
+  package.variants = {{{}, {}, {code}}};
+  return package;
+}
+
+#endif
+
 std::string nsacc::rt::failRead(const std::string &bytes) {
   try {
     readPackage(bytes.data(), bytes.size());

@@ -17,6 +17,12 @@ Package makePackage();
 /// to 1000: these have a workspace of f32[T] more.
 Package makeVariants();
 
+#if defined(__x86_64__)
+/// One launch over out: i32[N], for x86-64: out[x] = x, and code that calls
+/// function 0 of its table.
+Package makeHostPackage();
+#endif
+
 /// What is wrong with a package file; "read": nothing.
 std::string failRead(const std::string &bytes);
 

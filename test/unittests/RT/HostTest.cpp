@@ -1,6 +1,7 @@
 //===- HostTest.cpp - Packages on the host's processor --------------------===//
 
 #include "nsacc/RT/Host.h"
+#include "ExamplePackage.h"
 #include "nsacc-rt/nsacc_rt.h"
 #include <cmath>
 #include <cstring>
@@ -80,36 +81,6 @@ TEST(HostFunctionsTest, BrainFloatsAreRounded) {
 //===----------------------------------------------------------------------===//
 
 #if defined(__x86_64__)
-
-static constexpr uint32_t kPage = 4096;
-
-/// out[x] = x, an i32, and code that calls function 0 of its table.
-static Package makeHostPackage() {
-  Package package;
-  package.compiler = "0.1.0";
-  package.kernel = "count";
-  package.parameters = {
-      {"out", DType::I32, {{{}, "N"}}, {1}, {0}, true},
-  };
-  HostImage &image = package.images.emplace_back().host;
-  image.writableBytes = kPage;
-  image.bytes.assign(kPage, '\0');
-  // mov rax, [rdi]; mov [rax + 4 * rsi], esi; ret
-  image.bytes += std::string("\x48\x8b\x07\x89\x34\xb0\xc3", 7);
-  image.kernels = {{"count_0", kPage}};
-  image.functions = {"expf"};
-  TargetCode code;
-  code.architecture = "x86-64";
-  code.plan.steps = {{Step::Kind::Dim, 0, {0}}, {Step::Kind::Constant, 1, {}}};
-  Launch launch = {};
-  launch.kernel = "count_0";
-  launch.grid[0] = 0;
-  launch.grid[1] = launch.grid[2] = 1;
-  launch.arguments = {{true, 0}};
-  code.plan.launches = {launch};
-  package.variants = {{{}, {}, {code}}};
-  return package;
-}
 
 namespace {
 

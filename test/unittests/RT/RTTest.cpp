@@ -28,12 +28,15 @@ void RTTest::SetUp() {
 
 void RTTest::expectKept() {
   keptBytes = fakecuda::getAllocatedBytes();
+  keptHandles = fakecuda::countHandles();
   keptContexts = fakecuda::getRetained();
 }
 
 void RTTest::TearDown() {
   EXPECT_EQ(fakecuda::getMisuse(), "");
   EXPECT_EQ(fakecuda::getAllocatedBytes(), keptBytes) << "memory leaked";
+  EXPECT_EQ(fakecuda::countHandles(), keptHandles)
+      << "streams, events or graphs leaked";
   EXPECT_EQ(fakecuda::getRetained(), keptContexts) << "contexts leaked";
 }
 

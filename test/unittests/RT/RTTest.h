@@ -48,7 +48,7 @@ protected:
                                 nsacc_rt_status status = NSACC_RT_INVALID);
 
 private:
-  size_t keptBytes = 0;
+  size_t keptBytes = 0, keptHandles = 0;
   unsigned keptContexts = 0;
 };
 
