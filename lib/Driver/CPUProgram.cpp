@@ -21,12 +21,16 @@ class CPUProgram : public CompiledProgram {
 public:
   CPUProgram(mlir::ModuleOp module, ModuleImage image,
              std::vector<Signature> signatures, const CompileOptions &options)
-      : compiler(module, std::move(image), options, getRoomCheck(options)),
+      : compiler(module, std::move(image), options, getRoomCheck(options),
+                 [this](const Specialization &) {
+                   return describeTarget(getOwnProcessor(this->options));
+                 }),
         options(options), stored(options) {
     this->signatures = std::move(signatures);
   }
 
   Target getTarget() const override { return Target::CPU; }
+  std::optional<int> getDevice() const override { return NSACC_RT_HOST; }
   std::string getTargetName() const override { return "cpu"; }
 
 protected:
@@ -70,6 +74,11 @@ private:
     target.threads = options.threads;
     return target;
   }
+  static std::string describeTarget(const cpu::Options &target) {
+    return std::string("target: ") +
+           (cpu::isLevel(target) ? target.cpu : "this processor") +
+           "\nprocessor: " + cpu::describeProcessor(target) + "\n";
+  }
   static TileCompiler::RoomCheck getRoomCheck(const CompileOptions &options) {
     return [target = getOwnProcessor(options)](mlir::ModuleOp module,
                                                const Specialization &) {
@@ -90,7 +99,15 @@ private:
                                             const cpu::Options &target,
                                             bool &isFromCache) const;
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
-                                      cpu::Options target) const;
+                                      cpu::Options target,
+                                      bool isExact = false) const;
+  llvm::Expected<CodeFor>
+  compileForChecked(size_t kernel, const DimSizes &sizes,
+                    llvm::StringRef schedule) const override;
+  llvm::Expected<std::string>
+  getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const override;
+  llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
+                                KernelUser use) const override;
 
   TileCompiler compiler;
   CompileOptions options;
@@ -109,6 +126,7 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
                                   /*device=*/std::nullopt);
   if (!code)
     return code.takeError();
+  compiler.setTuned(*code, signatures[kernel], sizes);
   std::string key = std::to_string(kernel) + ":" + code->spell();
   using Loaded = llvm::Expected<std::unique_ptr<cpu::Executable>>;
   return executables.get(key, [&]() -> Loaded {
@@ -125,9 +143,8 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
 llvm::Expected<rt::Package>
 CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
                           const cpu::Options &target, bool &isFromCache) const {
-  std::string key = compiler.getKey(signatures[kernel], code) + "target: " +
-                    (cpu::isLevel(target) ? target.cpu : "this processor") +
-                    "\nprocessor: " + cpu::describeProcessor(target) + "\n";
+  std::string key =
+      compiler.getKey(signatures[kernel], code) + describeTarget(target);
   auto found = stored.findPackage(key);
   isFromCache = found.has_value();
   if (found)
@@ -145,7 +162,8 @@ CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
 
 llvm::Expected<rt::Package> CPUProgram::compile(size_t kernel,
                                                 const Specialization &code,
-                                                cpu::Options target) const {
+                                                cpu::Options target,
+                                                bool isExact) const {
   std::optional<rt::Package> result;
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
@@ -159,11 +177,51 @@ llvm::Expected<rt::Package> CPUProgram::compile(size_t kernel,
       };
     return cpu::compileToPackage(module, target).moveInto(result);
   };
-  if (auto fitting = compiler.compile(signatures[kernel], code, finish);
-      !fitting)
+  if (isExact) {
+    if (llvm::Error error =
+            compiler.compileExactly(signatures[kernel], code, finish))
+      return std::move(error);
+  } else if (auto fitting = compiler.compile(signatures[kernel], code, finish);
+             !fitting) {
     return fitting.takeError();
+  }
   result->signature = writeSignature(signatures[kernel]);
   return std::move(*result);
+}
+
+llvm::Expected<CodeFor>
+CPUProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
+                              llvm::StringRef schedule) const {
+  auto code = compiler.specialize(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
+  if (!code)
+    return code.takeError();
+  code->tuned = schedule.str();
+  cpu::Options target = getOwnProcessor(options);
+  // Others are compiled at the same time.
+  target.threads = 1;
+  auto package = compile(kernel, *code, target, /*isExact=*/true);
+  if (!package)
+    return package.takeError();
+  return CodeFor{rt::writePackage(*package), {}};
+}
+
+llvm::Expected<std::string>
+CPUProgram::getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const {
+  auto code = compiler.specialize(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
+  if (!code)
+    return code.takeError();
+  return compiler.getTuningKey(signatures[kernel], *code, sizes);
+}
+
+llvm::Error CPUProgram::withKernelChecked(size_t kernel, const DimSizes &sizes,
+                                          KernelUser use) const {
+  auto code = compiler.specialize(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
+  if (!code)
+    return code.takeError();
+  return compiler.withKernel(signatures[kernel], *code, use);
 }
 
 //===-- Packages ----------------------------------------------------------===//
@@ -213,6 +271,7 @@ CPUProgram::packageChecked(size_t kernel,
                                     /*device=*/std::nullopt);
     if (!code)
       return code.takeError();
+    compiler.setTuned(*code, signatures[kernel], each);
     if (llvm::Error error = checkIsNew(code->sizes, known, signatures[kernel]))
       return std::move(error);
     codes.push_back(std::move(*code));

@@ -21,15 +21,25 @@ using namespace nsacc;
 
 namespace {
 
+/// What code is made for.
+enum class Purpose {
+  Runs,     ///< and kept in the cache
+  OneImage, ///< without a plan
+  Measuring ///< with the tiles that are given, or none
+};
+
 /// Kernels that are being compiled for a specialization.
 struct PendingCode {
-  PendingCode(Specialization code, cuda::Options target)
-      : code(std::move(code)), target(std::move(target)) {}
+  PendingCode(Specialization code, Purpose purpose, cuda::Options target)
+      : code(std::move(code)), purpose(purpose), target(std::move(target)) {}
 
   Specialization code;
+  Purpose purpose;
   mlir::TimingScope timing;
   cuda::Options target;
   cuda::AssemblerReport report;
+  /// What `report` says is slow, when code is there.
+  std::vector<std::string> losses;
   /// "file:3:7: " for the statement of each kernel.
   llvm::StringMap<std::string> names;
   std::unique_ptr<cuda::Compilation> compilation;
@@ -40,15 +50,20 @@ public:
   CUDAProgram(mlir::ModuleOp module, ModuleImage image,
               std::vector<Signature> signatures, const CompileOptions &options,
               CompilationStarter starter)
-      : compiler(module, std::move(image), options,
-                 [](mlir::ModuleOp module, const Specialization &code) {
-                   return cuda::checkRoom(module, cuda::Options(*code.device));
-                 }),
+      : compiler(
+            module, std::move(image), options,
+            [](mlir::ModuleOp module, const Specialization &code) {
+              return cuda::checkRoom(module, cuda::Options(*code.device));
+            },
+            [this](const Specialization &code) {
+              return describeTarget(code) + "driver: " + getDriver() + "\n";
+            }),
         options(options), starter(std::move(starter)), stored(options) {
     this->signatures = std::move(signatures);
   }
 
   Target getTarget() const override { return Target::GPU; }
+  std::optional<int> getDevice() const override { return options.ordinal; }
   std::string getTargetName() const override {
     return options.ordinal ? "cuda" : options.device->name;
   }
@@ -87,6 +102,13 @@ protected:
 
   llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
+  llvm::Expected<CodeFor>
+  compileForChecked(size_t kernel, const DimSizes &sizes,
+                    llvm::StringRef schedule) const override;
+  llvm::Expected<std::string>
+  getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const override;
+  llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
+                                KernelUser use) const override;
   llvm::Expected<rt::Image> imageChecked(size_t kernel,
                                          const DimSizes &sizes) const override;
 
@@ -103,12 +125,14 @@ private:
                                  const gpu::Device &device) const;
   llvm::Expected<std::unique_ptr<PendingCode>>
   start(size_t kernel, const Specialization &code, CompilerThreads &threads,
-        bool isOneImage = false) const;
+        Purpose purpose = Purpose::Runs) const;
   llvm::Expected<rt::Package> finish(size_t kernel, PendingCode &pending) const;
   std::string getKey(size_t kernel, const Specialization &code) const;
+  std::string describeTarget(const Specialization &code) const;
+  std::string getDriver() const;
   std::string describe(size_t kernel, const Specialization &code) const;
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
-                                      bool isOneImage = false) const;
+                                      Purpose purpose = Purpose::Runs) const;
   llvm::Expected<std::vector<TileCompiler::Variant>>
   listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
   llvm::Error compileTogether(size_t kernel,
@@ -161,9 +185,22 @@ CUDAProgram::getPackage(size_t kernel, const Specialization &code,
 
 std::string CUDAProgram::getKey(size_t kernel,
                                 const Specialization &code) const {
-  return compiler.getKey(signatures[kernel], code) +
-         "target: " + code.device->code.architecture.str() +
+  return compiler.getKey(signatures[kernel], code) + describeTarget(code);
+}
+
+std::string CUDAProgram::describeTarget(const Specialization &code) const {
+  return "target: " + code.device->code.architecture.str() +
          "\nptxas: " + cuda::identifyPtxas(options.ptxas) + "\n";
+}
+
+/// The version of this machine's driver; "any" for code of a named device,
+/// which runs elsewhere.
+std::string CUDAProgram::getDriver() const {
+  nsacc_rt_device_info info;
+  if (!options.ordinal ||
+      nsacc_rt_device(*options.ordinal, &info) != NSACC_RT_OK)
+    return "any";
+  return std::to_string(info.driver_version);
 }
 
 /// "kernel 'flash' for HQ=8,H=8 and sm_90a"
@@ -221,16 +258,15 @@ cuda::Options CUDAProgram::getTargetOptions(size_t kernel,
 /// Lowers a kernel; its code is compiled on the threads from there.
 llvm::Expected<std::unique_ptr<PendingCode>>
 CUDAProgram::start(size_t kernel, const Specialization &code,
-                   CompilerThreads &threads, bool isOneImage) const {
-  // Images alone aren't kept.
-  if (!isOneImage)
+                   CompilerThreads &threads, Purpose purpose) const {
+  if (purpose == Purpose::Runs)
     if (llvm::Error error =
             stored.checkMayCompile(describe(kernel, code), " and its ptxas"))
       return std::move(error);
   // Fatal errors of LLVM jump out of `lower`, which owns nothing.
   auto pending = std::make_unique<PendingCode>(
-      code, getTargetOptions(kernel, *code.device));
-  pending->target.isOneImage = isOneImage;
+      code, purpose, getTargetOptions(kernel, *code.device));
+  pending->target.isOneImage = purpose == Purpose::OneImage;
   pending->target.report = &pending->report;
   pending->target.timing = &pending->timing;
   auto lower = [&](mlir::ModuleOp module,
@@ -245,9 +281,14 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     pending->compilation = std::move(*started);
     return llvm::Error::success();
   };
-  if (auto fitting = compiler.compile(signatures[kernel], code, lower);
-      !fitting)
+  if (purpose == Purpose::Measuring) {
+    if (llvm::Error error =
+            compiler.compileExactly(signatures[kernel], code, lower))
+      return std::move(error);
+  } else if (auto fitting = compiler.compile(signatures[kernel], code, lower);
+             !fitting) {
     return fitting.takeError();
+  }
   return pending;
 }
 
@@ -259,20 +300,20 @@ llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
     return compiler.explainLate(package.takeError(), signatures[kernel],
                                 pending.code);
   package->signature = writeSignature(signatures[kernel]);
-  std::vector<std::string> losses = pending.report.getLosses(pending.names);
-  if (options.warn)
-    for (const std::string &loss : losses)
+  pending.losses = pending.report.getLosses(pending.names);
+  if (options.warn && pending.purpose != Purpose::Measuring)
+    for (const std::string &loss : pending.losses)
       options.warn(loss);
-  if (!pending.target.isOneImage)
-    stored.store(getKey(kernel, pending.code), *package, losses);
+  if (pending.purpose == Purpose::Runs)
+    stored.store(getKey(kernel, pending.code), *package, pending.losses);
   return package;
 }
 
 llvm::Expected<rt::Package> CUDAProgram::compile(size_t kernel,
                                                  const Specialization &code,
-                                                 bool isOneImage) const {
+                                                 Purpose purpose) const {
   CompilerThreads threads(options.threads);
-  auto pending = start(kernel, code, threads, isOneImage);
+  auto pending = start(kernel, code, threads, purpose);
   if (!pending)
     return pending.takeError();
   return finish(kernel, **pending);
@@ -284,13 +325,50 @@ CUDAProgram::imageChecked(size_t kernel, const DimSizes &sizes) const {
       compiler.specialize(kernel, signatures[kernel], sizes, options.device);
   if (!code)
     return code.takeError();
-  auto package = compile(kernel, *code, /*isOneImage=*/true);
+  auto package = compile(kernel, *code, Purpose::OneImage);
   if (!package)
     return package.takeError();
   return std::move(package->images.front());
 }
 
 //===-- Packages ----------------------------------------------------------===//
+
+llvm::Expected<CodeFor>
+CUDAProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
+                               llvm::StringRef schedule) const {
+  auto code =
+      compiler.specialize(kernel, signatures[kernel], sizes, options.device);
+  if (!code)
+    return code.takeError();
+  code->tuned = schedule.str();
+  // Others are compiled at the same time.
+  CompilerThreads threads(1);
+  auto pending = start(kernel, *code, threads, Purpose::Measuring);
+  if (!pending)
+    return pending.takeError();
+  auto package = finish(kernel, **pending);
+  if (!package)
+    return package.takeError();
+  return CodeFor{rt::writePackage(*package), std::move((*pending)->losses)};
+}
+
+llvm::Expected<std::string>
+CUDAProgram::getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const {
+  auto code =
+      compiler.specialize(kernel, signatures[kernel], sizes, options.device);
+  if (!code)
+    return code.takeError();
+  return compiler.getTuningKey(signatures[kernel], *code, sizes);
+}
+
+llvm::Error CUDAProgram::withKernelChecked(size_t kernel, const DimSizes &sizes,
+                                           KernelUser use) const {
+  auto code =
+      compiler.specialize(kernel, signatures[kernel], sizes, options.device);
+  if (!code)
+    return code.takeError();
+  return compiler.withKernel(signatures[kernel], *code, use);
+}
 
 /// The code for calls with all of these sizes, without any twice.
 llvm::Expected<std::vector<TileCompiler::Variant>>
@@ -382,14 +460,23 @@ CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
                                   /*device=*/std::nullopt);
   if (!code)
     return code.takeError();
-  // Calls come by here often; the number says which device it is.
-  std::string key = std::to_string(ordinal) + ":" + std::to_string(kernel) +
-                    ":" + code->spell();
-  auto load = [&]() -> llvm::Expected<std::unique_ptr<LoadedPackage>> {
+  if (options.tuning.mode != TuneMode::Off) {
     auto device = getDevice(ordinal);
     if (!device)
       return device.takeError();
     TileCompiler::setDevice(*code, std::move(*device));
+    compiler.setTuned(*code, signatures[kernel], sizes);
+  }
+  // Calls come by here often; the number says which device it is.
+  std::string key = std::to_string(ordinal) + ":" + std::to_string(kernel) +
+                    ":" + code->spell();
+  auto load = [&]() -> llvm::Expected<std::unique_ptr<LoadedPackage>> {
+    if (!code->device) {
+      auto device = getDevice(ordinal);
+      if (!device)
+        return device.takeError();
+      TileCompiler::setDevice(*code, std::move(*device));
+    }
     auto package = getPackage(kernel, *code, statistics);
     if (!package)
       return package.takeError();

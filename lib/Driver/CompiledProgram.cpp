@@ -280,6 +280,58 @@ llvm::Expected<rt::Image> CompiledProgram::image(llvm::StringRef kernel,
   return imageChecked(*index, sizes);
 }
 
+llvm::Expected<CodeFor>
+CompiledProgram::compileFor(llvm::StringRef kernel, const DimSizes &sizes,
+                            llvm::StringRef schedule) const {
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes.sizes);
+  if (!index)
+    return index.takeError();
+  if (auto read = schedule::Settings::parse(schedule); !read)
+    return read.takeError();
+  return compileForChecked(*index, sizes, schedule);
+}
+
+llvm::Expected<std::string>
+CompiledProgram::getTuningKey(llvm::StringRef kernel,
+                              const DimSizes &sizes) const {
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes.sizes);
+  if (!index)
+    return index.takeError();
+  return getTuningKeyChecked(*index, sizes);
+}
+
+llvm::Error CompiledProgram::withKernel(llvm::StringRef kernel,
+                                        const DimSizes &sizes,
+                                        KernelUser use) const {
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes.sizes);
+  if (!index)
+    return index.takeError();
+  return withKernelChecked(*index, sizes, use);
+}
+
+static llvm::Error rejectTuning(const CompiledProgram &program) {
+  return llvm::createStringError("target '" + program.getTargetName() +
+                                 "' has no schedules to tune");
+}
+
+llvm::Expected<CodeFor>
+CompiledProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
+                                   llvm::StringRef schedule) const {
+  return rejectTuning(*this);
+}
+
+llvm::Expected<std::string>
+CompiledProgram::getTuningKeyChecked(size_t kernel,
+                                     const DimSizes &sizes) const {
+  return rejectTuning(*this);
+}
+
+llvm::Error CompiledProgram::withKernelChecked(size_t kernel,
+                                               const DimSizes &sizes,
+                                               KernelUser use) const {
+  return rejectTuning(*this);
+}
+
 static llvm::Error rejectPackages(const CompiledProgram &program,
                                   llvm::StringRef what) {
   return llvm::createStringError(what + " of target '" +

@@ -11,6 +11,7 @@ using namespace nsacc;
 
 std::string TileCompiler::adviseBuffers(schedule::Field field, int64_t usual,
                                         llvm::ArrayRef<std::string> ops,
+                                        const schedule::Settings &settings,
                                         const Signature &signature,
                                         const Specialization &code) const {
   int64_t given = 0, fits = 0;

@@ -20,10 +20,13 @@
 using namespace nsacc;
 
 TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
-                           const CompileOptions &options, RoomCheck checkRoom)
+                           const CompileOptions &options, RoomCheck checkRoom,
+                           TargetKey describeTarget)
     : image(std::move(image)), options(options),
       settings(llvm::cantFail(schedule::Settings::parse(options.schedule))),
-      checkRoom(std::move(checkRoom)) {
+      tunedSchedules(options.tuning.store, options.warn),
+      checkRoom(std::move(checkRoom)),
+      describeTarget(std::move(describeTarget)) {
   for (auto kernel : module.getOps<nsa::KernelOp>()) {
     auto &names = dims.emplace_back();
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
@@ -42,6 +45,8 @@ std::string Specialization::spell() const {
   std::string text = llvm::join(sizes, ",");
   if (queries != Queries::Any)
     text += ":" + spellQueries(queries).str();
+  if (!tuned.empty())
+    text += ":" + tuned;
   return text + (device ? ":" + device->getKey() : "");
 }
 
@@ -113,12 +118,61 @@ static std::string describeKernel(const Signature &signature) {
 
 std::string TileCompiler::getKey(const Signature &signature,
                                  const Specialization &code) const {
+  schedule::Settings used = getSettings(code);
   return "compiler: " + getSourceHash().str() +
          "\nkernel: " + describeKernel(signature) +
-         "\nprogram: " + image.getHash() + "\nschedule: " + settings.getKey() +
+         "\nprogram: " + image.getHash() + "\nschedule: " + used.getKey() +
          "\nsizes: " + llvm::join(code.sizes, ",") +
          "\nqueries: " + spellQueries(code.queries).str() +
          "\ndevice: " + (code.device ? code.device->getKey() : "") + "\n";
+}
+
+/// Of the dimensions that code is made for.
+static llvm::SmallVector<std::string> getNames(const Specialization &code) {
+  llvm::SmallVector<std::string> names;
+  for (const std::string &each : code.sizes)
+    names.push_back(llvm::StringRef(each).split('=').first.str());
+  return names;
+}
+
+std::string TileCompiler::getTuningKey(const Signature &signature,
+                                       const Specialization &code,
+                                       const DimSizes &sizes) const {
+  Specialization untuned = code;
+  untuned.tuned.clear();
+  return "tuned: 1\n" + getKey(signature, untuned) + describeTarget(code) +
+         "policy: " + toString(options.tuning.policy) +
+         "\nlengths: " + spellLengths(signature, sizes, getNames(code)) + "\n";
+}
+
+void TileCompiler::setTuned(Specialization &code, const Signature &signature,
+                            const DimSizes &sizes) const {
+  code.tuned.clear();
+  if (options.tuning.mode == TuneMode::Off)
+    return;
+  std::string known = signature.kernel + ":" + code.spell() + ":" +
+                      spellLengths(signature, sizes, getNames(code));
+  std::lock_guard<std::mutex> lock(tunedMutex);
+  auto [place, isNew] = tuned.try_emplace(known);
+  if (isNew)
+    if (auto found =
+            tunedSchedules.find(getTuningKey(signature, code, sizes))) {
+      schedule::Settings with = settings;
+      llvm::Error error = with.addTuned(found->schedule);
+      if (!error)
+        place->second = found->schedule;
+      else if (options.warn)
+        options.warn("a tuned schedule isn't used: " +
+                     llvm::toString(std::move(error)));
+      llvm::consumeError(std::move(error));
+    }
+  code.tuned = place->second;
+}
+
+schedule::Settings TileCompiler::getSettings(const Specialization &code) const {
+  schedule::Settings with = settings;
+  llvm::cantFail(with.addTuned(code.tuned));
+  return with;
 }
 
 llvm::Expected<std::vector<TileCompiler::Variant>>
@@ -135,6 +189,7 @@ TileCompiler::getVariants(size_t kernel, const Signature &signature,
   for (QueryCount::Case &each : cases) {
     bool isOwn = QueryCount::hasCase(device, each.queries);
     code->queries = isOwn ? each.queries : Queries::Any;
+    setTuned(*code, signature, sizes);
     if (isOwn || each.conditions.empty())
       variants.push_back({*code, std::move(each.conditions)});
   }
@@ -257,6 +312,18 @@ static schedule::Goal getGoal(const Specialization &code) {
   return {code.device, code.queries};
 }
 
+llvm::Error TileCompiler::withKernel(const Signature &signature,
+                                     const Specialization &code,
+                                     CompiledProgram::KernelUser use) const {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  frontend::DiagnosticCollector collector(context);
+  auto module = readSized(context, signature, code);
+  if (!module)
+    return explain(collector,
+                   llvm::createStringError("the sizes don't fit the program"));
+  return use(*module->getOps<nsa::KernelOp>().begin(), getGoal(code), settings);
+}
+
 /// The smallest tiles of the ops, if one of these has no room with them either:
 /// none take less.
 std::optional<schedule::Settings>
@@ -296,12 +363,14 @@ static std::string describe(llvm::Error error) {
 /// advises.
 llvm::Error TileCompiler::makeSmaller(llvm::Error error,
                                       std::vector<std::string> ops,
+                                      const schedule::Settings &settings,
                                       const Signature &signature,
                                       const Specialization &code, Finish finish,
                                       schedule::Settings &fitting) const {
   for (auto [field, usual] : {std::pair(schedule::Field::Stages, 2),
                               std::pair(schedule::Field::QueryStages, 1)})
-    if (std::string advice = adviseBuffers(field, usual, ops, signature, code);
+    if (std::string advice =
+            adviseBuffers(field, usual, ops, settings, signature, code);
         !advice.empty())
       return addNote(std::move(error), advice);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -380,13 +449,14 @@ llvm::Expected<schedule::Settings>
 TileCompiler::compile(const Signature &signature, const Specialization &code,
                       Finish finish) const {
   NoRoom noRoom;
-  schedule::Settings fitting = settings;
-  llvm::Error error = compileWith(settings, signature, code, finish, noRoom);
+  const schedule::Settings used = getSettings(code);
+  schedule::Settings fitting = used;
+  llvm::Error error = compileWith(used, signature, code, finish, noRoom);
   if (error.isA<FatalError>())
     return explainFatal(std::move(error), signature, code);
   if (noRoom)
-    error = makeSmaller(std::move(error), std::move(*noRoom), signature, code,
-                        finish, fitting);
+    error = makeSmaller(std::move(error), std::move(*noRoom), used, signature,
+                        code, finish, fitting);
   if (!error)
     return fitting;
   llvm::StringRef others = code.device && isForCPU(signature, code)
@@ -396,12 +466,19 @@ TileCompiler::compile(const Signature &signature, const Specialization &code,
                  others + "target 'oracle' runs every program, slowly");
 }
 
+llvm::Error TileCompiler::compileExactly(const Signature &signature,
+                                         const Specialization &code,
+                                         Finish finish) const {
+  NoRoom noRoom;
+  return compileWith(getSettings(code), signature, code, finish, noRoom);
+}
+
 bool TileCompiler::isForCPU(const Signature &signature,
                             const Specialization &code) const {
-  TileCompiler onCPU = *this;
-  onCPU.checkRoom = [](mlir::ModuleOp module, const Specialization &) {
+  auto checkRoomOfCPU = [](mlir::ModuleOp module, const Specialization &) {
     return cpu::checkRoom(module, cpu::Options());
   };
+  TileCompiler onCPU(*this, checkRoomOfCPU);
   Specialization sizes;
   sizes.sizes = code.sizes;
   auto fitting = onCPU.fit(signature, sizes);
@@ -445,6 +522,9 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
       return std::move(error);
     code.sizes.push_back(name + "=" + std::to_string(found->second));
   }
+  DimSizes all;
+  all.sizes = sizes;
+  setTuned(code, signature, all);
   return code;
 }
 

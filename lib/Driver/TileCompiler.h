@@ -30,6 +30,8 @@ struct Specialization {
   Queries queries = Queries::Any;
   /// The GPU that runs it; none: the CPU.
   std::optional<gpu::Device> device;
+  /// What measuring found for calls like these, as Settings read it.
+  std::string tuned;
 
   /// As a key of caches.
   std::string spell() const;
@@ -44,9 +46,14 @@ public:
   using RoomCheck =
       std::function<llvm::Error(mlir::ModuleOp, const Specialization &)>;
 
+  /// What tuned schedules of a specialization depend on beside the program: the
+  /// target and what makes its code, as lines of text.
+  using TargetKey = std::function<std::string(const Specialization &)>;
+
   /// The options' schedule is one that can be read.
   TileCompiler(mlir::ModuleOp module, ModuleImage image,
-               const CompileOptions &options, RoomCheck checkRoom);
+               const CompileOptions &options, RoomCheck checkRoom,
+               TargetKey describeTarget);
 
   /// What the code of a kernel depends on, of inputs with these sizes.
   llvm::Expected<Specialization>
@@ -69,6 +76,21 @@ public:
   /// What tells code from other code of a target, as lines of text.
   std::string getKey(const Signature &signature,
                      const Specialization &code) const;
+
+  /// What a tuned schedule is stored by.
+  std::string getTuningKey(const Signature &signature,
+                           const Specialization &code,
+                           const DimSizes &sizes) const;
+  /// Sets what was tuned for calls with these sizes on the specialization's
+  /// device. Files are looked at once for each power of two.
+  void setTuned(Specialization &code, const Signature &signature,
+                const DimSizes &sizes) const;
+
+  /// Calls `use` with the kernel for these sizes, and the goal of its schedule.
+  llvm::Error withKernel(const Signature &signature, const Specialization &code,
+                         CompiledProgram::KernelUser use) const;
+  /// What is given, and what was tuned beside it.
+  schedule::Settings getSettings(const Specialization &code) const;
 
   /// The code for all of these calls. Each runs the first that fits, which is
   /// what `specialize` says for its sizes.
@@ -93,6 +115,10 @@ public:
   llvm::Expected<schedule::Settings> compile(const Signature &signature,
                                              const Specialization &code,
                                              Finish finish) const;
+  /// The same with the tiles that are chosen or given alone. Without them,
+  /// fails with a message, and no advice.
+  llvm::Error compileExactly(const Signature &signature,
+                             const Specialization &code, Finish finish) const;
 
   /// What `compile` makes of an error. For what `finish` leaves to later.
   llvm::Error explainLate(llvm::Error error, const Signature &signature,
@@ -116,6 +142,13 @@ public:
                 std::optional<gpu::Device> device) const;
 
 private:
+  /// The same kernels, for another target.
+  TileCompiler(const TileCompiler &other, RoomCheck checkRoom)
+      : image(other.image), options(other.options), settings(other.settings),
+        checkRoom(std::move(checkRoom)), dims(other.dims),
+        queries(other.queries) {
+    options.tuning = {};
+  }
   /// Fails where a size is missing that `phase` depends on.
   llvm::Expected<Specialization>
   specialize(size_t kernel, const Signature &signature,
@@ -153,6 +186,7 @@ private:
   /// they aren't what has none.
   std::string adviseBuffers(schedule::Field field, int64_t usual,
                             llvm::ArrayRef<std::string> ops,
+                            const schedule::Settings &settings,
                             const Signature &signature,
                             const Specialization &code) const;
   llvm::Error adviseSharing(llvm::Error error,
@@ -174,6 +208,7 @@ private:
                llvm::ArrayRef<std::string> ops, const Signature &signature,
                const Specialization &code) const;
   llvm::Error makeSmaller(llvm::Error error, std::vector<std::string> ops,
+                          const schedule::Settings &settings,
                           const Signature &signature,
                           const Specialization &code, Finish finish,
                           schedule::Settings &fitting) const;
@@ -182,8 +217,13 @@ private:
 
   ModuleImage image;
   CompileOptions options;
+  /// What is given.
   schedule::Settings settings;
+  TunedSchedules tunedSchedules;
   RoomCheck checkRoom;
+  TargetKey describeTarget;
+  mutable std::mutex tunedMutex;
+  mutable llvm::StringMap<std::string> tuned;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
   /// And the queries whose number tiles depend on.

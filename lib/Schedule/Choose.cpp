@@ -168,6 +168,7 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
   bool isShared = !given->op.empty() && given->op != op.name;
   op.set(field, given->value,
          given->isDerived ? "larger tiles have no room"
+         : given->isTuned ? "tuned"
          : isShared       ? "given for '" + given->op + "', in the same program"
                           : "given");
 }

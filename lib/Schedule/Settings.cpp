@@ -43,7 +43,11 @@ void Settings::set(StringRef op, Field field, int64_t value) {
       setting.isDerived = true;
       return;
     }
-  list.push_back({op.str(), field, value, 0, 0, /*isDerived=*/true});
+  Setting &setting = list.emplace_back();
+  setting.op = op.str();
+  setting.field = field;
+  setting.value = value;
+  setting.isDerived = true;
 }
 
 void Settings::addOf(StringRef kernel, const Settings &fitting) {
@@ -54,6 +58,20 @@ void Settings::addOf(StringRef kernel, const Settings &fitting) {
     list.push_back(setting);
     list.back().kernel = kernel.str();
   }
+}
+
+Error Settings::addTuned(StringRef tuned) {
+  Expected<Settings> found = parse(tuned);
+  if (!found)
+    return found.takeError();
+  for (const Setting &setting : found->list) {
+    if (find(setting.op, setting.field))
+      continue;
+    isChanged = true;
+    list.push_back(setting);
+    list.back().isTuned = true;
+  }
+  return Error::success();
 }
 
 Settings Settings::getOf(StringRef kernel) const {
@@ -178,8 +196,12 @@ Error Reader::readSetting(StringRef op, StringRef setting) {
       return fail(name, "'" + name + "' is given twice" +
                             (op.empty() ? "" : " for '" + op + "'") +
                             ", first at column " + Twine(given.column));
-  list.push_back({op.str(), info->field, *number,
-                  op.empty() ? 0 : getColumn(op), getColumn(name)});
+  Setting &read = list.emplace_back();
+  read.op = op.str();
+  read.field = info->field;
+  read.value = *number;
+  read.opColumn = op.empty() ? 0 : getColumn(op);
+  read.column = getColumn(name);
   return Error::success();
 }
 

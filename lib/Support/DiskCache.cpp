@@ -204,6 +204,8 @@ void DiskCache::store(StringRef key, StringRef value) const {
          "off");
     return;
   }
+  if (options.mostBytes == CacheOptions::kAnyBytes)
+    return;
   CachePruningPolicy policy;
   policy.Interval = options.pruneInterval;
   policy.Expiration = std::chrono::seconds(0);

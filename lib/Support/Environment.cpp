@@ -25,6 +25,10 @@ llvm::ArrayRef<EnvironmentVariableInfo> nsacc::getEnvironmentVariables() {
        "folder for reproducers of internal errors", "the system's temp folder"},
       {EnvironmentVariable::Threads, "NSACC_THREADS",
        "threads where a command has no --threads", "all of the machine"},
+      {EnvironmentVariable::Tune, "NSACC_TUNE",
+       "where schedules come from: off, replay (those that were tuned before), "
+       "model, quick or full; with ',graph' and ',cold' for those of that use",
+       "replay"},
   };
   return variables;
 }

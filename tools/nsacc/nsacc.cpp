@@ -114,5 +114,6 @@ int main(int argc, char **argv) {
   addHeaderCommand(app, invocation);
   addEnvCommand(app, invocation);
   addCacheCommand(app, invocation);
+  addTuneCommand(app, invocation);
   return runCommand(app, invocation, argc, argv);
 }

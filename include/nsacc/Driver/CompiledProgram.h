@@ -3,6 +3,7 @@
 #ifndef NSACC_DRIVER_COMPILEDPROGRAM_H
 #define NSACC_DRIVER_COMPILEDPROGRAM_H
 
+#include "nsacc/Driver/TunedSchedules.h"
 #include "nsacc/GPU/Device.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Pipelines/Targets.h"
@@ -18,7 +19,35 @@ namespace mlir {
 class TimingScope;
 } // namespace mlir
 
+namespace nsacc::nsa {
+class KernelOp;
+} // namespace nsacc::nsa
+namespace nsacc::schedule {
+struct Goal;
+} // namespace nsacc::schedule
+
 namespace nsacc {
+
+/// Where schedules come from that were measured.
+struct TuningOptions {
+  TuneMode mode = TuneMode::Off;
+  TunePolicy policy = {};
+  /// The folder and mode of the store.
+  CacheOptions store = {};
+};
+
+/// The code that a run with some sizes uses, without its conditions.
+struct CodeFor {
+  /// A package of one variant. That of a CPU is for this processor alone.
+  std::string package;
+  /// What is right but slow in it: values that had to leave registers, products
+  /// that don't overlap.
+  std::vector<std::string> losses;
+};
+
+/// What NSACC_TUNE and the variables of the cache say. Fails where one of them
+/// has no meaning.
+llvm::Expected<TuningOptions> lookupTuning();
 
 struct CompileOptions {
   Target target = Target::CPU;
@@ -41,6 +70,8 @@ struct CompileOptions {
   unsigned threads = 0;
   /// Where code is looked for before it is made, and kept when it was.
   CacheOptions cache = {};
+  /// Of fields that `schedule` leaves open.
+  TuningOptions tuning = {};
   /// Where the time of compilations is counted; may be null. Not to be used
   /// where several threads run the program.
   mlir::TimingScope *timing = nullptr;
@@ -106,6 +137,9 @@ public:
   load(llvm::StringRef package);
 
   virtual Target getTarget() const = 0;
+  /// nsacc_rt's number of the device that runs this program's code, which may
+  /// be NSACC_RT_HOST; none where it is for a device elsewhere, or interpreted.
+  virtual std::optional<int> getDevice() const { return std::nullopt; }
   /// For messages: "cpu", "cuda", "sm_86".
   virtual std::string getTargetName() const = 0;
   /// Of every kernel, in the module's order.
@@ -147,6 +181,22 @@ public:
   /// oracle has none.
   llvm::Expected<std::string> package(llvm::StringRef kernel,
                                       llvm::ArrayRef<DimSizes> sizes) const;
+
+  /// The code for runs with these sizes, compiled now with a schedule beside
+  /// what is given. Fails where its tiles have no room: none are made smaller.
+  llvm::Expected<CodeFor> compileFor(llvm::StringRef kernel,
+                                     const DimSizes &sizes,
+                                     llvm::StringRef schedule) const;
+  /// What a tuned schedule for these sizes is stored by: all that it depends
+  /// on, as lines of text.
+  llvm::Expected<std::string> getTuningKey(llvm::StringRef kernel,
+                                           const DimSizes &sizes) const;
+  /// Called with a kernel that was specialized for some sizes, what its
+  /// schedule is chosen for, and what is given of it.
+  using KernelUser = llvm::function_ref<llvm::Error(
+      nsa::KernelOp, const schedule::Goal &, const schedule::Settings &)>;
+  llvm::Error withKernel(llvm::StringRef kernel, const DimSizes &sizes,
+                         KernelUser use) const;
 
   /// GPU: all that a run with these sizes launches, in one image.
   llvm::Expected<rt::Image> image(llvm::StringRef kernel,
@@ -192,6 +242,13 @@ protected:
                                  RunStatistics &statistics) const = 0;
   virtual llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
+  virtual llvm::Expected<CodeFor>
+  compileForChecked(size_t kernel, const DimSizes &sizes,
+                    llvm::StringRef schedule) const;
+  virtual llvm::Expected<std::string>
+  getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const;
+  virtual llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
+                                        KernelUser use) const;
   virtual llvm::Expected<rt::Image> imageChecked(size_t kernel,
                                                  const DimSizes &sizes) const;
 

@@ -20,6 +20,8 @@ struct Setting {
   size_t opColumn = 0, column = 0;
   /// Set since, in place of what was given.
   bool isDerived = false;
+  /// Measured to be faster than the compiler's choice, and given by nobody.
+  bool isTuned = false;
   /// The kernel whose ops are meant; empty: any.
   std::string kernel = {};
 };
@@ -44,6 +46,9 @@ public:
 
   /// Adds what was set since in `fitting`, for ops of this kernel alone.
   void addOf(llvm::StringRef kernel, const Settings &fitting);
+  /// Adds what measuring found, as `parse` reads it, for fields that aren't
+  /// given.
+  llvm::Error addTuned(llvm::StringRef tuned);
   /// What holds for a kernel.
   Settings getOf(llvm::StringRef kernel) const;
 

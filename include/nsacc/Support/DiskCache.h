@@ -32,6 +32,8 @@ struct CacheOptions {
   /// What files may take together; those that weren't used for longest go
   /// first.
   uint64_t mostBytes = uint64_t{2} << 30;
+  /// No file is ever removed.
+  static constexpr uint64_t kAnyBytes = UINT64_MAX;
   /// How long files may take more.
   std::chrono::seconds pruneInterval = std::chrono::seconds(60);
 };

@@ -20,7 +20,8 @@ enum class EnvironmentVariable {
   CacheDir,
   CacheSize,
   CrashDir,
-  Threads
+  Threads,
+  Tune
 };
 
 struct EnvironmentVariableInfo {

@@ -1,0 +1,90 @@
+//===- TunedSchedules.h - Schedules that were measured to be fast -*- C++ -*-=//
+
+#ifndef NSACC_DRIVER_TUNEDSCHEDULES_H
+#define NSACC_DRIVER_TUNEDSCHEDULES_H
+
+#include "nsacc/Support/DiskCache.h"
+#include "nsacc/Tensor/Signature.h"
+#include "llvm/Support/JSON.h"
+
+namespace nsacc {
+
+/// What is done for a program and sizes that have no tuned schedule yet.
+enum class TuneMode {
+  Off,    ///< tuned schedules aren't looked for, either
+  Replay, ///< the compiler's choice
+  Model,  ///< the candidate that a model says is the fastest
+  Quick,  ///< candidates are measured for half a minute
+  Full    ///< all promising candidates are measured
+};
+
+/// "off", "replay"
+llvm::StringRef getName(TuneMode mode);
+std::optional<TuneMode> findTuneMode(llvm::StringRef name);
+
+/// How programs are run where they are deployed, which is how they are
+/// measured.
+struct TunePolicy {
+  /// Launches are replayed from a CUDA graph.
+  bool isGraph = false;
+  /// The cache of the second level has nothing of the tensors.
+  bool isCold = false;
+};
+
+/// "eager, warm cache"
+std::string toString(const TunePolicy &policy);
+
+/// What measuring found for one program, its sizes and a device.
+struct TunedSchedule {
+  /// Fields beside those that were given; empty where the compiler's choice is
+  /// the fastest.
+  std::string schedule;
+  /// All fields of all ops, as they came to be.
+  std::string whole;
+  /// The sizes that were measured, "B=1, T=32768".
+  std::string sizes;
+  /// How: "quick, eager, warm cache, agreement 0".
+  std::string policy;
+  /// When, in UTC: "2026-11-27T15:00:00".
+  std::string date;
+  /// Milliseconds of a run, the median and the quartiles; and those of the
+  /// compiler's choice beside it.
+  double milliseconds = 0, low = 0, high = 0, chosenMilliseconds = 0;
+  /// The largest error beside the oracle's results, relative to what
+  /// docs/Numerics.md allows.
+  double error = 0;
+  /// Candidates that were measured, and those that failed.
+  int64_t measured = 0, failed = 0;
+  /// Clock of the multiprocessors while it was measured, in MHz; 0: unknown.
+  int64_t clock = 0;
+};
+
+llvm::json::Value toJSON(const TunedSchedule &tuned);
+bool fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
+              llvm::json::Path path);
+
+/// Tuned schedules in files, one for each key. What can't be read is a miss,
+/// with a warning.
+class TunedSchedules {
+public:
+  TunedSchedules() = default;
+  TunedSchedules(CacheOptions options, DiskCache::Warn warn);
+
+  std::optional<TunedSchedule> find(llvm::StringRef key) const;
+  void store(llvm::StringRef key, const TunedSchedule &tuned) const;
+  const std::string &getFolder() const { return cache.getFolder(); }
+
+private:
+  DiskCache cache;
+  DiskCache::Warn warn;
+};
+
+/// The sizes of a call that code doesn't depend on, each as the next power of
+/// two on a logarithmic scale: what calls of one tuned schedule have in common.
+/// "B=1,S=32768,T=1"
+std::string spellLengths(const Signature &signature, const DimSizes &sizes,
+                         llvm::ArrayRef<std::string> specialized);
+
+} // namespace nsacc
+
+#endif // NSACC_DRIVER_TUNEDSCHEDULES_H

@@ -1,0 +1,84 @@
+//===- Tuner.h - Finds the fastest schedule ---------------------*- C++ -*-===//
+
+#ifndef NSACC_TUNING_TUNER_H
+#define NSACC_TUNING_TUNER_H
+
+#include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Tuning/Space.h"
+#include "nsacc/Tuning/Worker.h"
+
+namespace nsacc::tuning {
+
+/// How much is tried.
+enum class Effort {
+  Quick,     ///< candidates that the model puts in front
+  Full,      ///< more of them, and fields of steps
+  Exhaustive ///< every candidate of the grids of programs and tiles
+};
+
+llvm::StringRef getName(Effort effort);
+std::optional<Effort> findEffort(llvm::StringRef name);
+
+/// Told while it goes on.
+struct Progress {
+  double seconds = 0;
+  size_t compiled = 0, measured = 0, failed = 0;
+  /// Of the compiler's choice, and the best so far; 0 while unknown.
+  double chosenMilliseconds = 0, bestMilliseconds = 0;
+  /// What is tried: "tiles of 'slc'".
+  std::string what;
+};
+
+struct TuneOptions {
+  Effort effort = Effort::Quick;
+  /// After so many seconds no more candidates are begun.
+  double budgetSeconds = 30;
+  uint64_t seed = 0;
+  /// See makeMeasuredInputs.
+  double agreement = 0;
+  TunePolicy policy;
+  /// Threads that compile, and that run code of a CPU; 0: all.
+  unsigned threads = 0;
+  WorkerOptions worker;
+  /// Where what was found is kept.
+  CacheOptions store;
+  /// Seeds: schedules that were the fastest elsewhere, tried first.
+  std::vector<std::string> seeds;
+  std::function<void(const Progress &)> report;
+};
+
+/// A candidate that was tried.
+struct Trial {
+  Candidate candidate;
+  std::vector<double> milliseconds;
+  /// Why it has no times; empty where it has.
+  std::string failure;
+
+  bool isMeasured() const { return !milliseconds.empty() && failure.empty(); }
+  double getMedian() const;
+};
+
+struct TuneResult {
+  TunedSchedule best;
+  /// By what it is stored.
+  std::string key;
+  /// The compiler's choice first.
+  std::vector<Trial> trials;
+  /// Why it ended: "all candidates were tried".
+  std::string ending;
+  /// Seconds that no schedule is below, by the model.
+  double floor = 0;
+  double seconds = 0;
+};
+
+/// Tries schedules of a kernel for calls with these sizes, on the device that
+/// runs the program; what the program's options give stays. The program takes
+/// no tuned schedules itself (TuneMode::Off). The best one was held to the
+/// oracle on short inputs, and is stored in `tuning.store`.
+llvm::Expected<TuneResult> tune(const CompiledProgram &program,
+                                llvm::StringRef kernel, const DimSizes &sizes,
+                                const TuneOptions &tuning);
+
+} // namespace nsacc::tuning
+
+#endif // NSACC_TUNING_TUNER_H

@@ -1,0 +1,168 @@
+//===- TunedSchedules.cpp - Schedules that were measured to be fast -------===//
+
+#include "nsacc/Driver/TunedSchedules.h"
+#include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Support/Environment.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
+#include <cmath>
+#include <map>
+
+using namespace nsacc;
+
+static constexpr llvm::StringLiteral kModes[] = {"off", "replay", "model",
+                                                 "quick", "full"};
+
+llvm::StringRef nsacc::getName(TuneMode mode) {
+  return kModes[static_cast<size_t>(mode)];
+}
+
+std::optional<TuneMode> nsacc::findTuneMode(llvm::StringRef name) {
+  const llvm::StringLiteral *found = llvm::find(kModes, name);
+  if (found == std::end(kModes))
+    return std::nullopt;
+  return static_cast<TuneMode>(found - std::begin(kModes));
+}
+
+std::string nsacc::toString(const TunePolicy &policy) {
+  return std::string(policy.isGraph ? "graph" : "eager") +
+         (policy.isCold ? ", cold cache" : ", warm cache");
+}
+
+llvm::Expected<TuningOptions> nsacc::lookupTuning() {
+  TuningOptions options;
+  options.mode = TuneMode::Replay;
+  if (auto asked = lookup(EnvironmentVariable::Tune)) {
+    llvm::SmallVector<llvm::StringRef> parts;
+    llvm::StringRef(*asked).split(parts, ',');
+    std::optional<TuneMode> mode = findTuneMode(parts.front());
+    for (llvm::StringRef part : llvm::drop_begin(parts)) {
+      (part == "graph" ? options.policy.isGraph : options.policy.isCold) = true;
+      if (part != "graph" && part != "cold")
+        mode.reset();
+    }
+    if (!mode)
+      return llvm::createStringError(
+          "NSACC_TUNE is '" + *asked +
+          "', expected off, replay, model, quick or full, with ',graph' or "
+          "',cold' behind it where programs run so");
+    options.mode = *mode;
+  }
+  auto cache = lookupCache();
+  if (!cache)
+    return cache.takeError();
+  options.store = std::move(*cache);
+  if (options.store.folder.empty()) {
+    options.mode = TuneMode::Off;
+    return options;
+  }
+  // Code that isn't kept has schedules all the same.
+  if (options.store.mode != CacheMode::ReadOnly)
+    options.store.mode = CacheMode::ReadWrite;
+  llvm::SmallString<128> folder(options.store.folder);
+  llvm::sys::path::append(folder, "tuned");
+  options.store.folder = std::string(folder);
+  return options;
+}
+
+//===-- JSON --------------------------------------------------------------===//
+
+llvm::json::Value nsacc::toJSON(const TunedSchedule &tuned) {
+  return llvm::json::Object{{"schedule", tuned.schedule},
+                            {"whole", tuned.whole},
+                            {"sizes", tuned.sizes},
+                            {"policy", tuned.policy},
+                            {"date", tuned.date},
+                            {"ms", tuned.milliseconds},
+                            {"spread_ms", {tuned.low, tuned.high}},
+                            {"chosen_ms", tuned.chosenMilliseconds},
+                            {"error", tuned.error},
+                            {"measured", tuned.measured},
+                            {"failed", tuned.failed},
+                            {"clock_mhz", tuned.clock}};
+}
+
+bool nsacc::fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
+                     llvm::json::Path path) {
+  llvm::json::ObjectMapper object(value, path);
+  std::vector<double> spread;
+  bool isRead =
+      object && object.map("schedule", tuned.schedule) &&
+      object.map("whole", tuned.whole) && object.map("sizes", tuned.sizes) &&
+      object.map("policy", tuned.policy) && object.map("date", tuned.date) &&
+      object.map("ms", tuned.milliseconds) && object.map("spread_ms", spread) &&
+      object.map("chosen_ms", tuned.chosenMilliseconds) &&
+      object.map("error", tuned.error) &&
+      object.map("measured", tuned.measured) &&
+      object.map("failed", tuned.failed) &&
+      object.map("clock_mhz", tuned.clock);
+  if (!isRead)
+    return false;
+  if (spread.size() != 2) {
+    path.field("spread_ms").report("expected two numbers");
+    return false;
+  }
+  tuned.low = spread[0];
+  tuned.high = spread[1];
+  return true;
+}
+
+//===-- Files -------------------------------------------------------------===//
+
+/// They take little, and cost much: none is removed to make room.
+static CacheOptions keepAll(CacheOptions options) {
+  options.mostBytes = CacheOptions::kAnyBytes;
+  return options;
+}
+
+TunedSchedules::TunedSchedules(CacheOptions options, DiskCache::Warn warn)
+    : cache(keepAll(std::move(options)), warn), warn(std::move(warn)) {}
+
+std::optional<TunedSchedule> TunedSchedules::find(llvm::StringRef key) const {
+  std::optional<std::string> text = cache.find(key);
+  if (!text)
+    return std::nullopt;
+  auto tuned = llvm::json::parse<TunedSchedule>(*text);
+  if (tuned)
+    return std::move(*tuned);
+  if (warn)
+    warn("the tuned schedule in '" + cache.getPath(key) +
+         "' isn't used: " + llvm::toString(tuned.takeError()));
+  return std::nullopt;
+}
+
+void TunedSchedules::store(llvm::StringRef key,
+                           const TunedSchedule &tuned) const {
+  std::string text;
+  llvm::raw_string_ostream(text) << toJSON(tuned);
+  cache.store(key, text);
+}
+
+//===-- Keys --------------------------------------------------------------===//
+
+static int64_t round(int64_t size) {
+  if (size <= 1)
+    return size;
+  return int64_t{1} << std::lround(std::log2(static_cast<double>(size)));
+}
+
+std::string nsacc::spellLengths(const Signature &signature,
+                                const DimSizes &sizes,
+                                llvm::ArrayRef<std::string> specialized) {
+  std::map<llvm::StringRef, int64_t> lengths;
+  for (const Argument &input : signature.inputs)
+    for (const Dim &dim : input.dims)
+      if (auto found = sizes.sizes.find(dim.name);
+          found != sizes.sizes.end() &&
+          !llvm::is_contained(specialized, dim.name))
+        lengths[found->first()] = round(found->second);
+  std::string text;
+  for (const auto &[name, size] : lengths)
+    text += (text.empty() ? "" : ",") + name.str() + "=" + llvm::utostr(size);
+  if (sizes.batchRows)
+    text += (text.empty() ? "rows=" : ",rows=") +
+            llvm::utostr(round(*sizes.batchRows));
+  return text;
+}

@@ -1,0 +1,119 @@
+//===- Check.cpp - Whether a candidate's results are right ----------------===//
+
+#include "Check.h"
+#include "Job.h"
+#include "NSA/IR/NSAOps.h"
+#include "nsacc/Interpreter/Accuracy.h"
+#include "nsacc/Tensor/Npy.h"
+#include "nsacc/Tensor/RandomInputs.h"
+#include "nsacc/Tensor/SignatureText.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace nsacc;
+using namespace nsacc::tuning;
+
+std::optional<DimSizes>
+tuning::shortenSizes(const Signature &signature, const DimSizes &sizes,
+                     llvm::ArrayRef<std::string> specialized) {
+  constexpr int64_t most = 197, rows = 3;
+  DimSizes known;
+  for (const auto &[name, size] : sizes.sizes) {
+    bool isFixed = llvm::is_contained(specialized, name);
+    known.sizes[name] = isFixed ? size : std::min(size, most);
+  }
+  for (const auto &[name, offsets] : sizes.offsets) {
+    // Of one length, of 1, and what is left.
+    int64_t total = known.sizes.lookup(name);
+    auto count = std::min<int64_t>(offsets.size() - 1, rows);
+    std::vector<int64_t> &own = known.offsets[name];
+    for (int64_t row = 0; row <= count; ++row)
+      own.push_back(row == count ? total : total * row / count);
+    known.batchRows = count;
+  }
+  for (const TokenGroups &groups : signature.tokenGroups)
+    if (auto of = known.sizes.find(groups.of.name);
+        of != known.sizes.end() && known.sizes.contains(groups.groups.name))
+      known.sizes[groups.groups.name] =
+          (of->second + groups.tokens - 1) / groups.tokens +
+          (groups.areOffsets ? 1 : 0);
+  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
+  auto bound = bindKnownDimensions(signature, none, std::move(known));
+  if (bound)
+    return std::move(*bound);
+  llvm::consumeError(bound.takeError());
+  return std::nullopt;
+}
+
+/// The largest error of the results in a folder, relative to its bound.
+static llvm::Expected<double> judge(nsa::KernelOp kernel,
+                                    const Signature &signature,
+                                    llvm::ArrayRef<Tensor> inputs,
+                                    llvm::StringRef folder, unsigned threads) {
+  std::vector<Tensor> results;
+  for (const Argument &result : signature.results) {
+    auto tensor = readNpy(getTensorPath(folder, result.name));
+    if (!tensor)
+      return tensor.takeError();
+    results.push_back(Tensor::borrow(tensor->getData(), result.dtype,
+                                     tensor->getShape(), tensor->getStrides(),
+                                     std::make_shared<Tensor>(*tensor)));
+  }
+  auto checker = interpreter::AccuracyChecker::create(kernel, inputs, threads);
+  if (!checker)
+    return checker.takeError();
+  double worst = 0;
+  for (const interpreter::Accuracy &accuracy : checker->check(results)) {
+    if (!accuracy.isWithin || accuracy.isIllConditioned())
+      return llvm::createStringError("wrong results: '" + accuracy.name + "' " +
+                                     (accuracy.message.empty()
+                                          ? "is beyond its bound"
+                                          : accuracy.message));
+    if (accuracy.eagerError > 0)
+      worst = std::max(worst, accuracy.error / (2 * accuracy.eagerError));
+  }
+  return worst;
+}
+
+llvm::Expected<double> tuning::checkPackage(const CompiledProgram &program,
+                                            const Signature &signature,
+                                            const DimSizes &sizes,
+                                            const std::string &packagePath,
+                                            const TuneOptions &options) {
+  llvm::SmallString<128> folder;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("nsacc-tune", folder))
+    return llvm::createStringError(error, "can't make a temporary folder: " +
+                                              error.message());
+  llvm::scope_exit remove([&] { llvm::sys::fs::remove_directories(folder); });
+  Job job;
+  job.packages = {packagePath};
+  job.signature = writeSignature(signature);
+  job.sizes = sizes;
+  job.device = *program.getDevice();
+  job.threads = options.threads;
+  job.inputFolder = std::string(folder);
+  std::vector<Tensor> inputs;
+  for (const Argument &input : signature.inputs) {
+    auto tensor = makeRandomInput(input, sizes, options.seed);
+    if (!tensor)
+      return tensor.takeError();
+    if (llvm::Error error =
+            writeNpy(getTensorPath(folder, input.name), *tensor))
+      return std::move(error);
+    inputs.push_back(std::move(*tensor));
+  }
+  if (auto found = runJob(job, options.worker); !found)
+    return found.takeError();
+  llvm::Expected<double> worst = 0;
+  auto use = [&](nsa::KernelOp kernel, const schedule::Goal &,
+                 const schedule::Settings &) -> llvm::Error {
+    worst = judge(kernel, signature, inputs, folder, options.threads);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = program.withKernel(signature.kernel, sizes, use)) {
+    llvm::consumeError(worst.takeError());
+    return std::move(error);
+  }
+  return worst;
+}

@@ -1,0 +1,440 @@
+//===- Model.cpp - How long programs take, without running them -----------===//
+
+#include "nsacc/Tuning/Model.h"
+#include "VisiblePairs.h"
+#include "nsacc/Schedule/ScalarCost.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+using namespace nsacc::schedule;
+using namespace nsacc::tuning;
+using nsatile::LoopOrder;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> CallSizes::find(StringRef name) const {
+  auto found = sizes.sizes.find(name);
+  return found == sizes.sizes.end() ? std::nullopt
+                                    : std::optional(found->second);
+}
+
+double CallSizes::get(Attribute dim) const {
+  if (!dim)
+    return 1;
+  if (auto size = getStaticSize(kernel, dim))
+    return static_cast<double>(*size);
+  if (auto named = dyn_cast<NamedDimAttr>(dim))
+    return static_cast<double>(find(named.getName()).value_or(1));
+  auto getTokens = [&](StringRef base) {
+    return static_cast<double>(find(base).value_or(1));
+  };
+  if (auto pooled = dyn_cast<PooledDimAttr>(dim))
+    return std::max(0.0, std::floor((getTokens(pooled.getBase()) -
+                                     static_cast<double>(pooled.getLen())) /
+                                    static_cast<double>(pooled.getStride())) +
+                             1);
+  if (auto blocks = dyn_cast<BlocksDimAttr>(dim))
+    return std::ceil(getTokens(blocks.getBase()) /
+                     static_cast<double>(blocks.getBlock()));
+  return 1;
+}
+
+double CallSizes::getLength(Attribute tokens) const {
+  auto named = dyn_cast<NamedDimAttr>(tokens);
+  double length = get(tokens);
+  if (named && named.getRagged() && sizes.batchRows && *sizes.batchRows > 0)
+    length /= static_cast<double>(*sizes.batchRows);
+  return std::max(length, 0.0);
+}
+
+double CallSizes::getBatch(const QueryDims &dims) const {
+  if (dims.batch)
+    return get(dims.batch);
+  return static_cast<double>(sizes.batchRows.value_or(1));
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+double Work::getFloor(const Rates &rates) const {
+  double cycles =
+      std::max(operations / rates.products, pairs / rates.exponentials) /
+      rates.units;
+  return std::max(cycles / rates.clock, bytes / rates.memoryBytes);
+}
+
+namespace {
+
+double countBytes(Type type, const CallSizes &sizes) {
+  auto tensor = dyn_cast<NamedTensorType>(type);
+  if (!tensor)
+    return 0;
+  double elements = 1;
+  for (Attribute dim : tensor.getDims())
+    elements *= sizes.get(dim);
+  return elements *
+         std::max(1u, tensor.getElementType().getIntOrFloatBitWidth() / 8);
+}
+
+/// The tiles of one program and how they run.
+struct Tiles {
+  double rows = 64, keys = 64;
+  /// Groups of warps that work on a tile, and tiles of a unit at a time.
+  double groups = 1, together = 1;
+  /// Products of a warpgroup's rows, of a warp's, or of any number.
+  double rowUnit = 1;
+  bool isSpecialized = false;
+  bool isCPU = false;
+};
+
+/// Predicts the programs of one kernel.
+class Predictor {
+public:
+  Predictor(KernelOp kernel, const Goal &goal, const KernelChoice &choice,
+            const DimSizes &sizes, const ModelOptions &options)
+      : kernel(kernel), goal(goal), choice(choice), sizes(kernel, sizes),
+        options(options), rates(Rates::get(goal)) {}
+
+  Prediction run();
+
+private:
+  Prediction::Op predictScoring(const OpChoice &op);
+  Prediction::Op predictSelected(const OpChoice &op, AttendOp attend);
+  Prediction::Op predictTopK(const OpChoice &op);
+  Prediction::Op predictMemory(const OpChoice &op);
+
+  Tiles getTiles(const OpChoice &op, double group, Field keys) const;
+  /// Cycles of one unit for one step of a tile.
+  double getStepCycles(const Tiles &tiles, double keyChannels,
+                       double valueChannels, double instructions,
+                       double bytes) const;
+  double getTileCycles(const Tiles &tiles, double keyChannels,
+                       double valueChannels, double bytes) const;
+  /// Seconds of so many tiles of all batch rows and heads.
+  double schedule(double tiles, double steps, double mostSteps,
+                  double stepCycles, double tileCycles, double together) const;
+
+  KernelOp kernel;
+  const Goal &goal;
+  const KernelChoice &choice;
+  CallSizes sizes;
+  ModelOptions options;
+  Rates rates;
+};
+
+/// A scoring op's sizes.
+struct Scoring {
+  Scoring(KernelOp kernel, ScoringOpInterface op, const CallSizes &sizes)
+      : shape(getQueryShape(kernel, op)) {
+    auto query = cast<NamedTensorType>(op.getQuery().getType());
+    keyChannels = sizes.get(query.getDims().back());
+    bytes = std::max(1u, query.getElementType().getIntOrFloatBitWidth() / 8);
+    if (auto attend = dyn_cast<AttendOp>(op.getOperation()))
+      valueChannels = sizes.get(
+          cast<NamedTensorType>(attend.getValue().getType()).getDims().back());
+    batch = sizes.getBatch(shape.dims);
+    heads = sizes.get(shape.dims.head);
+    queries = sizes.getLength(shape.dims.token);
+    group = static_cast<double>(shape.group);
+    instructions = static_cast<double>(countPairInstructions(op));
+    for (Value tensor : op->getOperands())
+      memory += countBytes(tensor.getType(), sizes);
+    for (Value tensor : op->getResults())
+      memory += countBytes(tensor.getType(), sizes);
+  }
+
+  QueryShape shape;
+  double keyChannels = 0, valueChannels = 0, bytes = 2, batch = 1, heads = 1,
+         queries = 1, group = 1, instructions = 0, memory = 0;
+
+  double getKeyHeads() const { return heads / std::max(group, 1.0); }
+  Work getWork(double pairs) const {
+    return {pairs, 2 * (keyChannels + valueChannels) * pairs, memory};
+  }
+};
+
+} // namespace
+
+Tiles Predictor::getTiles(const OpChoice &op, double group, Field keys) const {
+  auto get = [&](Field field, int64_t otherwise) {
+    const auto &found = op.fields[static_cast<size_t>(field)];
+    return static_cast<double>(found ? found->value : otherwise);
+  };
+  Tiles tiles;
+  tiles.rows = get(Field::Tokens, 64) * group;
+  tiles.keys = std::max(get(keys, 64), 1.0);
+  tiles.isCPU = !goal.device;
+  if (tiles.isCPU)
+    return tiles;
+  double warps = get(Field::Warps, 0);
+  bool hasGroups = goal.device->code.hasWarpgroupProducts;
+  tiles.isSpecialized =
+      hasGroups && warps >= 4 && static_cast<int64_t>(warps) % 4 == 0;
+  tiles.rowUnit = hasGroups && tiles.rows > 32 ? 64 : 16;
+  tiles.rows = std::ceil(tiles.rows / tiles.rowUnit) * tiles.rowUnit;
+  tiles.groups = tiles.isSpecialized ? warps / 4
+                 : warps > 0         ? std::max(warps / 4, 0.5)
+                                     : std::max(tiles.rows / 64, 0.5);
+  tiles.together = std::max(get(Field::BlocksPerSM, 1), 1.0);
+  // Without roles, as many blocks as shared memory and registers have room
+  // for: two or so.
+  if (!tiles.isSpecialized)
+    tiles.together = std::max(1.0, 2 / tiles.groups);
+  return tiles;
+}
+
+/// How much of the shorter one of products and softmax isn't hidden behind the
+/// longer one, by how many groups of warps a unit has.
+static double getExposed(const Tiles &tiles) {
+  double groups = tiles.groups * tiles.together;
+  if (!tiles.isSpecialized)
+    return groups >= 2 ? 0.6 : 0.9;
+  return groups >= 3 ? 0.28 : groups >= 2 ? 0.34 : 0.6;
+}
+
+double Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
+                                double valueChannels, double instructions,
+                                double bytes) const {
+  constexpr double softmax = 5, barriers = 150;
+  double pairs = tiles.rows * tiles.keys;
+  double products =
+      2 * (keyChannels + valueChannels) * pairs / rates.products * bytes / 2;
+  double scores =
+      pairs * (1 / rates.exponentials + (softmax + instructions) / rates.lanes);
+  double loads =
+      tiles.keys * (keyChannels + valueChannels) * bytes / rates.cacheBytes;
+  if (tiles.isCPU) {
+    // The state of a tile and a step's keys and values in a core's caches.
+    double kept = 4 * tiles.rows * (valueChannels + tiles.keys) +
+                  4 * tiles.keys * (keyChannels + valueChannels);
+    double slow = kept > (1 << 20) ? 1.4 : kept > (256 << 10) ? 1.1 : 1;
+    double rescale = tiles.rows * (valueChannels / rates.lanes + 12);
+    return slow * (2 * products / bytes + scores) + rescale + loads / 4 + 200;
+  }
+  double rescale = tiles.rows * valueChannels / rates.lanes;
+  double hidden = tiles.groups * tiles.together >= 2 ? 0.5 : 1;
+  double cycles = std::max(products, scores) +
+                  getExposed(tiles) * std::min(products, scores) +
+                  hidden * (rescale + barriers);
+  // Registers that a thread lacks are stored and loaded in each step.
+  if (tiles.isSpecialized) {
+    double all = 65536 / tiles.together / 128;
+    double each = std::min(240.0, (all - 40) / tiles.groups);
+    double rowsEach = tiles.rows / tiles.groups / 64;
+    double needed = rowsEach * (valueChannels / 2 + tiles.keys * 3 / 4) + 28;
+    if (needed > each)
+      cycles *= 1 + (needed - each) / 64;
+  }
+  return std::max(cycles, loads);
+}
+
+double Predictor::getTileCycles(const Tiles &tiles, double keyChannels,
+                                double valueChannels, double bytes) const {
+  if (tiles.isCPU)
+    return 500 + tiles.rows * (keyChannels + valueChannels) / rates.lanes;
+  double traffic = tiles.rows * (keyChannels + valueChannels) * bytes;
+  double latency = tiles.isSpecialized ? 1200 : 2000;
+  return traffic / rates.cacheBytes + latency / tiles.together;
+}
+
+double Predictor::schedule(double tiles, double steps, double mostSteps,
+                           double stepCycles, double tileCycles,
+                           double together) const {
+  double all = steps * stepCycles + tiles * tileCycles;
+  double waves = std::ceil(tiles / (rates.units * together));
+  double longest = (mostSteps * stepCycles + tileCycles) *
+                   std::min(together, std::max(tiles / rates.units, 1.0));
+  // The last tiles of a wave wait for one another.
+  double average = tiles > 0 ? all / tiles : 0;
+  double even = waves > 4 ? all / rates.units + average * together / 2
+                          : waves * average * together;
+  return std::max(std::max(even, all / rates.units), longest) / rates.clock +
+         rates.launch;
+}
+
+Prediction::Op Predictor::predictScoring(const OpChoice &op) {
+  auto scoring = cast<ScoringOpInterface>(op.op);
+  if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
+    return predictSelected(op, attend);
+  Scoring size(kernel, scoring, sizes);
+  Tiles tiles = getTiles(op, size.group, Field::Keys);
+  double tokens = static_cast<double>(op.get(Field::Tokens));
+  VisiblePairs seen = countVisible(scoring, sizes, tokens, tiles.keys);
+  double heads = size.batch * size.getKeyHeads();
+  double splits = 1;
+  const auto &given = op.fields[static_cast<size_t>(Field::Splits)];
+  if (given)
+    splits = given->value > 0
+                 ? static_cast<double>(given->value)
+                 : std::clamp(std::floor(2 * rates.units /
+                                         std::max(heads * seen.tiles, 1.0)),
+                              1.0, 128.0);
+  double step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
+                              size.instructions, size.bytes);
+  double tile =
+      getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
+  Prediction::Op found;
+  found.work = size.getWork(seen.pairs * size.batch * size.heads);
+  found.seconds =
+      schedule(heads * seen.tiles * splits, heads * seen.steps,
+               std::ceil(seen.mostSteps / splits), step, tile, tiles.together);
+  if (splits > 1)
+    found.seconds +=
+        rates.launch + 2 * splits * size.batch * size.heads * size.queries *
+                           (size.valueChannels + 2) * 4 / rates.memoryBytes;
+  found.seconds = std::max(found.seconds, found.work.getFloor(rates));
+  return found;
+}
+
+Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
+  auto scoring = cast<ScoringOpInterface>(op.op);
+  Scoring size(kernel, scoring, sizes);
+  auto type = cast<SelectionType>(attend.getSelection().getType());
+  double block = static_cast<double>(type.getBlock());
+  double blocks = std::max(1.0, std::ceil(countKeys(scoring, sizes) / block));
+  double top = std::min(static_cast<double>(type.getTop()), blocks);
+  Tiles tiles = getTiles(op, size.group, Field::Keys);
+  tiles.keys = std::min(tiles.keys, block);
+  double tokens = static_cast<double>(op.get(Field::Tokens));
+  double heads = size.batch * size.getKeyHeads();
+  Prediction::Op found;
+  found.work =
+      size.getWork(size.batch * size.heads * size.queries * top * block);
+  double step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
+                              size.instructions + 2, size.bytes);
+  double tile =
+      getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
+  double stepsOfBlock = std::ceil(block / tiles.keys);
+  double tileCount = std::ceil(size.queries / tokens);
+  switch (static_cast<LoopOrder>(op.get(Field::Order))) {
+  case LoopOrder::Union: {
+    double lists = 1 + (tokens - 1) * (1 - options.agreement);
+    double visited = blocks * (1 - std::pow(1 - top / blocks, lists));
+    double steps = visited * stepsOfBlock;
+    found.seconds = schedule(heads * tileCount, heads * tileCount * steps,
+                             steps, step, tile, tiles.together) +
+                    2 * rates.launch;
+    break;
+  }
+  case LoopOrder::QueryMajor:
+    found.seconds = schedule(heads * size.queries,
+                             heads * size.queries * top * stepsOfBlock,
+                             top * stepsOfBlock, step, tile, tiles.together);
+    break;
+  case LoopOrder::KeyMajor:
+  case LoopOrder::BlockMajor: {
+    // Each block's queries, in tiles.
+    double each = size.queries * top / blocks;
+    double tilesOfBlock = std::ceil(each / tokens);
+    double count = heads * blocks * tilesOfBlock;
+    double states = size.batch * size.heads * size.queries * top *
+                    (size.valueChannels + 2) * size.bytes;
+    found.seconds = schedule(count, count * stepsOfBlock, stepsOfBlock, step,
+                             tile, tiles.together);
+    if (goal.device)
+      found.seconds += 2 * states / rates.memoryBytes + 5 * rates.launch;
+    break;
+  }
+  }
+  found.seconds = std::max(found.seconds, found.work.getFloor(rates));
+  return found;
+}
+
+Prediction::Op Predictor::predictTopK(const OpChoice &op) {
+  auto topk = cast<TopKOp>(op.op);
+  Prediction::Op found;
+  double top = static_cast<double>(topk.getTop());
+  for (ImportanceOp importance : findImportances(topk)) {
+    auto scoring = cast<ScoringOpInterface>(importance.getOperation());
+    Scoring size(kernel, scoring, sizes);
+    double blockKeys = 1;
+    auto dims = cast<NamedTensorType>(importance.getKey().getType()).getDims();
+    double keys = countKeys(scoring, sizes);
+    double blocks = std::max(
+        1.0, sizes.get(cast<NamedTensorType>(topk->getOperand(0).getType())
+                           .getDims()
+                           .back()));
+    (void)dims;
+    blockKeys = std::max(1.0, keys / blocks);
+    Tiles tiles = getTiles(op, size.group, Field::Blocks);
+    tiles.keys = std::max(1.0, tiles.keys * blockKeys);
+    double tokens = static_cast<double>(op.get(Field::Tokens));
+    VisiblePairs seen = countVisible(scoring, sizes, tokens, tiles.keys);
+    double heads = size.batch * size.getKeyHeads();
+    // A list is merged with each tile's blocks; a threshold passes few.
+    bool usesThreshold = op.get(Field::Method) == 1;
+    double width = tiles.keys / blockKeys + top;
+    double merge = tokens * width *
+                   (usesThreshold ? 4 : std::pow(std::log2(2 * width), 2) / 2) /
+                   rates.lanes;
+    double step = getStepCycles(tiles, size.keyChannels, 0,
+                                size.instructions + 4, size.bytes) +
+                  merge;
+    found.work = size.getWork(seen.pairs * size.batch * size.heads);
+    found.seconds += schedule(
+        heads * seen.tiles, heads * seen.steps, seen.mostSteps, step,
+        getTileCycles(tiles, size.keyChannels, 0, size.bytes), tiles.together);
+  }
+  if (found.seconds == 0)
+    return predictMemory(op);
+  found.seconds = std::max(found.seconds, found.work.getFloor(rates));
+  return found;
+}
+
+/// Ops whose time is that of memory.
+Prediction::Op Predictor::predictMemory(const OpChoice &op) {
+  Prediction::Op found;
+  for (Value value : op.op->getOperands())
+    found.work.bytes += countBytes(value.getType(), sizes);
+  for (Value value : op.op->getResults())
+    found.work.bytes += countBytes(value.getType(), sizes);
+  bool isOwn =
+      op.get(Field::Program) == static_cast<int64_t>(nsatile::ProgramUse::Own);
+  found.seconds = (isOwn ? found.work.bytes / rates.memoryBytes : 0) +
+                  (isOwn ? rates.launch : 0);
+  return found;
+}
+
+Prediction Predictor::run() {
+  Prediction all;
+  for (const OpChoice &op : choice.ops) {
+    Prediction::Op found;
+    switch (op.kind) {
+    case OpKind::Attend:
+    case OpKind::Importance:
+      found = predictScoring(op);
+      break;
+    case OpKind::TopK:
+      found = predictTopK(op);
+      break;
+    case OpKind::Pool:
+    case OpKind::Map:
+      found = predictMemory(op);
+      break;
+    }
+    // An importance that a top-k reads is computed by its program.
+    bool isOfTopK =
+        op.kind == OpKind::Importance &&
+        llvm::none_of(choice.cut.getPrograms(), [&](const Program &program) {
+          return program.what == "importance" && program.ops.contains(op.op);
+        });
+    if (isOfTopK)
+      found.seconds = 0;
+    all.seconds += found.seconds;
+    all.floor += isOfTopK ? 0 : found.work.getFloor(rates);
+    all.ops.push_back(found);
+  }
+  return all;
+}
+
+Prediction tuning::predict(KernelOp kernel, const Goal &goal,
+                           const KernelChoice &choice, const DimSizes &sizes,
+                           const ModelOptions &options) {
+  return Predictor(kernel, goal, choice, sizes, options).run();
+}

@@ -1,0 +1,339 @@
+//===- Space.cpp - Schedules that may be faster ---------------------------===//
+
+#include "nsacc/Tuning/Space.h"
+#include "NSA/Transforms/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include <map>
+
+using namespace mlir;
+using namespace nsacc;
+using namespace nsacc::nsa;
+using namespace nsacc::schedule;
+using namespace nsacc::tuning;
+using nsatile::LoopOrder;
+
+namespace {
+
+/// Values of some fields.
+using Point = std::vector<std::pair<Field, int64_t>>;
+
+/// The fields of named ops.
+using Assignment = std::map<std::pair<std::string, Field>, int64_t>;
+
+} // namespace
+
+static Assignment read(StringRef schedule) {
+  Assignment values;
+  Settings settings = llvm::cantFail(Settings::parse(schedule));
+  for (const Setting &setting : settings.getList())
+    values[{setting.op, setting.field}] = setting.value;
+  return values;
+}
+
+static std::string spell(const Assignment &values) {
+  Settings settings;
+  for (const auto &[place, value] : values)
+    settings.set(place.first, place.second, value);
+  return settings.toString();
+}
+
+/// "slc: order=union, tokens=8, …", of all ops.
+static std::string spell(const KernelChoice &choice) {
+  std::vector<std::string> ops;
+  for (const OpChoice &op : choice.ops) {
+    std::vector<std::string> fields;
+    for (const FieldInfo &info : getFields())
+      if (const auto &found = op.fields[static_cast<size_t>(info.field)])
+        fields.push_back(
+            (info.name + "=" + toString(info.field, found->value)).str());
+    ops.push_back(op.name + ": " + llvm::join(fields, ", "));
+  }
+  return llvm::join(ops, "; ");
+}
+
+static llvm::Expected<KernelChoice> chooseWith(KernelOp kernel,
+                                               const Goal &goal,
+                                               const Settings &given,
+                                               StringRef schedule) {
+  Settings settings = given;
+  if (llvm::Error error = settings.addTuned(schedule))
+    return std::move(error);
+  return choose(kernel, goal, settings);
+}
+
+llvm::Expected<Candidate>
+tuning::makeCandidate(KernelOp kernel, const Goal &goal, const Settings &given,
+                      StringRef schedule, const DimSizes &sizes,
+                      const ModelOptions &options) {
+  auto choice = chooseWith(kernel, goal, given, schedule);
+  if (!choice)
+    return choice.takeError();
+  return Candidate{schedule.str(), spell(*choice),
+                   predict(kernel, goal, *choice, sizes, options).seconds};
+}
+
+llvm::Expected<std::vector<Group>>
+tuning::listGroups(KernelOp kernel, const Goal &goal, const Settings &given,
+                   StringRef schedule, const DimSizes &sizes,
+                   const ModelOptions &options) {
+  auto choice = chooseWith(kernel, goal, given, schedule);
+  if (!choice)
+    return choice.takeError();
+  Prediction times = predict(kernel, goal, *choice, sizes, options);
+  std::vector<Group> groups;
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  for (const OpChoice &op : choice->ops) {
+    if (!seen.insert(op.op).second)
+      continue;
+    Group &group = groups.emplace_back();
+    group.kind = op.kind;
+    llvm::SmallPtrSet<Operation *, 4> members = {op.op};
+    if (op.kind != OpKind::TopK)
+      for (Operation *other : choice->cut.getSharing(op.op))
+        if (!isa<TopKOp>(other))
+          members.insert(other);
+    for (auto [index, other] : llvm::enumerate(choice->ops))
+      if (members.contains(other.op)) {
+        seen.insert(other.op);
+        group.ops.push_back(other.name);
+        group.predicted += times.ops[index].seconds;
+        if (other.kind == OpKind::Attend)
+          group.kind = OpKind::Attend;
+      }
+  }
+  llvm::sort(groups, [](const Group &lhs, const Group &rhs) {
+    return std::tie(rhs.predicted, lhs.ops) < std::tie(lhs.predicted, rhs.ops);
+  });
+  return groups;
+}
+
+//===----------------------------------------------------------------------===//
+// Grids
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The points of one group.
+class GridMaker {
+public:
+  GridMaker(KernelOp kernel, const Goal &goal, const KernelChoice &choice,
+            const Group &group)
+      : kernel(kernel), goal(goal), group(group) {
+    for (const OpChoice &op : choice.ops)
+      if (llvm::is_contained(group.ops, op.name)) {
+        members.push_back(&op);
+        if (auto scoring = dyn_cast<ScoringOpInterface>(op.op))
+          heads = getQueryShape(kernel, scoring).group;
+        if (auto topk = dyn_cast<TopKOp>(op.op))
+          for (ImportanceOp importance : findImportances(topk))
+            heads = getQueryShape(kernel, cast<ScoringOpInterface>(
+                                              importance.getOperation()))
+                        .group;
+      }
+  }
+
+  std::vector<Point> make(Grid grid) {
+    switch (grid) {
+    case Grid::Programs:
+      addPrograms();
+      break;
+    case Grid::Tiles:
+      addTiles();
+      break;
+    case Grid::Steps:
+      addSteps();
+      break;
+    }
+    return std::move(points);
+  }
+
+private:
+  bool isGPU() const { return goal.device.has_value(); }
+  bool hasWarpgroups() const {
+    return isGPU() && goal.device->code.hasWarpgroupProducts;
+  }
+  bool has(Field field) const {
+    return llvm::any_of(members, [&](const OpChoice *op) {
+      return op->fields[static_cast<size_t>(field)].has_value();
+    });
+  }
+  int64_t toTokens(int64_t rows) const {
+    return std::max<int64_t>(1, rows / heads);
+  }
+
+  /// Rows that tokens of the group's heads make, each number of tokens once.
+  void addRows(llvm::ArrayRef<int64_t> rows, llvm::ArrayRef<int64_t> warps,
+               llvm::ArrayRef<int64_t> columns, Field columnField,
+               llvm::ArrayRef<int64_t> blocks) {
+    std::vector<int64_t> known;
+    for (int64_t each : rows) {
+      int64_t tokens = toTokens(each);
+      if (llvm::is_contained(known, tokens))
+        continue;
+      known.push_back(tokens);
+      for (int64_t warp : warps)
+        for (int64_t column : columns)
+          for (int64_t block : blocks) {
+            Point point = {{Field::Tokens, tokens}, {columnField, column}};
+            if (warp >= 0)
+              point.emplace_back(Field::Warps, warp);
+            if (block > 0)
+              point.emplace_back(Field::BlocksPerSM, block);
+            points.push_back(std::move(point));
+          }
+    }
+  }
+
+  void addPrograms();
+  void addTiles();
+  void addSteps();
+
+  KernelOp kernel;
+  const Goal &goal;
+  const Group &group;
+  std::vector<const OpChoice *> members;
+  int64_t heads = 1;
+  std::vector<Point> points;
+};
+
+} // namespace
+
+void GridMaker::addPrograms() {
+  for (int64_t use : {0, 1})
+    if (group.ops.size() > 1 || use == 0)
+      points.push_back({{Field::Program, use}});
+  for (const OpChoice *op : members) {
+    auto attend = dyn_cast<AttendOp>(op->op);
+    if (!attend || !attend.getSelection())
+      continue;
+    for (LoopOrder order : {LoopOrder::QueryMajor, LoopOrder::Union,
+                            LoopOrder::KeyMajor, LoopOrder::BlockMajor})
+      if ((order == LoopOrder::BlockMajor) != isGPU())
+        points.push_back({{Field::Order, static_cast<int64_t>(order)}});
+  }
+  if (has(Field::Method))
+    for (int64_t method : {0, 1})
+      points.push_back({{Field::Method, method}});
+  if (has(Field::Splits) && isGPU())
+    for (int64_t splits : {0, 1, 2, 4, 8, 16, 32})
+      points.push_back({{Field::Splits, splits}});
+}
+
+void GridMaker::addTiles() {
+  switch (group.kind) {
+  case OpKind::Pool:
+    for (int64_t windows : {4, 8, 16, 32, 64})
+      points.push_back({{Field::Windows, windows}});
+    return;
+  case OpKind::Map:
+    for (int64_t rows : {4, 8, 16, 32, 64})
+      for (int64_t columns : {32, 64, 128, 256})
+        points.push_back({{Field::Rows, rows}, {Field::Columns, columns}});
+    return;
+  case OpKind::TopK:
+    if (!isGPU())
+      return addRows({16, 32, 64, 128}, {-1}, {8, 16, 32, 64, 128},
+                     Field::Blocks, {0});
+    if (hasWarpgroups())
+      addRows({64}, {4}, {16, 32, 64, 128}, Field::Blocks, {1, 2, 3, 4});
+    return addRows({16, 32, 64}, {0}, {16, 32, 64, 128}, Field::Blocks, {0});
+  case OpKind::Attend:
+  case OpKind::Importance:
+    break;
+  }
+  if (!isGPU())
+    return addRows({16, 32, 64, 128, 256}, {-1}, {16, 32, 64, 128, 256},
+                   Field::Keys, {0});
+  if (!hasWarpgroups()) {
+    addRows({16, 32, 64, 128}, {4}, {32, 64, 96, 128}, Field::Keys, {0});
+    addRows({128, 256}, {8}, {32, 64, 128}, Field::Keys, {0});
+    return addRows({16, 32, 64}, {0}, {32, 64, 128}, Field::Keys, {0});
+  }
+  addRows({64}, {4}, {32, 48, 64, 80, 96, 128, 160, 192}, Field::Keys,
+          {1, 2, 3});
+  addRows({128}, {8}, {32, 48, 64, 80, 96, 112, 128, 160, 176}, Field::Keys,
+          {1, 2});
+  addRows({192}, {12}, {48, 64, 80, 96, 112, 128}, Field::Keys, {1});
+  addRows({16, 32, 64, 128}, {0}, {32, 64, 128}, Field::Keys, {0});
+}
+
+void GridMaker::addSteps() {
+  auto add = [&](Field field, llvm::ArrayRef<int64_t> values) {
+    if (has(field))
+      for (int64_t value : values)
+        points.push_back({{field, value}});
+  };
+  if (!isGPU())
+    return;
+  add(Field::Stages, {2, 3, 4});
+  add(Field::QueryStages, {1, 2});
+  add(Field::PingPong, {1, 2});
+  add(Field::Softmax, {1, 2, 3, 4});
+  add(Field::Rescale, {1, 2});
+  add(Field::Grid, {1, 2});
+  add(Field::Peel, {1, 2});
+  add(Field::ColumnsInRegisters, {0, 64, 128});
+  add(Field::MergeTokens, {1, 2, 4, 8, 16});
+  add(Field::Halo, {0, 1});
+}
+
+/// The group's ops of a point: fields of programs are given for one of them,
+/// others for each that has them.
+static bool assign(const KernelChoice &choice, const Group &group,
+                   const Settings &given, const Point &point,
+                   Assignment &values) {
+  for (auto [field, value] : point) {
+    const FieldInfo &info = getInfo(field);
+    bool isSet = false;
+    for (const OpChoice &op : choice.ops) {
+      if (!llvm::is_contained(group.ops, op.name) || !info.isOf(op.kind) ||
+          given.find(op.name, field))
+        continue;
+      if (info.isOfProgram && isSet) {
+        values.erase({op.name, field});
+        continue;
+      }
+      values[{op.name, field}] = value;
+      isSet = true;
+    }
+    // A point whose fields are given is another one's.
+    if (!isSet)
+      return false;
+  }
+  return true;
+}
+
+std::vector<Candidate>
+tuning::listCandidates(KernelOp kernel, const Goal &goal, const Settings &given,
+                       StringRef schedule, const Group &group, Grid grid,
+                       const DimSizes &sizes, const ModelOptions &options) {
+  std::vector<Candidate> candidates;
+  auto choice = chooseWith(kernel, goal, given, schedule);
+  if (!choice) {
+    llvm::consumeError(choice.takeError());
+    return candidates;
+  }
+  Assignment base = read(schedule);
+  llvm::StringSet<> known;
+  for (const Point &point :
+       GridMaker(kernel, goal, *choice, group).make(grid)) {
+    Assignment values = base;
+    if (!assign(*choice, group, given, point, values))
+      continue;
+    auto candidate =
+        makeCandidate(kernel, goal, given, spell(values), sizes, options);
+    if (!candidate) {
+      llvm::consumeError(candidate.takeError());
+      continue;
+    }
+    if (known.insert(candidate->whole).second)
+      candidates.push_back(std::move(*candidate));
+  }
+  llvm::sort(candidates, [](const Candidate &lhs, const Candidate &rhs) {
+    return std::tie(lhs.predicted, lhs.schedule) <
+           std::tie(rhs.predicted, rhs.schedule);
+  });
+  return candidates;
+}

@@ -1,0 +1,584 @@
+//===- Tuner.cpp - Finds the fastest schedule -----------------------------===//
+
+#include "nsacc/Tuning/Tuner.h"
+#include "Check.h"
+#include "NSA/IR/NSAOps.h"
+#include "NSA/Transforms/Passes.h"
+#include "nsacc/Support/Tasks.h"
+#include "nsacc/Tensor/SignatureText.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Chrono.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
+#include <chrono>
+
+using namespace nsacc;
+using namespace nsacc::tuning;
+
+static constexpr llvm::StringLiteral kEfforts[] = {"quick", "full",
+                                                   "exhaustive"};
+
+llvm::StringRef tuning::getName(Effort effort) {
+  return kEfforts[static_cast<size_t>(effort)];
+}
+
+std::optional<Effort> tuning::findEffort(llvm::StringRef name) {
+  const llvm::StringLiteral *found = llvm::find(kEfforts, name);
+  if (found == std::end(kEfforts))
+    return std::nullopt;
+  return static_cast<Effort>(found - std::begin(kEfforts));
+}
+
+static double getQuantile(std::vector<double> values, double share) {
+  if (values.empty())
+    return 0;
+  llvm::sort(values);
+  double place = share * static_cast<double>(values.size() - 1);
+  auto low = static_cast<size_t>(place);
+  size_t high = std::min(low + 1, values.size() - 1);
+  return values[low] +
+         (values[high] - values[low]) * (place - static_cast<double>(low));
+}
+
+double Trial::getMedian() const { return getQuantile(milliseconds, 0.5); }
+
+//===----------------------------------------------------------------------===//
+// Search
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// What an effort tries.
+struct Limits {
+  /// Candidates of a grid, and how much slower than the first one they may be
+  /// by the model.
+  size_t candidates;
+  double slowdown;
+  bool hasSteps;
+  /// Groups with less of the time aren't looked at.
+  double leastShare;
+};
+
+class Search {
+public:
+  Search(const CompiledProgram &program, const Signature &signature,
+         const DimSizes &sizes, const TuneOptions &options)
+      : program(program), signature(signature), sizes(sizes), options(options) {
+  }
+  ~Search();
+
+  llvm::Expected<TuneResult> run();
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  Limits getLimits() const;
+  double getSeconds() const {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  bool isOver() const { return getSeconds() >= options.budgetSeconds; }
+  void report(const llvm::Twine &what);
+
+  llvm::Error setUp();
+  /// The trial of the same code, or a new one that is compiled.
+  llvm::Error add(std::vector<Candidate> candidates,
+                  std::vector<size_t> &added);
+  llvm::Error compile(llvm::ArrayRef<size_t> added);
+  llvm::Error measure(std::vector<size_t> which, unsigned rounds,
+                      double visitMilliseconds);
+  /// The one with the least median.
+  size_t findBest(llvm::ArrayRef<size_t> which) const;
+  /// Measures some and narrows them down; the fastest is the current one.
+  llvm::Error choose(std::vector<size_t> which);
+  llvm::Error tryGrid(Grid grid);
+  llvm::Error tryGroup(const Group &group, Grid grid);
+  llvm::Error trySeeds();
+  llvm::Error finish(TuneResult &result);
+  llvm::Error explainNothing() const;
+
+  const CompiledProgram &program;
+  const Signature &signature;
+  const DimSizes &sizes;
+  const TuneOptions &options;
+  Clock::time_point start = Clock::now();
+  std::string folder;
+  std::vector<std::string> specialized;
+  std::vector<Trial> trials;
+  /// Of each trial, the file of its package; empty where it has none.
+  std::vector<std::string> packages;
+  std::vector<bool> hasLosses;
+  /// Of each trial, the first one with the same code.
+  std::vector<size_t> sameCode;
+  llvm::StringMap<size_t> byWhole, byCode;
+  /// The trial that is the best so far.
+  size_t current = 0;
+  double floor = 0;
+  int64_t clock = 0;
+  Progress progress;
+  std::string ending;
+};
+
+} // namespace
+
+Search::~Search() {
+  if (!folder.empty())
+    llvm::sys::fs::remove_directories(folder);
+}
+
+Limits Search::getLimits() const {
+  switch (options.effort) {
+  case Effort::Quick:
+    return {12, 1.4, false, 0.1};
+  case Effort::Full:
+    return {48, 2.5, true, 0.03};
+  case Effort::Exhaustive:
+    break;
+  }
+  return {SIZE_MAX, HUGE_VAL, false, 0};
+}
+
+void Search::report(const llvm::Twine &what) {
+  progress.seconds = getSeconds();
+  progress.what = what.str();
+  progress.measured = progress.compiled = progress.failed = 0;
+  for (auto [trial, path] : llvm::zip(trials, packages)) {
+    progress.compiled += !path.empty();
+    progress.measured += trial.isMeasured();
+    progress.failed += !trial.failure.empty();
+  }
+  progress.chosenMilliseconds = trials.empty() ? 0 : trials.front().getMedian();
+  progress.bestMilliseconds = trials.empty() ? 0 : trials[current].getMedian();
+  if (options.report)
+    options.report(progress);
+}
+
+llvm::Error Search::setUp() {
+  llvm::SmallString<128> made;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("nsacc-tune", made))
+    return llvm::createStringError(error, "can't make a temporary folder: " +
+                                              error.message());
+  folder = std::string(made);
+  std::string fitting;
+  auto fit = program.fitSchedule(signature.kernel, sizes.sizes);
+  if (!fit)
+    return fit.takeError();
+  std::optional<Candidate> first;
+  auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
+                 const schedule::Settings &given) -> llvm::Error {
+    for (llvm::StringRef name : nsa::getSpecializedDims(kernel))
+      specialized.push_back(name.str());
+    schedule::Settings smaller;
+    for (const schedule::Setting &setting : fit->getList())
+      if (setting.isDerived)
+        smaller.set(setting.op, setting.field, setting.value);
+    ModelOptions model = {options.agreement};
+    auto made =
+        makeCandidate(kernel, goal, given, smaller.toString(), sizes, model);
+    if (!made)
+      return made.takeError();
+    first = std::move(*made);
+    auto chosen = given;
+    if (llvm::Error error = chosen.addTuned(first->schedule))
+      return error;
+    auto choice = schedule::choose(kernel, goal, chosen);
+    if (!choice)
+      return choice.takeError();
+    floor = predict(kernel, goal, *choice, sizes, model).floor;
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
+    return error;
+  std::vector<size_t> added;
+  return add({*first}, added);
+}
+
+llvm::Error Search::add(std::vector<Candidate> candidates,
+                        std::vector<size_t> &added) {
+  std::vector<size_t> fresh;
+  for (Candidate &candidate : candidates) {
+    auto [place, isNew] = byWhole.try_emplace(candidate.whole, trials.size());
+    if (isNew) {
+      fresh.push_back(trials.size());
+      trials.push_back({std::move(candidate), {}, ""});
+      packages.emplace_back();
+      sameCode.push_back(place->second);
+      hasLosses.push_back(false);
+    }
+    added.push_back(place->second);
+  }
+  if (llvm::Error error = compile(fresh))
+    return error;
+  // Those that came to the same code are one trial.
+  for (size_t &index : added)
+    index = sameCode[index];
+  llvm::erase_if(added,
+                 [&](size_t index) { return !trials[index].failure.empty(); });
+  llvm::sort(added);
+  added.erase(llvm::unique(added), added.end());
+  return llvm::Error::success();
+}
+
+/// The first line of an error.
+static std::string shorten(llvm::Error error) {
+  std::string text = llvm::toString(std::move(error));
+  return llvm::StringRef(text).split('\n').first.str();
+}
+
+llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
+  if (fresh.empty())
+    return llvm::Error::success();
+  report("compiling " + llvm::Twine(fresh.size()) + " candidates");
+  std::vector<std::optional<CodeFor>> codes(fresh.size());
+  CompilerThreads threads(options.threads);
+  {
+    Tasks tasks(threads);
+    for (auto [place, index] : llvm::enumerate(fresh))
+      tasks.add(place, [this, &codes, place = place, index = index] {
+        if (isOver() && index > 0) {
+          trials[index].failure = "not compiled: the time was over";
+          return llvm::Error::success();
+        }
+        auto code = program.compileFor(signature.kernel, sizes,
+                                       trials[index].candidate.schedule);
+        if (code)
+          codes[place] = std::move(*code);
+        else
+          trials[index].failure = shorten(code.takeError());
+        return llvm::Error::success();
+      });
+    if (llvm::Error error = tasks.wait())
+      return error;
+  }
+  for (auto [place, index] : llvm::enumerate(fresh)) {
+    if (!codes[place])
+      continue;
+    std::string hash =
+        llvm::utohexstr(llvm::xxh3_64bits(codes[place]->package));
+    auto [same, isNew] = byCode.try_emplace(hash, index);
+    sameCode[index] = same->second;
+    if (!isNew)
+      continue;
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, llvm::utostr(index) + ".nsapkg");
+    std::error_code error;
+    llvm::raw_fd_ostream os(path, error);
+    os << codes[place]->package;
+    os.close();
+    if (error || os.error()) {
+      os.clear_error();
+      return llvm::createStringError(error ? error : os.error(),
+                                     "can't write '" + path + "'");
+    }
+    packages[index] = std::string(path);
+    hasLosses[index] = !codes[place]->losses.empty();
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
+                            double visitMilliseconds) {
+  llvm::erase_if(which,
+                 [&](size_t index) { return !trials[index].failure.empty(); });
+  if (which.empty())
+    return llvm::Error::success();
+  Job job;
+  for (size_t index : which)
+    job.packages.push_back(packages[index]);
+  job.signature = writeSignature(signature);
+  job.sizes = sizes;
+  job.device = *program.getDevice();
+  job.threads = options.threads;
+  job.policy = options.policy;
+  job.seed = options.seed;
+  job.agreement = options.agreement;
+  job.rounds = rounds;
+  job.visitMilliseconds = visitMilliseconds;
+  auto found = runJob(job, options.worker);
+  if (!found)
+    return found.takeError();
+  if (found->clock)
+    clock = found->clock;
+  for (auto [index, measured] : llvm::zip(which, found->packages)) {
+    // Times of another worker are of another moment.
+    if (!measured.milliseconds.empty())
+      trials[index].milliseconds = std::move(measured.milliseconds);
+    if (!measured.failure.empty())
+      trials[index].failure = measured.failure;
+  }
+  return llvm::Error::success();
+}
+
+size_t Search::findBest(llvm::ArrayRef<size_t> which) const {
+  size_t best = current;
+  for (size_t index : which)
+    if (trials[index].isMeasured() &&
+        (!trials[best].isMeasured() ||
+         trials[index].getMedian() < trials[best].getMedian()))
+      best = index;
+  return best;
+}
+
+llvm::Error Search::choose(std::vector<size_t> which) {
+  // What spills isn't taken while something doesn't.
+  bool hasClean = !hasLosses[current];
+  for (size_t index : which)
+    hasClean |= !hasLosses[index];
+  if (hasClean)
+    llvm::erase_if(which, [&](size_t index) {
+      return hasLosses[index] && index != current;
+    });
+  if (!llvm::is_contained(which, current))
+    which.push_back(current);
+  if (which.size() == 1 && trials[current].isMeasured())
+    return llvm::Error::success();
+  // Rounds, the time of one in milliseconds, and how many stay.
+  struct Stage {
+    unsigned rounds;
+    double visit;
+    size_t stay;
+    double slowdown;
+  };
+  bool isQuick = options.effort == Effort::Quick;
+  const Stage stages[] = {{1, 2, isQuick ? size_t{4} : size_t{8}, 1.15},
+                          {3, 4, 3, 1.05},
+                          {5, 8, 1, 1}};
+  for (const Stage &stage : stages) {
+    if (llvm::Error error = measure(which, stage.rounds, stage.visit))
+      return error;
+    llvm::erase_if(which,
+                   [&](size_t index) { return !trials[index].isMeasured(); });
+    if (which.empty())
+      return explainNothing();
+    llvm::sort(which, [&](size_t lhs, size_t rhs) {
+      return std::pair(trials[lhs].getMedian(), lhs) <
+             std::pair(trials[rhs].getMedian(), rhs);
+    });
+    double most = trials[which.front()].getMedian() * stage.slowdown;
+    while (which.size() > std::max<size_t>(stage.stay, 1) ||
+           trials[which.back()].getMedian() > most)
+      which.pop_back();
+    if (which.size() == 1 && which.front() == current)
+      break;
+    // The one that it has to be better than is measured beside it.
+    if (!llvm::is_contained(which, current) && trials[current].isMeasured() &&
+        stage.stay > 1)
+      which.push_back(current);
+  }
+  current = which.front();
+  report("the fastest so far");
+  return llvm::Error::success();
+}
+
+llvm::Error Search::explainNothing() const {
+  for (const Trial &trial : trials)
+    if (!trial.failure.empty())
+      return llvm::createStringError("no candidate can be measured: " +
+                                     trial.failure);
+  return llvm::createStringError("no candidate can be measured");
+}
+
+llvm::Error Search::tryGroup(const Group &group, Grid grid) {
+  Limits limits = getLimits();
+  std::vector<Candidate> candidates;
+  auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
+                 const schedule::Settings &given) {
+    candidates =
+        listCandidates(kernel, goal, given, trials[current].candidate.schedule,
+                       group, grid, sizes, {options.agreement});
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
+    return error;
+  if (candidates.empty())
+    return llvm::Error::success();
+  // The model knows nothing of steps.
+  if (grid == Grid::Tiles) {
+    double most = candidates.front().predicted * limits.slowdown;
+    while (candidates.size() > limits.candidates ||
+           candidates.back().predicted > most)
+      candidates.pop_back();
+  }
+  static constexpr llvm::StringLiteral names[] = {"programs", "tiles", "steps"};
+  report(names[static_cast<size_t>(grid)] + " of '" +
+         llvm::join(group.ops, "', '") +
+         "': " + llvm::Twine(candidates.size()) + " candidates");
+  std::vector<size_t> added;
+  if (llvm::Error error = add(std::move(candidates), added))
+    return error;
+  return choose(std::move(added));
+}
+
+llvm::Error Search::tryGrid(Grid grid) {
+  std::vector<Group> groups;
+  auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
+                 const schedule::Settings &given) -> llvm::Error {
+    auto found =
+        listGroups(kernel, goal, given, trials[current].candidate.schedule,
+                   sizes, {options.agreement});
+    if (!found)
+      return found.takeError();
+    groups = std::move(*found);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
+    return error;
+  double all = 0;
+  for (const Group &group : groups)
+    all += group.predicted;
+  for (const Group &group : groups) {
+    if (isOver()) {
+      ending = "the time was over";
+      return llvm::Error::success();
+    }
+    if (trials[current].getMedian() * 1e-3 <= 1.02 * floor &&
+        options.effort != Effort::Exhaustive) {
+      ending = "nothing can be faster by the model";
+      return llvm::Error::success();
+    }
+    if (group.predicted < getLimits().leastShare * all)
+      continue;
+    if (llvm::Error error = tryGroup(group, grid))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Search::trySeeds() {
+  std::vector<Candidate> candidates;
+  auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
+                 const schedule::Settings &given) {
+    for (const std::string &seed : options.seeds) {
+      auto made =
+          makeCandidate(kernel, goal, given, seed, sizes, {options.agreement});
+      if (made)
+        candidates.push_back(std::move(*made));
+      else
+        llvm::consumeError(made.takeError());
+    }
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
+    return error;
+  std::vector<size_t> added;
+  if (llvm::Error error = add(std::move(candidates), added))
+    return error;
+  return choose(std::move(added));
+}
+
+/// The winner beside the compiler's choice, once more and for longer; then the
+/// oracle's word on it.
+llvm::Error Search::finish(TuneResult &result) {
+  constexpr unsigned rounds = 9;
+  constexpr double visit = 8, leastGain = 1.01;
+  auto shortSizes = shortenSizes(signature, sizes, specialized);
+  while (current != 0) {
+    report("checking the fastest");
+    if (llvm::Error error = measure({0, current}, rounds, visit))
+      return error;
+    bool isFaster =
+        trials[current].isMeasured() &&
+        trials[current].getMedian() * leastGain <= trials[0].getMedian();
+    if (!isFaster) {
+      current = 0;
+      break;
+    }
+    if (!shortSizes)
+      return llvm::createStringError(
+          "no short inputs fit the program, with which the oracle could check "
+          "a schedule");
+    auto worst = checkPackage(program, signature, *shortSizes,
+                              packages[current], options);
+    if (worst) {
+      result.best.error = *worst;
+      break;
+    }
+    trials[current].failure = llvm::toString(worst.takeError());
+    current = 0;
+    std::vector<size_t> all;
+    for (size_t index = 0; index < trials.size(); ++index)
+      if (!hasLosses[index] || hasLosses[0])
+        all.push_back(index);
+    current = findBest(all);
+  }
+  const Trial &best = trials[current];
+  result.best.schedule = best.candidate.schedule;
+  result.best.whole = best.candidate.whole;
+  result.best.milliseconds = best.getMedian();
+  result.best.low = getQuantile(best.milliseconds, 0.25);
+  result.best.high = getQuantile(best.milliseconds, 0.75);
+  result.best.chosenMilliseconds = trials[0].getMedian();
+  result.best.policy =
+      (getName(options.effort) + ", " + toString(options.policy) +
+       llvm::formatv(", agreement {0}", options.agreement))
+          .str();
+  result.best.date = llvm::formatv("{0:%Y-%m-%dT%H:%M:%S}",
+                                   llvm::sys::toTimePoint(std::time(nullptr)));
+  result.best.clock = clock;
+  llvm::SmallVector<std::string> spelled;
+  for (const auto &[name, size] : sizes.sizes)
+    spelled.push_back((name + "=" + llvm::Twine(size)).str());
+  llvm::sort(spelled);
+  result.best.sizes = llvm::join(spelled, ", ");
+  for (const Trial &trial : trials) {
+    result.best.measured += trial.isMeasured();
+    result.best.failed += !trial.failure.empty();
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<TuneResult> Search::run() {
+  if (llvm::Error error = setUp())
+    return std::move(error);
+  if (!trials.front().failure.empty())
+    return llvm::createStringError("the compiler's choice can't be compiled: " +
+                                   trials.front().failure);
+  if (llvm::Error error = choose({0}))
+    return std::move(error);
+  if (llvm::Error error = trySeeds())
+    return std::move(error);
+  for (Grid grid : {Grid::Programs, Grid::Tiles, Grid::Steps}) {
+    if (grid == Grid::Steps && !getLimits().hasSteps)
+      continue;
+    if (llvm::Error error = tryGrid(grid))
+      return std::move(error);
+    if (!ending.empty())
+      break;
+  }
+  TuneResult result;
+  if (llvm::Error error = finish(result))
+    return std::move(error);
+  result.ending = ending.empty() ? "all candidates were tried" : ending;
+  result.floor = floor;
+  result.trials = std::move(trials);
+  result.seconds = getSeconds();
+  return result;
+}
+
+llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
+                                        llvm::StringRef kernel,
+                                        const DimSizes &sizes,
+                                        const TuneOptions &options) {
+  if (!program.getDevice())
+    return llvm::createStringError(
+        "target '" + program.getTargetName() +
+        "' isn't measured here: tune for 'cpu', or for 'cuda' on a machine "
+        "with a GPU");
+  auto signature = program.getSignature(kernel);
+  if (!signature)
+    return signature.takeError();
+  auto result = Search(program, *signature, sizes, options).run();
+  if (!result)
+    return result;
+  auto key = program.getTuningKey(kernel, sizes);
+  if (!key)
+    return key.takeError();
+  result->key = std::move(*key);
+  TunedSchedules(options.store, nullptr).store(result->key, result->best);
+  return result;
+}
