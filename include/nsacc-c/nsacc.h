@@ -181,6 +181,29 @@ NSACC_API nsacc_status nsacc_options_set_cache(nsacc_options *options,
 NSACC_API nsacc_status nsacc_options_set_cache_from_environment(
     nsacc_options *options, nsacc_error **error);
 
+/** Where fields of schedules come from that aren't given. `mode` is "off"
+ * (these options' default): the compiler's choice; "replay": what
+ * nsacc_program_tune kept in `folder` for the same program and calls of about
+ * the same sizes; "model": the same, else what a model says is the fastest;
+ * "quick" or "full": the same, else what measuring finds in the first call.
+ * With ",graph" or
+ * ",cold" behind it, schedules of programs that are run from CUDA graphs, or
+ * with a cold cache. */
+NSACC_API nsacc_status nsacc_options_set_tuning(nsacc_options *options,
+                                                const char *mode,
+                                                const char *folder);
+/** The same as NSACC_TUNE and the variables of the cache say; by default
+ * "replay" in the folder "tuned" of the cache's. */
+NSACC_API nsacc_status nsacc_options_set_tuning_from_environment(
+    nsacc_options *options, nsacc_error **error);
+/** The program, then its arguments, of a process that calls nsacc_run_worker
+ * with the two paths that come behind these. Tuning measures in it, as code
+ * that is tried may end the process. */
+NSACC_API nsacc_status nsacc_options_add_worker(nsacc_options *options,
+                                                const char *argument);
+/** What such a process does; returns its exit status. */
+NSACC_API int nsacc_run_worker(const char *job, const char *found);
+
 /** Checks a program. Code for sizes of heads and channels is made by the first
  * run that needs it, so what the target can't compile is an error of that run.
  * Compiles `length` bytes of source. `file` names it in diagnostics (NULL:
@@ -316,6 +339,26 @@ NSACC_API nsacc_status nsacc_combine_packages(const void *const *packages,
 NSACC_API nsacc_status nsacc_program_take_warnings(const nsacc_program *program,
                                                    nsacc_text **text,
                                                    nsacc_error **error);
+
+/** Told while a program is tuned: JSON with `seconds`, `compiled`, `measured`,
+ * `failed`, `chosen_ms`, `best_ms` and `what`. Tuning ends early with an error
+ * of kind NSACC_ERROR_KIND_INTERRUPTED where it returns not 0. */
+typedef int (*nsacc_tune_report)(const char *progress, void *data);
+
+/** Measures schedules for calls with given sizes on the machine that runs the
+ * program's target, checks the fastest against the oracle, and keeps it in the
+ * options' folder. `request` is JSON: `sizes` by the names of dimensions, a
+ * number, or the lengths of a ragged one's rows; and optionally `effort`
+ * ("quick", "full" or "exhaustive"), `budget` and `timeout` in seconds,
+ * `agreement` (how much of a query 32 neighbouring tokens have in common, from
+ * 0 to below 1), `seed`, `seeds` (schedules to try first). `found` is JSON with
+ * `best`, `trials`, `floor_ms`, `seconds` and `ending`. The program has tuning
+ * "off", and a worker. `report` may be NULL. */
+NSACC_API nsacc_status nsacc_program_tune(const nsacc_program *program,
+                                          const char *request,
+                                          nsacc_tune_report report, void *data,
+                                          nsacc_text **found,
+                                          nsacc_error **error);
 
 /** The program after phase "tile", which depends on the sizes of heads and
  * channels: `num_sizes` names and sizes. Other dimensions stay open; names that

@@ -8,6 +8,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Support/Suggestions.h"
+#include "nsacc/Tuning/Tuner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -114,9 +115,15 @@ Failure Compilation::compileForTarget() {
   compileOptions.ptxas = options.ptxas;
   compileOptions.threads = options.threads;
   compileOptions.cache = options.cache;
+  compileOptions.tuning = options.tuning;
   compileOptions.warn = [warnings = &program->warnings](llvm::StringRef text) {
     warnings->add(text);
   };
+  program->tuning = {options.tuning, options.worker, options.threads};
+  tuning::WorkerOptions worker;
+  worker.command = options.worker;
+  if (llvm::Error error = tuning::addTuner(*module, compileOptions, worker))
+    return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(std::move(error)));
   auto compiled = CompiledProgram::create(*module, compileOptions);
   if (!compiled)
     return fail(NSACC_ERROR_KIND_ARGUMENT,

@@ -106,6 +106,45 @@ nsacc_status nsacc_options_set_cache_from_environment(nsacc_options *options,
   });
 }
 
+nsacc_status nsacc_options_set_tuning(nsacc_options *options, const char *mode,
+                                      const char *folder) {
+  if (!options || !mode)
+    return NSACC_ERROR_USAGE;
+  auto read = nsacc::readTuneMode(mode);
+  if (!read || (read->first != nsacc::TuneMode::Off && !(folder && *folder)))
+    return NSACC_ERROR_USAGE;
+  return guarded(nullptr, [&]() -> Failure {
+    options->tuning = nsacc::TuningOptions();
+    std::tie(options->tuning.mode, options->tuning.policy) = *read;
+    options->tuning.store.mode = nsacc::CacheMode::ReadWrite;
+    options->tuning.store.folder = folder ? folder : "";
+    return nullptr;
+  });
+}
+
+nsacc_status nsacc_options_set_tuning_from_environment(nsacc_options *options,
+                                                       nsacc_error **error) {
+  return guarded(error, [&]() -> Failure {
+    if (!options)
+      return fail(NSACC_ERROR_KIND_USAGE,
+                  "nsacc_options_set_tuning_from_environment: options is NULL");
+    auto tuning = nsacc::lookupTuning();
+    if (!tuning)
+      return fail(NSACC_ERROR_KIND_ARGUMENT,
+                  llvm::toString(tuning.takeError()));
+    options->tuning = std::move(*tuning);
+    return nullptr;
+  });
+}
+
+nsacc_status nsacc_options_add_worker(nsacc_options *options,
+                                      const char *argument) {
+  return set(options, argument,
+             [](nsacc_options &options, const char *argument) {
+               options.worker.push_back(argument);
+             });
+}
+
 nsacc_status nsacc_options_set_threads(nsacc_options *options,
                                        uint32_t threads) {
   if (!options)

@@ -14,6 +14,8 @@ struct nsacc_options {
   std::string schedule;
   std::vector<std::string> ptxas;
   nsacc::CacheOptions cache;
+  nsacc::TuningOptions tuning;
+  std::vector<std::string> worker;
   unsigned threads = 0;
 };
 

@@ -54,6 +54,12 @@ struct nsacc_program {
 
   std::string target;
   mutable nsacc::capi::Warnings warnings;
+  /// What tuning of it is done with.
+  struct Tuning {
+    nsacc::TuningOptions options;
+    std::vector<std::string> worker;
+    unsigned threads = 0;
+  } tuning;
   /// For errors of compilations that runs start.
   std::unique_ptr<llvm::MemoryBuffer> source;
   std::unique_ptr<nsacc::CompiledProgram> compiled;

@@ -152,21 +152,43 @@ void TileCompiler::setTuned(Specialization &code, const Signature &signature,
     return;
   std::string known = signature.kernel + ":" + code.spell() + ":" +
                       spellLengths(signature, sizes, getNames(code));
+  // Others wait for what one of them finds.
   std::lock_guard<std::mutex> lock(tunedMutex);
   auto [place, isNew] = tuned.try_emplace(known);
   if (isNew)
-    if (auto found =
-            tunedSchedules.find(getTuningKey(signature, code, sizes))) {
-      schedule::Settings with = settings;
-      llvm::Error error = with.addTuned(found->schedule);
-      if (!error)
-        place->second = found->schedule;
-      else if (options.warn)
-        options.warn("a tuned schedule isn't used: " +
-                     llvm::toString(std::move(error)));
-      llvm::consumeError(std::move(error));
-    }
+    place->second = findTuned(code, signature, sizes);
   code.tuned = place->second;
+}
+
+/// Whether every dimension of the inputs has a size.
+static bool isComplete(const Signature &signature, const DimSizes &sizes) {
+  return llvm::all_of(signature.inputs, [&](const Argument &input) {
+    auto shape = getShape(input, sizes);
+    llvm::consumeError(shape.takeError());
+    return bool(shape);
+  });
+}
+
+std::string TileCompiler::findTuned(const Specialization &code,
+                                    const Signature &signature,
+                                    const DimSizes &sizes) const {
+  auto stored = tunedSchedules.find(getTuningKey(signature, code, sizes));
+  std::optional<std::string> found;
+  if (stored)
+    found = std::move(stored->schedule);
+  else if (options.tuning.find && isComplete(signature, sizes))
+    found = options.tuning.find(signature.kernel, sizes);
+  if (!found)
+    return "";
+  schedule::Settings with = settings;
+  llvm::Error error = with.addTuned(*found);
+  if (!error)
+    return *found;
+  if (options.warn)
+    options.warn("a tuned schedule isn't used: " +
+                 llvm::toString(std::move(error)));
+  llvm::consumeError(std::move(error));
+  return "";
 }
 
 schedule::Settings TileCompiler::getSettings(const Specialization &code) const {

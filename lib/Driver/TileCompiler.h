@@ -89,6 +89,9 @@ public:
   /// Calls `use` with the kernel for these sizes, and the goal of its schedule.
   llvm::Error withKernel(const Signature &signature, const Specialization &code,
                          CompiledProgram::KernelUser use) const;
+  /// Empty where there is none that can be used.
+  std::string findTuned(const Specialization &code, const Signature &signature,
+                        const DimSizes &sizes) const;
   /// What is given, and what was tuned beside it.
   schedule::Settings getSettings(const Specialization &code) const;
 

@@ -31,25 +31,32 @@ std::string nsacc::toString(const TunePolicy &policy) {
          (policy.isCold ? ", cold cache" : ", warm cache");
 }
 
+std::optional<std::pair<TuneMode, TunePolicy>>
+nsacc::readTuneMode(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, ',');
+  std::optional<TuneMode> mode = findTuneMode(parts.front());
+  TunePolicy policy;
+  for (llvm::StringRef part : llvm::drop_begin(parts)) {
+    if (part != "graph" && part != "cold")
+      return std::nullopt;
+    (part == "graph" ? policy.isGraph : policy.isCold) = true;
+  }
+  if (!mode)
+    return std::nullopt;
+  return std::pair(*mode, policy);
+}
+
 llvm::Expected<TuningOptions> nsacc::lookupTuning() {
   TuningOptions options;
-  options.mode = TuneMode::Replay;
-  if (auto asked = lookup(EnvironmentVariable::Tune)) {
-    llvm::SmallVector<llvm::StringRef> parts;
-    llvm::StringRef(*asked).split(parts, ',');
-    std::optional<TuneMode> mode = findTuneMode(parts.front());
-    for (llvm::StringRef part : llvm::drop_begin(parts)) {
-      (part == "graph" ? options.policy.isGraph : options.policy.isCold) = true;
-      if (part != "graph" && part != "cold")
-        mode.reset();
-    }
-    if (!mode)
-      return llvm::createStringError(
-          "NSACC_TUNE is '" + *asked +
-          "', expected off, replay, model, quick or full, with ',graph' or "
-          "',cold' behind it where programs run so");
-    options.mode = *mode;
-  }
+  std::string asked = lookup(EnvironmentVariable::Tune).value_or("replay");
+  auto read = readTuneMode(asked);
+  if (!read)
+    return llvm::createStringError(
+        "NSACC_TUNE is '" + asked +
+        "', expected off, replay, model, quick or full, with ',graph' or "
+        "',cold' behind it where programs run so");
+  std::tie(options.mode, options.policy) = *read;
   auto cache = lookupCache();
   if (!cache)
     return cache.takeError();

@@ -45,6 +45,36 @@ static double getQuantile(std::vector<double> values, double share) {
          (values[high] - values[low]) * (place - static_cast<double>(low));
 }
 
+llvm::json::Value tuning::toJSON(const Progress &progress) {
+  return llvm::json::Object{
+      {"seconds", progress.seconds},
+      {"compiled", static_cast<int64_t>(progress.compiled)},
+      {"measured", static_cast<int64_t>(progress.measured)},
+      {"failed", static_cast<int64_t>(progress.failed)},
+      {"chosen_ms", progress.chosenMilliseconds},
+      {"best_ms", progress.bestMilliseconds},
+      {"what", progress.what}};
+}
+
+llvm::json::Value tuning::toJSON(const TuneResult &result) {
+  llvm::json::Array trials;
+  for (const Trial &trial : result.trials) {
+    llvm::json::Object each(
+        {{"schedule", trial.candidate.schedule},
+         {"predicted_ms", trial.candidate.predicted * 1e3}});
+    if (trial.isMeasured())
+      each["ms"] = trial.getMedian();
+    if (!trial.failure.empty())
+      each["failure"] = llvm::json::fixUTF8(trial.failure);
+    trials.push_back(std::move(each));
+  }
+  return llvm::json::Object{{"best", toJSON(result.best)},
+                            {"floor_ms", result.floor * 1e3},
+                            {"seconds", result.seconds},
+                            {"ending", result.ending},
+                            {"trials", std::move(trials)}};
+}
+
 double Trial::getMedian() const { return getQuantile(milliseconds, 0.5); }
 
 //===----------------------------------------------------------------------===//

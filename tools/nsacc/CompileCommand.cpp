@@ -174,6 +174,8 @@ createProgram(Program &program, const CompileFlags &flags,
                               llvm::StringRef phase) {
     instruments.preparePasses(manager, module, phase);
   };
+  if (llvm::Error error = chooseTuning(program.getModule(), options))
+    return std::move(error);
   return CompiledProgram::create(program.getModule(), options);
 }
 

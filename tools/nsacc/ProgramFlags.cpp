@@ -5,6 +5,7 @@
 #include "nsacc/Schedule/Settings.h"
 #include "nsacc/Support/Environment.h"
 #include "nsacc/Support/Suggestions.h"
+#include "llvm/Support/FileSystem.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;
@@ -102,4 +103,18 @@ void nsacc::addProgramFlags(CLI::App &command, ProgramOptions &options) {
       .add_flag("--warnings-as-errors", options.warningsAsErrors,
                 "what the program most likely doesn't mean is an error")
       ->group("Program");
+}
+
+tuning::WorkerOptions nsacc::getWorker() {
+  tuning::WorkerOptions worker;
+  worker.command = {llvm::sys::fs::getMainExecutable(nullptr, nullptr),
+                    "tune-worker"};
+  return worker;
+}
+
+llvm::Error nsacc::chooseTuning(mlir::ModuleOp module,
+                                CompileOptions &options) {
+  if (llvm::Error error = lookupTuning().moveInto(options.tuning))
+    return error;
+  return tuning::addTuner(module, options, getWorker());
 }

@@ -4,6 +4,7 @@
 #define NSACC_TOOLS_NSACC_PROGRAMFLAGS_H
 
 #include "Program.h"
+#include "nsacc/Tuning/Tuner.h"
 
 namespace CLI {
 class App;
@@ -35,6 +36,11 @@ void addThreadsFlag(CLI::App &command, unsigned &threads,
 /// As many as were asked for, else NSACC_THREADS, else 0. Fails where that is
 /// no number of threads.
 llvm::Expected<unsigned> chooseThreads(unsigned asked);
+
+/// The process that `nsacc tune` measures in.
+tuning::WorkerOptions getWorker();
+/// Where schedules come from, as NSACC_TUNE says.
+llvm::Error chooseTuning(mlir::ModuleOp module, CompileOptions &options);
 
 /// One value each time the flag stands; may stand several times.
 CLI::Option *addRepeatedFlag(CLI::App &command, const std::string &name,

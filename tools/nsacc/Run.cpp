@@ -103,6 +103,8 @@ static llvm::Error runTarget(Program &program, nsa::KernelOp kernel,
                               llvm::StringRef phase) {
     instruments.preparePasses(manager, module, phase);
   };
+  if (llvm::Error error = chooseTuning(program.getModule(), options))
+    return error;
   auto compiled = CompiledProgram::create(program.getModule(), options);
   if (!compiled)
     return compiled.takeError();

@@ -101,28 +101,6 @@ static void printText(const tuning::TuneResult &result,
     llvm::outs() << "kept in " << folder << '\n';
 }
 
-static void printJSON(const tuning::TuneResult &result) {
-  llvm::json::OStream json(llvm::outs(), /*IndentSize=*/2);
-  json.object([&] {
-    json.attribute("best", toJSON(result.best));
-    json.attribute("floor_ms", result.floor * 1e3);
-    json.attribute("seconds", result.seconds);
-    json.attribute("ending", result.ending);
-    json.attributeArray("trials", [&] {
-      for (const tuning::Trial &trial : result.trials)
-        json.object([&] {
-          json.attribute("schedule", trial.candidate.schedule);
-          json.attribute("predicted_ms", trial.candidate.predicted * 1e3);
-          if (trial.isMeasured())
-            json.attribute("ms", trial.getMedian());
-          if (!trial.failure.empty())
-            json.attribute("failure", toUTF8(trial.failure));
-        });
-    });
-  });
-  llvm::outs() << '\n';
-}
-
 //===-- Tuning ------------------------------------------------------------===//
 
 static llvm::Expected<tuning::TuneOptions>
@@ -142,9 +120,8 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
     return threads.takeError();
   options.threads = *threads;
   options.store = store.store;
+  options.worker = getWorker();
   options.worker.timeoutSeconds = flags.timeout;
-  options.worker.command = {llvm::sys::fs::getMainExecutable(nullptr, nullptr),
-                            "tune-worker"};
   options.report = printProgress;
   return options;
 }
@@ -199,7 +176,7 @@ static ExitCode runTuning(const TuneFlags &flags,
   if (!result)
     return program->report(result.takeError());
   if (flags.json)
-    printJSON(*result);
+    llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result));
   else
     printText(*result, store->mode == TuneMode::Off ? "" : store->store.folder);
   return ExitCode::Success;

@@ -34,6 +34,12 @@ struct TuningOptions {
   TunePolicy policy = {};
   /// The folder and mode of the store.
   CacheOptions store = {};
+  /// Finds a schedule for a call whose sizes are all known, where the store has
+  /// none: what modes beyond Replay do. None where that fails, which it tells
+  /// itself. May be empty.
+  std::function<std::optional<std::string>(llvm::StringRef kernel,
+                                           const DimSizes &sizes)>
+      find = {};
 };
 
 /// The code that a run with some sizes uses, without its conditions.

@@ -34,6 +34,10 @@ struct TunePolicy {
 /// "eager, warm cache"
 std::string toString(const TunePolicy &policy);
 
+/// Reads "replay", "full,graph,cold"; none where it isn't of that form.
+std::optional<std::pair<TuneMode, TunePolicy>>
+readTuneMode(llvm::StringRef text);
+
 /// What measuring found for one program, its sizes and a device.
 struct TunedSchedule {
   /// Fields beside those that were given; empty where the compiler's choice is

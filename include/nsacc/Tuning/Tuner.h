@@ -3,6 +3,7 @@
 #ifndef NSACC_TUNING_TUNER_H
 #define NSACC_TUNING_TUNER_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Tuning/Space.h"
 #include "nsacc/Tuning/Worker.h"
@@ -78,6 +79,21 @@ struct TuneResult {
 llvm::Expected<TuneResult> tune(const CompiledProgram &program,
                                 llvm::StringRef kernel, const DimSizes &sizes,
                                 const TuneOptions &tuning);
+
+llvm::json::Value toJSON(const Progress &progress);
+llvm::json::Value toJSON(const TuneResult &result);
+
+/// The schedule that the model prefers, without a run: the compiler's choice
+/// unless another one is clearly ahead.
+llvm::Expected<std::string> chooseByModel(const CompiledProgram &program,
+                                          llvm::StringRef kernel,
+                                          const DimSizes &sizes,
+                                          double agreement = 0);
+
+/// Lets compilations of the module find schedules as options.tuning.mode says:
+/// by the model, or by measuring in the first call, which `worker` does.
+llvm::Error addTuner(mlir::ModuleOp module, CompileOptions &options,
+                     const WorkerOptions &worker);
 
 } // namespace nsacc::tuning
 
