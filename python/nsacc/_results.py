@@ -27,9 +27,10 @@ class Output:
             raise ArgumentError("results on a GPU are tensors of torch: pass inputs of torch, as "
                                 "torch.from_dlpack makes of other libraries' tensors")
         if is_torch:
-            where = {} if device is None else {"device": f"cuda:{device}"}
+            # A default device that the caller has set is for others.
+            where = "cpu" if device is None else f"cuda:{device}"
             self._owner = library.empty(shape, dtype=getattr(library, _dtypes.TORCH[dtype]),
-                                        **where)
+                                        device=where)
             self.tensor = lend_torch(self._owner, library)
         else:
             self._owner = np.empty(shape, _dtypes.NUMPY.get(dtype, _BF16_BITS))
@@ -51,12 +52,12 @@ def _as_bfloat16(bits: np.ndarray) -> np.ndarray:
 
 def make_tuple(names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
     """A named tuple; names that Python can't have become positions."""
-    results: tuple[Any, ...] = _make_class(names)(*values)
+    results: tuple[Any, ...] = make_class(names)(*values)
     return results
 
 
 @functools.cache
-def _make_class(names: tuple[str, ...]) -> Any:
+def make_class(names: tuple[str, ...]) -> Any:
     """One class for all results of these names: to make one takes longer than a launch."""
     make_class: Any = namedtuple
     fields = make_class("Results", names, rename=True)

@@ -83,6 +83,9 @@ class Program:
         # A package may have both.
         self._on_gpu = any(map(_device.is_gpu, self.target.split(", ")))
         self.__signature__ = Signature(program.inputs, program.results)
+        names = tuple(spec.name for spec in self.signature.results)
+        self._call_quickly = _nsacc.QuickCall(
+            program, self._on_gpu, _results.make_class(names) if len(names) > 1 else None, _tell)
 
     @property
     def kernel(self) -> str:
@@ -179,7 +182,11 @@ class Program:
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
         outside of ``torch.no_grad()``.
         """
-        return self._run(self._bind(inputs, named_inputs))[0]
+        values = self._bind(inputs, named_inputs) if named_inputs else inputs
+        results = self._call_quickly(tuple(values))
+        if results is None:
+            results = self._run(self._bind(inputs, named_inputs))[0]
+        return results
 
     def run(self, inputs: Sequence[Any] | Mapping[str, Any] = (), *more: Any,
             threads: int | None = None, round_storage: bool = False,

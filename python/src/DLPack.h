@@ -1,6 +1,7 @@
 //===- DLPack.h - The DLPack exchange structures ----------------*- C++ -*-===//
 //
-// The layouts of DLPack 1.0 and of the unversioned exchange before it.
+// The layouts of DLPack 1.0, of the unversioned exchange before it, and of the
+// C functions that DLPack 1.3 hangs on the classes of tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +53,22 @@ struct VersionedTensor {
   void (*deleter)(VersionedTensor *);
   uint64_t flags;
   Tensor tensor;
+};
+
+/// Behind `__dlpack_c_exchange_api__` of a class, in a capsule named
+/// "dlpack_exchange_api". Functions return 0, or -1 with a Python exception.
+/// They need the GIL.
+struct ExchangeAPI {
+  struct {
+    uint32_t major, minor;
+  } version;
+  void *previous; ///< an older version of this struct
+  void *allocate;
+  void *toManaged;
+  void *fromManaged;
+  /// Lends an object of the class while it lives; may be null.
+  int (*lend)(void *object, Tensor *result);
+  int (*getCurrentStream)(DeviceType type, int32_t device, void **stream);
 };
 
 } // namespace nsacc::python::dlpack

@@ -1,7 +1,6 @@
 //===- HostTensor.cpp - Python's tensors as the C interface sees them -----===//
 
 #include "HostTensor.h"
-#include "DLPack.h"
 #include <cstring>
 #include <pybind11/stl.h>
 
@@ -12,7 +11,8 @@ using namespace nsacc::python;
 // DLPack
 //===----------------------------------------------------------------------===//
 
-static std::optional<nsacc_dtype> toDType(const dlpack::DataType &type) {
+std::optional<nsacc_dtype>
+nsacc::python::findDType(const dlpack::DataType &type) {
   if (type.lanes != 1)
     return std::nullopt;
   if (type.code == dlpack::Bool && type.bits == 8)
@@ -95,7 +95,7 @@ HostTensor HostTensor::fromDLPack(const py::capsule &capsule) {
   else if (tensor->device.type != dlpack::CPU &&
            tensor->device.type != dlpack::CUDAHost)
     throw py::buffer_error("its memory is neither the host's nor a GPU's");
-  std::optional<nsacc_dtype> dtype = toDType(tensor->dtype);
+  std::optional<nsacc_dtype> dtype = findDType(tensor->dtype);
   if (!dtype)
     throw py::type_error("elements of type " + describe(tensor->dtype) +
                          " aren't supported");

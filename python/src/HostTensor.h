@@ -4,6 +4,7 @@
 #ifndef NSACC_PYTHON_HOSTTENSOR_H
 #define NSACC_PYTHON_HOSTTENSOR_H
 
+#include "DLPack.h"
 #include "nsacc-c/nsacc.h"
 #include <memory>
 #include <optional>
@@ -42,6 +43,9 @@ private:
   std::optional<int> device;
   std::shared_ptr<void> owner;
 };
+
+/// The element type that programs know it by, if any.
+std::optional<nsacc_dtype> findDType(const dlpack::DataType &type);
 
 void bindHostTensor(pybind11::module_ &module);
 

@@ -3,6 +3,7 @@
 #include "Errors.h"
 #include "HostTensor.h"
 #include "Program.h"
+#include "QuickCall.h"
 #include "Unlocked.h"
 #include "nsacc-c/nsacc.h"
 #include <string>
@@ -41,4 +42,5 @@ PYBIND11_MODULE(_nsacc, module) {
   watchInterpreter();
   bindHostTensor(module);
   bindProgram(module);
+  bindQuickCall(module);
 }

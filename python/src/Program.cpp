@@ -2,6 +2,7 @@
 
 #include "Program.h"
 #include "Errors.h"
+#include "Handles.h"
 #include "HostTensor.h"
 #include "Unlocked.h"
 #include <map>
@@ -11,22 +12,6 @@ namespace py = pybind11;
 using namespace nsacc::python;
 
 namespace {
-struct Deleter {
-  void operator()(nsacc_program *program) const {
-    nsacc_program_destroy(program);
-  }
-  void operator()(nsacc_options *options) const {
-    nsacc_options_destroy(options);
-  }
-  void operator()(nsacc_run_options *options) const {
-    nsacc_run_options_destroy(options);
-  }
-  void operator()(nsacc_shapes *shapes) const { nsacc_shapes_destroy(shapes); }
-  void operator()(nsacc_text *text) const { nsacc_text_destroy(text); }
-};
-
-template <typename T> using Handle = std::unique_ptr<T, Deleter>;
-
 /// What nsacc.compile made.
 class Program {
 public:
@@ -70,23 +55,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Compiling and running
 //===----------------------------------------------------------------------===//
-
-template <typename T> static Handle<T> checkMemory(T *pointer) {
-  if (!pointer)
-    throw std::bad_alloc();
-  return Handle<T>(pointer);
-}
-
-/// Calls `body(error)` without the GIL and raises what went wrong.
-template <typename Body> static void callUnlocked(Body body) {
-  nsacc_error *error = nullptr;
-  nsacc_status status;
-  {
-    Unlocked unlocked;
-    status = body(&error);
-  }
-  check(status, ErrorHandle(error));
-}
 
 Program::Program(const std::string &source, const std::string &file,
                  const std::string &target,
@@ -202,17 +170,6 @@ Program::printForSizes(decltype(&nsacc_program_tile_ir) print,
                  error);
   });
   return nsacc_text_data(Handle<nsacc_text>(text).get());
-}
-
-/// Options of a run where the tensors are.
-static Handle<nsacc_run_options> makeRunOptions(std::optional<int> device,
-                                                uintptr_t stream) {
-  Handle<nsacc_run_options> options = checkMemory(nsacc_run_options_create());
-  if (device)
-    check(nsacc_run_options_set_device(options.get(), *device,
-                                       reinterpret_cast<void *>(stream)),
-          nullptr);
-  return options;
 }
 
 /// The results' shapes, and what is odd about the inputs'.
@@ -345,6 +302,10 @@ static py::dict getParams(const Program &program) {
     result[nsacc_program_param_name(program.get(), i)] =
         nsacc_program_param_value(program.get(), i);
   return result;
+}
+
+const nsacc_program *nsacc::python::getProgram(py::handle program) {
+  return program.cast<const Program &>().get();
 }
 
 void nsacc::python::bindProgram(py::module_ &module) {

@@ -3,9 +3,13 @@
 #ifndef NSACC_PYTHON_PROGRAM_H
 #define NSACC_PYTHON_PROGRAM_H
 
+#include "nsacc-c/nsacc.h"
 #include <pybind11/pybind11.h>
 
 namespace nsacc::python {
+
+/// What an _nsacc.Program holds, while it lives.
+const nsacc_program *getProgram(pybind11::handle program);
 
 void bindProgram(pybind11::module_ &module);
 

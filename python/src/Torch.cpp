@@ -1,0 +1,117 @@
+//===- Torch.cpp - Tensors of torch, without a step through Python --------===//
+
+#include "Torch.h"
+
+namespace py = pybind11;
+using namespace nsacc::python;
+
+//===----------------------------------------------------------------------===//
+// What is looked up once
+//===----------------------------------------------------------------------===//
+
+static const dlpack::ExchangeAPI *getExchange(const py::object &tensorType) {
+  py::object capsule =
+      py::getattr(tensorType, "__dlpack_c_exchange_api__", py::none());
+  constexpr const char *name = "dlpack_exchange_api";
+  if (!PyCapsule_IsValid(capsule.ptr(), name))
+    return nullptr;
+  auto *api = static_cast<const dlpack::ExchangeAPI *>(
+      PyCapsule_GetPointer(capsule.ptr(), name));
+  bool isKnown = api->version.major == 1 && api->lend && api->getCurrentStream;
+  return isKnown ? api : nullptr;
+}
+
+static const char *getTorchName(int dtype) {
+  switch (dtype) {
+  case NSACC_DTYPE_BOOL:
+    return "bool";
+  case NSACC_DTYPE_I32:
+    return "int32";
+  case NSACC_DTYPE_I64:
+    return "int64";
+  case NSACC_DTYPE_F16:
+    return "float16";
+  case NSACC_DTYPE_BF16:
+    return "bfloat16";
+  case NSACC_DTYPE_F32:
+    return "float32";
+  default:
+    return "float64";
+  }
+}
+
+Torch::Torch(py::module_ torch, const dlpack::ExchangeAPI *api)
+    : api(api), tensor(torch.attr("Tensor")),
+      parameter(torch.attr("nn").attr("Parameter")),
+      isGradEnabled(torch.attr("is_grad_enabled")), empty(torch.attr("empty")),
+      deviceType(torch.attr("device")), host(deviceType("cpu")),
+      requiresGrad("requires_grad"), isNegated("is_neg"),
+      emptyArguments(py::make_tuple("dtype", "device")) {
+  for (int dtype = NSACC_DTYPE_BOOL; dtype <= NSACC_DTYPE_F64; ++dtype)
+    dtypes[py::int_(dtype)] = torch.attr(getTorchName(dtype));
+}
+
+const Torch *Torch::find() {
+  // Never destroyed: the interpreter may end first.
+  static const Torch *found = nullptr;
+  if (found)
+    return found;
+  PyObject *torch =
+      PyDict_GetItemString(PyImport_GetModuleDict(), "torch"); // borrowed
+  // Another thread may be importing it.
+  if (!torch || !py::hasattr(torch, "nn") || !py::hasattr(torch, "Tensor"))
+    return nullptr;
+  auto module = py::reinterpret_borrow<py::module_>(torch);
+  if (!py::hasattr(module.attr("nn"), "Parameter"))
+    return nullptr;
+  if (const dlpack::ExchangeAPI *api = getExchange(module.attr("Tensor")))
+    found = new Torch(module, api);
+  return found;
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+static bool isTrue(const py::object &value) { return value.ptr() == Py_True; }
+
+/// What a function of Python's gave.
+static py::object own(PyObject *object) {
+  if (!object)
+    throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+bool Torch::recordsGradient(py::handle object) const {
+  return isTrue(own(PyObject_GetAttr(object.ptr(), requiresGrad.ptr()))) &&
+         isTrue(own(PyObject_CallNoArgs(isGradEnabled.ptr())));
+}
+
+bool Torch::lend(py::handle object, dlpack::Tensor &view) const {
+  if (api->lend(object.ptr(), &view) != 0) {
+    PyErr_Clear();
+    return false;
+  }
+  return !recordsGradient(object) &&
+         !isTrue(own(PyObject_CallMethodNoArgs(object.ptr(), isNegated.ptr())));
+}
+
+py::object Torch::getDevice(int device) const {
+  return device < 0 ? host : deviceType("cuda", device);
+}
+
+py::object Torch::allocate(const py::tuple &shape, nsacc_dtype dtype,
+                           int device) const {
+  // A default device that the caller has set is for others.
+  py::object where = getDevice(device), what = dtypes[py::int_(dtype)];
+  PyObject *arguments[] = {shape.ptr(), what.ptr(), where.ptr()};
+  return own(
+      PyObject_Vectorcall(empty.ptr(), arguments, 1, emptyArguments.ptr()));
+}
+
+uintptr_t Torch::getCurrentStream(int device) const {
+  void *stream = nullptr;
+  if (api->getCurrentStream(dlpack::CUDA, device, &stream) != 0)
+    throw py::error_already_set();
+  return reinterpret_cast<uintptr_t>(stream);
+}

@@ -1,0 +1,54 @@
+//===- Torch.h - Tensors of torch, without a step through Python -*- C++ -*-==//
+
+#ifndef NSACC_PYTHON_TORCH_H
+#define NSACC_PYTHON_TORCH_H
+
+#include "DLPack.h"
+#include "nsacc-c/nsacc.h"
+#include <pybind11/pybind11.h>
+
+namespace nsacc::python {
+
+/// What of torch a call needs. Torch isn't linked: this is DLPack's exchange in
+/// C, which torch has since 2.10, and objects that were looked up once.
+class Torch {
+public:
+  /// The torch that the process has imported; null where there is none, or one
+  /// without the exchange.
+  static const Torch *find();
+
+  /// Whether these are objects that `lend` takes: tensors and parameters, but
+  /// none of another subclass, which may be anything.
+  bool isTensor(pybind11::handle object) const {
+    auto *type = reinterpret_cast<PyObject *>(Py_TYPE(object.ptr()));
+    return type == tensor.ptr() || type == parameter.ptr();
+  }
+
+  /// A view of a tensor's memory while it lives. False where it has none, its
+  /// gradients would be lost, or its elements are to be negated.
+  bool lend(pybind11::handle object, dlpack::Tensor &view) const;
+
+  /// An uninitialized tensor; torch's own, so that streams that use it can be
+  /// recorded. `device` is an index of CUDA's, or -1 for the host.
+  pybind11::object allocate(const pybind11::tuple &shape, nsacc_dtype dtype,
+                            int device) const;
+
+  /// The handle of torch's current stream.
+  uintptr_t getCurrentStream(int device) const;
+
+private:
+  Torch(pybind11::module_ torch, const dlpack::ExchangeAPI *api);
+
+  bool recordsGradient(pybind11::handle object) const;
+  pybind11::object getDevice(int device) const;
+
+  const dlpack::ExchangeAPI *api;
+  pybind11::object tensor, parameter, isGradEnabled, empty, deviceType, host;
+  pybind11::dict dtypes;
+  pybind11::str requiresGrad, isNegated;
+  pybind11::tuple emptyArguments;
+};
+
+} // namespace nsacc::python
+
+#endif // NSACC_PYTHON_TORCH_H
