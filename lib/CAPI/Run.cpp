@@ -49,9 +49,10 @@ static Failure borrowInputs(const nsacc_program &program,
   for (size_t index = 0; index < count; ++index) {
     const nsacc_value *value = at(program.inputs, index);
     bool needed = needData || (value && value->argument.isOffsets());
-    if (Failure failure =
-            borrow(inputs[index], needed ? Access::Read : Access::None,
-                   describe("input", program.inputs, index), result[index]))
+    if (Failure failure = borrow(
+            inputs[index], needed ? Access::Read : Access::None,
+            [&] { return describe("input", program.inputs, index); },
+            result[index]))
       return failure;
   }
   return nullptr;
@@ -65,7 +66,6 @@ static Failure inferShapes(const nsacc_program &program,
   if (!dims)
     return toFailure(dims.takeError());
   shapes.dims = std::move(*dims);
-  shapes.warning = describeOddSizes(program.signature, shapes.dims);
   for (const Argument &result : program.signature.results) {
     llvm::Expected<std::vector<int64_t>> shape = getShape(result, shapes.dims);
     if (!shape)
@@ -81,7 +81,9 @@ static Failure borrowOutputs(const nsacc_program &program,
                              std::vector<Tensor> &result) {
   result.resize(program.results.size());
   for (auto [index, value] : llvm::enumerate(program.results)) {
-    std::string what = describe("output", program.results, index);
+    auto what = [&, index = index] {
+      return describe("output", program.results, index);
+    };
     if (Failure failure =
             borrow(outputs[index], Access::Write, what, result[index]))
       return failure;
@@ -91,11 +93,11 @@ static Failure borrowOutputs(const nsacc_program &program,
       dtype = DType::F64;
     if (output.getDType() != dtype)
       return fail(NSACC_ERROR_KIND_ARGUMENT,
-                  what + " holds " + getName(output.getDType()).str() +
+                  what() + " holds " + getName(output.getDType()).str() +
                       ", expected " + getName(dtype).str());
     if (output.getShape() != llvm::ArrayRef(shapes.results[index]))
       return fail(NSACC_ERROR_KIND_ARGUMENT,
-                  what + " has shape " + spell(output.getShape()) +
+                  what() + " has shape " + spell(output.getShape()) +
                       ", expected " + spell(shapes.results[index]) + " for " +
                       value.text);
   }
@@ -202,6 +204,7 @@ nsacc_status nsacc_program_infer_shapes_with(const nsacc_program *program,
     if (Failure failure = inferShapes(
             *program, tensors, options ? options->run : RunOptions(), *result))
       return failure;
+    result->warning = describeOddSizes(program->signature, result->dims);
     *shapes = result.release();
     return nullptr;
   });

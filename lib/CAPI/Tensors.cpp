@@ -10,8 +10,8 @@ using namespace nsacc::capi;
 /// NumPy's limit, so that a wild value is told from a tensor.
 constexpr int32_t mostDims = 64;
 
-static Failure misuse(const std::string &what, const std::string &problem) {
-  return fail(NSACC_ERROR_KIND_USAGE, what + ": " + problem);
+static Failure misuse(TensorName what, const std::string &problem) {
+  return fail(NSACC_ERROR_KIND_USAGE, what() + ": " + problem);
 }
 
 static bool hasElements(llvm::ArrayRef<int64_t> shape) {
@@ -21,7 +21,7 @@ static bool hasElements(llvm::ArrayRef<int64_t> shape) {
 /// Checks that every element's distance from the first fits into int64 bytes.
 static Failure checkExtent(llvm::ArrayRef<int64_t> shape,
                            llvm::ArrayRef<int64_t> strides, int64_t size,
-                           const std::string &what) {
+                           TensorName what) {
   int64_t elements = 1, reach = 0;
   for (auto [dim, stride] : llvm::zip(shape, strides)) {
     int64_t extent;
@@ -68,7 +68,7 @@ static llvm::SmallVector<int64_t> getRowMajor(llvm::ArrayRef<int64_t> shape) {
 
 static Failure checkMemory(const nsacc_tensor &tensor,
                            llvm::ArrayRef<int64_t> shape, int64_t size,
-                           Access access, const std::string &what) {
+                           Access access, TensorName what) {
   if (access == Access::None || !hasElements(shape))
     return nullptr;
   if (!tensor.data)
@@ -78,8 +78,8 @@ static Failure checkMemory(const nsacc_tensor &tensor,
   return nullptr;
 }
 
-Failure capi::borrow(const nsacc_tensor &tensor, Access access,
-                     const std::string &what, Tensor &result) {
+Failure capi::borrow(const nsacc_tensor &tensor, Access access, TensorName what,
+                     Tensor &result) {
   std::optional<DType> dtype = toDType(tensor.dtype);
   if (!dtype)
     return misuse(what, "unknown dtype " + std::to_string(tensor.dtype));

@@ -8,6 +8,8 @@
 
 namespace nsacc::capi {
 
+using TensorName = llvm::function_ref<std::string()>;
+
 enum class Access {
   None, ///< only the shape is wanted; there may be no memory
   Read,
@@ -15,9 +17,10 @@ enum class Access {
 };
 
 /// Borrows the caller's memory as `result` after checking what C code may have
-/// got wrong. `what` names the tensor in messages.
-Failure borrow(const nsacc_tensor &tensor, Access access,
-               const std::string &what, Tensor &result);
+/// got wrong. `what` names the tensor in messages, which most calls need none
+/// of.
+Failure borrow(const nsacc_tensor &tensor, Access access, TensorName what,
+               Tensor &result);
 
 /// Whether memory lies between elements of both.
 bool mayOverlap(const Tensor &left, const Tensor &right);

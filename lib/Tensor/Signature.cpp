@@ -470,6 +470,20 @@ static bool areHeadsOdd(int64_t queries, int64_t keys, int64_t heads) {
   return heads >= many && heads > std::max(queries, keys);
 }
 
+static std::string askForOrder(const Signature &signature,
+                               const AttentionDims &dims) {
+  std::string question =
+      "do the tensors have tokens and heads in the order that the program "
+      "declares?";
+  if (isHeadsFirst(signature, dims))
+    return question;
+  return question + llvm::formatv(" Those of torch, with heads in front of "
+                                  "tokens, are declared as [.., heads {0}, "
+                                  "{1}, ..].",
+                                  dims.queryHeads, dims.queries)
+                        .str();
+}
+
 std::string nsacc::describeOddSizes(const Signature &signature,
                                     const DimSizes &sizes) {
   auto spell = [&](llvm::StringRef name) {
@@ -482,24 +496,18 @@ std::string nsacc::describeOddSizes(const Signature &signature,
                            keyHeads = findSize(sizes, dims.keyHeads);
     if (!queries || !keys || !queryHeads || !keyHeads)
       continue;
-    std::string order =
-        "do the tensors have tokens and heads in the order that the program "
-        "declares?";
-    if (!isHeadsFirst(signature, dims))
-      order += llvm::formatv(" Those of torch, with heads in front of tokens, "
-                             "are declared as [.., heads {0}, {1}, ..].",
-                             dims.queryHeads, dims.queries);
     // A cache may be empty.
     if (dims.isCausal && *keys > 0 && *queries > *keys)
       return llvm::formatv("queries {0} are more than keys {1}, and the mask "
                            "shows the first {2} none: {3}",
                            spell(dims.queries), spell(dims.keys),
-                           *queries - *keys, order);
+                           *queries - *keys, askForOrder(signature, dims));
     if (*queryHeads == *keyHeads && areHeadsOdd(*queries, *keys, *queryHeads))
       return llvm::formatv(
           "heads {0} are more than tokens {1}{2}: {3}", spell(dims.queryHeads),
           spell(dims.queries),
-          dims.keys == dims.queries ? "" : " and " + spell(dims.keys), order);
+          dims.keys == dims.queries ? "" : " and " + spell(dims.keys),
+          askForOrder(signature, dims));
   }
   return "";
 }

@@ -104,27 +104,40 @@ def _check_device(spec: TensorSpec, device: str, on_gpu: bool) -> None:
 # -- torch ------------------------------------------------------------------------------------
 
 
-def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsacc.HostTensor:
-    is_cuda = on_gpu and tensor.device.type == "cuda"
-    if tensor.device.type != "cpu" and not is_cuda:
+def check_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> None:
+    """Whether a tensor of torch can be borrowed, also one that has no memory yet, as torch's
+    compiler makes them; its element type is one that programs can declare."""
+    is_there = on_gpu and tensor.device.type == "cuda"
+    if tensor.device.type != "cpu" and not is_there:
         _check_device(spec, str(tensor.device), on_gpu)
     if tensor.is_nested:
         _fail(spec, "is a nested tensor, expected a dense one: pack its rows behind each other, "
                     "for a ragged dimension.")
     if tensor.layout != torch.strided:
         _fail(spec, f"has layout {tensor.layout}, expected a dense tensor: pass .to_dense().")
-    if tensor.requires_grad:
-        if torch.is_grad_enabled():
-            _fail(spec, f"requires gradients, which nsacc can't compute yet: call under "
-                        f"torch.no_grad(), or pass {spec.name}.detach().")
-        tensor = tensor.detach()
+    if tensor.requires_grad and torch.is_grad_enabled():
+        _fail(spec, f"requires gradients, which nsacc can't compute yet: call under "
+                    f"torch.no_grad(), or pass {spec.name}.detach().")
     if tensor.is_quantized:
         _fail(spec, f"is quantized, {tensor.dtype}: pass {spec.name}.dequantize()"
                     f".to(torch.{_dtypes.TORCH[spec.dtype]}).")
     known = str(tensor.dtype).removeprefix("torch.") in _dtypes.TORCH.values()
     _check_known(spec, tensor.dtype, known or tensor.is_complex(), is_torch=True)
+
+
+def check_torch_dtype(spec: TensorSpec, tensor: Any, torch: Any) -> None:
+    """Whether a tensor of torch has the declared element type; `check_torch` came before."""
+    if tensor.is_complex():
+        _fail(spec, f"can't be read, dtype {tensor.dtype}: elements of complex numbers aren't "
+                    f"supported")
+    found = _nsacc.HostTensor.from_shape(_dtypes.spell(tensor.dtype), [])
+    _check_dtype(spec, Input(found, torch))
+
+
+def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsacc.HostTensor:
+    check_torch(spec, tensor, torch, on_gpu)
     try:
-        return lend_torch(tensor.resolve_neg(), torch)
+        return lend_torch(tensor.detach().resolve_neg(), torch)
     except (BufferError, RuntimeError, TypeError, ValueError) as cause:
         _fail(spec, f"can't be read, dtype {tensor.dtype}: {cause}", cause)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import re
 import sys
@@ -84,8 +85,10 @@ class Program:
         self._on_gpu = any(map(_device.is_gpu, self.target.split(", ")))
         self.__signature__ = Signature(program.inputs, program.results)
         names = tuple(spec.name for spec in self.signature.results)
+        self._make_results = _results.make_class(names)
         self._call_quickly = _nsacc.QuickCall(
-            program, self._on_gpu, _results.make_class(names) if len(names) > 1 else None, _tell)
+            program, self._on_gpu, self._make_results if len(names) > 1 else None, _tell)
+        self._operator: str | None = None
 
     @property
     def kernel(self) -> str:
@@ -182,11 +185,36 @@ class Program:
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
         outside of ``torch.no_grad()``.
         """
-        values = self._bind(inputs, named_inputs) if named_inputs else inputs
-        results = self._call_quickly(tuple(values))
-        if results is None:
-            results = self._run(self._bind(inputs, named_inputs))[0]
-        return results
+        if named_inputs or len(inputs) != len(self.signature.inputs):
+            inputs = tuple(self._bind(inputs, named_inputs))
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling():
+            from . import _operator
+            return _operator.call(self, inputs)
+        return self._call_now(inputs)
+
+    def _call_now(self, inputs: tuple[Any, ...]) -> Any:
+        """A call, also where torch's compiler is at work."""
+        results = self._call_quickly(inputs)
+        return self._run(inputs)[0] if results is None else results
+
+    def _operator_name(self) -> str:
+        """Registers the program as an operator of torch."""
+        if self._operator is None:
+            from . import _operator
+            self._operator = _operator.register(self)
+        return self._operator
+
+    # Torch's compiler calls it instead of tracing it: torch.compiler.assume_constant_result, which
+    # would import torch.
+    _operator_name._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+    @property
+    def _identity(self) -> str:
+        """A hash of all that results depend on."""
+        source, _file, *options = self._arguments
+        text = repr((source, options, self._package)).encode()
+        return hashlib.sha256(text).hexdigest()[:16]
 
     def run(self, inputs: Sequence[Any] | Mapping[str, Any] = (), *more: Any,
             threads: int | None = None, round_storage: bool = False,

@@ -1,0 +1,168 @@
+"""Programs as operators of torch."""
+
+from __future__ import annotations
+
+import keyword
+import threading
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import torch
+
+from . import _dtypes, _inputs, _results
+from ._symbolic import Sizes
+from .errors import ArgumentError
+from .program import Program
+from .signature import TensorSpec
+
+NAMESPACE = "nsacc"
+_NUMBERS = {"bool": "bool", "i32": "SymInt", "i64": "SymInt"}
+
+# Operators stay as long as torch's registry, which is the process's: so do their programs.
+_library = torch.library.Library(NAMESPACE, "FRAGMENT")
+_registered: set[str] = set()
+_lock = threading.Lock()
+
+
+def register(program: Program) -> str:
+    """Registers a program's operators, unless those of an equal one are; gives their name."""
+    name = f"{program.kernel}_{program._identity}"
+    with _lock:
+        if name not in _registered:
+            has_numbers = any(spec.rank == 0 for spec in program.signature.inputs)
+            _register_overload(program, name, with_numbers=True)
+            if has_numbers:
+                _register_overload(program, f"{name}.tensors", with_numbers=False)
+            _registered.add(name)
+    return name
+
+
+def call(program: Program, values: Sequence[Any]) -> Any:
+    """Calls a program's operator. Torch's compiler traces this."""
+    overloads = getattr(torch.ops.nsacc, program._operator_name())
+    # Makes the compiled code check that it is still this program's.
+    if program._operator is None:
+        raise AssertionError("an operator without a name")
+    overload = overloads.default
+    numbers = [value for value, spec in zip(values, program.signature.inputs) if spec.rank == 0]
+    if any(isinstance(value, torch.Tensor) for value in numbers):
+        overload = overloads.tensors
+        values = _move_numbers(program, values)
+    results = overload(*values)
+    if len(program.signature.results) == 1:
+        return results
+    return program._make_results(*results)
+
+
+def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
+    """Numbers as tensors, beside others that are tensors already."""
+    device = next(value.device for value in values if isinstance(value, torch.Tensor))
+    moved = []
+    for spec, value in zip(program.signature.inputs, values):
+        if not isinstance(value, torch.Tensor):
+            value = torch.full((), value, dtype=_get_dtype(spec), device=device)
+        moved.append(value)
+    return moved
+
+
+# -- Registering ------------------------------------------------------------------------------
+
+
+def _register_overload(program: Program, name: str, with_numbers: bool) -> None:
+    _library.define(name + _spell_schema(program, with_numbers))
+    for key in ("CPU", "CUDA"):
+        _library.impl(name, _Kernel(program).run, key)
+    fake = _Fake(program)
+    torch.library.register_fake(f"{NAMESPACE}::{name}", fake.run, lib=_library)
+    torch.library.register_vmap(f"{NAMESPACE}::{name}", fake.refuse_vmap, lib=_library)
+
+
+def _spell_schema(program: Program, with_numbers: bool) -> str:
+    def spell(spec: TensorSpec) -> str:
+        kind = "Tensor"
+        if spec.rank == 0 and with_numbers:
+            kind = _NUMBERS.get(spec.dtype, "float")
+        return f"{kind} {spec.name}{'_' * keyword.iskeyword(spec.name)}"
+
+    results = ", ".join("Tensor" for _ in program.signature.results)
+    inputs = ", ".join(map(spell, program.signature.inputs))
+    return f"({inputs}) -> " + (f"({results})" if "," in results else results)
+
+
+class _Kernel:
+    """What the operator does."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def run(self, *values: Any) -> Any:
+        return self._program._call_now(values)
+
+
+class _Fake:
+    """What torch's compiler and transforms ask of the operator."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def run(self, *values: Any) -> Any:
+        """Results without memory. Raises `ArgumentError` as a call does, as far as symbols of
+        sizes let it."""
+        program = self._program
+        specs = program.signature.inputs
+        tensors = [value if isinstance(value, torch.Tensor) else None for value in values]
+        first = _pick(tensors, program)
+        for spec, tensor in zip(specs, tensors):
+            if tensor is not None:
+                _check(spec, tensor, program._on_gpu)
+                if tensor.device != first.device:
+                    raise ArgumentError(f"the inputs are on different devices: '{spec.name}' on "
+                                        f"{tensor.device}, others on {first.device}")
+        shapes = [() if tensor is None else tuple(tensor.shape) for tensor in tensors]
+        results = tuple(torch.empty(shape, dtype=_get_dtype(spec), device=first.device)
+                        for spec, shape in zip(program.signature.results,
+                                               _infer_shapes(program, shapes)))
+        return results[0] if len(results) == 1 else results
+
+    def refuse_vmap(self, info: Any, in_dims: Any, *values: Any) -> NoReturn:
+        kernel = self._program.kernel
+        raise ArgumentError(f"nsacc has no torch.vmap over kernel '{kernel}' yet: put the "
+                            f"dimension that it would map into the program's batch, as "
+                            f"x.flatten(0, 1) does, or call it in a loop. It is "
+                            f"{kernel}{self._program.signature}")
+
+
+def _pick(tensors: Sequence[torch.Tensor | None], program: Program) -> torch.Tensor:
+    """The tensor that decides where results are."""
+    there = [tensor for tensor in tensors if tensor is not None]
+    there.sort(key=lambda tensor: tensor.dim() == 0)
+    if not there:
+        raise ArgumentError(f"kernel '{program.kernel}' has no tensor among its inputs, so that "
+                            f"torch can't tell where its results are: call it outside of "
+                            f"torch.compile")
+    return there[0]
+
+
+def _check(spec: TensorSpec, tensor: torch.Tensor, on_gpu: bool) -> None:
+    if tensor.device.type != "meta":
+        _inputs.check_torch(spec, tensor, torch, on_gpu)
+    _inputs.check_torch_dtype(spec, tensor, torch)
+
+
+def _infer_shapes(program: Program, shapes: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    specs = program.signature.inputs
+    are_known = all(isinstance(size, int) for shape in shapes for size in shape)
+    if are_known and not any(spec.is_offsets for spec in specs):
+        # With every check, and the words of a call.
+        return list(program.result_shapes(*shapes).values())
+    sizes = Sizes(program.signature, shapes)
+
+    def make_size() -> Any:
+        return torch.library.get_ctx().new_dynamic_size()
+
+    return [sizes.get_shape(spec, make_size) for spec in program.signature.results]
+
+
+def _get_dtype(spec: TensorSpec) -> torch.dtype:
+    dtype: torch.dtype = getattr(torch, _dtypes.TORCH[spec.dtype])
+    return dtype

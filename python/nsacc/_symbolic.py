@@ -1,0 +1,103 @@
+"""Shapes of results for sizes that torch's compiler leaves open.
+
+The compiler calls with tensors that have no memory and whose sizes may be symbols. What it finds
+out about symbols here it checks before it runs the compiled code; the run itself checks the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .errors import ArgumentError
+from .signature import Dim, Signature, TensorSpec
+
+Size = Any
+"""An int or a torch.SymInt."""
+
+
+class Sizes:
+    """The dimensions that inputs tell."""
+
+    def __init__(self, signature: Signature, shapes: Sequence[Sequence[Size]]) -> None:
+        """Binds the dimensions of a program, of whose inputs these are the shapes.
+
+        Raises `ArgumentError` where two sizes are known to differ that have to be equal.
+        """
+        self._sizes: dict[str, Size] = {}
+        self._rows: Size | None = None
+        self._ragged = {spec.dims[0].name for spec in signature.inputs if spec.is_offsets}
+        pairs = list(zip(signature.inputs, shapes))
+        for spec, shape in pairs:
+            _check_rank(spec, shape)
+            self._bind(spec, shape)
+        for spec, shape in pairs:
+            for index, (dim, size) in enumerate(zip(spec.dims, shape)):
+                self._check(spec, index, dim, size)
+
+    def get_shape(self, spec: TensorSpec, make_size: Callable[[], Size]) -> list[Size]:
+        """Of a result; `make_size` gives sizes that only the memory of offsets tells."""
+        sizes = []
+        for dim in spec.dims:
+            size = self._get(dim)
+            sizes.append(make_size() if size is None else size)
+        return sizes
+
+    def _bind(self, spec: TensorSpec, shape: Sequence[Size]) -> None:
+        for dim, size in zip(spec.dims, shape):
+            if dim.kind in ("named", "ragged"):
+                self._sizes.setdefault(dim.name, size)
+            elif dim.kind == "offsets" and self._rows is None:
+                self._rows = size - 1
+
+    def _check(self, spec: TensorSpec, index: int, dim: Dim, size: Size) -> None:
+        expected = self._get(dim)
+        if expected is None:
+            return
+        torch._check_with(
+            ArgumentError, size == expected,
+            lambda: f"dimension {index} of '{spec.name}' must be {expected}, found {size}: the "
+                    f"program declares {spec}")
+
+    def _get(self, dim: Dim) -> Size | None:
+        """None where nothing tells, or only the lengths of rows."""
+        if dim.kind == "constant":
+            return dim.size
+        if dim.kind in ("named", "ragged"):
+            return self._sizes.get(dim.name)
+        if dim.kind == "offsets":
+            return None if self._rows is None else self._rows + 1
+        name = dim.count if dim.kind == "pooled" else dim.name
+        tokens = self._sizes.get(name)
+        if tokens is None:
+            return None
+        if dim.kind == "pooled":
+            return tokens if dim.ragged or name not in self._ragged else None
+        if name in self._ragged:
+            return None
+        return _count_windows(dim, tokens) if dim.kind == "pool" else _divide(tokens, dim.block)
+
+
+def _check_rank(spec: TensorSpec, shape: Sequence[Size]) -> None:
+    if len(shape) == spec.rank:
+        return
+    word = "dimension" if len(shape) == 1 else "dimensions"
+    raise ArgumentError(f"'{spec.name}' has {len(shape)} {word}, expected {spec.rank}: found shape "
+                        f"{list(shape)}, the program declares {spec}")
+
+
+def _divide(size: Size, by: int) -> Size:
+    """Rounded up."""
+    return (size + by - 1) // by
+
+
+def _count_windows(dim: Dim, tokens: Size) -> Size:
+    """Pooled keys over tokens (docs/spec.md, pool), without a branch that depends on a symbol."""
+    if dim.tail == "drop":
+        return torch.sym_max(tokens - dim.len + dim.stride, 0) // dim.stride
+    if dim.tail == "zeros_left":
+        return tokens // dim.stride
+    windows = _divide(torch.sym_max(tokens - dim.len, 0), dim.stride) + 1
+    return torch.sym_min(tokens, 1) * windows
