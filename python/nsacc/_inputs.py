@@ -45,6 +45,18 @@ def view(spec: TensorSpec, value: Any, on_gpu: bool = False) -> Input:
     return result
 
 
+def has_no_memory(value: Any) -> bool:
+    """Whether this is a tensor of torch that stands for others, while functions are transformed
+    or traced."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return False
+    fake = sys.modules.get("torch._subclasses.fake_tensor")
+    if fake is not None and isinstance(value, fake.FakeTensor):
+        return True
+    return bool(torch._C._functorch.is_functorch_wrapped_tensor(value))
+
+
 def _fail(spec: TensorSpec, problem: str, cause: BaseException | None = None) -> NoReturn:
     raise ArgumentError(f"'{spec.name}' {problem}") from cause
 

@@ -39,6 +39,8 @@ def register(program: Program) -> str:
 
 def call(program: Program, values: Sequence[Any]) -> Any:
     """Calls a program's operator. Torch's compiler traces this."""
+    if not torch.compiler.is_compiling() and torch.is_grad_enabled():
+        _refuse_gradients(program, values)
     overloads = getattr(torch.ops.nsacc, program._operator_name())
     # Makes the compiled code check that it is still this program's.
     if program._operator is None:
@@ -52,6 +54,13 @@ def call(program: Program, values: Sequence[Any]) -> Any:
     if len(program.signature.results) == 1:
         return results
     return program._make_results(*results)
+
+
+def _refuse_gradients(program: Program, values: Sequence[Any]) -> None:
+    """Where `torch.func` records them, the operator's own inputs don't show it."""
+    for spec, value in zip(program.signature.inputs, values):
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            _inputs.check_torch(spec, value, torch, program._on_gpu)
 
 
 def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
@@ -71,7 +80,7 @@ def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
 def _register_overload(program: Program, name: str, with_numbers: bool) -> None:
     _library.define(name + _spell_schema(program, with_numbers))
     for key in ("CPU", "CUDA"):
-        _library.impl(name, _Kernel(program).run, key)
+        _library.impl(name, program._call_now, key)
     fake = _Fake(program)
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake.run, lib=_library)
     torch.library.register_vmap(f"{NAMESPACE}::{name}", fake.refuse_vmap, lib=_library)
@@ -87,16 +96,6 @@ def _spell_schema(program: Program, with_numbers: bool) -> str:
     results = ", ".join("Tensor" for _ in program.signature.results)
     inputs = ", ".join(map(spell, program.signature.inputs))
     return f"({inputs}) -> " + (f"({results})" if "," in results else results)
-
-
-class _Kernel:
-    """What the operator does."""
-
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def run(self, *values: Any) -> Any:
-        return self._program._call_now(values)
 
 
 class _Fake:

@@ -185,16 +185,25 @@ class Program:
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
         outside of ``torch.no_grad()``.
         """
-        if named_inputs or len(inputs) != len(self.signature.inputs):
-            inputs = tuple(self._bind(inputs, named_inputs))
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
-            from . import _operator
-            return _operator.call(self, inputs)
-        return self._call_now(inputs)
+            return self._call_operator(self._bind(inputs, named_inputs))
+        if named_inputs or len(inputs) != len(self.signature.inputs):
+            inputs = tuple(self._bind(inputs, named_inputs))
+        results = self._call_quickly(inputs)
+        if results is not None:
+            return results
+        if any(map(_inputs.has_no_memory, inputs)):
+            return self._call_operator(inputs)
+        return self._run(inputs)[0]
 
-    def _call_now(self, inputs: tuple[Any, ...]) -> Any:
-        """A call, also where torch's compiler is at work."""
+    def _call_operator(self, inputs: Sequence[Any]) -> Any:
+        """For torch's compiler and transforms, which know operators."""
+        from . import _operator
+        return _operator.call(self, inputs)
+
+    def _call_now(self, *inputs: Any) -> Any:
+        """A call with memory, also where torch's compiler is at work."""
         results = self._call_quickly(inputs)
         return self._run(inputs)[0] if results is None else results
 
