@@ -14,6 +14,7 @@ GPU: dict[str, object] = {"visit_ms": 150.0, "most_seconds": None, "together": 4
                           "before": None, "processes": 1}
 # What each suite has beside the common options, and the defaults.
 DEFAULTS: dict[str, dict[str, object]] = {
+    "call": {"rounds": 25, "calls": 200},
     "cpu": {"rounds": 3, "tools": ROOT / "build" / "dev" / "bin", "repeats": 3,
             "most_tokens": None, "flex": False},
     "dense": {"rounds": 7, **GPU},
@@ -29,8 +30,8 @@ def make_parser() -> argparse.ArgumentParser:
                     "results were checked.")
     parser.add_argument("--suite", choices=sorted(DEFAULTS), required=True)
     parser.add_argument("--rounds", type=_positive(int),
-                        help="visits of each program and peer (cpu: 3, dense: 7, sparse: 9; start, "
-                             "processes of each kind: 5)")
+                        help="visits of each program and peer (call: 25, cpu: 3, dense: 7, sparse: 9; "
+                             "start, processes of each kind: 5)")
     parser.add_argument("--work", default=None,
                         help="only works whose description has this in it")
     parser.add_argument("--seed", type=int, default=None,
@@ -39,6 +40,8 @@ def make_parser() -> argparse.ArgumentParser:
                         help="only the compiled programs (cpu: unchecked)")
     parser.add_argument("--output", type=Path, default=None,
                         help="where records are added; benchmarks/results/SUITE-DATE.jsonl")
+    call = parser.add_argument_group("suite call")
+    call.add_argument("--calls", type=_positive(int), help="calls of one visit (200)")
     cpu = parser.add_argument_group("suite cpu", "processor time of one thread")
     cpu.add_argument("--tools", type=Path,
                      help="folder of nsacc-translate, nsacc-opt and nsacc-tile-run")
