@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
 
-from . import _operator
+from . import _operator, _transformers
 from .errors import ArgumentError
 from .program import Program
 
-__all__ = ["Operator", "op"]
+__all__ = ["Operator", "op", "register_attention"]
 
 
 class Operator:
@@ -60,3 +61,39 @@ def op(program: Program) -> Operator:
         raise ArgumentError(f"program is a {type(program).__qualname__}, expected what "
                             f"nsacc.compile or nsacc.load gives")
     return Operator(program, program._operator_name())
+
+
+def register_attention(name: str, program: Program, *,
+                       inputs: Mapping[str, _transformers.Source] | None = None,
+                       own: Collection[str] = (), heads_first: bool | None = None) -> None:
+    """Registers a program as an attention of Hugging Face transformers.
+
+    Models take it as ``attn_implementation=name``, or by ``model.set_attn_implementation(name)``,
+    in training mode too as long as nothing asks for gradients. Key heads aren't repeated, and
+    tensors aren't copied.
+
+    Args:
+        name: a new one, or one that was registered here before.
+        program: its first inputs are queries, keys and values, ``[B, T, HQ, D]``,
+            ``[B, S, H, D]`` and ``[B, S, H, DV]``, or ``[B, heads HQ, T, D]`` and so on; its first
+            result ``[B, T, HQ, DV]`` in the same order. Queries are the last of the keys, as a
+            cache has them. Its mask stands in place of the model's, which has to be causal.
+        inputs: where further inputs come from, by their names: ``"scaling"``, what the model
+            multiplies scores with (else the program has to multiply with ``D**-0.5``);
+            ``"padding"``, bool[B, S], false for keys that are padding; an argument that the
+            model passes to its attention, as ``"softcap"`` or ``"s_aux"``; or a function, called
+            as ``function(module, query, key, value, scaling=…, padding=…, **more)`` with tensors
+            ``[B, H, T, D]``.
+        own: what the program has in itself, so that the model's is left out: ``"mask"``, for
+            models with another than the causal one, ``"scaling"``, and arguments as above.
+        heads_first: whether its tensors are ``[B, H, T, D]``; found from the program where that
+            shows.
+
+    Raises `ArgumentError` where the program isn't such an attention, or transformers isn't
+    installed. Calls raise it for dropout, for masks that the program doesn't have, and for caches
+    with room behind the last key.
+    """
+    if not isinstance(program, Program):
+        raise ArgumentError(f"program is a {type(program).__qualname__}, expected what "
+                            f"nsacc.compile or nsacc.load gives")
+    _transformers.register(name, program, inputs, own, heads_first)

@@ -1,0 +1,220 @@
+"""Programs as attention of Hugging Face transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NoReturn
+
+import torch
+
+from .errors import ArgumentError
+from .program import Program
+from .signature import TensorSpec
+
+Source = str | Callable[..., Any]
+"""Where an input comes from: what transformers calls it, or a function of what it passes."""
+
+# What models pass beside the tensors, and results depend on.
+_MEANINGFUL = ("softcap", "s_aux", "position_bias", "head_mask", "indexer_topk")
+_registered: set[str] = set()
+
+
+class Attention:
+    """The two functions that transformers asks for under one name."""
+
+    def __init__(self, name: str, program: Program, inputs: Mapping[str, Source],
+                 own: Collection[str], heads_first: bool | None) -> None:
+        self._name, self._program, self._own = name, program, frozenset(own)
+        specs = program.signature.inputs
+        if len(specs) < 3 or any(spec.rank != 4 for spec in specs[:3]):
+            raise ArgumentError(f"kernel '{program.kernel}' is no attention of transformers: "
+                                f"expected queries, keys and values of 4 dimensions as its first "
+                                f"inputs, found {program.kernel}{program.signature}")
+        self._extra = specs[3:]
+        self._inputs = dict(inputs)
+        self._check_inputs()
+        self._padding = next((one for one, source in inputs.items() if source == "padding"), None)
+        self._heads_first = _find_order(program) if heads_first is None else heads_first
+
+    def _check_inputs(self) -> None:
+        names = [spec.name for spec in self._extra]
+        for name in self._inputs:
+            if name not in names:
+                raise ArgumentError(f"kernel '{self._program.kernel}' has no input '{name}' behind "
+                                    f"queries, keys and values: it is {self._program.kernel}"
+                                    f"{self._program.signature}")
+        missing = [spec for spec in self._extra if spec.name not in self._inputs]
+        if missing:
+            first = missing[0]
+            raise ArgumentError(
+                f"nothing says where input '{first.name}' of kernel '{self._program.kernel}' comes "
+                f"from: pass inputs={{'{first.name}': …}}, with 'scaling', 'padding' (bool[B, S]), "
+                f"another argument of transformers' attention, or a function of them. The program "
+                f"declares {first}")
+
+    # -- Attention ----------------------------------------------------------------------------
+
+    def attend(self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor,
+               value: torch.Tensor, attention_mask: torch.Tensor | None = None,
+               scaling: float | None = None, dropout: float = 0.0,
+               **more: Any) -> tuple[torch.Tensor, None]:
+        """Queries, keys and values are ``[B, H, T, D]``; the result is ``[B, T, H, D]``."""
+        if dropout:
+            raise ArgumentError(f"attention '{self._name}' has no dropout, found {dropout}: call "
+                                f"model.eval(), or set the configuration's attention_dropout to 0")
+        self._check_arguments(more)
+        if attention_mask is not None and (self._padding is None or attention_mask.dim() != 2):
+            raise ArgumentError(f"attention '{self._name}' has the mask of its program, and takes "
+                                f"none of shape {list(attention_mask.shape)}: pass an "
+                                f"attention_mask of 2 dimensions, or none")
+        default = query.shape[-1] ** -0.5
+        scaling = default if scaling is None else scaling
+        if not self._takes("scaling") and abs(scaling - default) > 1e-6 * default:
+            raise ArgumentError(f"the model scales scores by {scaling:g}, attention "
+                                f"'{self._name}' by 1/sqrt({query.shape[-1]}): declare an input "
+                                f"for it in the program, as in attend(q, k, v) scale z, and "
+                                f"register it with inputs={{'z': 'scaling'}}")
+        given = {"scaling": scaling, "padding": attention_mask, **more}
+        tensors = [query, key, value]
+        if not self._heads_first:
+            tensors = [tensor.transpose(1, 2) for tensor in tensors]
+        extra = [self._get(spec, module, (query, key, value), given) for spec in self._extra]
+        results = self._program(*tensors, *extra)
+        out = results if len(self._program.signature.results) == 1 else results[0]
+        return out.transpose(1, 2) if self._heads_first else out, None
+
+    def _takes(self, argument: str) -> bool:
+        """Whether the program sees the argument, or has it in itself."""
+        return argument in self._own or argument in self._inputs.values()
+
+    def _check_arguments(self, given: Mapping[str, Any]) -> None:
+        if given.get("output_attentions"):
+            raise ArgumentError(f"attention '{self._name}' has no weights to give: call without "
+                                f"output_attentions, or with attn_implementation='eager'")
+        for name in _MEANINGFUL:
+            if given.get(name) is not None and not self._takes(name):
+                raise ArgumentError(
+                    f"the model passes '{name}' to its attention, which the program of "
+                    f"'{self._name}' doesn't take: declare an input for it and register it with "
+                    f"inputs={{…: '{name}'}}; or, if the program has it in itself, with "
+                    f"own=['{name}']")
+
+    def _get(self, spec: TensorSpec, module: torch.nn.Module, tensors: tuple[torch.Tensor, ...],
+             given: Mapping[str, Any]) -> Any:
+        source = self._inputs[spec.name]
+        if callable(source):
+            return source(module, *tensors, **given)
+        if given.get(source) is not None:
+            return given[source]
+        if source == "padding":
+            batch, keys = tensors[1].shape[0], tensors[1].shape[2]
+            return torch.ones((batch, keys), dtype=torch.bool, device=tensors[1].device)
+        raise ArgumentError(f"the model passes no '{source}' to its attention, which input "
+                            f"'{spec.name}' of '{self._name}' is to be: it passes "
+                            f"{', '.join(sorted(key for key in given if given[key] is not None))}")
+
+    # -- Masks --------------------------------------------------------------------------------
+
+    def make_mask(self, batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0,
+                  kv_offset: int = 0, mask_function: Any = None,
+                  attention_mask: torch.Tensor | None = None,
+                  **_more: Any) -> torch.Tensor | None:
+        """What `attend` gets as a mask: which keys are no padding, ``[B, S]``, or None."""
+        from transformers.masking_utils import causal_mask_function
+
+        if isinstance(q_offset, torch.Tensor) or q_offset + q_length != kv_offset + kv_length:
+            raise ArgumentError(f"attention '{self._name}' takes the queries for the last of "
+                                f"{kv_length} keys, and this cache has room behind them: use a "
+                                f"DynamicCache instead of a static one")
+        if mask_function not in (None, causal_mask_function) and "mask" not in self._own:
+            raise ArgumentError(
+                f"the model asks attention '{self._name}' for another mask than the causal one, as "
+                f"a window, packed sequences or none; torch.compile can't see that positions are "
+                f"those of one sequence. If the program's mask is what is meant, register it with "
+                f"own=['mask']")
+        if attention_mask is None:
+            return None
+        padding = attention_mask[:, kv_offset:kv_offset + kv_length]
+        if padding.shape[1] < kv_length:
+            padding = torch.nn.functional.pad(padding, (0, kv_length - padding.shape[1]))
+        if self._padding is not None:
+            return padding.to(torch.bool).contiguous()
+        if torch.compiler.is_compiling():
+            self._refuse_padding("an attention_mask, of which torch.compile can't see whether it "
+                                 "hides padding")
+        if not bool(padding.all()):
+            self._refuse_padding("padding, which its attention_mask hides")
+        return None
+
+    def _refuse_padding(self, found: str) -> NoReturn:
+        raise ArgumentError(
+            f"the model has {found}, and the program of '{self._name}' takes no padding: declare "
+            f"an input m: bool[B, S], add 'and m[b, j]' to the program's where, and register it "
+            f"with inputs={{'m': 'padding'}}")
+
+
+def register(name: str, program: Program, inputs: Mapping[str, Source] | None,
+             own: Collection[str], heads_first: bool | None) -> None:
+    try:
+        from transformers import AttentionInterface, AttentionMaskInterface
+    except ImportError as cause:
+        raise ArgumentError("nsacc.torch.register_attention needs transformers with "
+                            "AttentionInterface and AttentionMaskInterface: pip install "
+                            "'transformers>=4.57'") from cause
+    _check_name(name, AttentionInterface())
+    if isinstance(own, str):
+        raise ArgumentError(f"own is the string {own!r}, expected a list, as ['{own}']")
+    attention = Attention(name, program, inputs or {}, own, heads_first)
+    AttentionInterface.register(name, attention.attend)
+    AttentionMaskInterface.register(name, attention.make_mask)
+    _registered.add(name)
+
+
+def _check_name(name: Any, known: Mapping[str, Any]) -> None:
+    if not isinstance(name, str) or not name or any(mark in name for mark in "/:|@"):
+        raise ArgumentError(f"name is {name!r}, expected a word without '/', ':', '|' and '@', "
+                            f"which transformers reads as places of kernels")
+    if name == "eager" or (name in known and name not in _registered):
+        raise ArgumentError(f"transformers has an attention '{name}' of its own: choose another "
+                            f"name")
+
+
+# -- The order of dimensions ------------------------------------------------------------------
+
+
+def _find_order(program: Program) -> bool:
+    """Whether heads stand in front of tokens. Tried with sizes of which one order alone makes
+    the query heads a multiple of the key heads."""
+    fits = [heads_first for heads_first in (False, True) if _fits(program, heads_first)]
+    if len(fits) == 1:
+        return fits[0]
+    raise ArgumentError(f"kernel '{program.kernel}' doesn't show whether its tensors are "
+                        f"[B, T, H, D] or [B, H, T, D]: pass heads_first=False or True. It is "
+                        f"{program.kernel}{program.signature}")
+
+
+def _fits(program: Program, heads_first: bool) -> bool:
+    """Sizes for the order: 5 queries of 4 heads, 7 keys of 2."""
+    query, key, value = program.signature.inputs[:3]
+    sizes: dict[str, int] = {}
+    for spec, tokens, heads in ((query, 5, 4), (key, 7, 2), (value, 7, 2)):
+        shape = (1, heads, tokens, 8) if heads_first else (1, tokens, heads, 8)
+        for dim, size in zip(spec.dims, shape):
+            sizes.setdefault(dim.name, size)
+    shapes = [tuple(sizes.get(dim.name, 1) if dim.kind == "named" else dim.size
+                    for dim in spec.dims) for spec in (query, key, value)]
+    tokens, heads = (2, 1) if heads_first else (1, 2)
+    # Dimensions of one name are the same thing.
+    if query.dims[heads].name == key.dims[tokens].name:
+        return False
+    if query.dims[tokens].name == key.dims[tokens].name:
+        return query.dims[heads].name != key.dims[heads].name
+    if shapes[0][heads] % shapes[1][heads]:
+        return False
+    others = [tuple(sizes.get(dim.name, 1) for dim in spec.dims)
+              for spec in program.signature.inputs[3:]]
+    try:
+        program.result_shapes(*shapes, *others)
+    except ArgumentError:
+        return False
+    return True
