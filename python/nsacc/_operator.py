@@ -79,8 +79,8 @@ def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
 
 def _register_overload(program: Program, name: str, with_numbers: bool) -> None:
     _library.define(name + _spell_schema(program, with_numbers))
-    for key in ("CPU", "CUDA"):
-        _library.impl(name, program._call_now, key)
+    # For every device and layout, so that those that can't be have nsacc's own words.
+    _library.impl(name, program._call_now, "CompositeExplicitAutograd")
     fake = _Fake(program)
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake.run, lib=_library)
     torch.library.register_vmap(f"{NAMESPACE}::{name}", fake.refuse_vmap, lib=_library)
