@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 from .errors import Diagnostic
@@ -52,3 +53,8 @@ class Program:
     def run(self, inputs: list[HostTensor], outputs: list[HostTensor], *, threads: int = 0,
             round_storage: bool = False, f64_results: bool = False, device: int | None = None,
             stream: int = 0) -> tuple[float, float, int]: ...
+
+class QuickCall:
+    def __init__(self, program: Program, runs_on_gpu: bool, make_results: type | None,
+                 tell: Callable[[Program], None]) -> None: ...
+    def __call__(self, inputs: tuple[Any, ...]) -> Any: ...
