@@ -30,8 +30,8 @@ def make_parser() -> argparse.ArgumentParser:
                     "results were checked.")
     parser.add_argument("--suite", choices=sorted(DEFAULTS), required=True)
     parser.add_argument("--rounds", type=_positive(int),
-                        help="visits of each program and peer (call: 25, cpu: 3, dense: 7, sparse: 9; "
-                             "start, processes of each kind: 5)")
+                        help="visits of each program and peer (call: 25, cpu: 3, dense: 7, "
+                             "sparse: 9; start, processes of each kind: 5)")
     parser.add_argument("--work", default=None,
                         help="only works whose description has this in it")
     parser.add_argument("--seed", type=int, default=None,

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import torch
 
-from . import _dtypes, _inputs, _results
+from . import _dtypes, _inputs
 from ._symbolic import Sizes
 from .errors import ArgumentError
 from .program import Program

@@ -14,9 +14,10 @@ from nsacc.errors import ArgumentError
 
 torch = pytest.importorskip("torch")
 
-import nsacc.torch  # noqa: E402
 from torch._dynamo.testing import CompileCounter  # noqa: E402
 from torch._subclasses import FakeTensorMode  # noqa: E402
+
+import nsacc.torch  # noqa: E402
 
 FLASH = EXAMPLES / "flash.nsa"
 SCALED = "kernel scaled(x: f32[N], n: i32, c: f32, f: bool) -> f32[N] { return x * n + c; }"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import nsacc
+from harness import EXAMPLES
 from nsacc.errors import ArgumentError
 
 torch = pytest.importorskip("torch")
@@ -197,3 +201,10 @@ def test_registrations():
     with pytest.raises(ArgumentError, match="pass heads_first=False or True"):
         register(alike)
     register(alike, heads_first=False)
+
+
+def test_the_example():
+    done = subprocess.run([sys.executable, EXAMPLES / "torch" / "llama.py"], text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("logits differ by ")
