@@ -1,6 +1,6 @@
 """A program as the attention of a model of transformers, which then writes as before.
 
-    pip install torch 'transformers>=4.57'
+    pip install torch 'transformers>=5.17'
     python examples/torch/llama.py
 
 The model is small and random; one from the hub takes `attn_implementation="nsacc_padded"` in

@@ -16,6 +16,9 @@ Source = str | Callable[..., Any]
 
 # What models pass beside the tensors, and results depend on.
 _MEANINGFUL = ("softcap", "s_aux", "position_bias", "head_mask", "indexer_topk")
+# Those before give other arguments to masks.
+_OLDEST = (5, 17)
+_INSTALL = f"pip install 'transformers>={_OLDEST[0]}.{_OLDEST[1]}'"
 _registered: set[str] = set()
 
 
@@ -156,17 +159,20 @@ class Attention:
 def register(name: str, program: Program, inputs: Mapping[str, Source] | None,
              own: Collection[str], heads_first: bool | None) -> None:
     try:
-        from transformers import AttentionInterface, AttentionMaskInterface
+        import transformers
     except ImportError as cause:
-        raise ArgumentError("nsacc.torch.register_attention needs transformers with "
-                            "AttentionInterface and AttentionMaskInterface: pip install "
-                            "'transformers>=4.57'") from cause
-    _check_name(name, AttentionInterface())
+        raise ArgumentError(f"nsacc.torch.register_attention needs transformers: {_INSTALL}"
+                            ) from cause
+    found = transformers.__version__
+    if tuple(map(int, found.split(".")[:2])) < _OLDEST:
+        raise ArgumentError(f"transformers is {found}, expected {_OLDEST[0]}.{_OLDEST[1]} or later: "
+                            f"{_INSTALL}")
+    _check_name(name, transformers.AttentionInterface())
     if isinstance(own, str):
         raise ArgumentError(f"own is the string {own!r}, expected a list, as ['{own}']")
     attention = Attention(name, program, inputs or {}, own, heads_first)
-    AttentionInterface.register(name, attention.attend)
-    AttentionMaskInterface.register(name, attention.make_mask)
+    transformers.AttentionInterface.register(name, attention.attend)
+    transformers.AttentionMaskInterface.register(name, attention.make_mask)
     _registered.add(name)
 
 

@@ -12,8 +12,8 @@ from harness import EXAMPLES
 from nsacc.errors import ArgumentError
 
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers", minversion="4.57",
-                                   reason="transformers isn't installed")
+transformers = pytest.importorskip("transformers", minversion="5.17",
+                                   reason="transformers 5.17 isn't installed")
 
 import nsacc.torch  # noqa: E402
 
@@ -177,7 +177,7 @@ def test_arguments_that_results_depend_on():
     attend(softcap=30.0)
 
 
-def test_registrations():
+def test_registrations(monkeypatch):
     def register(text=TOKENS_FIRST, name="nsacc_test", **options):
         nsacc.torch.register_attention(name, nsacc.compile(text, dtype="f32"), **options)
 
@@ -196,6 +196,10 @@ def test_registrations():
         register("kernel f(x: [N]) -> [N] { return x; }")
     with pytest.raises(ArgumentError, match="is a str, expected what"):
         nsacc.torch.register_attention("nsacc_test", "plain")
+    monkeypatch.setattr(transformers, "__version__", "4.57.1")
+    with pytest.raises(ArgumentError, match=r"is 4\.57\.1, expected 5\.17 or later: pip install"):
+        register()
+    monkeypatch.undo()
     # Of equal heads, only the caller knows which dimension they are.
     alike = """kernel alike(q, k, v: [B, M, N, D]) -> [B, M, N, D] { return attend(q, k, v); }"""
     with pytest.raises(ArgumentError, match="pass heads_first=False or True"):
