@@ -196,7 +196,7 @@ def test_registrations(monkeypatch):
         register("kernel f(x: [N]) -> [N] { return x; }")
     with pytest.raises(ArgumentError, match="is a str, expected what"):
         nsacc.torch.register_attention("nsacc_test", "plain")
-    monkeypatch.setattr(transformers, "__version__", "4.57.1")
+    monkeypatch.setattr(sys.modules["transformers"], "__version__", "4.57.1")
     with pytest.raises(ArgumentError, match=r"is 4\.57\.1, expected 5\.17 or later: pip install"):
         register()
     monkeypatch.undo()
