@@ -190,7 +190,7 @@ private:
   DimSizes result;
   /// "in 'q'": which input bound a dimension, for messages.
   std::string getBinder(llvm::StringRef dim) const;
-  llvm::StringMap<std::string> boundBy;
+  llvm::StringMap<const Argument *> boundBy;
   std::string rowsBoundBy = "what was given";
 };
 } // namespace
@@ -226,7 +226,7 @@ llvm::Error Binder::bindDim(const Argument &argument, const Dim &dim,
                             int64_t size) {
   auto [found, isNew] = result.sizes.try_emplace(dim.name, size);
   if (isNew) {
-    boundBy[dim.name] = "in '" + argument.name + "'";
+    boundBy[dim.name] = &argument;
     return llvm::Error::success();
   }
   if (found->second == size)
@@ -398,7 +398,8 @@ llvm::Error Binder::checkBlockScores(const BlockScores &scores) const {
 
 std::string Binder::getBinder(llvm::StringRef dim) const {
   auto found = boundBy.find(dim);
-  return found == boundBy.end() ? "as given" : found->second;
+  return found == boundBy.end() ? "as given"
+                                : "in '" + found->second->name + "'";
 }
 
 llvm::Expected<DimSizes> Binder::bind() {
