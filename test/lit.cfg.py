@@ -20,6 +20,7 @@ config.environment["PATH"] = os.path.pathsep.join([
 ])
 # Tests of the cache have their own.
 config.environment["NSACC_CACHE"] = "off"
+config.environment["NSACC_TUNE"] = "off"
 if shutil.which("ptxas", path=config.environment["PATH"]):
     config.available_features.add("ptxas")
 config.substitutions.append(("%examples", config.nsacc_source_root + "/examples"))

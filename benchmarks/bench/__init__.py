@@ -4,3 +4,4 @@ import os
 
 # Records tell what compiling takes.
 os.environ["NSACC_CACHE"] = "off"
+os.environ["NSACC_TUNE"] = "off"

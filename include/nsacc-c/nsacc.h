@@ -186,9 +186,9 @@ NSACC_API nsacc_status nsacc_options_set_cache_from_environment(
  * nsacc_program_tune kept in `folder` for the same program and calls of about
  * the same sizes; "model": the same, else what a model says is the fastest;
  * "quick" or "full": the same, else what measuring finds in the first call.
- * With ",graph" or
- * ",cold" behind it, schedules of programs that are run from CUDA graphs, or
- * with a cold cache. */
+ * With ",graph" or ",cold" behind it, schedules of programs that are run from
+ * CUDA graphs, or with a cold cache. `folder` may be NULL: the one that the
+ * options have. */
 NSACC_API nsacc_status nsacc_options_set_tuning(nsacc_options *options,
                                                 const char *mode,
                                                 const char *folder);
@@ -341,19 +341,20 @@ NSACC_API nsacc_status nsacc_program_take_warnings(const nsacc_program *program,
                                                    nsacc_error **error);
 
 /** Told while a program is tuned: JSON with `seconds`, `compiled`, `measured`,
- * `failed`, `chosen_ms`, `best_ms` and `what`. Tuning ends early with an error
- * of kind NSACC_ERROR_KIND_INTERRUPTED where it returns not 0. */
+ * `failed`, `chosen_ms`, `best_ms` and `what`; NULL where there is nothing new.
+ * Tuning ends early with an error of kind NSACC_ERROR_KIND_INTERRUPTED where it
+ * returns not 0. */
 typedef int (*nsacc_tune_report)(const char *progress, void *data);
 
 /** Measures schedules for calls with given sizes on the machine that runs the
  * program's target, checks the fastest against the oracle, and keeps it in the
  * options' folder. `request` is JSON: `sizes` by the names of dimensions, a
  * number, or the lengths of a ragged one's rows; and optionally `effort`
- * ("quick", "full" or "exhaustive"), `budget` and `timeout` in seconds,
- * `agreement` (how much of a query 32 neighbouring tokens have in common, from
- * 0 to below 1), `seed`, `seeds` (schedules to try first). `found` is JSON with
- * `best`, `trials`, `floor_ms`, `seconds` and `ending`. The program has tuning
- * "off", and a worker. `report` may be NULL. */
+ * ("model", "quick", "full" or "exhaustive"), `budget` and `timeout` in
+ * seconds, `agreement` (how much of a query 32 neighbouring tokens have in
+ * common, from 0 to below 1), `seed`, `seeds` (schedules to try first). `found`
+ * is JSON with `best`, `trials`, `floor_ms`, `seconds` and `ending`. The
+ * program has tuning "off", and a worker. `report` may be NULL. */
 NSACC_API nsacc_status nsacc_program_tune(const nsacc_program *program,
                                           const char *request,
                                           nsacc_tune_report report, void *data,

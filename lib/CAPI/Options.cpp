@@ -111,13 +111,16 @@ nsacc_status nsacc_options_set_tuning(nsacc_options *options, const char *mode,
   if (!options || !mode)
     return NSACC_ERROR_USAGE;
   auto read = nsacc::readTuneMode(mode);
-  if (!read || (read->first != nsacc::TuneMode::Off && !(folder && *folder)))
+  bool hasFolder =
+      (folder && *folder) || (options && !options->tuning.store.folder.empty());
+  if (!read || (read->first != nsacc::TuneMode::Off && !hasFolder))
     return NSACC_ERROR_USAGE;
   return guarded(nullptr, [&]() -> Failure {
-    options->tuning = nsacc::TuningOptions();
     std::tie(options->tuning.mode, options->tuning.policy) = *read;
+    if (!folder)
+      return nullptr;
     options->tuning.store.mode = nsacc::CacheMode::ReadWrite;
-    options->tuning.store.folder = folder ? folder : "";
+    options->tuning.store.folder = folder;
     return nullptr;
   });
 }

@@ -70,9 +70,9 @@ static llvm::Expected<Request> readRequest(llvm::StringRef text) {
   auto effort =
       tuning::findEffort(object->getString("effort").value_or("quick"));
   if (!effort)
-    return llvm::createStringError("effort is '" +
-                                   *object->getString("effort") +
-                                   "', expected quick, full or exhaustive");
+    return llvm::createStringError(
+        "effort is '" + *object->getString("effort") +
+        "', expected model, quick, full or exhaustive");
   options.effort = *effort;
   options.budgetSeconds = object->getNumber("budget").value_or(30);
   options.worker.timeoutSeconds = object->getNumber("timeout").value_or(60);
@@ -114,16 +114,15 @@ nsacc_status nsacc_program_tune(const nsacc_program *program,
     options.threads = program->tuning.threads;
     options.worker.command = program->tuning.worker;
     bool isEnded = false;
-    std::string last = "{}";
     auto tell = [&](const tuning::Progress &progress) {
-      last.clear();
-      llvm::raw_string_ostream(last) << tuning::toJSON(progress);
-      isEnded |= report(last.c_str(), data) != 0;
+      std::string text;
+      llvm::raw_string_ostream(text) << tuning::toJSON(progress);
+      isEnded |= report(text.c_str(), data) != 0;
     };
     // Callers look for signals, too, while a worker takes long.
     auto isInterrupted = [&, asked = 0]() mutable {
       if (++asked % 32 == 0)
-        isEnded |= report(last.c_str(), data) != 0;
+        isEnded |= report(nullptr, data) != 0;
       return isEnded;
     };
     if (report) {

@@ -20,7 +20,7 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-static constexpr llvm::StringLiteral kEfforts[] = {"quick", "full",
+static constexpr llvm::StringLiteral kEfforts[] = {"model", "quick", "full",
                                                    "exhaustive"};
 
 llvm::StringRef tuning::getName(Effort effort) {
@@ -162,6 +162,7 @@ Search::~Search() {
 
 Limits Search::getLimits() const {
   switch (options.effort) {
+  case Effort::Model:
   case Effort::Quick:
     return {12, 1.4, false, 0.1};
   case Effort::Full:
@@ -481,9 +482,17 @@ llvm::Error Search::tryGrid(Grid grid) {
 
 llvm::Error Search::trySeeds() {
   std::vector<Candidate> candidates;
+  std::vector<std::string> seeds = options.seeds;
+  if (options.effort == Effort::Model) {
+    auto preferred =
+        chooseByModel(program, signature.kernel, sizes, options.agreement);
+    if (!preferred)
+      return preferred.takeError();
+    seeds.push_back(*preferred);
+  }
   auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
                  const schedule::Settings &given) {
-    for (const std::string &seed : options.seeds) {
+    for (const std::string &seed : seeds) {
       auto made =
           makeCandidate(kernel, goal, given, seed, sizes, {options.agreement});
       if (made)
@@ -573,7 +582,8 @@ llvm::Expected<TuneResult> Search::run() {
   if (llvm::Error error = trySeeds())
     return std::move(error);
   for (Grid grid : {Grid::Programs, Grid::Tiles, Grid::Steps}) {
-    if (grid == Grid::Steps && !getLimits().hasSteps)
+    if (options.effort == Effort::Model ||
+        (grid == Grid::Steps && !getLimits().hasSteps))
       continue;
     if (llvm::Error error = tryGrid(grid))
       return std::move(error);

@@ -165,8 +165,8 @@ def register(name: str, program: Program, inputs: Mapping[str, Source] | None,
                             ) from cause
     found = transformers.__version__
     if tuple(map(int, found.split(".")[:2])) < _OLDEST:
-        raise ArgumentError(f"transformers is {found}, expected {_OLDEST[0]}.{_OLDEST[1]} or later: "
-                            f"{_INSTALL}")
+        raise ArgumentError(f"transformers is {found}, expected {_OLDEST[0]}.{_OLDEST[1]} or "
+                            f"later: {_INSTALL}")
     _check_name(name, transformers.AttentionInterface())
     if isinstance(own, str):
         raise ArgumentError(f"own is the string {own!r}, expected a list, as ['{own}']")

@@ -9,7 +9,7 @@ import re
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _device, _inputs, _nsacc, _results
+from . import _device, _inputs, _nsacc, _results, _tune
 from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic
 from .signature import Signature, TensorSpec
 
@@ -297,6 +297,50 @@ class Program:
             _tell(program)
         _write(path, _nsacc.combine_packages(packages))
 
+    def tune(self, sizes: Mapping[str, int | Sequence[int]], *, effort: str = "quick",
+             budget: float = 30, agreement: float = 0, graph: bool = False, cold: bool = False,
+             seed: int = 0, seeds: Sequence[str] = (), timeout: float = 60,
+             report: Callable[[_tune.Progress], object] | None = None) -> _tune.Tuning:
+        """Measures schedules for calls with these sizes, on this machine.
+
+        The fastest one is checked against the oracle and kept for compilations to come, which take
+        it where NSACC_TUNE isn't "off": of the same program, parameters, schedule, heads and
+        channels, and of other sizes that round to the same powers of two.
+
+        Args:
+            sizes: of all dimensions of the inputs; of ragged ones, the lengths of the rows.
+            effort: "model": what a model prefers; "quick": what it puts in front; "full": more of
+                them, and how steps are ordered; "exhaustive": every candidate of the grids of
+                programs and tiles.
+            budget: seconds after which no more candidates are begun.
+            agreement: of selections: how much of a query is common to 32 neighbouring tokens, from
+                0 to below 1.
+            graph: measure launches of a CUDA graph.
+            cold: measure with nothing of the tensors in the cache of the second level.
+            seed: of random inputs.
+            seeds: schedules to try first, as `nsacc.compile` takes them.
+            timeout: seconds after which a candidate that doesn't end has failed.
+            report: called with the progress now and then.
+
+        Raises `ArgumentError` where sizes are missing or don't fit, where the target isn't one of
+        this machine, and where nothing can be measured.
+        """
+        if self._package is not None:
+            raise ArgumentError("the program is of a package, whose schedules are fixed: tune what "
+                                "it was compiled from")
+        return _tune.tune(self, sizes, dict(
+            effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=list(seeds),
+            timeout=timeout), graph, cold, report)
+
+    def _with(self, *, schedule: str | None = None, tune: str | None = None) -> Program:
+        """The same program with another schedule, or another mode of tuning."""
+        arguments = list(self._arguments)
+        if schedule is not None:
+            arguments[4] = schedule
+        other = Program.__new__(Program)
+        other._set(tuple(arguments), None, _compile(*arguments, tune=tune))
+        return other
+
     def check(self, device: int = 0, stream: Any = None) -> None:
         """Raises what a run on a GPU found wrong, as a table that is read out of range.
 
@@ -403,10 +447,13 @@ class Program:
         return _results.make_tuple(names, results), timing
 
 
-def _compile(source: bytes, file: str, target: str, *rest: Any) -> _nsacc.Program:
+def _compile(source: bytes, file: str, target: str, *rest: Any,
+             tune: str | None = None) -> _nsacc.Program:
+    """`tune` is the mode of tuning; by default NSACC_TUNE's."""
     ptxas = _device.find_ptxas() if _device.is_gpu(target) else []
     return _nsacc.Program(source, file, target, *rest, ptxas=ptxas,
-                          threads=_nsacc.threads_from_environment())
+                          threads=_nsacc.threads_from_environment(), tune=tune,
+                          worker=_tune.get_worker())
 
 
 def _tell(program: _nsacc.Program) -> None:

@@ -4,6 +4,7 @@
 #include "HostTensor.h"
 #include "Program.h"
 #include "QuickCall.h"
+#include "Tune.h"
 #include "Unlocked.h"
 #include "nsacc-c/nsacc.h"
 #include <string>
@@ -42,5 +43,6 @@ PYBIND11_MODULE(_nsacc, module) {
   watchInterpreter();
   bindHostTensor(module);
   bindProgram(module);
+  bindTune(module);
   bindQuickCall(module);
 }

@@ -20,7 +20,9 @@ public:
           const std::string &schedule, const std::string &dtype,
           const std::optional<std::string> &kernel,
           const std::map<std::string, std::string> &params,
-          const std::vector<std::string> &ptxas, uint32_t threads);
+          const std::vector<std::string> &ptxas, uint32_t threads,
+          const std::optional<std::string> &tune,
+          const std::vector<std::string> &worker);
 
   /// One of a package.
   explicit Program(const py::bytes &package);
@@ -62,7 +64,9 @@ Program::Program(const std::string &source, const std::string &file,
                  const std::string &schedule, const std::string &dtype,
                  const std::optional<std::string> &kernel,
                  const std::map<std::string, std::string> &params,
-                 const std::vector<std::string> &ptxas, uint32_t threads) {
+                 const std::vector<std::string> &ptxas, uint32_t threads,
+                 const std::optional<std::string> &tune,
+                 const std::vector<std::string> &worker) {
   Handle<nsacc_options> options = checkMemory(nsacc_options_create());
   check(nsacc_options_set_target(options.get(), target.c_str()), nullptr);
   if (device)
@@ -80,6 +84,14 @@ Program::Program(const std::string &source, const std::string &file,
   callUnlocked([&](nsacc_error **error) {
     return nsacc_options_set_cache_from_environment(options.get(), error);
   });
+  callUnlocked([&](nsacc_error **error) {
+    return nsacc_options_set_tuning_from_environment(options.get(), error);
+  });
+  if (tune)
+    check(nsacc_options_set_tuning(options.get(), tune->c_str(), nullptr),
+          nullptr);
+  for (const std::string &argument : worker)
+    check(nsacc_options_add_worker(options.get(), argument.c_str()), nullptr);
   nsacc_program *program = nullptr;
   callUnlocked([&](nsacc_error **error) {
     return nsacc_compile(source.data(), source.size(), file.c_str(),
@@ -323,12 +335,15 @@ void nsacc::python::bindProgram(py::module_ &module) {
                     const std::string &, const std::string &,
                     const std::optional<std::string> &,
                     const std::map<std::string, std::string> &,
-                    const std::vector<std::string> &, uint32_t>(),
+                    const std::vector<std::string> &, uint32_t,
+                    const std::optional<std::string> &,
+                    const std::vector<std::string> &>(),
            py::arg("source"), py::arg("file"), py::arg("target"),
            py::arg("device"), py::arg("schedule"), py::arg("dtype"),
            py::arg("kernel"), py::arg("params"),
            py::arg("ptxas") = std::vector<std::string>(),
-           py::arg("threads") = 0)
+           py::arg("threads") = 0, py::arg("tune") = std::nullopt,
+           py::arg("worker") = std::vector<std::string>())
       .def_property_readonly("kernel",
                              [](const Program &program) {
                                return nsacc_program_kernel(program.get());

@@ -109,7 +109,7 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
   auto effort = tuning::findEffort(flags.effort);
   if (!effort)
     return makeError("'--effort " + flags.effort + "' isn't known",
-                     "it is quick, full or exhaustive");
+                     "it is model, quick, full or exhaustive");
   options.effort = *effort;
   options.budgetSeconds = flags.budget;
   options.agreement = flags.agreement;
@@ -201,7 +201,8 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   addScheduleFlag(*command, flags->schedule);
   command
       ->add_option("--effort", flags->effort,
-                   "quick: what the model puts in front; full: more, and how "
+                   "model: what a model prefers; quick: what it puts in front; "
+                   "full: more, and how "
                    "steps are ordered; exhaustive: every candidate")
       ->capture_default_str();
   command

@@ -12,6 +12,7 @@ namespace nsacc::tuning {
 
 /// How much is tried.
 enum class Effort {
+  Model,     ///< what the model prefers, and the compiler's choice beside it
   Quick,     ///< candidates that the model puts in front
   Full,      ///< more of them, and fields of steps
   Exhaustive ///< every candidate of the grids of programs and tiles

@@ -9,6 +9,7 @@ import pytest
 
 # What is tested is compiled.
 os.environ["NSACC_CACHE"] = "off"
+os.environ["NSACC_TUNE"] = "off"
 
 try:
     import torch

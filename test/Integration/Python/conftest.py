@@ -4,6 +4,7 @@ import os
 
 # What is tested is compiled; tests of the cache have their own.
 os.environ["NSACC_CACHE"] = "off"
+os.environ["NSACC_TUNE"] = "off"
 
 
 def pytest_addoption(parser):

@@ -1,0 +1,133 @@
+"""Schedules that are measured."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _nsacc
+from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .program import Program
+
+# What a process does that measures: it finds this package where this process did.
+_WORKER = ("import sys; sys.path.insert(0, {folder!r}); from nsacc import _nsacc; "
+           "sys.exit(_nsacc.run_worker(*sys.argv[1:]))")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far tuning is."""
+
+    seconds: float
+    compiled: int
+    """Candidates that were compiled, measured, and that failed."""
+    measured: int
+    failed: int
+    chosen_ms: float
+    """Of the compiler's choice; 0 while it isn't known."""
+    best_ms: float
+    what: str
+    """What is tried."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A candidate."""
+
+    schedule: str
+    """Its fields beside what the program gives; empty: the compiler's choice."""
+    predicted_ms: float
+    """By the model."""
+    ms: float | None = None
+    """None where it wasn't measured."""
+    failure: str | None = None
+    """Why it wasn't."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What measuring found."""
+
+    program: Program
+    """Compiled with the schedule."""
+    schedule: str
+    """Beside what the program gives; empty where nothing is faster than the compiler's choice."""
+    ms: float
+    """Milliseconds of a run, the median."""
+    spread_ms: tuple[float, float]
+    """The quartiles."""
+    chosen_ms: float
+    """Of the compiler's choice, measured in turn with it."""
+    floor_ms: float
+    """What no schedule is below, by the model."""
+    error: float
+    """The largest error of the schedule's results beside the oracle's, as a part of what
+    docs/Numerics.md allows; 0 for the compiler's choice, which isn't checked again."""
+    clock_mhz: int
+    """Of the GPU's multiprocessors behind the last measurement; 0: not known."""
+    seconds: float
+    ending: str
+    """Why it ended."""
+    trials: tuple[Trial, ...]
+    """The compiler's choice is the first."""
+
+
+def get_worker() -> list[str]:
+    """The process that measures, which may end by what it runs."""
+    folder = str(Path(__file__).absolute().parents[1])
+    return [sys.executable, "-c", _WORKER.format(folder=folder)] if sys.executable else []
+
+
+def _check_sizes(sizes: Any) -> dict[str, Any]:
+    if not isinstance(sizes, Mapping):
+        raise ArgumentError(f"sizes is a {type(sizes).__qualname__}, expected a mapping of "
+                            f"dimensions to sizes, as {{'B': 1, 'T': 4096}}")
+    checked: dict[str, Any] = {}
+    for name, size in sizes.items():
+        is_list = isinstance(size, Sequence) and not isinstance(size, str)
+        values = list(size) if is_list else [size]
+        if not all(isinstance(value, Integral) and not isinstance(value, bool)
+                   and 0 <= value < 2**62 for value in values):
+            raise ArgumentError(f"the size of '{name}' is {size!r}, expected a number, or the "
+                                f"lengths of a ragged dimension's rows")
+        numbers = [int(value) for value in values]
+        checked[str(name)] = numbers if is_list else numbers[0]
+    return checked
+
+
+def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, cold: bool,
+         report: Callable[[Progress], object] | None) -> Tuning:
+    for name in ("budget", "agreement", "timeout"):
+        if isinstance(request[name], bool) or not isinstance(request[name], Real):
+            raise ArgumentError(f"{name} is {request[name]!r}, expected a number")
+        request[name] = float(request[name])
+    if not isinstance(request["seed"], Integral) or not 0 <= request["seed"] < 2**53:
+        raise ArgumentError(f"seed is {request['seed']!r}, expected an integer from 0 to 2^53 - 1")
+    request["seed"] = int(request["seed"])
+    if not all(isinstance(seed, str) for seed in request["seeds"]):
+        raise ArgumentError("seeds are schedules, each a string")
+    request["sizes"] = _check_sizes(sizes)
+    mode = "off" + (",graph" if graph else "") + (",cold" if cold else "")
+    untuned = program._with(tune=mode)
+
+    def tell(progress: str) -> None:
+        if report is not None:
+            report(Progress(**json.loads(progress)))
+
+    found = json.loads(_nsacc.tune(untuned._program, json.dumps(request), tell))
+    best = found["best"]
+    given = [part for part in (program.schedule, best["schedule"]) if part]
+    return Tuning(
+        program=untuned if not best["schedule"] else program._with(
+            schedule="; ".join(given), tune="off"),
+        schedule=best["schedule"], ms=best["ms"], spread_ms=tuple(best["spread_ms"]),
+        chosen_ms=best["chosen_ms"], floor_ms=found["floor_ms"], error=best["error"],
+        clock_mhz=best["clock_mhz"], seconds=found["seconds"], ending=found["ending"],
+        trials=tuple(Trial(**trial) for trial in found["trials"]))
