@@ -29,9 +29,8 @@ def register(program: Program) -> str:
     name = f"{program.kernel}_{program._identity}"
     with _lock:
         if name not in _registered:
-            has_numbers = any(spec.rank == 0 for spec in program.signature.inputs)
             _register_overload(program, name, with_numbers=True)
-            if has_numbers:
+            if program._has_numbers:
                 _register_overload(program, f"{name}.tensors", with_numbers=False)
             _registered.add(name)
     return name
@@ -46,14 +45,16 @@ def call(program: Program, values: Sequence[Any]) -> Any:
     if program._operator is None:
         raise AssertionError("an operator without a name")
     overload = overloads.default
-    numbers = [value for value, spec in zip(values, program.signature.inputs) if spec.rank == 0]
-    if any(isinstance(value, torch.Tensor) for value in numbers):
+    if program._has_numbers and _has_tensors_for_numbers(program, values):
         overload = overloads.tensors
         values = _move_numbers(program, values)
     results = overload(*values)
-    if len(program.signature.results) == 1:
-        return results
-    return program._make_results(*results)
+    return results if program._make_results is None else program._make_results(*results)
+
+
+def _has_tensors_for_numbers(program: Program, values: Sequence[Any]) -> bool:
+    return any(spec.rank == 0 and isinstance(value, torch.Tensor)
+               for spec, value in zip(program.signature.inputs, values))
 
 
 def _refuse_gradients(program: Program, values: Sequence[Any]) -> None:

@@ -85,10 +85,12 @@ class Program:
         self._on_gpu = any(map(_device.is_gpu, self.target.split(", ")))
         self.__signature__ = Signature(program.inputs, program.results)
         names = tuple(spec.name for spec in self.signature.results)
-        self._make_results = _results.make_class(names)
-        self._call_quickly = _nsacc.QuickCall(
-            program, self._on_gpu, self._make_results if len(names) > 1 else None, _tell)
+        # What calls ask for; torch's compiler checks all of it in front of its code.
+        self._num_inputs = len(self.signature.inputs)
+        self._has_numbers = any(spec.rank == 0 for spec in self.signature.inputs)
+        self._make_results = _results.make_class(names) if len(names) > 1 else None
         self._operator: str | None = None
+        self._call_quickly = _nsacc.QuickCall(program, self._on_gpu, self._make_results, _tell)
 
     @property
     def kernel(self) -> str:
@@ -185,11 +187,11 @@ class Program:
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
         outside of ``torch.no_grad()``.
         """
+        if named_inputs or len(inputs) != self._num_inputs:
+            inputs = tuple(self._bind(inputs, named_inputs))
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
-            return self._call_operator(self._bind(inputs, named_inputs))
-        if named_inputs or len(inputs) != len(self.signature.inputs):
-            inputs = tuple(self._bind(inputs, named_inputs))
+            return self._call_operator(inputs)
         results = self._call_quickly(inputs)
         if results is not None:
             return results

@@ -41,7 +41,9 @@ class Operator:
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
         """Raises `ArgumentError` as a call of the program does; where torch.compile calls, torch
         puts its own error around it."""
-        return _operator.call(self.program, self.program._bind(inputs, named_inputs))
+        if named_inputs or len(inputs) != self.program._num_inputs:
+            inputs = tuple(self.program._bind(inputs, named_inputs))
+        return _operator.call(self.program, inputs)
 
     def __repr__(self) -> str:
         return f"<nsacc.torch.Operator {self.name}{self.program.signature}>"
