@@ -7,8 +7,10 @@
 #include "Program.h"
 #include "Torch.h"
 #include "Unlocked.h"
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace py = pybind11;
