@@ -40,10 +40,9 @@ def call(program: Program, values: Sequence[Any]) -> Any:
     """Calls a program's operator. Torch's compiler traces this."""
     if not torch.compiler.is_compiling() and torch.is_grad_enabled():
         _refuse_gradients(program, values)
-    overloads = getattr(torch.ops.nsacc, program._operator_name())
-    # Makes the compiled code check that it is still this program's.
-    if program._operator is None:
-        raise AssertionError("an operator without a name")
+    program._operator_name()
+    # What is read from the program, the compiled code checks: that it is still this one's.
+    overloads = getattr(torch.ops.nsacc, program._operator or "")
     overload = overloads.default
     if program._has_numbers and _has_tensors_for_numbers(program, values):
         overload = overloads.tensors
