@@ -257,6 +257,24 @@ def test_exported_programs(flash):
         assert torch.equal(exported(*inputs), flash(*inputs).out)
 
 
+def test_exported_programs_in_another_process(flash, tmp_path):
+    class Module(torch.nn.Module):
+        def forward(self, q, k, v):
+            return flash(q, k, v).out
+
+    inputs = make_inputs(2, 7, 11, 6, 2)
+    torch.export.save(torch.export.export(Module(), inputs), tmp_path / "module.pt2")
+    torch.save((inputs, flash(*inputs).out), tmp_path / "expected.pt")
+    code = f"""
+import torch, nsacc, nsacc.torch
+nsacc.torch.op(nsacc.compile({str(FLASH)!r}, dtype="f32"))
+module = torch.export.load({str(tmp_path / "module.pt2")!r}).module()
+inputs, expected = torch.load({str(tmp_path / "expected.pt")!r})
+assert torch.equal(module(*inputs), expected)"""
+    done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_fake_tensors(flash):
     with FakeTensorMode() as mode:
         fakes = [mode.from_tensor(one) for one in make_inputs(2, 7, 11, 6, 2)]
