@@ -59,6 +59,9 @@ private:
     const Torch &torch;
     std::vector<View> inputs;
     std::vector<int64_t> sizes;
+    /// Which inputs are numbers, and on a GPU the tensors that hold them there.
+    std::vector<size_t> numbers;
+    std::vector<py::object> owners;
     int device = hostDevice;
     uintptr_t stream = 0;
   };
@@ -69,6 +72,7 @@ private:
   }
   bool bind(const py::tuple &inputs, Call &call) const;
   bool bindTensor(py::handle input, size_t index, Call &call) const;
+  bool moveNumbers(const py::tuple &inputs, Call &call) const;
   const std::vector<py::tuple> *findShapes(const Call &call);
   py::object run(const Call &call, const std::vector<py::tuple> &shapes) const;
   py::object toResult(std::vector<py::object> tensors) const;
@@ -186,7 +190,6 @@ bool QuickCall::bind(const py::tuple &inputs, Call &call) const {
   call.device = noDevice;
   call.inputs.resize(inputs.size());
   call.sizes.reserve(inputs.size() * 5);
-  bool hasNumbers = false;
   for (size_t index = 0; index < inputs.size(); ++index) {
     py::handle input = PyTuple_GET_ITEM(inputs.ptr(), index);
     if (call.torch.isTensor(input)) {
@@ -196,15 +199,30 @@ bool QuickCall::bind(const py::tuple &inputs, Call &call) const {
                !convert(input.ptr(), inputTypes[index], call.inputs[index])) {
       return false;
     } else {
-      hasNumbers = true;
+      call.numbers.push_back(index);
     }
   }
-  // Without a tensor, results are of another library. On a GPU, numbers have to
-  // get there first.
-  if (call.device == noDevice || (hasNumbers && call.device != hostDevice))
+  // Without a tensor, results are of another library.
+  if (call.device == noDevice)
     return false;
-  if (call.device != hostDevice)
-    call.stream = call.torch.getCurrentStream(call.device);
+  if (call.device == hostDevice)
+    return true;
+  call.stream = call.torch.getCurrentStream(call.device);
+  return moveNumbers(inputs, call);
+}
+
+/// To the GPU that the other inputs are on.
+bool QuickCall::moveNumbers(const py::tuple &inputs, Call &call) const {
+  for (size_t index : call.numbers) {
+    py::handle number = PyTuple_GET_ITEM(inputs.ptr(), index);
+    call.owners.push_back(
+        call.torch.fill(number, inputTypes[index], call.device));
+    dlpack::Tensor lent;
+    if (!call.torch.isTensor(call.owners.back()) ||
+        !call.torch.lend(call.owners.back(), lent) ||
+        !borrow(lent, inputTypes[index], call.inputs[index]))
+      return false;
+  }
   return true;
 }
 

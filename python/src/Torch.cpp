@@ -44,9 +44,9 @@ Torch::Torch(py::module_ torch, const dlpack::ExchangeAPI *api)
     : api(api), tensor(torch.attr("Tensor")),
       parameter(torch.attr("nn").attr("Parameter")),
       isGradEnabled(torch.attr("is_grad_enabled")), empty(torch.attr("empty")),
-      deviceType(torch.attr("device")), host(deviceType("cpu")),
-      requiresGrad("requires_grad"), isNegated("is_neg"),
-      emptyArguments(py::make_tuple("dtype", "device")) {
+      full(torch.attr("full")), deviceType(torch.attr("device")),
+      host(deviceType("cpu")), requiresGrad("requires_grad"),
+      isNegated("is_neg"), typeAndDevice(py::make_tuple("dtype", "device")) {
   for (int dtype = NSACC_DTYPE_BOOL; dtype <= NSACC_DTYPE_F64; ++dtype)
     dtypes[py::int_(dtype)] = torch.attr(getTorchName(dtype));
 }
@@ -106,7 +106,15 @@ py::object Torch::allocate(const py::tuple &shape, nsacc_dtype dtype,
   py::object where = getDevice(device), what = dtypes[py::int_(dtype)];
   PyObject *arguments[] = {shape.ptr(), what.ptr(), where.ptr()};
   return own(
-      PyObject_Vectorcall(empty.ptr(), arguments, 1, emptyArguments.ptr()));
+      PyObject_Vectorcall(empty.ptr(), arguments, 1, typeAndDevice.ptr()));
+}
+
+py::object Torch::fill(py::handle number, nsacc_dtype dtype, int device) const {
+  py::object where = getDevice(device), what = dtypes[py::int_(dtype)];
+  PyObject *arguments[] = {scalarShape.ptr(), number.ptr(), what.ptr(),
+                           where.ptr()};
+  return own(
+      PyObject_Vectorcall(full.ptr(), arguments, 2, typeAndDevice.ptr()));
 }
 
 uintptr_t Torch::getCurrentStream(int device) const {

@@ -33,6 +33,11 @@ public:
   pybind11::object allocate(const pybind11::tuple &shape, nsacc_dtype dtype,
                             int device) const;
 
+  /// A tensor of rank 0 on a GPU, filled there, on torch's current stream: a
+  /// copy from the host would be waited for.
+  pybind11::object fill(pybind11::handle number, nsacc_dtype dtype,
+                        int device) const;
+
   /// The handle of torch's current stream.
   uintptr_t getCurrentStream(int device) const;
 
@@ -43,10 +48,11 @@ private:
   pybind11::object getDevice(int device) const;
 
   const dlpack::ExchangeAPI *api;
-  pybind11::object tensor, parameter, isGradEnabled, empty, deviceType, host;
+  pybind11::object tensor, parameter, isGradEnabled, empty, full, deviceType,
+      host;
   pybind11::dict dtypes;
   pybind11::str requiresGrad, isNegated;
-  pybind11::tuple emptyArguments;
+  pybind11::tuple scalarShape, typeAndDevice;
 };
 
 } // namespace nsacc::python

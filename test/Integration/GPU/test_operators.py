@@ -41,6 +41,7 @@ def test_numbers_get_there():
     q, k, v = to_device(make_inputs("flash", 70))
     op = nsacc.torch.op(program)
     expected = program(q, k, v, torch.tensor(0.25, device="cuda"))
+    assert torch.equal(program._call_quickly((q, k, v, 0.25)), expected)
     assert torch.equal(op(q, k, v, 0.25), expected)
     assert torch.equal(op(q, k, v, torch.tensor(0.25, device="cuda")), expected)
 

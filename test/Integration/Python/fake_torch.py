@@ -1,6 +1,6 @@
 """A module in torch's place whose tensors say that they are on a GPU.
 
-It has what calls with tensors of torch use: DLPack's functions in C, `empty` and a few names. Run
+It has what calls with tensors of torch use: DLPack's functions in C, `empty`, `full` and a few names. Run
 with the driver of test/FakeCUDA, such calls go all the way to their launches without a GPU.
 """
 
@@ -86,6 +86,7 @@ def install() -> ModuleType:
     torch.is_grad_enabled = lambda: True
     torch.device = lambda kind, index=0: (_CUDA if kind == "cuda" else _CPU, index)
     torch.empty = lambda shape, dtype, device: Tensor(shape, dtype, device)
+    torch.full = lambda shape, value, dtype, device: Tensor(shape, dtype, device)
     torch.compiler = SimpleNamespace(is_compiling=lambda: False)
     for name in _CODES:
         setattr(torch, name, name)

@@ -78,8 +78,26 @@ for inputs in ((q, k, there[2]), (q, host[1], v), metal, (q, k), (q, k, 1.0)):
 host_program = nsacc.compile("kernel f(x: f32[N]) -> f32[N] { return x; }")
 assert host_program._call_quickly((torch.Tensor((3,), "float32", (2, 0)),)) is None
 scaled = nsacc.compile("kernel f(x: f32[N], z: f32) -> f32[N] { return x * z; }", target="cuda")
-assert scaled._call_quickly((torch.Tensor((3,), "float32", (2, 0)), 2.0)) is None
+assert scaled._call_quickly((torch.Tensor((3,), "float32", (2, 0)), 1e39)) is None
 """)
+
+
+def test_numbers_get_there(run):
+    assert len(run("""
+made = []
+
+def full(shape, value, dtype, device):
+    made.append((shape, value, dtype, device))
+    return torch.Tensor(shape, dtype, device)
+
+torch.full = full
+scaled = nsacc.compile("kernel f(x: f32[N], z: f32, n: i32) -> f32[N] { return x * z + n; }",
+                       target="cuda")
+for device in (1, 0):
+    assert scaled(torch.Tensor((3,), "float32", (2, device)), 2.0, 7).device == (2, device)
+assert made == [((), 2.0, "float32", (2, 1)), ((), 7, "int32", (2, 1)),
+                ((), 2.0, "float32", (2, 0)), ((), 7, "int32", (2, 0))]
+""")) == 2
 
 
 def test_the_current_stream_is_asked_for(run):
