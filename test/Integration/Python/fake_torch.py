@@ -1,7 +1,7 @@
 """A module in torch's place whose tensors say that they are on a GPU.
 
-It has what calls with tensors of torch use: DLPack's functions in C, `empty`, `full` and a few names.
-Run with the driver of test/FakeCUDA, such calls go all the way to their launches without a GPU.
+It has what calls with tensors of torch use: DLPack's functions in C, `empty`, `full` and a few
+names. Run with the driver of test/FakeCUDA, such calls go to their launches without a GPU.
 """
 
 from __future__ import annotations
