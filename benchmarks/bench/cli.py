@@ -20,6 +20,7 @@ DEFAULTS: dict[str, dict[str, object]] = {
     "dense": {"rounds": 7, **GPU},
     "sparse": {"rounds": 9, **GPU, "captured": None},
     "start": {"rounds": 5},
+    "tune": {"rounds": 9, "most_seconds": 120.0},
 }
 
 
@@ -53,7 +54,8 @@ def make_parser() -> argparse.ArgumentParser:
     gpu.add_argument("--visit-ms", type=_positive(float),
                      help="how long a visit launches back to back (150)")
     gpu.add_argument("--most-seconds", type=_positive(float),
-                     help="stop after so long; what was measured is written")
+                     help="stop after so long; what was measured is written (tune: of each "
+                          "effort, 120)")
     gpu.add_argument("--together", type=_positive(int),
                      help="how many works share their rounds, if memory allows (4)")
     gpu.add_argument("--peers", metavar="TEXTS",

@@ -72,7 +72,7 @@ static llvm::Expected<Request> readRequest(llvm::StringRef text) {
   if (!effort)
     return llvm::createStringError(
         "effort is '" + *object->getString("effort") +
-        "', expected model, quick, full or exhaustive");
+        "', expected seeds, model, quick, full or exhaustive");
   options.effort = *effort;
   options.budgetSeconds = object->getNumber("budget").value_or(30);
   options.worker.timeoutSeconds = object->getNumber("timeout").value_or(60);

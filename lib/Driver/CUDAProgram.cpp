@@ -63,7 +63,14 @@ public:
   }
 
   Target getTarget() const override { return Target::GPU; }
-  std::optional<int> getDevice() const override { return options.ordinal; }
+  /// Code for a named device runs on the first GPU here, if that can run it.
+  std::optional<int> getDevice() const override {
+    int count = 0;
+    bool hasFirst = nsacc_rt_device_count(&count) == NSACC_RT_OK && count > 0;
+    return options.ordinal ? options.ordinal
+           : hasFirst      ? std::optional(0)
+                           : std::nullopt;
+  }
   std::string getTargetName() const override {
     return options.ordinal ? "cuda" : options.device->name;
   }

@@ -8,6 +8,7 @@
 #include "nsacc/Tensor/RandomInputs.h"
 #include "nsacc/Tensor/SignatureText.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace nsacc;
@@ -16,11 +17,18 @@ using namespace nsacc::tuning;
 std::optional<DimSizes>
 tuning::shortenSizes(const Signature &signature, const DimSizes &sizes,
                      llvm::ArrayRef<std::string> specialized) {
-  constexpr int64_t most = 197, rows = 3;
+  constexpr int64_t most = 197, rows = 3, batches = 2;
+  llvm::StringSet<> batch;
+  for (const Argument &input : signature.inputs)
+    for (const AttentionDims &attention : signature.attentions)
+      if (input.dims.size() > 2 && input.dims[1].name == attention.queries &&
+          input.dims[0].kind == Dim::Kind::Named)
+        batch.insert(input.dims[0].name);
   DimSizes known;
   for (const auto &[name, size] : sizes.sizes) {
     bool isFixed = llvm::is_contained(specialized, name);
-    known.sizes[name] = isFixed ? size : std::min(size, most);
+    known.sizes[name] =
+        isFixed ? size : std::min(size, batch.contains(name) ? batches : most);
   }
   for (const auto &[name, offsets] : sizes.offsets) {
     // Of one length, of 1, and what is left.

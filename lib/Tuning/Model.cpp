@@ -201,7 +201,7 @@ static double getExposed(const Tiles &tiles) {
 double Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
                                 double valueChannels, double instructions,
                                 double bytes) const {
-  constexpr double softmax = 5, barriers = 150;
+  constexpr double softmax = 3, barriers = 150;
   double pairs = tiles.rows * tiles.keys;
   double products =
       2 * (keyChannels + valueChannels) * pairs / rates.products * bytes / 2;

@@ -8,13 +8,13 @@ using namespace nsacc;
 using namespace nsacc::tuning;
 
 /// Of code for sm_90a: measured on an H200 (docs/Rationale/Tuning.md).
-static constexpr Rates kWarpgroups = {1,  1.7e9, 3700,   16,
-                                      96, 40,    4.2e12, 2.5e-6};
+static constexpr Rates kWarpgroups = {1,   1.85e9, 3700,   16,
+                                      128, 40,     4.6e12, 2.5e-6};
 
 /// Of products of warps, by the device's compute capability.
 static Rates getWarps(gpu::Capability capability) {
   if (capability.major == 9)
-    return {1, 1.7e9, 2300, 16, 96, 40, 4.2e12, 4e-6};
+    return {1, 1.85e9, 2300, 16, 128, 40, 4.6e12, 4e-6};
   if (capability == gpu::Capability{8, 0})
     return {1, 1.4e9, 1900, 16, 48, 40, 1.7e12, 4e-6};
   if (capability.major == 8)

@@ -16,12 +16,13 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 #include <chrono>
+#include <map>
 
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-static constexpr llvm::StringLiteral kEfforts[] = {"model", "quick", "full",
-                                                   "exhaustive"};
+static constexpr llvm::StringLiteral kEfforts[] = {"seeds", "model", "quick",
+                                                   "full", "exhaustive"};
 
 llvm::StringRef tuning::getName(Effort effort) {
   return kEfforts[static_cast<size_t>(effort)];
@@ -125,6 +126,9 @@ private:
   size_t findBest(llvm::ArrayRef<size_t> which) const;
   /// Measures some and narrows them down; the fastest is the current one.
   llvm::Error choose(std::vector<size_t> which);
+  /// Whether the oracle says that a candidate's results are right; it is asked
+  /// once. One whose aren't has failed.
+  llvm::Error check(size_t index);
   llvm::Error tryGrid(Grid grid);
   llvm::Error tryGroup(const Group &group, Grid grid);
   llvm::Error trySeeds();
@@ -142,6 +146,8 @@ private:
   /// Of each trial, the file of its package; empty where it has none.
   std::vector<std::string> packages;
   std::vector<bool> hasLosses;
+  /// The largest error of those that were checked.
+  std::map<size_t, double> errors;
   /// Of each trial, the first one with the same code.
   std::vector<size_t> sameCode;
   llvm::StringMap<size_t> byWhole, byCode;
@@ -162,6 +168,7 @@ Search::~Search() {
 
 Limits Search::getLimits() const {
   switch (options.effort) {
+  case Effort::Seeds:
   case Effort::Model:
   case Effort::Quick:
     return {12, 1.4, false, 0.1};
@@ -368,7 +375,8 @@ llvm::Error Search::choose(std::vector<size_t> which) {
     which.push_back(current);
   if (which.size() == 1 && trials[current].isMeasured())
     return llvm::Error::success();
-  // Rounds, the time of one in milliseconds, and how many stay.
+  // Rounds, the time of one in milliseconds, how many stay, and how much slower
+  // than the first of them.
   struct Stage {
     unsigned rounds;
     double visit;
@@ -377,8 +385,8 @@ llvm::Error Search::choose(std::vector<size_t> which) {
   };
   bool isQuick = options.effort == Effort::Quick;
   const Stage stages[] = {{1, 2, isQuick ? size_t{4} : size_t{8}, 1.15},
-                          {3, 4, 3, 1.05},
-                          {5, 8, 1, 1}};
+                          {3, 4, 4, 1.05},
+                          {5, 8, 4, 1.05}};
   for (const Stage &stage : stages) {
     if (llvm::Error error = measure(which, stage.rounds, stage.visit))
       return error;
@@ -390,19 +398,44 @@ llvm::Error Search::choose(std::vector<size_t> which) {
       return std::pair(trials[lhs].getMedian(), lhs) <
              std::pair(trials[rhs].getMedian(), rhs);
     });
-    double most = trials[which.front()].getMedian() * stage.slowdown;
-    while (which.size() > std::max<size_t>(stage.stay, 1) ||
-           trials[which.back()].getMedian() > most)
-      which.pop_back();
-    if (which.size() == 1 && which.front() == current)
+    if (which.front() == current)
       break;
+    double most = trials[which.front()].getMedian() * stage.slowdown;
+    while (which.size() > stage.stay || trials[which.back()].getMedian() > most)
+      which.pop_back();
     // The one that it has to be better than is measured beside it.
-    if (!llvm::is_contained(which, current) && trials[current].isMeasured() &&
-        stage.stay > 1)
+    if (!llvm::is_contained(which, current) && trials[current].isMeasured())
       which.push_back(current);
   }
-  current = which.front();
+  for (size_t index : which) {
+    if (index == current)
+      break;
+    if (llvm::Error error = check(index))
+      return error;
+    if (!trials[index].failure.empty())
+      continue;
+    current = index;
+    break;
+  }
   report("the fastest so far");
+  return llvm::Error::success();
+}
+
+llvm::Error Search::check(size_t index) {
+  if (index == 0 || errors.count(index) || !trials[index].failure.empty())
+    return llvm::Error::success();
+  report("checking '" + trials[index].candidate.schedule + "'");
+  auto shortSizes = shortenSizes(signature, sizes, specialized);
+  if (!shortSizes)
+    return llvm::createStringError(
+        "no short inputs fit the program, with which the oracle could check a "
+        "schedule");
+  auto worst =
+      checkPackage(program, signature, *shortSizes, packages[index], options);
+  if (worst)
+    errors[index] = *worst;
+  else
+    trials[index].failure = llvm::toString(worst.takeError());
   return llvm::Error::success();
 }
 
@@ -507,44 +540,36 @@ llvm::Error Search::trySeeds() {
   std::vector<size_t> added;
   if (llvm::Error error = add(std::move(candidates), added))
     return error;
-  return choose(std::move(added));
+  if (options.effort != Effort::Seeds)
+    return choose(std::move(added));
+  // Each as often as the others.
+  if (!llvm::is_contained(added, current))
+    added.push_back(current);
+  if (llvm::Error error = measure(added, /*rounds=*/9, /*visit=*/8))
+    return error;
+  for (size_t index : added)
+    if (llvm::Error error = check(index))
+      return error;
+  current = findBest(added);
+  return llvm::Error::success();
 }
 
-/// The winner beside the compiler's choice, once more and for longer; then the
-/// oracle's word on it.
+/// The winner beside the compiler's choice, once more and for longer.
 llvm::Error Search::finish(TuneResult &result) {
   constexpr unsigned rounds = 9;
   constexpr double visit = 8, leastGain = 1.01;
-  auto shortSizes = shortenSizes(signature, sizes, specialized);
-  while (current != 0) {
-    report("checking the fastest");
+  if (current != 0) {
+    report("measuring the fastest beside the compiler's choice");
     if (llvm::Error error = measure({0, current}, rounds, visit))
       return error;
     bool isFaster =
         trials[current].isMeasured() &&
         trials[current].getMedian() * leastGain <= trials[0].getMedian();
-    if (!isFaster) {
+    if (!isFaster)
       current = 0;
-      break;
-    }
-    if (!shortSizes)
-      return llvm::createStringError(
-          "no short inputs fit the program, with which the oracle could check "
-          "a schedule");
-    auto worst = checkPackage(program, signature, *shortSizes,
-                              packages[current], options);
-    if (worst) {
-      result.best.error = *worst;
-      break;
-    }
-    trials[current].failure = llvm::toString(worst.takeError());
-    current = 0;
-    std::vector<size_t> all;
-    for (size_t index = 0; index < trials.size(); ++index)
-      if (!hasLosses[index] || hasLosses[0])
-        all.push_back(index);
-    current = findBest(all);
   }
+  if (current != 0)
+    result.best.error = errors.at(current);
   const Trial &best = trials[current];
   result.best.schedule = best.candidate.schedule;
   result.best.whole = best.candidate.whole;
@@ -582,7 +607,7 @@ llvm::Expected<TuneResult> Search::run() {
   if (llvm::Error error = trySeeds())
     return std::move(error);
   for (Grid grid : {Grid::Programs, Grid::Tiles, Grid::Steps}) {
-    if (options.effort == Effort::Model ||
+    if (options.effort <= Effort::Model ||
         (grid == Grid::Steps && !getLimits().hasSteps))
       continue;
     if (llvm::Error error = tryGrid(grid))

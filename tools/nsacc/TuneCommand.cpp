@@ -60,8 +60,15 @@ countFailures(const tuning::TuneResult &result) {
   for (const tuning::Trial &trial : result.trials) {
     if (trial.failure.empty())
       continue;
-    auto known = llvm::find_if(
-        counts, [&](auto &each) { return each.first == trial.failure; });
+    // Those that differ in numbers are of one kind.
+    auto drop = [](llvm::StringRef text) {
+      std::string kind = text.str();
+      llvm::erase_if(kind, llvm::isDigit);
+      return kind;
+    };
+    auto known = llvm::find_if(counts, [&](auto &each) {
+      return drop(each.first) == drop(trial.failure);
+    });
     if (known == counts.end())
       counts.emplace_back(trial.failure, 1);
     else
@@ -96,7 +103,8 @@ static void printText(const tuning::TuneResult &result,
       "{0} candidates measured, {1} failed, in {2:f1} s; {3}\n", best.measured,
       best.failed, result.seconds, result.ending);
   for (const auto &[reason, count] : countFailures(result))
-    llvm::outs() << "  " << count << " times: " << reason << '\n';
+    llvm::outs() << "  " << count << (count == 1 ? " time: " : " times, as: ")
+                 << reason << '\n';
   if (!folder.empty())
     llvm::outs() << "kept in " << folder << '\n';
 }
@@ -109,7 +117,7 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
   auto effort = tuning::findEffort(flags.effort);
   if (!effort)
     return makeError("'--effort " + flags.effort + "' isn't known",
-                     "it is model, quick, full or exhaustive");
+                     "it is seeds, model, quick, full or exhaustive");
   options.effort = *effort;
   options.budgetSeconds = flags.budget;
   options.agreement = flags.agreement;

@@ -12,6 +12,7 @@ namespace nsacc::tuning {
 
 /// How much is tried.
 enum class Effort {
+  Seeds,     ///< nothing but the seeds and the compiler's choice
   Model,     ///< what the model prefers, and the compiler's choice beside it
   Quick,     ///< candidates that the model puts in front
   Full,      ///< more of them, and fields of steps
@@ -44,7 +45,7 @@ struct TuneOptions {
   WorkerOptions worker;
   /// Where what was found is kept.
   CacheOptions store;
-  /// Seeds: schedules that were the fastest elsewhere, tried first.
+  /// Schedules that were the fastest elsewhere, tried first.
   std::vector<std::string> seeds;
   std::function<void(const Progress &)> report;
 };

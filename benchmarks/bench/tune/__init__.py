@@ -1,0 +1,1 @@
+"""How far from the fastest schedule each effort of tuning ends."""
