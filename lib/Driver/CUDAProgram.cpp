@@ -150,12 +150,26 @@ private:
                                               int ordinal,
                                               RunStatistics &statistics) const;
 
+  llvm::Expected<nsacc_rt_module *> findModule(size_t kernel,
+                                               const DimSizes &sizes,
+                                               int ordinal,
+                                               RunStatistics &statistics) const;
+
   TileCompiler compiler;
   CompileOptions options;
   CompilationStarter starter;
   StoredCode stored;
   mutable CodeCache<std::string> packages;
   mutable CodeCache<LoadedPackage> modules;
+  /// What the last call ran: the next one is most often like it.
+  struct LastCall {
+    size_t kernel = 0;
+    int ordinal = 0;
+    DimSizes sizes;
+    nsacc_rt_module *module = nullptr;
+  };
+  mutable std::mutex lastMutex;
+  mutable LastCall last;
 };
 
 } // namespace
@@ -460,9 +474,36 @@ CUDAProgram::packageChecked(size_t kernel,
 
 //===-- Loading -----------------------------------------------------------===//
 
+/// Whether two calls have the same code. Offsets alone don't change it.
+static bool areEqual(const DimSizes &lhs, const DimSizes &rhs) {
+  return lhs.batchRows == rhs.batchRows &&
+         lhs.sizes.size() == rhs.sizes.size() &&
+         llvm::all_of(lhs.sizes, [&](const auto &each) {
+           auto found = rhs.sizes.find(each.first());
+           return found != rhs.sizes.end() && found->second == each.second;
+         });
+}
+
 llvm::Expected<nsacc_rt_module *>
 CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
                        RunStatistics &statistics) const {
+  {
+    std::lock_guard<std::mutex> lock(lastMutex);
+    if (last.module && last.kernel == kernel && last.ordinal == ordinal &&
+        areEqual(last.sizes, sizes))
+      return last.module;
+  }
+  auto module = findModule(kernel, sizes, ordinal, statistics);
+  if (!module)
+    return module;
+  std::lock_guard<std::mutex> lock(lastMutex);
+  last = {kernel, ordinal, {sizes.sizes, {}, sizes.batchRows}, *module};
+  return module;
+}
+
+llvm::Expected<nsacc_rt_module *>
+CUDAProgram::findModule(size_t kernel, const DimSizes &sizes, int ordinal,
+                        RunStatistics &statistics) const {
   auto code = compiler.specialize(kernel, signatures[kernel], sizes,
                                   /*device=*/std::nullopt);
   if (!code)
@@ -474,7 +515,7 @@ CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
     TileCompiler::setDevice(*code, std::move(*device));
     compiler.setTuned(*code, signatures[kernel], sizes);
   }
-  // Calls come by here often; the number says which device it is.
+  // The number says which device it is.
   std::string key = std::to_string(ordinal) + ":" + std::to_string(kernel) +
                     ":" + code->spell();
   auto load = [&]() -> llvm::Expected<std::unique_ptr<LoadedPackage>> {

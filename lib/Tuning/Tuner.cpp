@@ -171,7 +171,7 @@ Limits Search::getLimits() const {
   case Effort::Seeds:
   case Effort::Model:
   case Effort::Quick:
-    return {12, 1.4, false, 0.1};
+    return {32, 2, false, 0.1};
   case Effort::Full:
     return {48, 2.5, true, 0.03};
   case Effort::Exhaustive:
