@@ -91,9 +91,12 @@ private:
                 RunStatistics &statistics) const;
   llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
-  llvm::Expected<rt::Package> packageFor(size_t kernel,
-                                         llvm::ArrayRef<Specialization> codes,
-                                         const cpu::Options &target) const;
+  llvm::Expected<rt::Package>
+  packageFor(size_t kernel, llvm::ArrayRef<TileCompiler::Variant> codes,
+             const cpu::Options &target) const;
+  llvm::Expected<std::string>
+  packageForLevels(size_t kernel,
+                   llvm::ArrayRef<TileCompiler::Variant> codes) const;
   llvm::Expected<rt::Package> findOrCompile(size_t kernel,
                                             const Specialization &code,
                                             const cpu::Options &target,
@@ -101,6 +104,9 @@ private:
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
                                       cpu::Options target,
                                       bool isExact = false) const;
+  llvm::Expected<std::string>
+  packageTunedChecked(size_t kernel,
+                      llvm::ArrayRef<TunedVariant> variants) const override;
   llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const override;
@@ -245,15 +251,16 @@ listLevels(const cpu::Options &asked) {
 }
 
 llvm::Expected<rt::Package>
-CPUProgram::packageFor(size_t kernel, llvm::ArrayRef<Specialization> codes,
+CPUProgram::packageFor(size_t kernel,
+                       llvm::ArrayRef<TileCompiler::Variant> codes,
                        const cpu::Options &target) const {
   std::vector<PackageVariant> variants;
-  for (const Specialization &code : codes) {
+  for (const auto &[code, conditions] : codes) {
     bool isFromCache;
     auto package = findOrCompile(kernel, code, target, isFromCache);
     if (!package)
       return package.takeError();
-    variants.push_back({std::move(*package), {}});
+    variants.push_back({std::move(*package), conditions});
   }
   return combineVariants(std::move(variants));
 }
@@ -261,7 +268,7 @@ CPUProgram::packageFor(size_t kernel, llvm::ArrayRef<Specialization> codes,
 llvm::Expected<std::string>
 CPUProgram::packageChecked(size_t kernel,
                            llvm::ArrayRef<DimSizes> sizes) const {
-  std::vector<Specialization> codes;
+  std::vector<TileCompiler::Variant> codes;
   std::vector<std::vector<std::string>> known;
   for (const DimSizes &each : sizes) {
     if (llvm::Error error =
@@ -274,8 +281,28 @@ CPUProgram::packageChecked(size_t kernel,
     compiler.setTuned(*code, signatures[kernel], each);
     if (llvm::Error error = checkIsNew(code->sizes, known, signatures[kernel]))
       return std::move(error);
-    codes.push_back(std::move(*code));
+    codes.push_back({std::move(*code), {}});
   }
+  return packageForLevels(kernel, codes);
+}
+
+llvm::Expected<std::string>
+CPUProgram::packageTunedChecked(size_t kernel,
+                                llvm::ArrayRef<TunedVariant> variants) const {
+  std::vector<TileCompiler::Variant> codes;
+  for (const TunedVariant &variant : variants) {
+    auto code = compiler.specialize(kernel, signatures[kernel], variant.sizes,
+                                    /*device=*/std::nullopt);
+    if (!code)
+      return code.takeError();
+    code->tuned = variant.schedule;
+    codes.push_back({std::move(*code), variant.conditions});
+  }
+  return packageForLevels(kernel, codes);
+}
+
+llvm::Expected<std::string> CPUProgram::packageForLevels(
+    size_t kernel, llvm::ArrayRef<TileCompiler::Variant> codes) const {
   auto levels = listLevels(getOwnProcessor(options));
   if (!levels)
     return levels.takeError();

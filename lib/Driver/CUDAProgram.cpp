@@ -109,6 +109,9 @@ protected:
 
   llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
+  llvm::Expected<std::string>
+  packageTunedChecked(size_t kernel,
+                      llvm::ArrayRef<TunedVariant> variants) const override;
   llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const override;
@@ -142,6 +145,8 @@ private:
                                       Purpose purpose = Purpose::Runs) const;
   llvm::Expected<std::vector<TileCompiler::Variant>>
   listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
+  llvm::Expected<std::string>
+  combine(size_t kernel, llvm::ArrayRef<TileCompiler::Variant> wanted) const;
   llvm::Error compileTogether(size_t kernel,
                               llvm::ArrayRef<TileCompiler::Variant> variants,
                               std::vector<PackageVariant> &done) const;
@@ -452,16 +457,13 @@ CUDAProgram::compileTogether(size_t kernel,
 }
 
 llvm::Expected<std::string>
-CUDAProgram::packageChecked(size_t kernel,
-                            llvm::ArrayRef<DimSizes> sizes) const {
-  auto wanted = listVariants(kernel, sizes);
-  if (!wanted)
-    return wanted.takeError();
+CUDAProgram::combine(size_t kernel,
+                     llvm::ArrayRef<TileCompiler::Variant> wanted) const {
   // Times that overlap would count twice.
   bool isTimed = options.timing && *options.timing;
-  size_t together = isTimed ? 1 : wanted->size();
+  size_t together = isTimed ? 1 : wanted.size();
   std::vector<PackageVariant> done;
-  for (llvm::ArrayRef<TileCompiler::Variant> left = *wanted; !left.empty();
+  for (llvm::ArrayRef<TileCompiler::Variant> left = wanted; !left.empty();
        left = left.drop_front(together))
     if (llvm::Error error =
             compileTogether(kernel, left.take_front(together), done))
@@ -470,6 +472,28 @@ CUDAProgram::packageChecked(size_t kernel,
   if (!package)
     return package.takeError();
   return rt::writePackage(*package);
+}
+
+llvm::Expected<std::string>
+CUDAProgram::packageChecked(size_t kernel,
+                            llvm::ArrayRef<DimSizes> sizes) const {
+  auto wanted = listVariants(kernel, sizes);
+  return wanted ? combine(kernel, *wanted) : wanted.takeError();
+}
+
+llvm::Expected<std::string>
+CUDAProgram::packageTunedChecked(size_t kernel,
+                                 llvm::ArrayRef<TunedVariant> variants) const {
+  std::vector<TileCompiler::Variant> wanted;
+  for (const TunedVariant &variant : variants) {
+    auto code = compiler.specialize(kernel, signatures[kernel], variant.sizes,
+                                    options.device);
+    if (!code)
+      return code.takeError();
+    code->tuned = variant.schedule;
+    wanted.push_back({std::move(*code), variant.conditions});
+  }
+  return combine(kernel, wanted);
 }
 
 //===-- Loading -----------------------------------------------------------===//

@@ -309,9 +309,30 @@ llvm::Error CompiledProgram::withKernel(llvm::StringRef kernel,
   return withKernelChecked(*index, sizes, use);
 }
 
+llvm::Expected<std::string>
+CompiledProgram::packageTuned(llvm::StringRef kernel,
+                              llvm::ArrayRef<TunedVariant> variants) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  for (const TunedVariant &variant : variants) {
+    if (auto known = findKernelOf(signatures, kernel, variant.sizes.sizes);
+        !known)
+      return known.takeError();
+    if (auto read = schedule::Settings::parse(variant.schedule); !read)
+      return read.takeError();
+  }
+  return packageTunedChecked(*index, variants);
+}
+
 static llvm::Error rejectTuning(const CompiledProgram &program) {
   return llvm::createStringError("target '" + program.getTargetName() +
                                  "' has no schedules to tune");
+}
+
+llvm::Expected<std::string> CompiledProgram::packageTunedChecked(
+    size_t kernel, llvm::ArrayRef<TunedVariant> variants) const {
+  return rejectTuning(*this);
 }
 
 llvm::Expected<CodeFor>

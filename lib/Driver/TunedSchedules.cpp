@@ -145,6 +145,73 @@ void TunedSchedules::store(llvm::StringRef key,
   std::string text;
   llvm::raw_string_ostream(text) << toJSON(tuned);
   cache.store(key, text);
+  if (!tuned.schedule.empty())
+    storeSeed(key, tuned.schedule);
+}
+
+//===-- Seeds -------------------------------------------------------------===//
+
+llvm::StringRef nsacc::getLine(llvm::StringRef key, llvm::StringRef name) {
+  while (!key.empty()) {
+    llvm::StringRef line;
+    std::tie(line, key) = key.split('\n');
+    if (line.consume_front(name) && line.consume_front(": "))
+      return line;
+  }
+  return "";
+}
+
+/// What a seed has in common with a key: the kernel by its name, parameters and
+/// inputs, and what its tiles depend on.
+static std::string makeSeedKey(llvm::StringRef key) {
+  std::string text = "seeds: 1\n";
+  for (llvm::StringRef name :
+       {"kernel", "schedule", "sizes", "queries", "target"})
+    text += (name + ": " + getLine(key, name) + "\n").str();
+  return text;
+}
+
+static std::vector<std::string> readSeeds(llvm::StringRef text) {
+  auto seeds = llvm::json::parse<std::vector<std::string>>(text);
+  if (seeds)
+    return std::move(*seeds);
+  llvm::consumeError(seeds.takeError());
+  return {};
+}
+
+std::vector<std::string> TunedSchedules::findSeeds(llvm::StringRef key) const {
+  auto text = cache.find(makeSeedKey(key));
+  return text ? readSeeds(*text) : std::vector<std::string>();
+}
+
+void TunedSchedules::storeSeed(llvm::StringRef key,
+                               llvm::StringRef schedule) const {
+  constexpr size_t most = 8;
+  std::vector<std::string> seeds = findSeeds(key);
+  llvm::erase(seeds, schedule);
+  seeds.insert(seeds.begin(), schedule.str());
+  seeds.resize(std::min(seeds.size(), most));
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Array(seeds));
+  cache.store(makeSeedKey(key), text);
+}
+
+llvm::Expected<llvm::json::Value> TunedSchedules::exportAll() const {
+  auto entries = listCache(cache.getFolder());
+  if (!entries)
+    return entries.takeError();
+  llvm::sort(*entries, [](const CacheEntry &lhs, const CacheEntry &rhs) {
+    return lhs.key < rhs.key;
+  });
+  llvm::json::Array all;
+  for (const CacheEntry &entry : *entries) {
+    if (!llvm::StringRef(entry.key).starts_with("tuned: "))
+      continue;
+    if (auto tuned = find(entry.key))
+      all.push_back(
+          llvm::json::Object{{"key", entry.key}, {"tuned", toJSON(*tuned)}});
+  }
+  return llvm::json::Value(std::move(all));
 }
 
 //===-- Keys --------------------------------------------------------------===//

@@ -8,6 +8,17 @@ using namespace nsacc::tuning;
 /// How much less time the model has to see in another schedule than in the
 /// compiler's choice, whose rules were measured.
 static constexpr double kLeastGain = 0.92;
+/// Candidates of a grid that are compiled to see whether they fit.
+static constexpr size_t kMostTried = 8;
+
+/// Tiles that have no room, or spill, are none that the model may take.
+static bool isGood(const CompiledProgram &program, llvm::StringRef kernel,
+                   const DimSizes &sizes, const Candidate &candidate) {
+  auto code = program.compileFor(kernel, sizes, candidate.schedule);
+  bool isGood = code && code->losses.empty();
+  llvm::consumeError(code.takeError());
+  return isGood;
+}
 
 llvm::Expected<std::string>
 tuning::chooseByModel(const CompiledProgram &program, llvm::StringRef kernel,
@@ -22,15 +33,22 @@ tuning::chooseByModel(const CompiledProgram &program, llvm::StringRef kernel,
     auto groups = listGroups(op, goal, given, "", sizes, options);
     if (!groups)
       return groups.takeError();
-    for (const Group &group : *groups) {
-      std::vector<Candidate> found = listCandidates(
-          op, goal, given, best, group, Grid::Tiles, sizes, options);
-      if (found.empty() ||
-          found.front().predicted > kLeastGain * current->predicted)
-        continue;
-      *current = std::move(found.front());
-      best = current->schedule;
-    }
+    for (Grid grid : {Grid::Programs, Grid::Tiles})
+      for (const Group &group : *groups) {
+        std::vector<Candidate> found =
+            listCandidates(op, goal, given, best, group, grid, sizes, options);
+        llvm::erase_if(found, [&](const Candidate &each) {
+          return each.predicted > kLeastGain * current->predicted;
+        });
+        found.resize(std::min(found.size(), kMostTried));
+        auto fits = llvm::find_if(found, [&](const Candidate &each) {
+          return isGood(program, kernel, sizes, each);
+        });
+        if (fits == found.end())
+          continue;
+        *current = std::move(*fits);
+        best = current->schedule;
+      }
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(kernel, sizes, use))
@@ -42,17 +60,8 @@ static llvm::Expected<std::string> find(const CompiledProgram &program,
                                         llvm::StringRef kernel,
                                         const DimSizes &sizes, TuneMode mode,
                                         const TuneOptions &options) {
-  if (mode == TuneMode::Model) {
-    auto best = chooseByModel(program, kernel, sizes);
-    if (!best || best->empty())
-      return best;
-    // Tiles that have no room, or spill, are none that the model may take.
-    auto code = program.compileFor(kernel, sizes, *best);
-    if (code && code->losses.empty())
-      return best;
-    llvm::consumeError(code.takeError());
-    return std::string();
-  }
+  if (mode == TuneMode::Model)
+    return chooseByModel(program, kernel, sizes);
   auto found = tune(program, kernel, sizes, options);
   if (!found)
     return found.takeError();

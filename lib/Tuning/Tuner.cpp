@@ -98,9 +98,10 @@ struct Limits {
 class Search {
 public:
   Search(const CompiledProgram &program, const Signature &signature,
-         const DimSizes &sizes, const TuneOptions &options)
-      : program(program), signature(signature), sizes(sizes), options(options) {
-  }
+         const DimSizes &sizes, const TuneOptions &options,
+         const std::string &key)
+      : program(program), signature(signature), sizes(sizes), options(options),
+        key(key) {}
   ~Search();
 
   llvm::Expected<TuneResult> run();
@@ -139,6 +140,7 @@ private:
   const Signature &signature;
   const DimSizes &sizes;
   const TuneOptions &options;
+  const std::string &key;
   Clock::time_point start = Clock::now();
   std::string folder;
   std::vector<std::string> specialized;
@@ -227,7 +229,11 @@ llvm::Error Search::setUp() {
     auto choice = schedule::choose(kernel, goal, chosen);
     if (!choice)
       return choice.takeError();
-    floor = predict(kernel, goal, *choice, sizes, model).floor;
+    // Code for a named device may be measured on one that is faster.
+    bool isOwn =
+        program.getTargetName() == "cuda" || program.getTarget() == Target::CPU;
+    if (isOwn)
+      floor = predict(kernel, goal, *choice, sizes, model).floor;
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
@@ -516,6 +522,9 @@ llvm::Error Search::tryGrid(Grid grid) {
 llvm::Error Search::trySeeds() {
   std::vector<Candidate> candidates;
   std::vector<std::string> seeds = options.seeds;
+  if (options.effort > Effort::Model)
+    llvm::append_range(seeds,
+                       TunedSchedules(options.store, nullptr).findSeeds(key));
   if (options.effort == Effort::Model) {
     auto preferred =
         chooseByModel(program, signature.kernel, sizes, options.agreement);
@@ -637,12 +646,12 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
   auto signature = program.getSignature(kernel);
   if (!signature)
     return signature.takeError();
-  auto result = Search(program, *signature, sizes, options).run();
-  if (!result)
-    return result;
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
     return key.takeError();
+  auto result = Search(program, *signature, sizes, options, *key).run();
+  if (!result)
+    return result;
   result->key = std::move(*key);
   TunedSchedules(options.store, nullptr).store(result->key, result->best);
   return result;

@@ -8,6 +8,7 @@
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/RT/Package.h"
+#include "nsacc/Schedule/QueryCount.h"
 #include "nsacc/Schedule/Settings.h"
 #include "nsacc/Support/DiskCache.h"
 #include "nsacc/Tensor/Signature.h"
@@ -49,6 +50,14 @@ struct CodeFor {
   /// What is right but slow in it: values that had to leave registers, products
   /// that don't overlap.
   std::vector<std::string> losses;
+};
+
+/// Code of a package with a schedule of its own, for the calls for which all
+/// conditions hold.
+struct TunedVariant {
+  DimSizes sizes;
+  std::string schedule;
+  std::vector<SizeCondition> conditions;
 };
 
 /// What NSACC_TUNE and the variables of the cache say. Fails where one of them
@@ -188,6 +197,12 @@ public:
   llvm::Expected<std::string> package(llvm::StringRef kernel,
                                       llvm::ArrayRef<DimSizes> sizes) const;
 
+  /// The same with schedules beside what is given; a call runs the first
+  /// variant that fits.
+  llvm::Expected<std::string>
+  packageTuned(llvm::StringRef kernel,
+               llvm::ArrayRef<TunedVariant> variants) const;
+
   /// The code for runs with these sizes, compiled now with a schedule beside
   /// what is given. Fails where its tiles have no room: none are made smaller.
   llvm::Expected<CodeFor> compileFor(llvm::StringRef kernel,
@@ -248,6 +263,9 @@ protected:
                                  RunStatistics &statistics) const = 0;
   virtual llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
+  virtual llvm::Expected<std::string>
+  packageTunedChecked(size_t kernel,
+                      llvm::ArrayRef<TunedVariant> variants) const;
   virtual llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const;

@@ -1,0 +1,86 @@
+//===- Shapes.h - Schedules for many sizes ----------------------*- C++ -*-===//
+
+#ifndef NSACC_TUNING_SHAPES_H
+#define NSACC_TUNING_SHAPES_H
+
+#include "nsacc/Tuning/Tuner.h"
+
+namespace nsacc::tuning {
+
+/// Which of some schedules a call takes: the first case whose product of sizes
+/// is at least `least`.
+struct Rule {
+  struct Case {
+    int64_t least = 0; ///< 0 in the last one
+    size_t schedule = 0;
+  };
+  /// Dimensions whose sizes are multiplied; none where there is one case.
+  std::vector<std::string> dims;
+  std::vector<Case> cases;
+  /// The largest time of a shape with its schedule, relative to its least one.
+  double slowdown = 1;
+
+  size_t find(const DimSizes &sizes) const;
+  /// "T * B >= 4096: 'keys=64'; else: ''"
+  std::string describe(llvm::ArrayRef<std::string> schedules) const;
+};
+
+/// What each schedule takes with one shape's sizes; infinite where it failed.
+struct ShapeTimes {
+  DimSizes sizes;
+  std::vector<double> milliseconds;
+
+  double getLeast() const;
+  double getSlowdown(size_t schedule) const {
+    return milliseconds[schedule] / getLeast();
+  }
+};
+
+/// The rule with the fewest schedules, at most so many, with which no shape is
+/// slower than `mostSlowdown` allows; or the one that is the nearest to that.
+/// `dims` are those whose sizes may be compared. Shapes of equal sizes of these
+/// have one case.
+Rule chooseRule(llvm::ArrayRef<std::string> dims,
+                llvm::ArrayRef<ShapeTimes> shapes, size_t mostSchedules,
+                double mostSlowdown);
+
+struct ShapesOptions {
+  /// Of each shape, whose budget is a part of all.
+  TuneOptions tuning;
+  size_t mostSchedules = 3;
+  double mostSlowdown = 1.05;
+  /// Shapes that the rule is judged by, and that it wasn't made of.
+  std::vector<DimSizes> heldOut;
+};
+
+struct ShapesResult {
+  /// The compiler's choice is "".
+  std::vector<std::string> schedules;
+  std::vector<ShapeTimes> shapes, heldOut;
+  Rule rule;
+  /// The largest slowdown of a shape that was held out; 1 without any.
+  double heldOutSlowdown = 1;
+  double seconds = 0;
+
+  bool hasPassed(const ShapesOptions &options) const {
+    return rule.slowdown <= options.mostSlowdown &&
+           heldOutSlowdown <= options.mostSlowdown;
+  }
+};
+
+/// Tunes each shape, measures all schedules that were the fastest of one with
+/// all shapes, and chooses some of them by a rule, which is what is stored for
+/// each shape. Shapes differ in sizes that code doesn't depend on.
+llvm::Expected<ShapesResult> tuneShapes(const CompiledProgram &program,
+                                        llvm::StringRef kernel,
+                                        llvm::ArrayRef<DimSizes> shapes,
+                                        const ShapesOptions &options);
+
+/// A package whose guards are the rule's cases.
+llvm::Expected<std::string> packageRule(const CompiledProgram &program,
+                                        llvm::StringRef kernel,
+                                        const ShapesResult &result);
+
+} // namespace nsacc::tuning
+
+#endif // NSACC_TUNING_SHAPES_H

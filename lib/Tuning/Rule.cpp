@@ -1,0 +1,165 @@
+//===- Rule.cpp - Which schedule for which sizes --------------------------===//
+
+#include "nsacc/Tuning/Shapes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace nsacc;
+using namespace nsacc::tuning;
+
+static int64_t multiply(llvm::ArrayRef<std::string> dims,
+                        const DimSizes &sizes) {
+  int64_t product = 1;
+  for (const std::string &dim : dims)
+    product = llvm::SaturatingMultiply<uint64_t>(
+        product, std::max<int64_t>(sizes.sizes.lookup(dim), 0));
+  return std::min<uint64_t>(product, INT64_MAX);
+}
+
+size_t Rule::find(const DimSizes &sizes) const {
+  int64_t product = multiply(dims, sizes);
+  for (const Case &each : cases)
+    if (product >= each.least)
+      return each.schedule;
+  return cases.back().schedule;
+}
+
+std::string Rule::describe(llvm::ArrayRef<std::string> schedules) const {
+  std::vector<std::string> parts;
+  for (const Case &each : cases) {
+    std::string when = each.least == 0 ? (cases.size() > 1 ? "else" : "always")
+                                       : llvm::join(dims, " * ") +
+                                             " >= " + llvm::itostr(each.least);
+    parts.push_back(when + ": '" + schedules[each.schedule] + "'");
+  }
+  return llvm::join(parts, "; ");
+}
+
+double ShapeTimes::getLeast() const { return *llvm::min_element(milliseconds); }
+
+namespace {
+
+/// Shapes with one product of sizes.
+struct Bin {
+  int64_t product;
+  std::vector<const ShapeTimes *> shapes;
+};
+
+/// A choice for the first bins.
+struct Partial {
+  double slowdown = HUGE_VAL;
+  size_t start = 0, schedule = 0;
+};
+
+/// The best rule over one product, for each number of cases.
+class Cutter {
+public:
+  Cutter(std::vector<Bin> bins, size_t schedules)
+      : bins(std::move(bins)), numSchedules(schedules) {}
+
+  Rule cut(size_t mostCases) const {
+    size_t count = bins.size();
+    // best[k][n]: the first n bins in k cases.
+    std::vector<std::vector<Partial>> best(mostCases + 1,
+                                           std::vector<Partial>(count + 1));
+    best[0][0].slowdown = 1;
+    for (size_t cases = 1; cases <= mostCases; ++cases)
+      for (size_t end = 1; end <= count; ++end)
+        for (size_t start = cases - 1; start < end; ++start) {
+          auto [slowdown, schedule] = judge(start, end);
+          slowdown = std::max(slowdown, best[cases - 1][start].slowdown);
+          if (slowdown < best[cases][end].slowdown)
+            best[cases][end] = {slowdown, start, schedule};
+        }
+    Rule rule;
+    rule.slowdown = best[mostCases][count].slowdown;
+    size_t end = count;
+    for (size_t cases = mostCases; cases > 0; --cases) {
+      const Partial &last = best[cases][end];
+      rule.cases.push_back({getLeast(last.start), last.schedule});
+      end = last.start;
+    }
+    return rule;
+  }
+
+  size_t getNumBins() const { return bins.size(); }
+
+private:
+  /// Between two bins, in the middle by ratio.
+  int64_t getLeast(size_t start) const {
+    if (start == 0)
+      return 0;
+    double below = static_cast<double>(bins[start - 1].product),
+           above = static_cast<double>(bins[start].product);
+    auto middle = static_cast<int64_t>(std::ceil(std::sqrt(below * above)));
+    return std::clamp(middle, bins[start - 1].product + 1, bins[start].product);
+  }
+
+  std::pair<double, size_t> judge(size_t start, size_t end) const {
+    std::pair<double, size_t> best = {HUGE_VAL, 0};
+    for (size_t schedule = 0; schedule < numSchedules; ++schedule) {
+      double most = 1;
+      for (size_t bin = start; bin < end; ++bin)
+        for (const ShapeTimes *shape : bins[bin].shapes)
+          most = std::max(most, shape->getSlowdown(schedule));
+      if (most < best.first)
+        best = {most, schedule};
+    }
+    return best;
+  }
+
+  std::vector<Bin> bins;
+  size_t numSchedules;
+};
+
+} // namespace
+
+static Cutter makeCutter(llvm::ArrayRef<std::string> dims,
+                         llvm::ArrayRef<ShapeTimes> shapes) {
+  std::vector<Bin> bins;
+  for (const ShapeTimes &shape : shapes) {
+    int64_t product = multiply(dims, shape.sizes);
+    auto known = llvm::find_if(
+        bins, [&](const Bin &bin) { return bin.product == product; });
+    if (known == bins.end())
+      bins.push_back({product, {&shape}});
+    else
+      known->shapes.push_back(&shape);
+  }
+  llvm::sort(bins, [](const Bin &lhs, const Bin &rhs) {
+    return lhs.product < rhs.product;
+  });
+  return Cutter(std::move(bins), shapes.front().milliseconds.size());
+}
+
+Rule tuning::chooseRule(llvm::ArrayRef<std::string> dims,
+                        llvm::ArrayRef<ShapeTimes> shapes, size_t mostSchedules,
+                        double mostSlowdown) {
+  std::vector<std::vector<std::string>> products = {{}};
+  for (auto [index, dim] : llvm::enumerate(dims)) {
+    products.push_back({dim});
+    for (const std::string &other : dims.drop_front(index + 1))
+      products.push_back({dim, other});
+  }
+  Rule best;
+  best.slowdown = HUGE_VAL;
+  for (size_t cases = 1; cases <= mostSchedules; ++cases) {
+    for (const auto &product : products) {
+      Cutter cutter = makeCutter(product, shapes);
+      if (cases > cutter.getNumBins())
+        continue;
+      Rule rule = cutter.cut(cases);
+      rule.dims = product;
+      // More cases have to be worth it.
+      if (rule.slowdown < best.slowdown * 0.999 || best.cases.empty())
+        best = std::move(rule);
+    }
+    if (best.slowdown <= mostSlowdown)
+      break;
+  }
+  if (best.cases.size() == 1)
+    best.dims.clear();
+  return best;
+}
