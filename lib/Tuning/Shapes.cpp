@@ -11,7 +11,7 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-static std::string spellSizes(const DimSizes &sizes) {
+std::string tuning::spellSizes(const DimSizes &sizes) {
   std::vector<std::string> parts;
   for (const auto &[name, size] : sizes.sizes)
     parts.push_back((name + "=" + llvm::Twine(size)).str());

@@ -6,6 +6,7 @@
 #include "NSA/Transforms/Passes.h"
 #include "nsacc/Support/Tasks.h"
 #include "nsacc/Tensor/SignatureText.h"
+#include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -593,11 +594,7 @@ llvm::Error Search::finish(TuneResult &result) {
   result.best.date = llvm::formatv("{0:%Y-%m-%dT%H:%M:%S}",
                                    llvm::sys::toTimePoint(std::time(nullptr)));
   result.best.clock = clock;
-  llvm::SmallVector<std::string> spelled;
-  for (const auto &[name, size] : sizes.sizes)
-    spelled.push_back((name + "=" + llvm::Twine(size)).str());
-  llvm::sort(spelled);
-  result.best.sizes = llvm::join(spelled, ", ");
+  result.best.sizes = spellSizes(sizes);
   for (const Trial &trial : trials) {
     result.best.measured += trial.isMeasured();
     result.best.failed += !trial.failure.empty();

@@ -1,5 +1,4 @@
-//===- Files.h - What commands read and write -----------------------*- C++
-//-*-===//
+//===- Files.h - What commands read and write -------------------*- C++ -*-===//
 
 #ifndef NSACC_TOOLS_NSACC_FILES_H
 #define NSACC_TOOLS_NSACC_FILES_H

@@ -2,12 +2,14 @@
 
 #include "Commands.h"
 #include "Dimensions.h"
+#include "Files.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Signature/Signature.h"
-#include "nsacc/Tuning/Tuner.h"
+#include "nsacc/Support/Version.h"
+#include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -23,6 +25,9 @@ struct TuneFlags {
   std::string target = "cpu", schedule, effort = "quick";
   std::optional<std::string> device;
   std::vector<std::string> dims;
+  std::string shapes, heldOut, output;
+  size_t mostSchedules = 3;
+  double mostSlowdown = 1.05;
   double budget = 30, agreement = 0, timeout = 60;
   uint64_t seed = 0;
   unsigned threads = 0;
@@ -134,8 +139,152 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
   return options;
 }
 
+namespace {
+/// What there is to tune.
+struct Subject {
+  std::unique_ptr<Program> program;
+  std::unique_ptr<CompiledProgram> compiled;
+  Signature signature;
+};
+} // namespace
+
+/// The sizes of one call, all of them.
+static llvm::Expected<DimSizes> readShape(const Settings &dims,
+                                          const Signature &signature) {
+  auto sizes = readDimensions(dims, signature);
+  if (!sizes)
+    return sizes.takeError();
+  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
+  auto bound = bindKnownDimensions(signature, none, std::move(*sizes));
+  if (!bound)
+    return bound.takeError();
+  if (llvm::Error error = checkDimensions(signature, none, *bound))
+    return std::move(error);
+  return std::move(*bound);
+}
+
+/// A file of JSON: [{"B": 1, "T": 4096}, {"B": 2, "T": [100, 300]}, …].
+static llvm::Expected<std::vector<DimSizes>>
+readShapes(llvm::StringRef path, const Signature &signature) {
+  auto buffer = readFile(path, "a list of sizes");
+  if (!buffer)
+    return buffer.takeError();
+  auto value = llvm::json::parse((*buffer)->getBuffer());
+  if (!value)
+    return makeError("'" + path +
+                     "' isn't JSON: " + llvm::toString(value.takeError()));
+  const llvm::json::Array *list = value->getAsArray();
+  if (!list || list->empty())
+    return makeError("'" + path + "' has no list of sizes",
+                     "as [{\"B\": 1, \"T\": 4096}, {\"B\": 8, \"T\": 512}]");
+  std::vector<DimSizes> shapes;
+  for (auto [index, each] : llvm::enumerate(*list)) {
+    const llvm::json::Object *object = each.getAsObject();
+    std::string where =
+        "shape " + std::to_string(index + 1) + " of '" + path.str() + "'";
+    if (!object)
+      return makeError(where + " is no object of sizes by dimension");
+    Settings dims;
+    for (const auto &[name, size] : *object)
+      dims.emplace_back(name.str(), llvm::formatv("{0}", size).str());
+    auto sizes = readShape(dims, signature);
+    if (!sizes)
+      return makeError(where + ": " + llvm::toString(sizes.takeError()));
+    shapes.push_back(std::move(*sizes));
+  }
+  return shapes;
+}
+
+static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
+                        const DimSizes &sizes,
+                        const tuning::TuneOptions &options) {
+  auto result =
+      tuning::tune(*subject.compiled, subject.signature.kernel, sizes, options);
+  endProgress();
+  if (!result)
+    return subject.program->report(result.takeError());
+  if (flags.json)
+    llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result));
+  else
+    printText(*result, options.store.folder);
+  return ExitCode::Success;
+}
+
+static void printShapes(const tuning::ShapesResult &result,
+                        const tuning::ShapesOptions &options) {
+  auto print = [&](llvm::StringRef what,
+                   llvm::ArrayRef<tuning::ShapeTimes> shapes) {
+    for (const tuning::ShapeTimes &shape : shapes) {
+      size_t chosen = result.rule.find(shape.sizes);
+      llvm::outs() << llvm::formatv(
+          "{0} {1}: {2:f4} ms, {3:f2} times the least; '{4}'\n", what,
+          tuning::spellSizes(shape.sizes), shape.milliseconds[chosen],
+          shape.getSlowdown(chosen), result.schedules[chosen]);
+    }
+  };
+  print("shape", result.shapes);
+  print("held out", result.heldOut);
+  llvm::outs() << "rule: " << result.rule.describe(result.schedules) << '\n'
+               << llvm::formatv(
+                      "{0}: {1:f3} of the shapes, {2:f3} of those held out, "
+                      "{3:f3} allowed\n",
+                      result.hasPassed(options) ? "passed" : "FAILED",
+                      result.rule.slowdown, result.heldOutSlowdown,
+                      options.mostSlowdown);
+}
+
+/// Exit status 1 where a shape is slower than is allowed.
+static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
+                         const tuning::TuneOptions &tuning) {
+  auto shapes = readShapes(flags.shapes, subject.signature);
+  if (!shapes)
+    return reportError(shapes.takeError());
+  tuning::ShapesOptions options;
+  options.tuning = tuning;
+  options.mostSchedules = flags.mostSchedules;
+  options.mostSlowdown = flags.mostSlowdown;
+  if (!flags.heldOut.empty())
+    if (llvm::Error error = readShapes(flags.heldOut, subject.signature)
+                                .moveInto(options.heldOut))
+      return reportError(std::move(error));
+  auto result = tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
+                                   *shapes, options);
+  endProgress();
+  if (!result)
+    return subject.program->report(result.takeError());
+  printShapes(*result, options);
+  if (!flags.output.empty()) {
+    auto package = tuning::packageRule(*subject.compiled,
+                                       subject.signature.kernel, *result);
+    if (!package)
+      return subject.program->report(package.takeError());
+    if (llvm::Error error = writeFiles({{flags.output, *package}}))
+      return reportError(std::move(error));
+  }
+  return result->hasPassed(options) ? ExitCode::Success : ExitCode::UserError;
+}
+
+static llvm::Error checkFlags(const TuneFlags &flags) {
+  bool hasShapes = !flags.shapes.empty();
+  if (flags.program.file.empty())
+    return makeError("there is no program to tune",
+                     "as nsacc tune flash.nsa --dims B=1,T=4096,…");
+  if (hasShapes == !flags.dims.empty())
+    return makeError(hasShapes ? "--dims and --dims-file are of one shape and "
+                                 "of many, found both"
+                               : "there are no sizes to tune for",
+                     hasShapes ? "leave out one of them"
+                               : "give --dims NAME=SIZE,…, or --dims-file");
+  if (!hasShapes && (!flags.heldOut.empty() || !flags.output.empty()))
+    return makeError("--held-out and --output are of many shapes",
+                     "give --dims-file");
+  return llvm::Error::success();
+}
+
 static ExitCode runTuning(const TuneFlags &flags,
                           llvm::ArrayRef<std::string> commandLine) {
+  if (llvm::Error error = checkFlags(flags))
+    return reportError(std::move(error), ExitCode::Usage);
   auto target = findKnownTarget(flags.target);
   if (!target)
     return reportError(target.takeError(), ExitCode::Usage);
@@ -150,25 +299,18 @@ static ExitCode runTuning(const TuneFlags &flags,
     return reportError(options.takeError(), ExitCode::Usage);
   Instruments instruments({});
   ExitCode status;
-  auto program = Program::load(flags.program, commandLine, instruments, status);
-  if (!program)
+  Subject subject;
+  subject.program =
+      Program::load(flags.program, commandLine, instruments, status);
+  if (!subject.program)
     return status;
-  status = program->runPhases(Phase::NSA);
+  status = subject.program->runPhases(Phase::NSA);
   if (status != ExitCode::Success)
     return status;
-  auto kernel = program->getKernel(flags.program.kernel);
+  auto kernel = subject.program->getKernel(flags.program.kernel);
   if (!kernel)
     return reportError(kernel.takeError());
-  Signature signature = getSignature(*kernel);
-  auto sizes = readDimensions(*dims, signature);
-  if (!sizes)
-    return reportError(sizes.takeError());
-  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
-  auto bound = bindKnownDimensions(signature, none, std::move(*sizes));
-  if (!bound)
-    return reportError(bound.takeError());
-  if (llvm::Error error = checkDimensions(signature, none, *bound))
-    return reportError(std::move(error));
+  subject.signature = getSignature(*kernel);
   CompileOptions compile;
   if (llvm::Error error = resolveTarget(**target, flags.device, compile))
     return reportError(std::move(error));
@@ -176,17 +318,72 @@ static ExitCode runTuning(const TuneFlags &flags,
   compile.threads = options->threads;
   compile.warn = printWarning;
   compile.tuning.policy = options->policy;
-  auto compiled = CompiledProgram::create(program->getModule(), compile);
+  auto compiled =
+      CompiledProgram::create(subject.program->getModule(), compile);
   if (!compiled)
-    return program->report(compiled.takeError());
-  auto result = tuning::tune(**compiled, signature.kernel, *bound, *options);
-  endProgress();
-  if (!result)
-    return program->report(result.takeError());
-  if (flags.json)
-    llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result));
-  else
-    printText(*result, store->mode == TuneMode::Off ? "" : store->store.folder);
+    return subject.program->report(compiled.takeError());
+  subject.compiled = std::move(*compiled);
+  if (!flags.shapes.empty())
+    return tuneMany(flags, subject, *options);
+  auto sizes = readShape(*dims, subject.signature);
+  if (!sizes)
+    return reportError(sizes.takeError());
+  return tuneOne(flags, subject, *sizes, *options);
+}
+
+//===-- Exports -----------------------------------------------------------===//
+
+static ExitCode exportStore(const std::string &path) {
+  auto options = lookupTuning();
+  if (!options)
+    return reportError(options.takeError());
+  auto all = TunedSchedules(options->store, printWarning).exportAll();
+  if (!all)
+    return reportError(all.takeError());
+  std::string text = llvm::formatv("{0:2}\n", *all);
+  if (llvm::Error error = writeFiles({{path, text}}))
+    return reportError(std::move(error));
+  return ExitCode::Success;
+}
+
+/// Entries of this build are found as they are; those of another one are seeds.
+static ExitCode importStore(const std::string &path) {
+  auto options = lookupTuning();
+  if (!options)
+    return reportError(options.takeError());
+  auto buffer = readFile(path, "exported schedules");
+  if (!buffer)
+    return reportError(buffer.takeError());
+  auto value = llvm::json::parse((*buffer)->getBuffer());
+  if (!value)
+    return reportError(makeError(
+        "'" + path + "' isn't JSON: " + llvm::toString(value.takeError())));
+  const llvm::json::Array *list = value->getAsArray();
+  if (!list)
+    return reportError(makeError("'" + path + "' has no list of schedules",
+                                 "nsacc tune export writes one"));
+  TunedSchedules store(options->store, printWarning);
+  size_t own = 0, seeds = 0;
+  for (auto [index, each] : llvm::enumerate(*list)) {
+    const llvm::json::Object *object = each.getAsObject();
+    auto key = object ? object->getString("key") : std::nullopt;
+    const llvm::json::Value *found = object ? object->get("tuned") : nullptr;
+    TunedSchedule tuned;
+    llvm::json::Path::Root root("tuned");
+    if (!key || !key->starts_with("tuned: ") || !found ||
+        !fromJSON(*found, tuned, root))
+      return reportError(
+          makeError("entry " + llvm::Twine(index + 1) + " of '" + path +
+                    "' is no tuned schedule: nothing behind it is read"));
+    bool isOwn = getLine(*key, "compiler") == getSourceHash();
+    if (isOwn)
+      store.store(*key, tuned);
+    else if (!tuned.schedule.empty())
+      store.storeSeed(*key, tuned.schedule);
+    ++(isOwn ? own : seeds);
+  }
+  llvm::outs() << own << " schedules of this build, and " << seeds
+               << " of others, which tuning tries first\n";
   return ExitCode::Success;
 }
 
@@ -196,11 +393,34 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
               "compilations to come");
   auto flags = std::make_shared<TuneFlags>();
   addProgramFlags(*command, flags->program);
+  // `export` and `import` need none.
+  command->get_option("FILE")->required(false);
   addRepeatedFlag(*command, "--dims", flags->dims,
                   "sizes of all dimensions of the calls to tune for; of ragged "
                   "ones the rows' lengths: T=[5,0,127]")
-      ->type_name("NAME=SIZE,...")
-      ->required();
+      ->type_name("NAME=SIZE,...");
+  command
+      ->add_option(
+          "--dims-file", flags->shapes,
+          "JSON with a list of sizes: a rule of few schedules is found "
+          "for all of them")
+      ->type_name("FILE.json");
+  command
+      ->add_option("--held-out", flags->heldOut,
+                   "such a list, by which the rule is judged")
+      ->type_name("FILE.json");
+  command->add_option("--most-schedules", flags->mostSchedules, "of the rule")
+      ->check(CLI::Range(size_t{1}, size_t{16}))
+      ->capture_default_str();
+  command
+      ->add_option("--max-slowdown", flags->mostSlowdown,
+                   "of a shape by the rule, relative to its fastest schedule")
+      ->check(CLI::Range(1.0, 100.0))
+      ->capture_default_str();
+  command
+      ->add_option("-o,--output", flags->output,
+                   "write a package whose guards are the rule")
+      ->type_name("FILE.nsapkg");
   command
       ->add_option("--target", flags->target,
                    "what runs it, on this machine: cpu or cuda")
@@ -242,8 +462,19 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
                  "(NSACC_THREADS, or all of the machine)",
                  "");
   command->add_flag("--json", flags->json, "print all trials as JSON");
-  command->callback([flags, &invocation] {
-    invocation.status = runTuning(*flags, invocation.commandLine);
+  auto file = std::make_shared<std::string>();
+  auto addTransfer = [&](const char *name, const char *what,
+                         ExitCode (*run)(const std::string &)) {
+    CLI::App *transfer = command->add_subcommand(name, what);
+    transfer->add_option("FILE", *file, "FILE.json")->required();
+    transfer->callback(
+        [file, run, &invocation] { invocation.status = run(*file); });
+  };
+  addTransfer("export", "write all tuned schedules as JSON", exportStore);
+  addTransfer("import", "read tuned schedules that were exported", importStore);
+  command->callback([flags, command, &invocation] {
+    if (command->get_subcommands().empty())
+      invocation.status = runTuning(*flags, invocation.commandLine);
   });
 
   auto paths = std::make_shared<std::pair<std::string, std::string>>();

@@ -7,6 +7,9 @@
 
 namespace nsacc::tuning {
 
+/// "B=1, T=4096"
+std::string spellSizes(const DimSizes &sizes);
+
 /// Which of some schedules a call takes: the first case whose product of sizes
 /// is at least `least`.
 struct Rule {
