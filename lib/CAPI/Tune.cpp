@@ -31,6 +31,14 @@ static llvm::Expected<DimSizes> readSizes(const json::Object &sizes,
       return llvm::createStringError("the size of '" + spelled +
                                      "' is no number, and no list of lengths "
                                      "of rows");
+    bool isRagged = llvm::any_of(signature.inputs, [&](const Argument &input) {
+      return llvm::any_of(input.dims, [&](const Dim &dim) {
+        return dim.kind == Dim::Kind::Ragged && dim.name == spelled;
+      });
+    });
+    if (!isRagged)
+      return llvm::createStringError("dimension '" + spelled +
+                                     "' isn't ragged: its size is one number");
     std::vector<int64_t> &offsets = known.offsets[spelled];
     offsets.push_back(0);
     for (const json::Value &length : *lengths)
@@ -117,12 +125,12 @@ nsacc_status nsacc_program_tune(const nsacc_program *program,
     auto tell = [&](const tuning::Progress &progress) {
       std::string text;
       llvm::raw_string_ostream(text) << tuning::toJSON(progress);
-      isEnded |= report(text.c_str(), data) != 0;
+      isEnded = isEnded || report(text.c_str(), data) != 0;
     };
     // Callers look for signals, too, while a worker takes long.
     auto isInterrupted = [&, asked = 0]() mutable {
       if (++asked % 32 == 0)
-        isEnded |= report(nullptr, data) != 0;
+        isEnded = isEnded || report(nullptr, data) != 0;
       return isEnded;
     };
     if (report) {

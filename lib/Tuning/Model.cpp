@@ -71,14 +71,21 @@ double Work::getFloor(const Rates &rates) const {
 
 namespace {
 
-double countBytes(Type type, const CallSizes &sizes) {
+double countElements(Type type, const CallSizes &sizes) {
   auto tensor = dyn_cast<NamedTensorType>(type);
   if (!tensor)
     return 0;
   double elements = 1;
   for (Attribute dim : tensor.getDims())
     elements *= sizes.get(dim);
-  return elements *
+  return elements;
+}
+
+double countBytes(Type type, const CallSizes &sizes) {
+  auto tensor = dyn_cast<NamedTensorType>(type);
+  if (!tensor)
+    return 0;
+  return countElements(type, sizes) *
          std::max(1u, tensor.getElementType().getIntOrFloatBitWidth() / 8);
 }
 
@@ -145,8 +152,10 @@ struct Scoring {
     instructions = static_cast<double>(countPairInstructions(op));
     for (Value tensor : op->getOperands())
       memory += countBytes(tensor.getType(), sizes);
+    // Of the queries' type, whatever sums are kept in.
     for (Value tensor : op->getResults())
-      memory += countBytes(tensor.getType(), sizes);
+      if (!tensor.use_empty())
+        memory += countElements(tensor.getType(), sizes) * bytes;
   }
 
   QueryShape shape;

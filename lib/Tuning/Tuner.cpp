@@ -640,6 +640,10 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
         "target '" + program.getTargetName() +
         "' isn't measured here: tune for 'cpu', or for 'cuda' on a machine "
         "with a GPU");
+  if (program.getTarget() == Target::CPU &&
+      (options.policy.isGraph || options.policy.isCold))
+    return llvm::createStringError("CUDA graphs and cold caches are of GPUs, "
+                                   "found target 'cpu'");
   auto signature = program.getSignature(kernel);
   if (!signature)
     return signature.takeError();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -105,8 +106,9 @@ def _check_sizes(sizes: Any) -> dict[str, Any]:
 def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, cold: bool,
          report: Callable[[Progress], object] | None) -> Tuning:
     for name in ("budget", "agreement", "timeout"):
-        if isinstance(request[name], bool) or not isinstance(request[name], Real):
-            raise ArgumentError(f"{name} is {request[name]!r}, expected a number")
+        value = request[name]
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise ArgumentError(f"{name} is {value!r}, expected a finite number")
         request[name] = float(request[name])
     if not isinstance(request["seed"], Integral) or not 0 <= request["seed"] < 2**53:
         raise ArgumentError(f"seed is {request['seed']!r}, expected an integer from 0 to 2^53 - 1")

@@ -27,7 +27,9 @@ static std::string suggestCommand(const CLI::App &app,
                                   llvm::StringRef argument) {
   std::vector<std::string> names;
   for (const CLI::App *command : app.get_subcommands({}))
-    names.push_back(command->get_name());
+    // Those without a group are for nsacc itself.
+    if (!command->get_group().empty())
+      names.push_back(command->get_name());
   std::string otherwise = "the commands are " + quoteList(names);
   if (argument.ends_with(".nsa") || argument.ends_with(".mlir"))
     return "a command stands in front of a file, as in 'nsacc run " +

@@ -1,0 +1,142 @@
+"""Program.tune: what it finds, keeps and refuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nsacc
+
+PROGRAM = """
+kernel f(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
+  a = attend(q, k, k) where j <= i;
+  return a;
+}
+"""
+SIZES = {"B": 1, "T": 200, "S": 200, "HQ": 4, "H": 2, "D": 16}
+RAGGED = """
+kernel r(q: f32[ragged T, HQ, D], k: f32[ragged T, H, D]) -> f32[ragged T, HQ, D] {
+  a = attend(q, k, k) where j <= i;
+  return a;
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("NSACC_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "tuned"
+
+
+def test_finds_and_keeps(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = nsacc.compile(PROGRAM)
+    seen: list[nsacc.Progress] = []
+    tuning = program.tune(SIZES, budget=20, report=seen.append)
+    assert 0 < tuning.ms <= tuning.chosen_ms and tuning.floor_ms > 0
+    assert tuning.spread_ms[0] <= tuning.ms <= tuning.spread_ms[1]
+    assert tuning.trials[0].schedule == "" and tuning.trials[0].ms is not None
+    assert len(tuning.trials) > 4 and all(trial.predicted_ms > 0 for trial in tuning.trials)
+    assert seen and seen[-1].measured > 1
+    assert list(store.iterdir())
+    inputs = [np.random.default_rng(0).standard_normal((1, 200, heads, 16)).astype(np.float32)
+              for heads in (4, 2)]
+    np.testing.assert_allclose(tuning.program(*inputs), program(*inputs), atol=1e-5)
+    # Another program of the same text takes what was found, unless it is told not to.
+    monkeypatch.setenv("NSACC_TUNE", "replay")
+    text = nsacc.compile(PROGRAM).ir("schedule", **SIZES)
+    assert ("tuned" in text) == bool(tuning.schedule)
+
+
+def test_seeds_are_tried() -> None:
+    tuning = nsacc.compile(PROGRAM).tune(SIZES, effort="seeds",
+                                         seeds=["a: keys=16", "a: tokens=1", "a: nothing=1"])
+    assert [trial.schedule for trial in tuning.trials] == ["", "a: keys=16", "a: tokens=1"]
+    assert all(trial.ms is not None for trial in tuning.trials)
+
+
+def test_ragged_rows() -> None:
+    program = nsacc.compile(RAGGED)
+    tuning = program.tune({"T": [65, 0, 130, 1], "HQ": 3, "H": 1, "D": 24}, effort="seeds",
+                          seeds=["a: keys=16"])
+    assert all(trial.ms is not None for trial in tuning.trials)
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"T": None}, "the size of dimension T of 'q' isn't known"),
+    ({"HQ": 3}, "HQ"),
+    ({"T": -1}, "the size of 'T' is -1, expected a number"),
+    ({"T": [1, 2]}, "dimension 'T' isn't ragged: its size is one number"),
+    ({"T": "many"}, "the size of 'T' is 'many', expected a number"),
+])
+def test_wrong_sizes(change: dict[str, object], message: str) -> None:
+    sizes = {name: size for name, size in {**SIZES, **change}.items() if size is not None}
+    with pytest.raises(nsacc.errors.ArgumentError, match=message):
+        nsacc.compile(PROGRAM).tune(sizes)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"effort": "fast"}, "effort is 'fast', expected seeds, model, quick, full or exhaustive"),
+    ({"budget": 0}, "budget and timeout are seconds, more than 0"),
+    ({"budget": "long"}, "budget is 'long', expected a finite number"),
+    ({"agreement": 1}, "agreement is from 0 to below 1"),
+    ({"agreement": float("nan")}, "agreement"),
+    ({"seed": -1}, "seed is -1"),
+    ({"seeds": [1]}, "seeds are schedules"),
+    ({"graph": True}, "CUDA graphs and cold caches are of GPUs, found target 'cpu'"),
+])
+def test_wrong_options(options: dict[str, object], message: str) -> None:
+    with pytest.raises(nsacc.errors.ArgumentError, match=message):
+        nsacc.compile(PROGRAM).tune(SIZES, **options)
+
+
+def test_other_targets(tmp_path: Path) -> None:
+    with pytest.raises(nsacc.errors.ArgumentError, match="isn't measured here"):
+        nsacc.compile(PROGRAM, target="oracle").tune(SIZES)
+    path = tmp_path / "f.nsapkg"
+    nsacc.compile(PROGRAM).package(path, {"HQ": 4, "H": 2, "D": 16})
+    with pytest.raises(nsacc.errors.ArgumentError, match="the program is of a package"):
+        nsacc.load(path).tune(SIZES)
+
+
+def test_a_report_that_raises_ends_it() -> None:
+    def report(progress: nsacc.Progress) -> None:
+        raise LookupError(progress.what)
+
+    with pytest.raises(LookupError, match="compiling"):
+        nsacc.compile(PROGRAM).tune(SIZES, report=report)
+
+
+def test_interrupts_end_it() -> None:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            nsacc.compile(PROGRAM).tune({**SIZES, "T": 3000, "S": 3000}, effort="exhaustive")
+    timer.join()
+
+
+@pytest.mark.parametrize("mode", ["model", "quick"])
+def test_calls_tune(mode: str, tmp_path: Path) -> None:
+    script = f"""
+import numpy as np, nsacc
+program = nsacc.compile({PROGRAM!r})
+inputs = [np.ones((1, 40, heads, 16), np.float32) for heads in (4, 2)]
+assert np.allclose(program(*inputs), 1)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120,
+                   env={**os.environ, "NSACC_TUNE": mode})
+    assert (tmp_path / "cache" / "tuned").exists() == (mode == "quick")
+
+
+def test_a_store_that_can_not_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NSACC_CACHE_DIR", str(tmp_path / "file"))
+    tuning = nsacc.compile(PROGRAM).tune(SIZES, effort="seeds")
+    assert tuning.ms > 0

@@ -1,0 +1,160 @@
+//===- ModelTest.cpp - How long programs take, without running them -------===//
+
+#include "TuningTest.h"
+#include "VisiblePairs.h"
+#include <cmath>
+
+using namespace nsacc;
+using namespace nsacc::tuning;
+using namespace nsacc::schedule;
+
+namespace {
+
+class ModelTest : public TuningTest {
+protected:
+  VisiblePairs count(llvm::StringRef mask, int64_t queries, int64_t keys,
+                     double tokens, double columns) {
+    std::string text =
+        ("kernel f(q: [B, T, H, 64], k: [B, S, H, 64]) -> [B, T, H, 64] { "
+         "return attend(q, k, k)" +
+         mask + "; }")
+            .str();
+    nsa::KernelOp kernel = compile(text);
+    DimSizes sizes =
+        makeSizes({{"B", 1}, {"T", queries}, {"S", keys}, {"H", 1}});
+    auto attend = *kernel.getOps<nsa::AttendOp>().begin();
+    return countVisible(
+        mlir::cast<nsa::ScoringOpInterface>(attend.getOperation()),
+        CallSizes(kernel, sizes), tokens, columns);
+  }
+  Prediction predictFor(llvm::StringRef text, const DimSizes &sizes,
+                        llvm::StringRef schedule, llvm::StringRef device,
+                        double agreement = 0) {
+    nsa::KernelOp kernel = compile(text);
+    Goal goal = getGoal(device);
+    auto choice = llvm::cantFail(
+        choose(kernel, goal, llvm::cantFail(Settings::parse(schedule))));
+    return predict(kernel, goal, choice, sizes, {agreement});
+  }
+};
+
+} // namespace
+
+/// Pairs, and steps of tiles, counted one by one.
+static VisiblePairs
+countOneByOne(int64_t queries, int64_t keys, int64_t tokens, int64_t columns,
+              llvm::function_ref<bool(int64_t, int64_t)> sees) {
+  VisiblePairs found;
+  for (int64_t first = 0; first < queries; first += tokens) {
+    int64_t low = keys, high = 0;
+    for (int64_t t = first; t < std::min(first + tokens, queries); ++t)
+      for (int64_t j = 0; j < keys; ++j)
+        if (sees(t + keys - queries, j)) {
+          ++found.pairs;
+          low = std::min(low, j);
+          high = std::max(high, j + 1);
+        }
+    double steps =
+        std::ceil(static_cast<double>(std::max<int64_t>(high - low, 0)) /
+                  static_cast<double>(columns));
+    ++found.tiles;
+    found.steps += steps;
+    found.mostSteps = std::max(found.mostSteps, steps);
+  }
+  return found;
+}
+
+TEST_F(ModelTest, PairsAreThoseOfTheMask) {
+  struct Case {
+    llvm::StringLiteral mask;
+    std::function<bool(int64_t, int64_t)> sees;
+  };
+  const Case cases[] = {
+      {"", [](int64_t, int64_t) { return true; }},
+      {" where j <= i", [](int64_t i, int64_t j) { return j <= i; }},
+      {" where 0 <= i - j < 100",
+       [](int64_t i, int64_t j) { return i - j >= 0 && i - j < 100; }},
+      {" where j >= i", [](int64_t i, int64_t j) { return j >= i; }}};
+  for (const Case &each : cases)
+    for (auto [queries, keys] : {std::pair(640, 640), {130, 900}, {1, 77}}) {
+      SCOPED_TRACE(each.mask.str() + " " + std::to_string(queries));
+      VisiblePairs found = count(each.mask, queries, keys, 64, 32);
+      VisiblePairs exact = countOneByOne(queries, keys, 64, 32, each.sees);
+      EXPECT_EQ(found.tiles, exact.tiles);
+      EXPECT_NEAR(found.pairs, exact.pairs, 0.02 * exact.pairs + 64);
+      EXPECT_NEAR(found.steps, exact.steps, 1);
+      EXPECT_EQ(found.mostSteps, exact.mostSteps);
+    }
+}
+
+TEST_F(ModelTest, MoreTilesThanAreLookedAt) {
+  VisiblePairs found = count(" where j <= i", 64 * 1000, 64 * 1000, 64, 64);
+  double all = 64.0 * 1000;
+  EXPECT_NEAR(found.pairs, all * (all + 1) / 2, 0.01 * all * all);
+  EXPECT_EQ(found.mostSteps, 1000);
+}
+
+TEST_F(ModelTest, EmptyCallsTakeNoWork) {
+  VisiblePairs found = count(" where j <= i", 0, 0, 64, 64);
+  EXPECT_EQ(found.pairs, 0);
+  EXPECT_EQ(found.steps, 0);
+}
+
+static const char *const kFlash = R"(
+kernel f(q: [B, T, 32, 128], k: [B, S, 8, 128], v: [B, S, 8, 128]) -> [B, T, 32, 128] {
+  a = attend(q, k, v) where j <= i;
+  return a;
+})";
+
+TEST_F(ModelTest, FloorsAreOfTheUsefulWork) {
+  DimSizes sizes = makeSizes({{"B", 1}, {"T", 4096}, {"S", 4096}});
+  Prediction found = predictFor(kFlash, sizes, "", "sm_90a");
+  double pairs = 32.0 * 4096 * 4097 / 2;
+  EXPECT_NEAR(found.ops[0].work.pairs, pairs, 0.01 * pairs);
+  EXPECT_NEAR(found.ops[0].work.operations, 512 * pairs, 0.01 * 512 * pairs);
+  EXPECT_EQ(found.ops[0].work.bytes, 2.0 * 4096 * 128 * (32 + 8 + 8 + 32));
+  EXPECT_GT(found.seconds, found.floor);
+  EXPECT_LT(found.seconds, 4 * found.floor);
+}
+
+TEST_F(ModelTest, LongerCallsTakeLonger) {
+  double before = 0;
+  for (int64_t tokens : {1000, 3000, 9000, 27000}) {
+    DimSizes sizes = makeSizes({{"B", 1}, {"T", tokens}, {"S", tokens}});
+    double seconds = predictFor(kFlash, sizes, "", "sm_90a").seconds;
+    EXPECT_GT(seconds, 2 * before);
+    before = seconds;
+  }
+}
+
+/// As measured on an H200: narrow key tiles of one warpgroup lose.
+TEST_F(ModelTest, RanksTilesAsTheyWereMeasured) {
+  DimSizes sizes = makeSizes({{"B", 1}, {"T", 3000}, {"S", 3000}});
+  auto get = [&](llvm::StringRef schedule) {
+    return predictFor(kFlash, sizes, schedule, "sm_90a").seconds;
+  };
+  double wide = get("tokens=48, keys=80, warps=12"),
+         usual = get("tokens=32, keys=128, warps=8"),
+         narrow = get("tokens=16, keys=32, warps=4");
+  EXPECT_LT(wide, usual);
+  EXPECT_LT(1.2 * usual, narrow);
+}
+
+/// As measured on an H200: lists that neighbours don't share are better walked
+/// block by block, and shared ones together.
+TEST_F(ModelTest, OrdersDependOnHowMuchNeighboursAgree) {
+  const char *text = R"(
+kernel f(q: [B, T, 16, 64], k: [B, S, 4, 64], v: [B, S, 4, 64], idx: i32[B, T, 4, 12])
+    -> [B, T, 16, 64] {
+  a = attend(q, k, v) in selection(idx, 64) where j <= i;
+  return a;
+})";
+  DimSizes sizes = makeSizes({{"B", 1}, {"T", 9000}, {"S", 9000}});
+  auto get = [&](llvm::StringRef order, double agreement) {
+    return predictFor(text, sizes, ("a: order=" + order).str(), "sm_90a",
+                      agreement)
+        .seconds;
+  };
+  EXPECT_LT(get("key_major", 0), get("union", 0));
+  EXPECT_LT(get("union", 0.95), get("key_major", 0.95));
+}

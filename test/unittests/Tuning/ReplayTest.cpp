@@ -1,0 +1,123 @@
+//===- ReplayTest.cpp - Compilations take what was tuned ------------------===//
+
+#include "TuningTest.h"
+#include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Tuning/Tuner.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace nsacc;
+using namespace nsacc::tuning;
+using ::testing::HasSubstr;
+using ::testing::Not;
+namespace fs = llvm::sys::fs;
+
+namespace {
+class ReplayTest : public TuningTest {
+protected:
+  ReplayTest() {
+    EXPECT_FALSE(fs::createUniqueDirectory("nsacc-tuned", root));
+    options.tuning.mode = TuneMode::Replay;
+    options.tuning.store.mode = CacheMode::ReadWrite;
+    options.tuning.store.folder = std::string(root);
+  }
+  ~ReplayTest() override { fs::remove_directories(root); }
+
+  std::unique_ptr<CompiledProgram> create() {
+    compile(text);
+    return llvm::cantFail(CompiledProgram::create(*module, options));
+  }
+  void tune(llvm::StringRef schedule) {
+    TunedSchedule tuned;
+    tuned.schedule = schedule.str();
+    auto key = create()->getTuningKey("", sizes);
+    ASSERT_TRUE(bool(key));
+    TunedSchedules(options.tuning.store, nullptr).store(*key, tuned);
+  }
+  std::string print() {
+    return llvm::cantFail(create()->printSchedule("", sizes.sizes));
+  }
+
+  std::string text =
+      "kernel f<cap = 4>(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, "
+      "HQ, D] { a = attend(q, k, k) where j <= i + cap; return a; }";
+  llvm::SmallString<128> root;
+  CompileOptions options;
+  DimSizes sizes = makeSizes(
+      {{"B", 1}, {"T", 1000}, {"S", 1000}, {"HQ", 4}, {"H", 2}, {"D", 64}});
+};
+} // namespace
+
+TEST_F(ReplayTest, TakesWhatWasTuned) {
+  EXPECT_THAT(print(), Not(HasSubstr("tuned")));
+  tune("a: keys=16");
+  EXPECT_THAT(print(), HasSubstr("keys=16"));
+  EXPECT_THAT(print(), HasSubstr("keys: tuned"));
+  options.tuning.mode = TuneMode::Off;
+  EXPECT_THAT(print(), Not(HasSubstr("keys=16")));
+}
+
+/// Each ingredient of the key.
+TEST_F(ReplayTest, OtherCallsAreMisses) {
+  tune("a: keys=16");
+  const CompileOptions own = options;
+  const DimSizes ownSizes = sizes;
+  const std::string ownText = text;
+  auto expectMiss = [&](llvm::StringRef what) {
+    EXPECT_THAT(print(), Not(HasSubstr("keys=16"))) << what.str();
+    options = own;
+    sizes = ownSizes;
+    text = ownText;
+    EXPECT_THAT(print(), HasSubstr("keys=16"));
+  };
+  sizes.sizes["T"] = 4000;
+  expectMiss("other lengths");
+  sizes.sizes["HQ"] = 8;
+  expectMiss("other heads");
+  options.tuning.policy.isCold = true;
+  expectMiss("another policy");
+  options.schedule = "tokens=8";
+  expectMiss("another schedule");
+  options.features = "-avx512f";
+  expectMiss("another processor");
+  text.replace(text.find("cap = 4"), 7, "cap = 5");
+  expectMiss("another parameter");
+  text.replace(text.find("where j <= i + cap"), 18, "where j >= i + cap");
+  expectMiss("another program");
+  sizes.sizes["T"] = 1100;
+  EXPECT_THAT(print(), HasSubstr("keys=16")) << "the same power of two";
+}
+
+TEST_F(ReplayTest, WhatDoesNotHoldIsTold) {
+  tune("a: kys=16");
+  std::string told;
+  options.warn = [&](llvm::StringRef text) { told += text; };
+  EXPECT_THAT(print(), Not(HasSubstr("tuned")));
+  EXPECT_THAT(told, HasSubstr("a tuned schedule isn't used"));
+}
+
+TEST_F(ReplayTest, TheModelDoesWithoutRuns) {
+  options.tuning.mode = TuneMode::Model;
+  compile(text);
+  ASSERT_FALSE(bool(addTuner(*module, options, {})));
+  auto program = llvm::cantFail(CompiledProgram::create(*module, options));
+  EXPECT_TRUE(bool(program->printSchedule("", sizes.sizes)));
+  // Nothing is known of calls without lengths.
+  sizes.sizes.erase("T");
+  EXPECT_THAT(llvm::cantFail(program->printSchedule("", sizes.sizes)),
+              Not(HasSubstr("tuned")));
+}
+
+TEST_F(ReplayTest, MeasuringThatFailsLeavesTheCompilersChoice) {
+  options.tuning.mode = TuneMode::Quick;
+  std::string told;
+  options.warn = [&](llvm::StringRef text) { told += text; };
+  compile(text);
+  WorkerOptions worker;
+  worker.command = {"/bin/false"};
+  ASSERT_FALSE(bool(addTuner(*module, options, worker)));
+  auto program = llvm::cantFail(CompiledProgram::create(*module, options));
+  EXPECT_THAT(llvm::cantFail(program->printSchedule("", sizes.sizes)),
+              Not(HasSubstr("tuned")));
+  EXPECT_THAT(told, HasSubstr("kernel 'f' isn't tuned, and has the compiler's "
+                              "schedule: nothing can be measured"));
+}

@@ -1,0 +1,129 @@
+//===- StoreTest.cpp - Tuned schedules in files ---------------------------===//
+
+#include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Driver/TunedSchedules.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+#include <gmock/gmock.h>
+
+using namespace nsacc;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+namespace fs = llvm::sys::fs;
+
+namespace {
+class StoreTest : public testing::Test {
+protected:
+  StoreTest() {
+    EXPECT_FALSE(fs::createUniqueDirectory("nsacc-tuned", root));
+    options.mode = CacheMode::ReadWrite;
+    options.folder = std::string(root) + "/tuned";
+  }
+  ~StoreTest() override { fs::remove_directories(root); }
+
+  TunedSchedules open() {
+    return TunedSchedules(options, [this](llvm::StringRef text) {
+      warnings.push_back(text.str());
+    });
+  }
+  static TunedSchedule make(llvm::StringRef schedule) {
+    TunedSchedule tuned;
+    tuned.schedule = schedule.str();
+    tuned.sizes = "B=1";
+    tuned.milliseconds = 1.5;
+    tuned.low = 1.25;
+    tuned.high = 2;
+    tuned.measured = 7;
+    return tuned;
+  }
+
+  llvm::SmallString<128> root;
+  CacheOptions options;
+  std::vector<std::string> warnings;
+};
+} // namespace
+
+static const char *const kKey =
+    "tuned: 1\ncompiler: abc\nkernel: f(q: f32[B])\nprogram: 12\nschedule: \n"
+    "sizes: D=64\nqueries: \ndevice: \ntarget: sm_90a\nlengths: B=1\n";
+
+TEST_F(StoreTest, FindsWhatWasStored) {
+  EXPECT_FALSE(open().find(kKey));
+  open().store(kKey, make("keys=32"));
+  auto found = open().find(kKey);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->schedule, "keys=32");
+  EXPECT_EQ(found->milliseconds, 1.5);
+  EXPECT_EQ(found->low, 1.25);
+  EXPECT_EQ(found->measured, 7);
+  EXPECT_FALSE(open().find(std::string(kKey) + "x"));
+  EXPECT_THAT(warnings, IsEmpty());
+}
+
+TEST_F(StoreTest, ReadOnlyWritesNothing) {
+  options.mode = CacheMode::ReadOnly;
+  open().store(kKey, make("keys=32"));
+  EXPECT_FALSE(fs::exists(options.folder));
+}
+
+TEST_F(StoreTest, WhatIsNoTunedScheduleIsAMissWithAWarning) {
+  DiskCache(options, nullptr).store(kKey, "{\"schedule\": 7}");
+  EXPECT_FALSE(open().find(kKey));
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("isn't used: ")));
+}
+
+TEST_F(StoreTest, SeedsOutliveTheBuild) {
+  open().store(kKey, make("keys=32"));
+  std::string other = kKey;
+  other.replace(other.find("abc"), 3, "def");
+  other.replace(other.find("B=1"), 3, "B=8");
+  EXPECT_THAT(open().findSeeds(other), ElementsAre("keys=32"));
+  open().store(other, make("keys=64"));
+  open().store(kKey, make(""));
+  open().store(kKey, make("keys=32"));
+  EXPECT_THAT(open().findSeeds(kKey), ElementsAre("keys=32", "keys=64"));
+  other.replace(other.find("D=64"), 4, "D=32");
+  EXPECT_THAT(open().findSeeds(other), IsEmpty());
+}
+
+TEST_F(StoreTest, ExportsAllAndNoSeeds) {
+  open().store(kKey, make("keys=32"));
+  auto all = open().exportAll();
+  ASSERT_TRUE(bool(all));
+  ASSERT_EQ(all->getAsArray()->size(), 1u);
+  const llvm::json::Object &entry = *(*all->getAsArray())[0].getAsObject();
+  EXPECT_EQ(entry.getString("key"), kKey);
+  EXPECT_EQ(entry.getObject("tuned")->getString("schedule"), "keys=32");
+}
+
+TEST(TuneMode, Spellings) {
+  EXPECT_EQ(readTuneMode("off")->first, TuneMode::Off);
+  auto full = readTuneMode("full,graph,cold");
+  ASSERT_TRUE(full);
+  EXPECT_EQ(full->first, TuneMode::Full);
+  EXPECT_TRUE(full->second.isGraph && full->second.isCold);
+  for (llvm::StringRef wrong : {"", "on", "replay,warm", ",graph", "replay,"})
+    EXPECT_FALSE(readTuneMode(wrong)) << wrong.str();
+}
+
+TEST(SpellLengths, RoundsToPowersOfTwo) {
+  Signature signature;
+  Argument input;
+  for (llvm::StringRef name : {"B", "T", "D"}) {
+    Dim &dim = input.dims.emplace_back();
+    dim.name = name.str();
+  }
+  signature.inputs.push_back(input);
+  DimSizes sizes;
+  sizes.sizes["B"] = 1;
+  sizes.sizes["T"] = 3000;
+  sizes.sizes["D"] = 64;
+  EXPECT_EQ(spellLengths(signature, sizes, {"D"}), "B=1,T=4096");
+  sizes.sizes["T"] = 2800;
+  EXPECT_EQ(spellLengths(signature, sizes, {"D"}), "B=1,T=2048");
+  sizes.sizes["T"] = 0;
+  sizes.batchRows = 6;
+  EXPECT_EQ(spellLengths(signature, sizes, {"D"}), "B=1,T=0,rows=8");
+}
