@@ -1,6 +1,7 @@
 //===- TunedSchedules.cpp - Schedules that were measured to be fast -------===//
 
 #include "nsacc/Driver/TunedSchedules.h"
+#include "ShippedSeeds.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Support/Environment.h"
 #include "llvm/ADT/SmallString.h"
@@ -179,15 +180,29 @@ static std::vector<std::string> readSeeds(llvm::StringRef text) {
   return {};
 }
 
-std::vector<std::string> TunedSchedules::findSeeds(llvm::StringRef key) const {
+/// Those of this folder.
+static std::vector<std::string> findOwnSeeds(const DiskCache &cache,
+                                             llvm::StringRef key) {
   auto text = cache.find(makeSeedKey(key));
   return text ? readSeeds(*text) : std::vector<std::string>();
+}
+
+std::vector<std::string> TunedSchedules::findSeeds(llvm::StringRef key) const {
+  std::vector<std::string> seeds = findOwnSeeds(cache, key);
+  for (const ShippedSeed &shipped : getShippedSeeds())
+    if (getLine(key, "kernel") == shipped.kernel &&
+        getLine(key, "queries") == shipped.queries &&
+        getLine(key, "target") == shipped.target &&
+        getLine(key, "schedule").empty() &&
+        !llvm::is_contained(seeds, shipped.schedule))
+      seeds.push_back(shipped.schedule.str());
+  return seeds;
 }
 
 void TunedSchedules::storeSeed(llvm::StringRef key,
                                llvm::StringRef schedule) const {
   constexpr size_t most = 8;
-  std::vector<std::string> seeds = findSeeds(key);
+  std::vector<std::string> seeds = findOwnSeeds(cache, key);
   llvm::erase(seeds, schedule);
   seeds.insert(seeds.begin(), schedule.str());
   seeds.resize(std::min(seeds.size(), most));

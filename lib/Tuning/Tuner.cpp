@@ -523,7 +523,7 @@ llvm::Error Search::tryGrid(Grid grid) {
 llvm::Error Search::trySeeds() {
   std::vector<Candidate> candidates;
   std::vector<std::string> seeds = options.seeds;
-  if (options.effort > Effort::Model)
+  if (options.effort != Effort::Model)
     llvm::append_range(seeds,
                        TunedSchedules(options.store, nullptr).findSeeds(key));
   if (options.effort == Effort::Model) {

@@ -134,7 +134,8 @@ class Bench:
 
         records = []
         for way in WAYS[1:]:
-            parts = {f"{part}_ms": describe(way, part) for part in ("import", "program", "code")}
+            parts = {f"{part}_ms": describe(way, part)
+                     for part in ("import", "program", "code", "first")}
             records.append({
                 "suite": "start", "work": str(self.work), "way": way,
                 **record.describe_times([each["process"] for each in self.times[way]]),

@@ -88,6 +88,21 @@ TEST_F(StoreTest, SeedsOutliveTheBuild) {
   EXPECT_THAT(open().findSeeds(other), IsEmpty());
 }
 
+TEST_F(StoreTest, ShippedSeedsAreOfTheirKernel) {
+  std::string key = kKey;
+  auto set = [&](llvm::StringRef line, llvm::StringRef with) {
+    key.replace(key.find(line.str()), line.size(), with.str());
+  };
+  set("kernel: f(q: f32[B])",
+      "kernel: flash(q: bf16[B, T, HQ, D], k: bf16[B, S, H, D], v: bf16[B, S, "
+      "H, DV])");
+  EXPECT_EQ(open().findSeeds(key).size(), 2u);
+  set("queries: ", "queries: few");
+  EXPECT_THAT(open().findSeeds(key), ElementsAre(HasSubstr("splits=8")));
+  set("target: sm_90a", "target: sm_80");
+  EXPECT_THAT(open().findSeeds(key), IsEmpty());
+}
+
 TEST_F(StoreTest, ExportsAllAndNoSeeds) {
   open().store(kKey, make("keys=32"));
   auto all = open().exportAll();
