@@ -102,14 +102,17 @@ private:
                                             const cpu::Options &target,
                                             bool &isFromCache) const;
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
-                                      cpu::Options target,
-                                      bool isExact = false) const;
+                                      cpu::Options target, bool isExact = false,
+                                      schedule::Settings *fitted = {}) const;
   llvm::Expected<std::string>
   packageTunedChecked(size_t kernel,
                       llvm::ArrayRef<TunedVariant> variants) const override;
   llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const override;
+  llvm::Expected<CodeDetails>
+  compileInDetailChecked(size_t kernel, const DimSizes &sizes,
+                         llvm::StringRef tuned) const override;
   llvm::Expected<std::string>
   getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const override;
   llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
@@ -166,10 +169,10 @@ CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
   return package;
 }
 
-llvm::Expected<rt::Package> CPUProgram::compile(size_t kernel,
-                                                const Specialization &code,
-                                                cpu::Options target,
-                                                bool isExact) const {
+llvm::Expected<rt::Package>
+CPUProgram::compile(size_t kernel, const Specialization &code,
+                    cpu::Options target, bool isExact,
+                    schedule::Settings *fitted) const {
   std::optional<rt::Package> result;
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
@@ -190,6 +193,8 @@ llvm::Expected<rt::Package> CPUProgram::compile(size_t kernel,
   } else if (auto fitting = compiler.compile(signatures[kernel], code, finish);
              !fitting) {
     return fitting.takeError();
+  } else if (fitted) {
+    *fitted = std::move(*fitting);
   }
   result->signature = writeSignature(signatures[kernel]);
   return std::move(*result);
@@ -210,6 +215,23 @@ CPUProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
   if (!package)
     return package.takeError();
   return CodeFor{rt::writePackage(*package), {}};
+}
+
+llvm::Expected<CodeDetails>
+CPUProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
+                                   llvm::StringRef tuned) const {
+  auto code = compiler.specialize(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
+  if (!code)
+    return code.takeError();
+  code->tuned = tuned.str();
+  CodeDetails details;
+  auto package = compile(kernel, *code, getOwnProcessor(options),
+                         /*isExact=*/false, &details.schedule);
+  if (!package)
+    return package.takeError();
+  details.package = std::move(*package);
+  return details;
 }
 
 llvm::Expected<std::string>

@@ -23,9 +23,10 @@ namespace {
 
 /// What code is made for.
 enum class Purpose {
-  Runs,     ///< and kept in the cache
-  OneImage, ///< without a plan
-  Measuring ///< with the tiles that are given, or none
+  Runs,      ///< and kept in the cache
+  OneImage,  ///< without a plan
+  Measuring, ///< with the tiles that are given, or none
+  Explaining ///< as for runs, but not kept
 };
 
 /// Kernels that are being compiled for a specialization.
@@ -43,6 +44,8 @@ struct PendingCode {
   /// "file:3:7: " for the statement of each kernel.
   llvm::StringMap<std::string> names;
   std::unique_ptr<cuda::Compilation> compilation;
+  /// What had room; Purpose::Measuring: nothing.
+  schedule::Settings fitting;
 };
 
 class CUDAProgram : public CompiledProgram {
@@ -115,6 +118,9 @@ protected:
   llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const override;
+  llvm::Expected<CodeDetails>
+  compileInDetailChecked(size_t kernel, const DimSizes &sizes,
+                         llvm::StringRef tuned) const override;
   llvm::Expected<std::string>
   getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const override;
   llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
@@ -314,6 +320,8 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
   } else if (auto fitting = compiler.compile(signatures[kernel], code, lower);
              !fitting) {
     return fitting.takeError();
+  } else {
+    pending->fitting = std::move(*fitting);
   }
   return pending;
 }
@@ -327,7 +335,7 @@ llvm::Expected<rt::Package> CUDAProgram::finish(size_t kernel,
                                 pending.code);
   package->signature = writeSignature(signatures[kernel]);
   pending.losses = pending.report.getLosses(pending.names);
-  if (options.warn && pending.purpose != Purpose::Measuring)
+  if (options.warn && pending.purpose < Purpose::Measuring)
     for (const std::string &loss : pending.losses)
       options.warn(loss);
   if (pending.purpose == Purpose::Runs)
@@ -376,6 +384,26 @@ CUDAProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
   if (!package)
     return package.takeError();
   return CodeFor{rt::writePackage(*package), std::move((*pending)->losses)};
+}
+
+llvm::Expected<CodeDetails>
+CUDAProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
+                                    llvm::StringRef tuned) const {
+  auto code =
+      compiler.specialize(kernel, signatures[kernel], sizes, options.device);
+  if (!code)
+    return code.takeError();
+  code->tuned = tuned.str();
+  CompilerThreads threads(options.threads);
+  auto pending = start(kernel, *code, threads, Purpose::Explaining);
+  if (!pending)
+    return pending.takeError();
+  auto package = finish(kernel, **pending);
+  if (!package)
+    return package.takeError();
+  return CodeDetails{std::move(*package), std::move((*pending)->fitting),
+                     std::move((*pending)->losses),
+                     std::move((*pending)->report.kernels)};
 }
 
 llvm::Expected<std::string>

@@ -291,6 +291,17 @@ CompiledProgram::compileFor(llvm::StringRef kernel, const DimSizes &sizes,
   return compileForChecked(*index, sizes, schedule);
 }
 
+llvm::Expected<CodeDetails>
+CompiledProgram::compileInDetail(llvm::StringRef kernel, const DimSizes &sizes,
+                                 llvm::StringRef tuned) const {
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes.sizes);
+  if (!index)
+    return index.takeError();
+  if (auto read = schedule::Settings::parse(tuned); !read)
+    return read.takeError();
+  return compileInDetailChecked(*index, sizes, tuned);
+}
+
 llvm::Expected<std::string>
 CompiledProgram::getTuningKey(llvm::StringRef kernel,
                               const DimSizes &sizes) const {
@@ -338,6 +349,12 @@ llvm::Expected<std::string> CompiledProgram::packageTunedChecked(
 llvm::Expected<CodeFor>
 CompiledProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
                                    llvm::StringRef schedule) const {
+  return rejectTuning(*this);
+}
+
+llvm::Expected<CodeDetails>
+CompiledProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
+                                        llvm::StringRef tuned) const {
   return rejectTuning(*this);
 }
 

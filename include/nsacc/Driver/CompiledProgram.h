@@ -11,6 +11,7 @@
 #include "nsacc/Schedule/QueryCount.h"
 #include "nsacc/Schedule/Settings.h"
 #include "nsacc/Support/DiskCache.h"
+#include "nsacc/Target/CUDA/Ptxas.h"
 #include "nsacc/Tensor/Signature.h"
 #include <functional>
 #include <memory>
@@ -58,6 +59,18 @@ struct TunedVariant {
   DimSizes sizes;
   std::string schedule;
   std::vector<SizeCondition> conditions;
+};
+
+/// What a compilation for some sizes made, and what it says of it.
+struct CodeDetails {
+  /// One variant. That of a CPU is for this processor alone.
+  rt::Package package;
+  /// The schedule that had room: what is given, tuned, and made smaller.
+  schedule::Settings schedule;
+  /// See CodeFor.
+  std::vector<std::string> losses;
+  /// GPU: what ptxas says of the kernels; none where it wasn't found.
+  std::vector<cuda::KernelReport> kernels;
 };
 
 /// What NSACC_TUNE and the variables of the cache say. Fails where one of them
@@ -208,6 +221,11 @@ public:
   llvm::Expected<CodeFor> compileFor(llvm::StringRef kernel,
                                      const DimSizes &sizes,
                                      llvm::StringRef schedule) const;
+  /// The same with smaller tiles where those of the schedule have no room, as a
+  /// run has them; for those who look at code. Nothing is kept or warned of.
+  llvm::Expected<CodeDetails> compileInDetail(llvm::StringRef kernel,
+                                              const DimSizes &sizes,
+                                              llvm::StringRef tuned) const;
   /// What a tuned schedule for these sizes is stored by: all that it depends
   /// on, as lines of text.
   llvm::Expected<std::string> getTuningKey(llvm::StringRef kernel,
@@ -269,6 +287,9 @@ protected:
   virtual llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const;
+  virtual llvm::Expected<CodeDetails>
+  compileInDetailChecked(size_t kernel, const DimSizes &sizes,
+                         llvm::StringRef tuned) const;
   virtual llvm::Expected<std::string>
   getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const;
   virtual llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
