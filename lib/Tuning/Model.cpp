@@ -3,6 +3,7 @@
 #include "nsacc/Tuning/Model.h"
 #include "VisiblePairs.h"
 #include "nsacc/Schedule/ScalarCost.h"
+#include "nsacc/Tuning/KeyBounds.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -62,16 +63,13 @@ double CallSizes::getBatch(const QueryDims &dims) const {
 // Work
 //===----------------------------------------------------------------------===//
 
-double Work::getFloor(const Rates &rates) const {
-  double cycles =
-      std::max(operations / rates.products, pairs / rates.exponentials) /
-      rates.units;
-  return std::max(cycles / rates.clock, bytes / rates.memoryBytes);
+Work::Floors Work::getFloors(const Rates &rates) const {
+  double cycles = rates.units * rates.clock;
+  return {operations / rates.products / cycles,
+          pairs / rates.exponentials / cycles, bytes / rates.memoryBytes};
 }
 
-namespace {
-
-double countElements(Type type, const CallSizes &sizes) {
+static double countElements(Type type, const CallSizes &sizes) {
   auto tensor = dyn_cast<NamedTensorType>(type);
   if (!tensor)
     return 0;
@@ -81,13 +79,15 @@ double countElements(Type type, const CallSizes &sizes) {
   return elements;
 }
 
-double countBytes(Type type, const CallSizes &sizes) {
+double tuning::countBytes(Type type, const CallSizes &sizes) {
   auto tensor = dyn_cast<NamedTensorType>(type);
   if (!tensor)
     return 0;
   return countElements(type, sizes) *
          std::max(1u, tensor.getElementType().getIntOrFloatBitWidth() / 8);
 }
+
+namespace {
 
 /// The tiles of one program and how they run.
 struct Tiles {
@@ -117,12 +117,13 @@ private:
   Prediction::Op predictMemory(const OpChoice &op);
 
   Tiles getTiles(const OpChoice &op, double group, Field keys) const;
-  /// Cycles of one unit for one step of a tile.
-  double getStepCycles(const Tiles &tiles, double keyChannels,
-                       double valueChannels, double instructions,
-                       double bytes) const;
+  StepCycles getStepCycles(const Tiles &tiles, double keyChannels,
+                           double valueChannels, double instructions,
+                           double bytes) const;
   double getTileCycles(const Tiles &tiles, double keyChannels,
                        double valueChannels, double bytes) const;
+  void setSteps(Prediction::Op &op, const StepCycles &step, double tileCycles,
+                double tiles, double steps) const;
   /// Seconds of so many tiles of all batch rows and heads.
   double schedule(double tiles, double steps, double mostSteps,
                   double stepCycles, double tileCycles, double together) const;
@@ -207,9 +208,9 @@ static double getExposed(const Tiles &tiles) {
   return groups >= 3 ? 0.28 : groups >= 2 ? 0.34 : 0.6;
 }
 
-double Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
-                                double valueChannels, double instructions,
-                                double bytes) const {
+StepCycles Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
+                                    double valueChannels, double instructions,
+                                    double bytes) const {
   constexpr double softmax = 3, barriers = 150;
   double pairs = tiles.rows * tiles.keys;
   double products =
@@ -224,13 +225,18 @@ double Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
                   4 * tiles.keys * (keyChannels + valueChannels);
     double slow = kept > (1 << 20) ? 1.4 : kept > (256 << 10) ? 1.1 : 1;
     double rescale = tiles.rows * (valueChannels / rates.lanes + 12);
-    return slow * (2 * products / bytes + scores) + rescale + loads / 4 + 200;
+    StepCycles step = {
+        slow * 2 * products / bytes, slow * scores, loads / 4, rescale, 0, 1};
+    step.all = step.products + step.scores + rescale + step.loads + 200;
+    return step;
   }
   double rescale = tiles.rows * valueChannels / rates.lanes;
   double hidden = tiles.groups * tiles.together >= 2 ? 0.5 : 1;
+  StepCycles step = {products, scores,
+                     loads,    hidden * (rescale + barriers),
+                     0,        getExposed(tiles)};
   double cycles = std::max(products, scores) +
-                  getExposed(tiles) * std::min(products, scores) +
-                  hidden * (rescale + barriers);
+                  step.exposed * std::min(products, scores) + step.rescale;
   // Registers that a thread lacks are stored and loaded in each step.
   if (tiles.isSpecialized) {
     double all = 65536 / tiles.together / 128;
@@ -240,7 +246,8 @@ double Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
     if (needed > each)
       cycles *= 1 + (needed - each) / 64;
   }
-  return std::max(cycles, loads);
+  step.all = std::max(cycles, loads);
+  return step;
 }
 
 double Predictor::getTileCycles(const Tiles &tiles, double keyChannels,
@@ -267,6 +274,15 @@ double Predictor::schedule(double tiles, double steps, double mostSteps,
          rates.launch;
 }
 
+void Predictor::setSteps(Prediction::Op &op, const StepCycles &step,
+                         double tileCycles, double tiles, double steps) const {
+  op.step = step;
+  op.tileCycles = tileCycles;
+  op.tiles = tiles;
+  op.steps = steps;
+  op.cacheBytes = steps * step.loads * rates.cacheBytes;
+}
+
 Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   auto scoring = cast<ScoringOpInterface>(op.op);
   if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
@@ -284,15 +300,16 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
                  : std::clamp(std::floor(2 * rates.units /
                                          std::max(heads * seen.tiles, 1.0)),
                               1.0, 128.0);
-  double step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
-                              size.instructions, size.bytes);
+  StepCycles step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
+                                  size.instructions, size.bytes);
   double tile =
       getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
   Prediction::Op found;
   found.work = size.getWork(seen.pairs * size.batch * size.heads);
-  found.seconds =
-      schedule(heads * seen.tiles * splits, heads * seen.steps,
-               std::ceil(seen.mostSteps / splits), step, tile, tiles.together);
+  found.seconds = schedule(heads * seen.tiles * splits, heads * seen.steps,
+                           std::ceil(seen.mostSteps / splits), step.all, tile,
+                           tiles.together);
+  setSteps(found, step, tile, heads * seen.tiles * splits, heads * seen.steps);
   if (splits > 1)
     found.seconds +=
         rates.launch + 2 * splits * size.batch * size.heads * size.queries *
@@ -315,8 +332,9 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   Prediction::Op found;
   found.work =
       size.getWork(size.batch * size.heads * size.queries * top * block);
-  double step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
-                              size.instructions + 2, size.bytes);
+  StepCycles each = getStepCycles(tiles, size.keyChannels, size.valueChannels,
+                                  size.instructions + 2, size.bytes);
+  double step = each.all;
   double tile =
       getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
   double stepsOfBlock = std::ceil(block / tiles.keys);
@@ -326,12 +344,15 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
     double lists = 1 + (tokens - 1) * (1 - options.agreement);
     double visited = blocks * (1 - std::pow(1 - top / blocks, lists));
     double steps = visited * stepsOfBlock;
+    setSteps(found, each, tile, heads * tileCount, heads * tileCount * steps);
     found.seconds = schedule(heads * tileCount, heads * tileCount * steps,
                              steps, step, tile, tiles.together) +
                     2 * rates.launch;
     break;
   }
   case LoopOrder::QueryMajor:
+    setSteps(found, each, tile, heads * size.queries,
+             heads * size.queries * top * stepsOfBlock);
     found.seconds = schedule(heads * size.queries,
                              heads * size.queries * top * stepsOfBlock,
                              top * stepsOfBlock, step, tile, tiles.together);
@@ -339,9 +360,10 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   case LoopOrder::KeyMajor:
   case LoopOrder::BlockMajor: {
     // Each block's queries, in tiles.
-    double each = size.queries * top / blocks;
-    double tilesOfBlock = std::ceil(each / tokens);
+    double queriesOfBlock = size.queries * top / blocks;
+    double tilesOfBlock = std::ceil(queriesOfBlock / tokens);
     double count = heads * blocks * tilesOfBlock;
+    setSteps(found, each, tile, count, count * stepsOfBlock);
     double states = size.batch * size.heads * size.queries * top *
                     (size.valueChannels + 2) * size.bytes;
     found.seconds = schedule(count, count * stepsOfBlock, stepsOfBlock, step,
@@ -382,10 +404,14 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
     double merge = tokens * width *
                    (usesThreshold ? 4 : std::pow(std::log2(2 * width), 2) / 2) /
                    rates.lanes;
-    double step = getStepCycles(tiles, size.keyChannels, 0,
-                                size.instructions + 4, size.bytes) +
-                  merge;
+    StepCycles each = getStepCycles(tiles, size.keyChannels, 0,
+                                    size.instructions + 4, size.bytes);
+    double step = each.all + merge;
+    each.scores += merge;
+    each.all = step;
     found.work = size.getWork(seen.pairs * size.batch * size.heads);
+    setSteps(found, each, getTileCycles(tiles, size.keyChannels, 0, size.bytes),
+             heads * seen.tiles, heads * seen.steps);
     found.seconds += schedule(
         heads * seen.tiles, heads * seen.steps, seen.mostSteps, step,
         getTileCycles(tiles, size.keyChannels, 0, size.bytes), tiles.together);

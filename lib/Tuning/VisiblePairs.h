@@ -20,9 +20,6 @@ struct VisiblePairs {
 VisiblePairs countVisible(nsa::ScoringOpInterface op, const CallSizes &sizes,
                           double tokens, double keys);
 
-/// Keys of an op: tokens, or windows of pooled ones.
-double countKeys(nsa::ScoringOpInterface op, const CallSizes &sizes);
-
 } // namespace nsacc::tuning
 
 #endif // NSACC_LIB_TUNING_VISIBLEPAIRS_H

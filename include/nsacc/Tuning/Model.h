@@ -60,8 +60,32 @@ struct Work {
   double bytes = 0;
 
   /// Seconds that no schedule is below: of products, exponentials and memory.
-  double getFloor(const Rates &rates) const;
+  double getFloor(const Rates &rates) const {
+    return getFloors(rates).getHighest();
+  }
+  struct Floors {
+    double products = 0, exponentials = 0, memory = 0;
+    double getHighest() const {
+      return std::max({products, exponentials, memory});
+    }
+  };
+  Floors getFloors(const Rates &rates) const;
 };
+
+/// Cycles of one unit for a step of a tile: products of a tile of queries and
+/// one of keys, and the softmax between them.
+struct StepCycles {
+  /// Each as if nothing else was done: products, scalar code of pairs, copies
+  /// from the shared cache, and what sums are rescaled by.
+  double products = 0, scores = 0, loads = 0, rescale = 0;
+  /// Of all together.
+  double all = 0;
+  /// How much of the shorter one of products and scores isn't hidden.
+  double exposed = 1;
+};
+
+/// Bytes of a tensor; 0 of other types.
+double countBytes(mlir::Type type, const CallSizes &sizes);
 
 /// How much neighbours agree on what they select: 0 for lists that are drawn
 /// independently, 1 for equal ones.
@@ -75,6 +99,12 @@ struct Prediction {
   struct Op {
     double seconds = 0;
     Work work;
+    /// Of ops in tiles over keys: a step, what comes with each tile, and how
+    /// many there are of each; 0 for others.
+    StepCycles step;
+    double tileCycles = 0, tiles = 0, steps = 0;
+    /// From the cache that units share, with the tiles of the schedule.
+    double cacheBytes = 0;
   };
   std::vector<Op> ops;
   double seconds = 0, floor = 0;
