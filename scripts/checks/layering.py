@@ -27,8 +27,10 @@ ALLOWED: dict[str, set[str]] = {
     "Target": _MIDDLE | {"Conversion", "RT"},
     "Pipelines": _BACK,
     "Driver": _BACK | {"Pipelines", "RT"},
-    "CAPI": _FRONT,
-    "tools": _FRONT | {"CAPI"},
+    "Tuning": _FRONT,
+    "Explain": _FRONT | {"Tuning"},
+    "CAPI": _FRONT | {"Tuning", "Explain"},
+    "tools": _FRONT | {"Tuning", "Explain", "CAPI"},
     "python": {"CAPI"},
 }
 

@@ -25,6 +25,7 @@ void addInspectCommand(CLI::App &app, Invocation &invocation);
 void addHeaderCommand(CLI::App &app, Invocation &invocation);
 void addEnvCommand(CLI::App &app, Invocation &invocation);
 void addCacheCommand(CLI::App &app, Invocation &invocation);
+void addExplainCommand(CLI::App &app, Invocation &invocation);
 void addTuneCommand(CLI::App &app, Invocation &invocation);
 
 } // namespace nsacc

@@ -3,9 +3,9 @@
 #ifndef NSACC_TOOLS_NSACC_INSTRUMENTS_H
 #define NSACC_TOOLS_NSACC_INSTRUMENTS_H
 
-#include "Remarks.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/Timing.h"
+#include "nsacc/Explain/Remarks.h"
 #include "nsacc/Support/CrashHandler.h"
 #include "nsacc/Support/DiskCache.h"
 #include "llvm/Support/Error.h"
@@ -63,7 +63,7 @@ private:
   std::vector<std::string> commandLine;
   unsigned numDumps = 0;
   std::string problem;
-  Remarks remarks;
+  explain::Remarks remarks;
   mlir::DefaultTimingManager manager;
   mlir::TimingScope timing;
   std::optional<ReproducerScope> reproducer;

@@ -37,6 +37,10 @@ public:
                                        ExitCode &status);
 
   mlir::ModuleOp getModule() { return *module; }
+  /// The text that was read.
+  llvm::StringRef getSource() const {
+    return sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+  }
   /// The kernel of that name, or the only one.
   llvm::Expected<nsa::KernelOp> getKernel(llvm::StringRef name);
   /// Takes the module from where it is to the end of `phase`. Where a phase up

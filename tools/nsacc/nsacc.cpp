@@ -117,5 +117,6 @@ int main(int argc, char **argv) {
   addEnvCommand(app, invocation);
   addCacheCommand(app, invocation);
   addTuneCommand(app, invocation);
+  addExplainCommand(app, invocation);
   return runCommand(app, invocation, argc, argv);
 }

@@ -1,0 +1,238 @@
+//===- Build.cpp - From a program to its explanation ----------------------===//
+
+#include "NSA/Analysis/MaskAnalysis.h"
+#include "NSA/IR/NSAOps.h"
+#include "Parts.h"
+#include "nsacc/Schedule/Choose.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace nsacc;
+using namespace nsacc::explain;
+using schedule::Field;
+
+static std::string spell(const Signature &signature) {
+  auto list = [](llvm::ArrayRef<Argument> arguments) {
+    auto names = llvm::map_range(
+        arguments, [](const Argument &each) { return toString(each); });
+    return "(" + llvm::join(names, ", ") + ")";
+  };
+  std::vector<std::string> params;
+  for (const auto &[name, value] : signature.params)
+    params.push_back(name + " = " + value);
+  return signature.kernel +
+         (params.empty() ? "" : "<" + llvm::join(params, ", ") + ">") +
+         list(signature.inputs) + " -> " + list(signature.results);
+}
+
+/// Sizes in the order in which the inputs name them; of ragged rows, how many
+/// there are.
+static std::string spell(const Signature &signature, const DimSizes &sizes) {
+  std::vector<std::string> names, texts;
+  for (const Argument &input : signature.inputs)
+    for (const Dim &dim : input.dims) {
+      auto found = sizes.sizes.find(dim.name);
+      bool isOwn =
+          dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged;
+      if (!isOwn || found == sizes.sizes.end() ||
+          llvm::is_contained(names, dim.name))
+        continue;
+      names.push_back(dim.name);
+      std::string text = dim.name + "=" + std::to_string(found->second);
+      if (dim.kind == Dim::Kind::Ragged && sizes.batchRows)
+        text += " in " + std::to_string(*sizes.batchRows) + " rows";
+      texts.push_back(text);
+    }
+  return llvm::join(texts, ", ");
+}
+
+namespace {
+
+/// Fills an explanation from a kernel with its sizes.
+class Builder {
+public:
+  Builder(Explanation &explanation, nsa::KernelOp kernel,
+          const schedule::Goal &goal, const DimSizes &sizes)
+      : explanation(explanation), kernel(kernel), goal(goal), sizes(sizes),
+        callSizes(kernel, sizes) {}
+
+  llvm::Error addOps(const schedule::Settings &schedule);
+  llvm::Error addPrograms(const Signature &signature,
+                          const CodeDetails &details);
+
+private:
+  OpExplanation explainOp(const schedule::OpChoice &op) const;
+  void addMap(OpExplanation &found, const schedule::OpChoice &op) const;
+  void addRemarks(std::vector<Remark> remarks);
+
+  Explanation &explanation;
+  nsa::KernelOp kernel;
+  const schedule::Goal &goal;
+  const DimSizes &sizes;
+  tuning::CallSizes callSizes;
+  std::optional<schedule::KernelChoice> choice;
+};
+
+} // namespace
+
+void Builder::addMap(OpExplanation &found, const schedule::OpChoice &op) const {
+  auto attend = mlir::dyn_cast<nsa::AttendOp>(op.op);
+  if (!attend)
+    return;
+  auto scoring = mlir::cast<nsa::ScoringOpInterface>(op.op);
+  int64_t keys = op.get(Field::Keys);
+  if (attend.getSelection()) {
+    auto type = mlir::cast<nsa::SelectionType>(attend.getSelection().getType());
+    keys = std::min<int64_t>(keys, type.getBlock());
+  }
+  found.mask = nsa::toString(nsa::analyzeMask(scoring));
+  found.map = makeTileMap(scoring, callSizes, op.get(Field::Tokens), keys);
+}
+
+OpExplanation Builder::explainOp(const schedule::OpChoice &op) const {
+  OpExplanation found;
+  found.name = op.name;
+  found.kind = schedule::getName(op.kind).str();
+  found.place = findPlace(op.op->getLoc());
+  for (const schedule::FieldInfo &info : schedule::getFields())
+    if (const auto &field = op.fields[static_cast<size_t>(info.field)])
+      found.fields.push_back({info.name.str(),
+                              schedule::toString(info.field, field->value),
+                              field->reason});
+  addMap(found, op);
+  return found;
+}
+
+llvm::Error Builder::addOps(const schedule::Settings &schedule) {
+  auto chosen = schedule::choose(kernel, goal, schedule);
+  if (!chosen)
+    return chosen.takeError();
+  choice.emplace(std::move(*chosen));
+  for (const schedule::OpChoice &op : choice->ops)
+    explanation.ops.push_back(explainOp(op));
+  explanation.rates = tuning::Rates::get(goal);
+  explanation.device = goal.device;
+  explanation.queries = goal.queries == Queries::Many  ? "many"
+                        : goal.queries == Queries::Few ? "few"
+                                                       : "";
+  return llvm::Error::success();
+}
+
+/// Those of programs stand with them; those of the kernel that name an op's
+/// place do, too, where one program computes it.
+void Builder::addRemarks(std::vector<Remark> remarks) {
+  for (Remark &remark : remarks) {
+    auto program = llvm::find_if(explanation.programs, [&](const auto &each) {
+      return each.name == remark.program;
+    });
+    if (program == explanation.programs.end())
+      program = llvm::find_if(explanation.programs, [&](const auto &each) {
+        return llvm::any_of(each.counted, [&](size_t op) {
+          return remark.place.line > 0 &&
+                 explanation.ops[op].place == remark.place;
+        });
+      });
+    auto &list = program == explanation.programs.end() ? explanation.remarks
+                                                       : program->remarks;
+    list.push_back(std::move(remark));
+  }
+}
+
+llvm::Error Builder::addPrograms(const Signature &signature,
+                                 const CodeDetails &details) {
+  tuning::Prediction prediction = tuning::predict(kernel, goal, *choice, sizes);
+  for (auto [op, predicted] : llvm::zip(explanation.ops, prediction.ops))
+    op.predicted = predicted;
+  explanation.predictedSeconds = prediction.seconds;
+  if (llvm::Error error = addLaunches(explanation, signature, sizes, details))
+    return error;
+  // Lowering ends the kernel, so programs over tiles come of a copy.
+  mlir::OwningOpRef<mlir::ModuleOp> copy =
+      kernel->getParentOfType<mlir::ModuleOp>().clone();
+  auto lowered = lower(*copy->getOps<nsa::KernelOp>().begin(), goal,
+                       details.schedule, explanation.ops);
+  if (!lowered)
+    return lowered.takeError();
+  addWork(explanation, kernel, *choice, callSizes, lowered->programs);
+  for (const ProgramExplanation &program : explanation.programs)
+    explanation.floorSeconds += program.floors.getHighest();
+  addRemarks(std::move(lowered->remarks));
+  for (PhaseText &phase : lowered->phases)
+    explanation.phases.push_back(std::move(phase));
+  if (goal.device)
+    explanation.phases.push_back(
+        makeCodePhase(details.package, lowered->programs, explanation.ops));
+  return llvm::Error::success();
+}
+
+/// What measuring found for such calls, where schedules are looked for.
+static llvm::Error findTuned(const CompiledProgram &program,
+                             llvm::StringRef kernel, const DimSizes &sizes,
+                             const TuningOptions &tuning,
+                             Explanation &explanation) {
+  if (tuning.mode == TuneMode::Off)
+    return llvm::Error::success();
+  auto key = program.getTuningKey(kernel, sizes);
+  if (!key)
+    return key.takeError();
+  explanation.tuned = TunedSchedules(tuning.store, {}).find(*key);
+  return llvm::Error::success();
+}
+
+static void explainRegisters(Explanation &explanation,
+                             const CodeDetails &details,
+                             llvm::ArrayRef<std::string> ptxas) {
+  if (!explanation.device || !details.kernels.empty())
+    return;
+  explanation.noRegisters =
+      cuda::findPtxas(ptxas)
+          ? "ptxas is too old for " + explanation.device->name +
+                ", so registers aren't known: put a newer one on the PATH"
+          : "ptxas wasn't found, so registers aren't known: put it on the PATH";
+}
+
+llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
+                                           llvm::StringRef kernel,
+                                           const DimSizes &sizes,
+                                           BuildOptions options) {
+  auto signature = program.getSignature(kernel);
+  if (!signature)
+    return signature.takeError();
+  Explanation explanation;
+  explanation.kernel = signature->kernel;
+  explanation.signature = spell(*signature);
+  explanation.sizes = spell(*signature, sizes);
+  explanation.target = program.getTargetName();
+  explanation.file = std::move(options.file);
+  explanation.source = std::move(options.source);
+  if (llvm::Error error =
+          findTuned(program, kernel, sizes, options.tuning, explanation))
+    return std::move(error);
+  std::string tuned = explanation.tuned ? explanation.tuned->schedule : "";
+  std::optional<CodeDetails> details;
+  if (options.compiles) {
+    explanation.phases = std::move(options.earlier);
+    auto compiled = program.compileInDetail(kernel, sizes, tuned);
+    if (!compiled)
+      return compiled.takeError();
+    details = std::move(*compiled);
+    explanation.losses = details->losses;
+    explanation.schedule = details->schedule.toString();
+  }
+  auto use = [&](nsa::KernelOp op, const schedule::Goal &goal,
+                 const schedule::Settings &given) -> llvm::Error {
+    Builder builder(explanation, op, goal, sizes);
+    schedule::Settings settings = given;
+    if (llvm::Error error = settings.addTuned(tuned))
+      return error;
+    if (llvm::Error error =
+            builder.addOps(details ? details->schedule : settings))
+      return error;
+    return details ? builder.addPrograms(*signature, *details)
+                   : llvm::Error::success();
+  };
+  if (llvm::Error error = program.withKernel(kernel, sizes, use))
+    return std::move(error);
+  if (details)
+    explainRegisters(explanation, *details, options.ptxas);
+  return explanation;
+}

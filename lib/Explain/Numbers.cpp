@@ -1,0 +1,218 @@
+//===- Numbers.cpp - Numbers with units -----------------------------------===//
+
+#include "Numbers.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include <cmath>
+
+using namespace nsacc;
+using namespace nsacc::explain;
+using llvm::formatv;
+
+/// With three digits that count, without a power.
+static std::string spell(double number) {
+  double size = std::fabs(number);
+  if (size >= 99.95 || number == 0)
+    return formatv("{0:f0}", number);
+  if (size >= 9.995)
+    return formatv("{0:f1}", number);
+  return formatv("{0:f2}", number);
+}
+
+std::string explain::spellBytes(double bytes) {
+  if (bytes < 1024)
+    return formatv("{0:f0} bytes", bytes);
+  const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  for (bytes /= 1024; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
+    bytes /= 1024;
+  return formatv("{0:f1} {1}", bytes, units[unit]);
+}
+
+std::string explain::spellSeconds(double seconds) {
+  if (seconds <= 0)
+    return "0 us";
+  if (seconds < 1e-3)
+    return spell(seconds * 1e6) + " us";
+  return seconds < 1 ? spell(seconds * 1e3) + " ms" : spell(seconds) + " s";
+}
+
+std::string explain::spellCount(double count, llvm::StringRef unit) {
+  const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t prefix = 0;
+  for (; count >= 1000 && prefix + 1 < std::size(prefixes); ++prefix)
+    count /= 1000;
+  std::string text =
+      prefix == 0 ? formatv("{0:f0}", count).str() : spell(count);
+  std::string unitText = (prefixes[prefix] + unit).str();
+  return unitText.empty() ? text : text + " " + unitText;
+}
+
+std::string explain::spellPercent(double part, double whole) {
+  return whole > 0 ? formatv("{0:f0} %", 100 * part / whole).str() : "0 %";
+}
+
+std::vector<Ceiling> explain::listCeilings(const ProgramExplanation &program) {
+  std::vector<Ceiling> ceilings;
+  auto add = [&](const char *name, double seconds) {
+    if (seconds > 0)
+      ceilings.push_back({name, seconds});
+  };
+  add("products", program.floors.products);
+  add("exponentials", program.floors.exponentials);
+  add("memory", program.floors.memory);
+  llvm::sort(ceilings, [](const Ceiling &lhs, const Ceiling &rhs) {
+    return lhs.seconds > rhs.seconds;
+  });
+  return ceilings;
+}
+
+std::string explain::describe(const Place &place) {
+  if (place.line == 0)
+    return "";
+  return formatv("{0}:{1}:{2}", llvm::sys::path::filename(place.file),
+                 place.line, place.column);
+}
+
+std::string explain::describeOp(const OpExplanation &op) {
+  std::string place = describe(op.place);
+  return op.name + " (" + op.kind + (place.empty() ? "" : " at " + place) + ")";
+}
+
+std::vector<std::pair<std::string, std::string>>
+explain::groupFields(const OpExplanation &op) {
+  std::vector<std::pair<std::string, std::string>> groups;
+  for (const FieldChoice &field : op.fields) {
+    std::string text = field.name + "=" + field.value;
+    auto known = llvm::find_if(groups, [&](const auto &group) {
+      return group.second == field.reason;
+    });
+    if (known == groups.end())
+      groups.emplace_back(std::move(text), field.reason);
+    else
+      known->first += ", " + text;
+  }
+  return groups;
+}
+
+std::string explain::describeRole(const ProgramExplanation &program) {
+  std::string of = program.of.empty() ? "others" : "'" + program.of + "'";
+  switch (program.role) {
+  case ProgramExplanation::Role::Main:
+    return "";
+  case ProgramExplanation::Role::Helper:
+    return "prepares or finishes what " + of +
+           " computes, where its time "
+           "counts";
+  case ProgramExplanation::Role::Exact:
+    return "computes again those tiles of " + of +
+           " whose results aren't finite: none, as a rule";
+  }
+  llvm_unreachable("unknown role");
+}
+
+std::string explain::describeLaunch(const ProgramExplanation &program,
+                                    bool isGPU) {
+  int64_t all = program.grid[0] * program.grid[1] * program.grid[2];
+  std::string text =
+      formatv("grid {0} x {1} x {2} = {3} {4}", program.grid[0],
+              program.grid[1], program.grid[2], all,
+              program.isPersistent || !isGPU ? "tiles" : "blocks");
+  if (isGPU)
+    text += formatv(" of {0} threads", program.threads);
+  if (program.isPersistent)
+    text += ", which persistent blocks take one after the other";
+  if (program.launches > 1)
+    text += formatv(", {0} times", program.launches);
+  return text;
+}
+
+std::string explain::describeResources(const ProgramExplanation &program) {
+  if (program.threads == 0)
+    return "";
+  std::string text;
+  int64_t shared = program.sharedBytes;
+  if (program.report) {
+    const cuda::KernelReport &report = *program.report;
+    shared += report.sharedBytes;
+    text = formatv("{0} registers of a thread, ", report.registers);
+    if (report.spillStoreBytes + report.spillLoadBytes > 0)
+      text += formatv("{0} bytes spilled and {1} loaded again, ",
+                      report.spillStoreBytes, report.spillLoadBytes);
+    else
+      text += "nothing spilled, ";
+  }
+  return text + spellBytes(static_cast<double>(shared)) +
+         " of shared memory of a block";
+}
+
+std::string explain::describeOccupancy(const ProgramExplanation &program,
+                                       const Explanation &explanation) {
+  if (!program.occupancy)
+    return "";
+  const Occupancy &found = *program.occupancy;
+  if (found.blocks == 0)
+    return "no block has room on a multiprocessor: " + found.bound;
+  return formatv("{0} block{1} of a multiprocessor at a time, {2} of {3} warps "
+                 "({4}), bound by {5}{6}; {7} wave{8} on {9} multiprocessors",
+                 found.blocks, found.blocks == 1 ? "" : "s", found.warps,
+                 found.mostWarps, spellPercent(found.warps, found.mostWarps),
+                 found.bound,
+                 program.report ? ""
+                                : ", as far as that is known without "
+                                  "registers",
+                 spell(program.waves), program.waves == 1 ? "" : "s",
+                 explanation.device->limits.multiprocessors);
+}
+
+std::string explain::describeTuned(const TunedSchedule &tuned) {
+  std::string text = formatv(
+      "{0:f4} ms of a run of the whole kernel ({1:f4} to {2:f4}; {3}; "
+      "{4})",
+      tuned.milliseconds, tuned.low, tuned.high, tuned.policy, tuned.date);
+  if (tuned.schedule.empty())
+    return text + ", with the compiler's choice, which nothing was faster than";
+  return text + formatv(" with '{0}'; {1:f4} ms with the compiler's choice",
+                        tuned.schedule, tuned.chosenMilliseconds)
+                    .str();
+}
+
+std::string explain::describeMap(const TileMap &map) {
+  std::string text =
+      formatv("{0} full, {1} partial and {2} empty tiles of {3} tokens and {4} "
+              "keys",
+              map.full, map.partial, map.empty, map.tileTokens, map.tileKeys);
+  if (map.block > 0)
+    text += formatv(" in front of the selection, of which each query takes {0} "
+                    "blocks of {1} keys at most",
+                    map.top, map.block);
+  if (map.isPerPair)
+    text += "; the mask is looked at pair by pair in those that bounds don't "
+            "settle";
+  return text;
+}
+
+std::string explain::describeTarget(const Explanation &explanation) {
+  const tuning::Rates &rates = explanation.rates;
+  std::string text = explanation.target;
+  if (!explanation.device)
+    return text + formatv(" of this machine, {0} threads",
+                          static_cast<int64_t>(rates.units))
+                      .str();
+  if (explanation.device->name != text)
+    text += " (" + explanation.device->name + ")";
+  return text + formatv(", {0} multiprocessors",
+                        explanation.device->limits.multiprocessors)
+                    .str();
+}
+
+std::string explain::describeBuffers(const Explanation &explanation) {
+  double inputs = 0, results = 0;
+  for (const Buffer &buffer : explanation.buffers)
+    (buffer.isResult ? results : inputs) += static_cast<double>(buffer.bytes);
+  return spellBytes(inputs) + " of inputs, " + spellBytes(results) +
+         " of results, " +
+         spellBytes(static_cast<double>(explanation.workspaceBytes)) +
+         " of workspace";
+}

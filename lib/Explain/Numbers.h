@@ -1,0 +1,54 @@
+//===- Numbers.h - Numbers with units ---------------------------*- C++ -*-===//
+
+#ifndef NSACC_LIB_EXPLAIN_NUMBERS_H
+#define NSACC_LIB_EXPLAIN_NUMBERS_H
+
+#include "nsacc/Explain/Explanation.h"
+
+namespace nsacc::explain {
+
+/// "512 bytes", "1.5 KiB"
+std::string spellBytes(double bytes);
+/// "2.5 us", "1.23 ms"
+std::string spellSeconds(double seconds);
+/// Three digits and a prefix of thousands: "137 G", then the unit.
+std::string spellCount(double count, llvm::StringRef unit);
+/// "7.3 %"
+std::string spellPercent(double part, double whole);
+
+/// One ceiling of a program's time.
+struct Ceiling {
+  const char *name;
+  double seconds;
+};
+/// Those that are known, the highest first.
+std::vector<Ceiling> listCeilings(const ProgramExplanation &program);
+
+/// "grid 128 x 8 x 1 = 1024 tiles, 384 threads, persistent"
+std::string describeLaunch(const ProgramExplanation &program, bool isGPU);
+/// "168 registers, nothing spilled, 225.0 KiB of shared memory"; empty on a
+/// CPU.
+std::string describeResources(const ProgramExplanation &program);
+/// "1 block of 12 warps … bound by registers; 7.8 waves on 132 multiprocessors"
+std::string describeOccupancy(const ProgramExplanation &program,
+                              const Explanation &explanation);
+/// What a program is of others: "prepares or finishes 'nsa_attend_4'"; empty
+/// for those that compute ops.
+std::string describeRole(const ProgramExplanation &program);
+/// "a (attend at flash.nsa:6:9)"
+std::string describeOp(const OpExplanation &op);
+/// "tokens=32, keys=128", and why: fields with one reason stand together.
+std::vector<std::pair<std::string, std::string>>
+groupFields(const OpExplanation &op);
+std::string describe(const Place &place);
+/// "0.8431 ms (0.8411 to 0.8460) …", of a tuned schedule.
+std::string describeTuned(const TunedSchedule &tuned);
+/// "50 full, 4 partial and 46 empty tiles of 128 tokens and 64 keys"
+std::string describeMap(const TileMap &map);
+/// "sm_90a, which has 132 multiprocessors"
+std::string describeTarget(const Explanation &explanation);
+std::string describeBuffers(const Explanation &explanation);
+
+} // namespace nsacc::explain
+
+#endif // NSACC_LIB_EXPLAIN_NUMBERS_H

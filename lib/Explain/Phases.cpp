@@ -1,0 +1,202 @@
+//===- Phases.cpp - What phases leave, and where it comes from ------------===//
+
+#include "nsacc/Pipelines/Phases.h"
+#include "NSA/IR/NSAOps.h"
+#include "NSATile/IR/NSATileHints.h"
+#include "NSATile/IR/NSATileOps.h"
+#include "NSATile/Transforms/Passes.h"
+#include "Parts.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Pass/PassManager.h"
+#include "nsacc/Target/CUDA/Lowering.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace nsacc;
+using namespace nsacc::explain;
+
+Place explain::findPlace(mlir::Location loc) {
+  auto place = loc->findInstanceOf<mlir::FileLineColLoc>();
+  if (!place)
+    return {};
+  return {place.getFilename().getValue().str(), place.getLine(),
+          place.getColumn()};
+}
+
+/// All that a location names: code may come from several lines.
+static llvm::SmallVector<unsigned, 1> listLines(mlir::Location loc) {
+  llvm::SmallVector<unsigned, 1> lines;
+  loc->walk([&](mlir::Location each) {
+    if (auto place = mlir::dyn_cast<mlir::FileLineColLoc>(each);
+        place && place.getLine() > 0 &&
+        !llvm::is_contained(lines, place.getLine()))
+      lines.push_back(place.getLine());
+    return mlir::WalkResult::advance();
+  });
+  return lines;
+}
+
+/// Lines of programs, by their symbols.
+using LinesOfPrograms = llvm::StringMap<llvm::SmallVector<unsigned, 1>>;
+
+/// What the program around an op computes, where the op says no more than its
+/// program does.
+static llvm::ArrayRef<unsigned> findProgramLines(mlir::Operation *op,
+                                                 const LinesOfPrograms &lines) {
+  mlir::Operation *program = op;
+  while (program &&
+         !mlir::isa_and_present<mlir::ModuleOp>(program->getParentOp()))
+    program = program->getParentOp();
+  auto name = program ? program->getAttrOfType<mlir::StringAttr>(
+                            mlir::SymbolTable::getSymbolAttrName())
+                      : nullptr;
+  if (!name || findPlace(op->getLoc()) != findPlace(program->getLoc()))
+    return {};
+  auto found = lines.find(name);
+  return found == lines.end() ? llvm::ArrayRef<unsigned>() : found->second;
+}
+
+static PhaseText printWithLines(mlir::ModuleOp module, llvm::StringRef name,
+                                const LinesOfPrograms &programs) {
+  PhaseText phase;
+  phase.name = name.str();
+  mlir::AsmState::LocationMap places;
+  mlir::AsmState state(module, mlir::OpPrintingFlags(), &places);
+  llvm::raw_string_ostream os(phase.text);
+  module->print(os, state);
+  phase.lines.resize(llvm::count(phase.text, '\n') + 1);
+  module->walk([&](mlir::Operation *op) {
+    auto found = places.find(op);
+    // The module begins where the file does, which says nothing.
+    if (found == places.end() || mlir::isa<mlir::ModuleOp>(op))
+      return;
+    size_t line = found->second.first;
+    if (line == 0 || line > phase.lines.size())
+      return;
+    auto &own = phase.lines[line - 1];
+    auto add = [&](llvm::ArrayRef<unsigned> lines) {
+      for (unsigned each : lines)
+        if (!llvm::is_contained(own, each))
+          own.push_back(each);
+    };
+    add(listLines(op->getLoc()));
+    add(findProgramLines(op, programs));
+  });
+  return phase;
+}
+
+PhaseText explain::printPhase(mlir::ModuleOp module, llvm::StringRef name) {
+  return printWithLines(module, name, {});
+}
+
+/// "attend" of "flash_attend_0"
+static std::string getWhat(llvm::StringRef program, llvm::StringRef kernel) {
+  llvm::StringRef what = program;
+  what.consume_front(kernel);
+  what.consume_front("_");
+  llvm::StringRef number = what.rsplit('_').second;
+  bool isNumbered = !number.empty() && llvm::all_of(number, llvm::isDigit);
+  return (isNumbered ? what.rsplit('_').first : what).str();
+}
+
+static std::vector<TileProgram> listPrograms(mlir::ModuleOp module,
+                                             llvm::StringRef kernel) {
+  std::vector<TileProgram> programs;
+  for (auto program : module.getOps<nsatile::ProgramOp>()) {
+    TileProgram &found = programs.emplace_back();
+    found.name = program.getSymName().str();
+    found.what = getWhat(found.name, kernel);
+    found.place = findPlace(program.getLoc());
+    if (auto ops =
+            program->getAttrOfType<mlir::ArrayAttr>(nsatile::kOpsAttrName))
+      for (auto name : ops.getAsRange<mlir::StringAttr>())
+        found.ops.push_back(name.str());
+    if (auto exact = program->getAttrOfType<mlir::FlatSymbolRefAttr>(
+            nsatile::kExactProgramAttrName))
+      found.exact = exact.getValue().str();
+  }
+  return programs;
+}
+
+/// Lines of the ops that a program computes, and of itself.
+static llvm::SmallVector<unsigned, 1>
+listLines(const TileProgram &program, llvm::ArrayRef<OpExplanation> ops) {
+  llvm::SmallSetVector<unsigned, 4> lines;
+  if (program.place.line > 0)
+    lines.insert(program.place.line);
+  for (const OpExplanation &op : ops)
+    if (llvm::is_contained(program.ops, op.name) && op.place.line > 0)
+      lines.insert(op.place.line);
+  return {lines.begin(), lines.end()};
+}
+
+llvm::Expected<LoweredKernel>
+explain::lower(nsa::KernelOp kernel, const schedule::Goal &goal,
+               const schedule::Settings &schedule,
+               llvm::ArrayRef<OpExplanation> ops) {
+  auto module = kernel->getParentOfType<mlir::ModuleOp>();
+  std::string name = kernel.getSymName().str();
+  mlir::MLIRContext *context = module.getContext();
+  mlir::DialectRegistry registry;
+  cuda::registerLowering(registry);
+  context->appendDialectRegistry(registry);
+  Remarks remarks;
+  remarks.listen(*context);
+  // Its streamer names what lives here.
+  llvm::scope_exit endListening([&] { context->setRemarkEngine(nullptr); });
+  LoweredKernel lowered;
+  lowered.phases.push_back(printPhase(module, getName(Phase::NSA)));
+  // The kernel has its sizes already.
+  PhaseOptions options;
+  options.schedule = schedule;
+  options.device = goal.device;
+  options.queries = goal.queries;
+  std::vector<Phase> phases = {Phase::Tile};
+  if (goal.device)
+    phases.insert(phases.end(), {Phase::TileOpt, Phase::NVVM});
+  for (Phase phase : phases) {
+    if (mlir::failed(runPhase(module, phase, options)))
+      return llvm::createStringError("phase '" + getName(phase) + "' failed");
+    if (phase == Phase::Tile)
+      lowered.programs = listPrograms(module, name);
+    LinesOfPrograms lines;
+    for (const TileProgram &program : lowered.programs)
+      lines[program.name] = listLines(program, ops);
+    lowered.phases.push_back(printWithLines(module, getName(phase), lines));
+  }
+  lowered.remarks = remarks.getList();
+  return lowered;
+}
+
+PhaseText explain::makeCodePhase(const rt::Package &package,
+                                 const std::vector<TileProgram> &programs,
+                                 llvm::ArrayRef<OpExplanation> ops) {
+  PhaseText phase;
+  phase.name = "ptx";
+  for (const rt::Image &image : package.images) {
+    if (image.ptx.empty())
+      continue;
+    llvm::SmallVector<llvm::StringRef> lines;
+    llvm::StringRef(image.ptx).split(lines, '\n');
+    llvm::SmallVector<unsigned, 1> current;
+    for (llvm::StringRef line : lines) {
+      if (line.contains(".entry ")) {
+        llvm::StringRef name = line.split(".entry ").second.take_until(
+            [](char c) { return c == '(' || c == ' '; });
+        auto found = llvm::find_if(programs, [&](const TileProgram &program) {
+          return program.name == name;
+        });
+        if (found != programs.end())
+          current = listLines(*found, ops);
+      }
+      phase.text += (line + "\n").str();
+      phase.lines.push_back(current);
+      if (line == "}")
+        current.clear();
+    }
+  }
+  phase.lines.emplace_back();
+  return phase;
+}

@@ -1,0 +1,117 @@
+//===- Text.cpp - An explanation as a report ------------------------------===//
+
+#include "Numbers.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace nsacc;
+using namespace nsacc::explain;
+
+/// A line with a column for its heading.
+static void printLine(llvm::raw_ostream &os, llvm::StringRef heading,
+                      llvm::StringRef text) {
+  if (!text.empty())
+    os << "  " << llvm::left_justify(heading, 12) << text << '\n';
+}
+
+static void printHead(const Explanation &all, llvm::raw_ostream &os) {
+  os << "kernel " << all.signature << '\n';
+  printLine(os, "for", describeTarget(all));
+  printLine(os, "sizes",
+            all.sizes +
+                (all.queries.empty() ? "" : ": " + all.queries + " queries"));
+  printLine(os, "schedule",
+            all.schedule.empty() ? "the compiler's choice" : all.schedule);
+  printLine(os, "memory", describeBuffers(all));
+  printLine(os, "floor",
+            spellSeconds(all.floorSeconds) + ", which no schedule is below");
+  printLine(os, "predicted",
+            spellSeconds(all.predictedSeconds) + " by the model");
+  printLine(os, "measured",
+            all.tuned ? describeTuned(*all.tuned)
+                      : "not yet for such sizes: nsacc tune would");
+  printLine(os, "registers", all.noRegisters);
+  for (const std::string &loss : all.losses)
+    printLine(os, "slow", loss);
+}
+
+static void printWork(const ProgramExplanation &program,
+                      llvm::raw_ostream &os) {
+  const tuning::Work &work = program.work;
+  std::string text;
+  if (work.operations > 0)
+    text = spellCount(work.operations, "FLOP") + " of products over " +
+           spellCount(work.pairs, "") + " visible pairs, ";
+  printLine(os, "useful work",
+            text + spellBytes(work.bytes) + " read or written once");
+  std::vector<std::string> floors;
+  for (const Ceiling &each : listCeilings(program))
+    floors.push_back(std::string(each.name) + " " + spellSeconds(each.seconds) +
+                     (floors.empty() ? " (binds)" : ""));
+  printLine(os, "floors", llvm::join(floors, ", "));
+  if (program.cacheSeconds > 0)
+    printLine(os, "L2 cache",
+              spellBytes(program.cacheBytes) + " loaded by these tiles, " +
+                  spellSeconds(program.cacheSeconds));
+  if (program.predictedSeconds == 0) {
+    printLine(os, "predicted", "no time of its own");
+    return;
+  }
+  text = spellSeconds(program.predictedSeconds);
+  if (work.operations > 0)
+    text +=
+        ", " + spellCount(work.operations / program.predictedSeconds, "FLOP/s");
+  printLine(
+      os, "predicted",
+      text + ", " +
+          spellPercent(program.floors.getHighest(), program.predictedSeconds) +
+          " of it the floor");
+}
+
+static void printProgram(const Explanation &all, size_t index,
+                         llvm::raw_ostream &os) {
+  const ProgramExplanation &program = all.programs[index];
+  os << llvm::formatv("\nprogram {0} of {1}: {2}\n", index + 1,
+                      all.programs.size(), program.name);
+  bool isMain = program.role == ProgramExplanation::Role::Main;
+  if (isMain) {
+    std::vector<std::string> ops;
+    for (size_t op : program.ops)
+      ops.push_back(describeOp(all.ops[op]) +
+                    (llvm::is_contained(program.counted, op)
+                         ? ""
+                         : ", counted with a later one"));
+    printLine(os, "computes", llvm::join(ops, "; "));
+    printWork(program, os);
+  } else {
+    printLine(os, "role", describeRole(program));
+  }
+  printLine(os, "launch", describeLaunch(program, all.device.has_value()));
+  printLine(os, "resources", describeResources(program));
+  printLine(os, "occupancy", describeOccupancy(program, all));
+  for (const Remark &remark : program.remarks)
+    printLine(os, "remark",
+              remark.name + " " + remark.kind + ": " + remark.text + " [" +
+                  remark.pass + "]");
+}
+
+static void printOp(const OpExplanation &op, llvm::raw_ostream &os) {
+  os << "\nop " << describeOp(op) << '\n';
+  printLine(os, "mask", op.mask);
+  if (op.map)
+    printLine(os, "tiles", describeMap(*op.map));
+  for (const auto &[fields, reason] : groupFields(op))
+    os << "    " << fields << '\n' << "      " << reason << '\n';
+}
+
+void explain::printText(const Explanation &explanation, llvm::raw_ostream &os) {
+  printHead(explanation, os);
+  for (const Remark &remark : explanation.remarks)
+    printLine(os, "remark",
+              remark.name + " " + remark.kind + ": " + remark.text + " [" +
+                  remark.pass + "]");
+  for (size_t program = 0; program < explanation.programs.size(); ++program)
+    printProgram(explanation, program, os);
+  for (const OpExplanation &op : explanation.ops)
+    printOp(op, os);
+}

@@ -1,0 +1,176 @@
+//===- ExplainCommand.cpp - nsacc explain ---------------------------------===//
+
+#include "Commands.h"
+#include "Dimensions.h"
+#include "Files.h"
+#include "Program.h"
+#include "ProgramFlags.h"
+#include "nsacc/Driver/Devices.h"
+#include "nsacc/Explain/Explanation.h"
+#include "nsacc/Pipelines/Targets.h"
+#include "nsacc/Signature/Signature.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+
+using namespace nsacc;
+
+namespace {
+struct ExplainFlags {
+  ProgramOptions program;
+  std::string target = "cpu", schedule, page;
+  std::optional<std::string> device;
+  std::vector<std::string> dims;
+  unsigned threads = 0;
+  bool json = false;
+};
+} // namespace
+
+/// The sizes of --dims, which have to be all that the inputs have.
+static llvm::Expected<DimSizes> readAllSizes(const Signature &signature,
+                                             const Settings &dims) {
+  auto sizes = readDimensions(dims, signature);
+  if (!sizes)
+    return sizes.takeError();
+  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
+  auto bound = bindKnownDimensions(signature, none, std::move(*sizes));
+  if (!bound)
+    return bound.takeError();
+  std::vector<std::string> missing;
+  for (const Argument &input : signature.inputs)
+    for (const Dim &dim : input.dims)
+      if ((dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged) &&
+          !bound->sizes.contains(dim.name) &&
+          !llvm::is_contained(missing, dim.name))
+        missing.push_back(dim.name);
+  if (!missing.empty())
+    return makeError("nothing tells the size of " + quoteList(missing) +
+                         ", and an explanation is of one call's sizes",
+                     "add --dims " + llvm::join(missing, "=…,") + "=…");
+  // What other dimensions need, as the rows of offsets.
+  for (const Argument &input : signature.inputs)
+    if (auto shape = getShape(input, *bound); !shape)
+      return shape.takeError();
+  return bound;
+}
+
+static llvm::Expected<explain::Explanation>
+explainProgram(Program &program, const ExplainFlags &flags,
+               const Settings &dims, CompileOptions options,
+               explain::BuildOptions build) {
+  auto kernel = program.getKernel(flags.program.kernel);
+  if (!kernel)
+    return kernel.takeError();
+  Signature signature = getSignature(*kernel);
+  auto sizes = readAllSizes(signature, dims);
+  if (!sizes)
+    return sizes.takeError();
+  auto threads = chooseThreads(flags.threads);
+  if (!threads)
+    return threads.takeError();
+  if (llvm::Error error = lookupTuning().moveInto(build.tuning))
+    return std::move(error);
+  options.schedule = flags.schedule;
+  options.threads = *threads;
+  options.tuning.policy = build.tuning.policy;
+  options.warn = printWarning;
+  build.ptxas = options.ptxas;
+  auto compiled = CompiledProgram::create(program.getModule(), options);
+  if (!compiled)
+    return compiled.takeError();
+  return explain::build(**compiled, signature.kernel, *sizes, std::move(build));
+}
+
+static ExitCode writePage(const explain::Explanation &explanation,
+                          const std::string &path) {
+  std::string page;
+  llvm::raw_string_ostream os(page);
+  printPage(explanation, os);
+  if (llvm::Error error = writeFiles({{path, page}}))
+    return reportError(std::move(error));
+  return ExitCode::Success;
+}
+
+static ExitCode runExplain(const ExplainFlags &flags,
+                           llvm::ArrayRef<std::string> commandLine) {
+  auto target = findKnownTarget(flags.target);
+  if (!target)
+    return reportError(target.takeError(), ExitCode::Usage);
+  if ((*target)->target == Target::Oracle)
+    return reportError(
+        makeError("target 'oracle' interprets programs and has no schedule to "
+                  "explain",
+                  "use --target cpu, or a GPU as --target sm_90a"),
+        ExitCode::Usage);
+  auto dims = parseSettings("--dims", flags.dims);
+  if (!dims)
+    return reportError(dims.takeError(), ExitCode::Usage);
+  CompileOptions options;
+  if (llvm::Error error = resolveTarget(**target, flags.device, options))
+    return reportError(std::move(error));
+  Instruments instruments({});
+  ExitCode status;
+  auto program = Program::load(flags.program, commandLine, instruments, status);
+  if (!program)
+    return status;
+  explain::BuildOptions build;
+  build.file = flags.program.file;
+  build.source = program->getSource().str();
+  status = program->runPhases(Phase::Frontend);
+  if (status != ExitCode::Success)
+    return status;
+  build.earlier.push_back(
+      explain::printPhase(program->getModule(), getName(Phase::Frontend)));
+  status = program->runPhases(Phase::NSA);
+  if (status != ExitCode::Success)
+    return status;
+  auto explanation = explainProgram(*program, flags, *dims, std::move(options),
+                                    std::move(build));
+  if (!explanation)
+    return program->report(explanation.takeError());
+  if (!flags.page.empty())
+    return writePage(*explanation, flags.page);
+  if (flags.json)
+    llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*explanation));
+  else
+    printText(*explanation, llvm::outs());
+  return ExitCode::Success;
+}
+
+void nsacc::addExplainCommand(CLI::App &app, Invocation &invocation) {
+  CLI::App *command = app.add_subcommand(
+      "explain", "tell how a kernel is compiled for some sizes, and why, and "
+                 "what bounds its speed");
+  auto flags = std::make_shared<ExplainFlags>();
+  addProgramFlags(*command, flags->program);
+  addRepeatedFlag(*command, "--dims", flags->dims,
+                  "sizes of all dimensions of a call; of ragged ones the "
+                  "rows' lengths: T=[5,0,127]")
+      ->type_name("NAME=SIZE,...")
+      ->required();
+  command
+      ->add_option("--target", flags->target,
+                   "what it is compiled for; nsacc env lists targets")
+      ->type_name("NAME")
+      ->capture_default_str();
+  addDeviceFlag(*command, flags->device, "Compiler");
+  addScheduleFlag(*command, flags->schedule);
+  addThreadsFlag(*command, flags->threads,
+                 "threads that compile kernels side by side (NSACC_THREADS, "
+                 "or one for each core)",
+                 "Compiler");
+  auto *page =
+      command
+          ->add_option("--html", flags->page,
+                       "write a page with pictures and the IR of every phase "
+                       "instead; '-': standard output")
+          ->type_name("PAGE.html")
+          ->group("Result");
+  command->add_flag("--json", flags->json, "print it as JSON")
+      ->group("Result")
+      ->excludes(page);
+  command->callback([flags, &invocation] {
+    invocation.status = runExplain(*flags, invocation.commandLine);
+  });
+}
