@@ -97,7 +97,9 @@ explain::groupFields(const OpExplanation &op) {
 }
 
 std::string explain::describeRole(const ProgramExplanation &program) {
-  std::string of = program.of.empty() ? "others" : "'" + program.of + "'";
+  if (program.of.empty() && program.role == ProgramExplanation::Role::Helper)
+    return "prepares what others read; the model leaves its time out";
+  std::string of = "'" + program.of + "'";
   switch (program.role) {
   case ProgramExplanation::Role::Main:
     return "";

@@ -82,10 +82,6 @@ void SVG::addDot(double x, double y, double radius, llvm::StringRef style,
                   escape(title));
 }
 
-void SVG::addPath(llvm::StringRef path, llvm::StringRef style) {
-  text += formatv("<path d=\"{0}\" class=\"{1}\"/>\n", path, style);
-}
-
 std::string explain::makeLegend(
     const std::vector<std::pair<std::string, std::string>> &entries) {
   std::string text = "<ul class=\"legend\">\n";

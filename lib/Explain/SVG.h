@@ -35,9 +35,6 @@ public:
   void addVerticalText(double x, double y, llvm::StringRef text);
   void addDot(double x, double y, double radius, llvm::StringRef style,
               llvm::StringRef title);
-  /// Hatching, that fills of class "hatched" have: `id` is the page's own.
-  std::string addHatch(llvm::StringRef id, llvm::StringRef style);
-  void addPath(llvm::StringRef path, llvm::StringRef style);
 
   std::string finish() const { return text + "</svg>\n"; }
 

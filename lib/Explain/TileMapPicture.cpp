@@ -81,12 +81,14 @@ static void drawAxes(SVG &picture, const TileMap &map, const Frame &frame) {
   picture.addText(frame.left, bottom + 16, "0", "start");
   picture.addText(frame.left + frame.width, bottom + 16,
                   std::to_string(map.keys), "end");
-  picture.addText(frame.left + frame.width / 2, bottom + 34, "keys", "middle");
-  if (frame.height < 40) {
-    picture.addText(frame.left - 6, frame.top + frame.height / 2 + 4,
-                    std::to_string(map.queries) + " q.", "end");
+  bool isLow = frame.height < 40;
+  std::string keys = "keys";
+  if (isLow)
+    keys +=
+        formatv(" of {0} quer{1}", map.queries, map.queries == 1 ? "y" : "ies");
+  picture.addText(frame.left + frame.width / 2, bottom + 34, keys, "middle");
+  if (isLow)
     return;
-  }
   picture.addText(frame.left - 6, frame.top + 11, "0", "end");
   picture.addText(frame.left - 6, bottom, std::to_string(map.queries), "end");
   picture.addVerticalText(14, frame.top + frame.height / 2, "queries");

@@ -46,17 +46,18 @@ static void drawSteps(SVG &picture, const tuning::StepCycles &step,
     double end = std::min(when.second + number * step.all, kSteps * step.all);
     if (end <= begin)
       return;
-    std::string title = formatv("{0} of step {1}: {2:f0} cycles", what,
-                                number + 1, when.second - when.first);
+    std::string title = formatv("{0} {1}: {2:f0} cycles", what, number + 1,
+                                when.second - when.first);
     picture.addRect(kLeft + begin * scale, kTop + lane * kLane + 4,
                     (end - begin) * scale, kBar, style, title);
   };
   for (int number = 0; number < kSteps; ++number) {
     draw(parts.loads, number, 0, "loads",
-         isGPU ? "loads, for the next one," : "loads");
-    draw(parts.products, number, 1, "products", "products");
-    draw(parts.scores, number, 2, "scores", "softmax");
-    draw(parts.rescale, number, 2, "rescale", "rescaled sums and barriers");
+         isGPU ? "loads of the step behind step" : "loads of step");
+    draw(parts.products, number, 1, "products", "products of step");
+    draw(parts.scores, number, 2, "scores", "softmax of step");
+    draw(parts.rescale, number, 2, "rescale",
+         "rescaled sums and barriers of step");
   }
 }
 
@@ -103,7 +104,8 @@ std::string explain::drawTimeline(const OpExplanation &op,
       spellSeconds(step.all / explanation.rates.clock),
       isGPU ? "multiprocessor" : "core", predicted.steps, predicted.tiles,
       predicted.tileCycles,
-      step.loads >= step.all
+      !isGPU ? "A core does one thing after the other."
+      : step.loads >= step.all
           ? "Loads bind."
           : formatv("{0} of the shorter one of products and softmax isn't "
                     "hidden behind the longer one.",

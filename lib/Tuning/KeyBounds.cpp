@@ -23,7 +23,7 @@ static double countTokens(ScoringOpInterface op, const CallSizes &sizes) {
   auto pooled = dyn_cast<PooledDimAttr>(dim);
   if (!pooled)
     return sizes.getLength(dim);
-  return static_cast<double>(sizes.find(pooled.getBase()).value_or(1));
+  return sizes.countTokens(pooled);
 }
 
 KeyBounds::KeyBounds(ScoringOpInterface op, const MaskInfo &mask,

@@ -31,26 +31,39 @@ double CallSizes::get(Attribute dim) const {
     return static_cast<double>(*size);
   if (auto named = dyn_cast<NamedDimAttr>(dim))
     return static_cast<double>(find(named.getName()).value_or(1));
-  auto getTokens = [&](StringRef base) {
-    return static_cast<double>(find(base).value_or(1));
-  };
   if (auto pooled = dyn_cast<PooledDimAttr>(dim))
-    return std::max(0.0, std::floor((getTokens(pooled.getBase()) -
-                                     static_cast<double>(pooled.getLen())) /
-                                    static_cast<double>(pooled.getStride())) +
-                             1);
+    return countEntries(
+        pooled, static_cast<double>(find(pooled.getBase()).value_or(1)));
   if (auto blocks = dyn_cast<BlocksDimAttr>(dim))
-    return std::ceil(getTokens(blocks.getBase()) /
+    return std::ceil(static_cast<double>(find(blocks.getBase()).value_or(1)) /
                      static_cast<double>(blocks.getBlock()));
   return 1;
 }
 
+double CallSizes::countEntries(PooledDimAttr pooled, double tokens) const {
+  if (pooled.isDeclared())
+    return static_cast<double>(find(pooled.getCount().getValue()).value_or(1));
+  return static_cast<double>(
+      pooled.getNumEntries(static_cast<int64_t>(std::max(tokens, 0.0))));
+}
+
 double CallSizes::getLength(Attribute tokens) const {
-  auto named = dyn_cast<NamedDimAttr>(tokens);
-  double length = get(tokens);
-  if (named && named.getRagged() && sizes.batchRows && *sizes.batchRows > 0)
-    length /= static_cast<double>(*sizes.batchRows);
-  return std::max(length, 0.0);
+  double rows = std::max(1.0, static_cast<double>(sizes.batchRows.value_or(1)));
+  if (auto named = dyn_cast<NamedDimAttr>(tokens); named && named.getRagged())
+    return std::max(get(tokens) / rows, 0.0);
+  auto pooled = dyn_cast<PooledDimAttr>(tokens);
+  if (!pooled || !pooled.getRagged())
+    return std::max(get(tokens), 0.0);
+  if (pooled.isDeclared())
+    return get(tokens) / rows;
+  return countEntries(pooled, countTokens(pooled));
+}
+
+double CallSizes::countTokens(PooledDimAttr pooled) const {
+  auto all = static_cast<double>(find(pooled.getBase()).value_or(1));
+  if (!pooled.getRagged())
+    return all;
+  return all / std::max(1.0, static_cast<double>(sizes.batchRows.value_or(1)));
 }
 
 double CallSizes::getBatch(const QueryDims &dims) const {

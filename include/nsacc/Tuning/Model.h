@@ -42,10 +42,14 @@ public:
   double get(mlir::Attribute dim) const;
   /// Tokens of one batch row, on average.
   double getLength(mlir::Attribute tokens) const;
+  /// Tokens of one batch row that pooled keys stand for, on average.
+  double countTokens(nsa::PooledDimAttr pooled) const;
   double getBatch(const QueryDims &dims) const;
   std::optional<int64_t> find(llvm::StringRef name) const;
 
 private:
+  double countEntries(nsa::PooledDimAttr pooled, double tokens) const;
+
   nsa::KernelOp kernel;
   const DimSizes &sizes;
 };
