@@ -361,6 +361,18 @@ NSACC_API nsacc_status nsacc_program_tune(const nsacc_program *program,
                                           nsacc_text **found,
                                           nsacc_error **error);
 
+/** How a program is compiled for calls with given sizes, and why. `request` is
+ * JSON: `sizes` as nsacc_program_tune has them, and optionally `what`:
+ * "everything" (the default), which compiles the program, or "tiles", which
+ * doesn't. `found` is JSON with `tiles`, a piece of HTML with a picture of the
+ * tiles of each attention, which is empty where there are none; and of
+ * everything with `text`, a report, `data`, the same as numbers, and `page`, a
+ * page of HTML. Neither target oracle nor a package has schedules. */
+NSACC_API nsacc_status nsacc_program_explain(const nsacc_program *program,
+                                             const char *request,
+                                             nsacc_text **found,
+                                             nsacc_error **error);
+
 /** The program after phase "tile", which depends on the sizes of heads and
  * channels: `num_sizes` names and sizes. Other dimensions stay open; names that
  * the program doesn't have are ignored. Target oracle has no such phase. */

@@ -6,6 +6,7 @@
 #include "Targets.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "nsacc/Explain/Explanation.h"
 #include "nsacc/Pipelines/Phases.h"
 #include "nsacc/Support/Suggestions.h"
 #include "nsacc/Tuning/Tuner.h"
@@ -95,24 +96,19 @@ Failure Compilation::checkKernels() {
   return nullptr;
 }
 
-static std::string print(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  module.print(os);
-  return text;
-}
-
 Failure Compilation::runPhase(Phase phase,
                               frontend::DiagnosticCollector &collector) {
   if (failed(nsacc::runPhase(*module, phase)))
     return fail(NSACC_ERROR_KIND_INTERNAL, collector.take(), source);
-  program->texts.push_back({getName(phase).str(), print(*module)});
+  explain::PhaseText text = explain::printPhase(*module, getName(phase));
+  program->texts.push_back(
+      {std::move(text.name), std::move(text.text), std::move(text.lines)});
   return nullptr;
 }
 
 Failure Compilation::compileForTarget() {
   compileOptions.schedule = options.schedule;
-  compileOptions.ptxas = options.ptxas;
+  compileOptions.ptxas = program->ptxas = options.ptxas;
   compileOptions.threads = options.threads;
   compileOptions.cache = options.cache;
   compileOptions.tuning = options.tuning;

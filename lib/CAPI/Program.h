@@ -5,6 +5,8 @@
 
 #include "Error.h"
 #include "nsacc/Driver/CompiledProgram.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <mutex>
 #include <utility>
@@ -50,6 +52,8 @@ private:
 struct nsacc_program {
   struct Text {
     std::string phase, ir;
+    /// The source lines of each of its lines.
+    std::vector<llvm::SmallVector<unsigned, 1>> lines;
   };
 
   std::string target;
@@ -60,6 +64,8 @@ struct nsacc_program {
     std::vector<std::string> worker;
     unsigned threads = 0;
   } tuning;
+  /// Where ptxas was to be looked for.
+  std::vector<std::string> ptxas;
   /// For errors of compilations that runs start.
   std::unique_ptr<llvm::MemoryBuffer> source;
   std::unique_ptr<nsacc::CompiledProgram> compiled;
@@ -76,6 +82,9 @@ struct nsacc_text {
 namespace nsacc::capi {
 /// An error of a run of the program, or of a compilation that a run starts.
 Failure toFailure(llvm::Error error, const nsacc_program &program);
+/// Sizes of all dimensions: numbers, and lists of the lengths of rows.
+llvm::Expected<nsacc::DimSizes> readSizes(const llvm::json::Object &sizes,
+                                          const nsacc::Signature &signature);
 /// Sets what callers ask of a program whose code is there.
 void describe(nsacc_program &program);
 } // namespace nsacc::capi

@@ -13,9 +13,8 @@ int nsacc_run_worker(const char *job, const char *found) {
   return job && found ? tuning::runWorker(job, found) : 2;
 }
 
-/// Numbers, and lists of the lengths of rows.
-static llvm::Expected<DimSizes> readSizes(const json::Object &sizes,
-                                          const Signature &signature) {
+llvm::Expected<DimSizes> capi::readSizes(const json::Object &sizes,
+                                         const Signature &signature) {
   DimSizes known;
   for (const auto &[name, value] : sizes) {
     std::string spelled = name.str();

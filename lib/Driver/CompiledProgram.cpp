@@ -338,7 +338,7 @@ CompiledProgram::packageTuned(llvm::StringRef kernel,
 
 static llvm::Error rejectTuning(const CompiledProgram &program) {
   return llvm::createStringError("target '" + program.getTargetName() +
-                                 "' has no schedules to tune");
+                                 "' has no schedules to tune or to explain");
 }
 
 llvm::Expected<std::string> CompiledProgram::packageTunedChecked(

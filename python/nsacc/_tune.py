@@ -86,7 +86,7 @@ def get_worker() -> list[str]:
     return [sys.executable, "-c", _WORKER.format(folder=folder)] if sys.executable else []
 
 
-def _check_sizes(sizes: Any) -> dict[str, Any]:
+def check_sizes(sizes: Any) -> dict[str, Any]:
     if not isinstance(sizes, Mapping):
         raise ArgumentError(f"sizes is a {type(sizes).__qualname__}, expected a mapping of "
                             f"dimensions to sizes, as {{'B': 1, 'T': 4096}}")
@@ -115,7 +115,7 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
     request["seed"] = int(request["seed"])
     if not all(isinstance(seed, str) for seed in request["seeds"]):
         raise ArgumentError("seeds are schedules, each a string")
-    request["sizes"] = _check_sizes(sizes)
+    request["sizes"] = check_sizes(sizes)
     mode = "off" + (",graph" if graph else "") + (",cold" if cold else "")
     untuned = program._with(tune=mode)
 

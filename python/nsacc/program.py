@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import html
 import os
 import re
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _device, _inputs, _nsacc, _results, _tune
+from . import _device, _explain, _inputs, _nsacc, _results, _tune
 from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic
 from .signature import Signature, TensorSpec
 
@@ -90,6 +91,8 @@ class Program:
         self._has_numbers = any(spec.rank == 0 for spec in self.signature.inputs)
         self._make_results = _results.make_class(names) if len(names) > 1 else None
         self._operator: str | None = None
+        # Of the last explanation, or the first call; for notebooks alone.
+        self._known_sizes: Mapping[str, Any] | None = None
         self._call_quickly = _nsacc.QuickCall(program, self._on_gpu, self._make_results, _tell)
 
     @property
@@ -192,6 +195,8 @@ class Program:
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
             return self._call_operator(inputs)
+        if self._known_sizes is None:
+            self._remember(inputs)
         results = self._call_quickly(inputs)
         if results is not None:
             return results
@@ -333,6 +338,42 @@ class Program:
         return _tune.tune(self, sizes, dict(
             effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=list(seeds),
             timeout=timeout), graph, cold, report)
+
+    def explain(self, sizes: Mapping[str, int | Sequence[int]]) -> _explain.Explanation:
+        """Tells how the program is compiled for calls with these sizes, and why.
+
+        Of each program that a call launches: which statements it computes, the schedule with a
+        reason for every field, useful work, what bounds its time, what the model predicts and
+        measuring found; on GPUs registers, shared memory and occupancy, too. It compiles the
+        program, and runs nothing: the target needn't be of this machine.
+
+        Args:
+            sizes: of all dimensions of the inputs; of ragged ones, the lengths of the rows.
+
+        Raises `ArgumentError` where sizes are missing or don't fit, and for packages and target
+        "oracle", which have no schedules; `CompileError` where the program can't be compiled.
+        """
+        if self._package is not None:
+            raise ArgumentError("a package has no schedule to explain: explain the program that it "
+                                "was compiled from")
+        if self.target == "oracle":
+            raise ArgumentError("target 'oracle' interprets the program and has no schedule to "
+                                "explain: compile it for 'cpu' or a GPU, as 'sm_90a'")
+        explanation = _explain.explain(self, sizes)
+        self._known_sizes = dict(sizes)
+        return explanation
+
+    def _remember(self, inputs: Sequence[Any]) -> None:
+        shapes = [getattr(value, "shape", ()) for value in inputs]
+        self._known_sizes = _explain.find_sizes(self.signature.inputs, shapes)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the signature, and the tiles of attentions for the sizes of the last
+        explanation or the first call."""
+        text = f"<pre>{html.escape(repr(self))}</pre>"
+        if self._package is not None or self.target == "oracle":
+            return text
+        return text + _explain.draw_tiles(self, self._known_sizes)
 
     def _with(self, *, schedule: str | None = None, tune: str | None = None) -> Program:
         """The same program with another schedule, or another mode of tuning."""

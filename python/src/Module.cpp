@@ -1,6 +1,7 @@
 //===- Module.cpp - The extension module _nsacc ---------------------------===//
 
 #include "Errors.h"
+#include "Explain.h"
 #include "HostTensor.h"
 #include "Program.h"
 #include "QuickCall.h"
@@ -43,6 +44,7 @@ PYBIND11_MODULE(_nsacc, module) {
   watchInterpreter();
   bindHostTensor(module);
   bindProgram(module);
+  bindExplain(module);
   bindTune(module);
   bindQuickCall(module);
 }
