@@ -1,0 +1,239 @@
+"""What Program.explain and `nsacc explain --html` tell, and how the page looks in a browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import pickle
+import re
+import shutil
+import subprocess
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nsacc
+from harness import EXAMPLES
+
+SIZES = {"B": 1, "T": 512, "S": 512, "HQ": 8, "H": 2, "D": 64, "DV": 64}
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+# Runs in the page: chooses line 6 by keys, opens every phase, and writes down what it sees.
+PROBE = """
+<script>
+addEventListener("load", () => {
+  const list = document.getElementById("source");
+  list.focus();
+  for (let press = 0; press < 50; ++press) {
+    const chosen = list.querySelector("[aria-selected=true]");
+    if (chosen && chosen.dataset.line === "LINE") break;
+    list.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true }));
+  }
+  for (const each of document.querySelectorAll("details")) each.open = true;
+  const overlaps = [];
+  for (const picture of document.querySelectorAll("svg")) {
+    const words = [...picture.querySelectorAll("text")];
+    const boxes = words.map(each => each.getBoundingClientRect());
+    const frame = picture.getBoundingClientRect();
+    words.forEach((word, index) => {
+      const box = boxes[index];
+      if (box.left < frame.left - 1 || box.right > frame.right + 1)
+        overlaps.push(word.textContent + " leaves its picture");
+      for (let other = 0; other < index; ++other) {
+        const theirs = boxes[other];
+        if (box.left < theirs.right && theirs.left < box.right &&
+            box.top < theirs.bottom && theirs.top < box.bottom)
+          overlaps.push(word.textContent + " over " + words[other].textContent);
+      }
+    });
+  }
+  const marked = {};
+  for (const phase of document.querySelectorAll(".phase"))
+    marked[phase.dataset.phase] = phase.querySelectorAll(".lLINE").length &&
+      getComputedStyle(phase.querySelector(".lLINE")).backgroundColor !== "rgba(0, 0, 0, 0)";
+  const found = document.createElement("script");
+  found.type = "application/json";
+  found.id = "found";
+  found.textContent = JSON.stringify({ overlaps, marked,
+    width: document.documentElement.scrollWidth, shown: innerWidth });
+  document.body.append(found);
+});
+</script></body>"""
+
+
+def find_browser() -> str:
+    for name in BROWSERS:
+        if path := shutil.which(name):
+            return path
+    pytest.skip(f"there is no browser to look at the page: none of {', '.join(BROWSERS)} is on "
+                f"the PATH")
+
+
+def browse(page: Path, *flags: str) -> str:
+    command = [find_browser(), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+               f"--user-data-dir={page.parent / 'profile'}", *flags, page.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+
+
+def read_pixels(png: bytes) -> bytes:
+    """The filtered bytes of a picture: enough to see that there is something on it."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    data, at = b"", 8
+    while at < len(png):
+        length, kind = int.from_bytes(png[at:at + 4], "big"), png[at + 4:at + 8]
+        if kind == b"IDAT":
+            data += png[at + 8:at + 8 + length]
+        at += length + 12
+    return zlib.decompress(data)
+
+
+@pytest.fixture(scope="module")
+def flash() -> nsacc.Program:
+    return nsacc.compile(EXAMPLES / "flash.nsa", target="sm_90a")
+
+
+@pytest.fixture(scope="module")
+def explanation(flash: nsacc.Program) -> nsacc.Explanation:
+    return flash.explain(SIZES)
+
+
+def test_tells_what_a_program_launches(explanation):
+    data = explanation.data
+    assert (data["kernel"], data["target"]) == ("flash", "sm_90a")
+    main, exact = data["programs"]
+    assert (main["role"], exact["role"], exact["of"]) == ("main", "exact", main["name"])
+    assert main["counted_ops"] == ["a", "map.1"]
+    assert main["predicted_ms"] >= max(main["floors_ms"].values()) > 0
+    # q, k and v, the output and the log-sum-exp, each once.
+    assert main["work"]["bytes"] == 2 * 512 * 64 * (8 + 2 + 2 + 8) + 4 * 512 * 8
+    assert main["occupancy"]["blocks"] >= 1
+    assert data["ops"][0]["schedule"]["order"] == {
+        "value": "query_major", "reason": "there is no selection"}
+
+
+def test_registers_are_told_or_why_not(explanation):
+    main = explanation.data["programs"][0]
+    assert ("registers" in main) != bool(explanation.data["no_registers"])
+
+
+def test_text_and_repr_are_those_of_the_report(explanation):
+    assert str(explanation) == explanation.text
+    assert explanation.text.startswith("kernel flash(")
+    assert re.fullmatch(r"<nsacc\.Explanation of flash for sm_90a, .* ms predicted>",
+                        repr(explanation))
+
+
+def test_cells_of_the_map_are_those_of_the_mask(explanation):
+    tiles = explanation.data["ops"][0]["tiles"]
+    tokens = tiles["tile_tokens"] * tiles["row_tiles"]
+    keys = tiles["tile_keys"] * tiles["column_tiles"]
+    for row, states in enumerate(tiles["cells"]):
+        for column, state in enumerate(states):
+            seen = [key <= query for query in range(row * tokens, (row + 1) * tokens)
+                    for key in range(column * keys, (column + 1) * keys)]
+            assert state == ("F" if all(seen) else "p" if any(seen) else ".")
+
+
+def test_selections_are_told_apart():
+    program = nsacc.compile(EXAMPLES / "nsa.nsa", target="sm_80", top=4)
+    data = program.explain(SIZES).data
+    tiles = {op["name"]: op.get("tiles") for op in data["ops"]}
+    assert tiles["slc"]["selection"] == {"block": 64, "top": 4}
+    assert "selection" not in tiles["swa"]
+    assert tiles["sel"] is None
+
+
+def test_ragged_rows_are_given_by_their_lengths():
+    program = nsacc.compile(EXAMPLES / "hstu_bsa.nsa", target="cpu")
+    data = program.explain({"T": [5, 0, 127], "H": 2, "D": 16, "DV": 16}).data
+    assert data["sizes"] == "T=132 in 3 rows, H=2, D=16, DV=16"
+    assert data["device"] is None
+
+
+@pytest.mark.parametrize("sizes, message", [
+    ({"T": 512}, "the size of dimension B of 'q' isn't known"),
+    ({**SIZES, "X": 1}, "has no dimension 'X'"),
+    ({**SIZES, "HQ": 3}, "HQ = 3 query heads are not a multiple of H = 2 key heads"),
+    ({**SIZES, "T": "many"}, "the size of 'T' is 'many', expected a number"),
+    (512, "sizes is a int, expected a mapping"),
+])
+def test_sizes_that_do_not_fit_are_named(flash, sizes, message):
+    with pytest.raises(nsacc.errors.ArgumentError, match=re.escape(message)):
+        flash.explain(sizes)
+
+
+def test_what_has_no_schedule_is_refused(tmp_path):
+    oracle = nsacc.compile(EXAMPLES / "flash.nsa", target="oracle")
+    with pytest.raises(nsacc.errors.ArgumentError, match="has no schedule to explain"):
+        oracle.explain(SIZES)
+    path = tmp_path / "flash.nsapkg"
+    nsacc.compile(EXAMPLES / "flash.nsa", target="sm_80").package(
+        path, {"HQ": 8, "H": 2, "D": 64, "DV": 64})
+    package = nsacc.load(path)
+    with pytest.raises(nsacc.errors.ArgumentError, match="a package has no schedule"):
+        package.explain(SIZES)
+    assert html.escape(package.kernel) in package._repr_html_()
+
+
+def test_notebooks_show_the_signature_and_then_tiles():
+    program = nsacc.compile(EXAMPLES / "flash.nsa", target="sm_90a")
+    assert html.escape(str(program.signature)) in program._repr_html_()
+    assert "<svg" not in program._repr_html_()
+    program.explain(SIZES)
+    assert program._repr_html_().count("<svg") == 1
+    assert "<svg" not in pickle.loads(pickle.dumps(program))._repr_html_()
+
+
+def test_notebooks_know_the_sizes_of_the_first_call():
+    program = nsacc.compile(EXAMPLES / "flash.nsa", dtype="f32")
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, tokens, heads, 16), dtype=np.float32)
+               for tokens, heads in ((40, 4), (70, 2), (70, 2)))
+    program(q, k, v)
+    assert "<svg" in program._repr_html_()
+
+
+def test_notebooks_never_see_an_error():
+    program = nsacc.compile(EXAMPLES / "flash.nsa", target="sm_90a")
+    for sizes in ({"T": 5}, {**SIZES, "T": 1 << 40}, {"T": object()}):
+        program._known_sizes = sizes
+        assert program._repr_html_().startswith("<pre")
+
+
+def test_frames_of_notebooks_hold_the_page(explanation):
+    frame = explanation._repr_html_()
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1]) == explanation.html
+
+
+def test_pages_need_no_other_file(explanation):
+    assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//", explanation.html)
+    assert "@import" not in explanation.html
+
+
+@pytest.mark.parametrize("width", [1000, 1600])
+@pytest.mark.parametrize("name, target, line", [
+    ("flash", "sm_90a", 6), ("nsa", "sm_80", 11), ("nsa", "cpu", 12)])
+def test_pages_are_readable_in_a_browser(tmp_path, name, target, line, width):
+    find_browser()
+    program = nsacc.compile(EXAMPLES / f"{name}.nsa", target=target)
+    page = tmp_path / "page.html"
+    text = program.explain(SIZES).html
+    page.write_text(text.replace("</body>", PROBE.replace("LINE", str(line))))
+    dom = browse(page, f"--window-size={width},2400", "--virtual-time-budget=5000", "--dump-dom")
+    for section in ("summary", "programs", "pictures", "schedules", "code"):
+        assert f'<section id="{section}">' in dom
+    assert dom.count("<svg") >= 3
+    found = json.loads(re.search(r'id="found">(.*?)</script>', dom)[1])
+    assert found["overlaps"] == []
+    assert found["width"] <= found["shown"], "the page is wider than its window"
+    phases = ("frontend", "nsa", "tile", "tile-opt", "nvvm", "ptx")
+    assert found["marked"] == {phase: True for phase in
+                               (phases[:3] if target == "cpu" else phases)}
+
+    picture = tmp_path / "page.png"
+    page.write_text(text)
+    browse(page, f"--window-size={width},2400", f"--screenshot={picture}")
+    pixels = read_pixels(picture.read_bytes())
+    assert len(set(pixels)) > 64, "the page is blank"
