@@ -96,6 +96,49 @@ explain::groupFields(const OpExplanation &op) {
   return groups;
 }
 
+/// Whether a run decides which pairs are visible: a mask that looks at each, or
+/// a selection.
+static bool isLess(const ProgramExplanation &program,
+                   const Explanation &explanation) {
+  return llvm::any_of(program.counted, [&](size_t op) {
+    const auto &map = explanation.ops[op].map;
+    return map && (map->isPerPair || map->block > 0);
+  });
+}
+
+std::string explain::describeWork(const ProgramExplanation &program,
+                                  const Explanation &explanation) {
+  const tuning::Work &work = program.work;
+  std::string text;
+  if (work.operations > 0)
+    text = spellCount(work.operations, "FLOP") + " of products over " +
+           (isLess(program, explanation) ? "at most " : "") +
+           spellCount(work.pairs, "") + " visible pairs, ";
+  return text + spellBytes(work.bytes) + " read or written once";
+}
+
+std::string explain::describePrediction(const ProgramExplanation &program) {
+  double seconds = program.predictedSeconds;
+  if (seconds <= 0)
+    return "no time of its own";
+  std::string text = spellSeconds(seconds);
+  if (program.work.operations > 0)
+    text += ", " + spellCount(program.work.operations / seconds, "FLOP/s");
+  return text + ", " + spellPercent(program.floors.getHighest(), seconds) +
+         " of it the floor";
+}
+
+std::string explain::describeOps(const ProgramExplanation &program,
+                                 const Explanation &explanation) {
+  std::vector<std::string> ops;
+  for (size_t op : program.ops)
+    ops.push_back(describeOp(explanation.ops[op]) +
+                  (llvm::is_contained(program.counted, op)
+                       ? ""
+                       : ", counted with a later one"));
+  return llvm::join(ops, "; ");
+}
+
 std::string explain::describeRole(const ProgramExplanation &program) {
   if (program.of.empty() && program.role == ProgramExplanation::Role::Helper)
     return "prepares what others read; the model leaves its time out";
@@ -189,7 +232,9 @@ std::string explain::describeMap(const TileMap &map) {
     text += formatv(" in front of the selection, of which each query takes {0} "
                     "blocks of {1} keys at most",
                     map.top, map.block);
-  if (map.isPerPair)
+  if (map.isPerPair && map.empty == 0 && map.full == 0)
+    text += "; the mask bounds no keys, so every pair is looked at";
+  else if (map.isPerPair)
     text += "; the mask is looked at pair by pair in those that bounds don't "
             "settle";
   return text;

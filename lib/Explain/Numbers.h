@@ -16,6 +16,16 @@ std::string spellCount(double count, llvm::StringRef unit);
 /// "7.3 %"
 std::string spellPercent(double part, double whole);
 
+/// "136 GFLOP of products over 266 M visible pairs, 80.5 MiB read or written
+/// once"
+std::string describeWork(const ProgramExplanation &program,
+                         const Explanation &explanation);
+/// "231 us, 591 TFLOP/s, 65 % of it the floor"
+std::string describePrediction(const ProgramExplanation &program);
+/// "a (attend at flash.nsa:6:7); …", of a main program.
+std::string describeOps(const ProgramExplanation &program,
+                        const Explanation &explanation);
+
 /// One ceiling of a program's time.
 struct Ceiling {
   const char *name;

@@ -131,27 +131,9 @@ void Page::printProgram(const ProgramExplanation &program, size_t number) {
      << "</code></h3>\n<dl>\n";
   bool isMain = program.role == ProgramExplanation::Role::Main;
   if (isMain) {
-    std::vector<std::string> ops;
-    for (size_t op : program.ops)
-      ops.push_back(describeOp(all.ops[op]) +
-                    (llvm::is_contained(program.counted, op)
-                         ? ""
-                         : ", counted with a later one"));
-    printRow("Computes", llvm::join(ops, "; "));
-    std::string work;
-    if (program.work.operations > 0)
-      work = spellCount(program.work.operations, "FLOP") +
-             " of products over " + spellCount(program.work.pairs, "") +
-             " visible pairs, ";
-    printRow("Useful work",
-             work + spellBytes(program.work.bytes) + " read or written once");
-    std::string predicted = spellSeconds(program.predictedSeconds);
-    if (program.work.operations > 0 && program.predictedSeconds > 0)
-      predicted +=
-          ", " + spellCount(program.work.operations / program.predictedSeconds,
-                            "FLOP/s");
-    printRow("Predicted",
-             program.predictedSeconds > 0 ? predicted : "no time of its own");
+    printRow("Computes", describeOps(program, all));
+    printRow("Useful work", describeWork(program, all));
+    printRow("Predicted", describePrediction(program));
   } else {
     printRow("Role", describeRole(program));
   }
@@ -294,6 +276,7 @@ std::string explain::drawTileMaps(const Explanation &explanation) {
     figures += drawTileMap(op);
   if (figures.empty())
     return "";
-  return "<div class=\"nsacc-pictures\"><style>" + kPictureStyle.str() +
-         "</style>\n" + figures + "</div>\n";
+  return "<div class=\"nsacc-pictures\" style=\"display: flex; flex-wrap: "
+         "wrap; gap: 1.5em\"><style>" +
+         kPictureStyle.str() + "</style>\n" + figures + "</div>\n";
 }

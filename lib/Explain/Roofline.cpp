@@ -28,7 +28,7 @@ public:
         endY(std::ceil(std::log10(highY))) {}
 
   static constexpr double left = 92, top = 10, width = 440, height = 280,
-                          right = 20, bottom = 46;
+                          right = 20, bottom = 50;
 
   double getX(double value) const {
     return left + width * (std::log10(value) - beginX) / (endX - beginX);
@@ -62,14 +62,14 @@ void Axes::draw(SVG &picture) const {
   for (double power = beginX; power <= endX; ++power) {
     double x = getX(std::pow(10, power));
     picture.addLine(x, top, x, top + height, "tick");
-    picture.addText(x, top + height + 17, spellPower(power), "middle");
+    picture.addText(x, top + height + 20, spellPower(power), "middle");
   }
   for (double power = beginY; power <= endY; ++power) {
     double y = getY(std::pow(10, power));
     picture.addLine(left, y, left + width, y, "tick");
     picture.addText(left - 6, y + 4, spellPower(power), "end");
   }
-  picture.addText(left + width / 2, top + height + 38,
+  picture.addText(left + width / 2, top + height + 41,
                   "FLOP of each byte that is read or written once", "middle");
   picture.addVerticalText(16, top + height / 2, "FLOP/s");
 }

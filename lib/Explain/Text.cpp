@@ -35,15 +35,10 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
     printLine(os, "slow", loss);
 }
 
-static void printWork(const ProgramExplanation &program,
+static void printWork(const ProgramExplanation &program, const Explanation &all,
                       llvm::raw_ostream &os) {
-  const tuning::Work &work = program.work;
-  std::string text;
-  if (work.operations > 0)
-    text = spellCount(work.operations, "FLOP") + " of products over " +
-           spellCount(work.pairs, "") + " visible pairs, ";
-  printLine(os, "useful work",
-            text + spellBytes(work.bytes) + " read or written once");
+  printLine(os, "computes", describeOps(program, all));
+  printLine(os, "useful work", describeWork(program, all));
   std::vector<std::string> floors;
   for (const Ceiling &each : listCeilings(program))
     floors.push_back(std::string(each.name) + " " + spellSeconds(each.seconds) +
@@ -53,19 +48,7 @@ static void printWork(const ProgramExplanation &program,
     printLine(os, "L2 cache",
               spellBytes(program.cacheBytes) + " loaded by these tiles, " +
                   spellSeconds(program.cacheSeconds));
-  if (program.predictedSeconds == 0) {
-    printLine(os, "predicted", "no time of its own");
-    return;
-  }
-  text = spellSeconds(program.predictedSeconds);
-  if (work.operations > 0)
-    text +=
-        ", " + spellCount(work.operations / program.predictedSeconds, "FLOP/s");
-  printLine(
-      os, "predicted",
-      text + ", " +
-          spellPercent(program.floors.getHighest(), program.predictedSeconds) +
-          " of it the floor");
+  printLine(os, "predicted", describePrediction(program));
 }
 
 static void printProgram(const Explanation &all, size_t index,
@@ -73,19 +56,10 @@ static void printProgram(const Explanation &all, size_t index,
   const ProgramExplanation &program = all.programs[index];
   os << llvm::formatv("\nprogram {0} of {1}: {2}\n", index + 1,
                       all.programs.size(), program.name);
-  bool isMain = program.role == ProgramExplanation::Role::Main;
-  if (isMain) {
-    std::vector<std::string> ops;
-    for (size_t op : program.ops)
-      ops.push_back(describeOp(all.ops[op]) +
-                    (llvm::is_contained(program.counted, op)
-                         ? ""
-                         : ", counted with a later one"));
-    printLine(os, "computes", llvm::join(ops, "; "));
-    printWork(program, os);
-  } else {
+  if (program.role == ProgramExplanation::Role::Main)
+    printWork(program, all, os);
+  else
     printLine(os, "role", describeRole(program));
-  }
   printLine(os, "launch", describeLaunch(program, all.device.has_value()));
   printLine(os, "resources", describeResources(program));
   printLine(os, "occupancy", describeOccupancy(program, all));

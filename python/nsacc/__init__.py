@@ -15,6 +15,6 @@ from .errors import CacheWarning, CompileWarning
 from .program import Program, Timing, load
 from .signature import Dim, Signature, TensorSpec
 
-__all__ = ["CacheWarning", "CompileWarning", "Dim", "Explanation", "Program", "Progress", "Signature",
-           "TensorSpec", "Timing", "Trial", "Tuning", "__version__", "compile", "env", "errors",
-           "load"]
+__all__ = ["CacheWarning", "CompileWarning", "Dim", "Explanation", "Program", "Progress",
+           "Signature", "TensorSpec", "Timing", "Trial", "Tuning", "__version__", "compile", "env",
+           "errors", "load"]

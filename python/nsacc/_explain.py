@@ -53,13 +53,15 @@ def explain(program: Program, sizes: Any) -> Explanation:
 def draw_tiles(program: Program, sizes: Mapping[str, Any] | None) -> str:
     """A picture of the tiles of each attention; empty where there is none. Never raises: a notebook
     asks for every program."""
-    numbers = [size for size in (sizes or {}).values() if not isinstance(size, Sequence)]
-    if not sizes or any(size > _MOST_TOKENS for size in numbers):
+    if not sizes:
         return ""
     try:
-        request = {"sizes": _tune.check_sizes(sizes), "what": "tiles"}
-        return json.loads(_nsacc.explain(program._program, json.dumps(request)))["tiles"]
-    except Exception:  # noqa: BLE001
+        checked = _tune.check_sizes(sizes)
+        if any(isinstance(size, int) and size > _MOST_TOKENS for size in checked.values()):
+            return ""
+        request = json.dumps({"sizes": checked, "what": "tiles"})
+        return json.loads(_nsacc.explain(program._program, request))["tiles"]
+    except Exception:
         return ""
 
 

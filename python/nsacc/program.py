@@ -370,7 +370,7 @@ class Program:
     def _repr_html_(self) -> str:
         """For notebooks: the signature, and the tiles of attentions for the sizes of the last
         explanation or the first call."""
-        text = f"<pre>{html.escape(repr(self))}</pre>"
+        text = f'<pre style="white-space: pre-wrap">{html.escape(repr(self))}</pre>'
         if self._package is not None or self.target == "oracle":
             return text
         return text + _explain.draw_tiles(self, self._known_sizes)
