@@ -170,6 +170,67 @@ explain::lower(nsa::KernelOp kernel, const schedule::Goal &goal,
   return lowered;
 }
 
+namespace {
+
+/// Finds out which source lines the lines of PTX come from.
+class CodeLines {
+public:
+  CodeLines(const std::vector<TileProgram> &programs,
+            llvm::ArrayRef<OpExplanation> ops)
+      : programs(programs), ops(ops) {}
+
+  /// Looks at the next line of the code.
+  llvm::SmallVector<unsigned, 1> next(llvm::StringRef line);
+
+private:
+  void enter(llvm::StringRef name);
+  void follow(llvm::StringRef place);
+
+  const std::vector<TileProgram> &programs;
+  llvm::ArrayRef<OpExplanation> ops;
+  Place place;
+  llvm::SmallVector<unsigned, 1> ofProgram, current;
+};
+
+} // namespace
+
+void CodeLines::enter(llvm::StringRef name) {
+  for (const TileProgram &program : programs)
+    if (program.name == name) {
+      place = program.place;
+      ofProgram = current = listLines(program, ops);
+    }
+}
+
+/// ".loc FILE LINE COLUMN": line 0 is none. The program's own place says no
+/// more than that it is of the program.
+void CodeLines::follow(llvm::StringRef loc) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  loc.split(parts, ' ', -1, /*KeepEmpty=*/false);
+  unsigned line, column;
+  if (parts.size() < 3 || parts[1].getAsInteger(10, line) ||
+      parts[2].getAsInteger(10, column))
+    return;
+  current.clear();
+  if (line == place.line && column == place.column)
+    current = ofProgram;
+  else if (line > 0)
+    current.push_back(line);
+}
+
+llvm::SmallVector<unsigned, 1> CodeLines::next(llvm::StringRef line) {
+  llvm::StringRef loc = line.ltrim();
+  if (line.contains(".entry "))
+    enter(line.split(".entry ").second.take_until(
+        [](char c) { return c == '(' || c == ' '; }));
+  else if (loc.consume_front(".loc"))
+    follow(loc.take_until([](char c) { return c == ','; }).trim());
+  llvm::SmallVector<unsigned, 1> lines = current;
+  if (line == "}")
+    current.clear();
+  return lines;
+}
+
 PhaseText explain::makeCodePhase(const rt::Package &package,
                                  const std::vector<TileProgram> &programs,
                                  llvm::ArrayRef<OpExplanation> ops) {
@@ -178,23 +239,12 @@ PhaseText explain::makeCodePhase(const rt::Package &package,
   for (const rt::Image &image : package.images) {
     if (image.ptx.empty())
       continue;
+    CodeLines places(programs, ops);
     llvm::SmallVector<llvm::StringRef> lines;
     llvm::StringRef(image.ptx).split(lines, '\n');
-    llvm::SmallVector<unsigned, 1> current;
     for (llvm::StringRef line : lines) {
-      if (line.contains(".entry ")) {
-        llvm::StringRef name = line.split(".entry ").second.take_until(
-            [](char c) { return c == '(' || c == ' '; });
-        auto found = llvm::find_if(programs, [&](const TileProgram &program) {
-          return program.name == name;
-        });
-        if (found != programs.end())
-          current = listLines(*found, ops);
-      }
       phase.text += (line + "\n").str();
-      phase.lines.push_back(current);
-      if (line == "}")
-        current.clear();
+      phase.lines.push_back(places.next(line));
     }
   }
   phase.lines.emplace_back();

@@ -77,7 +77,33 @@ Tile Evaluator::loadScale(Value output, DimSet dims) {
                        math);
 }
 
+namespace {
+/// While it lives, what is built for a program comes from the place of one of
+/// its ops: programs fuse several.
+class PlaceScope : public OpBuilder::Listener {
+public:
+  PlaceScope(OpBuilder &builder, Location program, Location op)
+      : builder(builder), before(builder.getListener()), program(program),
+        op(op) {
+    builder.setListener(this);
+  }
+  ~PlaceScope() override { builder.setListener(before); }
+
+  void notifyOperationInserted(Operation *inserted,
+                               OpBuilder::InsertPoint previous) override {
+    if (!previous.isSet() && inserted->getLoc() == program)
+      inserted->setLoc(op);
+  }
+
+private:
+  OpBuilder &builder;
+  OpBuilder::Listener *before;
+  Location program, op;
+};
+} // namespace
+
 void Evaluator::attend(AttendOp op, bool onlyLse) {
+  PlaceScope scope(builder, loc, op.getLoc());
   nsatile::ScheduleAttr own = getSchedule(op);
   if (isExact)
     own = own.getExact();
