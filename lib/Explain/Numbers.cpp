@@ -212,10 +212,11 @@ std::string explain::describeOccupancy(const ProgramExplanation &program,
 }
 
 std::string explain::describeTuned(const TunedSchedule &tuned) {
-  std::string text = formatv(
-      "{0:f4} ms of a run of the whole kernel ({1:f4} to {2:f4}; {3}; "
-      "{4})",
-      tuned.milliseconds, tuned.low, tuned.high, tuned.policy, tuned.date);
+  std::string text =
+      formatv("{0:f4} ms of the whole kernel with {5} ({1:f4} to {2:f4}; {3}; "
+              "{4})",
+              tuned.milliseconds, tuned.low, tuned.high, tuned.policy,
+              tuned.date, tuned.sizes);
   if (tuned.schedule.empty())
     return text + ", with the compiler's choice, which nothing was faster than";
   return text + formatv(" with '{0}'; {1:f4} ms with the compiler's choice",

@@ -70,7 +70,7 @@ static PhaseText printWithLines(mlir::ModuleOp module, llvm::StringRef name,
   module->walk([&](mlir::Operation *op) {
     auto found = places.find(op);
     // The module begins where the file does, which says nothing.
-    if (found == places.end() || mlir::isa<mlir::ModuleOp>(op))
+    if (found == places.end() || op->getLoc() == module->getLoc())
       return;
     size_t line = found->second.first;
     if (line == 0 || line > phase.lines.size())

@@ -74,6 +74,20 @@ void Axes::draw(SVG &picture) const {
   picture.addVerticalText(16, top + height / 2, "FLOP/s");
 }
 
+/// Whether what was measured is of these very sizes, in whatever order: those
+/// of about the same ones share a schedule.
+static bool isOfSameSizes(const Explanation &all) {
+  auto list = [](llvm::StringRef text) {
+    llvm::SmallVector<llvm::StringRef> sizes;
+    text.split(sizes, ',');
+    for (llvm::StringRef &each : sizes)
+      each = each.trim();
+    llvm::sort(sizes);
+    return sizes;
+  };
+  return all.tuned && list(all.tuned->sizes) == list(all.sizes);
+}
+
 static std::vector<Dot> listDots(const Explanation &all) {
   std::vector<Dot> dots;
   double operations = 0, bytes = 0;
@@ -87,7 +101,7 @@ static std::vector<Dot> listDots(const Explanation &all) {
                     program.work.operations / program.predictedSeconds,
                     program.name});
   }
-  if (all.tuned && operations > 0 && bytes > 0)
+  if (isOfSameSizes(all) && operations > 0 && bytes > 0)
     dots.push_back({operations / bytes,
                     operations / all.tuned->milliseconds * 1e3,
                     "the whole kernel", true});

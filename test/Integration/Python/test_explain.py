@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import pickle
 import re
 import shutil
@@ -116,6 +117,23 @@ def test_tells_what_a_program_launches(explanation):
 def test_registers_are_told_or_why_not(explanation):
     main = explanation.data["programs"][0]
     assert ("registers" in main) != bool(explanation.data["no_registers"])
+
+
+def test_an_old_ptxas_tells_no_registers(tmp_path):
+    command = shutil.which("nsacc")
+    assert command, "nsacc isn't on PATH: build it, and add build/dev/bin"
+    ptxas = tmp_path / "ptxas"
+    ptxas.write_text("#!/bin/sh\n"
+                     "echo \"Value 'sm_80' is not defined for option 'gpu-name'\"\nexit 1\n")
+    ptxas.chmod(0o755)
+    sizes = ",".join(f"{name}={size}" for name, size in SIZES.items())
+    text = subprocess.run(
+        [command, "explain", EXAMPLES / "flash.nsa", "--target", "sm_80", "--dims", sizes],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, check=True,
+        capture_output=True, text=True).stdout
+    assert "ptxas is too old for sm_80, so registers aren't known" in text
+    assert "registers of a thread" not in text
+    assert "as far as that is known without registers" in text
 
 
 def test_text_and_repr_are_those_of_the_report(explanation):
