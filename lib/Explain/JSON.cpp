@@ -74,11 +74,10 @@ static json::Value toJSON(const OpExplanation &op) {
   }
   if (op.predicted.steps > 0) {
     const tuning::StepCycles &step = op.predicted.step;
-    found["step_cycles"] = json::Object{{"all", step.all},
-                                        {"products", step.products},
-                                        {"scores", step.scores},
-                                        {"loads", step.loads},
-                                        {"rescale", step.rescale}};
+    found["step_cycles"] =
+        json::Object{{"all", step.all},         {"products", step.products},
+                     {"scores", step.scores},   {"loads", step.loads},
+                     {"rescale", step.rescale}, {"spills", step.spills}};
     found["steps"] = op.predicted.steps;
     found["tile_cycles"] = op.predicted.tileCycles;
     found["tile_count"] = op.predicted.tiles;

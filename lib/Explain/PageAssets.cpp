@@ -9,12 +9,12 @@ const llvm::StringLiteral explain::kPictureStyle = R"css(
 .nsacc-pictures { --full: #2563a8; --partial: #e0a030; --empty: #eceff3;
   --maybe: #7aa6d4; --edge: #ffffff; --frame: #8a94a3; --words: #1d2530;
   --muted: #5b6675; --loads: #3f8f63; --products: #2563a8; --scores: #c8641c;
-  --rescale: #9aa3af; --dot: #b3261e; --measured: #2e7d32; }
+  --rescale: #9aa3af; --spills: #8e44ad; --dot: #b3261e; --measured: #2e7d32; }
 @media (prefers-color-scheme: dark) {
   .nsacc-pictures { --full: #5c9be0; --partial: #d99b2b; --empty: #262c35;
     --maybe: #3d648f; --edge: #14181e; --frame: #6b7686; --words: #e3e8ef;
     --muted: #9aa6b5; --loads: #56b07e; --products: #5c9be0; --scores: #e08a4a;
-    --rescale: #6b7686; --dot: #ff8a80; --measured: #81c784; } }
+    --rescale: #6b7686; --spills: #c58fe0; --dot: #ff8a80; --measured: #81c784; } }
 .nsacc-pictures figure { margin: 0; color: var(--words); min-width: 0;
   max-width: 600px; }
 .nsacc-pictures figure h3 { margin: 0 0 .5em; font-size: 1em; }
@@ -35,8 +35,9 @@ const llvm::StringLiteral explain::kPictureStyle = R"css(
   background: var(--products); }
 .nsacc-pictures .scores { fill: var(--scores); background: var(--scores); }
 .nsacc-pictures .rescale { fill: var(--rescale); background: var(--rescale); }
+.nsacc-pictures .spills { fill: var(--spills); background: var(--spills); }
 .nsacc-pictures svg rect.loads, .nsacc-pictures svg rect.products,
-.nsacc-pictures svg rect.scores, .nsacc-pictures svg rect.rescale {
+.nsacc-pictures svg rect.scores, .nsacc-pictures svg rect.rescale, .nsacc-pictures svg rect.spills {
   stroke: var(--edge); stroke-width: 1; }
 .nsacc-pictures .tick { stroke: var(--frame); stroke-width: .5;
   stroke-dasharray: 2 3; }

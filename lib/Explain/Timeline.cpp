@@ -17,7 +17,7 @@ constexpr double kLeft = 96, kWidth = 420, kTop = 8, kLane = 34, kBar = 24;
 struct StepParts {
   explicit StepParts(const tuning::StepCycles &step, bool isGPU);
 
-  std::pair<double, double> loads, products, scores, rescale;
+  std::pair<double, double> loads, products, scores, rescale, spills;
 };
 
 } // namespace
@@ -34,6 +34,7 @@ StepParts::StepParts(const tuning::StepCycles &step, bool isGPU) {
   (areProductsLonger ? scores : products) = {behind, behind + shorter};
   double end = begin + longer + step.exposed * shorter;
   rescale = {end, end + step.rescale};
+  spills = {rescale.second, rescale.second + step.spills};
 }
 
 static void drawSteps(SVG &picture, const tuning::StepCycles &step,
@@ -58,6 +59,8 @@ static void drawSteps(SVG &picture, const tuning::StepCycles &step,
     draw(parts.scores, number, 2, "scores", "softmax of step");
     draw(parts.rescale, number, 2, "rescale",
          "rescaled sums and barriers of step");
+    draw(parts.spills, number, 2, "spills",
+         "registers stored and loaded in step");
   }
 }
 
@@ -92,12 +95,16 @@ std::string explain::drawTimeline(const OpExplanation &op,
               "what runs at a time in steps of " + op.name);
   drawSteps(picture, step, isGPU);
   drawAxes(picture, step, explanation.rates.clock);
-  std::string legend = makeLegend(
-      {{"loads", formatv("loads{0}: {1:f0} cycles",
-                         isGPU ? " for the next step" : "", step.loads)},
-       {"products", formatv("products: {0:f0}", step.products)},
-       {"scores", formatv("softmax and scalar code: {0:f0}", step.scores)},
-       {"rescale", formatv("rescaled sums, barriers: {0:f0}", step.rescale)}});
+  std::vector<std::pair<std::string, std::string>> parts = {
+      {"loads", formatv("loads{0}: {1:f0} cycles",
+                        isGPU ? " for the next step" : "", step.loads)},
+      {"products", formatv("products: {0:f0}", step.products)},
+      {"scores", formatv("softmax and scalar code: {0:f0}", step.scores)},
+      {"rescale", formatv("rescaled sums, barriers: {0:f0}", step.rescale)}};
+  if (step.spills > 0)
+    parts.push_back({"spills", formatv("registers that a thread lacks: {0:f0}",
+                                       step.spills)});
+  std::string legend = makeLegend(parts);
   std::string caption = formatv(
       "By the model, a step of a tile takes {0} of a {1}. There are {2:f0} "
       "steps in {3:f0} tiles, each of which takes {4:f0} cycles besides. {5}",

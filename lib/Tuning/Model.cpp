@@ -256,8 +256,10 @@ StepCycles Predictor::getStepCycles(const Tiles &tiles, double keyChannels,
     double each = std::min(240.0, (all - 40) / tiles.groups);
     double rowsEach = tiles.rows / tiles.groups / 64;
     double needed = rowsEach * (valueChannels / 2 + tiles.keys * 3 / 4) + 28;
-    if (needed > each)
-      cycles *= 1 + (needed - each) / 64;
+    if (needed > each) {
+      step.spills = cycles * (needed - each) / 64;
+      cycles += step.spills;
+    }
   }
   step.all = std::max(cycles, loads);
   return step;

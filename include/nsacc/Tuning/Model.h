@@ -86,6 +86,8 @@ struct StepCycles {
   double all = 0;
   /// How much of the shorter one of products and scores isn't hidden.
   double exposed = 1;
+  /// Of registers that a thread lacks, which are stored and loaded.
+  double spills = 0;
 };
 
 /// Bytes of a tensor; 0 of other types.
