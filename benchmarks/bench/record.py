@@ -47,6 +47,17 @@ def describe_versions() -> dict[str, str]:
             "numpy": numpy.__version__}
 
 
+def can_run(target: str) -> bool:
+    """Is there a device for it? Works on a GPU take their inputs from PyTorch."""
+    if target == "cpu":
+        return True
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
 def to_ms(seconds: float) -> float:
     return float(f"{seconds * 1e3:.6g}")
 

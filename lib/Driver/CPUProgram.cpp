@@ -122,6 +122,7 @@ private:
   CompileOptions options;
   StoredCode stored;
   mutable CodeCache<cpu::Executable> executables;
+  mutable LastCall<cpu::Executable> last;
 };
 
 } // namespace
@@ -131,6 +132,8 @@ private:
 llvm::Expected<const cpu::Executable &>
 CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
                           RunStatistics &statistics) const {
+  if (const cpu::Executable *known = last.find(kernel, NSACC_RT_HOST, sizes))
+    return *known;
   auto code = compiler.specialize(kernel, signatures[kernel], sizes,
                                   /*device=*/std::nullopt);
   if (!code)
@@ -138,7 +141,7 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
   compiler.setTuned(*code, signatures[kernel], sizes);
   std::string key = std::to_string(kernel) + ":" + code->spell();
   using Loaded = llvm::Expected<std::unique_ptr<cpu::Executable>>;
-  return executables.get(key, [&]() -> Loaded {
+  auto executable = executables.get(key, [&]() -> Loaded {
     auto start = std::chrono::steady_clock::now();
     auto package = findOrCompile(kernel, *code, getOwnProcessor(options),
                                  statistics.isFromCache);
@@ -147,6 +150,10 @@ CPUProgram::getExecutable(size_t kernel, const DimSizes &sizes,
     statistics.compileSeconds = getSecondsSince(start);
     return loaded;
   });
+  if (!executable)
+    return executable.takeError();
+  last.set(kernel, NSACC_RT_HOST, sizes, *executable);
+  return *executable;
 }
 
 llvm::Expected<rt::Package>

@@ -172,15 +172,7 @@ private:
   StoredCode stored;
   mutable CodeCache<std::string> packages;
   mutable CodeCache<LoadedPackage> modules;
-  /// What the last call ran: the next one is most often like it.
-  struct LastCall {
-    size_t kernel = 0;
-    int ordinal = 0;
-    DimSizes sizes;
-    nsacc_rt_module *module = nullptr;
-  };
-  mutable std::mutex lastMutex;
-  mutable LastCall last;
+  mutable LastCall<nsacc_rt_module> last;
 };
 
 } // namespace
@@ -526,30 +518,14 @@ CUDAProgram::packageTunedChecked(size_t kernel,
 
 //===-- Loading -----------------------------------------------------------===//
 
-/// Whether two calls have the same code. Offsets alone don't change it.
-static bool areEqual(const DimSizes &lhs, const DimSizes &rhs) {
-  return lhs.batchRows == rhs.batchRows &&
-         lhs.sizes.size() == rhs.sizes.size() &&
-         llvm::all_of(lhs.sizes, [&](const auto &each) {
-           auto found = rhs.sizes.find(each.first());
-           return found != rhs.sizes.end() && found->second == each.second;
-         });
-}
-
 llvm::Expected<nsacc_rt_module *>
 CUDAProgram::getModule(size_t kernel, const DimSizes &sizes, int ordinal,
                        RunStatistics &statistics) const {
-  {
-    std::lock_guard<std::mutex> lock(lastMutex);
-    if (last.module && last.kernel == kernel && last.ordinal == ordinal &&
-        areEqual(last.sizes, sizes))
-      return last.module;
-  }
-  auto module = findModule(kernel, sizes, ordinal, statistics);
-  if (!module)
+  if (nsacc_rt_module *module = last.find(kernel, ordinal, sizes))
     return module;
-  std::lock_guard<std::mutex> lock(lastMutex);
-  last = {kernel, ordinal, {sizes.sizes, {}, sizes.batchRows}, *module};
+  auto module = findModule(kernel, sizes, ordinal, statistics);
+  if (module)
+    last.set(kernel, ordinal, sizes, **module);
   return module;
 }
 

@@ -279,6 +279,45 @@ private:
   llvm::StringMap<std::unique_ptr<Entry>> entries;
 };
 
+/// What the last call ran: the next one is most often like it, and needs no
+/// keys then.
+template <typename Code> class LastCall {
+public:
+  /// Null where that call was another one.
+  Code *find(size_t kernel, int device, const DimSizes &sizes) const {
+    std::lock_guard<std::mutex> lock(mutex);
+    bool isSame = code && kernel == lastKernel && device == lastDevice &&
+                  haveSameCode(sizes, lastSizes);
+    return isSame ? code : nullptr;
+  }
+
+  /// `made` lives as long as this.
+  void set(size_t kernel, int device, const DimSizes &sizes, Code &made) {
+    std::lock_guard<std::mutex> lock(mutex);
+    lastKernel = kernel;
+    lastDevice = device;
+    lastSizes = {sizes.sizes, {}, sizes.batchRows};
+    code = &made;
+  }
+
+private:
+  /// Offsets alone don't change it.
+  static bool haveSameCode(const DimSizes &lhs, const DimSizes &rhs) {
+    return lhs.batchRows == rhs.batchRows &&
+           lhs.sizes.size() == rhs.sizes.size() &&
+           llvm::all_of(lhs.sizes, [&](const auto &each) {
+             auto found = rhs.sizes.find(each.first());
+             return found != rhs.sizes.end() && found->second == each.second;
+           });
+  }
+
+  mutable std::mutex mutex;
+  size_t lastKernel = 0;
+  int lastDevice = 0;
+  DimSizes lastSizes;
+  Code *code = nullptr;
+};
+
 } // namespace nsacc
 
 #endif // NSACC_LIB_DRIVER_TILECOMPILER_H

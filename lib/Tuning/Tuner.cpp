@@ -205,7 +205,6 @@ llvm::Error Search::setUp() {
     return llvm::createStringError(error, "can't make a temporary folder: " +
                                               error.message());
   folder = std::string(made);
-  std::string fitting;
   auto fit = program.fitSchedule(signature.kernel, sizes.sizes);
   if (!fit)
     return fit.takeError();

@@ -173,3 +173,31 @@ llvm::Error nsacc::checkDimensions(const Signature &signature,
                    "add --dims " + llvm::join(flags, ",") +
                        ", or hand in tensors with --input NAME=FILE");
 }
+
+llvm::Expected<DimSizes> nsacc::readAllDimensions(const Settings &dims,
+                                                  const Signature &signature,
+                                                  const llvm::Twine &what) {
+  auto sizes = readDimensions(dims, signature);
+  if (!sizes)
+    return sizes.takeError();
+  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
+  auto bound = bindKnownDimensions(signature, none, std::move(*sizes));
+  if (!bound)
+    return bound.takeError();
+  std::vector<std::string> missing;
+  for (const Argument &input : signature.inputs)
+    for (const Dim &dim : input.dims)
+      if ((dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged) &&
+          !bound->sizes.contains(dim.name) &&
+          !llvm::is_contained(missing, dim.name))
+        missing.push_back(dim.name);
+  if (!missing.empty())
+    return makeError("nothing tells the size of " + quoteList(missing) +
+                         ", and " + what + " is of one call's sizes",
+                     "add --dims " + llvm::join(missing, "=…,") + "=…");
+  // What other dimensions need, as the rows of offsets.
+  for (const Argument &input : signature.inputs)
+    if (auto shape = getShape(input, *bound); !shape)
+      return shape.takeError();
+  return bound;
+}

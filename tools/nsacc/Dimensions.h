@@ -23,6 +23,12 @@ std::optional<FlagOfName> findFlag(const Signature &signature,
 llvm::Expected<DimSizes> readDimensions(const Settings &dims,
                                         const Signature &signature);
 
+/// The same, with the sizes of all inputs, of which none is given. `what` is of
+/// one call's sizes, "an explanation".
+llvm::Expected<DimSizes> readAllDimensions(const Settings &dims,
+                                           const Signature &signature,
+                                           const llvm::Twine &what);
+
 /// Fails where an input that isn't `given` needs a size that `sizes` lacks.
 llvm::Error checkDimensions(const Signature &signature,
                             llvm::ArrayRef<const Tensor *> given,

@@ -27,34 +27,6 @@ struct ExplainFlags {
 };
 } // namespace
 
-/// The sizes of --dims, which have to be all that the inputs have.
-static llvm::Expected<DimSizes> readAllSizes(const Signature &signature,
-                                             const Settings &dims) {
-  auto sizes = readDimensions(dims, signature);
-  if (!sizes)
-    return sizes.takeError();
-  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
-  auto bound = bindKnownDimensions(signature, none, std::move(*sizes));
-  if (!bound)
-    return bound.takeError();
-  std::vector<std::string> missing;
-  for (const Argument &input : signature.inputs)
-    for (const Dim &dim : input.dims)
-      if ((dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged) &&
-          !bound->sizes.contains(dim.name) &&
-          !llvm::is_contained(missing, dim.name))
-        missing.push_back(dim.name);
-  if (!missing.empty())
-    return makeError("nothing tells the size of " + quoteList(missing) +
-                         ", and an explanation is of one call's sizes",
-                     "add --dims " + llvm::join(missing, "=…,") + "=…");
-  // What other dimensions need, as the rows of offsets.
-  for (const Argument &input : signature.inputs)
-    if (auto shape = getShape(input, *bound); !shape)
-      return shape.takeError();
-  return bound;
-}
-
 static llvm::Expected<explain::Explanation>
 explainProgram(Program &program, const ExplainFlags &flags,
                const Settings &dims, CompileOptions options,
@@ -63,7 +35,7 @@ explainProgram(Program &program, const ExplainFlags &flags,
   if (!kernel)
     return kernel.takeError();
   Signature signature = getSignature(*kernel);
-  auto sizes = readAllSizes(signature, dims);
+  auto sizes = readAllDimensions(dims, signature, "an explanation");
   if (!sizes)
     return sizes.takeError();
   auto threads = chooseThreads(flags.threads);

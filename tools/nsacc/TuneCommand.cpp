@@ -148,21 +148,6 @@ struct Subject {
 };
 } // namespace
 
-/// The sizes of one call, all of them.
-static llvm::Expected<DimSizes> readShape(const Settings &dims,
-                                          const Signature &signature) {
-  auto sizes = readDimensions(dims, signature);
-  if (!sizes)
-    return sizes.takeError();
-  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
-  auto bound = bindKnownDimensions(signature, none, std::move(*sizes));
-  if (!bound)
-    return bound.takeError();
-  if (llvm::Error error = checkDimensions(signature, none, *bound))
-    return std::move(error);
-  return std::move(*bound);
-}
-
 /// A file of JSON: [{"B": 1, "T": 4096}, {"B": 2, "T": [100, 300]}, …].
 static llvm::Expected<std::vector<DimSizes>>
 readShapes(llvm::StringRef path, const Signature &signature) {
@@ -187,7 +172,7 @@ readShapes(llvm::StringRef path, const Signature &signature) {
     Settings dims;
     for (const auto &[name, size] : *object)
       dims.emplace_back(name.str(), llvm::formatv("{0}", size).str());
-    auto sizes = readShape(dims, signature);
+    auto sizes = readAllDimensions(dims, signature, "tuning");
     if (!sizes)
       return makeError(where + ": " + llvm::toString(sizes.takeError()));
     shapes.push_back(std::move(*sizes));
@@ -325,7 +310,7 @@ static ExitCode runTuning(const TuneFlags &flags,
   subject.compiled = std::move(*compiled);
   if (!flags.shapes.empty())
     return tuneMany(flags, subject, *options);
-  auto sizes = readShape(*dims, subject.signature);
+  auto sizes = readAllDimensions(*dims, subject.signature, "tuning");
   if (!sizes)
     return reportError(sizes.takeError());
   return tuneOne(flags, subject, *sizes, *options);

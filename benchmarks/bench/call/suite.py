@@ -41,12 +41,6 @@ class Work:
     def dtype(self) -> str:
         return "f32" if self.target == "cpu" else "bf16"
 
-    @property
-    def is_possible(self) -> bool:
-        import torch
-
-        return self.target == "cpu" or torch.cuda.is_available()
-
     def make_inputs(self) -> list[Any]:
         import torch
 
@@ -130,7 +124,7 @@ def measure(work: Work, options: argparse.Namespace, root: Path,
 
 def run(options: argparse.Namespace, root: Path) -> int:
     works = [work for work in WORKS
-             if (not options.work or options.work in str(work)) and work.is_possible]
+             if record.can_run(work.target) and (not options.work or options.work in str(work))]
     if not works:
         print(f"benchmarks/run: no work that this machine can do has '{options.work}' in it",
               file=sys.stderr)

@@ -71,17 +71,6 @@ class Work:
         return "f32" if self.target == "cpu" else "bf16"
 
     @property
-    def is_possible(self) -> bool:
-        """Is there a device for it? Works on a GPU take their inputs from PyTorch."""
-        if self.target == "cpu":
-            return True
-        try:
-            import torch
-        except ImportError:
-            return False
-        return torch.cuda.is_available()
-
-    @property
     def sizes(self) -> dict[str, int]:
         return {"HQ": self.heads, "H": self.key_heads, "D": self.width, "DV": self.width}
 
@@ -147,7 +136,7 @@ class Bench:
 
 def run(options: argparse.Namespace, root: Path) -> int:
     works = [work for work in WORKS
-             if work.is_possible and (not options.work or options.work in str(work))]
+             if record.can_run(work.target) and (not options.work or options.work in str(work))]
     if not works:
         print(f"benchmarks/run: no work that this machine can do has '{options.work}' in it",
               file=sys.stderr)

@@ -35,16 +35,6 @@ class Work:
         return f"{self.kind} {self.name} {self.target} {sizes}"
 
     @property
-    def is_possible(self) -> bool:
-        if self.target == "cpu":
-            return True
-        try:
-            import torch
-        except ImportError:
-            return False
-        return torch.cuda.is_available()
-
-    @property
     def dtype(self) -> str:
         return "f32" if self.target == "cpu" else "bf16"
 
@@ -125,7 +115,7 @@ def measure(work: Work, options: argparse.Namespace, root: Path,
 
 def run(options: argparse.Namespace, root: Path) -> int:
     works = [work for work in WORKS
-             if work.is_possible and (not options.work or options.work in str(work))]
+             if record.can_run(work.target) and (not options.work or options.work in str(work))]
     if not works:
         print(f"benchmarks/run: no work that this machine can do has '{options.work}' in it",
               file=sys.stderr)
