@@ -11,7 +11,7 @@ from . import record
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU: dict[str, object] = {"visit_ms": 150.0, "most_seconds": None, "together": 4, "peers": None,
-                          "before": None, "processes": 1}
+                          "before": None, "processes": 1, "tune": None}
 # What each suite has beside the common options, and the defaults.
 DEFAULTS: dict[str, dict[str, object]] = {
     "call": {"rounds": 25, "calls": 200},
@@ -62,6 +62,9 @@ def make_parser() -> argparse.ArgumentParser:
                      help="only peers whose name has one of these in it, as in cudnn,fa4")
     gpu.add_argument("--before", type=Path, metavar="FOLDER",
                      help="measure another bundle, unpacked there, beside this build")
+    gpu.add_argument("--tune", type=_positive(float), metavar="SECONDS",
+                     help="tune each program for so long, and measure it beside the compiler's "
+                          "choice")
     gpu.add_argument("--processes", type=_positive(int), metavar="N",
                      help="run N processes, and write medians of theirs (1)")
     sparse = parser.add_argument_group("suite sparse")

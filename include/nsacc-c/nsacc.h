@@ -187,8 +187,9 @@ NSACC_API nsacc_status nsacc_options_set_cache_from_environment(
  * the same sizes; "model": the same, else what a model says is the fastest;
  * "quick" or "full": the same, else what measuring finds in the first call.
  * With ",graph" or ",cold" behind it, schedules of programs that are run from
- * CUDA graphs, or with a cold cache. `folder` may be NULL: the one that the
- * options have. */
+ * CUDA graphs, or with a cold cache; with ",agreement=0.9", those of selections
+ * of which neighbouring tokens have that much in common (0 to below 1).
+ * `folder` may be NULL: the one that the options have. */
 NSACC_API nsacc_status nsacc_options_set_tuning(nsacc_options *options,
                                                 const char *mode,
                                                 const char *folder);
@@ -351,10 +352,9 @@ typedef int (*nsacc_tune_report)(const char *progress, void *data);
  * options' folder. `request` is JSON: `sizes` by the names of dimensions, a
  * number, or the lengths of a ragged one's rows; and optionally `effort`
  * ("model", "quick", "full" or "exhaustive"), `budget` and `timeout` in
- * seconds, `agreement` (how much of a query 32 neighbouring tokens have in
- * common, from 0 to below 1), `seed`, `seeds` (schedules to try first). `found`
- * is JSON with `best`, `trials`, `floor_ms`, `seconds` and `ending`. The
- * program has tuning "off", and a worker. `report` may be NULL. */
+ * seconds, `seed`, `seeds` (schedules to try first). `found` is JSON with
+ * `best`, `trials`, `floor_ms`, `seconds` and `ending`. The program has tuning
+ * "off", with what is behind it, and a worker. `report` may be NULL. */
 NSACC_API nsacc_status nsacc_program_tune(const nsacc_program *program,
                                           const char *request,
                                           nsacc_tune_report report, void *data,

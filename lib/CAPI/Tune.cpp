@@ -83,13 +83,10 @@ static llvm::Expected<Request> readRequest(llvm::StringRef text) {
   options.effort = *effort;
   options.budgetSeconds = object->getNumber("budget").value_or(30);
   options.worker.timeoutSeconds = object->getNumber("timeout").value_or(60);
-  options.agreement = object->getNumber("agreement").value_or(0);
   options.seed = object->getInteger("seed").value_or(0);
   if (!(options.budgetSeconds > 0) || !(options.worker.timeoutSeconds > 0))
     return llvm::createStringError(
         "budget and timeout are seconds, more than 0");
-  if (!(options.agreement >= 0 && options.agreement < 1))
-    return llvm::createStringError("agreement is from 0 to below 1");
   if (const json::Array *seeds = object->getArray("seeds"))
     for (const json::Value &seed : *seeds)
       options.seeds.push_back(seed.getAsString().value_or("").str());

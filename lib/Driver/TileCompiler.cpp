@@ -33,6 +33,10 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
       names.push_back(name.str());
     queries.push_back(options.target == Target::GPU ? QueryCount::get(kernel)
                                                     : std::nullopt);
+    kernel.walk([&](mlir::Operation *op) {
+      if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<nsa::SelectionType>))
+        selecting.insert(kernel.getSymName());
+    });
   }
 }
 
@@ -140,8 +144,11 @@ std::string TileCompiler::getTuningKey(const Signature &signature,
                                        const DimSizes &sizes) const {
   Specialization untuned = code;
   untuned.tuned.clear();
+  TunePolicy policy = options.tuning.policy;
+  if (!selecting.contains(signature.kernel))
+    policy.agreement = 0;
   return "tuned: 1\n" + getKey(signature, untuned) + describeTarget(code) +
-         "policy: " + toString(options.tuning.policy) +
+         "policy: " + toString(policy) +
          "\nlengths: " + spellLengths(signature, sizes, getNames(code)) + "\n";
 }
 

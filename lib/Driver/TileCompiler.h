@@ -7,6 +7,7 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Schedule/QueryCount.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -231,6 +232,8 @@ private:
   std::vector<std::vector<std::string>> dims;
   /// And the queries whose number tiles depend on.
   std::vector<std::optional<QueryCount>> queries;
+  /// Kernels that select: how much neighbours agree tells their calls apart.
+  llvm::StringSet<> selecting;
 };
 
 /// Code by what it was made for. Whoever needs it first makes it while the

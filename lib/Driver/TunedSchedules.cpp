@@ -27,9 +27,28 @@ std::optional<TuneMode> nsacc::findTuneMode(llvm::StringRef name) {
   return static_cast<TuneMode>(found - std::begin(kModes));
 }
 
+/// Schedules are kept by tenths of it.
+static int getTenths(double agreement) {
+  return std::min(static_cast<int>(std::lround(agreement * 10)), 9);
+}
+
 std::string nsacc::toString(const TunePolicy &policy) {
   return std::string(policy.isGraph ? "graph" : "eager") +
-         (policy.isCold ? ", cold cache" : ", warm cache");
+         (policy.isCold ? ", cold cache" : ", warm cache") +
+         (getTenths(policy.agreement)
+              ? ", agreement 0." + std::to_string(getTenths(policy.agreement))
+              : "");
+}
+
+std::string nsacc::spellReplay(const TunePolicy &policy) {
+  std::string text = getName(TuneMode::Replay).str();
+  if (policy.isGraph)
+    text += ",graph";
+  if (policy.isCold)
+    text += ",cold";
+  if (int tenths = getTenths(policy.agreement))
+    text += ",agreement=0." + std::to_string(tenths);
+  return text;
 }
 
 std::optional<std::pair<TuneMode, TunePolicy>>
@@ -39,6 +58,13 @@ nsacc::readTuneMode(llvm::StringRef text) {
   std::optional<TuneMode> mode = findTuneMode(parts.front());
   TunePolicy policy;
   for (llvm::StringRef part : llvm::drop_begin(parts)) {
+    if (part.consume_front("agreement=")) {
+      bool isRead = !part.getAsDouble(policy.agreement) &&
+                    policy.agreement >= 0 && policy.agreement < 1;
+      if (!isRead)
+        return std::nullopt;
+      continue;
+    }
     if (part != "graph" && part != "cold")
       return std::nullopt;
     (part == "graph" ? policy.isGraph : policy.isCold) = true;
@@ -56,7 +82,8 @@ llvm::Expected<TuningOptions> nsacc::lookupTuning() {
     return llvm::createStringError(
         "NSACC_TUNE is '" + asked +
         "', expected off, replay, model, quick or full, with ',graph' or "
-        "',cold' behind it where programs run so");
+        "',cold' behind it where programs run so, and ',agreement=0.9' where "
+        "neighbouring tokens select alike (0 to below 1)");
   std::tie(options.mode, options.policy) = *read;
   auto cache = lookupCache();
   if (!cache)

@@ -27,7 +27,8 @@ llvm::ArrayRef<EnvironmentVariableInfo> nsacc::getEnvironmentVariables() {
        "threads where a command has no --threads", "all of the machine"},
       {EnvironmentVariable::Tune, "NSACC_TUNE",
        "where schedules come from: off, replay (those that were tuned before), "
-       "model, quick or full; with ',graph' and ',cold' for those of that use",
+       "model, quick or full; with ',graph', ',cold' and ',agreement=0.9' for "
+       "those of that use",
        "replay"},
   };
   return variables;

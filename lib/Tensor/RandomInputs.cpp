@@ -64,23 +64,50 @@ static int64_t countElements(llvm::ArrayRef<int64_t> shape) {
   return elements;
 }
 
-/// The number of blocks that each index of dimension `tokens` of a selection
-/// may name: one number for a dense batch, the own row's for a ragged one.
-static std::vector<int64_t> countBlocks(const Argument &argument, size_t tokens,
-                                        const DimSizes &sizes, int64_t size) {
+namespace {
+/// What a list of one token, or of neighbouring ones, is drawn from.
+struct ListPlace {
+  /// Blocks that it may name: the own row's where rows are ragged.
+  int64_t blocks;
+  /// The first list of its run.
+  int64_t run;
+};
+} // namespace
+
+/// For each index of dimension `tokens` of a selection.
+static std::vector<ListPlace> placeLists(const Argument &argument,
+                                         size_t tokens, const DimSizes &sizes,
+                                         int64_t size, const ListStyle &style) {
   const Domain &domain = *argument.domain;
-  auto count = [&](int64_t tokens) -> int64_t {
-    return llvm::divideCeil(tokens, domain.block);
+  std::vector<ListPlace> places;
+  auto addRow = [&](int64_t lists, int64_t queries, int64_t keys) {
+    int64_t first = places.size();
+    for (int64_t list = 0; list < lists; ++list) {
+      int64_t seen = keys;
+      if (style.causalQueries)
+        seen = std::clamp<int64_t>(
+            keys - queries + (list + 1) * style.causalQueries, 0, keys);
+      places.push_back(
+          {static_cast<int64_t>(llvm::divideCeil(seen, domain.block)),
+           first + list / ListStyle::kRun * ListStyle::kRun});
+    }
   };
   auto keys = sizes.offsets.find(domain.of);
-  auto queries = sizes.offsets.find(argument.dims[tokens].name);
-  if (keys == sizes.offsets.end() || queries == sizes.offsets.end())
-    return std::vector<int64_t>(size, count(sizes.sizes.lookup(domain.of)));
-  std::vector<int64_t> counts;
-  for (size_t row = 1; row < queries->second.size(); ++row)
-    counts.insert(counts.end(), queries->second[row] - queries->second[row - 1],
-                  count(keys->second[row] - keys->second[row - 1]));
-  return counts;
+  auto lists = sizes.offsets.find(argument.dims[tokens].name);
+  if (keys == sizes.offsets.end() || lists == sizes.offsets.end()) {
+    addRow(size, sizes.sizes.lookup(style.queries),
+           sizes.sizes.lookup(domain.of));
+    return places;
+  }
+  auto queries = sizes.offsets.find(style.queries);
+  auto getLength = [](const auto &offsets, size_t row) -> int64_t {
+    return offsets->second[row] - offsets->second[row - 1];
+  };
+  for (size_t row = 1; row < lists->second.size(); ++row)
+    addRow(getLength(lists, row),
+           queries == sizes.offsets.end() ? 0 : getLength(queries, row),
+           getLength(keys, row));
+  return places;
 }
 
 /// `width` distinct numbers below `count`, ascending, padded with -1.
@@ -96,26 +123,59 @@ static void drawBlocks(const RandomStream &random, uint64_t counter,
   std::copy_n(blocks.begin(), taken, row.begin());
 }
 
+/// Puts some of the blocks of another list in place of own ones.
+static void agree(const RandomStream &random, uint64_t counter,
+                  double agreement, llvm::ArrayRef<int64_t> other,
+                  int64_t count, llvm::MutableArrayRef<int64_t> row) {
+  std::vector<int64_t> kept;
+  for (auto [index, block] : llvm::enumerate(other))
+    if (block >= 0 && block < count &&
+        random.drawUniform(counter + index, 0, 1) < agreement)
+      kept.push_back(block);
+  size_t taken = llvm::count_if(row, [](int64_t block) { return block >= 0; });
+  for (size_t i = 0; i < taken && kept.size() < taken; ++i) {
+    // Own ones in an order that has nothing to do with their places.
+    int64_t block = row[(i * 7919 + counter) % taken];
+    if (!llvm::is_contained(kept, block))
+      kept.push_back(block);
+  }
+  llvm::sort(kept);
+  std::fill(row.begin(), row.end(), -1);
+  llvm::copy(kept, row.begin());
+}
+
 static std::vector<int64_t> makeSelection(const Argument &argument,
                                           llvm::ArrayRef<int64_t> shape,
                                           const DimSizes &sizes,
-                                          const RandomStream &random) {
+                                          const RandomStream &random,
+                                          const ListStyle &style) {
   int64_t elements = countElements(shape);
   std::vector<int64_t> values(elements);
   if (elements == 0)
     return values;
-  auto isRagged = [](const Dim &dim) { return dim.kind == Dim::Kind::Ragged; };
-  auto ragged = llvm::find_if(argument.dims, isRagged);
+  auto areLists = llvm::find_if(argument.dims, [&](const Dim &dim) {
+    return dim.kind == Dim::Kind::Ragged || dim.name == style.lists;
+  });
   size_t tokens =
-      ragged == argument.dims.end() ? 0 : ragged - argument.dims.begin();
-  std::vector<int64_t> counts =
-      countBlocks(argument, tokens, sizes, shape[tokens]);
+      areLists == argument.dims.end() ? 0 : areLists - argument.dims.begin();
+  std::vector<ListPlace> places =
+      placeLists(argument, tokens, sizes, shape[tokens], style);
   bool areEntries = !argument.domain->rows.empty();
   int64_t width = areEntries ? 1 : shape.back();
   int64_t rowsPerToken = countElements(shape.drop_front(tokens + 1)) / width;
-  for (int64_t row = 0; row * width < elements; ++row)
-    drawBlocks(random, row * width, counts[row / rowsPerToken % shape[tokens]],
-               llvm::MutableArrayRef(values).slice(row * width, width));
+  auto getRow = [&](int64_t row) {
+    return llvm::MutableArrayRef(values).slice(row * width, width);
+  };
+  RandomStream shared(random.draw(0), "agreement");
+  for (int64_t row = 0; row * width < elements; ++row) {
+    int64_t list = row / rowsPerToken % shape[tokens];
+    const ListPlace &place = places[list];
+    drawBlocks(random, row * width, place.blocks, getRow(row));
+    if (style.agreement > 0 && place.run != list)
+      agree(shared, row * width, style.agreement,
+            getRow(row - (list - place.run) * rowsPerToken), place.blocks,
+            getRow(row));
+  }
   return values;
 }
 
@@ -160,12 +220,13 @@ static std::vector<int64_t> makeOffsets(const Argument &argument,
 
 static llvm::Expected<std::vector<int64_t>>
 makeIntegers(const Argument &argument, llvm::ArrayRef<int64_t> shape,
-             const DimSizes &sizes, const RandomStream &random) {
+             const DimSizes &sizes, const RandomStream &random,
+             const ListStyle &style) {
   if (argument.isOffsets())
     return sizes.offsets.lookup(argument.dims.front().name);
   std::optional<Domain> domain = argument.domain;
   if (domain && domain->kind == Domain::Kind::Blocks)
-    return makeSelection(argument, shape, sizes, random);
+    return makeSelection(argument, shape, sizes, random, style);
   if (domain && domain->kind == Domain::Kind::Offsets)
     return makeOffsets(argument, shape, sizes, random);
   if (argument.dtype == DType::Bool)
@@ -207,6 +268,29 @@ llvm::Expected<Tensor> nsacc::makeUniformInput(const Argument &argument,
   });
 }
 
+static llvm::Expected<Tensor> makeIntegerInput(const Argument &argument,
+                                               const DimSizes &sizes,
+                                               uint64_t seed,
+                                               const ListStyle &style) {
+  llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
+  if (!shape)
+    return shape.takeError();
+  auto values = makeIntegers(argument, *shape, sizes,
+                             RandomStream(seed, argument.name), style);
+  if (!values)
+    return values.takeError();
+  Tensor tensor = Tensor::zeros(argument.dtype, *shape);
+  tensor.setIntegers(*values);
+  return tensor;
+}
+
+llvm::Expected<Tensor> nsacc::makeRandomLists(const Argument &argument,
+                                              const DimSizes &sizes,
+                                              uint64_t seed,
+                                              const ListStyle &style) {
+  return makeIntegerInput(argument, sizes, seed, style);
+}
+
 llvm::Expected<Tensor> nsacc::makeRandomInput(const Argument &argument,
                                               const DimSizes &sizes,
                                               uint64_t seed) {
@@ -214,13 +298,5 @@ llvm::Expected<Tensor> nsacc::makeRandomInput(const Argument &argument,
   if (isReal(argument.dtype))
     return makeReals(argument, sizes,
                      [&](uint64_t index) { return random.drawNormal(index); });
-  llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
-  if (!shape)
-    return shape.takeError();
-  auto values = makeIntegers(argument, *shape, sizes, random);
-  if (!values)
-    return values.takeError();
-  Tensor tensor = Tensor::zeros(argument.dtype, *shape);
-  tensor.setIntegers(*values);
-  return tensor;
+  return makeIntegerInput(argument, sizes, seed, {});
 }

@@ -61,7 +61,7 @@ static llvm::Expected<std::string> find(const CompiledProgram &program,
                                         const DimSizes &sizes, TuneMode mode,
                                         const TuneOptions &options) {
   if (mode == TuneMode::Model)
-    return chooseByModel(program, kernel, sizes);
+    return chooseByModel(program, kernel, sizes, options.policy.agreement);
   auto found = tune(program, kernel, sizes, options);
   if (!found)
     return found.takeError();

@@ -32,7 +32,7 @@ json::Value tuning::toJSON(const Job &job) {
                       {"graph", job.policy.isGraph},
                       {"cold", job.policy.isCold},
                       {"seed", std::to_string(job.seed)},
-                      {"agreement", job.agreement},
+                      {"agreement", job.policy.agreement},
                       {"rounds", static_cast<int64_t>(job.rounds)},
                       {"visit_ms", job.visitMilliseconds},
                       {"inputs", job.inputFolder}};
@@ -51,7 +51,8 @@ bool tuning::fromJSON(const json::Value &value, Job &job, json::Path path) {
       object.map("device", job.device) && object.map("threads", threads) &&
       object.map("graph", job.policy.isGraph) &&
       object.map("cold", job.policy.isCold) && object.map("seed", seed) &&
-      object.map("agreement", job.agreement) && object.map("rounds", rounds) &&
+      object.map("agreement", job.policy.agreement) &&
+      object.map("rounds", rounds) &&
       object.map("visit_ms", job.visitMilliseconds) &&
       object.map("inputs", job.inputFolder);
   if (!isRead || llvm::StringRef(seed).getAsInteger(10, job.seed))

@@ -11,8 +11,6 @@ using namespace nsacc;
 /// Numbers after which an input repeats: a prime, so that heads and tokens
 /// don't.
 static constexpr int64_t kPeriod = 4194301;
-/// Neighbours that agree.
-static constexpr int64_t kRun = 32;
 
 /// The place of an attention's tokens in its queries; none for other inputs.
 static std::optional<size_t> findQueryTokens(const Signature &signature,
@@ -58,7 +56,8 @@ static llvm::Expected<Tensor> makeReals(const Argument &input,
     if (!tokens || agreement <= 0)
       continue;
     int64_t token = i % outer / inner;
-    int64_t place = i / outer * outer + token / kRun * inner + i % inner;
+    int64_t place =
+        i / outer * outer + token / ListStyle::kRun * inner + i % inner;
     values[i] = ownPart * values[i] + sharedPart * shared.drawNormal(place);
   }
   start.setReals(values);
@@ -68,6 +67,31 @@ static llvm::Expected<Tensor> makeReals(const Argument &input,
     std::memcpy(bytes + at * size, start.getData(),
                 std::min(period, elements - at) * size);
   return tensor;
+}
+
+/// Blocks that nobody sees cost nothing: lists of causal attentions have none.
+static ListStyle getStyle(const Signature &signature, const Argument &input,
+                          double agreement) {
+  ListStyle style = {agreement};
+  for (const AttentionDims &attention : signature.attentions) {
+    if (!input.domain || attention.keys != input.domain->of)
+      continue;
+    for (const Dim &dim : input.dims) {
+      auto group = llvm::find_if(signature.tokenGroups, [&](auto &each) {
+        return each.groups.name == dim.name &&
+               each.of.name == attention.queries;
+      });
+      int64_t queries = dim.name == attention.queries          ? 1
+                        : group != signature.tokenGroups.end() ? group->tokens
+                                                               : 0;
+      if (queries == 0)
+        continue;
+      style.lists = dim.name;
+      style.queries = attention.queries;
+      style.causalQueries = attention.isCausal ? queries : 0;
+    }
+  }
+  return style;
 }
 
 llvm::Expected<std::vector<Tensor>>
@@ -82,7 +106,8 @@ tuning::makeMeasuredInputs(const Signature &signature, const DimSizes &sizes,
         isReal(input.dtype)
             ? makeReals(input, *shape, findQueryTokens(signature, input), seed,
                         agreement)
-            : makeRandomInput(input, sizes, seed);
+            : makeRandomLists(input, sizes, seed,
+                              getStyle(signature, input, agreement));
     if (!tensor)
       return tensor.takeError();
     inputs.push_back(std::move(*tensor));

@@ -217,7 +217,7 @@ llvm::Error Search::setUp() {
     for (const schedule::Setting &setting : fit->getList())
       if (setting.isDerived)
         smaller.set(setting.op, setting.field, setting.value);
-    ModelOptions model = {options.agreement};
+    ModelOptions model = {options.policy.agreement};
     auto made =
         makeCandidate(kernel, goal, given, smaller.toString(), sizes, model);
     if (!made)
@@ -340,7 +340,6 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   job.threads = options.threads;
   job.policy = options.policy;
   job.seed = options.seed;
-  job.agreement = options.agreement;
   job.rounds = rounds;
   job.visitMilliseconds = visitMilliseconds;
   auto found = runJob(job, options.worker);
@@ -460,7 +459,7 @@ llvm::Error Search::tryGroup(const Group &group, Grid grid) {
                  const schedule::Settings &given) {
     candidates =
         listCandidates(kernel, goal, given, trials[current].candidate.schedule,
-                       group, grid, sizes, {options.agreement});
+                       group, grid, sizes, {options.policy.agreement});
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
@@ -490,7 +489,7 @@ llvm::Error Search::tryGrid(Grid grid) {
                  const schedule::Settings &given) -> llvm::Error {
     auto found =
         listGroups(kernel, goal, given, trials[current].candidate.schedule,
-                   sizes, {options.agreement});
+                   sizes, {options.policy.agreement});
     if (!found)
       return found.takeError();
     groups = std::move(*found);
@@ -526,8 +525,8 @@ llvm::Error Search::trySeeds() {
     llvm::append_range(seeds,
                        TunedSchedules(options.store, nullptr).findSeeds(key));
   if (options.effort == Effort::Model) {
-    auto preferred =
-        chooseByModel(program, signature.kernel, sizes, options.agreement);
+    auto preferred = chooseByModel(program, signature.kernel, sizes,
+                                   options.policy.agreement);
     if (!preferred)
       return preferred.takeError();
     seeds.push_back(*preferred);
@@ -535,8 +534,8 @@ llvm::Error Search::trySeeds() {
   auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
                  const schedule::Settings &given) {
     for (const std::string &seed : seeds) {
-      auto made =
-          makeCandidate(kernel, goal, given, seed, sizes, {options.agreement});
+      auto made = makeCandidate(kernel, goal, given, seed, sizes,
+                                {options.policy.agreement});
       if (made)
         candidates.push_back(std::move(*made));
       else
@@ -587,9 +586,7 @@ llvm::Error Search::finish(TuneResult &result) {
   result.best.high = getQuantile(best.milliseconds, 0.75);
   result.best.chosenMilliseconds = trials[0].getMedian();
   result.best.policy =
-      (getName(options.effort) + ", " + toString(options.policy) +
-       llvm::formatv(", agreement {0}", options.agreement))
-          .str();
+      (getName(options.effort) + ", " + toString(options.policy)).str();
   result.best.date = llvm::formatv("{0:%Y-%m-%dT%H:%M:%S}",
                                    llvm::sys::toTimePoint(std::time(nullptr)));
   result.best.clock = clock;

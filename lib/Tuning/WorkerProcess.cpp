@@ -244,8 +244,8 @@ static llvm::Expected<std::vector<Tensor>>
 makeTensors(const Signature &signature, const Job &job) {
   std::vector<Tensor> tensors;
   if (job.inputFolder.empty()) {
-    auto inputs =
-        makeMeasuredInputs(signature, job.sizes, job.seed, job.agreement);
+    auto inputs = makeMeasuredInputs(signature, job.sizes, job.seed,
+                                     job.policy.agreement);
     if (!inputs)
       return inputs.takeError();
     tensors = std::move(*inputs);

@@ -115,8 +115,11 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
     request["seed"] = int(request["seed"])
     if not all(isinstance(seed, str) for seed in request["seeds"]):
         raise ArgumentError("seeds are schedules, each a string")
+    agreement = request.pop("agreement")
+    if not 0 <= agreement < 1:
+        raise ArgumentError(f"agreement is {agreement:g}, expected 0 to below 1")
     request["sizes"] = check_sizes(sizes)
-    mode = "off" + (",graph" if graph else "") + (",cold" if cold else "")
+    mode = f"off,agreement={agreement}" + (",graph" if graph else "") + (",cold" if cold else "")
     untuned = program._with(tune=mode)
 
     def tell(progress: str) -> None:

@@ -312,7 +312,8 @@ class Program:
 
         The fastest one is checked against the oracle and kept for compilations to come, which take
         it where NSACC_TUNE isn't "off": of the same program, parameters, schedule, heads and
-        channels, and of other sizes that round to the same powers of two.
+        channels, and of other sizes that round to the same powers of two. Those of a graph, a cold
+        cache or an agreement are for NSACC_TUNE=replay,graph (",cold", ",agreement=0.9").
 
         Args:
             sizes: of all dimensions of the inputs; of ragged ones, the lengths of the rows.
@@ -320,8 +321,8 @@ class Program:
                 them, and how steps are ordered; "exhaustive": every candidate of the grids of
                 programs and tiles.
             budget: seconds after which no more candidates are begun.
-            agreement: of selections: how much of a query is common to 32 neighbouring tokens, from
-                0 to below 1.
+            agreement: of selections: how much of a query, and of lists that are handed in, is
+                common to 32 neighbouring tokens, from 0 to below 1.
             graph: measure launches of a CUDA graph.
             cold: measure with nothing of the tensors in the cache of the second level.
             seed: of random inputs.

@@ -86,7 +86,7 @@ countFailures(const tuning::TuneResult &result) {
 }
 
 static void printText(const tuning::TuneResult &result,
-                      const std::string &folder) {
+                      const tuning::TuneOptions &options) {
   const TunedSchedule &best = result.best;
   llvm::outs() << llvm::formatv("{0}: {1:f4} ms ({2:f4} to {3:f4})", best.sizes,
                                 best.milliseconds, best.low, best.high);
@@ -110,8 +110,12 @@ static void printText(const tuning::TuneResult &result,
   for (const auto &[reason, count] : countFailures(result))
     llvm::outs() << "  " << count << (count == 1 ? " time: " : " times, as: ")
                  << reason << '\n';
-  if (!folder.empty())
-    llvm::outs() << "kept in " << folder << '\n';
+  if (options.store.folder.empty())
+    return;
+  llvm::outs() << "kept in " << options.store.folder;
+  if (std::string mode = spellReplay(options.policy); mode != "replay")
+    llvm::outs() << " for NSACC_TUNE=" << mode;
+  llvm::outs() << '\n';
 }
 
 //===-- Tuning ------------------------------------------------------------===//
@@ -125,9 +129,8 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
                      "it is seeds, model, quick, full or exhaustive");
   options.effort = *effort;
   options.budgetSeconds = flags.budget;
-  options.agreement = flags.agreement;
   options.seed = flags.seed;
-  options.policy = {flags.isGraph, flags.isCold};
+  options.policy = {flags.isGraph, flags.isCold, flags.agreement};
   auto threads = chooseThreads(flags.threads);
   if (!threads)
     return threads.takeError();
@@ -191,7 +194,7 @@ static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
   if (flags.json)
     llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result));
   else
-    printText(*result, options.store.folder);
+    printText(*result, options);
   return ExitCode::Success;
 }
 

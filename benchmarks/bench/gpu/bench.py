@@ -11,6 +11,8 @@ from typing import Protocol
 
 import torch
 
+from nsacc.errors import NsaccError
+
 from .before import Before
 from .check import WrongResult
 from .ours import Ours
@@ -19,6 +21,7 @@ from .timing import Launch
 from .works import Tensors, Work
 
 OURS = "ours"
+TUNED = "tuned"
 # In front of other works' ids: compared by useful operations in a second, and by time.
 RATE, TIME = f"{OURS} ", "time of "
 
@@ -40,6 +43,8 @@ class Program(Protocol):
 
     def find_schedule(self) -> str: ...
 
+    def tune(self, budget: float) -> tuple[Program, str]: ...
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -53,6 +58,8 @@ class Setting:
     before: Before | None = None
     works: dict[str, Work] = field(default_factory=dict)
     compile: Callable[[Work, Tensors, Path], Program] = Ours
+    # Seconds for which each program is tuned, to stand beside the compiler's choice.
+    tune: float | None = None
 
     def make_program(self, work: Work) -> tuple[Program, Tensors]:
         inputs = work.draw_inputs(self.seed, self.device)
@@ -76,6 +83,9 @@ class Bench:
                 self._add_peer(name, setting, runs)
             except Unavailable as error:
                 self.unavailable[name] = str(error)
+        self.tuned_schedule: str | None = None
+        if setting.tune:
+            self._add_tuned(setting.tune, runs)
         launches, self.launch_mode = self._timer.plan(runs)
         self._measures: dict[str, Callable[[], float]] = {
             name: partial(self._timer.measure, launch) for name, launch in launches.items()}
@@ -119,6 +129,16 @@ class Bench:
         runs[name] = peer.run
         self.held_to[name] = peer.work
         self.operations[name] = (peer.work or self.work).useful_operations(self.inputs)
+
+    def _add_tuned(self, budget: float, runs: dict[str, Run]) -> None:
+        try:
+            program, self.tuned_schedule = self.program.tune(budget)
+        except NsaccError as error:
+            self.unavailable[TUNED] = str(error)
+            return
+        check_program(self.work, self.inputs, program, self.order)
+        self.operations[TUNED] = self.operations[OURS]
+        runs[TUNED] = program
 
     def _add_before(self, before: Before) -> None:
         try:

@@ -19,11 +19,12 @@ _SCHEDULE = re.compile(r"\bschedule = #nsatile\.schedule<([^>]*)>")
 class Ours:
     """A work's program for the device of its inputs, compiled cold by the first run."""
 
-    def __init__(self, work: Work, inputs: Tensors, root: Path) -> None:
+    def __init__(self, work: Work, inputs: Tensors, root: Path,
+                 program: nsacc.Program | None = None) -> None:
         self.work, self.inputs = work, inputs
         start = time.perf_counter()
-        self.program = nsacc.compile(root / work.program, target=work.target, dtype=work.dtype,
-                                     params=work.params)
+        self.program = program or nsacc.compile(root / work.program, target=work.target,
+                                                dtype=work.dtype, params=work.params)
         seconds = time.perf_counter() - start
         self._arguments = [inputs[spec.name] for spec in self.program.signature.inputs]
         with poisoned_results():
@@ -31,6 +32,7 @@ class Ours:
         self._wait()
         self.compile_seconds = seconds + timing.compile_seconds
         self.out, self.lse = _name_results(results)
+        self._root = root
 
     def __call__(self) -> torch.Tensor:
         return _name_results(self.program(*self._arguments))[0]
@@ -41,6 +43,25 @@ class Ours:
             again = self()
         self._wait()
         return torch.equal(again, self.out)
+
+    def tune(self, budget: float) -> tuple[Ours, str]:
+        """The program as measuring for so many seconds finds it the fastest, with inputs of the
+        tuner's own; and its schedule, empty for the compiler's choice."""
+        tuning = self.program.tune(self._find_sizes(), budget=budget,
+                                   agreement=self.work.agreement, seed=1)
+        tuned = Ours(self.work, self.inputs, self._root, tuning.program)
+        return tuned, tuning.schedule
+
+    def _find_sizes(self) -> dict[str, int | list[int]]:
+        sizes: dict[str, int | list[int]] = {}
+        for spec in self.program.signature.inputs:
+            tensor = self.inputs[spec.name]
+            for dim, size in zip(spec.dims, tensor.shape, strict=True):
+                if dim.kind == "named":
+                    sizes[dim.name] = size
+                elif dim.kind == "offsets":
+                    sizes[dim.name] = tensor.diff().tolist()
+        return sizes
 
     def find_schedule(self) -> str:
         """The compiler's choice for these sizes; empty where it doesn't tell."""

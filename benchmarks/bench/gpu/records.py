@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import record
-from .bench import OURS, RATE, Bench
+from .bench import OURS, RATE, TUNED, Bench
 
 Details = Callable[[Bench, str | None], dict[str, object]]
 
@@ -45,7 +45,8 @@ def _make_record(bench: Bench, peer: str | None,
         "peer_tflops": _tflops(bench, peer) if peer else None,
         "goal": find_goals(bench).get(peer) if peer else None, "launch": bench.launch_mode,
         "rounds": len(times), "error": float(f"{bench.error:.3g}"),
-        "compile_s": round(bench.program.compile_seconds, 3), **common}
+        "compile_s": round(bench.program.compile_seconds, 3),
+        **({"tuned_schedule": bench.tuned_schedule} if peer == TUNED else {}), **common}
 
 
 def describe(line: dict[str, object]) -> str:

@@ -184,7 +184,8 @@ def run(options: argparse.Namespace, root: Path, every: list[Work],
         if before:
             stack.enter_context(before)
         setting = Setting(root, device, CudaTimer(options.visit_ms), options.seed,
-                          make_filter(options), before, {work.id: work for work in every})
+                          make_filter(options), before, {work.id: work for work in every},
+                          tune=options.tune)
         suite = Suite(setting, options.rounds, options.most_seconds, path, common, sampler,
                       details)
         try:

@@ -55,6 +55,11 @@ class Work(ABC):
         return check.compare(self.dtype, out, other)
 
     @property
+    def agreement(self) -> float:
+        """How much neighbouring tokens select alike, for tuning."""
+        return 0.0
+
+    @property
     @abstractmethod
     def sizes(self) -> dict[str, int]:
         """Dimensions of the program by name."""

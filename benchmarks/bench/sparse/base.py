@@ -38,6 +38,10 @@ class Goals(works.Work):
     own_goals: dict[str, float] = field(default_factory=dict)
     inputs: str = "unrelated"
 
+    @property
+    def agreement(self) -> float:
+        return {"related": 0.9, "captured": 0.5}.get(self.inputs, 0.0)
+
     def meet_goals(self, ms: float, operations: int,
                    hbm_share: float) -> dict[str, dict[str, object]]:
         found = {"ms": ms, "tflops": operations / ms * 1e-9, "hbm_share": hbm_share}

@@ -29,12 +29,19 @@ struct TunePolicy {
   bool isGraph = false;
   /// The cache of the second level has nothing of the tensors.
   bool isCold = false;
+  /// Of selections: how much of a query is common to neighbouring tokens, from
+  /// 0 to below 1. Schedules are kept by tenths of it.
+  double agreement = 0;
 };
 
-/// "eager, warm cache"
+/// "eager, warm cache", with ", agreement 0.9" behind it where there is some.
 std::string toString(const TunePolicy &policy);
 
-/// Reads "replay", "full,graph,cold"; none where it isn't of that form.
+/// What NSACC_TUNE is where schedules of a policy are taken: "replay,graph".
+std::string spellReplay(const TunePolicy &policy);
+
+/// Reads "replay", "full,graph,cold,agreement=0.9"; none where it isn't of that
+/// form.
 std::optional<std::pair<TuneMode, TunePolicy>>
 readTuneMode(llvm::StringRef text);
 

@@ -41,6 +41,23 @@ private:
 llvm::Expected<Tensor> makeRandomInput(const Argument &argument,
                                        const DimSizes &sizes, uint64_t seed);
 
+/// How lists of blocks are drawn.
+struct ListStyle {
+  /// The part of a list that those of one run of `kRun` have in common.
+  double agreement = 0;
+  static constexpr int64_t kRun = 32;
+  /// The dimension along which lists follow each other, and that of queries.
+  std::string lists = {}, queries = {};
+  /// Queries of a list, each of which sees no key behind its own place, where
+  /// the last query is at the last key; 0: they see all keys.
+  int64_t causalQueries = 0;
+};
+
+/// Indices of blocks as `makeRandomInput` makes them, with a style.
+llvm::Expected<Tensor> makeRandomLists(const Argument &argument,
+                                       const DimSizes &sizes, uint64_t seed,
+                                       const ListStyle &style);
+
 /// An input of reals that are uniform between `low` and `high`, rounded to the
 /// input's type.
 llvm::Expected<Tensor> makeUniformInput(const Argument &argument,

@@ -37,8 +37,6 @@ struct TuneOptions {
   /// After so many seconds no more candidates are begun.
   double budgetSeconds = 30;
   uint64_t seed = 0;
-  /// See makeMeasuredInputs.
-  double agreement = 0;
   TunePolicy policy;
   /// Threads that compile, and that run code of a CPU; 0: all.
   unsigned threads = 0;
@@ -90,7 +88,7 @@ llvm::json::Value toJSON(const TuneResult &result);
 llvm::Expected<std::string> chooseByModel(const CompiledProgram &program,
                                           llvm::StringRef kernel,
                                           const DimSizes &sizes,
-                                          double agreement = 0);
+                                          double agreement);
 
 /// Lets compilations of the module find schedules as options.tuning.mode says:
 /// by the model, or by measuring in the first call, which `worker` does.

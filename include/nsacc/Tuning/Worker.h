@@ -30,8 +30,6 @@ struct Job {
   unsigned threads = 0;
   TunePolicy policy;
   uint64_t seed = 0;
-  /// See makeMeasuredInputs.
-  double agreement = 0;
   /// How often each package is measured, in an order that is random for each
   /// round, and for how long each time.
   unsigned rounds = 1;
@@ -75,9 +73,10 @@ llvm::Expected<JobResult> runJob(const Job &job, const WorkerOptions &options);
 int runWorker(llvm::StringRef jobFile, llvm::StringRef resultFile);
 
 /// Inputs that are large without taking long to make: numbers repeat after some
-/// millions. Integers are drawn as makeRandomInput draws them. Of a query's
-/// variance, `agreement` is common to 32 neighbouring tokens, so that these
-/// select much the same.
+/// millions. Of a query's variance, and of the blocks of lists that are handed
+/// in, `agreement` is common to 32 neighbouring tokens. Lists of causal
+/// attentions name blocks that are seen. Other integers are drawn as
+/// makeRandomInput draws them.
 llvm::Expected<std::vector<Tensor>>
 makeMeasuredInputs(const Signature &signature, const DimSizes &sizes,
                    uint64_t seed, double agreement);

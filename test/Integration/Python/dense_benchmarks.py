@@ -37,6 +37,7 @@ class FakeProgram:
     inputs: Tensors
     compile_seconds: float = 0.5
     other_bits: bool = False
+    tunes_wrongly: bool = False
 
     def __post_init__(self) -> None:
         work = self.work
@@ -56,6 +57,12 @@ class FakeProgram:
 
     def find_schedule(self) -> str:
         return "tokens = 1"
+
+    def tune(self, budget: float) -> tuple[FakeProgram, str]:
+        assert budget == 5
+        tuned = FakeProgram(self.work, self.inputs)
+        tuned.out = tuned.out + (1 if self.tunes_wrongly else 0)
+        return tuned, "tokens=2"
 
 
 @dataclass

@@ -122,6 +122,34 @@ def test_the_goal_of_sdpa_is_the_fastest_back_end(tmp_path: Path,
         {"sdpa cudnn": None, "sdpa flash": 1.0}
 
 
+def test_a_tuned_program_is_a_peer(tmp_path: Path) -> None:
+    work = make_work(peers=["sdpa math"])
+    setting = dataclasses.replace(make_setting([work], timer=FakeTimer({"tuned": 1e-3})), tune=5)
+    suite = make_suite(setting, tmp_path / "records")
+    suite.run([[work]])
+    sdpa, tuned = read(suite.path)
+    assert "tuned_schedule" not in sdpa and sdpa["peer"] == "sdpa math"
+    assert (tuned["peer"], tuned["tuned_schedule"]) == ("tuned", "tokens=2")
+    assert (tuned["ms"], tuned["peer_ms"], tuned["ratio"]) == (2, 1, 0.5)
+
+
+def test_a_tuned_program_is_checked() -> None:
+    work = make_work()
+    setting = make_setting([work], lambda program: setattr(program, "tunes_wrongly", True))
+    with pytest.raises(WrongResult):
+        Bench(work, dataclasses.replace(setting, tune=5))
+
+
+def test_compiled_programs_are_tuned(tmp_path: Path) -> None:
+    work = make_work(target="cpu", dtype="f32")
+    setting = Setting(ROOT, torch.device("cpu"), FakeTimer(), 1, tune=5)
+    suite = make_suite(setting, tmp_path / "records", rounds=1)
+    suite.run([[work]])
+    assert finish(suite) == 0
+    (line,) = read(suite.path)
+    assert line["peer"] == "tuned" and line["error"] < 1e-5
+
+
 class FakeBefore:
     """Another build that measures at once, or can't."""
 

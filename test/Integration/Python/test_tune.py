@@ -83,7 +83,7 @@ def test_wrong_sizes(change: dict[str, object], message: str) -> None:
     ({"effort": "fast"}, "effort is 'fast', expected seeds, model, quick, full or exhaustive"),
     ({"budget": 0}, "budget and timeout are seconds, more than 0"),
     ({"budget": "long"}, "budget is 'long', expected a finite number"),
-    ({"agreement": 1}, "agreement is from 0 to below 1"),
+    ({"agreement": 1}, "agreement is 1, expected 0 to below 1"),
     ({"agreement": float("nan")}, "agreement"),
     ({"seed": -1}, "seed is -1"),
     ({"seeds": [1]}, "seeds are schedules"),

@@ -87,6 +87,40 @@ TEST_F(ReplayTest, OtherCallsAreMisses) {
   EXPECT_THAT(print(), HasSubstr("keys=16")) << "the same power of two";
 }
 
+/// Only programs that select cost more or less by it.
+TEST_F(ReplayTest, HowMuchNeighboursAgreeTellsSelectionsApart) {
+  tune("a: keys=16");
+  options.tuning.policy.agreement = 0.9;
+  EXPECT_THAT(print(), HasSubstr("keys=16"));
+  text = "kernel f<cap = 4>(q: f32[B, T, HQ, D], k: f32[B, S, H, D], idx: "
+         "i32[B, T, H, cap]) -> f32[B, T, HQ, D] { a = attend(q, k, k) in "
+         "selection(idx, 32) where j <= i; return a; }";
+  tune("a: keys=8");
+  EXPECT_THAT(print(), HasSubstr("keys=8"));
+  options.tuning.policy.agreement = 0.88;
+  EXPECT_THAT(print(), HasSubstr("keys=8")) << "the same tenth";
+  options.tuning.policy.agreement = 0.7;
+  EXPECT_THAT(print(), Not(HasSubstr("keys=8")));
+  options.tuning.policy.agreement = 0;
+  EXPECT_THAT(print(), Not(HasSubstr("keys=8")));
+}
+
+TEST(TuneMode, IsReadAndSpelled) {
+  auto read = readTuneMode("full,graph,agreement=0.88,cold");
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->first, TuneMode::Full);
+  EXPECT_TRUE(read->second.isGraph && read->second.isCold);
+  EXPECT_EQ(read->second.agreement, 0.88);
+  EXPECT_EQ(spellReplay(read->second), "replay,graph,cold,agreement=0.9");
+  EXPECT_EQ(spellReplay({}), "replay");
+  // What is spelled can be read.
+  EXPECT_EQ(spellReplay({false, false, 0.999}), "replay,agreement=0.9");
+  for (llvm::StringRef wrong :
+       {"", "graph", "replay,", "replay,agreement", "replay,agreement=1",
+        "replay,agreement=-0.1", "replay,agreement=nan", "replay,agreement="})
+    EXPECT_FALSE(readTuneMode(wrong)) << wrong.str();
+}
+
 TEST_F(ReplayTest, WhatDoesNotHoldIsTold) {
   tune("a: kys=16");
   std::string told;

@@ -113,9 +113,8 @@ TEST_F(WorkerTest, JobsAreReadAsTheyWereWritten) {
   job.sizes.offsets["T"] = {0, 3, 7};
   job.sizes.batchRows = 2;
   job.device = 3;
-  job.policy = {true, false};
+  job.policy = {true, false, 0.25};
   job.seed = UINT64_MAX;
-  job.agreement = 0.25;
   job.rounds = 9;
   job.inputFolder = "x";
   Job read;
@@ -128,7 +127,7 @@ TEST_F(WorkerTest, JobsAreReadAsTheyWereWritten) {
   EXPECT_EQ(read.device, 3);
   EXPECT_TRUE(read.policy.isGraph && !read.policy.isCold);
   EXPECT_EQ(read.seed, UINT64_MAX);
-  EXPECT_EQ(read.agreement, 0.25);
+  EXPECT_EQ(read.policy.agreement, 0.25);
   EXPECT_EQ(read.rounds, 9u);
   EXPECT_EQ(read.inputFolder, "x");
 }
@@ -179,6 +178,80 @@ TEST(MeasuredInputs, NeighboursAgreeAsMuchAsIsAsked) {
     EXPECT_NEAR(correlate(q, 3, 20, 64 * 64), agreement, 0.1);
     EXPECT_NEAR(correlate(q, 31, 32, 64 * 64), 0, 0.1);
     EXPECT_NEAR(correlate(k, 3, 20, 8 * 64), 0, 0.2);
+  }
+}
+
+/// Of two lists, the share of blocks that both have.
+static double compareLists(const Tensor &lists, int64_t one, int64_t other,
+                           int64_t width) {
+  const auto *values = static_cast<const int32_t *>(lists.getData());
+  llvm::ArrayRef<int32_t> lhs(values + one * width, width),
+      rhs(values + other * width, width);
+  int64_t both = llvm::count_if(lhs, [&](int32_t block) {
+    return block >= 0 && llvm::is_contained(rhs, block);
+  });
+  return static_cast<double>(both) / static_cast<double>(width);
+}
+
+static Signature makeListSignature(bool isCausal) {
+  Signature signature = makeSignature();
+  signature.attentions.front().isCausal = isCausal;
+  Argument &lists = signature.inputs.emplace_back();
+  lists.name = "idx";
+  lists.dtype = DType::I32;
+  for (llvm::StringRef dim : {"B", "T", "H", "N"})
+    lists.dims.emplace_back().name = dim.str();
+  lists.domain = Domain{Domain::Kind::Blocks, 0, 0, "S", 16};
+  return signature;
+}
+
+TEST(MeasuredInputs, ListsAgreeAsMuchAsQueries) {
+  DimSizes sizes;
+  for (auto [name, size] : {std::pair("B", 2),
+                            {"T", 70},
+                            {"S", 16 * 500},
+                            {"HQ", 2},
+                            {"H", 2},
+                            {"D", 8},
+                            {"N", 100}})
+    sizes.sizes[name] = size;
+  for (double agreement : {0.0, 0.5, 0.9}) {
+    auto inputs =
+        makeMeasuredInputs(makeListSignature(false), sizes, 1, agreement);
+    ASSERT_TRUE(bool(inputs));
+    // Chance is a fifth. Lists of tokens 32 and 50 of the second head of the
+    // second row of the batch.
+    auto compare = [&](int64_t one, int64_t other) {
+      return compareLists((*inputs)[2], (70 + one) * 2 + 1,
+                          (70 + other) * 2 + 1, 100);
+    };
+    EXPECT_NEAR(compare(32, 50), 0.2 + 0.8 * agreement, 0.1);
+    EXPECT_NEAR(compare(31, 32), 0.2, 0.1);
+  }
+}
+
+TEST(MeasuredInputs, ListsOfCausalAttentionsSeeWhatTheyName) {
+  DimSizes sizes;
+  // Token t is at key t + 30 of 100.
+  for (auto [name, size] : {std::pair("B", 1),
+                            {"T", 70},
+                            {"S", 100},
+                            {"HQ", 2},
+                            {"H", 1},
+                            {"D", 8},
+                            {"N", 7}})
+    sizes.sizes[name] = size;
+  auto inputs = makeMeasuredInputs(makeListSignature(true), sizes, 1, 0.9);
+  ASSERT_TRUE(bool(inputs));
+  const auto *values = static_cast<const int32_t *>((*inputs)[2].getData());
+  for (int64_t token = 0; token < 70; ++token) {
+    llvm::ArrayRef<int32_t> list(values + token * 7, 7);
+    int64_t blocks = (token + 30) / 16 + 1;
+    for (int64_t i = 0; i < 7; ++i) {
+      EXPECT_EQ(list[i] >= 0, i < blocks) << token;
+      EXPECT_LT(list[i], blocks) << token;
+      EXPECT_TRUE(i == 0 || list[i] < 0 || list[i] > list[i - 1]) << token;
+    }
   }
 }
 
