@@ -116,6 +116,9 @@ nsacc_status nsacc_program_tune(const nsacc_program *program,
     options.policy = program->tuning.options.policy;
     options.store = program->tuning.options.store;
     options.threads = program->tuning.threads;
+    options.warn = [program](llvm::StringRef text) {
+      program->warnings.add(text);
+    };
     options.worker.command = program->tuning.worker;
     bool isEnded = false;
     auto tell = [&](const tuning::Progress &progress) {

@@ -15,9 +15,19 @@
 #include "nsacc/Support/Version.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
 #include <utility>
 
 using namespace nsacc;
+
+/// Files and lines change nothing in how fast a kernel is.
+static std::string hashOps(nsa::KernelOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  kernel->print(os, mlir::OpPrintingFlags().enableDebugInfo(false));
+  return llvm::toHex(llvm::SHA256::hash(llvm::arrayRefFromStringRef(text)),
+                     /*LowerCase=*/true);
+}
 
 TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
                            const CompileOptions &options, RoomCheck checkRoom,
@@ -33,9 +43,11 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
       names.push_back(name.str());
     queries.push_back(options.target == Target::GPU ? QueryCount::get(kernel)
                                                     : std::nullopt);
+    Tunable &own = tunable[kernel.getSymName()];
+    own.hash = hashOps(kernel);
     kernel.walk([&](mlir::Operation *op) {
-      if (llvm::any_of(op->getResultTypes(), llvm::IsaPred<nsa::SelectionType>))
-        selecting.insert(kernel.getSymName());
+      own.selects |=
+          llvm::any_of(op->getResultTypes(), llvm::IsaPred<nsa::SelectionType>);
     });
   }
 }
@@ -121,11 +133,12 @@ static std::string describeKernel(const Signature &signature) {
 }
 
 std::string TileCompiler::getKey(const Signature &signature,
-                                 const Specialization &code) const {
+                                 const Specialization &code,
+                                 llvm::StringRef programHash) const {
   schedule::Settings used = getSettings(code);
   return "compiler: " + getSourceHash().str() +
          "\nkernel: " + describeKernel(signature) +
-         "\nprogram: " + image.getHash() + "\nschedule: " + used.getKey() +
+         "\nprogram: " + programHash.str() + "\nschedule: " + used.getKey() +
          "\nsizes: " + llvm::join(code.sizes, ",") +
          "\nqueries: " + spellQueries(code.queries).str() +
          "\ndevice: " + (code.device ? code.device->getKey() : "") + "\n";
@@ -145,10 +158,11 @@ std::string TileCompiler::getTuningKey(const Signature &signature,
   Specialization untuned = code;
   untuned.tuned.clear();
   TunePolicy policy = options.tuning.policy;
-  if (!selecting.contains(signature.kernel))
+  const Tunable &own = tunable.at(signature.kernel);
+  if (!own.selects)
     policy.agreement = 0;
-  return "tuned: 1\n" + getKey(signature, untuned) + describeTarget(code) +
-         "policy: " + toString(policy) +
+  return "tuned: 2\n" + getKey(signature, untuned, own.hash) +
+         describeTarget(code) + "policy: " + toString(policy) +
          "\nlengths: " + spellLengths(signature, sizes, getNames(code)) + "\n";
 }
 
@@ -164,7 +178,7 @@ void TileCompiler::setTuned(Specialization &code, const Signature &signature,
   auto [place, isNew] = tuned.try_emplace(known);
   if (isNew)
     place->second = findTuned(code, signature, sizes);
-  code.tuned = place->second;
+  std::tie(code.tuned, code.isModelled) = place->second;
 }
 
 /// Whether every dimension of the inputs has a size.
@@ -176,9 +190,9 @@ static bool isComplete(const Signature &signature, const DimSizes &sizes) {
   });
 }
 
-std::string TileCompiler::findTuned(const Specialization &code,
-                                    const Signature &signature,
-                                    const DimSizes &sizes) const {
+std::pair<std::string, bool>
+TileCompiler::findTuned(const Specialization &code, const Signature &signature,
+                        const DimSizes &sizes) const {
   auto stored = tunedSchedules.find(getTuningKey(signature, code, sizes));
   std::optional<std::string> found;
   if (stored)
@@ -186,21 +200,22 @@ std::string TileCompiler::findTuned(const Specialization &code,
   else if (options.tuning.find && isComplete(signature, sizes))
     found = options.tuning.find(signature.kernel, sizes);
   if (!found)
-    return "";
+    return {};
   schedule::Settings with = settings;
   llvm::Error error = with.addTuned(*found);
   if (!error)
-    return *found;
+    return {std::move(*found),
+            !stored && options.tuning.mode == TuneMode::Model};
   if (options.warn)
     options.warn("a tuned schedule isn't used: " +
                  llvm::toString(std::move(error)));
   llvm::consumeError(std::move(error));
-  return "";
+  return {};
 }
 
 schedule::Settings TileCompiler::getSettings(const Specialization &code) const {
   schedule::Settings with = settings;
-  llvm::cantFail(with.addTuned(code.tuned));
+  llvm::cantFail(with.addTuned(code.tuned, code.isModelled));
   return with;
 }
 
@@ -477,6 +492,23 @@ llvm::Error TileCompiler::explainLate(llvm::Error error,
 llvm::Expected<schedule::Settings>
 TileCompiler::compile(const Signature &signature, const Specialization &code,
                       Finish finish) const {
+  auto fitting = compileToFit(signature, code, finish);
+  if (fitting || code.tuned.empty())
+    return fitting;
+  std::string why = llvm::toString(fitting.takeError());
+  if (options.warn)
+    options.warn("the tuned schedule '" + code.tuned + "' of kernel '" +
+                 signature.kernel + "' isn't used: " +
+                 llvm::StringRef(why).split('\n').first.str() +
+                 "; tune again, which keeps one that can be");
+  Specialization untuned = code;
+  untuned.tuned.clear();
+  return compileToFit(signature, untuned, finish);
+}
+
+llvm::Expected<schedule::Settings>
+TileCompiler::compileToFit(const Signature &signature,
+                           const Specialization &code, Finish finish) const {
   NoRoom noRoom;
   const schedule::Settings used = getSettings(code);
   schedule::Settings fitting = used;

@@ -7,7 +7,6 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Schedule/QueryCount.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSet.h"
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -33,6 +32,8 @@ struct Specialization {
   std::optional<gpu::Device> device;
   /// What measuring found for calls like these, as Settings read it.
   std::string tuned;
+  /// Or what the model of the device prefers.
+  bool isModelled = false;
 
   /// As a key of caches.
   std::string spell() const;
@@ -76,7 +77,9 @@ public:
 
   /// What tells code from other code of a target, as lines of text.
   std::string getKey(const Signature &signature,
-                     const Specialization &code) const;
+                     const Specialization &code) const {
+    return getKey(signature, code, image.getHash());
+  }
 
   /// What a tuned schedule is stored by.
   std::string getTuningKey(const Signature &signature,
@@ -90,9 +93,10 @@ public:
   /// Calls `use` with the kernel for these sizes, and the goal of its schedule.
   llvm::Error withKernel(const Signature &signature, const Specialization &code,
                          CompiledProgram::KernelUser use) const;
-  /// Empty where there is none that can be used.
-  std::string findTuned(const Specialization &code, const Signature &signature,
-                        const DimSizes &sizes) const;
+  /// Empty where there is none that can be used; and whether it is the model's.
+  std::pair<std::string, bool> findTuned(const Specialization &code,
+                                         const Signature &signature,
+                                         const DimSizes &sizes) const;
   /// What is given, and what was tuned beside it.
   schedule::Settings getSettings(const Specialization &code) const;
 
@@ -114,8 +118,9 @@ public:
 
   /// Calls `finish` with a module of one plan. Diagnostics, also those of
   /// `finish`, are a CompileError. Where `finish` says NoRoomError, it is
-  /// called again with smaller tiles, unless the schedule names theirs. Returns
-  /// the schedule that had room.
+  /// called again with smaller tiles, unless the schedule names theirs; where
+  /// what was tuned can't be compiled, without it, and a warning. Returns the
+  /// schedule that had room.
   llvm::Expected<schedule::Settings> compile(const Signature &signature,
                                              const Specialization &code,
                                              Finish finish) const;
@@ -146,6 +151,8 @@ public:
                 std::optional<gpu::Device> device) const;
 
 private:
+  std::string getKey(const Signature &signature, const Specialization &code,
+                     llvm::StringRef programHash) const;
   /// The same kernels, for another target.
   TileCompiler(const TileCompiler &other, RoomCheck checkRoom)
       : image(other.image), options(other.options), settings(other.settings),
@@ -177,6 +184,9 @@ private:
   llvm::Error lowerToTiles(mlir::ModuleOp module, const Specialization &code,
                            const schedule::Settings &settings,
                            mlir::TimingScope &timing) const;
+  llvm::Expected<schedule::Settings> compileToFit(const Signature &signature,
+                                                  const Specialization &code,
+                                                  Finish finish) const;
   llvm::Error compileWith(const schedule::Settings &settings,
                           const Signature &signature,
                           const Specialization &code, Finish finish,
@@ -227,13 +237,19 @@ private:
   RoomCheck checkRoom;
   TargetKey describeTarget;
   mutable std::mutex tunedMutex;
-  mutable llvm::StringMap<std::string> tuned;
+  mutable llvm::StringMap<std::pair<std::string, bool>> tuned;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
   /// And the queries whose number tiles depend on.
   std::vector<std::optional<QueryCount>> queries;
-  /// Kernels that select: how much neighbours agree tells their calls apart.
-  llvm::StringSet<> selecting;
+  /// What a tuned schedule depends on, by the kernels' names.
+  struct Tunable {
+    /// Of the kernel's ops, wherever they stand in a file.
+    std::string hash;
+    /// Whether how much neighbours agree tells its calls apart.
+    bool selects = false;
+  };
+  llvm::StringMap<Tunable> tunable;
 };
 
 /// Code by what it was made for. Whoever needs it first makes it while the

@@ -149,6 +149,7 @@ bool nsacc::fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
 /// They take little, and cost much: none is removed to make room.
 static CacheOptions keepAll(CacheOptions options) {
   options.mostBytes = CacheOptions::kAnyBytes;
+  options.remedy = "NSACC_CACHE to readonly";
   return options;
 }
 
@@ -168,13 +169,15 @@ std::optional<TunedSchedule> TunedSchedules::find(llvm::StringRef key) const {
   return std::nullopt;
 }
 
-void TunedSchedules::store(llvm::StringRef key,
+bool TunedSchedules::store(llvm::StringRef key,
                            const TunedSchedule &tuned) const {
   std::string text;
   llvm::raw_string_ostream(text) << toJSON(tuned);
-  cache.store(key, text);
+  if (!cache.store(key, text))
+    return false;
   if (!tuned.schedule.empty())
     storeSeed(key, tuned.schedule);
+  return true;
 }
 
 //===-- Seeds -------------------------------------------------------------===//
@@ -226,7 +229,7 @@ std::vector<std::string> TunedSchedules::findSeeds(llvm::StringRef key) const {
   return seeds;
 }
 
-void TunedSchedules::storeSeed(llvm::StringRef key,
+bool TunedSchedules::storeSeed(llvm::StringRef key,
                                llvm::StringRef schedule) const {
   constexpr size_t most = 8;
   std::vector<std::string> seeds = findOwnSeeds(cache, key);
@@ -235,7 +238,7 @@ void TunedSchedules::storeSeed(llvm::StringRef key,
   seeds.resize(std::min(seeds.size(), most));
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(llvm::json::Array(seeds));
-  cache.store(makeSeedKey(key), text);
+  return cache.store(makeSeedKey(key), text);
 }
 
 llvm::Expected<llvm::json::Value> TunedSchedules::exportAll() const {

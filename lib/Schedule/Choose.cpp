@@ -167,10 +167,11 @@ void Chooser::put(OpChoice &op, Field field, int64_t chosen,
     return op.set(field, chosen, reason);
   bool isShared = !given->op.empty() && given->op != op.name;
   op.set(field, given->value,
-         given->isDerived ? "larger tiles have no room"
-         : given->isTuned ? "tuned"
-         : isShared       ? "given for '" + given->op + "', in the same program"
-                          : "given");
+         given->isDerived    ? "larger tiles have no room"
+         : given->isModelled ? "the model of the device prefers it"
+         : given->isTuned    ? "tuned"
+         : isShared ? "given for '" + given->op + "', in the same program"
+                    : "given");
 }
 
 //===----------------------------------------------------------------------===//

@@ -23,13 +23,17 @@ bool Chooser::chooseMethod(OpChoice &choice) {
   const Setting *halo = settings.find(choice.name, Field::Halo);
   bool carries = halo && !halo->op.empty() &&
                  halo->value == static_cast<int64_t>(nsatile::Halo::Carry);
+  // And who asks for parts for what can go over them.
+  const Setting *splits = settings.find(choice.name, Field::Splits);
+  bool isSplit = splits && !splits->op.empty() && splits->value > 1;
   bool areFew = goal.queries == Queries::Few && goal.device && !carries;
   put(choice, Field::Method,
-      static_cast<int64_t>(isLong || areFew ? SelectMethod::Threshold
-                                            : SelectMethod::Sort),
-      !isLong && areFew ? "few query tiles leave multiprocessors idle, which "
-                          "can go over parts of the blocks"
-      : !isLong         ? "sorted lists of few blocks stay near"
+      static_cast<int64_t>(isLong || areFew || isSplit ? SelectMethod::Threshold
+                                                       : SelectMethod::Sort),
+      !isLong && isSplit  ? "sorted lists aren't split"
+      : !isLong && areFew ? "few query tiles leave multiprocessors idle, which "
+                            "can go over parts of the blocks"
+      : !isLong           ? "sorted lists of few blocks stay near"
       : goal.device ? "a threshold takes less time for so many"
                     : "each block that gets into a sorted list moves others");
   return choice.get(Field::Method) ==

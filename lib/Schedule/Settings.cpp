@@ -60,7 +60,7 @@ void Settings::addOf(StringRef kernel, const Settings &fitting) {
   }
 }
 
-Error Settings::addTuned(StringRef tuned) {
+Error Settings::addTuned(StringRef tuned, bool isModelled) {
   Expected<Settings> found = parse(tuned);
   if (!found)
     return found.takeError();
@@ -70,6 +70,7 @@ Error Settings::addTuned(StringRef tuned) {
     isChanged = true;
     list.push_back(setting);
     list.back().isTuned = true;
+    list.back().isModelled = isModelled;
   }
   return Error::success();
 }

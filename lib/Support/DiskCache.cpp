@@ -139,16 +139,29 @@ std::string DiskCache::getPath(StringRef key) const {
   return std::string(path);
 }
 
+/// Whether everybody can put another folder in this one's place.
+static bool isReplaceable(StringRef folder) {
+  fs::file_status status;
+  if (fs::status(sys::path::parent_path(folder), status))
+    return false; // it isn't there, or it is "/"
+  return (status.permissions() & fs::perms::others_write) &&
+         !(status.permissions() & fs::perms::sticky_bit);
+}
+
 /// Whoever can write to the folder decides what code runs.
 bool DiskCache::isSafe() const {
+  SmallString<128> folder(options.folder);
+  fs::make_absolute(folder);
   fs::file_status status;
-  if (fs::status(options.folder, status))
-    return true; // it isn't there
-  bool isOwn = status.getUser() == geteuid() || status.getUser() == 0;
-  if (isOwn && !(status.permissions() & fs::perms::others_write))
+  bool isThere = !fs::status(folder, status);
+  bool isOwn =
+      !isThere || status.getUser() == geteuid() || status.getUser() == 0;
+  bool isClosed = !isThere || !(status.permissions() & fs::perms::others_write);
+  if (isOwn && isClosed && !isReplaceable(folder))
     return true;
   warn("the cache's folder '" + options.folder +
-       "' isn't used: it is another user's, or everybody can write to it");
+       "' isn't used: it is another user's, or everybody can write to it or to "
+       "the folder that it is in");
   return false;
 }
 
@@ -194,23 +207,23 @@ static Error writeFile(StringRef folder, StringRef path, StringRef key,
   return joinErrors(errorCodeToError(error), file->discard());
 }
 
-void DiskCache::store(StringRef key, StringRef value) const {
+bool DiskCache::store(StringRef key, StringRef value) const {
   if (options.mode != CacheMode::ReadWrite || !isSafe())
-    return;
+    return false;
   if (Error error = writeFile(options.folder, getPath(key), key, value)) {
     warn("the cache's folder '" + options.folder +
          "' can't be written: " + toString(std::move(error)) +
-         "; set NSACC_CACHE_DIR to one that can, or NSACC_CACHE to readonly or "
-         "off");
-    return;
+         "; set NSACC_CACHE_DIR to one that can, or " + options.remedy);
+    return false;
   }
   if (options.mostBytes == CacheOptions::kAnyBytes)
-    return;
+    return true;
   CachePruningPolicy policy;
   policy.Interval = options.pruneInterval;
   policy.Expiration = std::chrono::seconds(0);
   policy.MaxSizeBytes = options.mostBytes;
   pruneCache(options.folder, policy);
+  return true;
 }
 
 //===----------------------------------------------------------------------===//

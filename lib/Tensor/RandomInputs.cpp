@@ -154,7 +154,8 @@ static std::vector<int64_t> makeSelection(const Argument &argument,
   if (elements == 0)
     return values;
   auto areLists = llvm::find_if(argument.dims, [&](const Dim &dim) {
-    return dim.kind == Dim::Kind::Ragged || dim.name == style.lists;
+    return dim.kind == Dim::Kind::Ragged ||
+           (!style.lists.empty() && dim.name == style.lists);
   });
   size_t tokens =
       areLists == argument.dims.end() ? 0 : areLists - argument.dims.begin();

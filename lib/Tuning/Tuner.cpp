@@ -5,6 +5,7 @@
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
 #include "nsacc/Support/Tasks.h"
+#include "nsacc/Tensor/Memory.h"
 #include "nsacc/Tensor/SignatureText.h"
 #include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -35,6 +36,8 @@ std::optional<Effort> tuning::findEffort(llvm::StringRef name) {
     return std::nullopt;
   return static_cast<Effort>(found - std::begin(kEfforts));
 }
+
+static constexpr llvm::StringLiteral kTimeOver = "the time was over";
 
 static double getQuantile(std::vector<double> values, double share) {
   if (values.empty())
@@ -68,13 +71,14 @@ llvm::json::Value tuning::toJSON(const TuneResult &result) {
       each["ms"] = trial.getMedian();
     if (!trial.failure.empty())
       each["failure"] = llvm::json::fixUTF8(trial.failure);
+    if (trial.isSkipped)
+      each["skipped"] = true;
     trials.push_back(std::move(each));
   }
-  return llvm::json::Object{{"best", toJSON(result.best)},
-                            {"floor_ms", result.floor * 1e3},
-                            {"seconds", result.seconds},
-                            {"ending", result.ending},
-                            {"trials", std::move(trials)}};
+  return llvm::json::Object{
+      {"best", toJSON(result.best)}, {"floor_ms", result.floor * 1e3},
+      {"seconds", result.seconds},   {"kept", result.isKept},
+      {"ending", result.ending},     {"trials", std::move(trials)}};
 }
 
 double Trial::getMedian() const { return getQuantile(milliseconds, 0.5); }
@@ -118,6 +122,13 @@ private:
   void report(const llvm::Twine &what);
 
   llvm::Error setUp();
+  /// The candidate of a schedule; none where it doesn't fit the program.
+  llvm::Expected<std::optional<Candidate>> makeFrom(llvm::StringRef schedule);
+  /// What was kept before for such calls competes, however short the time is.
+  llvm::Error addKept();
+  bool isCandidate(size_t index) const {
+    return trials[index].failure.empty() && !trials[index].isSkipped;
+  }
   /// The trial of the same code, or a new one that is compiled.
   llvm::Error add(std::vector<Candidate> candidates,
                   std::vector<size_t> &added);
@@ -156,6 +167,8 @@ private:
   llvm::StringMap<size_t> byWhole, byCode;
   /// The trial that is the best so far.
   size_t current = 0;
+  /// Trials that are compiled though the time is over.
+  size_t alwaysTried = 1;
   double floor = 0;
   int64_t clock = 0;
   Progress progress;
@@ -261,8 +274,7 @@ llvm::Error Search::add(std::vector<Candidate> candidates,
   // Those that came to the same code are one trial.
   for (size_t &index : added)
     index = sameCode[index];
-  llvm::erase_if(added,
-                 [&](size_t index) { return !trials[index].failure.empty(); });
+  llvm::erase_if(added, [&](size_t index) { return !isCandidate(index); });
   llvm::sort(added);
   added.erase(llvm::unique(added), added.end());
   return llvm::Error::success();
@@ -284,8 +296,8 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
     Tasks tasks(threads);
     for (auto [place, index] : llvm::enumerate(fresh))
       tasks.add(place, [this, &codes, place = place, index = index] {
-        if (isOver() && index > 0) {
-          trials[index].failure = "not compiled: the time was over";
+        if (isOver() && index >= alwaysTried) {
+          trials[index].isSkipped = true;
           return llvm::Error::success();
         }
         auto code = program.compileFor(signature.kernel, sizes,
@@ -300,6 +312,8 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
       return error;
   }
   for (auto [place, index] : llvm::enumerate(fresh)) {
+    if (trials[index].isSkipped)
+      ending = kTimeOver;
     if (!codes[place])
       continue;
     std::string hash =
@@ -327,8 +341,7 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
 
 llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
                             double visitMilliseconds) {
-  llvm::erase_if(which,
-                 [&](size_t index) { return !trials[index].failure.empty(); });
+  llvm::erase_if(which, [&](size_t index) { return !isCandidate(index); });
   if (which.empty())
     return llvm::Error::success();
   Job job;
@@ -502,7 +515,7 @@ llvm::Error Search::tryGrid(Grid grid) {
     all += group.predicted;
   for (const Group &group : groups) {
     if (isOver()) {
-      ending = "the time was over";
+      ending = kTimeOver;
       return llvm::Error::success();
     }
     if (trials[current].getMedian() * 1e-3 <= 1.02 * floor &&
@@ -518,6 +531,38 @@ llvm::Error Search::tryGrid(Grid grid) {
   return llvm::Error::success();
 }
 
+llvm::Expected<std::optional<Candidate>>
+Search::makeFrom(llvm::StringRef schedule) {
+  std::optional<Candidate> candidate;
+  auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
+                 const schedule::Settings &given) {
+    auto made = makeCandidate(kernel, goal, given, schedule, sizes,
+                              {options.policy.agreement});
+    if (made)
+      candidate = std::move(*made);
+    else
+      llvm::consumeError(made.takeError());
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
+    return std::move(error);
+  return candidate;
+}
+
+llvm::Error Search::addKept() {
+  std::vector<size_t> added = {0};
+  if (auto kept = TunedSchedules(options.store, nullptr).find(key)) {
+    auto candidate = makeFrom(kept->schedule);
+    if (!candidate)
+      return candidate.takeError();
+    alwaysTried = 2;
+    if (*candidate)
+      if (llvm::Error error = add({std::move(**candidate)}, added))
+        return error;
+  }
+  return choose(std::move(added));
+}
+
 llvm::Error Search::trySeeds() {
   std::vector<Candidate> candidates;
   std::vector<std::string> seeds = options.seeds;
@@ -531,20 +576,13 @@ llvm::Error Search::trySeeds() {
       return preferred.takeError();
     seeds.push_back(*preferred);
   }
-  auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
-                 const schedule::Settings &given) {
-    for (const std::string &seed : seeds) {
-      auto made = makeCandidate(kernel, goal, given, seed, sizes,
-                                {options.policy.agreement});
-      if (made)
-        candidates.push_back(std::move(*made));
-      else
-        llvm::consumeError(made.takeError());
-    }
-    return llvm::Error::success();
-  };
-  if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
-    return error;
+  for (const std::string &seed : seeds) {
+    auto candidate = makeFrom(seed);
+    if (!candidate)
+      return candidate.takeError();
+    if (*candidate)
+      candidates.push_back(std::move(**candidate));
+  }
   std::vector<size_t> added;
   if (llvm::Error error = add(std::move(candidates), added))
     return error;
@@ -604,7 +642,7 @@ llvm::Expected<TuneResult> Search::run() {
   if (!trials.front().failure.empty())
     return llvm::createStringError("the compiler's choice can't be compiled: " +
                                    trials.front().failure);
-  if (llvm::Error error = choose({0}))
+  if (llvm::Error error = addKept())
     return std::move(error);
   if (llvm::Error error = trySeeds())
     return std::move(error);
@@ -643,6 +681,8 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
   auto signature = program.getSignature(kernel);
   if (!signature)
     return signature.takeError();
+  if (llvm::Error error = checkMemory(*signature, sizes))
+    return std::move(error);
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
     return key.takeError();
@@ -650,6 +690,9 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
   if (!result)
     return result;
   result->key = std::move(*key);
-  TunedSchedules(options.store, nullptr).store(result->key, result->best);
+  TunedSchedules store(options.store, options.warn);
+  // The compiler's choice alone would be kept as the fastest of all.
+  bool isCompared = result->best.measured > 1 || result->ending != kTimeOver;
+  result->isKept = isCompared && store.store(result->key, result->best);
   return result;
 }

@@ -3,6 +3,7 @@
 #include "Inputs.h"
 #include "Dimensions.h"
 #include "Messages.h"
+#include "nsacc/Tensor/Memory.h"
 #include "nsacc/Tensor/Npy.h"
 #include "nsacc/Tensor/RandomInputs.h"
 #include "llvm/ADT/STLExtras.h"
@@ -250,40 +251,6 @@ static llvm::Error applyRanges(const Settings &ranges, Signature &signature,
     argument.domain = *domain;
   }
   return llvm::Error::success();
-}
-
-static std::string formatBytes(double bytes) {
-  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
-    bytes /= 1024;
-  return llvm::formatv("{0:f1} {1}", bytes, units[unit]);
-}
-
-/// Before a machine runs out of memory and kills the process without a word.
-static llvm::Error checkMemory(const Signature &signature,
-                               const DimSizes &sizes) {
-  double bytes = 0;
-  for (auto *arguments : {&signature.inputs, &signature.results})
-    for (const Argument &argument : *arguments) {
-      llvm::Expected<std::vector<int64_t>> shape = getShape(argument, sizes);
-      if (!shape) {
-        // A name that results alone have stands for what the program computes.
-        if (arguments == &signature.inputs)
-          return shape.takeError();
-        llvm::consumeError(shape.takeError());
-        continue;
-      }
-      double elements = 1;
-      for (int64_t size : *shape)
-        elements *= size;
-      bytes += elements * getSize(argument.dtype);
-    }
-  double memory = double(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-  if (bytes <= memory)
-    return llvm::Error::success();
-  return makeError("inputs and results take " + formatBytes(bytes) +
-                   ", this machine has " + formatBytes(memory) + " of memory");
 }
 
 static llvm::Expected<Tensor> makeInput(const Argument &argument,

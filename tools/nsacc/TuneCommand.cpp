@@ -97,8 +97,9 @@ static void printText(const tuning::TuneResult &result,
     llvm::outs() << llvm::formatv(
         ", {0:f2} times as fast as the compiler's choice ({1:f4} ms)\n",
         best.chosenMilliseconds / best.milliseconds, best.chosenMilliseconds);
-  llvm::outs() << "schedule: " << best.schedule << '\n'
-               << llvm::formatv("floor by the model: {0:f4} ms\n",
+  if (!best.schedule.empty())
+    llvm::outs() << "schedule: " << best.schedule << '\n';
+  llvm::outs() << llvm::formatv("floor by the model: {0:f4} ms\n",
                                 result.floor * 1e3);
   if (!best.schedule.empty())
     llvm::outs() << llvm::formatv(
@@ -110,8 +111,10 @@ static void printText(const tuning::TuneResult &result,
   for (const auto &[reason, count] : countFailures(result))
     llvm::outs() << "  " << count << (count == 1 ? " time: " : " times, as: ")
                  << reason << '\n';
-  if (options.store.folder.empty())
+  if (!result.isKept) {
+    llvm::outs() << "not kept\n";
     return;
+  }
   llvm::outs() << "kept in " << options.store.folder;
   if (std::string mode = spellReplay(options.policy); mode != "replay")
     llvm::outs() << " for NSACC_TUNE=" << mode;
@@ -139,6 +142,7 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
   options.worker = getWorker();
   options.worker.timeoutSeconds = flags.timeout;
   options.report = printProgress;
+  options.warn = printWarning;
   return options;
 }
 
@@ -212,13 +216,15 @@ static void printShapes(const tuning::ShapesResult &result,
   };
   print("shape", result.shapes);
   print("held out", result.heldOut);
+  std::string heldOut;
+  if (!result.heldOut.empty())
+    heldOut =
+        llvm::formatv("{0:f3} of those held out, ", result.heldOutSlowdown);
   llvm::outs() << "rule: " << result.rule.describe(result.schedules) << '\n'
                << llvm::formatv(
-                      "{0}: {1:f3} of the shapes, {2:f3} of those held out, "
-                      "{3:f3} allowed\n",
+                      "{0}: {1:f3} of the shapes, {2}{3:f3} allowed\n",
                       result.hasPassed(options) ? "passed" : "FAILED",
-                      result.rule.slowdown, result.heldOutSlowdown,
-                      options.mostSlowdown);
+                      result.rule.slowdown, heldOut, options.mostSlowdown);
 }
 
 /// Exit status 1 where a shape is slower than is allowed.
@@ -266,6 +272,12 @@ static llvm::Error checkFlags(const TuneFlags &flags) {
   if (!hasShapes && (!flags.heldOut.empty() || !flags.output.empty()))
     return makeError("--held-out and --output are of many shapes",
                      "give --dims-file");
+  // Told before minutes of tuning.
+  llvm::StringRef folder = llvm::sys::path::parent_path(flags.output);
+  if (std::error_code error = llvm::sys::fs::access(
+          folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write);
+      error && !flags.output.empty())
+    return makeError("can't write '" + flags.output + "': " + error.message());
   return llvm::Error::success();
 }
 
@@ -364,10 +376,16 @@ static ExitCode importStore(const std::string &path) {
           makeError("entry " + llvm::Twine(index + 1) + " of '" + path +
                     "' is no tuned schedule: nothing behind it is read"));
     bool isOwn = getLine(*key, "compiler") == getSourceHash();
-    if (isOwn)
-      store.store(*key, tuned);
-    else if (!tuned.schedule.empty())
-      store.storeSeed(*key, tuned.schedule);
+    if (!isOwn && tuned.schedule.empty())
+      continue;
+    if (isOwn ? !store.store(*key, tuned)
+              : !store.storeSeed(*key, tuned.schedule))
+      return reportError(makeError("'" + options->store.folder +
+                                       "' isn't written, nor is entry " +
+                                       llvm::Twine(index + 1) + " of '" + path +
+                                       "' and what is behind it",
+                                   "NSACC_CACHE_DIR names another folder, and "
+                                   "NSACC_CACHE=readonly forbids writing"));
     ++(isOwn ? own : seeds);
   }
   llvm::outs() << own << " schedules of this build, and " << seeds
@@ -417,7 +435,8 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   addScheduleFlag(*command, flags->schedule);
   command
       ->add_option("--effort", flags->effort,
-                   "model: what a model prefers; quick: what it puts in front; "
+                   "seeds: schedules that were the fastest before; model: what "
+                   "a model prefers; quick: what it puts in front; "
                    "full: more, and how "
                    "steps are ordered; exhaustive: every candidate")
       ->capture_default_str();

@@ -82,14 +82,14 @@ public:
   TunedSchedules(CacheOptions options, DiskCache::Warn warn);
 
   std::optional<TunedSchedule> find(llvm::StringRef key) const;
-  /// Keeps it also as a seed of other builds and machines.
-  void store(llvm::StringRef key, const TunedSchedule &tuned) const;
+  /// Keeps it also as a seed of other builds and machines. Whether it could.
+  bool store(llvm::StringRef key, const TunedSchedule &tuned) const;
   /// Schedules that were the fastest of the same kernel, target, heads and
   /// channels for any lengths, by any build: this nsacc's own, and those that
   /// were found or imported here.
   std::vector<std::string> findSeeds(llvm::StringRef key) const;
   /// Keeps a schedule as a seed alone.
-  void storeSeed(llvm::StringRef key, llvm::StringRef schedule) const;
+  bool storeSeed(llvm::StringRef key, llvm::StringRef schedule) const;
   /// All that is in the folder, as `import` takes it. Entries that can't be
   /// read are left out, with a warning.
   llvm::Expected<llvm::json::Value> exportAll() const;

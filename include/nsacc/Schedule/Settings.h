@@ -22,6 +22,8 @@ struct Setting {
   bool isDerived = false;
   /// Measured to be faster than the compiler's choice, and given by nobody.
   bool isTuned = false;
+  /// Of such: by the model of a device, without a measurement.
+  bool isModelled = false;
   /// The kernel whose ops are meant; empty: any.
   std::string kernel = {};
 };
@@ -46,9 +48,9 @@ public:
 
   /// Adds what was set since in `fitting`, for ops of this kernel alone.
   void addOf(llvm::StringRef kernel, const Settings &fitting);
-  /// Adds what measuring found, as `parse` reads it, for fields that aren't
-  /// given.
-  llvm::Error addTuned(llvm::StringRef tuned);
+  /// Adds what measuring or the model found, as `parse` reads it, for fields that
+  /// aren't given.
+  llvm::Error addTuned(llvm::StringRef tuned, bool isModelled = false);
   /// What holds for a kernel.
   Settings getOf(llvm::StringRef kernel) const;
 

@@ -36,6 +36,8 @@ struct CacheOptions {
   static constexpr uint64_t kAnyBytes = UINT64_MAX;
   /// How long files may take more.
   std::chrono::seconds pruneInterval = std::chrono::seconds(60);
+  /// What a warning advises beside another folder.
+  std::string remedy = "NSACC_CACHE to readonly or off";
 };
 
 /// Values by key, in files of a folder. Any number of processes may use it at a
@@ -56,7 +58,8 @@ public:
 
   /// None where there is no value, or none that can be read.
   std::optional<std::string> find(llvm::StringRef key) const;
-  void store(llvm::StringRef key, llvm::StringRef value) const;
+  /// Whether it was written; where it should have been, a warning says why not.
+  bool store(llvm::StringRef key, llvm::StringRef value) const;
 
 private:
   bool isSafe() const;

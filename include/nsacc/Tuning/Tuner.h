@@ -46,14 +46,18 @@ struct TuneOptions {
   /// Schedules that were the fastest elsewhere, tried first.
   std::vector<std::string> seeds;
   std::function<void(const Progress &)> report;
+  /// Told where the store can't be written. May be empty.
+  DiskCache::Warn warn;
 };
 
 /// A candidate that was tried.
 struct Trial {
   Candidate candidate;
   std::vector<double> milliseconds;
-  /// Why it has no times; empty where it has.
+  /// Why it has no times; empty where it has, or where it wasn't tried.
   std::string failure;
+  /// The time was over before it was compiled.
+  bool isSkipped = false;
 
   bool isMeasured() const { return !milliseconds.empty() && failure.empty(); }
   double getMedian() const;
@@ -65,6 +69,9 @@ struct TuneResult {
   std::string key;
   /// The compiler's choice first.
   std::vector<Trial> trials;
+  /// Whether it was stored: not where the store can't be written, or nothing
+  /// was compared.
+  bool isKept = false;
   /// Why it ended: "all candidates were tried".
   std::string ending;
   /// Seconds that no schedule is below, by the model.

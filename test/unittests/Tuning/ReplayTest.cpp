@@ -87,6 +87,25 @@ TEST_F(ReplayTest, OtherCallsAreMisses) {
   EXPECT_THAT(print(), HasSubstr("keys=16")) << "the same power of two";
 }
 
+/// Where a program stands changes nothing in how fast it is.
+TEST_F(ReplayTest, TheSameProgramElsewhere) {
+  tune("a: keys=16");
+  text = "// A comment.\n\n  " + text + "\n";
+  EXPECT_THAT(print(), HasSubstr("keys=16"));
+}
+
+TEST_F(ReplayTest, WhatDoesNotFitIsLeftOut) {
+  for (llvm::StringRef wrong :
+       {"a: order=union", "b: keys=16", "a: tokens=4096, keys=16384"}) {
+    tune(wrong);
+    std::string told;
+    options.warn = [&](llvm::StringRef text) { told += text; };
+    EXPECT_THAT(print(), Not(HasSubstr("tuned")));
+    EXPECT_THAT(told, HasSubstr("the tuned schedule '" + wrong.str() +
+                                "' of kernel 'f' isn't used: "));
+  }
+}
+
 /// Only programs that select cost more or less by it.
 TEST_F(ReplayTest, HowMuchNeighboursAgreeTellsSelectionsApart) {
   tune("a: keys=16");
@@ -134,7 +153,8 @@ TEST_F(ReplayTest, TheModelDoesWithoutRuns) {
   compile(text);
   ASSERT_FALSE(bool(addTuner(*module, options, {})));
   auto program = llvm::cantFail(CompiledProgram::create(*module, options));
-  EXPECT_TRUE(bool(program->printSchedule("", sizes.sizes)));
+  EXPECT_THAT(llvm::cantFail(program->printSchedule("", sizes.sizes)),
+              Not(HasSubstr("tuned")));
   // Nothing is known of calls without lengths.
   sizes.sizes.erase("T");
   EXPECT_THAT(llvm::cantFail(program->printSchedule("", sizes.sizes)),

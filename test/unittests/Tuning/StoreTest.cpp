@@ -46,7 +46,7 @@ protected:
 } // namespace
 
 static const char *const kKey =
-    "tuned: 1\ncompiler: abc\nkernel: f(q: f32[B])\nprogram: 12\nschedule: \n"
+    "tuned: 2\ncompiler: abc\nkernel: f(q: f32[B])\nprogram: 12\nschedule: \n"
     "sizes: D=64\nqueries: \ndevice: \ntarget: sm_90a\nlengths: B=1\n";
 
 TEST_F(StoreTest, FindsWhatWasStored) {

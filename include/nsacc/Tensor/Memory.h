@@ -1,0 +1,16 @@
+//===- Memory.h - Whether a machine has room for tensors --------*- C++ -*-===//
+
+#ifndef NSACC_TENSOR_MEMORY_H
+#define NSACC_TENSOR_MEMORY_H
+
+#include "nsacc/Tensor/Signature.h"
+
+namespace nsacc {
+
+/// Fails where inputs and results take more than the machine's memory: it would
+/// kill the process without a word.
+llvm::Error checkMemory(const Signature &signature, const DimSizes &sizes);
+
+} // namespace nsacc
+
+#endif // NSACC_TENSOR_MEMORY_H
