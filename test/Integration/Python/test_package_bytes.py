@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import nsacc
+from nsacc.errors import ArgumentError
 
 TESTS = Path(__file__).parents[2]
 sys.path.insert(0, str(TESTS / "Tools/Inputs"))
@@ -53,6 +56,19 @@ def test_sealed_again_it_runs(tmp_path: Path) -> None:
     write_file(again, read_body(package))
     assert again.read_bytes() == package.read_bytes()
     assert load_and_run([again]) == ["ran"]
+
+
+@pytest.mark.parametrize(("text", "other"), (
+    ('"name":"DV"', '"name":"DW"'), ('"dtype":"f32"', '"dtype":"f16"'),
+    ('"name":"q"', '"name":"x"'), ('"kernel":"pk"', '"kernel":"px"')))
+def test_signatures_are_of_their_parameters(tmp_path: Path, text: str, other: str) -> None:
+    """Callers are checked by the one, code runs by the other."""
+    package = make_package(tmp_path)
+    body = read_body(package)
+    assert text.encode() in body
+    write_file(package, body.replace(text.encode(), other.encode(), 1))
+    with pytest.raises(ArgumentError, match="its signature isn't that of its parameters"):
+        nsacc.load(package)
 
 
 def test_no_byte_beside_code_may_differ(tmp_path: Path) -> None:
