@@ -2,6 +2,7 @@
 
 #include "NumberFlags.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 #include <optional>
