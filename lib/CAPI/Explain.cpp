@@ -2,6 +2,7 @@
 
 #include "Program.h"
 #include "nsacc/Explain/Explanation.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc;
@@ -16,7 +17,7 @@ struct ExplainRequest {
 } // namespace
 
 static llvm::Expected<ExplainRequest> readExplainRequest(llvm::StringRef text) {
-  auto value = json::parse(text);
+  auto value = parseJSON(text);
   if (!value)
     return value.takeError();
   const json::Object *object = value->getAsObject();

@@ -1,6 +1,7 @@
 //===- Tune.cpp - Measuring schedules -------------------------------------===//
 
 #include "Program.h"
+#include "nsacc/Support/JSON.h"
 #include "nsacc/Tuning/Tuner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -63,7 +64,7 @@ struct Request {
 } // namespace
 
 static llvm::Expected<Request> readRequest(llvm::StringRef text) {
-  auto value = json::parse(text);
+  auto value = parseJSON(text);
   if (!value)
     return value.takeError();
   const json::Object *object = value->getAsObject();

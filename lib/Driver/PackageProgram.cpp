@@ -119,6 +119,15 @@ llvm::Error PackageProgram::runChecked(size_t, const DimSizes &,
   return runModule(*module, inputs, results, options, statistics);
 }
 
+/// Whether a declared dimension can have a parameter's size. Those that are
+/// computed of others are checked with tensors.
+static bool hasSize(const Dim &dim, const rt::Size &size) {
+  if (dim.kind == Dim::Kind::Constant)
+    return size.name.empty() && size.fixed.value_or(dim.size) == dim.size;
+  return dim.kind != Dim::Kind::Named || size.name.empty() ||
+         size.name == dim.name;
+}
+
 /// Whether the signature is of the package's parameters, which is what the
 /// runtime checks.
 static bool describes(const Signature &signature, const rt::Package &package) {
@@ -127,6 +136,7 @@ static bool describes(const Signature &signature, const rt::Package &package) {
     return argument.name == parameter.name &&
            argument.dtype == parameter.dtype &&
            argument.dims.size() == parameter.sizes.size() &&
+           llvm::equal(argument.dims, parameter.sizes, hasSize) &&
            parameter.isResult == isResult;
   };
   size_t numInputs = signature.inputs.size();

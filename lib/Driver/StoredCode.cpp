@@ -2,7 +2,7 @@
 
 #include "StoredCode.h"
 #include "PackageVariants.h"
-#include "llvm/Support/JSON.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc;
@@ -14,7 +14,7 @@ std::optional<std::string> StoredCode::find(llvm::StringRef key) const {
   if (!value)
     return std::nullopt;
   auto [line, code] = llvm::StringRef(*value).split('\n');
-  auto warnings = llvm::json::parse<std::vector<std::string>>(line);
+  auto warnings = parseJSON<std::vector<std::string>>(line, "warnings");
   if (!warnings) {
     llvm::consumeError(warnings.takeError());
     return std::nullopt;

@@ -4,6 +4,7 @@
 #include "ShippedSeeds.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Support/Environment.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -119,6 +120,56 @@ llvm::json::Value nsacc::toJSON(const TunedSchedule &tuned) {
                             {"clock_mhz", tuned.clock}};
 }
 
+/// A time of a run that can be: of a nanosecond to a day.
+static bool isTime(double milliseconds) {
+  return milliseconds >= 1e-6 && milliseconds <= 24 * 3600 * 1e3;
+}
+
+/// Lines that a terminal prints as they are.
+static bool isText(llvm::StringRef text, size_t most, bool isLine = true) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.split(lines, '\n');
+  return text.size() <= most && (!isLine || lines.size() == 1) &&
+         llvm::all_of(lines, isPrintable);
+}
+
+/// Files come from other people, and what is in them is printed, and compared
+/// with what is measured here.
+static bool checkTuned(const TunedSchedule &tuned, llvm::json::Path path) {
+  auto require = [&](bool holds, llvm::StringLiteral field,
+                     llvm::StringLiteral expected) {
+    if (!holds)
+      path.field(field).report(expected);
+    return holds;
+  };
+  constexpr llvm::StringLiteral line =
+      "expected a line of at most 4096 bytes without control characters";
+  constexpr llvm::StringLiteral time =
+      "expected milliseconds of a run, from 1e-6 to a day";
+  constexpr llvm::StringLiteral count = "expected a count, 0 or more";
+  return require(isText(tuned.schedule, 4096), "schedule", line) &&
+         require(isText(tuned.whole, 1 << 20, /*isLine=*/false), "whole",
+                 "expected at most 1048576 bytes of text without control "
+                 "characters") &&
+         require(isText(tuned.sizes, 4096), "sizes", line) &&
+         require(isText(tuned.policy, 4096), "policy", line) &&
+         require(isText(tuned.date, 32), "date",
+                 "expected a date as 2026-11-27T15:00:00, of at most 32 "
+                 "bytes") &&
+         require(isTime(tuned.milliseconds), "ms", time) &&
+         require(isTime(tuned.low) && isTime(tuned.high) &&
+                     tuned.low <= tuned.high,
+                 "spread_ms",
+                 "expected two times in milliseconds, the lesser one first") &&
+         require(isTime(tuned.chosenMilliseconds), "chosen_ms", time) &&
+         require(std::isfinite(tuned.error) && tuned.error >= 0, "error",
+                 "expected a number, 0 or more") &&
+         require(tuned.measured >= 0, "measured", count) &&
+         require(tuned.failed >= 0, "failed", count) &&
+         require(tuned.clock >= 0 && tuned.clock <= 100000, "clock_mhz",
+                 "expected MHz, from 0 to 100000");
+}
+
 bool nsacc::fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
                      llvm::json::Path path) {
   llvm::json::ObjectMapper object(value, path);
@@ -141,7 +192,7 @@ bool nsacc::fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
   }
   tuned.low = spread[0];
   tuned.high = spread[1];
-  return true;
+  return checkTuned(tuned, path);
 }
 
 //===-- Files -------------------------------------------------------------===//
@@ -160,7 +211,7 @@ std::optional<TunedSchedule> TunedSchedules::find(llvm::StringRef key) const {
   std::optional<std::string> text = cache.find(key);
   if (!text)
     return std::nullopt;
-  auto tuned = llvm::json::parse<TunedSchedule>(*text);
+  auto tuned = parseJSON<TunedSchedule>(*text, "tuned");
   if (tuned)
     return std::move(*tuned);
   if (warn)
@@ -203,7 +254,7 @@ static std::string makeSeedKey(llvm::StringRef key) {
 }
 
 static std::vector<std::string> readSeeds(llvm::StringRef text) {
-  auto seeds = llvm::json::parse<std::vector<std::string>>(text);
+  auto seeds = parseJSON<std::vector<std::string>>(text, "seeds");
   if (seeds)
     return std::move(*seeds);
   llvm::consumeError(seeds.takeError());

@@ -1,15 +1,18 @@
 //===- DeviceFile.cpp - Devices as JSON -----------------------------------===//
 
 #include "nsacc/GPU/DeviceFile.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace nsacc::gpu;
 
 static constexpr llvm::StringLiteral kName = "name",
                                      kCapability = "compute_capability";
+
+/// Of a name; real ones have half of it.
+static constexpr size_t kLongestName = 128;
 
 namespace {
 
@@ -112,6 +115,9 @@ llvm::Expected<Device> Reader::read() const {
   std::optional<llvm::StringRef> name = object.getString(kName);
   if (!name || name->empty())
     return reject(kName, "what messages call the device, \"NVIDIA H200\"");
+  if (!nsacc::isPrintable(*name) || name->size() > kLongestName)
+    return reject(kName, "a line of at most " + llvm::Twine(kLongestName) +
+                             " bytes without control characters");
   std::optional<llvm::StringRef> text = object.getString(kCapability);
   auto capability = text ? parseCapability(*text) : std::nullopt;
   if (!capability)
@@ -132,7 +138,7 @@ llvm::Expected<Device> Reader::read() const {
 
 llvm::Expected<Device> nsacc::gpu::parseDevice(llvm::StringRef text,
                                                llvm::StringRef where) {
-  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
+  llvm::Expected<llvm::json::Value> value = nsacc::parseJSON(text);
   if (!value)
     return llvm::createStringError(
         where + " isn't JSON: " + llvm::toString(value.takeError()));

@@ -52,15 +52,18 @@ std::string_view nsacc::rt::openBody(std::string_view file) {
   if (file.substr(0, kMagicBytes) != makeMagic())
     throw std::runtime_error(
         "not a package of nsacc, or one of a version before 3: compile it "
-        "with nsacc of the same version");
+        "again with this nsacc");
   if (file.size() < kHeadBytes)
     throw std::runtime_error("damaged package: it is cut short");
   uint64_t version = readWord(file, kMagicBytes);
   if (version != kFormatVersion)
-    throw std::runtime_error("a package of version " + std::to_string(version) +
-                             "; this runtime reads " +
-                             std::to_string(kFormatVersion) +
-                             ": compile it with nsacc of the same version");
+    throw std::runtime_error(
+        "a package of version " + std::to_string(version) +
+        "; this runtime reads version " + std::to_string(kFormatVersion) +
+        (version > kFormatVersion
+             ? ": use the runtime of the nsacc that compiled it, or compile it "
+               "again with the nsacc of this runtime"
+             : ": compile it again with the nsacc of this runtime"));
   std::string_view body = file.substr(kHeadBytes);
   uint64_t bytes = readWord(file, kMagicBytes + kWordBytes);
   if (bytes != body.size())

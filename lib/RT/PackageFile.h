@@ -9,8 +9,10 @@
 #ifndef NSACC_LIB_RT_PACKAGEFILE_H
 #define NSACC_LIB_RT_PACKAGEFILE_H
 
+#include "nsacc/RT/Package.h"
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace nsacc::rt {
 
@@ -22,6 +24,12 @@ std::string sealBody(std::string_view body);
 /// The body of a file whose head and checksum are right. Throws
 /// std::runtime_error where they aren't.
 std::string_view openBody(std::string_view file);
+/// For each image, a digest of all that is in the package but code, and of
+/// which image it is: what the compiler made the code for. It stands beside the
+/// code, so that code runs with what it was made for and with nothing else.
+std::vector<std::string> makeSeals(const Package &package);
+/// Reads a body, with all checks but that of seals. Throws std::runtime_error.
+Package readUnsealed(std::string_view body);
 /// Whether MessagePack is whole and nests at most `kMaxNesting` deep.
 bool isReadable(std::string_view body);
 

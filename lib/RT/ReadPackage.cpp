@@ -74,11 +74,44 @@ static const Json &getArray(const Json &json, const char *field,
   return array;
 }
 
-/// Text that C can take as a string.
+/// How many bytes of UTF-8 begin with this one; 0: none do.
+static size_t countUnits(uint8_t first) {
+  return first < 0x80                    ? 1
+         : first >= 0xc2 && first < 0xe0 ? 2
+         : first >= 0xe0 && first < 0xf0 ? 3
+         : first >= 0xf0 && first < 0xf5 ? 4
+                                         : 0;
+}
+
+/// Neither longer than need be, nor half of a surrogate, nor above U+10FFFF.
+static bool isUTF8(std::string_view text) {
+  for (size_t at = 0, units; at < text.size(); at += units) {
+    auto first = static_cast<uint8_t>(text[at]);
+    units = countUnits(first);
+    if (units == 0 || units > text.size() - at)
+      return false;
+    uint32_t point = units == 1 ? first : first & (0x7f >> units);
+    for (size_t i = 1; i < units; ++i) {
+      auto unit = static_cast<uint8_t>(text[at + i]);
+      if ((unit & 0xc0) != 0x80)
+        return false;
+      point = point << 6 | (unit & 0x3f);
+    }
+    bool isLong = (units == 3 && point < 0x800) ||
+                  (units == 4 && (point < 0x10000 || point > 0x10ffff));
+    if (isLong || (point >= 0xd800 && point < 0xe000))
+      return false;
+  }
+  return true;
+}
+
+/// Text that C can take as a string, and Python as UTF-8.
 static std::string getString(const Json &json) {
   auto text = json.get<std::string>();
   if (text.find('\0') != std::string::npos)
     refuse("a text with a zero in it");
+  if (!isUTF8(text))
+    refuse("a text that isn't UTF-8: " + describe(json));
   return text;
 }
 
@@ -166,9 +199,14 @@ static HostImage readHostImage(const Json &json) {
              std::to_string(size));
     image.pointers.push_back(offset);
   }
-  for (const Json &each : getArray(json, "kernels"))
-    image.kernels.push_back({getString(each.at("name")),
-                             getIndex(each.at("offset"), size, "byte")});
+  for (const Json &each : getArray(json, "kernels")) {
+    uint32_t offset = getIndex(each.at("offset"), size, "byte");
+    if (offset < image.writableBytes)
+      refuse("a kernel at byte " + std::to_string(offset) +
+             ", where data is: code begins at " +
+             std::to_string(image.writableBytes));
+    image.kernels.push_back({getString(each.at("name")), offset});
+  }
   return image;
 }
 
@@ -498,14 +536,28 @@ static Package read(const Json &json) {
   return package;
 }
 
-Package nsacc::rt::readPackage(const void *data, size_t size) {
-  std::string_view body = openBody({static_cast<const char *>(data), size});
+/// Code may do anything with buffers, sizes and a grid that it wasn't made for,
+/// and no check of a plan finds that.
+static void checkSeals(const Package &package, const Json &images) {
+  std::vector<std::string> seals = makeSeals(package);
+  for (size_t index = 0; index < seals.size(); ++index)
+    if (getBinary(images.at(index).at("made_for")) != seals[index])
+      refuse("the code of image " + std::to_string(index) +
+             " was made for another plan, or other inputs and results, than "
+             "those beside it: compile it again");
+}
+
+static Package readBody(std::string_view body, bool isSealed) {
   if (!isReadable(body))
     refuse(
         "what is behind its head isn't MessagePack, or is nested more than " +
         std::to_string(kMaxNesting) + " deep");
   try {
-    return read(Json::from_msgpack(body.begin(), body.end()));
+    Json json = Json::from_msgpack(body.begin(), body.end());
+    Package package = read(json);
+    if (isSealed)
+      checkSeals(package, json.at("images"));
+    return package;
   } catch (const Json::exception &exception) {
     // "[json.exception.type_error.302] type must be string, but is number"
     std::string text = exception.what();
@@ -513,4 +565,13 @@ Package nsacc::rt::readPackage(const void *data, size_t size) {
     refuse("a field is missing or isn't what it has to be: " +
            (end == std::string::npos ? text : text.substr(end + 2)));
   }
+}
+
+Package nsacc::rt::readUnsealed(std::string_view body) {
+  return readBody(body, /*isSealed=*/false);
+}
+
+Package nsacc::rt::readPackage(const void *data, size_t size) {
+  return readBody(openBody({static_cast<const char *>(data), size}),
+                  /*isSealed=*/true);
 }

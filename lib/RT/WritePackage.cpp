@@ -1,5 +1,6 @@
 //===- WritePackage.cpp - Packages as MessagePack and JSON ----------------===//
 
+#include "Digest.h"
 #include "PackageFile.h"
 #include "PackageNames.h"
 #include <nlohmann/json.hpp>
@@ -153,15 +154,42 @@ static OrderedJson toJson(const Package &package) {
 
 } // namespace nsacc::rt
 
+static std::string toMessagePack(const OrderedJson &json) {
+  std::string bytes;
+  OrderedJson::to_msgpack(json, nlohmann::detail::output_adapter<char>(bytes));
+  return bytes;
+}
+
+// The body with null instead of code and seals.
+std::vector<std::string> nsacc::rt::makeSeals(const Package &package) {
+  OrderedJson json = toJson(package);
+  for (const Image &image : package.images) {
+    OrderedJson host = toJson(image.host);
+    if (!host.is_null())
+      host["bytes"] = nullptr;
+    json["images"].push_back({{"ptx", nullptr},
+                              {"cubin", nullptr},
+                              {"host", host},
+                              {"made_for", nullptr}});
+  }
+  std::string rest = computeDigest(toMessagePack(json));
+  std::vector<std::string> seals;
+  for (size_t index = 0; index < package.images.size(); ++index)
+    seals.push_back(computeDigest(rest + std::to_string(index)));
+  return seals;
+}
+
 std::string nsacc::rt::writePackage(const Package &package) {
   OrderedJson json = toJson(package);
-  for (const Image &image : package.images)
+  std::vector<std::string> seals = makeSeals(package);
+  for (size_t index = 0; index < package.images.size(); ++index) {
+    const Image &image = package.images[index];
     json["images"].push_back({{"ptx", image.ptx},
                               {"cubin", toBinary(image.cubin)},
-                              {"host", toJson(image.host)}});
-  std::string body;
-  OrderedJson::to_msgpack(json, nlohmann::detail::output_adapter<char>(body));
-  return sealBody(body);
+                              {"host", toJson(image.host)},
+                              {"made_for", toBinary(seals[index])}});
+  }
+  return sealBody(toMessagePack(json));
 }
 
 /// What fits into a line stands on one.

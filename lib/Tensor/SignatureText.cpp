@@ -1,10 +1,10 @@
 //===- SignatureText.cpp - Signatures as JSON -----------------------------===//
 
 #include "nsacc/Tensor/SignatureText.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/JSON.h"
 
 using namespace nsacc;
 namespace json = llvm::json;
@@ -269,24 +269,6 @@ std::string nsacc::writeSignature(const Signature &signature) {
   return text;
 }
 
-/// JSON nests no deeper than a signature does: reading it takes stack.
-static bool isShallow(llvm::StringRef text) {
-  constexpr int most = 16;
-  int depth = 0;
-  bool isString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"')
-      isString = !isString;
-    else if (isString && text[i] == '\\')
-      ++i;
-    else if (!isString && (text[i] == '[' || text[i] == '{') && ++depth > most)
-      return false;
-    else if (!isString && (text[i] == ']' || text[i] == '}'))
-      --depth;
-  }
-  return true;
-}
-
 static bool isName(llvm::StringRef name) {
   auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_'; };
   return !name.empty() && !llvm::isDigit(name.front()) &&
@@ -304,9 +286,7 @@ static bool haveNames(const Signature &signature) {
 }
 
 llvm::Expected<Signature> nsacc::readSignature(llvm::StringRef text) {
-  if (!isShallow(text))
-    return llvm::createStringError("a signature nests too deep");
-  auto value = json::parse(text);
+  auto value = parseJSON(text);
   if (!value)
     return value.takeError();
   Signature signature;

@@ -2,6 +2,7 @@
 
 #include "nsacc/Tuning/Worker.h"
 #include "Job.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -129,7 +130,7 @@ static Found parse(llvm::StringRef text, size_t packages) {
   while (!text.empty()) {
     llvm::StringRef line;
     std::tie(line, text) = text.split('\n');
-    auto value = json::parse(line);
+    auto value = parseJSON(line);
     const json::Object *object = value ? value->getAsObject() : nullptr;
     if (!object) {
       // The last line of a worker that ended within it.

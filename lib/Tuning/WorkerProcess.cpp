@@ -2,6 +2,7 @@
 
 #include "Job.h"
 #include "nsacc-rt/nsacc_rt.h"
+#include "nsacc/Support/JSON.h"
 #include "nsacc/Target/CPU/CPU.h"
 #include "nsacc/Tensor/Npy.h"
 #include "nsacc/Tensor/SignatureText.h"
@@ -323,7 +324,7 @@ static llvm::Error runJobFile(llvm::StringRef jobFile, Results &results) {
   auto text = readFile(jobFile);
   if (!text)
     return text.takeError();
-  auto job = json::parse<Job>(*text);
+  auto job = parseJSON<Job>(*text, "job");
   if (!job)
     return job.takeError();
   auto signature = readSignature(job->signature);

@@ -33,20 +33,64 @@ static Variant makeHostVariant(std::vector<Image> &images) {
   return variant;
 }
 
-std::string nsacc::fuzz::getBody(std::string_view file) {
+/// A GPU's code and a processor's that is never run, or one that is.
+static Package makeExample(unsigned seed) {
+#if defined(__x86_64__)
+  if (seed % 3 == 0)
+    return makeHostPackage();
+#endif
+  (void)seed;
+  Package package = makeVariants();
+  Plan &plan = package.variants[1].targets[0].plan;
+  plan.steps.push_back({Step::Kind::Time, 0, {}});
+  plan.repeats = {{1, 1, 0}}; // for each batch row
+  package.variants.push_back(makeHostVariant(package.images));
+  return package;
+}
+
+std::string nsacc::fuzz::getBody(std::string_view file, unsigned seed) {
   try {
     std::string body(openBody(file));
     if (isReadable(body))
       return body;
   } catch (const std::runtime_error &) {
   }
-  Package package = makeVariants();
-  Plan &plan = package.variants[1].targets[0].plan;
-  plan.steps.push_back({Step::Kind::Time, 0, {}});
-  plan.repeats = {{1, 1, 0}}; // for each batch row
-  package.variants.push_back(makeHostVariant(package.images));
-  std::string example = writePackage(package);
+  std::string example = writePackage(makeExample(seed));
   return std::string(openBody(example));
+}
+
+static std::string toMessagePack(const Json &json) {
+  std::string bytes;
+  Json::to_msgpack(json, nlohmann::detail::output_adapter<char>(bytes));
+  return bytes;
+}
+
+std::string nsacc::fuzz::makeSealed(std::string_view body) {
+  try {
+    std::vector<std::string> seals = makeSeals(readUnsealed(body));
+    Json json = Json::from_msgpack(body.begin(), body.end());
+    for (size_t i = 0; i < seals.size(); ++i)
+      json["images"][i]["made_for"] =
+          Json::binary(std::vector<uint8_t>(seals[i].begin(), seals[i].end()));
+    return toMessagePack(json);
+  } catch (const std::runtime_error &) {
+    return std::string(body); // nothing that a seal could be of
+  }
+}
+
+bool nsacc::fuzz::hasCodeOf(std::string_view file, std::string_view other) {
+  auto getImages = [](std::string_view of) {
+    std::string_view body = openBody(of);
+    Json images = Json::from_msgpack(body.begin(), body.end()).at("images");
+    for (Json &image : images) {
+      Json &host = image.at("host");
+      image = {image.at("ptx"), image.at("cubin"),
+               host.is_null() ? Json() : host.at("bytes"),
+               image.at("made_for")};
+    }
+    return images;
+  };
+  return getImages(file) == getImages(other);
 }
 
 namespace {
@@ -195,12 +239,11 @@ private:
 } // namespace
 
 std::string nsacc::fuzz::mutateFields(std::string_view file, unsigned seed) {
-  std::string body = getBody(file);
+  std::string body = getBody(file, seed);
   Json json = Json::from_msgpack(body.begin(), body.end());
   FieldMutator mutator(json, seed);
   for (size_t changes = 1 + mutator.below(4); changes > 0; --changes)
     mutator.mutate();
-  std::string mutated;
-  Json::to_msgpack(json, nlohmann::detail::output_adapter<char>(mutated));
-  return sealBody(mutated);
+  std::string mutated = toMessagePack(json);
+  return sealBody(mutator.below(4) ? makeSealed(mutated) : mutated);
 }

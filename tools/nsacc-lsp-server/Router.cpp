@@ -2,6 +2,7 @@
 
 #include "Router.h"
 #include "ProgramDiagnostics.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/LSP/Logging.h"
 #include "llvm/Support/raw_ostream.h"
@@ -61,7 +62,7 @@ void Router::sendToEditor(const json::Value &message) {
 //===----------------------------------------------------------------------===//
 
 void Router::handle(const std::string &message) {
-  Expected<json::Value> value = json::parse(message);
+  Expected<json::Value> value = nsacc::parseJSON(message);
   if (!value) {
     lsp::Logger::error("message isn't JSON: {0}", toString(value.takeError()));
     return;

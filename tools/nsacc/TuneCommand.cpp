@@ -3,11 +3,13 @@
 #include "Commands.h"
 #include "Dimensions.h"
 #include "Files.h"
+#include "NumberFlags.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Signature/Signature.h"
+#include "nsacc/Support/JSON.h"
 #include "nsacc/Support/Version.h"
 #include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -161,7 +163,7 @@ readShapes(llvm::StringRef path, const Signature &signature) {
   auto buffer = readFile(path, "a list of sizes");
   if (!buffer)
     return buffer.takeError();
-  auto value = llvm::json::parse((*buffer)->getBuffer());
+  auto value = parseJSON((*buffer)->getBuffer());
   if (!value)
     return makeError("'" + path +
                      "' isn't JSON: " + llvm::toString(value.takeError()));
@@ -346,7 +348,34 @@ static ExitCode exportStore(const std::string &path) {
   return ExitCode::Success;
 }
 
+namespace {
+struct ImportedSchedule {
+  std::string key;
+  TunedSchedule tuned;
+};
+} // namespace
+
+static llvm::Expected<ImportedSchedule>
+readImported(const llvm::json::Value &entry) {
+  constexpr size_t longestKey = 1 << 20;
+  const llvm::json::Object *object = entry.getAsObject();
+  auto key = object ? object->getString("key") : std::nullopt;
+  const llvm::json::Value *found = object ? object->get("tuned") : nullptr;
+  if (!key || !found)
+    return llvm::createStringError("expected an object with 'key' and 'tuned'");
+  if (!key->starts_with("tuned: ") || key->size() > longestKey)
+    return llvm::createStringError(
+        "expected 'key' to begin with 'tuned: ', and to have at most " +
+        llvm::Twine(longestKey) + " bytes");
+  ImportedSchedule imported{key->str(), {}};
+  llvm::json::Path::Root root("tuned");
+  if (!fromJSON(*found, imported.tuned, root))
+    return root.getError();
+  return imported;
+}
+
 /// Entries of this build are found as they are; those of another one are seeds.
+/// A file with a wrong entry changes nothing.
 static ExitCode importStore(const std::string &path) {
   auto options = lookupTuning();
   if (!options)
@@ -354,7 +383,7 @@ static ExitCode importStore(const std::string &path) {
   auto buffer = readFile(path, "exported schedules");
   if (!buffer)
     return reportError(buffer.takeError());
-  auto value = llvm::json::parse((*buffer)->getBuffer());
+  auto value = parseJSON((*buffer)->getBuffer());
   if (!value)
     return reportError(makeError(
         "'" + path + "' isn't JSON: " + llvm::toString(value.takeError())));
@@ -363,29 +392,28 @@ static ExitCode importStore(const std::string &path) {
     return reportError(makeError("'" + path + "' has no list of schedules",
                                  "nsacc tune export writes one"));
   TunedSchedules store(options->store, printWarning);
-  size_t own = 0, seeds = 0;
+  std::vector<ImportedSchedule> all;
   for (auto [index, each] : llvm::enumerate(*list)) {
-    const llvm::json::Object *object = each.getAsObject();
-    auto key = object ? object->getString("key") : std::nullopt;
-    const llvm::json::Value *found = object ? object->get("tuned") : nullptr;
-    TunedSchedule tuned;
-    llvm::json::Path::Root root("tuned");
-    if (!key || !key->starts_with("tuned: ") || !found ||
-        !fromJSON(*found, tuned, root))
-      return reportError(
-          makeError("entry " + llvm::Twine(index + 1) + " of '" + path +
-                    "' is no tuned schedule: nothing behind it is read"));
-    bool isOwn = getLine(*key, "compiler") == getSourceHash();
+    auto imported = readImported(each);
+    if (!imported)
+      return reportError(makeError(
+          "entry " + llvm::Twine(index + 1) + " of '" + path +
+              "' is no tuned schedule: " + llvm::toString(imported.takeError()),
+          "nothing of the file was imported: mend or remove the "
+          "entry"));
+    all.push_back(std::move(*imported));
+  }
+  size_t own = 0, seeds = 0;
+  for (const auto &[key, tuned] : all) {
+    bool isOwn = getLine(key, "compiler") == getSourceHash();
     if (!isOwn && tuned.schedule.empty())
       continue;
-    if (isOwn ? !store.store(*key, tuned)
-              : !store.storeSeed(*key, tuned.schedule))
-      return reportError(makeError("'" + options->store.folder +
-                                       "' isn't written, nor is entry " +
-                                       llvm::Twine(index + 1) + " of '" + path +
-                                       "' and what is behind it",
-                                   "NSACC_CACHE_DIR names another folder, and "
-                                   "NSACC_CACHE=readonly forbids writing"));
+    if (isOwn ? !store.store(key, tuned)
+              : !store.storeSeed(key, tuned.schedule))
+      return reportError(
+          makeError("'" + options->store.folder + "' can't be written",
+                    "NSACC_CACHE_DIR names another folder, and "
+                    "NSACC_CACHE=readonly forbids writing"));
     ++(isOwn ? own : seeds);
   }
   llvm::outs() << own << " schedules of this build, and " << seeds
@@ -421,7 +449,7 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   command
       ->add_option("--max-slowdown", flags->mostSlowdown,
                    "of a shape by the rule, relative to its fastest schedule")
-      ->check(CLI::Range(1.0, 100.0))
+      ->check(checkNumber(1, 100))
       ->capture_default_str();
   command
       ->add_option("-o,--output", flags->output,
@@ -444,13 +472,13 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
       ->add_option("--budget", flags->budget,
                    "seconds after which no more candidates are begun")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
+      ->check(checkSeconds())
       ->capture_default_str();
   command
       ->add_option("--agreement", flags->agreement,
                    "of selections: how much of a query is common to 32 "
                    "neighbouring tokens, 0 to below 1")
-      ->check(CLI::Range(0.0, 0.999))
+      ->check(checkNumber(0, 0.999))
       ->capture_default_str();
   command->add_flag("--graph", flags->isGraph,
                     "measure launches of a CUDA graph");
@@ -462,7 +490,7 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
       ->add_option(
           "--timeout", flags->timeout,
           "seconds after which a candidate that doesn't end has failed")
-      ->check(CLI::PositiveNumber)
+      ->check(checkSeconds())
       ->capture_default_str();
   addThreadsFlag(*command, flags->threads,
                  "threads that compile, and that run code of a CPU "

@@ -9,7 +9,7 @@ from checks import layering
     ("path", "include"),
     [
         ("lib/Support/Version.cpp", "nsacc/Tensor/Tensor.h"),
-        ("lib/Tensor/Tensor.cpp", "nsacc/Support/Version.h"),
+        ("lib/Tensor/Tensor.cpp", "nsacc/GPU/Device.h"),
         ("lib/Frontend/Parser.cpp", "nsacc/Interpreter/Interpreter.h"),
         ("lib/Interpreter/Interpreter.cpp", "nsacc/Frontend/Frontend.h"),
         ("include/nsacc/Frontend/Frontend.h", "nsacc/Pipelines/Phases.h"),

@@ -109,6 +109,29 @@ TEST(DeviceFileTest, RefusesOtherTexts) {
   EXPECT_EQ(fail("3"), "'x.json': expected an object that describes a device");
 }
 
+// The last one would win without a word.
+TEST(DeviceFileTest, RefusesKeysThatStandTwice) {
+  std::string text = spell(makeObject());
+  text.insert(1, "\"multiprocessors\": 1, ");
+  EXPECT_THAT(fail(text), HasSubstr("key 'multiprocessors' stands twice"));
+}
+
+// Messages have it, and so have terminals.
+TEST(DeviceFileTest, NamesArePrintable) {
+  for (const std::string &name :
+       {std::string("H\x1b[2J"), std::string("H\n200"), std::string(129, 'H')})
+    EXPECT_THAT(failWith("name", name),
+                HasSubstr("expected a line of at most 128 bytes without "
+                          "control characters"));
+}
+
+TEST(DeviceFileTest, NestingIsBounded) {
+  std::string text;
+  for (int i = 0; i < 100000; ++i)
+    text += "{\"name\":";
+  EXPECT_THAT(fail(text), HasSubstr("it nests more than 64 deep"));
+}
+
 TEST(DeviceFileTest, TellsOfFilesThatAreNotThere) {
   auto device = readDeviceFile("/nowhere/h200.json");
   ASSERT_FALSE(static_cast<bool>(device));

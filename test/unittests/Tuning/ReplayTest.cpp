@@ -29,6 +29,7 @@ protected:
   void tune(llvm::StringRef schedule) {
     TunedSchedule tuned;
     tuned.schedule = schedule.str();
+    tuned.milliseconds = tuned.low = tuned.high = tuned.chosenMilliseconds = 1;
     auto key = create()->getTuningKey("", sizes);
     ASSERT_TRUE(bool(key));
     TunedSchedules(options.tuning.store, nullptr).store(*key, tuned);

@@ -6,6 +6,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gmock/gmock.h>
+#include <limits>
 
 using namespace nsacc;
 using ::testing::ElementsAre;
@@ -35,6 +36,7 @@ protected:
     tuned.milliseconds = 1.5;
     tuned.low = 1.25;
     tuned.high = 2;
+    tuned.chosenMilliseconds = 1.75;
     tuned.measured = 7;
     return tuned;
   }
@@ -72,6 +74,48 @@ TEST_F(StoreTest, WhatIsNoTunedScheduleIsAMissWithAWarning) {
   DiskCache(options, nullptr).store(kKey, "{\"schedule\": 7}");
   EXPECT_FALSE(open().find(kKey));
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("isn't used: ")));
+}
+
+/// What is said of an entry with another value at a field.
+static std::string failWith(llvm::StringRef field, llvm::json::Value value) {
+  TunedSchedule tuned;
+  tuned.milliseconds = tuned.low = tuned.high = tuned.chosenMilliseconds = 1;
+  llvm::json::Value json = toJSON(tuned);
+  (*json.getAsObject())[field] = std::move(value);
+  llvm::json::Path::Root root("tuned");
+  TunedSchedule read;
+  return fromJSON(json, read, root) ? "read" : llvm::toString(root.getError());
+}
+
+// They come from other people.
+TEST_F(StoreTest, FieldsAreWhatTheyCanBe) {
+  double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(failWith("ms", 0.5), "read");
+  for (const char *time : {"ms", "chosen_ms"})
+    for (double wrong : {-1.0, 0.0, 1e308, infinity})
+      EXPECT_EQ(failWith(time, wrong),
+                "expected milliseconds of a run, from 1e-6 to a day at tuned." +
+                    std::string(time));
+  for (auto [low, high] :
+       {std::pair(-1.0, 1.0), std::pair(2.0, 1.0), std::pair(1.0, infinity)})
+    EXPECT_THAT(failWith("spread_ms", llvm::json::Array{low, high}),
+                HasSubstr("the lesser one first at tuned.spread_ms"));
+  for (const char *field : {"schedule", "sizes", "policy"})
+    for (const std::string &wrong :
+         {std::string("B=1\n"), std::string("\x1b[2J"), std::string(4097, 'B')})
+      EXPECT_EQ(failWith(field, wrong),
+                "expected a line of at most 4096 bytes without control "
+                "characters at tuned." +
+                    std::string(field));
+  EXPECT_EQ(failWith("whole", "a\nb"), "read");
+  EXPECT_THAT(failWith("whole", "\x1b"), HasSubstr("at tuned.whole"));
+  EXPECT_THAT(failWith("date", std::string(1 << 20, '2')),
+              HasSubstr("at tuned.date"));
+  EXPECT_THAT(failWith("error", infinity), HasSubstr("at tuned.error"));
+  EXPECT_THAT(failWith("error", -1), HasSubstr("at tuned.error"));
+  EXPECT_THAT(failWith("measured", -1), HasSubstr("at tuned.measured"));
+  EXPECT_THAT(failWith("failed", -1), HasSubstr("at tuned.failed"));
+  EXPECT_THAT(failWith("clock_mhz", -1), HasSubstr("at tuned.clock_mhz"));
 }
 
 TEST_F(StoreTest, SeedsOutliveTheBuild) {

@@ -1,0 +1,40 @@
+//===- NumberFlags.cpp - Flags whose values are numbers -------------------===//
+
+#include "NumberFlags.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+#include <optional>
+
+using namespace nsacc;
+
+static std::optional<double> readNumber(llvm::StringRef text) {
+  double number;
+  if (text.getAsDouble(number) || !std::isfinite(number))
+    return std::nullopt;
+  return number;
+}
+
+FlagCheck nsacc::checkNumber(double low, double high) {
+  return [low, high](const std::string &value) -> std::string {
+    std::optional<double> number = readNumber(value);
+    if (number && *number >= low && *number <= high)
+      return "";
+    return llvm::formatv("expected a number from {0} to {1}, found '{2}'",
+                         llvm::format("%g", low), llvm::format("%g", high),
+                         value);
+  };
+}
+
+FlagCheck nsacc::checkSeconds() {
+  constexpr double most = 1e9; // 31 years: clocks can add it
+  return [](const std::string &value) -> std::string {
+    std::optional<double> number = readNumber(value);
+    if (number && *number > 0 && *number <= most)
+      return "";
+    return "expected a number of seconds, more than 0 and at most 1e9, found "
+           "'" +
+           value + "'";
+  };
+}

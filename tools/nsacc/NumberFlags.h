@@ -1,0 +1,23 @@
+//===- NumberFlags.h - Flags whose values are numbers -----------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_NUMBERFLAGS_H
+#define NSACC_TOOLS_NSACC_NUMBERFLAGS_H
+
+#include <functional>
+#include <string>
+
+namespace nsacc {
+
+/// What CLI::Option::check takes: what is wrong with a value; empty: nothing.
+using FlagCheck = std::function<std::string(const std::string &value)>;
+
+/// A number with a fraction from `low` to `high`. CLI::Range takes nan for one,
+/// and CLI::PositiveNumber says limits with all of their 309 digits.
+FlagCheck checkNumber(double low, double high);
+
+/// A number of seconds, more than 0.
+FlagCheck checkSeconds();
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_NUMBERFLAGS_H
