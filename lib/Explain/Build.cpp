@@ -45,15 +45,18 @@ static std::string spell(const Signature &signature, const DimSizes &sizes) {
   return llvm::join(texts, ", ");
 }
 
+/// Pairs of each op that are looked at one by one: a tenth of a second or so.
+static constexpr int64_t kBudget = 1 << 22;
+
 namespace {
 
 /// Fills an explanation from a kernel with its sizes.
 class Builder {
 public:
   Builder(Explanation &explanation, nsa::KernelOp kernel,
-          const schedule::Goal &goal, const DimSizes &sizes)
+          const schedule::Goal &goal, const DimSizes &sizes, unsigned threads)
       : explanation(explanation), kernel(kernel), goal(goal), sizes(sizes),
-        callSizes(kernel, sizes) {}
+        threads(threads), callSizes(kernel, sizes) {}
 
   llvm::Error addOps(const schedule::Settings &schedule);
   llvm::Error addPrograms(const Signature &signature,
@@ -68,6 +71,7 @@ private:
   nsa::KernelOp kernel;
   const schedule::Goal &goal;
   const DimSizes &sizes;
+  unsigned threads;
   tuning::CallSizes callSizes;
   std::optional<schedule::KernelChoice> choice;
 };
@@ -109,7 +113,7 @@ llvm::Error Builder::addOps(const schedule::Settings &schedule) {
   choice.emplace(std::move(*chosen));
   for (const schedule::OpChoice &op : choice->ops)
     explanation.ops.push_back(explainOp(op));
-  explanation.rates = tuning::Rates::get(goal);
+  explanation.rates = tuning::Rates::get(goal, threads);
   explanation.device = goal.device;
   explanation.queries = goal.queries == Queries::Many  ? "many"
                         : goal.queries == Queries::Few ? "few"
@@ -139,10 +143,17 @@ void Builder::addRemarks(std::vector<Remark> remarks) {
 
 llvm::Error Builder::addPrograms(const Signature &signature,
                                  const CodeDetails &details) {
-  tuning::Prediction prediction = tuning::predict(kernel, goal, *choice, sizes);
+  tuning::ModelOptions model;
+  model.budget = kBudget;
+  model.threads = threads;
+  tuning::Prediction prediction =
+      tuning::predict(kernel, goal, *choice, sizes, model);
   for (auto [op, predicted] : llvm::zip(explanation.ops, prediction.ops))
     op.predicted = predicted;
   explanation.predictedSeconds = prediction.seconds;
+  explanation.work = prediction.work;
+  explanation.floorSeconds =
+      prediction.work.getFloors(explanation.rates).getHighest();
   if (llvm::Error error = addLaunches(explanation, signature, sizes, details))
     return error;
   // Lowering ends the kernel, so programs over tiles come of a copy.
@@ -153,8 +164,6 @@ llvm::Error Builder::addPrograms(const Signature &signature,
   if (!lowered)
     return lowered.takeError();
   addWork(explanation, kernel, *choice, callSizes, lowered->programs);
-  for (const ProgramExplanation &program : explanation.programs)
-    explanation.floorSeconds += program.floors.getHighest();
   addRemarks(std::move(lowered->remarks));
   for (PhaseText &phase : lowered->phases)
     explanation.phases.push_back(std::move(phase));
@@ -220,7 +229,7 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
   }
   auto use = [&](nsa::KernelOp op, const schedule::Goal &goal,
                  const schedule::Settings &given) -> llvm::Error {
-    Builder builder(explanation, op, goal, sizes);
+    Builder builder(explanation, op, goal, sizes, options.threads);
     schedule::Settings settings = given;
     if (llvm::Error error = settings.addTuned(tuned))
       return error;
