@@ -44,6 +44,9 @@ static explain::BuildOptions getOptions(const nsacc_program &program,
   options.compiles = request.compiles;
   options.threads = request.threads;
   options.tuning = program.tuning.options;
+  options.warn = [&program](llvm::StringRef text) {
+    program.warnings.add(text);
+  };
   options.ptxas = program.ptxas;
   if (program.source) {
     options.file = program.source->getBufferIdentifier().str();

@@ -173,17 +173,43 @@ llvm::Error Builder::addPrograms(const Signature &signature,
   return llvm::Error::success();
 }
 
-/// What measuring found for such calls, where schedules are looked for.
+/// Whether a kernel's ops can have a schedule.
+static llvm::Error checkTuned(const CompiledProgram &program,
+                              llvm::StringRef kernel, const DimSizes &sizes,
+                              llvm::StringRef schedule) {
+  return program.withKernel(
+      kernel, sizes,
+      [&](nsa::KernelOp op, const schedule::Goal &goal,
+          const schedule::Settings &given) -> llvm::Error {
+        schedule::Settings settings = given;
+        if (llvm::Error error = settings.addTuned(schedule))
+          return error;
+        return schedule::choose(op, goal, settings).takeError();
+      });
+}
+
+/// What measuring found for such calls, where schedules are looked for. As for
+/// runs, one that can't be used is a miss with a warning.
 static llvm::Error findTuned(const CompiledProgram &program,
                              llvm::StringRef kernel, const DimSizes &sizes,
-                             const TuningOptions &tuning,
+                             const BuildOptions &options,
                              Explanation &explanation) {
-  if (tuning.mode == TuneMode::Off)
+  if (options.tuning.mode == TuneMode::Off)
     return llvm::Error::success();
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
     return key.takeError();
-  explanation.tuned = TunedSchedules(tuning.store, {}).find(*key);
+  auto tuned = TunedSchedules(options.tuning.store, options.warn).find(*key);
+  if (!tuned)
+    return llvm::Error::success();
+  llvm::Error error = checkTuned(program, kernel, sizes, tuned->schedule);
+  if (!error) {
+    explanation.tuned = std::move(*tuned);
+    return llvm::Error::success();
+  }
+  std::string why = llvm::toString(std::move(error));
+  if (options.warn)
+    options.warn("a tuned schedule isn't used: " + why);
   return llvm::Error::success();
 }
 
@@ -214,7 +240,7 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
   explanation.file = std::move(options.file);
   explanation.source = std::move(options.source);
   if (llvm::Error error =
-          findTuned(program, kernel, sizes, options.tuning, explanation))
+          findTuned(program, kernel, sizes, options, explanation))
     return std::move(error);
   std::string tuned = explanation.tuned ? explanation.tuned->schedule : "";
   std::optional<CodeDetails> details;

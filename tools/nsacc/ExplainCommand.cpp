@@ -46,7 +46,7 @@ explainProgram(Program &program, const ExplainFlags &flags,
   options.schedule = flags.schedule;
   options.threads = build.threads = *threads;
   options.tuning.policy = build.tuning.policy;
-  options.warn = printWarning;
+  options.warn = build.warn = printWarning;
   build.ptxas = options.ptxas;
   auto compiled = CompiledProgram::create(program.getModule(), options);
   if (!compiled)

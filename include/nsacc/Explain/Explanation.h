@@ -127,6 +127,8 @@ struct BuildOptions {
   bool compiles = true;
   /// Of runs on a CPU; 0: one for each core.
   unsigned threads = 0;
+  /// Told of tuned schedules that can't be used, as runs tell. May be empty.
+  std::function<void(llvm::StringRef)> warn;
 };
 
 /// Compiles a kernel for calls with these sizes, all of which are known.
