@@ -84,25 +84,27 @@ llvm::StringRef tuning::getName(Certainty certainty) {
 
 void Work::addProducts(const Work &other) {
   pairs += other.pairs;
+  exponentials += other.exponentials;
   operations += other.operations;
   certainty = std::max(certainty, other.certainty);
-  leastPairs += other.leastPairs;
+  leastExponentials += other.leastExponentials;
   leastOperations += other.leastOperations;
 }
 
-static Work::Floors getFloorsOf(double pairs, double operations, double bytes,
-                                const Rates &rates) {
+static Work::Floors getFloorsOf(double exponentials, double operations,
+                                double bytes, const Rates &rates) {
   double cycles = rates.units * rates.clock;
   return {operations / rates.products / cycles,
-          pairs / rates.exponentials / cycles, bytes / rates.memoryBytes};
+          exponentials / rates.exponentials / cycles,
+          bytes / rates.memoryBytes};
 }
 
 Work::Floors Work::getFloors(const Rates &rates) const {
-  return getFloorsOf(pairs, operations, bytes, rates);
+  return getFloorsOf(exponentials, operations, bytes, rates);
 }
 
 double Work::getLeastFloor(const Rates &rates) const {
-  return getFloorsOf(leastPairs, leastOperations, leastBytes, rates)
+  return getFloorsOf(leastExponentials, leastOperations, leastBytes, rates)
       .getHighest();
 }
 
@@ -191,6 +193,29 @@ bool isOfKeys(ScoringOpInterface op, Value tensor) {
   return tensor == op.getKey() || (attend && tensor == attend.getValue());
 }
 
+/// Whether each pair takes an exponential, or a function that is as dear: those
+/// of a softmax do, and weights that are computed by one.
+bool hasExponentials(ScoringOpInterface op) {
+  Region *weight;
+  if (auto attend = dyn_cast<AttendOp>(op.getOperation())) {
+    weight = &attend.getWeight();
+    if (weight->empty())
+      return true;
+  } else {
+    auto importance = cast<ImportanceOp>(op.getOperation());
+    weight = &importance.getWeight();
+    if (importance.getLse())
+      return true;
+  }
+  return weight
+      ->walk([](Operation *each) {
+        return each->getName().getDialectNamespace() == "math"
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// A scoring op's sizes.
 struct Scoring {
   Scoring(KernelOp kernel, ScoringOpInterface op, const CallSizes &sizes)
@@ -206,6 +231,7 @@ struct Scoring {
     queries = sizes.getLength(shape.dims.token);
     group = static_cast<double>(shape.group);
     instructions = static_cast<double>(countPairInstructions(op));
+    hasExponentials = ::hasExponentials(op);
     for (Value tensor : op->getOperands())
       (isOfKeys(op, tensor) ? keyMemory : memory) +=
           countBytes(tensor.getType(), sizes);
@@ -221,6 +247,9 @@ struct Scoring {
   /// Bytes of keys and values, and of all others.
   double keyMemory = 0, memory = 0;
 
+  /// Whether each pair takes one.
+  bool hasExponentials = true;
+
   double getKeyHeads() const { return heads / std::max(group, 1.0); }
   Work getWork(const PairCount &count) const {
     double each = 2 * (keyChannels + valueChannels);
@@ -229,7 +258,10 @@ struct Scoring {
     work.operations = count.pairs * Quantity::ofReal(each);
     work.bytes = memory + keyMemory * count.seenKeys;
     work.certainty = count.certainty;
-    work.leastPairs = count.least;
+    if (hasExponentials) {
+      work.exponentials = count.pairs;
+      work.leastExponentials = count.least;
+    }
     work.leastOperations = each * count.least;
     return work;
   }
@@ -528,6 +560,10 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
     return predictMemory(op);
   found.seconds =
       std::max(found.seconds, found.work.getFloors(rates).getHighest());
+  // Its products count with the importances.
+  Work own;
+  own.bytes = found.work.bytes;
+  found.work = own;
   return found;
 }
 
@@ -571,9 +607,7 @@ Prediction Predictor::run() {
     if (isOfTopK)
       found.seconds = 0;
     all.seconds += found.seconds;
-    // It counts with the top-k.
-    if (!isOfTopK)
-      all.work.addProducts(found.work);
+    all.work.addProducts(found.work);
     all.ops.push_back(found);
   }
   addKernelBytes(all.work);

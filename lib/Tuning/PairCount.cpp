@@ -9,8 +9,11 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::tuning;
 
-/// Batch rows and heads that masks tell apart and that are looked at, at most.
-static constexpr int64_t kMostRows = 64;
+/// Batch rows and heads that masks tell apart and that are looked at, at most:
+/// with a small budget fewer, since each costs more than its looks.
+static int64_t getMostRows(int64_t budget) {
+  return std::clamp<int64_t>(budget / 256, 16, 256);
+}
 
 namespace {
 
@@ -25,7 +28,7 @@ struct RowGroup {
 /// Lists groups, or some that are spread over all of them.
 class RowGroups {
 public:
-  RowGroups(ScoringOpInterface op, const CallSizes &sizes);
+  RowGroups(ScoringOpInterface op, const CallSizes &sizes, int64_t most);
 
   std::vector<RowGroup> groups;
   /// Whether all batch rows and heads are there as they are.
@@ -35,6 +38,8 @@ private:
   void addRagged(ScoringOpInterface op, const CallSizes &sizes);
   /// Numbers below `all`, each of which stands for as many as the others.
   std::vector<int64_t> spread(int64_t all);
+
+  int64_t most;
 };
 
 /// Adds up what rows have.
@@ -62,7 +67,7 @@ private:
 } // namespace
 
 std::vector<int64_t> RowGroups::spread(int64_t all) {
-  int64_t count = std::min(all, kMostRows);
+  int64_t count = std::min(all, most);
   areAll &= count == all;
   std::vector<int64_t> found;
   for (int64_t each = 0; each < count; ++each)
@@ -114,7 +119,9 @@ void RowGroups::addRagged(ScoringOpInterface op, const CallSizes &sizes) {
   }
 }
 
-RowGroups::RowGroups(ScoringOpInterface op, const CallSizes &sizes) {
+RowGroups::RowGroups(ScoringOpInterface op, const CallSizes &sizes,
+                     int64_t most)
+    : most(most) {
   QueryDims dims =
       QueryDims::get(cast<NamedTensorType>(op.getQuery().getType()));
   Region &mask = op.getMask();
@@ -166,7 +173,7 @@ static std::optional<int64_t> getMostSelected(ScoringOpInterface op) {
 PairCount tuning::countPairs(ScoringOpInterface op, const CallSizes &sizes,
                              int64_t budget) {
   MaskInfo mask = analyzeMask(op);
-  RowGroups rows(op, sizes);
+  RowGroups rows(op, sizes, getMostRows(budget));
   std::optional<int64_t> most = getMostSelected(op);
   PairCount found;
   Total pairs, certain;

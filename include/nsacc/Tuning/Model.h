@@ -72,14 +72,16 @@ struct Work {
   Quantity pairs;
   /// Operations of products over these.
   Quantity operations;
+  /// Those that need an exponential.
+  double exponentials = 0;
   /// Bytes of inputs, read once, and of results.
   double bytes = 0;
   Certainty certainty = Certainty::Exact;
   /// What every run has of these, whatever its tables and selections hide.
-  double leastPairs = 0, leastOperations = 0, leastBytes = 0;
+  double leastExponentials = 0, leastOperations = 0, leastBytes = 0;
 
-  /// Adds pairs and operations; which tensors are the same is for others to
-  /// say.
+  /// Adds pairs and what is done for them; which tensors are the same is for
+  /// others to say.
   void addProducts(const Work &other);
 
   struct Floors {
@@ -128,6 +130,8 @@ struct ModelOptions {
 struct Prediction {
   struct Op {
     double seconds = 0;
+    /// Products of an importance count here, whichever program computes it;
+    /// those of the top-k that reads it are the same.
     Work work;
     /// Which share of its keys and values some query sees.
     double seenKeys = 1;

@@ -144,7 +144,7 @@ TEST(TileMap, IsEmptyWithoutTokens) {
 } // namespace
 
 /// Of many rows of tiles some are looked at: cells are right, numbers about so.
-TEST(TileMapTest, LongCallsAreLookedAtHereAndThere) {
+TEST(TileMap, LongCallsAreLookedAtHereAndThere) {
   int64_t tokens = int64_t{1} << 20;
   TileMap map = Attention("j <= i", tokens, tokens).draw(64, 64);
   EXPECT_TRUE(map.isSampled);
@@ -161,7 +161,7 @@ TEST(TileMapTest, LongCallsAreLookedAtHereAndThere) {
 }
 
 /// More tiles than 64 bits can count.
-TEST(TileMapTest, TheMostTokens) {
+TEST(TileMap, TheMostTokens) {
   int64_t most = int64_t{1} << 40;
   TileMap map = Attention("j <= i", most, most).draw(1, 1);
   EXPECT_FALSE(map.full.getWhole());

@@ -148,6 +148,34 @@ kernel f(q: [B, T, 1, 64], k: [B, S, 1, 64], v: [B, S, 1, 64]) -> [B, T, 1, 64] 
   EXPECT_EQ(predictFor(text, sizes, "", "").work.bytes, 128.0 * 4000000);
 }
 
+/// Scores of a selection are counted once, whichever program computes them, and
+/// are no exponentials where nothing normalizes them.
+TEST_F(ModelTest, ScoresOfSelectionsCountOnce) {
+  const char *text = R"(
+kernel f(q: [B, T, 1, 64], k: [B, S, 1, 64], v: [B, S, 1, 64]) -> [B, T, 1, 64] {
+  gist = attend(q, pool(k, 64)) where end(j) <= i;
+  sel = topk(score(gist, heads=none), 3) keep last 1;
+  return attend(q, k, v) in sel where j <= i;
+})";
+  DimSizes sizes = makeSizes({{"B", 1}, {"T", 640}, {"S", 640}});
+  Prediction found = predictFor(text, sizes, "", "sm_90a");
+  double pairs = 0, exponentials = 0;
+  for (const auto &op : found.ops) {
+    pairs += op.work.pairs;
+    exponentials += op.work.exponentials;
+  }
+  // Windows that end in front of a query, and three blocks of each query.
+  double windows = 0, selected = 0;
+  for (int64_t i = 0; i < 640; ++i) {
+    windows += static_cast<double>(i / 64);
+    selected += static_cast<double>(std::min<int64_t>(i + 1, 192));
+  }
+  EXPECT_EQ(pairs, windows + selected);
+  EXPECT_EQ(exponentials, selected);
+  EXPECT_EQ(found.work.pairs, pairs);
+  EXPECT_EQ(found.work.operations, 128 * windows + 256 * selected);
+}
+
 TEST_F(ModelTest, ThreadsAreThoseThatRunsHave) {
   EXPECT_EQ(Rates::get(getGoal(""), 3).units, 3);
   EXPECT_EQ(Rates::get(getGoal("sm_90a"), 3).units, 132);
