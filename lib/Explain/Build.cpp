@@ -184,6 +184,9 @@ static llvm::Error checkTuned(const CompiledProgram &program,
         schedule::Settings settings = given;
         if (llvm::Error error = settings.addTuned(schedule))
           return error;
+        if (llvm::Error error = schedule::check(
+                op->getParentOfType<mlir::ModuleOp>(), goal, settings))
+          return error;
         return schedule::choose(op, goal, settings).takeError();
       });
 }
