@@ -364,7 +364,8 @@ NSACC_API nsacc_status nsacc_program_tune(const nsacc_program *program,
 /** How a program is compiled for calls with given sizes, and why. `request` is
  * JSON: `sizes` as nsacc_program_tune has them, and optionally `what`:
  * "everything" (the default), which compiles the program, or "tiles", which
- * doesn't. `found` is JSON with `tiles`, a piece of HTML with a picture of the
+ * doesn't, and `threads` of the CPU's runs (default 0: one for each core).
+ * `found` is JSON with `tiles`, a piece of HTML with a picture of the
  * tiles of each attention, which is empty where there are none; and of
  * everything with `text`, a report, `data`, the same as numbers, and `page`, a
  * page of HTML. Neither target oracle nor a package has schedules. */

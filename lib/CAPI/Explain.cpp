@@ -13,6 +13,7 @@ namespace {
 struct ExplainRequest {
   json::Object sizes;
   bool compiles = true;
+  unsigned threads = 0;
 };
 } // namespace
 
@@ -29,14 +30,24 @@ static llvm::Expected<ExplainRequest> readExplainRequest(llvm::StringRef text) {
   if (what != "everything" && what != "tiles")
     return llvm::createStringError("what is '" + what +
                                    "', expected everything or tiles");
-  return ExplainRequest{*sizes, what == "everything"};
+  int64_t threads = object->getInteger("threads").value_or(0);
+  if (threads < 0 || threads > 1024)
+    return llvm::createStringError(
+        "threads is " + llvm::Twine(threads) +
+        ", expected a number from 1 to 1024, or 0 for one of each core");
+  return ExplainRequest{*sizes, what == "everything",
+                        static_cast<unsigned>(threads)};
 }
 
 static explain::BuildOptions getOptions(const nsacc_program &program,
-                                        bool compiles) {
+                                        const ExplainRequest &request) {
   explain::BuildOptions options;
-  options.compiles = compiles;
+  options.compiles = request.compiles;
+  options.threads = request.threads;
   options.tuning = program.tuning.options;
+  options.warn = [&program](llvm::StringRef text) {
+    program.warnings.add(text);
+  };
   options.ptxas = program.ptxas;
   if (program.source) {
     options.file = program.source->getBufferIdentifier().str();
@@ -79,7 +90,7 @@ nsacc_status nsacc_program_explain(const nsacc_program *program,
     if (!sizes)
       return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(sizes.takeError()));
     auto explanation = explain::build(*program->compiled, "", *sizes,
-                                      getOptions(*program, read->compiles));
+                                      getOptions(*program, *read));
     if (!explanation)
       return toFailure(explanation.takeError(), *program);
     std::string text;

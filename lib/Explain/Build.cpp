@@ -45,15 +45,18 @@ static std::string spell(const Signature &signature, const DimSizes &sizes) {
   return llvm::join(texts, ", ");
 }
 
+/// Pairs of each op that are looked at one by one: a tenth of a second or so.
+static constexpr int64_t kBudget = 1 << 22;
+
 namespace {
 
 /// Fills an explanation from a kernel with its sizes.
 class Builder {
 public:
   Builder(Explanation &explanation, nsa::KernelOp kernel,
-          const schedule::Goal &goal, const DimSizes &sizes)
+          const schedule::Goal &goal, const DimSizes &sizes, unsigned threads)
       : explanation(explanation), kernel(kernel), goal(goal), sizes(sizes),
-        callSizes(kernel, sizes) {}
+        threads(threads), callSizes(kernel, sizes) {}
 
   llvm::Error addOps(const schedule::Settings &schedule);
   llvm::Error addPrograms(const Signature &signature,
@@ -68,6 +71,7 @@ private:
   nsa::KernelOp kernel;
   const schedule::Goal &goal;
   const DimSizes &sizes;
+  unsigned threads;
   tuning::CallSizes callSizes;
   std::optional<schedule::KernelChoice> choice;
 };
@@ -109,7 +113,7 @@ llvm::Error Builder::addOps(const schedule::Settings &schedule) {
   choice.emplace(std::move(*chosen));
   for (const schedule::OpChoice &op : choice->ops)
     explanation.ops.push_back(explainOp(op));
-  explanation.rates = tuning::Rates::get(goal);
+  explanation.rates = tuning::Rates::get(goal, threads);
   explanation.device = goal.device;
   explanation.queries = goal.queries == Queries::Many  ? "many"
                         : goal.queries == Queries::Few ? "few"
@@ -139,10 +143,17 @@ void Builder::addRemarks(std::vector<Remark> remarks) {
 
 llvm::Error Builder::addPrograms(const Signature &signature,
                                  const CodeDetails &details) {
-  tuning::Prediction prediction = tuning::predict(kernel, goal, *choice, sizes);
+  tuning::ModelOptions model;
+  model.budget = kBudget;
+  model.threads = threads;
+  tuning::Prediction prediction =
+      tuning::predict(kernel, goal, *choice, sizes, model);
   for (auto [op, predicted] : llvm::zip(explanation.ops, prediction.ops))
     op.predicted = predicted;
   explanation.predictedSeconds = prediction.seconds;
+  explanation.work = prediction.work;
+  explanation.floorSeconds =
+      prediction.work.getFloors(explanation.rates).getHighest();
   if (llvm::Error error = addLaunches(explanation, signature, sizes, details))
     return error;
   // Lowering ends the kernel, so programs over tiles come of a copy.
@@ -153,8 +164,6 @@ llvm::Error Builder::addPrograms(const Signature &signature,
   if (!lowered)
     return lowered.takeError();
   addWork(explanation, kernel, *choice, callSizes, lowered->programs);
-  for (const ProgramExplanation &program : explanation.programs)
-    explanation.floorSeconds += program.floors.getHighest();
   addRemarks(std::move(lowered->remarks));
   for (PhaseText &phase : lowered->phases)
     explanation.phases.push_back(std::move(phase));
@@ -164,17 +173,46 @@ llvm::Error Builder::addPrograms(const Signature &signature,
   return llvm::Error::success();
 }
 
-/// What measuring found for such calls, where schedules are looked for.
+/// Whether a kernel's ops can have a schedule.
+static llvm::Error checkTuned(const CompiledProgram &program,
+                              llvm::StringRef kernel, const DimSizes &sizes,
+                              llvm::StringRef schedule) {
+  return program.withKernel(
+      kernel, sizes,
+      [&](nsa::KernelOp op, const schedule::Goal &goal,
+          const schedule::Settings &given) -> llvm::Error {
+        schedule::Settings settings = given;
+        if (llvm::Error error = settings.addTuned(schedule))
+          return error;
+        if (llvm::Error error = schedule::check(
+                op->getParentOfType<mlir::ModuleOp>(), goal, settings))
+          return error;
+        return schedule::choose(op, goal, settings).takeError();
+      });
+}
+
+/// What measuring found for such calls, where schedules are looked for. As for
+/// runs, one that can't be used is a miss with a warning.
 static llvm::Error findTuned(const CompiledProgram &program,
                              llvm::StringRef kernel, const DimSizes &sizes,
-                             const TuningOptions &tuning,
+                             const BuildOptions &options,
                              Explanation &explanation) {
-  if (tuning.mode == TuneMode::Off)
+  if (options.tuning.mode == TuneMode::Off)
     return llvm::Error::success();
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
     return key.takeError();
-  explanation.tuned = TunedSchedules(tuning.store, {}).find(*key);
+  auto tuned = TunedSchedules(options.tuning.store, options.warn).find(*key);
+  if (!tuned)
+    return llvm::Error::success();
+  llvm::Error error = checkTuned(program, kernel, sizes, tuned->schedule);
+  if (!error) {
+    explanation.tuned = std::move(*tuned);
+    return llvm::Error::success();
+  }
+  std::string why = llvm::toString(std::move(error));
+  if (options.warn)
+    options.warn("a tuned schedule isn't used: " + why);
   return llvm::Error::success();
 }
 
@@ -205,7 +243,7 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
   explanation.file = std::move(options.file);
   explanation.source = std::move(options.source);
   if (llvm::Error error =
-          findTuned(program, kernel, sizes, options.tuning, explanation))
+          findTuned(program, kernel, sizes, options, explanation))
     return std::move(error);
   std::string tuned = explanation.tuned ? explanation.tuned->schedule : "";
   std::optional<CodeDetails> details;
@@ -220,7 +258,7 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
   }
   auto use = [&](nsa::KernelOp op, const schedule::Goal &goal,
                  const schedule::Settings &given) -> llvm::Error {
-    Builder builder(explanation, op, goal, sizes);
+    Builder builder(explanation, op, goal, sizes, options.threads);
     schedule::Settings settings = given;
     if (llvm::Error error = settings.addTuned(tuned))
       return error;

@@ -27,6 +27,13 @@ static json::Array toJSON(llvm::ArrayRef<Remark> remarks) {
   return list;
 }
 
+/// An integer where 64 bits hold it.
+static json::Value toJSON(const Quantity &quantity) {
+  if (auto whole = quantity.getWhole())
+    return *whole;
+  return static_cast<double>(quantity);
+}
+
 static json::Value toJSON(const TileMap &map) {
   json::Array rows;
   for (int64_t row = 0; row < map.rows; ++row) {
@@ -35,26 +42,23 @@ static json::Value toJSON(const TileMap &map) {
       states += ".pF"[static_cast<size_t>(map.get(row, column))];
     rows.push_back(states);
   }
-  json::Object found{{"queries", map.queries},
-                     {"keys", map.keys},
-                     {"tile_tokens", map.tileTokens},
-                     {"tile_keys", map.tileKeys},
-                     {"full", map.full},
-                     {"partial", map.partial},
-                     {"empty", map.empty},
-                     {"row_tiles", map.rowTiles},
-                     {"column_tiles", map.columnTiles},
-                     {"cells", std::move(rows)},
-                     {"per_pair", map.isPerPair}};
+  json::Object found{
+      {"queries", map.queries},        {"keys", map.keys},
+      {"tile_tokens", map.tileTokens}, {"tile_keys", map.tileKeys},
+      {"full", toJSON(map.full)},      {"partial", toJSON(map.partial)},
+      {"empty", toJSON(map.empty)},    {"sampled", map.isSampled},
+      {"row_tiles", map.rowTiles},     {"column_tiles", map.columnTiles},
+      {"cells", std::move(rows)},      {"per_pair", map.isPerPair}};
   if (map.block > 0)
     found["selection"] = json::Object{{"block", map.block}, {"top", map.top}};
   return found;
 }
 
 static json::Value toJSON(const tuning::Work &work) {
-  return json::Object{{"pairs", work.pairs},
-                      {"operations", work.operations},
-                      {"bytes", work.bytes}};
+  return json::Object{{"pairs", toJSON(work.pairs)},
+                      {"certainty", getName(work.certainty)},
+                      {"operations", toJSON(work.operations)},
+                      {"bytes", toJSON(Quantity::ofReal(work.bytes))}};
 }
 
 static json::Value toJSON(const OpExplanation &op) {
@@ -167,6 +171,7 @@ json::Value explain::toJSON(const Explanation &all) {
                      {"ops", std::move(ops)},
                      {"buffers", std::move(buffers)},
                      {"workspace_bytes", all.workspaceBytes},
+                     {"work", ::toJSON(all.work)},
                      {"floor_ms", all.floorSeconds * 1e3},
                      {"predicted_ms", all.predictedSeconds * 1e3},
                      {"losses", std::move(losses)},

@@ -23,7 +23,7 @@ static std::string spell(double number) {
 std::string explain::spellBytes(double bytes) {
   if (bytes < 1024)
     return formatv("{0:f0} bytes", bytes);
-  const char *units[] = {"KiB", "MiB", "GiB", "TiB"};
+  const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   size_t unit = 0;
   for (bytes /= 1024; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
     bytes /= 1024;
@@ -39,7 +39,7 @@ std::string explain::spellSeconds(double seconds) {
 }
 
 std::string explain::spellCount(double count, llvm::StringRef unit) {
-  const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
+  const char *prefixes[] = {"", "k", "M", "G", "T", "P", "E", "Z", "Y"};
   size_t prefix = 0;
   for (; count >= 1000 && prefix + 1 < std::size(prefixes); ++prefix)
     count /= 1000;
@@ -96,25 +96,36 @@ explain::groupFields(const OpExplanation &op) {
   return groups;
 }
 
-/// Whether a run decides which pairs are visible: a mask that looks at each, or
-/// a selection.
-static bool isLess(const ProgramExplanation &program,
-                   const Explanation &explanation) {
-  return llvm::any_of(program.counted, [&](size_t op) {
-    const auto &map = explanation.ops[op].map;
-    return map && (map->isPerPair || map->block > 0);
-  });
+/// "about ", "at most "; nothing for what is exact.
+static llvm::StringRef getPrefix(tuning::Certainty certainty) {
+  static constexpr llvm::StringLiteral prefixes[] = {"", "about ", "at most "};
+  return prefixes[static_cast<size_t>(certainty)];
 }
 
-std::string explain::describeWork(const ProgramExplanation &program,
-                                  const Explanation &explanation) {
+std::string explain::describeWork(const ProgramExplanation &program) {
   const tuning::Work &work = program.work;
   std::string text;
   if (work.operations > 0)
     text = spellCount(work.operations, "FLOP") + " of products over " +
-           (isLess(program, explanation) ? "at most " : "") +
-           spellCount(work.pairs, "") + " visible pairs, ";
+           (getPrefix(work.certainty) + spellCount(work.pairs, "")).str() +
+           " visible pairs, ";
   return text + spellBytes(work.bytes) + " read or written once";
+}
+
+std::string explain::describeFloor(const Explanation &explanation) {
+  std::string seconds = spellSeconds(explanation.floorSeconds);
+  switch (explanation.work.certainty) {
+  case tuning::Certainty::Exact:
+    return seconds + ", which no schedule is below";
+  case tuning::Certainty::About:
+    return "about " + seconds +
+           ", which no schedule is below, as far as the estimate of visible "
+           "pairs is right";
+  case tuning::Certainty::AtMost:
+    return seconds + " with as many visible pairs as there may be: no schedule "
+                     "is below it then; a run that shows fewer may be faster";
+  }
+  llvm_unreachable("unknown certainty");
 }
 
 std::string explain::describePrediction(const ProgramExplanation &program) {
@@ -224,11 +235,18 @@ std::string explain::describeTuned(const TunedSchedule &tuned) {
                     .str();
 }
 
+std::string explain::spellTiles(const Quantity &tiles, const TileMap &map) {
+  if (!map.isSampled && tiles.getWhole())
+    return std::to_string(*tiles.getWhole());
+  return (map.isSampled ? "about " : "") + spellCount(tiles, "");
+}
+
 std::string explain::describeMap(const TileMap &map) {
   std::string text =
       formatv("{0} full, {1} partial and {2} empty tiles of {3} tokens and {4} "
               "keys",
-              map.full, map.partial, map.empty, map.tileTokens, map.tileKeys);
+              spellTiles(map.full, map), spellTiles(map.partial, map),
+              spellTiles(map.empty, map), map.tileTokens, map.tileKeys);
   if (map.block > 0)
     text += formatv(" in front of the selection, of which each query takes {0} "
                     "blocks of {1} keys at most",
@@ -245,8 +263,9 @@ std::string explain::describeTarget(const Explanation &explanation) {
   const tuning::Rates &rates = explanation.rates;
   std::string text = explanation.target;
   if (!explanation.device)
-    return text + formatv(" of this machine, {0} threads",
-                          static_cast<int64_t>(rates.units))
+    return text + formatv(" of this machine, {0} thread{1}",
+                          static_cast<int64_t>(rates.units),
+                          rates.units == 1 ? "" : "s")
                       .str();
   if (explanation.device->name != text)
     text += " (" + explanation.device->name + ")";

@@ -18,8 +18,11 @@ std::string spellPercent(double part, double whole);
 
 /// "136 GFLOP of products over 266 M visible pairs, 80.5 MiB read or written
 /// once"
-std::string describeWork(const ProgramExplanation &program,
-                         const Explanation &explanation);
+std::string describeWork(const ProgramExplanation &program);
+/// "220 us, which no schedule is below"
+std::string describeFloor(const Explanation &explanation);
+/// "1984", "about 3.5 M"
+std::string spellTiles(const Quantity &tiles, const TileMap &map);
 /// "231 us, 591 TFLOP/s, 65 % of it the floor"
 std::string describePrediction(const ProgramExplanation &program);
 /// "a (attend at flash.nsa:6:7); …", of a main program.

@@ -69,8 +69,7 @@ void Page::printSummary() {
   printRow("Schedule",
            all.schedule.empty() ? "the compiler's choice" : all.schedule);
   printRow("Memory", describeBuffers(all));
-  printRow("Floor",
-           spellSeconds(all.floorSeconds) + ", which no schedule is below");
+  printRow("Floor", describeFloor(all));
   printRow("Predicted", spellSeconds(all.predictedSeconds) + " by the model");
   printRow("Measured", all.tuned ? describeTuned(*all.tuned)
                                  : "not yet for such sizes: nsacc tune would");
@@ -132,7 +131,7 @@ void Page::printProgram(const ProgramExplanation &program, size_t number) {
   bool isMain = program.role == ProgramExplanation::Role::Main;
   if (isMain) {
     printRow("Computes", describeOps(program, all));
-    printRow("Useful work", describeWork(program, all));
+    printRow("Useful work", describeWork(program));
     printRow("Predicted", describePrediction(program));
   } else {
     printRow("Role", describeRole(program));

@@ -23,8 +23,7 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
   printLine(os, "schedule",
             all.schedule.empty() ? "the compiler's choice" : all.schedule);
   printLine(os, "memory", describeBuffers(all));
-  printLine(os, "floor",
-            spellSeconds(all.floorSeconds) + ", which no schedule is below");
+  printLine(os, "floor", describeFloor(all));
   printLine(os, "predicted",
             spellSeconds(all.predictedSeconds) + " by the model");
   printLine(os, "measured",
@@ -38,7 +37,7 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
 static void printWork(const ProgramExplanation &program, const Explanation &all,
                       llvm::raw_ostream &os) {
   printLine(os, "computes", describeOps(program, all));
-  printLine(os, "useful work", describeWork(program, all));
+  printLine(os, "useful work", describeWork(program));
   std::vector<std::string> floors;
   for (const Ceiling &each : listCeilings(program))
     floors.push_back(std::string(each.name) + " " + spellSeconds(each.seconds) +

@@ -10,9 +10,8 @@ using namespace nsacc::nsa;
 
 namespace {
 
-/// Keys from `first` on and before `second`; disjoint, not even adjacent, and
-/// sorted.
-using Keys = llvm::SmallVector<std::pair<int64_t, int64_t>, 4>;
+using Keys = tuning::KeyRanges;
+using tuning::normalize;
 
 /// Counts of tiles, by state.
 struct Counts {
@@ -24,20 +23,6 @@ struct Counts {
 llvm::StringRef explain::getName(TileState state) {
   static constexpr llvm::StringLiteral names[] = {"empty", "partial", "full"};
   return names[static_cast<size_t>(state)];
-}
-
-/// Sorts and joins.
-static void normalize(Keys &keys) {
-  llvm::erase_if(keys, [](auto &each) { return each.first >= each.second; });
-  llvm::sort(keys);
-  Keys joined;
-  for (const auto &each : keys) {
-    if (!joined.empty() && each.first <= joined.back().second)
-      joined.back().second = std::max(joined.back().second, each.second);
-    else
-      joined.push_back(each);
-  }
-  keys = std::move(joined);
 }
 
 static Keys intersect(const Keys &lhs, const Keys &rhs) {
@@ -92,14 +77,16 @@ private:
 } // namespace
 
 /// Of a tile, so many queries are looked at, at most: bounds of more follow
-/// from those of its first and last.
-static constexpr int64_t kMostQueries = 1024;
+/// from those of its first and last. There are fewer where tiles are many.
+static constexpr int64_t kMostQueries = 1024, kMostOfMany = 64;
+
+/// Of the rows of tiles that share cells, so many are looked at, at most.
+static constexpr int64_t kMostTileRows = 32;
 
 static TileRow lookAt(const tuning::KeyBounds &bounds, const MaskInfo &mask,
-                      int64_t first, int64_t last) {
+                      int64_t first, int64_t last, int64_t most) {
   TileRow row;
-  int64_t step =
-      std::max<int64_t>(llvm::divideCeil(last - first, kMostQueries), 1);
+  int64_t step = std::max<int64_t>(llvm::divideCeil(last - first, most), 1);
   auto add = [&](int64_t query) {
     Keys exact, any;
     for (const KeyInterval &interval : mask.intervals) {
@@ -114,6 +101,32 @@ static TileRow lookAt(const tuning::KeyBounds &bounds, const MaskInfo &mask,
     add(query);
   add(last - 1);
   return row;
+}
+
+/// Of the cells that rows of tiles share. Those that are looked at are spread
+/// evenly from the first to the last.
+static std::vector<Counts> countCells(const TileMap &map,
+                                      const tuning::KeyBounds &bounds,
+                                      const MaskInfo &mask, int64_t begin,
+                                      int64_t rows, int64_t tileColumns) {
+  std::vector<Counts> counts(map.columns);
+  int64_t looks = std::min(rows, kMostTileRows);
+  for (int64_t look = 0; look < looks; ++look) {
+    // rows - 1 is below 2^40, and looks are few.
+    int64_t row = looks > 1 ? begin + look * (rows - 1) / (looks - 1) : begin;
+    int64_t first = row * map.tileTokens;
+    TileRow seen = lookAt(bounds, mask, first,
+                          std::min(first + map.tileTokens, map.queries),
+                          map.isSampled ? kMostOfMany : kMostQueries);
+    for (int64_t column = 0; column < map.columns; ++column) {
+      int64_t left = column * map.columnTiles;
+      Counts found = seen.count(map.tileKeys, map.keys, left,
+                                std::min(left + map.columnTiles, tileColumns));
+      counts[column].full += found.full;
+      counts[column].touched += found.touched;
+    }
+  }
+  return counts;
 }
 
 TileMap explain::makeTileMap(ScoringOpInterface op,
@@ -141,32 +154,31 @@ TileMap explain::makeTileMap(ScoringOpInterface op,
   map.columnTiles = llvm::divideCeil(tileColumns, most);
   map.rows = llvm::divideCeil(tileRows, map.rowTiles);
   map.columns = llvm::divideCeil(tileColumns, map.columnTiles);
-  std::vector<Counts> counts(map.rows * map.columns);
-  for (int64_t row = 0; row < tileRows; ++row) {
-    int64_t first = row * map.tileTokens;
-    TileRow seen = lookAt(bounds, mask, first,
-                          std::min(first + map.tileTokens, map.queries));
+  map.isSampled = map.rowTiles > kMostTileRows;
+  double full = 0, touched = 0;
+  for (int64_t row = 0; row < map.rows; ++row) {
+    int64_t begin = row * map.rowTiles,
+            rows = std::min(map.rowTiles, tileRows - begin);
+    std::vector<Counts> counts =
+        countCells(map, bounds, mask, begin, rows, tileColumns);
+    auto share = static_cast<double>(rows) /
+                 static_cast<double>(std::min(rows, kMostTileRows));
     for (int64_t column = 0; column < map.columns; ++column) {
-      int64_t begin = column * map.columnTiles;
-      Counts found = seen.count(map.tileKeys, map.keys, begin,
-                                std::min(begin + map.columnTiles, tileColumns));
-      Counts &cell = counts[row / map.rowTiles * map.columns + column];
-      cell.full += found.full;
-      cell.touched += found.touched;
-      map.full += found.full;
-      map.partial += found.touched - found.full;
+      const Counts &cell = counts[column];
+      int64_t columns =
+          std::min(map.columnTiles, tileColumns - column * map.columnTiles);
+      full += static_cast<double>(cell.full) * share;
+      touched += static_cast<double>(cell.touched) * share;
+      map.cells.push_back(cell.touched == 0 ? TileState::Empty
+                          : cell.full == std::min(rows, kMostTileRows) * columns
+                              ? TileState::Full
+                              : TileState::Partial);
     }
   }
-  map.empty = tileRows * tileColumns - map.full - map.partial;
-  for (int64_t cell = 0; cell < map.rows * map.columns; ++cell) {
-    int64_t rows =
-        std::min(map.rowTiles, tileRows - cell / map.columns * map.rowTiles);
-    int64_t columns = std::min(
-        map.columnTiles, tileColumns - cell % map.columns * map.columnTiles);
-    map.cells.push_back(counts[cell].touched == 0 ? TileState::Empty
-                        : counts[cell].full == rows * columns
-                            ? TileState::Full
-                            : TileState::Partial);
-  }
+  map.full = Quantity::ofReal(full);
+  map.partial = Quantity::ofReal(touched - full);
+  map.empty = Quantity::ofReal(static_cast<double>(tileRows) *
+                                   static_cast<double>(tileColumns) -
+                               touched);
   return map;
 }

@@ -106,8 +106,8 @@ std::string explain::drawTileMap(const OpExplanation &op) {
   drawCells(picture, map, frame);
   drawGrid(picture, map, frame);
   drawAxes(picture, map, frame);
-  auto count = [&](int64_t tiles, const char *what) {
-    return formatv("{0} {1}", tiles, what).str();
+  auto count = [&](const Quantity &tiles, const char *what) {
+    return spellTiles(tiles, map) + " " + what;
   };
   bool isSelection = map.block > 0;
   std::string legend = makeLegend(
@@ -124,6 +124,9 @@ std::string explain::drawTileMap(const OpExplanation &op) {
     caption += formatv(" A cell stands for {0} x {1} of them, and is full or "
                        "empty where all are.",
                        map.rowTiles, map.columnTiles);
+  if (map.isSampled)
+    caption += " There are too many to look at all: those of some rows stand "
+               "for the others.";
   if (isSelection)
     caption += formatv(" Of the tiles that the mask shows, each query takes "
                        "those of its selection, at most {0} blocks of {1} "

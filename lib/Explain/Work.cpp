@@ -1,6 +1,7 @@
 //===- Work.cpp - Which program computes what -----------------------------===//
 
 #include "Parts.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -127,8 +128,12 @@ namespace {
 class Traffic {
 public:
   Traffic(llvm::ArrayRef<schedule::Program> programs,
-          const tuning::CallSizes &sizes)
-      : programs(programs), sizes(sizes) {}
+          const tuning::CallSizes &sizes, const Explanation &explanation,
+          const schedule::KernelChoice &choice)
+      : programs(programs), sizes(sizes) {
+    for (auto [op, found] : llvm::zip(choice.ops, explanation.ops))
+      seenKeys[op.op] = found.predicted.seenKeys;
+  }
 
   /// Bytes of what a program reads and writes, each tensor once.
   double count(size_t program) const;
@@ -137,11 +142,25 @@ private:
   bool isStored(mlir::Value value, mlir::Operation *maker,
                 size_t program) const;
 
+  /// Which share of an operand an op reads: keys and values that no query sees
+  /// needn't be.
+  double getShare(mlir::Operation *op, mlir::Value operand) const;
+
   llvm::ArrayRef<schedule::Program> programs;
   const tuning::CallSizes &sizes;
+  llvm::DenseMap<mlir::Operation *, double> seenKeys;
 };
 
 } // namespace
+
+double Traffic::getShare(mlir::Operation *op, mlir::Value operand) const {
+  auto scoring = mlir::dyn_cast<nsa::ScoringOpInterface>(op);
+  auto attend = mlir::dyn_cast<nsa::AttendOp>(op);
+  bool isOfKeys = scoring && (operand == scoring.getKey() ||
+                              (attend && operand == attend.getValue()));
+  auto found = seenKeys.find(op);
+  return isOfKeys && found != seenKeys.end() ? found->second : 1;
+}
 
 /// Whether the caller gets a value from this program, the last that computes
 /// it, or another program reads it in place of computing it.
@@ -167,21 +186,22 @@ bool Traffic::isStored(mlir::Value value, mlir::Operation *maker,
 
 double Traffic::count(size_t program) const {
   const auto &ops = programs[program].ops;
-  llvm::SmallSetVector<mlir::Value, 8> tensors;
+  llvm::MapVector<mlir::Value, double> shares;
   for (mlir::Operation *op : ops) {
-    llvm::SmallSetVector<mlir::Value, 8> sources;
-    for (mlir::Value operand : op->getOperands())
+    for (mlir::Value operand : op->getOperands()) {
+      llvm::SmallSetVector<mlir::Value, 8> sources;
       listSources(operand, sources);
-    for (mlir::Value source : sources)
-      if (!source.getDefiningOp() || !ops.contains(source.getDefiningOp()))
-        tensors.insert(source);
+      for (mlir::Value source : sources)
+        if (!source.getDefiningOp() || !ops.contains(source.getDefiningOp()))
+          shares[source] = std::max(shares[source], getShare(op, operand));
+    }
     for (mlir::Value result : op->getResults())
       if (isStored(result, op, program))
-        tensors.insert(result);
+        shares[result] = 1;
   }
   double bytes = 0;
-  for (mlir::Value tensor : tensors)
-    bytes += tuning::countBytes(tensor.getType(), sizes);
+  for (auto [tensor, share] : shares)
+    bytes += share * tuning::countBytes(tensor.getType(), sizes);
   return bytes;
 }
 
@@ -195,7 +215,7 @@ void explain::addWork(Explanation &explanation, nsa::KernelOp kernel,
   // compute it again in passing.
   std::vector<std::optional<size_t>> countedIn(choice.ops.size());
   auto programs = choice.cut.getPrograms();
-  Traffic traffic(programs, sizes);
+  Traffic traffic(programs, sizes, explanation, choice);
   for (size_t program = 0; program < programs.size(); ++program)
     for (auto [index, op] : llvm::enumerate(choice.ops))
       if (programs[program].ops.contains(op.op) && roles.getMain(program))
@@ -210,8 +230,7 @@ void explain::addWork(Explanation &explanation, nsa::KernelOp kernel,
         continue;
       const tuning::Prediction::Op &op = explanation.ops[index].predicted;
       found.counted.push_back(index);
-      found.work.pairs += op.work.pairs;
-      found.work.operations += op.work.operations;
+      found.work.addProducts(op.work);
       found.predictedSeconds += op.seconds;
       found.cacheBytes += op.cacheBytes;
     }

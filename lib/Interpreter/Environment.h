@@ -46,6 +46,10 @@ public:
   /// Binds the kernel's dimensions from its inputs, checking them.
   static llvm::Expected<Environment> create(nsa::KernelOp kernel,
                                             llvm::ArrayRef<Tensor> inputs);
+  /// Of sizes that are known, for code that reads no tensors.
+  static Environment of(DimSizes sizes) {
+    return Environment(std::move(sizes));
+  }
 
   /// The size of a dimension in memory. Pooled keys and blocks that aren't
   /// packed have the size that the longest batch row needs.

@@ -1,7 +1,9 @@
 //===- KeyBounds.cpp - Bounds of visible keys as numbers ------------------===//
 
 #include "nsacc/Tuning/KeyBounds.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -27,7 +29,8 @@ static double countTokens(ScoringOpInterface op, const CallSizes &sizes) {
 }
 
 KeyBounds::KeyBounds(ScoringOpInterface op, const MaskInfo &mask,
-                     const CallSizes &sizes) {
+                     const CallSizes &sizes)
+    : mask(mask) {
   QueryDims dims =
       QueryDims::get(cast<NamedTensorType>(op.getQuery().getType()));
   queries = static_cast<int64_t>(sizes.getLength(dims.token));
@@ -52,6 +55,34 @@ std::pair<int64_t, int64_t> KeyBounds::get(const KeyInterval &interval,
   for (AffineExpr bound : interval.upper)
     high = std::min(high, evaluate(bound, position));
   return {std::min(low, keys), std::max<int64_t>(high, 0)};
+}
+
+void KeyBounds::choose(int64_t batchRow, int64_t head) {
+  for (auto [symbol, value] : llvm::zip(mask.symbols, symbols))
+    if (symbol.kind != MaskSymbol::Kind::Dim)
+      value = symbol.kind == MaskSymbol::Kind::Head ? head : batchRow;
+}
+
+void tuning::normalize(KeyRanges &keys) {
+  llvm::erase_if(keys, [](auto &each) { return each.first >= each.second; });
+  llvm::sort(keys);
+  size_t joined = 0;
+  for (const auto &each : keys) {
+    if (joined > 0 && each.first <= keys[joined - 1].second)
+      keys[joined - 1].second = std::max(keys[joined - 1].second, each.second);
+    else
+      keys[joined++] = each;
+  }
+  keys.truncate(joined);
+}
+
+KeyRanges KeyBounds::getAll(int64_t position, bool onlyExact) const {
+  KeyRanges found;
+  for (const KeyInterval &interval : mask.intervals)
+    if (interval.exact || !onlyExact)
+      found.push_back(get(interval, position));
+  normalize(found);
+  return found;
 }
 
 int64_t KeyBounds::evaluate(AffineExpr expr, int64_t position) const {
@@ -82,4 +113,51 @@ int64_t KeyBounds::evaluate(AffineExpr expr, int64_t position) const {
   default:
     return llvm::mod(left, right);
   }
+}
+
+std::optional<Period> KeyBounds::findPeriod(AffineExpr expr,
+                                            int64_t most) const {
+  if (!expr.isFunctionOfDim(0))
+    return Period();
+  if (isa<AffineDimExpr>(expr))
+    return Period{1, 1};
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  auto left = findPeriod(binary.getLHS(), most);
+  if (!left)
+    return std::nullopt;
+  // Repeats a period so often that it is as long.
+  auto repeat = [&](const Period &period,
+                    int64_t length) -> std::optional<Period> {
+    auto step = llvm::checkedMul(period.step, length / period.length);
+    if (length > most || !step)
+      return std::nullopt;
+    return Period{length, *step};
+  };
+  if (binary.getKind() == AffineExprKind::Add) {
+    auto right = findPeriod(binary.getRHS(), most);
+    if (!right)
+      return std::nullopt;
+    int64_t length = std::lcm(left->length, right->length);
+    left = repeat(*left, length), right = repeat(*right, length);
+    auto step = left && right ? llvm::checkedAdd(left->step, right->step)
+                              : std::nullopt;
+    return step ? std::optional(Period{length, *step}) : std::nullopt;
+  }
+  if (binary.getRHS().isFunctionOfDim(0))
+    return std::nullopt;
+  int64_t factor = evaluate(binary.getRHS(), 0);
+  if (binary.getKind() == AffineExprKind::Mul) {
+    auto step = llvm::checkedMul(left->step, factor);
+    return step ? std::optional(Period{left->length, *step}) : std::nullopt;
+  }
+  // What is divided has to move on by multiples of the divisor.
+  if (factor <= 0 || factor > most)
+    return std::nullopt;
+  auto whole =
+      repeat(*left, left->length * (factor / std::gcd(left->step, factor)));
+  if (!whole)
+    return std::nullopt;
+  return Period{whole->length, binary.getKind() == AffineExprKind::Mod
+                                   ? 0
+                                   : whole->step / factor};
 }

@@ -1,7 +1,8 @@
 //===- Model.cpp - How long programs take, without running them -----------===//
 
 #include "nsacc/Tuning/Model.h"
-#include "VisiblePairs.h"
+#include "PairCount.h"
+#include "TileSteps.h"
 #include "nsacc/Schedule/ScalarCost.h"
 #include "nsacc/Tuning/KeyBounds.h"
 #include "llvm/Support/MathExtras.h"
@@ -76,10 +77,35 @@ double CallSizes::getBatch(const QueryDims &dims) const {
 // Work
 //===----------------------------------------------------------------------===//
 
-Work::Floors Work::getFloors(const Rates &rates) const {
+llvm::StringRef tuning::getName(Certainty certainty) {
+  static constexpr llvm::StringLiteral names[] = {"exact", "about", "at_most"};
+  return names[static_cast<size_t>(certainty)];
+}
+
+void Work::addProducts(const Work &other) {
+  pairs += other.pairs;
+  exponentials += other.exponentials;
+  operations += other.operations;
+  certainty = std::max(certainty, other.certainty);
+  leastExponentials += other.leastExponentials;
+  leastOperations += other.leastOperations;
+}
+
+static Work::Floors getFloorsOf(double exponentials, double operations,
+                                double bytes, const Rates &rates) {
   double cycles = rates.units * rates.clock;
   return {operations / rates.products / cycles,
-          pairs / rates.exponentials / cycles, bytes / rates.memoryBytes};
+          exponentials / rates.exponentials / cycles,
+          bytes / rates.memoryBytes};
+}
+
+Work::Floors Work::getFloors(const Rates &rates) const {
+  return getFloorsOf(exponentials, operations, bytes, rates);
+}
+
+double Work::getLeastFloor(const Rates &rates) const {
+  return getFloorsOf(leastExponentials, leastOperations, leastBytes, rates)
+      .getHighest();
 }
 
 static double countElements(Type type, const CallSizes &sizes) {
@@ -113,13 +139,15 @@ struct Tiles {
   bool isCPU = false;
 };
 
+struct Scoring;
+
 /// Predicts the programs of one kernel.
 class Predictor {
 public:
   Predictor(KernelOp kernel, const Goal &goal, const KernelChoice &choice,
             const DimSizes &sizes, const ModelOptions &options)
       : kernel(kernel), goal(goal), choice(choice), sizes(kernel, sizes),
-        options(options), rates(Rates::get(goal)) {}
+        options(options), rates(Rates::get(goal, options.threads)) {}
 
   Prediction run();
 
@@ -135,6 +163,8 @@ private:
                            double bytes) const;
   double getTileCycles(const Tiles &tiles, double keyChannels,
                        double valueChannels, double bytes) const;
+  void addWork(Prediction::Op &op, const Scoring &size,
+               ScoringOpInterface scoring);
   void setSteps(Prediction::Op &op, const StepCycles &step, double tileCycles,
                 double tiles, double steps) const;
   /// Seconds of so many tiles of all batch rows and heads.
@@ -144,10 +174,47 @@ private:
   KernelOp kernel;
   const Goal &goal;
   const KernelChoice &choice;
+  /// Which share of a tensor attentions and importances read: of all of this
+  /// work, and of every run's.
+  struct Shares {
+    double most = 0, least = 0;
+  };
+  void addKernelBytes(Work &work);
+
   CallSizes sizes;
   ModelOptions options;
   Rates rates;
+  llvm::DenseMap<Value, Shares> sharesRead;
 };
+
+/// Whether a tensor is the op's keys or values.
+bool isOfKeys(ScoringOpInterface op, Value tensor) {
+  auto attend = dyn_cast<AttendOp>(op.getOperation());
+  return tensor == op.getKey() || (attend && tensor == attend.getValue());
+}
+
+/// Whether each pair takes an exponential, or a function that is as dear: those
+/// of a softmax do, and weights that are computed by one.
+bool hasExponentials(ScoringOpInterface op) {
+  Region *weight;
+  if (auto attend = dyn_cast<AttendOp>(op.getOperation())) {
+    weight = &attend.getWeight();
+    if (weight->empty())
+      return true;
+  } else {
+    auto importance = cast<ImportanceOp>(op.getOperation());
+    weight = &importance.getWeight();
+    if (importance.getLse())
+      return true;
+  }
+  return weight
+      ->walk([](Operation *each) {
+        return each->getName().getDialectNamespace() == "math"
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
 
 /// A scoring op's sizes.
 struct Scoring {
@@ -164,8 +231,10 @@ struct Scoring {
     queries = sizes.getLength(shape.dims.token);
     group = static_cast<double>(shape.group);
     instructions = static_cast<double>(countPairInstructions(op));
+    hasExponentials = ::hasExponentials(op);
     for (Value tensor : op->getOperands())
-      memory += countBytes(tensor.getType(), sizes);
+      (isOfKeys(op, tensor) ? keyMemory : memory) +=
+          countBytes(tensor.getType(), sizes);
     // Of the queries' type, whatever sums are kept in.
     for (Value tensor : op->getResults())
       if (!tensor.use_empty())
@@ -174,11 +243,27 @@ struct Scoring {
 
   QueryShape shape;
   double keyChannels = 0, valueChannels = 0, bytes = 2, batch = 1, heads = 1,
-         queries = 1, group = 1, instructions = 0, memory = 0;
+         queries = 1, group = 1, instructions = 0;
+  /// Bytes of keys and values, and of all others.
+  double keyMemory = 0, memory = 0;
+
+  /// Whether each pair takes one.
+  bool hasExponentials = true;
 
   double getKeyHeads() const { return heads / std::max(group, 1.0); }
-  Work getWork(double pairs) const {
-    return {pairs, 2 * (keyChannels + valueChannels) * pairs, memory};
+  Work getWork(const PairCount &count) const {
+    double each = 2 * (keyChannels + valueChannels);
+    Work work;
+    work.pairs = count.pairs;
+    work.operations = count.pairs * Quantity::ofReal(each);
+    work.bytes = memory + keyMemory * count.seenKeys;
+    work.certainty = count.certainty;
+    if (hasExponentials) {
+      work.exponentials = count.pairs;
+      work.leastExponentials = count.least;
+    }
+    work.leastOperations = each * count.least;
+    return work;
   }
 };
 
@@ -298,6 +383,45 @@ void Predictor::setSteps(Prediction::Op &op, const StepCycles &step,
   op.cacheBytes = steps * step.loads * rates.cacheBytes;
 }
 
+void Predictor::addWork(Prediction::Op &op, const Scoring &size,
+                        ScoringOpInterface scoring) {
+  PairCount count = countPairs(scoring, sizes, options.budget);
+  Work work = size.getWork(count);
+  op.work.addProducts(work);
+  op.work.bytes += work.bytes;
+  op.seenKeys = count.seenKeys;
+  for (Value tensor : scoring->getOperands()) {
+    Shares &shares = sharesRead[tensor];
+    bool isOfKeys = ::isOfKeys(scoring, tensor);
+    shares.most = std::max(shares.most, isOfKeys ? count.seenKeys : 1);
+    shares.least = std::max(shares.least, isOfKeys ? count.leastSeenKeys
+                                          : count.least > 0 ? 1
+                                                            : 0);
+  }
+}
+
+void Predictor::addKernelBytes(Work &work) {
+  for (Value input : kernel.getBody().getArguments()) {
+    if (input.use_empty())
+      continue;
+    double bytes = countBytes(input.getType(), sizes);
+    // All of what others than attentions and importances read counts, though
+    // they may need less.
+    auto shares = sharesRead.find(input);
+    bool isShared = shares != sharesRead.end() &&
+                    llvm::all_of(input.getUsers(), [](Operation *user) {
+                      return isa<ScoringOpInterface>(user);
+                    });
+    work.bytes += isShared ? bytes * shares->second.most : bytes;
+    if (shares != sharesRead.end())
+      work.leastBytes += bytes * shares->second.least;
+  }
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+    work.bytes += countBytes(result.getType(), sizes);
+    work.leastBytes += countBytes(result.getType(), sizes);
+  }
+}
+
 Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   auto scoring = cast<ScoringOpInterface>(op.op);
   if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
@@ -305,7 +429,7 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   Scoring size(kernel, scoring, sizes);
   Tiles tiles = getTiles(op, size.group, Field::Keys);
   double tokens = static_cast<double>(op.get(Field::Tokens));
-  VisiblePairs seen = countVisible(scoring, sizes, tokens, tiles.keys);
+  TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
   double heads = size.batch * size.getKeyHeads();
   double splits = 1;
   const auto &given = op.fields[static_cast<size_t>(Field::Splits)];
@@ -320,7 +444,7 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   double tile =
       getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
   Prediction::Op found;
-  found.work = size.getWork(seen.pairs * size.batch * size.heads);
+  addWork(found, size, scoring);
   found.seconds = schedule(heads * seen.tiles * splits, heads * seen.steps,
                            std::ceil(seen.mostSteps / splits), step.all, tile,
                            tiles.together);
@@ -329,7 +453,8 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
     found.seconds +=
         rates.launch + 2 * splits * size.batch * size.heads * size.queries *
                            (size.valueChannels + 2) * 4 / rates.memoryBytes;
-  found.seconds = std::max(found.seconds, found.work.getFloor(rates));
+  found.seconds =
+      std::max(found.seconds, found.work.getFloors(rates).getHighest());
   return found;
 }
 
@@ -345,8 +470,7 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   double tokens = static_cast<double>(op.get(Field::Tokens));
   double heads = size.batch * size.getKeyHeads();
   Prediction::Op found;
-  found.work =
-      size.getWork(size.batch * size.heads * size.queries * top * block);
+  addWork(found, size, scoring);
   StepCycles each = getStepCycles(tiles, size.keyChannels, size.valueChannels,
                                   size.instructions + 2, size.bytes);
   double step = each.all;
@@ -388,7 +512,8 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
     break;
   }
   }
-  found.seconds = std::max(found.seconds, found.work.getFloor(rates));
+  found.seconds =
+      std::max(found.seconds, found.work.getFloors(rates).getHighest());
   return found;
 }
 
@@ -411,7 +536,7 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
     Tiles tiles = getTiles(op, size.group, Field::Blocks);
     tiles.keys = std::max(1.0, tiles.keys * blockKeys);
     double tokens = static_cast<double>(op.get(Field::Tokens));
-    VisiblePairs seen = countVisible(scoring, sizes, tokens, tiles.keys);
+    TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
     double heads = size.batch * size.getKeyHeads();
     // A list is merged with each tile's blocks; a threshold passes few.
     bool usesThreshold = op.get(Field::Method) == 1;
@@ -424,7 +549,7 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
     double step = each.all + merge;
     each.scores += merge;
     each.all = step;
-    found.work = size.getWork(seen.pairs * size.batch * size.heads);
+    addWork(found, size, scoring);
     setSteps(found, each, getTileCycles(tiles, size.keyChannels, 0, size.bytes),
              heads * seen.tiles, heads * seen.steps);
     found.seconds += schedule(
@@ -433,7 +558,12 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
   }
   if (found.seconds == 0)
     return predictMemory(op);
-  found.seconds = std::max(found.seconds, found.work.getFloor(rates));
+  found.seconds =
+      std::max(found.seconds, found.work.getFloors(rates).getHighest());
+  // Its products count with the importances.
+  Work own;
+  own.bytes = found.work.bytes;
+  found.work = own;
   return found;
 }
 
@@ -477,9 +607,11 @@ Prediction Predictor::run() {
     if (isOfTopK)
       found.seconds = 0;
     all.seconds += found.seconds;
-    all.floor += isOfTopK ? 0 : found.work.getFloor(rates);
+    all.work.addProducts(found.work);
     all.ops.push_back(found);
   }
+  addKernelBytes(all.work);
+  all.floor = all.work.getLeastFloor(rates);
   return all;
 }
 

@@ -23,17 +23,19 @@ static Rates getWarps(gpu::Capability capability) {
 }
 
 /// Of a core with vectors of 512 or 256 bits, in f32.
-static Rates getProcessor() {
+static Rates getProcessor(unsigned threads) {
   bool isWide = llvm::sys::getHostCPUFeatures().lookup("avx512f");
   double lanes = isWide ? 16 : 8;
   Rates rates = {1, 3e9, 2.4 * lanes, lanes / 8, lanes, 32, 20e9, 5e-6};
-  rates.units = llvm::hardware_concurrency().compute_thread_count();
+  rates.units = threads > 0
+                    ? threads
+                    : llvm::hardware_concurrency().compute_thread_count();
   return rates;
 }
 
-Rates Rates::get(const schedule::Goal &goal) {
+Rates Rates::get(const schedule::Goal &goal, unsigned threads) {
   if (!goal.device)
-    return getProcessor();
+    return getProcessor(threads);
   Rates rates = goal.device->code.hasWarpgroupProducts
                     ? kWarpgroups
                     : getWarps(goal.device->capability);

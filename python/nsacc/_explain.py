@@ -45,7 +45,7 @@ class Explanation:
 
 
 def explain(program: Program, sizes: Any) -> Explanation:
-    request = {"sizes": _tune.check_sizes(sizes)}
+    request = {"sizes": _tune.check_sizes(sizes), "threads": _nsacc.threads_from_environment()}
     found = json.loads(_nsacc.explain(program._program, json.dumps(request)))
     return Explanation(found["text"], found["page"], found["data"])
 

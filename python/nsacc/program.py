@@ -346,7 +346,8 @@ class Program:
         Of each program that a call launches: which statements it computes, the schedule with a
         reason for every field, useful work, what bounds its time, what the model predicts and
         measuring found; on GPUs registers, shared memory and occupancy, too. It compiles the
-        program, and runs nothing: the target needn't be of this machine.
+        program, and runs nothing: the target needn't be of this machine. For the CPU it's about
+        runs with as many threads as NSACC_THREADS says.
 
         Args:
             sizes: of all dimensions of the inputs; of ragged ones, the lengths of the rows.
@@ -361,6 +362,7 @@ class Program:
             raise ArgumentError("target 'oracle' interprets the program and has no schedule to "
                                 "explain: compile it for 'cpu' or a GPU, as 'sm_90a'")
         explanation = _explain.explain(self, sizes)
+        _tell(self._program)
         self._known_sizes = dict(sizes)
         return explanation
 

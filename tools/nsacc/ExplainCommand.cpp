@@ -44,9 +44,9 @@ explainProgram(Program &program, const ExplainFlags &flags,
   if (llvm::Error error = lookupTuning().moveInto(build.tuning))
     return std::move(error);
   options.schedule = flags.schedule;
-  options.threads = *threads;
+  options.threads = build.threads = *threads;
   options.tuning.policy = build.tuning.policy;
-  options.warn = printWarning;
+  options.warn = build.warn = printWarning;
   build.ptxas = options.ptxas;
   auto compiled = CompiledProgram::create(program.getModule(), options);
   if (!compiled)
@@ -129,8 +129,8 @@ void nsacc::addExplainCommand(CLI::App &app, Invocation &invocation) {
   addDeviceFlag(*command, flags->device, "Compiler");
   addScheduleFlag(*command, flags->schedule);
   addThreadsFlag(*command, flags->threads,
-                 "threads that compile kernels side by side (NSACC_THREADS, "
-                 "or one for each core)",
+                 "threads of the runs on a CPU that are explained, and of the "
+                 "compiler (NSACC_THREADS, or one for each core)",
                  "Compiler");
   auto *page =
       command

@@ -98,7 +98,10 @@ struct Explanation {
   std::vector<Buffer> buffers;
   int64_t workspaceBytes = 0;
   /// By the model, of all programs.
-  double predictedSeconds = 0, floorSeconds = 0;
+  double predictedSeconds = 0;
+  /// The work of the whole kernel, and what that takes whatever the schedule.
+  tuning::Work work;
+  double floorSeconds = 0;
   /// What measuring found for such calls, if it did; of the whole kernel.
   std::optional<TunedSchedule> tuned;
   /// GPU: why there are no registers; empty where there are.
@@ -122,6 +125,10 @@ struct BuildOptions {
   /// Compile, and look at what comes out. Without, there are ops and their tile
   /// maps alone.
   bool compiles = true;
+  /// Of runs on a CPU; 0: one for each core.
+  unsigned threads = 0;
+  /// Told of tuned schedules that can't be used, as runs tell. May be empty.
+  std::function<void(llvm::StringRef)> warn;
 };
 
 /// Compiles a kernel for calls with these sizes, all of which are known.

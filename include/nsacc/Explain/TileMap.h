@@ -19,7 +19,10 @@ struct TileMap {
   int64_t queries = 0, keys = 0, tileTokens = 1, tileKeys = 1;
   /// How many tiles there are of each state. `partial` ones have pairs that are
   /// visible and others that aren't, or a mask that is looked at pair by pair.
-  int64_t full = 0, partial = 0, empty = 0;
+  Quantity full, partial, empty;
+  /// Whether these are estimates, and cells are what some of their rows of
+  /// tiles are: there are too many to look at all.
+  bool isSampled = false;
   /// Cells of the map, and tiles of each in both directions. A cell is full or
   /// empty where all its tiles are.
   int64_t rows = 0, columns = 0, rowTiles = 1, columnTiles = 1;

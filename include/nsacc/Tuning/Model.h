@@ -10,6 +10,7 @@
 #define NSACC_TUNING_MODEL_H
 
 #include "nsacc/Schedule/Choose.h"
+#include "nsacc/Support/Quantity.h"
 #include "nsacc/Tensor/Signature.h"
 
 namespace nsacc::tuning {
@@ -29,7 +30,8 @@ struct Rates {
   /// Seconds of a launch beside another one's end.
   double launch = 0;
 
-  static Rates get(const schedule::Goal &goal);
+  /// `threads` are those that runs on a CPU have; 0: one for each core.
+  static Rates get(const schedule::Goal &goal, unsigned threads = 0);
 };
 
 /// Sizes of one call, by dimension.
@@ -46,6 +48,8 @@ public:
   double countTokens(nsa::PooledDimAttr pooled) const;
   double getBatch(const QueryDims &dims) const;
   std::optional<int64_t> find(llvm::StringRef name) const;
+  const DimSizes &getSizes() const { return sizes; }
+  nsa::KernelOp getKernel() const { return kernel; }
 
 private:
   double countEntries(nsa::PooledDimAttr pooled, double tokens) const;
@@ -54,26 +58,42 @@ private:
   const DimSizes &sizes;
 };
 
+/// How well a number of visible pairs is known: counted; estimated, from pairs
+/// that were drawn or from rows of an average length; or no more than the most
+/// that a run may show.
+enum class Certainty { Exact, About, AtMost };
+
+/// "exact", "about", "at_most"
+llvm::StringRef getName(Certainty certainty);
+
 /// The work of an op, whatever its tiles are.
 struct Work {
   /// Pairs of a query's row and a key that are visible.
-  double pairs = 0;
+  Quantity pairs;
   /// Operations of products over these.
-  double operations = 0;
+  Quantity operations;
+  /// Those that need an exponential.
+  double exponentials = 0;
   /// Bytes of inputs, read once, and of results.
   double bytes = 0;
+  Certainty certainty = Certainty::Exact;
+  /// What every run has of these, whatever its tables and selections hide.
+  double leastExponentials = 0, leastOperations = 0, leastBytes = 0;
 
-  /// Seconds that no schedule is below: of products, exponentials and memory.
-  double getFloor(const Rates &rates) const {
-    return getFloors(rates).getHighest();
-  }
+  /// Adds pairs and what is done for them; which tensors are the same is for
+  /// others to say.
+  void addProducts(const Work &other);
+
   struct Floors {
     double products = 0, exponentials = 0, memory = 0;
     double getHighest() const {
       return std::max({products, exponentials, memory});
     }
   };
+  /// Seconds that all of this work takes, whatever the schedule.
   Floors getFloors(const Rates &rates) const;
+  /// Seconds that no run is below.
+  double getLeastFloor(const Rates &rates) const;
 };
 
 /// Cycles of one unit for a step of a tile: products of a tile of queries and
@@ -93,10 +113,16 @@ struct StepCycles {
 /// Bytes of a tensor; 0 of other types.
 double countBytes(mlir::Type type, const CallSizes &sizes);
 
-/// How much neighbours agree on what they select: 0 for lists that are drawn
-/// independently, 1 for equal ones.
 struct ModelOptions {
+  /// How much neighbours agree on what they select: 0 for lists that are drawn
+  /// independently, 1 for equal ones.
   double agreement = 0;
+  /// About so many queries or pairs of each op are looked at one by one where
+  /// there is no closed form for the number of visible pairs. A few are enough
+  /// to rank schedules.
+  int64_t budget = 1 << 12;
+  /// Of runs on a CPU; 0: one for each core.
+  unsigned threads = 0;
 };
 
 /// Seconds of each op with its chosen schedule, in the order of `choice.ops`,
@@ -104,7 +130,11 @@ struct ModelOptions {
 struct Prediction {
   struct Op {
     double seconds = 0;
+    /// Products of an importance count here, whichever program computes it;
+    /// those of the top-k that reads it are the same.
     Work work;
+    /// Which share of its keys and values some query sees.
+    double seenKeys = 1;
     /// Of ops in tiles over keys: a step, what comes with each tile, and how
     /// many there are of each; 0 for others.
     StepCycles step;
@@ -113,7 +143,12 @@ struct Prediction {
     double cacheBytes = 0;
   };
   std::vector<Op> ops;
-  double seconds = 0, floor = 0;
+  double seconds = 0;
+  /// Of the whole kernel: its inputs and results are read or written once, and
+  /// nothing else is.
+  Work work;
+  /// Seconds that no schedule is below, whatever a run hides.
+  double floor = 0;
 };
 
 Prediction predict(nsa::KernelOp kernel, const schedule::Goal &goal,

@@ -9,6 +9,7 @@ import pickle
 import re
 import shutil
 import subprocess
+import time
 import zlib
 from pathlib import Path
 
@@ -168,6 +169,50 @@ def test_ragged_rows_are_given_by_their_lengths():
     data = program.explain({"T": [5, 0, 127], "H": 2, "D": 16, "DV": 16}).data
     assert data["sizes"] == "T=132 in 3 rows, H=2, D=16, DV=16"
     assert data["device"] is None
+
+
+def test_pairs_are_counted_and_stay_integers(flash):
+    for tokens, keys in ((9, 3), (1000, 10), (3000, 3000), (10**9, 10**9)):
+        data = flash.explain({**SIZES, "T": tokens, "S": keys}).data
+        seen = min(tokens, keys)
+        pairs = 8 * (seen * (seen + 1) // 2 + seen * (keys - seen))
+        work = data["ops"][0]["work"]
+        assert (work["pairs"], work["certainty"]) == (pairs, "exact")
+        if 2 * 128 * pairs < 1 << 64:
+            assert work["operations"] == 2 * 128 * pairs
+            assert isinstance(work["operations"], int)
+
+
+@pytest.mark.parametrize("where, share", [("(i - j) mod 3 == 0", 1 / 3), ("j <= i", 1 / 2)])
+def test_time_does_not_depend_on_sizes(where, share):
+    program = nsacc.compile("kernel f(q: [B, T, H, 16], k: [B, S, H, 16]) -> [B, T, H, 16] {"
+                            f" return attend(q, k, k) where {where}; }}", target="cpu")
+    most = 1 << 40
+    program.explain({"B": 1, "T": 64, "S": 64, "H": 1})
+    begin = time.monotonic()
+    work = program.explain({"B": 1, "T": most, "S": most, "H": 1}).data["work"]
+    assert time.monotonic() - begin < 20, "2^40 tokens took minutes"
+    assert work["pairs"] == pytest.approx(share * most**2, rel=0.05)
+
+
+def test_floors_say_what_they_are_of():
+    sizes = {"B": 1, "T": 200, "S": 200, "HQ": 4, "H": 2, "D": 64, "DV": 64}
+    table = nsacc.compile(EXAMPLES / "document_mask.nsa", target="cpu").explain(sizes)
+    assert table.data["work"] == table.data["work"] | {"certainty": "at_most",
+                                                      "pairs": 4 * 200 * 201 // 2}
+    assert "a run that shows fewer may be faster" in table.text
+    assert "which no schedule is below" not in table.text
+
+
+def test_threads_are_those_of_runs(monkeypatch):
+    program = nsacc.compile(EXAMPLES / "flash.nsa", target="cpu")
+    products = {}
+    for threads in (1, 3):
+        monkeypatch.setenv("NSACC_THREADS", str(threads))
+        found = program.explain(SIZES)
+        assert f"cpu of this machine, {threads} thread" in found.text
+        products[threads] = found.data["programs"][0]["floors_ms"]["products"]
+    assert products[1] == pytest.approx(3 * products[3])
 
 
 @pytest.mark.parametrize("sizes, message", [

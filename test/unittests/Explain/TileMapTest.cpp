@@ -142,3 +142,30 @@ TEST(TileMap, IsEmptyWithoutTokens) {
 }
 
 } // namespace
+
+/// Of many rows of tiles some are looked at: cells are right, numbers about so.
+TEST(TileMap, LongCallsAreLookedAtHereAndThere) {
+  int64_t tokens = int64_t{1} << 20;
+  TileMap map = Attention("j <= i", tokens, tokens).draw(64, 64);
+  EXPECT_TRUE(map.isSampled);
+  double tiles = static_cast<double>(tokens) / 64;
+  EXPECT_NEAR(map.full, tiles * (tiles - 1) / 2, 0.01 * tiles * tiles);
+  EXPECT_NEAR(map.empty, tiles * (tiles - 1) / 2, 0.01 * tiles * tiles);
+  EXPECT_NEAR(map.partial, tiles, 0.01 * tiles);
+  for (int64_t row = 0; row < map.rows; ++row)
+    for (int64_t column = 0; column < map.columns; ++column)
+      EXPECT_EQ(map.get(row, column), column < row    ? TileState::Full
+                                      : column == row ? TileState::Partial
+                                                      : TileState::Empty);
+  EXPECT_FALSE(Attention("j <= i", 131072, 131072).draw(64, 64).isSampled);
+}
+
+/// More tiles than 64 bits can count.
+TEST(TileMap, TheMostTokens) {
+  int64_t most = int64_t{1} << 40;
+  TileMap map = Attention("j <= i", most, most).draw(1, 1);
+  EXPECT_FALSE(map.full.getWhole());
+  EXPECT_NEAR(map.full, 0x1p79, 0x1p73);
+  EXPECT_NEAR(map.empty, 0x1p79, 0x1p73);
+  EXPECT_EQ(map.cells.size(), 64u * 64);
+}

@@ -1,0 +1,41 @@
+//===- Mask.h - Masks at positions, without a run ---------------*- C++ -*-===//
+
+#ifndef NSACC_INTERPRETER_MASK_H
+#define NSACC_INTERPRETER_MASK_H
+
+#include "nsacc/Tensor/Signature.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <memory>
+#include <optional>
+
+namespace mlir {
+class Region;
+} // namespace mlir
+
+namespace nsacc::interpreter {
+
+/// Evaluates a mask that looks at positions and sizes alone.
+class MaskRunner {
+public:
+  /// None where it reads tables, which only a run has. The sizes are those of
+  /// one batch row, in which nothing is ragged.
+  static std::optional<MaskRunner> create(mlir::Region &mask, DimSizes sizes);
+  MaskRunner(MaskRunner &&);
+  MaskRunner &operator=(MaskRunner &&);
+  ~MaskRunner();
+
+  /// Which query is asked for: `token` of its batch row, at `position`.
+  void setQuery(int64_t batchRow, int64_t head, int64_t token,
+                int64_t position);
+  /// How many of these keys it sees; none where the mask has no value for one.
+  std::optional<int64_t> count(llvm::ArrayRef<int64_t> keys);
+
+private:
+  class State;
+  explicit MaskRunner(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace nsacc::interpreter
+
+#endif // NSACC_INTERPRETER_MASK_H
