@@ -16,8 +16,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
+#include <atomic>
 #include <chrono>
 #include <map>
+#include <thread>
 
 using namespace nsacc;
 using namespace nsacc::tuning;
@@ -115,6 +117,10 @@ private:
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
   bool isOver() const { return getSeconds() >= options.budgetSeconds; }
+  /// Asked on the caller's thread, which alone hears of signals.
+  bool isInterrupted() const {
+    return options.worker.isInterrupted && options.worker.isInterrupted();
+  }
   void report(const llvm::Twine &what);
 
   llvm::Error setUp();
@@ -280,10 +286,14 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
   report("compiling " + llvm::Twine(fresh.size()) + " candidates");
   std::vector<std::optional<CodeFor>> codes(fresh.size());
   CompilerThreads threads(options.threads);
+  std::atomic<bool> isEnded = false;
   {
     Tasks tasks(threads);
-    for (auto [place, index] : llvm::enumerate(fresh))
-      tasks.add(place, [this, &codes, place = place, index = index] {
+    for (auto [place, index] : llvm::enumerate(fresh)) {
+      isEnded = isEnded || isInterrupted();
+      tasks.add(place, [&, place = place, index = index] {
+        if (isEnded)
+          return llvm::Error::success();
         if (isOver() && index > 0) {
           trials[index].failure = "not compiled: the time was over";
           return llvm::Error::success();
@@ -296,9 +306,16 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
           trials[index].failure = shorten(code.takeError());
         return llvm::Error::success();
       });
+    }
+    while (!tasks.isDone() && !isEnded) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      isEnded = isInterrupted();
+    }
     if (llvm::Error error = tasks.wait())
       return error;
   }
+  if (isEnded)
+    return llvm::createStringError("interrupted");
   for (auto [place, index] : llvm::enumerate(fresh)) {
     if (!codes[place])
       continue;
