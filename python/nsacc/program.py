@@ -188,7 +188,7 @@ class Program:
 
         Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
-        outside of ``torch.no_grad()``.
+        outside of ``torch.no_grad()`` or have tangents.
         """
         if named_inputs or len(inputs) != self._num_inputs:
             inputs = tuple(self._bind(inputs, named_inputs))
@@ -200,12 +200,12 @@ class Program:
         results = self._call_quickly(inputs)
         if results is not None:
             return results
-        if any(map(_inputs.has_no_memory, inputs)):
+        if _inputs.is_for_operator(inputs):
             return self._call_operator(inputs)
         return self._run(inputs)[0]
 
     def _call_operator(self, inputs: Sequence[Any]) -> Any:
-        """For torch's compiler and transforms, which know operators."""
+        """For torch's compiler, tracers and transforms, which know operators."""
         from . import _operator
         return _operator.call(self, inputs)
 
@@ -273,6 +273,9 @@ class Program:
                 sizes: Mapping[str, int] | Sequence[Mapping[str, int]], *,
                 targets: Sequence[str] | None = None) -> None:
         """Writes the program's code into a file that `nsacc.load` and libnsacc_rt load.
+        if _inputs.is_recorded(bound):
+            raise ArgumentError("run and run_timed can't become part of a graph or a transformed "
+                                "function: call the program itself, or nsacc.torch.op of it")
 
         Args:
             path: the file, usually ``*.nsapkg``. It is replaced when all is compiled.
