@@ -75,8 +75,15 @@ class Program:
     def _from_package(cls, package: bytes, file: str) -> Program:
         """A program that was compiled before."""
         loaded = cls.__new__(cls)
-        program = _nsacc.Program.from_package(package)
-        loaded._set((b"", file, program.target, None, "", "", None, {}), package, program)
+        try:
+            program = _nsacc.Program.from_package(package)
+            loaded._set((b"", file, program.target, None, "", "", None, {}), package, program)
+            loaded.params, loaded.kernel
+        except UnicodeDecodeError:
+            raise ArgumentError(f"{file}: damaged package: it holds text that isn't UTF-8: copy or "
+                                f"compile it again") from None
+        except ArgumentError as error:
+            raise ArgumentError(f"{file}: {error.message}", f"{file}: {error.text}") from None
         return loaded
 
     def _set(self, arguments: tuple[Any, ...], package: bytes | None,
