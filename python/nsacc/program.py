@@ -273,6 +273,9 @@ class Program:
         else:
             raise ArgumentError(f"inputs is a {type(inputs).__qualname__}, expected a list, a "
                                 f"tuple or a mapping of names to inputs")
+        if _inputs.is_recorded(bound):
+            raise ArgumentError("run and run_timed can't become part of a graph or a transformed "
+                                "function: call the program itself, or nsacc.torch.op of it")
         return self._run(bound, threads=threads, stream=stream, round_storage=round_storage,
                          f64_results=f64_results)
 
@@ -280,9 +283,6 @@ class Program:
                 sizes: Mapping[str, int] | Sequence[Mapping[str, int]], *,
                 targets: Sequence[str] | None = None) -> None:
         """Writes the program's code into a file that `nsacc.load` and libnsacc_rt load.
-        if _inputs.is_recorded(bound):
-            raise ArgumentError("run and run_timed can't become part of a graph or a transformed "
-                                "function: call the program itself, or nsacc.torch.op of it")
 
         Args:
             path: the file, usually ``*.nsapkg``. It is replaced when all is compiled.
@@ -336,18 +336,18 @@ class Program:
             graph: measure launches of a CUDA graph.
             cold: measure with nothing of the tensors in the cache of the second level.
             seed: of random inputs.
-            seeds: schedules to try first, as `nsacc.compile` takes them.
+            seeds: schedules to try first, as `nsacc.compile` takes them in a string.
             timeout: seconds after which a candidate that doesn't end has failed.
             report: called with the progress now and then.
 
-        Raises `ArgumentError` where sizes are missing or don't fit, where the target isn't one of
-        this machine, and where nothing can be measured.
+        Raises `ArgumentError` where sizes are missing or don't fit, where a seed is no schedule of
+        the program, where the target isn't one of this machine, and where nothing can be measured.
         """
         if self._package is not None:
             raise ArgumentError("the program is of a package, whose schedules are fixed: tune what "
                                 "it was compiled from")
         return _tune.tune(self, sizes, dict(
-            effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=list(seeds),
+            effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=seeds,
             timeout=timeout), graph, cold, report)
 
     def explain(self, sizes: Mapping[str, int | Sequence[int]]) -> _explain.Explanation:
@@ -527,8 +527,10 @@ def _check_sizes(sizes: Any) -> None:
         raise ArgumentError(f"the sizes of a package are a {type(sizes).__qualname__}, expected a "
                             f"mapping of dimensions to sizes")
     for name, size in sizes.items():
-        if not isinstance(name, str) or not isinstance(size, Integral) or not 0 <= size < 2**63:
-            raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
+        is_size = isinstance(size, Integral) and not isinstance(size, bool)
+        if not isinstance(name, str) or not is_size or not 0 <= size <= _tune.LARGEST_SIZE:
+            raise ArgumentError(f"{name!r}: {size!r} isn't a size, expected a number from 0 to "
+                                f"2^40")
 
 
 def _write(path: str | os.PathLike[str], data: bytes) -> None:
