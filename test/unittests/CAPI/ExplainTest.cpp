@@ -60,6 +60,8 @@ TEST(Explain, SaysWhatIsWrongWithARequest) {
               HasSubstr("nothing tells the size of 'B', 'H' and 'D', and an "
                         "explanation is of one call's sizes: add them, as "
                         "{'B': …, 'H': …, 'D': …}"));
+  EXPECT_THAT(explain(program, R"({"sizes": {"T": 40}})").message(),
+              HasSubstr("size of 'B', 'H', 'D' and 'S'"));
   for (const char *size : {"1099511627777", "-1", "1.5", R"("1")", "null"})
     EXPECT_THAT(
         explain(program, R"({"sizes": {"T": )" + std::string(size) + "}}")
@@ -68,8 +70,6 @@ TEST(Explain, SaysWhatIsWrongWithARequest) {
   EXPECT_THAT(explain(program, "nothing").kind(), NSACC_ERROR_KIND_ARGUMENT);
   EXPECT_THAT(explain(program, ask(R"(, "what": "all")")).message(),
               HasSubstr("what is 'all', expected everything or tiles"));
-  EXPECT_THAT(explain(program, R"({"sizes": {"T": 40}})").message(),
-              HasSubstr("dimension B of 'q'"));
   EXPECT_THAT(explain(nullptr, ask()).kind(), NSACC_ERROR_KIND_USAGE);
 }
 
