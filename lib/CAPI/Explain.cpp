@@ -86,7 +86,7 @@ nsacc_status nsacc_program_explain(const nsacc_program *program,
     auto read = readExplainRequest(request);
     if (!read)
       return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(read.takeError()));
-    auto sizes = readSizes(read->sizes, program->signature);
+    auto sizes = readSizes(read->sizes, program->signature, "an explanation");
     if (!sizes)
       return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(sizes.takeError()));
     auto explanation = explain::build(*program->compiled, "", *sizes,

@@ -82,9 +82,11 @@ struct nsacc_text {
 namespace nsacc::capi {
 /// An error of a run of the program, or of a compilation that a run starts.
 Failure toFailure(llvm::Error error, const nsacc_program &program);
-/// Sizes of all dimensions: numbers, and lists of the lengths of rows.
+/// Sizes of all dimensions: numbers, and lists of the lengths of rows. `what`
+/// is of one call's sizes, as "tuning".
 llvm::Expected<nsacc::DimSizes> readSizes(const llvm::json::Object &sizes,
-                                          const nsacc::Signature &signature);
+                                          const nsacc::Signature &signature,
+                                          llvm::StringRef what);
 /// Sets what callers ask of a program whose code is there.
 void describe(nsacc_program &program);
 } // namespace nsacc::capi

@@ -1,10 +1,13 @@
 //===- Tune.cpp - Measuring schedules -------------------------------------===//
 
 #include "Program.h"
+#include "nsacc/Schedule/Settings.h"
 #include "nsacc/Support/JSON.h"
+#include "nsacc/Tensor/GivenSizes.h"
 #include "nsacc/Tuning/Tuner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <chrono>
 
 using namespace nsacc;
 using namespace nsacc::capi;
@@ -14,46 +17,21 @@ int nsacc_run_worker(const char *job, const char *found) {
   return job && found ? tuning::runWorker(job, found) : 2;
 }
 
-llvm::Expected<DimSizes> capi::readSizes(const json::Object &sizes,
-                                         const Signature &signature) {
-  DimSizes known;
-  for (const auto &[name, value] : sizes) {
-    std::string spelled = name.str();
-    if (auto size = value.getAsInteger()) {
-      known.sizes[spelled] = *size;
-      continue;
-    }
+llvm::Expected<DimSizes> capi::readSizes(const json::Object &object,
+                                         const Signature &signature,
+                                         llvm::StringRef what) {
+  GivenSizes given(signature, SizeSyntax::Mapping);
+  for (const auto &[name, value] : object) {
     const json::Array *lengths = value.getAsArray();
-    bool areNumbers = lengths && llvm::all_of(*lengths, [](const auto &each) {
-                        return each.getAsInteger().value_or(-1) >= 0;
-                      });
-    if (!areNumbers)
-      return llvm::createStringError("the size of '" + spelled +
-                                     "' is no number, and no list of lengths "
-                                     "of rows");
-    bool isRagged = llvm::any_of(signature.inputs, [&](const Argument &input) {
-      return llvm::any_of(input.dims, [&](const Dim &dim) {
-        return dim.kind == Dim::Kind::Ragged && dim.name == spelled;
-      });
-    });
-    if (!isRagged)
-      return llvm::createStringError("dimension '" + spelled +
-                                     "' isn't ragged: its size is one number");
-    std::vector<int64_t> &offsets = known.offsets[spelled];
-    offsets.push_back(0);
-    for (const json::Value &length : *lengths)
-      offsets.push_back(offsets.back() + *length.getAsInteger());
-    known.sizes[spelled] = offsets.back();
-    known.batchRows = lengths->size();
+    std::vector<std::string> texts;
+    for (const json::Value &each : lengths ? *lengths : json::Array{value})
+      llvm::raw_string_ostream(texts.emplace_back()) << each;
+    llvm::SmallVector<llvm::StringRef> read(texts.begin(), texts.end());
+    if (llvm::Error error = lengths ? given.addRows(name, read)
+                                    : given.addNumber(name, read.front()))
+      return error;
   }
-  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
-  auto bound = bindKnownDimensions(signature, none, std::move(known));
-  if (!bound)
-    return bound.takeError();
-  for (const Argument &input : signature.inputs)
-    if (auto shape = getShape(input, *bound); !shape)
-      return shape.takeError();
-  return bound;
+  return bindAllSizes(signature, given.take(), what, SizeSyntax::Mapping);
 }
 
 namespace {
@@ -89,8 +67,13 @@ static llvm::Expected<Request> readRequest(llvm::StringRef text) {
     return llvm::createStringError(
         "budget and timeout are seconds, more than 0");
   if (const json::Array *seeds = object->getArray("seeds"))
-    for (const json::Value &seed : *seeds)
-      options.seeds.push_back(seed.getAsString().value_or("").str());
+    for (const json::Value &seed : *seeds) {
+      std::string text = seed.getAsString().value_or("").str();
+      if (auto read = schedule::Settings::parse(text); !read)
+        return llvm::createStringError(
+            "seed '" + text + "': " + llvm::toString(read.takeError()));
+      options.seeds.push_back(std::move(text));
+    }
   return request;
 }
 
@@ -106,7 +89,7 @@ nsacc_status nsacc_program_tune(const nsacc_program *program,
     auto read = readRequest(request);
     if (!read)
       return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(read.takeError()));
-    auto sizes = readSizes(read->sizes, program->signature);
+    auto sizes = readSizes(read->sizes, program->signature, "tuning");
     if (!sizes)
       return fail(NSACC_ERROR_KIND_ARGUMENT, llvm::toString(sizes.takeError()));
     if (program->tuning.worker.empty())
@@ -127,10 +110,14 @@ nsacc_status nsacc_program_tune(const nsacc_program *program,
       llvm::raw_string_ostream(text) << tuning::toJSON(progress);
       isEnded = isEnded || report(text.c_str(), data) != 0;
     };
-    // Callers look for signals, too, while a worker takes long.
-    auto isInterrupted = [&, asked = 0]() mutable {
-      if (++asked % 32 == 0)
+    // Callers look for signals, too, while a worker or a compilation takes
+    // long.
+    using Clock = std::chrono::steady_clock;
+    auto isInterrupted = [&, asked = Clock::now()]() mutable {
+      if (Clock::now() - asked > std::chrono::milliseconds(100)) {
+        asked = Clock::now();
         isEnded = isEnded || report(nullptr, data) != 0;
+      }
       return isEnded;
     };
     if (report) {

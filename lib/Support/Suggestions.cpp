@@ -35,6 +35,16 @@ StringRef nsacc::findNearest(StringRef unknown, ArrayRef<StringRef> known) {
   return nearest;
 }
 
+std::string nsacc::quoteList(ArrayRef<std::string> names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0)
+      text += i + 1 == names.size() ? " and " : ", ";
+    text += "'" + names[i] + "'";
+  }
+  return text;
+}
+
 StringRef nsacc::findStorageType(StringRef name) {
   // A module in front.
   name = name.substr(name.rfind('.') + 1);

@@ -2,6 +2,7 @@
 
 #include "nsacc/Support/Tasks.h"
 #include "nsacc/Support/CompilerErrors.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/Threading.h"
 
 using namespace nsacc;
@@ -25,6 +26,7 @@ Tasks::~Tasks() {
 }
 
 void Tasks::run(Task &task) {
+  llvm::scope_exit count([&] { ++numDone; });
   if (task.place > firstFailed)
     return;
   // Recovery from fatal errors is each thread's own.

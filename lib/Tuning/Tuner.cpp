@@ -17,8 +17,10 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
+#include <atomic>
 #include <chrono>
 #include <map>
+#include <thread>
 
 using namespace nsacc;
 using namespace nsacc::tuning;
@@ -118,7 +120,17 @@ private:
   double getSeconds() const {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
+  ModelOptions getModel() const {
+    ModelOptions model;
+    model.agreement = options.policy.agreement;
+    model.threads = options.threads;
+    return model;
+  }
   bool isOver() const { return getSeconds() >= options.budgetSeconds; }
+  /// Asked on the caller's thread, which alone hears of signals.
+  bool isInterrupted() const {
+    return options.worker.isInterrupted && options.worker.isInterrupted();
+  }
   void report(const llvm::Twine &what);
 
   llvm::Error setUp();
@@ -230,7 +242,7 @@ llvm::Error Search::setUp() {
     for (const schedule::Setting &setting : fit->getList())
       if (setting.isDerived)
         smaller.set(setting.op, setting.field, setting.value);
-    ModelOptions model = {options.policy.agreement};
+    ModelOptions model = getModel();
     auto made =
         makeCandidate(kernel, goal, given, smaller.toString(), sizes, model);
     if (!made)
@@ -292,10 +304,14 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
   report("compiling " + llvm::Twine(fresh.size()) + " candidates");
   std::vector<std::optional<CodeFor>> codes(fresh.size());
   CompilerThreads threads(options.threads);
+  std::atomic<bool> isEnded = false;
   {
     Tasks tasks(threads);
-    for (auto [place, index] : llvm::enumerate(fresh))
-      tasks.add(place, [this, &codes, place = place, index = index] {
+    for (auto [place, index] : llvm::enumerate(fresh)) {
+      isEnded = isEnded || isInterrupted();
+      tasks.add(place, [&, place = place, index = index] {
+        if (isEnded)
+          return llvm::Error::success();
         if (isOver() && index >= alwaysTried) {
           trials[index].isSkipped = true;
           return llvm::Error::success();
@@ -308,9 +324,16 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
           trials[index].failure = shorten(code.takeError());
         return llvm::Error::success();
       });
+    }
+    while (!tasks.isDone() && !isEnded) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      isEnded = isInterrupted();
+    }
     if (llvm::Error error = tasks.wait())
       return error;
   }
+  if (isEnded)
+    return llvm::createStringError("interrupted");
   for (auto [place, index] : llvm::enumerate(fresh)) {
     if (trials[index].isSkipped)
       ending = kTimeOver;
@@ -472,7 +495,7 @@ llvm::Error Search::tryGroup(const Group &group, Grid grid) {
                  const schedule::Settings &given) {
     candidates =
         listCandidates(kernel, goal, given, trials[current].candidate.schedule,
-                       group, grid, sizes, {options.policy.agreement});
+                       group, grid, sizes, getModel());
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
@@ -502,7 +525,7 @@ llvm::Error Search::tryGrid(Grid grid) {
                  const schedule::Settings &given) -> llvm::Error {
     auto found =
         listGroups(kernel, goal, given, trials[current].candidate.schedule,
-                   sizes, {options.policy.agreement});
+                   sizes, getModel());
     if (!found)
       return found.takeError();
     groups = std::move(*found);
@@ -536,8 +559,7 @@ Search::makeFrom(llvm::StringRef schedule) {
   std::optional<Candidate> candidate;
   auto use = [&](nsa::KernelOp kernel, const schedule::Goal &goal,
                  const schedule::Settings &given) {
-    auto made = makeCandidate(kernel, goal, given, schedule, sizes,
-                              {options.policy.agreement});
+    auto made = makeCandidate(kernel, goal, given, schedule, sizes, getModel());
     if (made)
       candidate = std::move(*made);
     else

@@ -45,16 +45,35 @@ def view(spec: TensorSpec, value: Any, on_gpu: bool = False) -> Input:
     return result
 
 
-def has_no_memory(value: Any) -> bool:
-    """Whether this is a tensor of torch that stands for others, while functions are transformed
-    or traced."""
+def is_for_operator(values: Sequence[Any]) -> bool:
+    """Whether torch has to see a call as that of an operator: it is recorded or transformed, or
+    an input is a tensor that stands for others."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor):
+    if torch is None or not any(isinstance(value, torch.Tensor) for value in values):
         return False
-    fake = sys.modules.get("torch._subclasses.fake_tensor")
-    if fake is not None and isinstance(value, fake.FakeTensor):
-        return True
-    return bool(torch._C._functorch.is_functorch_wrapped_tensor(value))
+    return (torch.autograd.forward_ad._current_level >= 0
+            or torch._C._len_torch_dispatch_stack() > 0 or torch._C._is_tracing()
+            or torch._C._functorch.maybe_current_level() is not None
+            or any(_has_no_memory(value, torch) for value in values))
+
+
+def is_recorded(values: Sequence[Any]) -> bool:
+    """Whether a call becomes part of a graph, as torch.jit.trace and make_fx make, or of a
+    transformed function."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")
+    return (torch._C._is_tracing() or proxies is not None and proxies.get_proxy_mode() is not None
+            or any(_has_no_memory(value, torch) for value in values))
+
+
+def _has_no_memory(value: Any, torch: Any) -> bool:
+    if not isinstance(value, torch.Tensor):
+        return False
+    own_dispatch = type(value).__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
+    return bool(own_dispatch or torch._C._functorch.is_functorch_wrapped_tensor(value)
+                or torch._is_functional_tensor(value) or value._is_zerotensor())
 
 
 def _fail(spec: TensorSpec, problem: str, cause: BaseException | None = None) -> NoReturn:
@@ -135,6 +154,18 @@ def check_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> None
                     f".to(torch.{_dtypes.TORCH[spec.dtype]}).")
     known = str(tensor.dtype).removeprefix("torch.") in _dtypes.TORCH.values()
     _check_known(spec, tensor.dtype, known or tensor.is_complex(), is_torch=True)
+
+
+def check_tangents(spec: TensorSpec, tensor: Any, torch: Any) -> None:
+    """Refuses forward-mode gradients, which are in a tensor or in what transforms wrapped."""
+    # Maps have no tangents of their own, and can't be asked.
+    while torch._C._functorch.is_batchedtensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    if torch._VF._unpack_dual(tensor, level=0)[1] is not None:
+        _fail(spec, f"has a tangent of forward-mode gradients, which nsacc can't compute yet: pass "
+                    f"torch.autograd.forward_ad.unpack_dual({spec.name}).primal.")
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        check_tangents(spec, torch._C._functorch.get_unwrapped(tensor), torch)
 
 
 def check_torch_dtype(spec: TensorSpec, tensor: Any, torch: Any) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import torch
+from torch._functorch import eager_transforms
+from torch.autograd import forward_ad
 
 from . import _dtypes, _inputs
 from ._symbolic import Sizes
@@ -22,6 +25,8 @@ _NUMBERS = {"bool": "bool", "i32": "SymInt", "i64": "SymInt"}
 _library = torch.library.Library(NAMESPACE, "FRAGMENT")
 _registered: set[str] = set()
 _lock = threading.Lock()
+# `has_checked`: whether this thread's call has looked for tangents already.
+_state = threading.local()
 
 
 def register(program: Program) -> str:
@@ -38,8 +43,26 @@ def register(program: Program) -> str:
 
 def call(program: Program, values: Sequence[Any]) -> Any:
     """Calls a program's operator. Torch's compiler traces this."""
-    if not torch.compiler.is_compiling() and torch.is_grad_enabled():
-        _refuse_gradients(program, values)
+    if not torch.compiler.is_compiling():
+        _check_inputs(program, values)
+        if forward_ad._current_level >= 0:
+            _refuse_tangents(program, values)
+            return _call_checked(program, values)
+    elif _is_transformed():
+        # The compiler doesn't know which inputs have gradients then: without it, the checks do.
+        return _call_eagerly(program, values)
+    return _call_overload(program, values)
+
+
+def _call_checked(program: Program, values: Sequence[Any]) -> Any:
+    _state.has_checked = True
+    try:
+        return _call_overload(program, values)
+    finally:
+        _state.has_checked = False
+
+
+def _call_overload(program: Program, values: Sequence[Any]) -> Any:
     program._operator_name()
     # What is read from the program, the compiled code checks: that it is still this one's.
     overloads = getattr(torch.ops.nsacc, program._operator or "")
@@ -56,11 +79,59 @@ def _has_tensors_for_numbers(program: Program, values: Sequence[Any]) -> bool:
                for spec, value in zip(program.signature.inputs, values))
 
 
-def _refuse_gradients(program: Program, values: Sequence[Any]) -> None:
-    """Where `torch.func` records them, the operator's own inputs don't show it."""
+def _is_transformed() -> bool:
+    """Whether `torch.func` transforms a function that torch's compiler traces."""
+    global _call_eagerly
+    if torch._C._functorch.maybe_current_level() is None:
+        return False
+    if _call_eagerly is call:
+        # Not before: it imports the compiler.
+        _call_eagerly = torch._dynamo.disable(
+            call, reason="nsacc can't compute gradients yet, and looks for them outside of "
+                         "compiled code: call it outside of torch.func's transforms")
+    return True
+
+
+_call_eagerly = call
+
+# As `Program._operator_name` is: called, not traced.
+_is_transformed._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _check_inputs(program: Program, values: Sequence[Any]) -> None:
+    """What torch would refuse in words of its own, and gradients that the operator's own inputs
+    don't show."""
     for spec, value in zip(program.signature.inputs, values):
-        if isinstance(value, torch.Tensor) and value.requires_grad:
-            _inputs.check_torch(spec, value, torch, program._on_gpu)
+        if isinstance(value, torch.Tensor):
+            if value.requires_grad or value.is_nested:
+                _inputs.check_torch(spec, value, torch, program._on_gpu)
+        elif spec.rank and not hasattr(value, "__torch_function__"):
+            raise ArgumentError(f"'{spec.name}' is a {type(value).__qualname__}, expected a tensor "
+                                f"of torch, which operators take: pass "
+                                f"torch.from_numpy({spec.name}), or call the program itself, which "
+                                f"takes NumPy arrays and others, too")
+
+
+def _refuse_tangents(program: Program, values: Sequence[Any]) -> None:
+    for spec, value in zip(program.signature.inputs, values):
+        if isinstance(value, torch.Tensor):
+            _inputs.check_tangents(spec, value, torch)
+
+
+def _refuse_hidden_tangents(program: Program, values: Sequence[Any], are_fake: bool) -> None:
+    """Under `torch.func` and the compiler the operator's own inputs don't show them: there it
+    fails, unless the call has seen to it."""
+    if getattr(_state, "has_checked", False):
+        return
+    if not (are_fake or eager_transforms.JVP_NESTING):
+        try:
+            return _refuse_tangents(program, values)
+        except RuntimeError:
+            # Torch can't tell where a dispatch mode calls.
+            pass
+    raise ArgumentError(f"nsacc can't compute forward-mode gradients of kernel '{program.kernel}' "
+                        f"yet: call it outside of torch.func.jvp, jacfwd and linearize. It is "
+                        f"{program.kernel}{program.signature}")
 
 
 def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
@@ -74,13 +145,20 @@ def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
     return moved
 
 
+def _call_kernel(program: Program, *values: Any) -> Any:
+    """The operator with memory."""
+    if forward_ad._current_level >= 0:
+        _refuse_hidden_tangents(program, values, are_fake=False)
+    return program._call_now(*values)
+
+
 # -- Registering ------------------------------------------------------------------------------
 
 
 def _register_overload(program: Program, name: str, with_numbers: bool) -> None:
     _library.define(name + _spell_schema(program, with_numbers))
     # For every device and layout, so that those that can't be have nsacc's own words.
-    _library.impl(name, program._call_now, "CompositeExplicitAutograd")
+    _library.impl(name, functools.partial(_call_kernel, program), "CompositeExplicitAutograd")
     fake = _Fake(program)
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake.run, lib=_library)
     torch.library.register_vmap(f"{NAMESPACE}::{name}", fake.refuse_vmap, lib=_library)
@@ -108,6 +186,8 @@ class _Fake:
         """Results without memory. Raises `ArgumentError` as a call does, as far as symbols of
         sizes let it."""
         program = self._program
+        if forward_ad._current_level >= 0:
+            _refuse_hidden_tangents(program, values, are_fake=True)
         specs = program.signature.inputs
         tensors = [value if isinstance(value, torch.Tensor) else None for value in values]
         first = _pick(tensors, program)

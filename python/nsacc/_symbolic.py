@@ -28,6 +28,8 @@ class Sizes:
         """
         self._sizes: dict[str, Size] = {}
         self._rows: Size | None = None
+        # The input that told a dimension's size.
+        self._tellers: dict[str, str] = {}
         self._ragged = {spec.dims[0].name for spec in signature.inputs if spec.is_offsets}
         pairs = list(zip(signature.inputs, shapes))
         for spec, shape in pairs:
@@ -49,6 +51,7 @@ class Sizes:
         for dim, size in zip(spec.dims, shape):
             if dim.kind in ("named", "ragged"):
                 self._sizes.setdefault(dim.name, size)
+                self._tellers.setdefault(dim.name, spec.name)
             elif dim.kind == "offsets" and self._rows is None:
                 self._rows = size - 1
 
@@ -58,8 +61,15 @@ class Sizes:
             return
         torch._check_with(
             ArgumentError, size == expected,
-            lambda: f"dimension {index} of '{spec.name}' must be {expected}, found {size}: the "
-                    f"program declares {spec}")
+            lambda: self._explain(spec, index, dim, expected, size))
+
+    def _explain(self, spec: TensorSpec, index: int, dim: Dim, expected: Size, size: Size) -> str:
+        """In the words of a call; symbols stand for sizes that the compiler leaves open."""
+        if dim.name in self._tellers and dim.kind in ("named", "ragged"):
+            return (f"dimension {dim.name} is {expected} in '{self._tellers[dim.name]}' but {size} "
+                    f"in '{spec.name}': equal names must have equal sizes")
+        return (f"dimension {index} of '{spec.name}', {dim}, must be {expected}, found {size}: the "
+                f"program declares {spec}")
 
     def _get(self, dim: Dim) -> Size | None:
         """None where nothing tells, or only the lengths of rows."""

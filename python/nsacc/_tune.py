@@ -22,6 +22,10 @@ _WORKER = ("import sys; sys.path.insert(0, {folder!r}); from nsacc import _nsacc
            "sys.exit(_nsacc.run_worker(*sys.argv[1:]))")
 
 
+# The limit of the command line, too (nsacc/Tensor/GivenSizes.h).
+LARGEST_SIZE = 1 << 40
+
+
 @dataclass(frozen=True)
 class Progress:
     """How far tuning is."""
@@ -50,6 +54,8 @@ class Trial:
     """None where it wasn't measured."""
     failure: str | None = None
     """Why it wasn't."""
+    skipped: bool = False
+    """Whether the time was over before it was compiled."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,9 @@ class Tuning:
     seconds: float
     ending: str
     """Why it ended."""
+    kept: bool
+    """Whether compilations to come take it: not where the folder can't be written, or the time was
+    over before anything was compared with the compiler's choice."""
     trials: tuple[Trial, ...]
     """The compiler's choice is the first."""
 
@@ -95,12 +104,21 @@ def check_sizes(sizes: Any) -> dict[str, Any]:
         is_list = isinstance(size, Sequence) and not isinstance(size, str)
         values = list(size) if is_list else [size]
         if not all(isinstance(value, Integral) and not isinstance(value, bool)
-                   and 0 <= value < 2**62 for value in values):
-            raise ArgumentError(f"the size of '{name}' is {size!r}, expected a number, or the "
-                                f"lengths of a ragged dimension's rows")
+                   and 0 <= value <= LARGEST_SIZE for value in values):
+            raise ArgumentError(f"{name!r}: {size!r} isn't a size, expected a number from 0 to "
+                                f"2^40, or the lengths of a ragged dimension's rows")
         numbers = [int(value) for value in values]
         checked[str(name)] = numbers if is_list else numbers[0]
     return checked
+
+
+def _check_seed(program: Program, seed: str) -> None:
+    """Raises what compiling with it would: tuning itself leaves out what doesn't fit the sizes."""
+    try:
+        program._with(schedule=seed, tune="off")
+    except ArgumentError as error:
+        raise ArgumentError(f"seed {seed!r}: {error.message}",
+                            f"seed {seed!r}: {error.text}") from None
 
 
 def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, cold: bool,
@@ -113,14 +131,19 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
     if not isinstance(request["seed"], Integral) or not 0 <= request["seed"] < 2**53:
         raise ArgumentError(f"seed is {request['seed']!r}, expected an integer from 0 to 2^53 - 1")
     request["seed"] = int(request["seed"])
-    if not all(isinstance(seed, str) for seed in request["seeds"]):
-        raise ArgumentError("seeds are schedules, each a string")
+    seeds = request["seeds"]
+    if isinstance(seeds, str) or not all(isinstance(seed, str) for seed in seeds):
+        raise ArgumentError(f"seeds is {seeds!r}, expected a list of schedules, each a string, as "
+                            f"['keys=64', 'slc: tokens=8']")
+    request["seeds"] = list(seeds)
     agreement = request.pop("agreement")
     if not 0 <= agreement < 1:
         raise ArgumentError(f"agreement is {agreement:g}, expected 0 to below 1")
     request["sizes"] = check_sizes(sizes)
     mode = f"off,agreement={agreement}" + (",graph" if graph else "") + (",cold" if cold else "")
     untuned = program._with(tune=mode)
+    for seed in seeds:
+        _check_seed(program, seed)
 
     def tell(progress: str) -> None:
         if report is not None:
@@ -135,4 +158,5 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
         schedule=best["schedule"], ms=best["ms"], spread_ms=tuple(best["spread_ms"]),
         chosen_ms=best["chosen_ms"], floor_ms=found["floor_ms"], error=best["error"],
         clock_mhz=best["clock_mhz"], seconds=found["seconds"], ending=found["ending"],
+        kept=found["kept"],
         trials=tuple(Trial(**trial) for trial in found["trials"]))

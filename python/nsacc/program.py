@@ -75,8 +75,15 @@ class Program:
     def _from_package(cls, package: bytes, file: str) -> Program:
         """A program that was compiled before."""
         loaded = cls.__new__(cls)
-        program = _nsacc.Program.from_package(package)
-        loaded._set((b"", file, program.target, None, "", "", None, {}), package, program)
+        try:
+            program = _nsacc.Program.from_package(package)
+            loaded._set((b"", file, program.target, None, "", "", None, {}), package, program)
+            loaded.params, loaded.kernel
+        except UnicodeDecodeError:
+            raise ArgumentError(f"{file}: damaged package: it holds text that isn't UTF-8: copy or "
+                                f"compile it again") from None
+        except ArgumentError as error:
+            raise ArgumentError(f"{file}: {error.message}", f"{file}: {error.text}") from None
         return loaded
 
     def _set(self, arguments: tuple[Any, ...], package: bytes | None,
@@ -188,7 +195,7 @@ class Program:
 
         Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
-        outside of ``torch.no_grad()``.
+        outside of ``torch.no_grad()`` or have tangents.
         """
         if named_inputs or len(inputs) != self._num_inputs:
             inputs = tuple(self._bind(inputs, named_inputs))
@@ -200,12 +207,12 @@ class Program:
         results = self._call_quickly(inputs)
         if results is not None:
             return results
-        if any(map(_inputs.has_no_memory, inputs)):
+        if _inputs.is_for_operator(inputs):
             return self._call_operator(inputs)
         return self._run(inputs)[0]
 
     def _call_operator(self, inputs: Sequence[Any]) -> Any:
-        """For torch's compiler and transforms, which know operators."""
+        """For torch's compiler, tracers and transforms, which know operators."""
         from . import _operator
         return _operator.call(self, inputs)
 
@@ -266,6 +273,9 @@ class Program:
         else:
             raise ArgumentError(f"inputs is a {type(inputs).__qualname__}, expected a list, a "
                                 f"tuple or a mapping of names to inputs")
+        if _inputs.is_recorded(bound):
+            raise ArgumentError("run and run_timed can't become part of a graph or a transformed "
+                                "function: call the program itself, or nsacc.torch.op of it")
         return self._run(bound, threads=threads, stream=stream, round_storage=round_storage,
                          f64_results=f64_results)
 
@@ -326,18 +336,18 @@ class Program:
             graph: measure launches of a CUDA graph.
             cold: measure with nothing of the tensors in the cache of the second level.
             seed: of random inputs.
-            seeds: schedules to try first, as `nsacc.compile` takes them.
+            seeds: schedules to try first, as `nsacc.compile` takes them in a string.
             timeout: seconds after which a candidate that doesn't end has failed.
             report: called with the progress now and then.
 
-        Raises `ArgumentError` where sizes are missing or don't fit, where the target isn't one of
-        this machine, and where nothing can be measured.
+        Raises `ArgumentError` where sizes are missing or don't fit, where a seed is no schedule of
+        the program, where the target isn't one of this machine, and where nothing can be measured.
         """
         if self._package is not None:
             raise ArgumentError("the program is of a package, whose schedules are fixed: tune what "
                                 "it was compiled from")
         return _tune.tune(self, sizes, dict(
-            effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=list(seeds),
+            effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=seeds,
             timeout=timeout), graph, cold, report)
 
     def explain(self, sizes: Mapping[str, int | Sequence[int]]) -> _explain.Explanation:
@@ -519,8 +529,10 @@ def _check_sizes(sizes: Any) -> None:
         raise ArgumentError(f"the sizes of a package are a {type(sizes).__qualname__}, expected a "
                             f"mapping of dimensions to sizes")
     for name, size in sizes.items():
-        if not isinstance(name, str) or not isinstance(size, Integral) or not 0 <= size < 2**63:
-            raise ArgumentError(f"size {name} is {size!r}, expected an integer of 0 or more")
+        is_size = isinstance(size, Integral) and not isinstance(size, bool)
+        if not isinstance(name, str) or not is_size or not 0 <= size <= _tune.LARGEST_SIZE:
+            raise ArgumentError(f"{name!r}: {size!r} isn't a size, expected a number from 0 to "
+                                f"2^40")
 
 
 def _write(path: str | os.PathLike[str], data: bytes) -> None:

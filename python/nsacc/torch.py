@@ -57,7 +57,8 @@ def op(program: Program) -> Operator:
             until the process ends.
 
     There are no gradients yet: inputs that require them are refused outside of
-    ``torch.no_grad()``, and so is `torch.vmap`. Raises `ArgumentError` for what is no program.
+    ``torch.no_grad()``, and so are tangents of forward-mode gradients, and `torch.vmap`. Raises
+    `ArgumentError` for what is no program.
     """
     if not isinstance(program, Program):
         raise ArgumentError(f"program is a {type(program).__qualname__}, expected what "

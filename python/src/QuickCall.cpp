@@ -219,7 +219,7 @@ bool QuickCall::moveNumbers(const py::tuple &inputs, Call &call) const {
         call.torch.fill(number, inputTypes[index], call.device));
     dlpack::Tensor lent;
     if (!call.torch.isTensor(call.owners.back()) ||
-        !call.torch.lend(call.owners.back(), lent) ||
+        !call.torch.lendOwn(call.owners.back(), lent) ||
         !borrow(lent, inputTypes[index], call.inputs[index]))
       return false;
   }
@@ -293,7 +293,7 @@ py::object QuickCall::run(const Call &call,
         call.torch.allocate(shapes[i], resultTypes[i], call.device));
     dlpack::Tensor lent;
     if (!call.torch.isTensor(tensors[i]) ||
-        !call.torch.lend(tensors[i], lent) ||
+        !call.torch.lendOwn(tensors[i], lent) ||
         !borrow(lent, resultTypes[i], views[i]))
       return py::none();
   }
@@ -321,7 +321,7 @@ py::object QuickCall::run(const Call &call,
 
 py::object QuickCall::call(const py::tuple &inputs) {
   const Torch *torch = Torch::find();
-  if (!torch || inputs.size() != inputTypes.size())
+  if (!torch || inputs.size() != inputTypes.size() || torch->isWatching())
     return py::none();
   Call call(*torch);
   if (!bind(inputs, call))

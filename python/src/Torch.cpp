@@ -1,6 +1,7 @@
 //===- Torch.cpp - Tensors of torch, without a step through Python --------===//
 
 #include "Torch.h"
+#include <algorithm>
 
 namespace py = pybind11;
 using namespace nsacc::python;
@@ -43,10 +44,15 @@ static const char *getTorchName(int dtype) {
 Torch::Torch(py::module_ torch, const dlpack::ExchangeAPI *api)
     : api(api), tensor(torch.attr("Tensor")),
       parameter(torch.attr("nn").attr("Parameter")),
-      isGradEnabled(torch.attr("is_grad_enabled")), empty(torch.attr("empty")),
-      full(torch.attr("full")), deviceType(torch.attr("device")),
-      host(deviceType("cpu")), requiresGrad("requires_grad"),
-      isNegated("is_neg"), typeAndDevice(py::make_tuple("dtype", "device")) {
+      isGradEnabled(torch.attr("is_grad_enabled")),
+      countModes(torch.attr("_C").attr("_len_torch_dispatch_stack")),
+      isTracing(torch.attr("_C").attr("_is_tracing")),
+      empty(torch.attr("empty")), full(torch.attr("full")),
+      deviceType(torch.attr("device")), host(deviceType("cpu")),
+      forward(torch.attr("autograd").attr("forward_ad").attr("__dict__")),
+      requiresGrad("requires_grad"), isNegated("is_neg"),
+      forwardLevel("_current_level"),
+      typeAndDevice(py::make_tuple("dtype", "device")) {
   for (int dtype = NSACC_DTYPE_BOOL; dtype <= NSACC_DTYPE_F64; ++dtype)
     dtypes[py::int_(dtype)] = torch.attr(getTorchName(dtype));
 }
@@ -62,7 +68,9 @@ const Torch *Torch::find() {
   if (!torch || !py::hasattr(torch, "nn") || !py::hasattr(torch, "Tensor"))
     return nullptr;
   auto module = py::reinterpret_borrow<py::module_>(torch);
-  if (!py::hasattr(module.attr("nn"), "Parameter"))
+  if (!py::hasattr(module.attr("nn"), "Parameter") ||
+      !py::hasattr(module, "autograd") ||
+      !py::hasattr(module.attr("autograd"), "forward_ad"))
     return nullptr;
   if (const dlpack::ExchangeAPI *api = getExchange(module.attr("Tensor")))
     found = new Torch(module, api);
@@ -87,12 +95,40 @@ bool Torch::recordsGradient(py::handle object) const {
          isTrue(own(PyObject_CallNoArgs(isGradEnabled.ptr())));
 }
 
+/// Of a number that torch counts. What can't be read may be anything: the other
+/// way of a call looks closer.
+static bool isAtLeast(PyObject *number, long least) {
+  long value = number ? PyLong_AsLong(number) : least;
+  if (!PyErr_Occurred())
+    return value >= least;
+  PyErr_Clear();
+  return true;
+}
+
+bool Torch::isWatching() const {
+  // Outside of all levels it is -1. Borrowed.
+  return isAtLeast(PyDict_GetItemWithError(forward.ptr(), forwardLevel.ptr()),
+                   0) ||
+         isAtLeast(own(PyObject_CallNoArgs(countModes.ptr())).ptr(), 1) ||
+         isTrue(own(PyObject_CallNoArgs(isTracing.ptr())));
+}
+
+/// Tensors that stand for others, as while functions are transformed, and zeros
+/// that aren't stored have elements, but no memory.
+static bool hasMemory(const dlpack::Tensor &view) {
+  return view.data || std::find(view.shape, view.shape + view.ndim, 0) !=
+                          view.shape + view.ndim;
+}
+
+bool Torch::lendOwn(py::handle object, dlpack::Tensor &view) const {
+  if (api->lend(object.ptr(), &view) == 0)
+    return hasMemory(view);
+  PyErr_Clear();
+  return false;
+}
+
 bool Torch::lend(py::handle object, dlpack::Tensor &view) const {
-  if (api->lend(object.ptr(), &view) != 0) {
-    PyErr_Clear();
-    return false;
-  }
-  return !recordsGradient(object) &&
+  return lendOwn(object, view) && !recordsGradient(object) &&
          !isTrue(own(PyObject_CallMethodNoArgs(object.ptr(), isNegated.ptr())));
 }
 

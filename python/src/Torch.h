@@ -24,9 +24,17 @@ public:
     return type == tensor.ptr() || type == parameter.ptr();
   }
 
+  /// Whether calls are watched: by a dispatch mode, as make_fx has, by
+  /// torch.jit.trace, or for tangents of forward-mode gradients. Those who
+  /// watch know operators, and of a call here would see the results' allocation
+  /// alone.
+  bool isWatching() const;
+
   /// A view of a tensor's memory while it lives. False where it has none, its
   /// gradients would be lost, or its elements are to be negated.
   bool lend(pybind11::handle object, dlpack::Tensor &view) const;
+  /// The same of a tensor that `allocate` made.
+  bool lendOwn(pybind11::handle object, dlpack::Tensor &view) const;
 
   /// An uninitialized tensor; torch's own, so that streams that use it can be
   /// recorded. `device` is an index of CUDA's, or -1 for the host.
@@ -48,10 +56,12 @@ private:
   pybind11::object getDevice(int device) const;
 
   const dlpack::ExchangeAPI *api;
-  pybind11::object tensor, parameter, isGradEnabled, empty, full, deviceType,
-      host;
+  pybind11::object tensor, parameter, isGradEnabled, countModes, isTracing,
+      empty, full, deviceType, host;
+  /// What torch.autograd.forward_ad knows by name.
+  pybind11::dict forward;
   pybind11::dict dtypes;
-  pybind11::str requiresGrad, isNegated;
+  pybind11::str requiresGrad, isNegated, forwardLevel;
   pybind11::tuple scalarShape, typeAndDevice;
 };
 

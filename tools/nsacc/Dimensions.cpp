@@ -2,39 +2,14 @@
 
 #include "Dimensions.h"
 #include "Messages.h"
+#include "nsacc/Tensor/GivenSizes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
 
-/// No size is larger, so that sums and products of a few stay in range.
-static constexpr int64_t largestSize = int64_t(1) << 40;
-
 //===-- Reading -----------------------------------------------------------===//
-
-namespace {
-/// The named dimensions of a kernel's inputs.
-struct NamedDims {
-  explicit NamedDims(const Signature &signature);
-
-  std::vector<std::string> all;
-  llvm::SetVector<llvm::StringRef> dense, ragged;
-};
-} // namespace
-
-NamedDims::NamedDims(const Signature &signature) {
-  for (const Argument &input : signature.inputs)
-    for (const Dim &dim : input.dims) {
-      if (dim.kind == Dim::Kind::Ragged || dim.kind == Dim::Kind::Offsets)
-        ragged.insert(dim.name);
-      else if (dim.kind == Dim::Kind::Named)
-        dense.insert(dim.name);
-    }
-  for (llvm::StringRef name :
-       llvm::concat<const llvm::StringRef>(dense, ragged))
-    all.push_back(name.str());
-}
 
 std::optional<FlagOfName> nsacc::findFlag(const Signature &signature,
                                           llvm::StringRef name) {
@@ -49,92 +24,30 @@ std::optional<FlagOfName> nsacc::findFlag(const Signature &signature,
     return FlagOfName{"an input", "--input " + text + "=FILE.npy"};
   if (llvm::any_of(signature.results, isNamed))
     return FlagOfName{"a result", "--output " + text + "=FILE.npy"};
-  if (llvm::is_contained(NamedDims(signature).all, name))
+  if (NamedDims(signature).contains(name))
     return FlagOfName{"a dimension", "--dims " + text + "=…"};
   return std::nullopt;
-}
-
-static llvm::Expected<int64_t> parseSize(llvm::StringRef name,
-                                         llvm::StringRef text) {
-  int64_t size;
-  if (!text.trim().getAsInteger(10, size) && size >= 0 && size <= largestSize)
-    return size;
-  return makeError(
-      "--dims " + name + ": '" + text +
-      "' isn't a size, expected a number from 0 to 2^40" +
-      (text.contains('=') ? "; commas separate sizes, as in B=1,T=8" : ""));
-}
-
-static llvm::Error readRows(llvm::StringRef name, llvm::StringRef text,
-                            DimSizes &sizes) {
-  text = text.drop_front().drop_back();
-  llvm::SmallVector<llvm::StringRef> rows;
-  if (!text.trim().empty())
-    text.split(rows, ',');
-  std::vector<int64_t> offsets = {0};
-  for (llvm::StringRef row : rows) {
-    llvm::Expected<int64_t> length = parseSize(name, row);
-    if (!length)
-      return length.takeError();
-    offsets.push_back(offsets.back() + *length);
-  }
-  if (offsets.back() > INT32_MAX)
-    return makeError("--dims " + name + ": the rows add up to " +
-                     llvm::Twine(offsets.back()) +
-                     ", more than the i32 offsets can say");
-  if (sizes.batchRows && *sizes.batchRows != int64_t(rows.size()))
-    return makeError("--dims " + name + " gives " + llvm::Twine(rows.size()) +
-                         " rows, another ragged dimension " +
-                         llvm::Twine(*sizes.batchRows),
-                     "all ragged dimensions of a kernel share one batch");
-  sizes.batchRows = rows.size();
-  sizes.sizes[name] = offsets.back();
-  sizes.offsets[name] = std::move(offsets);
-  return llvm::Error::success();
-}
-
-static llvm::Error rejectUnknown(llvm::StringRef name, const NamedDims &dims,
-                                 const Signature &signature) {
-  if (auto flag = findFlag(signature, name))
-    return makeError("'" + name + "' is " + flag->kind + " of kernel '" +
-                         signature.kernel + "', not a dimension",
-                     "give it as " + flag->spelling);
-  return makeError("kernel '" + signature.kernel + "' has no dimension '" +
-                       name + "'",
-                   suggest(name, dims.all,
-                           dims.all.empty() ? "it has none by name"
-                                            : "it has " + quoteList(dims.all)));
 }
 
 llvm::Expected<DimSizes> nsacc::readDimensions(const Settings &settings,
                                                const Signature &signature) {
   NamedDims dims(signature);
-  DimSizes sizes;
+  GivenSizes sizes(signature, SizeSyntax::Flags);
   for (auto &[name, value] : settings) {
     llvm::StringRef text = value;
-    bool isList = text.starts_with("[") && text.ends_with("]");
-    if (!dims.dense.contains(name) && !dims.ragged.contains(name))
-      return rejectUnknown(name, dims, signature);
-    if (dims.ragged.contains(name)) {
-      if (!isList)
-        return makeError("dimension " + name + " of kernel '" +
-                             signature.kernel + "' is ragged",
-                         "give the lengths of its rows: --dims " + name + "=[" +
-                             value + ",…]");
-      if (llvm::Error error = readRows(name, value, sizes))
-        return error;
-      continue;
-    }
-    if (isList)
-      return makeError("dimension " + name + " of kernel '" + signature.kernel +
-                           "' isn't ragged",
-                       "give one size: --dims " + name + "=…");
-    llvm::Expected<int64_t> size = parseSize(name, value);
-    if (!size)
-      return size.takeError();
-    sizes.sizes[name] = *size;
+    if (auto flag = findFlag(signature, name); flag && !dims.contains(name))
+      return makeError("'" + name + "' is " + flag->kind + " of kernel '" +
+                           signature.kernel + "', not a dimension",
+                       "give it as " + flag->spelling);
+    bool isList = text.consume_front("[") && text.consume_back("]");
+    llvm::SmallVector<llvm::StringRef> rows;
+    if (isList && !text.trim().empty())
+      text.split(rows, ',');
+    if (llvm::Error error =
+            isList ? sizes.addRows(name, rows) : sizes.addNumber(name, value))
+      return error;
   }
-  return sizes;
+  return sizes.take();
 }
 
 //===-- Checking ----------------------------------------------------------===//
@@ -180,24 +93,5 @@ llvm::Expected<DimSizes> nsacc::readAllDimensions(const Settings &dims,
   auto sizes = readDimensions(dims, signature);
   if (!sizes)
     return sizes.takeError();
-  llvm::SmallVector<const Tensor *> none(signature.inputs.size(), nullptr);
-  auto bound = bindKnownDimensions(signature, none, std::move(*sizes));
-  if (!bound)
-    return bound.takeError();
-  std::vector<std::string> missing;
-  for (const Argument &input : signature.inputs)
-    for (const Dim &dim : input.dims)
-      if ((dim.kind == Dim::Kind::Named || dim.kind == Dim::Kind::Ragged) &&
-          !bound->sizes.contains(dim.name) &&
-          !llvm::is_contained(missing, dim.name))
-        missing.push_back(dim.name);
-  if (!missing.empty())
-    return makeError("nothing tells the size of " + quoteList(missing) +
-                         ", and " + what + " is of one call's sizes",
-                     "add --dims " + llvm::join(missing, "=…,") + "=…");
-  // What other dimensions need, as the rows of offsets.
-  for (const Argument &input : signature.inputs)
-    if (auto shape = getShape(input, *bound); !shape)
-      return shape.takeError();
-  return bound;
+  return bindAllSizes(signature, std::move(*sizes), what, SizeSyntax::Flags);
 }

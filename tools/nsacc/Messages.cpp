@@ -29,16 +29,6 @@ std::string nsacc::toUTF8(llvm::StringRef text) {
   return llvm::json::isUTF8(text) ? text.str() : llvm::json::fixUTF8(text);
 }
 
-std::string nsacc::quoteList(llvm::ArrayRef<std::string> names) {
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0)
-      text += i + 1 == names.size() ? " and " : ", ";
-    text += "'" + names[i] + "'";
-  }
-  return text;
-}
-
 std::string nsacc::suggest(llvm::StringRef name,
                            llvm::ArrayRef<std::string> names,
                            const llvm::Twine &otherwise) {

@@ -4,6 +4,7 @@
 #define NSACC_TOOLS_NSACC_MESSAGES_H
 
 #include "nsacc/Support/ExitCode.h"
+#include "nsacc/Support/Suggestions.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -22,9 +23,6 @@ void printWarning(llvm::StringRef message);
 
 /// Text for JSON, which can't hold every file name.
 std::string toUTF8(llvm::StringRef text);
-
-/// "'T', 'S' and 'HQ'"
-std::string quoteList(llvm::ArrayRef<std::string> names);
 
 /// "did you mean 'top'?", or `otherwise` where no name is near.
 std::string suggest(llvm::StringRef name, llvm::ArrayRef<std::string> names,

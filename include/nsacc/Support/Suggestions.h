@@ -13,6 +13,9 @@ namespace nsacc {
 llvm::StringRef findNearest(llvm::StringRef unknown,
                             llvm::ArrayRef<llvm::StringRef> known);
 
+/// "'T', 'S' and 'HQ'"
+std::string quoteList(llvm::ArrayRef<std::string> names);
+
 /// The type among bf16, f16 and f32 that another library's name stands for, as
 /// "torch.float16" for f16; empty where it stands for none.
 llvm::StringRef findStorageType(llvm::StringRef name);

@@ -41,6 +41,8 @@ public:
   /// Waits for all. Fails with the error of the first place that has one,
   /// whichever came first; those behind it may not have run.
   llvm::Error wait();
+  /// Whether `wait` would return at once.
+  bool isDone() const { return numDone == tasks.size(); }
 
 private:
   struct Task {
@@ -52,7 +54,7 @@ private:
   void run(Task &task);
 
   std::vector<std::unique_ptr<Task>> tasks;
-  std::atomic<size_t> firstFailed = SIZE_MAX;
+  std::atomic<size_t> firstFailed = SIZE_MAX, numDone = 0;
   std::optional<llvm::ThreadPoolTaskGroup> group;
 };
 

@@ -216,15 +216,24 @@ def test_threads_are_those_of_runs(monkeypatch):
 
 
 @pytest.mark.parametrize("sizes, message", [
-    ({"T": 512}, "the size of dimension B of 'q' isn't known"),
+    ({"T": 512}, "nothing tells the size of 'B', 'HQ', 'D', 'S', 'H' and 'DV', and an explanation "
+                 "is of one call's sizes: add them, as {'B': …, 'HQ': …, "),
     ({**SIZES, "X": 1}, "has no dimension 'X'"),
     ({**SIZES, "HQ": 3}, "HQ = 3 query heads are not a multiple of H = 2 key heads"),
-    ({**SIZES, "T": "many"}, "the size of 'T' is 'many', expected a number"),
+    ({**SIZES, "T": "many"}, "'T': 'many' isn't a size, expected a number from 0 to 2^40"),
+    ({**SIZES, "T": [5, 7]}, "dimension T of kernel 'flash' isn't ragged: give one size"),
     (512, "sizes is a int, expected a mapping"),
 ])
 def test_sizes_that_do_not_fit_are_named(flash, sizes, message):
     with pytest.raises(nsacc.errors.ArgumentError, match=re.escape(message)):
         flash.explain(sizes)
+
+
+def test_ragged_dimensions_want_lengths():
+    program = nsacc.compile(EXAMPLES / "hstu_bsa.nsa")
+    with pytest.raises(nsacc.errors.ArgumentError, match=re.escape(
+            "is ragged: give the lengths of its rows, as 'T': [127, …]")):
+        program.explain({"T": 127})
 
 
 def test_what_has_no_schedule_is_refused(tmp_path):

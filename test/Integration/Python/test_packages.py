@@ -126,7 +126,7 @@ def test_what_cannot_be_a_package(program, tmp_path: Path) -> None:
     for sizes, targets, message in (
             ({"HQ": 4}, None, "a package depends on sizes .* of 'D', 'H', 'DV'"),
             ({**SIZES, "X": 1}, None, "no dimension 'X'"),
-            ({**SIZES, "D": "x"}, None, "size D is 'x'"), (SIZES, "cpu", "expected a list"),
+            ({**SIZES, "D": "x"}, None, "'D': 'x' isn't a size"), (SIZES, "cpu", "expected a list"),
             (SIZES, (), "expected a list"), (SIZES, ("oracle",), "expected a list of compiled"),
             (3, None, "not iterable|mapping"), ([], None, "sizes is empty")):
         with pytest.raises((ArgumentError, TypeError), match=message):
@@ -155,10 +155,33 @@ def test_damaged_files_are_errors(package, tmp_path: Path) -> None:
     path = tmp_path / "x.nsapkg"
     for damaged in (b"", whole[:-1], whole[:100] + b"x" + whole[101:], b"nonsense"):
         path.write_bytes(damaged)
-        with pytest.raises(ArgumentError, match="package"):
+        with pytest.raises(ArgumentError, match="x.nsapkg: .*package"):
             nsacc.load(path)
     with pytest.raises(OSError):
         nsacc.load(tmp_path / "none")
+
+
+def seal(body: bytes, head: bytes) -> bytes:
+    """A package with this body, as nsacc seals it."""
+    front, checksum = head[:24] + len(body).to_bytes(8, "little"), 0xcbf29ce484222325
+    for byte in front + body:
+        checksum = (checksum ^ byte) * 0x100000001b3 % 2**64
+    return front + checksum.to_bytes(8, "little") + body
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    """Packages that were sealed again are whole, but may hold anything."""
+    path = tmp_path / "x.nsapkg"
+    program = nsacc.compile("""kernel named(query: f32[Batch, Width], factor: f32)
+    -> (scaled: f32[Batch, Width]) { return query * factor; }""")
+    program.package(path, {"Batch": 1, "Width": 8})
+    whole = path.read_bytes()
+    head, body = whole[:40], whole[40:]
+    assert seal(body, head) == whole
+    for name in (b"query", b"scaled", b"named", b"Batch", b"Width", b"factor"):
+        path.write_bytes(seal(body.replace(name, b"\xff" * len(name)), head))
+        with pytest.raises(ArgumentError, match="x.nsapkg: "):
+            nsacc.load(path)
 
 
 def test_loading_needs_no_time(package) -> None:

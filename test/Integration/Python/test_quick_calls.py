@@ -59,9 +59,10 @@ def test_what_is_quick(flash, inputs, view):
     lambda q: q.numpy(), lambda q: q.double(), lambda q: q.to_sparse(), lambda q: q[0],
     lambda q: q.to("meta"), lambda q: q.clone().requires_grad_(), lambda q: None,
     lambda q: torch.complex(q, q), lambda q: torch.imag(torch.complex(q, q).conj()),
-    lambda q: 1.0, lambda q: q[..., :5], lambda q: q[None, None, None, None, None]],
+    lambda q: 1.0, lambda q: q[..., :5], lambda q: q[None, None, None, None, None],
+    lambda q: torch._efficientzerotensor(q.shape)],
     ids=["numpy", "f64", "sparse", "rank", "meta", "gradient", "none", "complex", "negated",
-         "number", "size", "many-dims"])
+         "number", "size", "many-dims", "no-memory"])
 def test_what_is_not(flash, inputs, spoil):
     """It is left alone, and the other way either computes it or says what is wrong."""
     q, k, v = inputs

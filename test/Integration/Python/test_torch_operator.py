@@ -339,8 +339,10 @@ def test_mistakes_under_the_compiler(flash):
         compiled(q.clone().requires_grad_(), k, v)
     symbolic = torch.compile(lambda q, k, v: flash(q, k, v).out, fullgraph=True, dynamic=True,
                              backend="eager")
-    with pytest.raises((error, ArgumentError), match="dimension . of 'v' must be"):
+    with pytest.raises((error, ArgumentError), match="dimension S is .* in 'k' but .* in 'v'"):
         symbolic(q, k[:, :3], v)
+    with pytest.raises((error, ArgumentError), match="dimension D is .* in 'q' but .* in 'k'"):
+        symbolic(q, k[..., :5], v)
 
 
 def test_torch_is_imported_by_nsacc_torch_alone():

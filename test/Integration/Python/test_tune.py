@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import nsacc
+from harness import EXAMPLES
 
 PROGRAM = """
 kernel f(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, HQ, D] {
@@ -54,7 +56,7 @@ def test_finds_and_keeps(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_seeds_are_tried() -> None:
     tuning = nsacc.compile(PROGRAM).tune(SIZES, effort="seeds",
-                                         seeds=["a: keys=16", "a: tokens=1", "a: nothing=1"])
+                                         seeds=("a: keys=16", "a: tokens=1"))
     assert [trial.schedule for trial in tuning.trials] == ["", "a: keys=16", "a: tokens=1"]
     assert all(trial.ms is not None for trial in tuning.trials)
 
@@ -67,16 +69,33 @@ def test_ragged_rows() -> None:
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"T": None}, "the size of dimension T of 'q' isn't known"),
+    ({"T": None, "HQ": None}, "nothing tells the size of 'T' and 'HQ', and tuning is of one call's "
+                              "sizes: add them, as {'T': …, 'HQ': …}"),
     ({"HQ": 3}, "HQ"),
-    ({"T": -1}, "the size of 'T' is -1, expected a number"),
-    ({"T": [1, 2]}, "dimension 'T' isn't ragged: its size is one number"),
-    ({"T": "many"}, "the size of 'T' is 'many', expected a number"),
+    ({"T": -1}, "'T': -1 isn't a size, expected a number from 0 to 2^40"),
+    ({"T": 2**40 + 1}, "'T': 1099511627777 isn't a size, expected a number from 0 to 2^40"),
+    ({"T": 2**70}, "expected a number from 0 to 2^40"),
+    ({"T": [1, 2]}, "dimension T of kernel 'f' isn't ragged: give one size, as 'T': …"),
+    ({"T": "many"}, "'T': 'many' isn't a size, expected a number"),
+    ({"t": 4}, "kernel 'f' has no dimension 't': did you mean 'T'?"),
 ])
 def test_wrong_sizes(change: dict[str, object], message: str) -> None:
     sizes = {name: size for name, size in {**SIZES, **change}.items() if size is not None}
-    with pytest.raises(nsacc.errors.ArgumentError, match=message):
+    with pytest.raises(nsacc.errors.ArgumentError, match=re.escape(message)):
         nsacc.compile(PROGRAM).tune(sizes)
+
+
+@pytest.mark.parametrize("sizes, message", [
+    ({"T": 127, "HQ": 3, "H": 1, "D": 24},
+     "dimension T of kernel 'r' is ragged: give the lengths of its rows, as 'T': [127, …]"),
+    ({}, "nothing tells the size of 'T', 'HQ', 'D' and 'H', and tuning is of one call's sizes: add "
+         "them, as {'T': […], 'HQ': …, 'D': …, 'H': …}"),
+    ({"T": [2**31]}, "'T': the rows add up to 2147483648, more than the i32 offsets can say"),
+    ({"T": [1, 2.5]}, "'T': [1, 2.5] isn't a size, expected a number from 0 to 2^40, or"),
+])
+def test_wrong_sizes_of_rows(sizes: dict[str, object], message: str) -> None:
+    with pytest.raises(nsacc.errors.ArgumentError, match=re.escape(message)):
+        nsacc.compile(RAGGED).tune(sizes)
 
 
 @pytest.mark.parametrize("options, message", [
@@ -86,7 +105,11 @@ def test_wrong_sizes(change: dict[str, object], message: str) -> None:
     ({"agreement": 1}, "agreement is 1, expected 0 to below 1"),
     ({"agreement": float("nan")}, "agreement"),
     ({"seed": -1}, "seed is -1"),
-    ({"seeds": [1]}, "seeds are schedules"),
+    ({"seeds": [1]}, r"seeds is \[1\], expected a list of schedules, each a string"),
+    ({"seeds": "keys=8"}, "seeds is 'keys=8', expected a list of schedules"),
+    ({"seeds": ["keys=8", "nokey=1"]}, "seed 'nokey=1': .*column 1: there is no field 'nokey'"),
+    ({"seeds": ["keys=zz"]}, "seed 'keys=zz': .*expected an integer for 'keys', found 'zz'"),
+    ({"seeds": ["z: keys=8"]}, "seed 'z: keys=8': .*the program has no op 'z'"),
     ({"graph": True}, "CUDA graphs and cold caches are of GPUs, found target 'cpu'"),
 ])
 def test_wrong_options(options: dict[str, object], message: str) -> None:
@@ -111,24 +134,51 @@ def test_a_report_that_raises_ends_it() -> None:
         nsacc.compile(PROGRAM).tune(SIZES, report=report)
 
 
-def test_interrupts_end_it() -> None:
-    # In a process of its own: those that run tests side by side ignore the signal.
-    script = f"""
-import os, signal, threading
+INTERRUPTED = """
+import os, signal, threading, time
 import nsacc
 
+def interrupt():
+    global sent
+    sent = time.monotonic()
+    os.kill(os.getpid(), signal.SIGINT)
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
-program = nsacc.compile({PROGRAM!r})
-threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
-    while True:
-        program.tune({ {**SIZES, "T": 3000, "S": 3000}!r}, effort="exhaustive")
+    {tune}
 except KeyboardInterrupt:
-    print("interrupted")
+    print(time.monotonic() - sent)
 """
-    done = subprocess.run([sys.executable, "-c", script], check=True, timeout=120, text=True,
-                          stdout=subprocess.PIPE)
-    assert done.stdout == "interrupted\n"
+
+
+def interrupt(tune: str, threads: int) -> float:
+    """How long it takes; in a process of its own: those that run tests side by side ignore the
+    signal."""
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED.format(tune=tune)], check=True,
+                          timeout=180, text=True, stdout=subprocess.PIPE,
+                          env={**os.environ, "NSACC_THREADS": str(threads), "NSACC_CACHE": "off"})
+    return float(done.stdout)
+
+
+def test_interrupts_end_it() -> None:
+    assert interrupt(f"""program = nsacc.compile({PROGRAM!r})
+    threading.Timer(0.5, interrupt).start()
+    while True:
+        program.tune({ {**SIZES, "T": 3000, "S": 3000}!r}, effort="exhaustive", budget=100)""",
+                     threads=2) < 15
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupts_end_compiling(threads: int) -> None:
+    """Of many candidates, which took what was left of the time."""
+    sizes = {"B": 1, "T": 512, "S": 512, "HQ": 8, "H": 2, "D": 64, "DV": 64}
+    # Candidates that are being compiled are waited for.
+    assert interrupt(f"""program = nsacc.compile({str(EXAMPLES / "nsa.nsa")!r}, dtype="f32")
+    def report(progress):
+        kind, *more = progress.what.split()
+        if kind == "compiling" and int(more[0]) > 8:
+            threading.Timer(0.5, interrupt).start()
+    program.tune({sizes!r}, effort="exhaustive", budget=120, report=report)""", threads) < 40
 
 
 @pytest.mark.parametrize("mode", ["model", "quick"])

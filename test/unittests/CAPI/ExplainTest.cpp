@@ -56,11 +56,20 @@ TEST(Explain, SaysWhatIsWrongWithARequest) {
   ASSERT_EQ(compiled.status, NSACC_OK) << compiled.message();
   const nsacc_program *program = compiled.program.get();
   EXPECT_THAT(explain(program, "{}").message(), HasSubstr("has 'sizes'"));
+  EXPECT_THAT(explain(program, R"({"sizes": {"T": 1, "S": 1}})").message(),
+              HasSubstr("nothing tells the size of 'B', 'H' and 'D', and an "
+                        "explanation is of one call's sizes: add them, as "
+                        "{'B': …, 'H': …, 'D': …}"));
+  EXPECT_THAT(explain(program, R"({"sizes": {"T": 40}})").message(),
+              HasSubstr("size of 'B', 'H', 'D' and 'S'"));
+  for (const char *size : {"1099511627777", "-1", "1.5", R"("1")", "null"})
+    EXPECT_THAT(
+        explain(program, R"({"sizes": {"T": )" + std::string(size) + "}}")
+            .message(),
+        HasSubstr("isn't a size, expected a number from 0 to 2^40"));
   EXPECT_THAT(explain(program, "nothing").kind(), NSACC_ERROR_KIND_ARGUMENT);
   EXPECT_THAT(explain(program, ask(R"(, "what": "all")")).message(),
               HasSubstr("what is 'all', expected everything or tiles"));
-  EXPECT_THAT(explain(program, R"({"sizes": {"T": 40}})").message(),
-              HasSubstr("dimension B of 'q'"));
   EXPECT_THAT(explain(nullptr, ask()).kind(), NSACC_ERROR_KIND_USAGE);
 }
 
