@@ -122,7 +122,8 @@ def _check_seed(program: Program, seed: str) -> None:
 
 
 def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, cold: bool,
-         report: Callable[[Progress], object] | None) -> Tuning:
+         report: Callable[[Progress], object] | None,
+         warn: Callable[[_nsacc.Program], None]) -> Tuning:
     for name in ("budget", "agreement", "timeout"):
         value = request[name]
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
@@ -150,6 +151,7 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
             report(Progress(**json.loads(progress)))
 
     found = json.loads(_nsacc.tune(untuned._program, json.dumps(request), tell))
+    warn(untuned._program)
     best = found["best"]
     given = [part for part in (program.schedule, best["schedule"]) if part]
     return Tuning(

@@ -348,7 +348,7 @@ class Program:
                                 "it was compiled from")
         return _tune.tune(self, sizes, dict(
             effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=seeds,
-            timeout=timeout), graph, cold, report)
+            timeout=timeout), graph, cold, report, _tell)
 
     def explain(self, sizes: Mapping[str, int | Sequence[int]]) -> _explain.Explanation:
         """Tells how the program is compiled for calls with these sizes, and why.
