@@ -1,6 +1,9 @@
 //===- AutoTune.cpp - Schedules that are found when they are needed -------===//
 
+#include "nsacc/Support/Tasks.h"
 #include "nsacc/Tuning/Tuner.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Threading.h"
 
 using namespace nsacc;
 using namespace nsacc::tuning;
@@ -11,22 +14,42 @@ static constexpr double kLeastGain = 0.92;
 /// Candidates of a grid that are compiled to see whether they fit.
 static constexpr size_t kMostTried = 8;
 
-/// Tiles that have no room, or spill, are none that the model may take.
-static bool isGood(const CompiledProgram &program, llvm::StringRef kernel,
-                   const DimSizes &sizes, const Candidate &candidate) {
-  auto code = program.compileFor(kernel, sizes, candidate.schedule);
-  bool isGood = code && code->losses.empty();
-  llvm::consumeError(code.takeError());
-  return isGood;
+/// The first candidate whose tiles have room and don't spill: others are none
+/// that the model may take. As many are compiled side by side as there are
+/// threads.
+static const Candidate *findGood(const CompiledProgram &program,
+                                 llvm::StringRef kernel, const DimSizes &sizes,
+                                 llvm::ArrayRef<Candidate> candidates,
+                                 unsigned threads) {
+  CompilerThreads workers(threads);
+  size_t most =
+      threads ? threads : llvm::hardware_concurrency().compute_thread_count();
+  while (!candidates.empty()) {
+    llvm::ArrayRef<Candidate> batch =
+        candidates.take_front(std::min(most, candidates.size()));
+    std::vector<char> isGood(batch.size());
+    Tasks tasks(workers);
+    for (size_t i = 0; i < batch.size(); ++i)
+      tasks.add(i, [&, i] {
+        auto code = program.compileFor(kernel, sizes, batch[i].schedule);
+        isGood[i] = code && code->losses.empty();
+        llvm::consumeError(code.takeError());
+        return llvm::Error::success();
+      });
+    llvm::consumeError(tasks.wait());
+    if (auto found = llvm::find(isGood, true); found != isGood.end())
+      return &batch[found - isGood.begin()];
+    candidates = candidates.drop_front(batch.size());
+  }
+  return nullptr;
 }
 
 llvm::Expected<std::string>
 tuning::chooseByModel(const CompiledProgram &program, llvm::StringRef kernel,
-                      const DimSizes &sizes, double agreement) {
+                      const DimSizes &sizes, const ModelOptions &options) {
   std::string best;
   auto use = [&](nsa::KernelOp op, const schedule::Goal &goal,
                  const schedule::Settings &given) -> llvm::Error {
-    ModelOptions options = {agreement};
     auto current = makeCandidate(op, goal, given, "", sizes, options);
     if (!current)
       return current.takeError();
@@ -41,12 +64,11 @@ tuning::chooseByModel(const CompiledProgram &program, llvm::StringRef kernel,
           return each.predicted > kLeastGain * current->predicted;
         });
         found.resize(std::min(found.size(), kMostTried));
-        auto fits = llvm::find_if(found, [&](const Candidate &each) {
-          return isGood(program, kernel, sizes, each);
-        });
-        if (fits == found.end())
+        const Candidate *fits =
+            findGood(program, kernel, sizes, found, options.threads);
+        if (!fits)
           continue;
-        *current = std::move(*fits);
+        *current = *fits;
         best = current->schedule;
       }
     return llvm::Error::success();
@@ -61,7 +83,7 @@ static llvm::Expected<std::string> find(const CompiledProgram &program,
                                         const DimSizes &sizes, TuneMode mode,
                                         const TuneOptions &options) {
   if (mode == TuneMode::Model)
-    return chooseByModel(program, kernel, sizes, options.policy.agreement);
+    return chooseByModel(program, kernel, sizes, getModelOptions(options));
   auto found = tune(program, kernel, sizes, options);
   if (!found)
     return found.takeError();

@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <tuple>
 
 using namespace nsacc;
 using namespace nsacc::tuning;
@@ -143,10 +144,19 @@ Rule tuning::chooseRule(llvm::ArrayRef<std::string> dims,
     for (const std::string &other : dims.drop_front(index + 1))
       products.push_back({dim, other});
   }
+  // Where several tell the shapes apart, one size before two, and the one that
+  // most shapes differ in: it is what has to do with their times most likely.
+  std::vector<std::tuple<size_t, size_t, size_t>> order;
+  for (auto [index, product] : llvm::enumerate(products))
+    order.emplace_back(product.size(),
+                       shapes.size() - makeCutter(product, shapes).getNumBins(),
+                       index);
+  llvm::sort(order);
   Rule best;
   best.slowdown = HUGE_VAL;
   for (size_t cases = 1; cases <= mostSchedules; ++cases) {
-    for (const auto &product : products) {
+    for (auto [size, same, index] : order) {
+      const std::vector<std::string> &product = products[index];
       Cutter cutter = makeCutter(product, shapes);
       if (cases > cutter.getNumBins())
         continue;

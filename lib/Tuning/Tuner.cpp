@@ -83,6 +83,13 @@ llvm::json::Value tuning::toJSON(const TuneResult &result) {
       {"ending", result.ending},     {"trials", std::move(trials)}};
 }
 
+ModelOptions tuning::getModelOptions(const TuneOptions &tuning) {
+  ModelOptions model;
+  model.agreement = tuning.policy.agreement;
+  model.threads = tuning.threads;
+  return model;
+}
+
 double Trial::getMedian() const { return getQuantile(milliseconds, 0.5); }
 
 //===----------------------------------------------------------------------===//
@@ -120,12 +127,7 @@ private:
   double getSeconds() const {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
-  ModelOptions getModel() const {
-    ModelOptions model;
-    model.agreement = options.policy.agreement;
-    model.threads = options.threads;
-    return model;
-  }
+  ModelOptions getModel() const { return getModelOptions(options); }
   bool isOver() const { return getSeconds() >= options.budgetSeconds; }
   /// Asked on the caller's thread, which alone hears of signals.
   bool isInterrupted() const {
@@ -592,8 +594,8 @@ llvm::Error Search::trySeeds() {
     llvm::append_range(seeds,
                        TunedSchedules(options.store, nullptr).findSeeds(key));
   if (options.effort == Effort::Model) {
-    auto preferred = chooseByModel(program, signature.kernel, sizes,
-                                   options.policy.agreement);
+    auto preferred =
+        chooseByModel(program, signature.kernel, sizes, getModel());
     if (!preferred)
       return preferred.takeError();
     seeds.push_back(*preferred);

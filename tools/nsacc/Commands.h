@@ -23,6 +23,7 @@ void addRunCommand(CLI::App &app, Invocation &invocation);
 void addCompileCommand(CLI::App &app, Invocation &invocation);
 void addInspectCommand(CLI::App &app, Invocation &invocation);
 void addHeaderCommand(CLI::App &app, Invocation &invocation);
+void addDeviceCommand(CLI::App &app, Invocation &invocation);
 void addEnvCommand(CLI::App &app, Invocation &invocation);
 void addCacheCommand(CLI::App &app, Invocation &invocation);
 void addExplainCommand(CLI::App &app, Invocation &invocation);

@@ -115,6 +115,7 @@ int main(int argc, char **argv) {
   addInspectCommand(app, invocation);
   addHeaderCommand(app, invocation);
   addEnvCommand(app, invocation);
+  addDeviceCommand(app, invocation);
   addCacheCommand(app, invocation);
   addTuneCommand(app, invocation);
   addExplainCommand(app, invocation);

@@ -95,7 +95,10 @@ llvm::json::Value toJSON(const TuneResult &result);
 llvm::Expected<std::string> chooseByModel(const CompiledProgram &program,
                                           llvm::StringRef kernel,
                                           const DimSizes &sizes,
-                                          double agreement);
+                                          const ModelOptions &options);
+
+/// What the model is asked for a tuner.
+ModelOptions getModelOptions(const TuneOptions &tuning);
 
 /// Lets compilations of the module find schedules as options.tuning.mode says:
 /// by the model, or by measuring in the first call, which `worker` does.

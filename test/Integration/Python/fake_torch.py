@@ -45,6 +45,11 @@ class Tensor:
     def is_neg(self) -> bool:
         return False
 
+    def _is_zerotensor(self) -> bool:
+        return False
+
+    __torch_dispatch__ = None
+
 
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_DLTensor))
 def _lend(tensor, view):
@@ -87,6 +92,13 @@ def install() -> ModuleType:
     torch.device = lambda kind, index=0: (_CUDA if kind == "cuda" else _CPU, index)
     torch.empty = lambda shape, dtype, device: Tensor(shape, dtype, device)
     torch.full = lambda shape, value, dtype, device: Tensor(shape, dtype, device)
+    torch.autograd = SimpleNamespace(forward_ad=SimpleNamespace(_current_level=-1))
+    torch._is_functional_tensor = lambda tensor: False
+    torch._C = SimpleNamespace(
+        _len_torch_dispatch_stack=lambda: 0, _is_tracing=lambda: False,
+        _disabled_torch_dispatch_impl=None,
+        _functorch=SimpleNamespace(maybe_current_level=lambda: None,
+                                   is_functorch_wrapped_tensor=lambda tensor: False))
     torch.compiler = SimpleNamespace(is_compiling=lambda: False)
     for name in _CODES:
         setattr(torch, name, name)

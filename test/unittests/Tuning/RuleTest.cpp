@@ -42,6 +42,15 @@ TEST(Rule, CutsBetweenShapesByTheirRatio) {
   EXPECT_EQ(rule.find(makeShape(1, 400, {}).sizes), 1u);
 }
 
+TEST(Rule, TheSizeThatMostShapesDifferIn) {
+  // Either tells them apart; others of one token in a batch of one follow.
+  std::vector<ShapeTimes> shapes = {makeShape(1, 64, {1, 2}),
+                                    makeShape(1, 257, {1, 2}),
+                                    makeShape(4, 1, {2, 1})};
+  Rule rule = chooseRule({"B", "T"}, shapes, 2, 1.05);
+  EXPECT_EQ(rule.dims, (std::vector<std::string>{"T"}));
+}
+
 TEST(Rule, ProductsWhereNoSizeAloneTells) {
   std::vector<ShapeTimes> shapes = {
       makeShape(1, 100, {1, 2}), makeShape(16, 100, {2, 1}),
