@@ -48,8 +48,8 @@ public:
 
   /// Adds what was set since in `fitting`, for ops of this kernel alone.
   void addOf(llvm::StringRef kernel, const Settings &fitting);
-  /// Adds what measuring or the model found, as `parse` reads it, for fields that
-  /// aren't given.
+  /// Adds what measuring or the model found, as `parse` reads it, for fields
+  /// that aren't given.
   llvm::Error addTuned(llvm::StringRef tuned, bool isModelled = false);
   /// What holds for a kernel.
   Settings getOf(llvm::StringRef kernel) const;
