@@ -112,7 +112,7 @@ private:
                     llvm::StringRef schedule) const override;
   llvm::Expected<CodeDetails>
   compileInDetailChecked(size_t kernel, const DimSizes &sizes,
-                         llvm::StringRef tuned) const override;
+                         llvm::StringRef tuned, bool isModelled) const override;
   llvm::Expected<std::string>
   getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const override;
   llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
@@ -226,12 +226,14 @@ CPUProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
 
 llvm::Expected<CodeDetails>
 CPUProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
-                                   llvm::StringRef tuned) const {
+                                   llvm::StringRef tuned,
+                                   bool isModelled) const {
   auto code = compiler.specialize(kernel, signatures[kernel], sizes,
                                   /*device=*/std::nullopt);
   if (!code)
     return code.takeError();
   code->tuned = tuned.str();
+  code->isModelled = isModelled;
   CodeDetails details;
   auto package = compile(kernel, *code, getOwnProcessor(options),
                          /*isExact=*/false, &details.schedule);

@@ -120,7 +120,7 @@ protected:
                     llvm::StringRef schedule) const override;
   llvm::Expected<CodeDetails>
   compileInDetailChecked(size_t kernel, const DimSizes &sizes,
-                         llvm::StringRef tuned) const override;
+                         llvm::StringRef tuned, bool isModelled) const override;
   llvm::Expected<std::string>
   getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const override;
   llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
@@ -380,12 +380,14 @@ CUDAProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
 
 llvm::Expected<CodeDetails>
 CUDAProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
-                                    llvm::StringRef tuned) const {
+                                    llvm::StringRef tuned,
+                                    bool isModelled) const {
   auto code =
       compiler.specialize(kernel, signatures[kernel], sizes, options.device);
   if (!code)
     return code.takeError();
   code->tuned = tuned.str();
+  code->isModelled = isModelled;
   CompilerThreads threads(options.threads);
   auto pending = start(kernel, *code, threads, Purpose::Explaining);
   if (!pending)

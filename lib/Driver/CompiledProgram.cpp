@@ -293,13 +293,13 @@ CompiledProgram::compileFor(llvm::StringRef kernel, const DimSizes &sizes,
 
 llvm::Expected<CodeDetails>
 CompiledProgram::compileInDetail(llvm::StringRef kernel, const DimSizes &sizes,
-                                 llvm::StringRef tuned) const {
+                                 llvm::StringRef tuned, bool isModelled) const {
   llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes.sizes);
   if (!index)
     return index.takeError();
   if (auto read = schedule::Settings::parse(tuned); !read)
     return read.takeError();
-  return compileInDetailChecked(*index, sizes, tuned);
+  return compileInDetailChecked(*index, sizes, tuned, isModelled);
 }
 
 llvm::Expected<std::string>
@@ -354,7 +354,8 @@ CompiledProgram::compileForChecked(size_t kernel, const DimSizes &sizes,
 
 llvm::Expected<CodeDetails>
 CompiledProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
-                                        llvm::StringRef tuned) const {
+                                        llvm::StringRef tuned,
+                                        bool isModelled) const {
   return rejectTuning(*this);
 }
 

@@ -4,6 +4,7 @@
 #include "NSA/IR/NSAOps.h"
 #include "Parts.h"
 #include "nsacc/Schedule/Choose.h"
+#include "nsacc/Tuning/Tuner.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
@@ -246,10 +247,21 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
           findTuned(program, kernel, sizes, options, explanation))
     return std::move(error);
   std::string tuned = explanation.tuned ? explanation.tuned->schedule : "";
+  // As a run does; what other modes would measure isn't known before.
+  bool isModelled =
+      !explanation.tuned && options.tuning.mode == TuneMode::Model;
+  if (isModelled) {
+    tuning::ModelOptions model;
+    model.agreement = options.tuning.policy.agreement;
+    model.threads = options.threads;
+    if (llvm::Error error = tuning::chooseByModel(program, kernel, sizes, model)
+                                .moveInto(tuned))
+      return std::move(error);
+  }
   std::optional<CodeDetails> details;
   if (options.compiles) {
     explanation.phases = std::move(options.earlier);
-    auto compiled = program.compileInDetail(kernel, sizes, tuned);
+    auto compiled = program.compileInDetail(kernel, sizes, tuned, isModelled);
     if (!compiled)
       return compiled.takeError();
     details = std::move(*compiled);
@@ -260,7 +272,7 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
                  const schedule::Settings &given) -> llvm::Error {
     Builder builder(explanation, op, goal, sizes, options.threads);
     schedule::Settings settings = given;
-    if (llvm::Error error = settings.addTuned(tuned))
+    if (llvm::Error error = settings.addTuned(tuned, isModelled))
       return error;
     if (llvm::Error error =
             builder.addOps(details ? details->schedule : settings))

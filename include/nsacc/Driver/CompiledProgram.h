@@ -225,7 +225,8 @@ public:
   /// run has them; for those who look at code. Nothing is kept or warned of.
   llvm::Expected<CodeDetails> compileInDetail(llvm::StringRef kernel,
                                               const DimSizes &sizes,
-                                              llvm::StringRef tuned) const;
+                                              llvm::StringRef tuned,
+                                              bool isModelled = false) const;
   /// What a tuned schedule for these sizes is stored by: all that it depends
   /// on, as lines of text.
   llvm::Expected<std::string> getTuningKey(llvm::StringRef kernel,
@@ -289,7 +290,7 @@ protected:
                     llvm::StringRef schedule) const;
   virtual llvm::Expected<CodeDetails>
   compileInDetailChecked(size_t kernel, const DimSizes &sizes,
-                         llvm::StringRef tuned) const;
+                         llvm::StringRef tuned, bool isModelled) const;
   virtual llvm::Expected<std::string>
   getTuningKeyChecked(size_t kernel, const DimSizes &sizes) const;
   virtual llvm::Error withKernelChecked(size_t kernel, const DimSizes &sizes,
