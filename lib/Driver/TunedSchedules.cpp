@@ -301,6 +301,9 @@ llvm::Expected<llvm::json::Value> TunedSchedules::exportAll() const {
   });
   llvm::json::Array all;
   for (const CacheEntry &entry : *entries) {
+    if (!entry.problem.empty() && warn)
+      warn("the tuned schedule in '" + entry.path + "' is left out: it is " +
+           entry.problem);
     if (!llvm::StringRef(entry.key).starts_with("tuned: "))
       continue;
     if (auto tuned = find(entry.key))

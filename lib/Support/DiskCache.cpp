@@ -119,6 +119,9 @@ DiskCache::DiskCache(CacheOptions options, Warn warn)
 /// Each program has a cache of its own; a folder that can't be written is the
 /// same one for all.
 void DiskCache::warn(const Twine &message) const {
+  // Who isn't told leaves it to others.
+  if (!tell)
+    return;
   static std::mutex mutex;
   static std::set<std::string> told;
   std::string text = message.str();
@@ -127,8 +130,7 @@ void DiskCache::warn(const Twine &message) const {
     if (!told.insert(text).second)
       return;
   }
-  if (tell)
-    tell(text);
+  tell(text);
 }
 
 std::string DiskCache::getPath(StringRef key) const {

@@ -39,6 +39,10 @@ std::optional<Effort> tuning::findEffort(llvm::StringRef name) {
   return static_cast<Effort>(found - std::begin(kEfforts));
 }
 
+/// Rounds that decide, and milliseconds of one.
+static constexpr unsigned kFinalRounds = 9;
+static constexpr double kFinalVisit = 8;
+
 static constexpr llvm::StringLiteral kTimeOver = "the time was over";
 
 static double getQuantile(std::vector<double> values, double share) {
@@ -584,7 +588,16 @@ llvm::Error Search::addKept() {
       if (llvm::Error error = add({std::move(**candidate)}, added))
         return error;
   }
-  return choose(std::move(added));
+  // Often enough that it isn't chance which of the two is faster: a short time
+  // compares nothing else.
+  if (added.size() > 1) {
+    if (llvm::Error error = measure(added, kFinalRounds, kFinalVisit))
+      return error;
+    if (llvm::Error error = check(added.back()))
+      return error;
+    current = findBest(added);
+  }
+  return choose({current});
 }
 
 llvm::Error Search::trySeeds() {
@@ -615,7 +628,7 @@ llvm::Error Search::trySeeds() {
   // Each as often as the others.
   if (!llvm::is_contained(added, current))
     added.push_back(current);
-  if (llvm::Error error = measure(added, /*rounds=*/9, /*visit=*/8))
+  if (llvm::Error error = measure(added, kFinalRounds, kFinalVisit))
     return error;
   for (size_t index : added)
     if (llvm::Error error = check(index))
@@ -626,11 +639,10 @@ llvm::Error Search::trySeeds() {
 
 /// The winner beside the compiler's choice, once more and for longer.
 llvm::Error Search::finish(TuneResult &result) {
-  constexpr unsigned rounds = 9;
-  constexpr double visit = 8, leastGain = 1.01;
+  constexpr double leastGain = 1.01;
   if (current != 0) {
     report("measuring the fastest beside the compiler's choice");
-    if (llvm::Error error = measure({0, current}, rounds, visit))
+    if (llvm::Error error = measure({0, current}, kFinalRounds, kFinalVisit))
       return error;
     bool isFaster =
         trials[current].isMeasured() &&

@@ -168,6 +168,13 @@ def check_tangents(spec: TensorSpec, tensor: Any, torch: Any) -> None:
         check_tangents(spec, torch._C._functorch.get_unwrapped(tensor), torch)
 
 
+def refuse_tangents(specs: Sequence[TensorSpec], values: Sequence[Any], torch: Any) -> None:
+    """`check_tangents` of all inputs that are tensors of torch."""
+    for spec, value in zip(specs, values):
+        if isinstance(value, torch.Tensor):
+            check_tangents(spec, value, torch)
+
+
 def check_torch_dtype(spec: TensorSpec, tensor: Any, torch: Any) -> None:
     """Whether a tensor of torch has the declared element type; `check_torch` came before."""
     if tensor.is_complex():

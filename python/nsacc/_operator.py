@@ -46,7 +46,7 @@ def call(program: Program, values: Sequence[Any]) -> Any:
     if not torch.compiler.is_compiling():
         _check_inputs(program, values)
         if forward_ad._current_level >= 0:
-            _refuse_tangents(program, values)
+            _inputs.refuse_tangents(program.signature.inputs, values, torch)
             return _call_checked(program, values)
     elif _is_transformed():
         # The compiler doesn't know which inputs have gradients then: without it, the checks do.
@@ -112,12 +112,6 @@ def _check_inputs(program: Program, values: Sequence[Any]) -> None:
                                 f"takes NumPy arrays and others, too")
 
 
-def _refuse_tangents(program: Program, values: Sequence[Any]) -> None:
-    for spec, value in zip(program.signature.inputs, values):
-        if isinstance(value, torch.Tensor):
-            _inputs.check_tangents(spec, value, torch)
-
-
 def _refuse_hidden_tangents(program: Program, values: Sequence[Any], are_fake: bool) -> None:
     """Under `torch.func` and the compiler the operator's own inputs don't show them: there it
     fails, unless the call has seen to it."""
@@ -125,7 +119,7 @@ def _refuse_hidden_tangents(program: Program, values: Sequence[Any], are_fake: b
         return
     if not (are_fake or eager_transforms.JVP_NESTING):
         try:
-            return _refuse_tangents(program, values)
+            return _inputs.refuse_tangents(program.signature.inputs, values, torch)
         except RuntimeError:
             # Torch can't tell where a dispatch mode calls.
             pass

@@ -276,6 +276,9 @@ class Program:
         if _inputs.is_recorded(bound):
             raise ArgumentError("run and run_timed can't become part of a graph or a transformed "
                                 "function: call the program itself, or nsacc.torch.op of it")
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.autograd.forward_ad._current_level >= 0:
+            _inputs.refuse_tangents(self.signature.inputs, bound, torch)
         return self._run(bound, threads=threads, stream=stream, round_storage=round_storage,
                          f64_results=f64_results)
 

@@ -249,6 +249,14 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
   if (!result)
     return subject.program->report(result.takeError());
   printShapes(*result, options);
+  if (!result->hasPassed(options)) {
+    if (!flags.output.empty())
+      llvm::errs()
+          << "note: '" << flags.output
+          << "' isn't written: allow more with --max-slowdown, or more "
+             "schedules with --most-schedules\n";
+    return ExitCode::UserError;
+  }
   if (!flags.output.empty()) {
     auto package = tuning::packageRule(*subject.compiled,
                                        subject.signature.kernel, *result);
@@ -257,7 +265,7 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
     if (llvm::Error error = writeFiles({{flags.output, *package}}))
       return reportError(std::move(error));
   }
-  return result->hasPassed(options) ? ExitCode::Success : ExitCode::UserError;
+  return ExitCode::Success;
 }
 
 static llvm::Error checkFlags(const TuneFlags &flags) {

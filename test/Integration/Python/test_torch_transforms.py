@@ -272,3 +272,12 @@ def test_nested_tensors(flash, inputs, call, layout):
     nested = torch.nested.nested_tensor([torch.randn(3, 2, 8), torch.randn(4, 2, 8)], layout=layout)
     with pytest.raises(ArgumentError, match="'q' is a nested tensor, expected a dense one"):
         get_call(flash, call)(nested, *inputs[1:])
+
+
+@pytest.mark.parametrize("way", ("run", "run_timed"))
+def test_runs_refuse_tangents(flash, inputs, way) -> None:
+    with forward_ad.dual_level():
+        q = forward_ad.make_dual(inputs[0], torch.ones_like(inputs[0]))
+        with pytest.raises(ArgumentError, match="'q' has a tangent of forward-mode gradients"):
+            getattr(flash, way)([q, *inputs[1:]])
+        getattr(flash, way)(list(inputs))
