@@ -20,6 +20,12 @@ static std::string spell(SizeSyntax syntax, llvm::StringRef name,
   return ((isFlag ? "--dims " + name + "=" : "'" + name + "': ") + value).str();
 }
 
+/// "--dims T" or "'T'": where a size was given.
+static std::string spellPlace(SizeSyntax syntax, llvm::StringRef name) {
+  return syntax == SizeSyntax::Flags ? "--dims " + name.str()
+                                     : quoteList({name.str()});
+}
+
 //===-- Names -------------------------------------------------------------===//
 
 NamedDims::NamedDims(const Signature &signature) {
@@ -69,8 +75,7 @@ llvm::Expected<int64_t> GivenSizes::parse(llvm::StringRef name,
   int64_t size;
   if (!text.trim().getAsInteger(10, size) && size >= 0 && size <= kLargestSize)
     return size;
-  std::string place = syntax == SizeSyntax::Flags ? "--dims " + name.str()
-                                                  : quoteList({name.str()});
+  std::string place = spellPlace(syntax, name);
   return llvm::createStringError(
       place + ": '" + text +
       "' isn't a size, expected a number from 0 to 2^40" +
@@ -114,8 +119,7 @@ llvm::Error GivenSizes::addRows(llvm::StringRef name,
     // A few sizes can't leave the range of 64 bits, but many could.
     offsets.push_back(std::min(offsets.back() + *length, kLargestSize));
   }
-  std::string place = syntax == SizeSyntax::Flags ? "--dims " + name.str()
-                                                  : quoteList({name.str()});
+  std::string place = spellPlace(syntax, name);
   if (offsets.back() > INT32_MAX)
     return llvm::createStringError(place + ": the rows add up to " +
                                    llvm::Twine(offsets.back()) +
