@@ -2,7 +2,7 @@
 
 #include "Commands.h"
 #include "Messages.h"
-#include "Program.h"
+#include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/GPU/DeviceFile.h"
 #include "llvm/Support/JSON.h"
