@@ -62,7 +62,8 @@ static llvm::Expected<Request> readRequest(llvm::StringRef text) {
   options.effort = *effort;
   options.budgetSeconds = object->getNumber("budget").value_or(30);
   options.worker.timeoutSeconds = object->getNumber("timeout").value_or(60);
-  options.seed = object->getInteger("seed").value_or(0);
+  if (const json::Value *seed = object->get("seed"))
+    options.seed = seed->getAsUINT64().value_or(0);
   if (!(options.budgetSeconds > 0) || !(options.worker.timeoutSeconds > 0))
     return llvm::createStringError(
         "budget and timeout are seconds, more than 0");

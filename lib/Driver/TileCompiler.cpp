@@ -206,10 +206,9 @@ TileCompiler::findTuned(const Specialization &code, const Signature &signature,
   if (!error)
     return {std::move(*found),
             !stored && options.tuning.mode == TuneMode::Model};
+  std::string why = describeUnused(*found, signature.kernel, std::move(error));
   if (options.warn)
-    options.warn("a tuned schedule isn't used: " +
-                 llvm::toString(std::move(error)));
-  llvm::consumeError(std::move(error));
+    options.warn(why);
   return {};
 }
 
@@ -495,12 +494,10 @@ TileCompiler::compile(const Signature &signature, const Specialization &code,
   auto fitting = compileToFit(signature, code, finish);
   if (fitting || code.tuned.empty())
     return fitting;
-  std::string why = llvm::toString(fitting.takeError());
+  std::string why =
+      describeUnused(code.tuned, signature.kernel, fitting.takeError());
   if (options.warn)
-    options.warn("the tuned schedule '" + code.tuned + "' of kernel '" +
-                 signature.kernel + "' isn't used: " +
-                 llvm::StringRef(why).split('\n').first.str() +
-                 "; tune again, which keeps one that can be");
+    options.warn(why);
   Specialization untuned = code;
   untuned.tuned.clear();
   return compileToFit(signature, untuned, finish);

@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include <cmath>
 #include <map>
 
@@ -133,6 +134,13 @@ static bool isText(llvm::StringRef text, size_t most, bool isLine = true) {
          llvm::all_of(lines, isPrintable);
 }
 
+/// Whether a text is a moment as "2026-11-27T15:00:00".
+static bool isDate(llvm::StringRef text) {
+  return llvm::Regex("^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+                     "T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$")
+      .match(text);
+}
+
 /// Files come from other people, and what is in them is printed, and compared
 /// with what is measured here.
 static bool checkTuned(const TunedSchedule &tuned, llvm::json::Path path) {
@@ -148,14 +156,18 @@ static bool checkTuned(const TunedSchedule &tuned, llvm::json::Path path) {
       "expected milliseconds of a run, from 1e-6 to a day";
   constexpr llvm::StringLiteral count = "expected a count, 0 or more";
   return require(isText(tuned.schedule, 4096), "schedule", line) &&
-         require(isText(tuned.whole, 1 << 20, /*isLine=*/false), "whole",
-                 "expected at most 1048576 bytes of text without control "
+         require(!tuned.whole.empty() &&
+                     isText(tuned.whole, 1 << 20, /*isLine=*/false),
+                 "whole",
+                 "expected from 1 to 1048576 bytes of text without control "
                  "characters") &&
          require(isText(tuned.sizes, 4096), "sizes", line) &&
          require(isText(tuned.policy, 4096), "policy", line) &&
-         require(isText(tuned.date, 32), "date",
-                 "expected a date as 2026-11-27T15:00:00, of at most 32 "
-                 "bytes") &&
+         require(!tuned.policy.empty(), "policy",
+                 "expected how it was measured, as 'quick, eager, warm "
+                 "cache'") &&
+         require(isDate(tuned.date), "date",
+                 "expected a date as 2026-11-27T15:00:00") &&
          require(isTime(tuned.milliseconds), "ms", time) &&
          require(isTime(tuned.low) && isTime(tuned.high) &&
                      tuned.low <= tuned.high,
@@ -193,6 +205,15 @@ bool nsacc::fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
   tuned.low = spread[0];
   tuned.high = spread[1];
   return checkTuned(tuned, path);
+}
+
+std::string nsacc::describeUnused(llvm::StringRef schedule,
+                                  llvm::StringRef kernel, llvm::Error why) {
+  std::string text = llvm::toString(std::move(why));
+  return ("the tuned schedule '" + schedule + "' of kernel '" + kernel +
+          "' isn't used: " + llvm::StringRef(text).split('\n').first +
+          "; tune again, which keeps one that can be")
+      .str();
 }
 
 //===-- Files -------------------------------------------------------------===//

@@ -211,9 +211,9 @@ static llvm::Error findTuned(const CompiledProgram &program,
     explanation.tuned = std::move(*tuned);
     return llvm::Error::success();
   }
-  std::string why = llvm::toString(std::move(error));
+  std::string why = describeUnused(tuned->schedule, kernel, std::move(error));
   if (options.warn)
-    options.warn("a tuned schedule isn't used: " + why);
+    options.warn(why);
   return llvm::Error::success();
 }
 

@@ -662,7 +662,7 @@ llvm::Error Search::finish(TuneResult &result) {
   result.best.policy =
       (getName(options.effort) + ", " + toString(options.policy)).str();
   result.best.date = llvm::formatv("{0:%Y-%m-%dT%H:%M:%S}",
-                                   llvm::sys::toTimePoint(std::time(nullptr)));
+                                   llvm::sys::toUtcTime(std::time(nullptr)));
   result.best.clock = clock;
   result.best.sizes = spellSizes(sizes);
   for (const Trial &trial : trials) {

@@ -129,8 +129,8 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise ArgumentError(f"{name} is {value!r}, expected a finite number")
         request[name] = float(request[name])
-    if not isinstance(request["seed"], Integral) or not 0 <= request["seed"] < 2**53:
-        raise ArgumentError(f"seed is {request['seed']!r}, expected an integer from 0 to 2^53 - 1")
+    if not isinstance(request["seed"], Integral) or not 0 <= request["seed"] < 2**64:
+        raise ArgumentError(f"seed is {request['seed']!r}, expected an integer from 0 to 2^64 - 1")
     request["seed"] = int(request["seed"])
     seeds = request["seeds"]
     if isinstance(seeds, str) or not all(isinstance(seed, str) for seed in seeds):

@@ -3,16 +3,19 @@
 A build's precompiled header shows every source the declarations of some fifty headers, so that a
 forgotten include goes unnoticed. Here a source sees a precompiled header only if it includes all
 that stands in it. Which of HEAVY a source includes is its set: a set that several sources have is
-compiled once, and a source takes the largest such set within its own.
+compiled once, and a source takes the largest such set within its own. Where there is ccache, what
+compiled before with the same headers isn't compiled again.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -34,6 +37,11 @@ HEAVY = ("llvm/ADT/STLExtras.h", "llvm/Support/raw_ostream.h", "mlir/IR/MLIRCont
          "gtest/gtest.h")
 SHARED = 8
 """Sources for which a set is worth compiling."""
+CCACHE = shutil.which("ccache")
+CCACHE_SETTINGS = {
+    "CCACHE_SLOPPINESS": "pch_defines,time_macros,include_file_mtime,include_file_ctime",
+    # The key beside a precompiled header stands for it (write_key).
+    "CCACHE_PCH_EXTSUM": "1"}
 
 
 @dataclass
@@ -115,8 +123,9 @@ def check(sources: list[Source], folder: Path, jobs: int) -> dict[str, str]:
             lambda names: precompile(names, likes[names], folder / f"set{sets.index(names)}"),
             sets)))
         results = executor.map(
-            lambda source, names: compile_source(source, choose_header(headers, names)),
-            sources, own)
+            lambda source, names, index: compile_source(
+                source, choose_header(headers, names), folder / f"{index}.o"),
+            sources, own, range(len(sources)))
         return {str(source.file): result for source, result in zip(sources, results)}
 
 
@@ -127,18 +136,18 @@ def choose_header(headers: dict[frozenset[str], Path], names: frozenset[str]) ->
 
 def find_heavy(source: Source) -> frozenset[str]:
     """The heavy headers that a source includes, itself or through others."""
-    names = find_included(source.file, tuple(include_folders(source.flags)))
+    names, _ = find_included(source.file, include_folders(source.flags))
     return frozenset(names.intersection(HEAVY))
 
 
-def include_folders(flags: list[str]) -> list[str]:
+def include_folders(flags: list[str]) -> tuple[str, ...]:
     joined = [flag[2:] for flag in flags if flag.startswith("-I")]
-    return joined + [folder for flag, folder in zip(flags, flags[1:]) if flag == "-isystem"]
+    return (*joined, *(folder for flag, folder in zip(flags, flags[1:]) if flag == "-isystem"))
 
 
-def find_included(file: Path, folders: tuple[str, ...]) -> set[str]:
-    """The names under which headers are included, conditions aside: a preprocessor's answer would
-    take as long as the compilation."""
+def find_included(file: Path, folders: tuple[str, ...]) -> tuple[set[str], set[str]]:
+    """The names under which headers are included, conditions aside, and the files found for them
+    in `folders`: a preprocessor's answer would take as long as the compilation."""
     names, left, seen = set(), [str(file)], {str(file)}
     while left:
         path = left.pop()
@@ -148,7 +157,7 @@ def find_included(file: Path, folders: tuple[str, ...]) -> set[str]:
             if found and found not in seen:
                 seen.add(found)
                 left.append(found)
-    return names
+    return names, seen
 
 
 @cache
@@ -166,20 +175,36 @@ def resolve(name: str, here: str, folders: tuple[str, ...]) -> str | None:
 def precompile(names: frozenset[str], like: Source, path: Path) -> Path:
     header, output = path.with_suffix(".h"), path.with_suffix(".pch")
     header.write_text("".join(f'#include "{name}"\n' for name in sorted(names, key=HEAVY.index)))
-    subprocess.run([like.compiler, *like.flags, "-fPIC", "-fpch-instantiate-templates",
-                    "-x", "c++-header", str(header), "-o", str(output)],
-                   cwd=like.folder, check=True)
+    write_key(header, like, Path(f"{output}.sum"))
+    run_compiler(like, "-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp",
+                 "-x", "c++-header", str(header), "-o", str(output)).check_returncode()
     return output
 
 
-def compile_source(source: Source, header: Path | None) -> str:
-    precompiled = ["-include-pch", str(header)] if header else []
-    command = [source.compiler, *source.flags, "-fPIC", "-fsyntax-only", *precompiled,
-               str(source.file)]
-    result = subprocess.run(command, cwd=source.folder, capture_output=True, text=True)
+def write_key(header: Path, like: Source, output: Path) -> None:
+    """A text that differs where what `header` includes differs."""
+    digest = hashlib.sha256()
+    _, files = find_included(header, include_folders(like.flags))
+    for file in sorted(files):
+        digest.update(Path(file).read_bytes())
+    output.write_text(digest.hexdigest() + "\n")
+
+
+def compile_source(source: Source, header: Path | None, output: Path) -> str:
+    precompiled = ["-Xclang", "-include-pch", "-Xclang", str(header)] if header else []
+    result = run_compiler(source, *precompiled, "-c", str(source.file), "-o", str(output))
+    output.unlink(missing_ok=True)
     if result.returncode == 0:
         return ""
     return f"{source.file} lacks an include:\n" + "\n".join(result.stderr.splitlines()[:20])
+
+
+def run_compiler(source: Source, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [source.compiler, *source.flags, "-fPIC", *arguments]
+    if CCACHE:
+        command.insert(0, CCACHE)
+    return subprocess.run(command, cwd=source.folder, env=os.environ | CCACHE_SETTINGS,
+                          capture_output=True, text=True)
 
 
 if __name__ == "__main__":

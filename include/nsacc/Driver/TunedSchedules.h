@@ -74,6 +74,10 @@ llvm::json::Value toJSON(const TunedSchedule &tuned);
 bool fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
               llvm::json::Path path);
 
+/// Why calls of a kernel don't have a tuned schedule that was found.
+std::string describeUnused(llvm::StringRef schedule, llvm::StringRef kernel,
+                           llvm::Error why);
+
 /// Tuned schedules in files, one for each key. What can't be read is a miss,
 /// with a warning.
 class TunedSchedules {

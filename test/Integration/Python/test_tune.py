@@ -105,6 +105,7 @@ def test_wrong_sizes_of_rows(sizes: dict[str, object], message: str) -> None:
     ({"agreement": 1}, "agreement is 1, expected 0 to below 1"),
     ({"agreement": float("nan")}, "agreement"),
     ({"seed": -1}, "seed is -1"),
+    ({"seed": 2**64}, r"seed is 18446744073709551616, expected an integer from 0 to 2\^64 - 1"),
     ({"seeds": [1]}, r"seeds is \[1\], expected a list of schedules, each a string"),
     ({"seeds": "keys=8"}, "seeds is 'keys=8', expected a list of schedules"),
     ({"seeds": ["keys=8", "nokey=1"]}, "seed 'nokey=1': .*column 1: there is no field 'nokey'"),

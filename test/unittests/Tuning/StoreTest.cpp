@@ -109,8 +109,15 @@ TEST_F(StoreTest, FieldsAreWhatTheyCanBe) {
                     std::string(field));
   EXPECT_EQ(failWith("whole", "a\nb"), "read");
   EXPECT_THAT(failWith("whole", "\x1b"), HasSubstr("at tuned.whole"));
-  EXPECT_THAT(failWith("date", std::string(1 << 20, '2')),
-              HasSubstr("at tuned.date"));
+  EXPECT_THAT(failWith("whole", ""), HasSubstr("at tuned.whole"));
+  EXPECT_THAT(failWith("policy", ""), HasSubstr("at tuned.policy"));
+  EXPECT_EQ(failWith("date", "2024-02-29T23:59:59"), "read");
+  for (const std::string &wrong :
+       {std::string(), std::string("2026-11-27"), std::string("yesterday"),
+        std::string("2026-13-01T00:00:00"), std::string("2026-11-27T24:00:00"),
+        std::string("2026-11-27T15:00:00Z"), std::string(1 << 20, '2')})
+    EXPECT_EQ(failWith("date", wrong),
+              "expected a date as 2026-11-27T15:00:00 at tuned.date");
   EXPECT_THAT(failWith("error", infinity), HasSubstr("at tuned.error"));
   EXPECT_THAT(failWith("error", -1), HasSubstr("at tuned.error"));
   EXPECT_THAT(failWith("measured", -1), HasSubstr("at tuned.measured"));
