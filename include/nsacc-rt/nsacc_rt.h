@@ -46,8 +46,10 @@ typedef enum nsacc_rt_status {
   NSACC_RT_INTERRUPTED = 7
 } nsacc_rt_status;
 
-/** Why the last call of this thread failed; empty if it didn't. Valid until the
- *  thread's next call. */
+/** Why the last call of this thread failed; empty if it didn't. The pointer is
+ *  the same for all calls of a thread and valid as long as the thread lives;
+ *  what it points to is the last call's, so copy what has to stay. Messages
+ *  beyond 4095 bytes are cut. */
 NSACC_RT_API const char *nsacc_rt_message(void);
 
 /** "0.1.0" */

@@ -16,11 +16,17 @@ namespace {
 class PackageProgram : public CompiledProgram {
 public:
   PackageProgram(llvm::StringRef bytes, const rt::Package &package,
-                 Signature signature,
-                 std::unique_ptr<cpu::Executable> executable)
-      : bytes(bytes), architectures(rt::listArchitectures(package)),
-        hasGPU(hasGPUCode(package)), executable(std::move(executable)) {
+                 Signature signature)
+      : architectures(rt::listArchitectures(package)),
+        hasGPU(hasGPUCode(package)) {
+    if (hasGPU)
+      this->bytes = bytes.str();
     signatures.push_back(std::move(signature));
+  }
+
+  /// Fails where no code of the package runs on this processor.
+  llvm::Error loadOnHost(rt::Package package) {
+    return cpu::load(std::move(package)).moveInto(executable);
   }
 
   static bool hasGPUCode(const rt::Package &package) {
@@ -90,7 +96,9 @@ private:
     return loaded->get();
   }
 
-  std::string bytes, architectures;
+  /// Empty where there is no GPU's code, which a call loads from them.
+  std::string bytes;
+  std::string architectures;
   bool hasGPU;
   /// Null where this processor runs none of the package's code.
   std::unique_ptr<cpu::Executable> executable;
@@ -155,7 +163,7 @@ static bool describes(const Signature &signature, const rt::Package &package) {
 
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 CompiledProgram::load(llvm::StringRef bytes) {
-  auto package = readPackage(bytes);
+  auto package = readPackage(bytes, rt::CodeFor::Host);
   if (!package)
     return package.takeError();
   auto signature = readSignature(package->signature);
@@ -167,13 +175,13 @@ CompiledProgram::load(llvm::StringRef bytes) {
   if (rt::isForThisProcessor(*package))
     return llvm::createStringError(
         "the package is for the processor that compiled it alone");
+  auto program = std::make_unique<PackageProgram>(bytes, *package,
+                                                  std::move(*signature));
   bool hasGPU = PackageProgram::hasGPUCode(*package);
-  auto executable = cpu::load(*package);
-  if (!executable && !hasGPU)
-    return executable.takeError();
-  if (!executable)
-    llvm::consumeError(executable.takeError());
-  return std::make_unique<PackageProgram>(
-      bytes, *package, std::move(*signature),
-      executable ? std::move(*executable) : nullptr);
+  if (llvm::Error error = program->loadOnHost(std::move(*package))) {
+    if (!hasGPU)
+      return std::move(error);
+    llvm::consumeError(std::move(error));
+  }
+  return program;
 }

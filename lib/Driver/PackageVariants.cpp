@@ -92,9 +92,10 @@ private:
 
 } // namespace
 
-llvm::Expected<rt::Package> nsacc::readPackage(llvm::StringRef bytes) {
+llvm::Expected<rt::Package> nsacc::readPackage(llvm::StringRef bytes,
+                                               rt::CodeFor wanted) {
   try {
-    return rt::readPackage(bytes.data(), bytes.size());
+    return rt::readPackage(bytes.data(), bytes.size(), wanted);
   } catch (const std::runtime_error &error) {
     return llvm::createStringError(error.what());
   }

@@ -1,8 +1,8 @@
 //===- PackageFile.cpp - The head of a package and what is behind it ------===//
 
 #include "PackageFile.h"
+#include "Checksum.h"
 #include "PackageNames.h"
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 using namespace nsacc::rt;
@@ -11,15 +11,9 @@ static constexpr size_t kMagicBytes = 16, kWordBytes = 8;
 static constexpr size_t kChecksumAt = kMagicBytes + 2 * kWordBytes;
 static constexpr size_t kHeadBytes = kChecksumAt + kWordBytes;
 
-/// FNV-1a: any change of one byte changes it.
-static uint64_t addToChecksum(uint64_t checksum, std::string_view bytes) {
-  for (char byte : bytes)
-    checksum = (checksum ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
-  return checksum;
-}
-
-static uint64_t computeChecksum(std::string_view front, std::string_view body) {
-  return addToChecksum(addToChecksum(0xcbf29ce484222325, front), body);
+/// Of all but itself: `front` is what stands before it.
+static uint64_t checksumFile(std::string_view front, std::string_view body) {
+  return computeChecksum(body, /*seed=*/computeChecksum(front));
 }
 
 static void appendWord(std::string &bytes, uint64_t word) {
@@ -44,7 +38,7 @@ std::string nsacc::rt::sealBody(std::string_view body) {
   std::string file = makeMagic();
   appendWord(file, kFormatVersion);
   appendWord(file, body.size());
-  appendWord(file, computeChecksum(file, body));
+  appendWord(file, checksumFile(file, body));
   return file.append(body);
 }
 
@@ -71,46 +65,10 @@ std::string_view nsacc::rt::openBody(std::string_view file) {
         "damaged package: expected " + std::to_string(bytes) +
         " bytes behind its head, found " + std::to_string(body.size()) +
         (body.size() < bytes ? ": it is cut short" : ""));
-  if (computeChecksum(file.substr(0, kChecksumAt), body) !=
+  if (checksumFile(file.substr(0, kChecksumAt), body) !=
       readWord(file, kChecksumAt))
     throw std::runtime_error(
         "damaged package: its bytes don't have the checksum that its head "
         "names: copy or compile it again");
   return body;
-}
-
-namespace {
-
-/// Reads without keeping anything. The parser recurses only as deep as it is
-/// let, which is why this goes before reading into a tree.
-class NestingReader : public nlohmann::json_sax<nlohmann::json> {
-public:
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t &) override { return true; }
-  bool string(string_t &) override { return true; }
-  bool binary(binary_t &) override { return true; }
-  bool key(string_t &) override { return true; }
-  bool start_object(size_t) override { return ++depth <= kMaxNesting; }
-  bool start_array(size_t) override { return ++depth <= kMaxNesting; }
-  bool end_object() override { return --depth, true; }
-  bool end_array() override { return --depth, true; }
-  bool parse_error(size_t, const std::string &,
-                   const nlohmann::json::exception &) override {
-    return false;
-  }
-
-private:
-  unsigned depth = 0;
-};
-
-} // namespace
-
-bool nsacc::rt::isReadable(std::string_view body) {
-  NestingReader reader;
-  return nlohmann::json::sax_parse(body.begin(), body.end(), &reader,
-                                   nlohmann::json::input_format_t::msgpack,
-                                   /*strict=*/true);
 }

@@ -30,8 +30,6 @@ std::string_view openBody(std::string_view file);
 std::vector<std::string> makeSeals(const Package &package);
 /// Reads a body, with all checks but that of seals. Throws std::runtime_error.
 Package readUnsealed(std::string_view body);
-/// Whether MessagePack is whole and nests at most `kMaxNesting` deep.
-bool isReadable(std::string_view body);
 
 } // namespace nsacc::rt
 

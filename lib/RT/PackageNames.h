@@ -11,7 +11,7 @@ namespace nsacc::rt {
 /// How a package begins, and the version of the format that is written and
 /// read.
 constexpr const char *kFormat = "nsacc-package";
-constexpr unsigned kFormatVersion = 9;
+constexpr unsigned kFormatVersion = 10;
 
 /// In the order of Step::Kind.
 constexpr const char *kStepNames[] = {

@@ -1,14 +1,15 @@
 //===- ReadPackage.cpp - Packages from MessagePack ------------------------===//
 
 #include "MachineCode.h"
+#include "MessagePack.h"
 #include "PackageFile.h"
 #include "PackageNames.h"
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <cstring>
 #include <stdexcept>
 
 using namespace nsacc::rt;
-using Json = nlohmann::json;
+using Json = PackedJson;
 
 [[noreturn]] static void refuse(const std::string &message) {
   throw std::runtime_error("damaged package: " + message);
@@ -83,9 +84,20 @@ static size_t countUnits(uint8_t first) {
                                          : 0;
 }
 
+/// How many bytes at the front are ASCII, in words of 8.
+static size_t countASCII(std::string_view text) {
+  size_t at = 0;
+  for (uint64_t word; at + sizeof(word) <= text.size(); at += sizeof(word)) {
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    if (word & 0x8080808080808080)
+      break;
+  }
+  return at;
+}
+
 /// Neither longer than need be, nor half of a surrogate, nor above U+10FFFF.
 static bool isUTF8(std::string_view text) {
-  for (size_t at = 0, units; at < text.size(); at += units) {
+  for (size_t at = countASCII(text), units; at < text.size(); at += units) {
     auto first = static_cast<uint8_t>(text[at]);
     units = countUnits(first);
     if (units == 0 || units > text.size() - at)
@@ -105,13 +117,17 @@ static bool isUTF8(std::string_view text) {
   return true;
 }
 
-/// Text that C can take as a string, and Python as UTF-8.
-static std::string getString(const Json &json) {
-  auto text = json.get<std::string>();
-  if (text.find('\0') != std::string::npos)
+/// C can take it as a string, and Python as UTF-8.
+static void checkText(std::string_view text, const Json &json) {
+  if (text.find('\0') != std::string_view::npos)
     refuse("a text with a zero in it");
   if (!isUTF8(text))
     refuse("a text that isn't UTF-8: " + describe(json));
+}
+
+static std::string getString(const Json &json) {
+  auto text = json.get<std::string>();
+  checkText(text, json);
   return text;
 }
 
@@ -174,9 +190,9 @@ static Parameter readParameter(const Json &json) {
   return parameter;
 }
 
-static std::string getBinary(const Json &json) {
-  const auto &bytes = json.get_binary();
-  return {bytes.begin(), bytes.end()};
+/// Stands where the package was read from.
+static std::string_view getBinary(const Json &json) {
+  return json.get_binary();
 }
 
 /// All that it points to is within it.
@@ -210,12 +226,18 @@ static HostImage readHostImage(const Json &json) {
   return image;
 }
 
-static Image readImage(const Json &json) {
+static Image readImage(const Json &json, CodeFor wanted) {
   Image image;
-  image.ptx = getString(json.at("ptx"));
-  image.cubin = getBinary(json.at("cubin"));
-  if (!image.cubin.empty() && !isWholeELF(image.cubin))
+  std::string_view ptx = getBinary(json.at("ptx"));
+  std::string_view cubin = getBinary(json.at("cubin"));
+  checkText(ptx, json.at("ptx"));
+  if (!cubin.empty() && !isWholeELF(cubin))
     refuse("machine code that is no ELF file, or one cut short");
+  // Most of a file, which a processor has no use for.
+  if (wanted == CodeFor::All) {
+    image.ptx = ptx;
+    image.cubin = cubin;
+  }
   if (const Json &host = json.at("host"); !host.is_null())
     image.host = readHostImage(host);
   return image;
@@ -522,7 +544,7 @@ static Variant readVariant(const Package &package, const Json &json) {
   return variant;
 }
 
-static Package read(const Json &json) {
+static Package read(const Json &json, CodeFor wanted) {
   Package package;
   package.compiler = getString(json.at("compiler"));
   package.kernel = getString(json.at("kernel"));
@@ -530,7 +552,7 @@ static Package read(const Json &json) {
   for (const Json &each : getArray(json, "parameters"))
     package.parameters.push_back(readParameter(each));
   for (const Json &each : getArray(json, "images"))
-    package.images.push_back(readImage(each));
+    package.images.push_back(readImage(each, wanted));
   for (const Json &each : getArray(json, "variants", kMaxVariants))
     package.variants.push_back(readVariant(package, each));
   return package;
@@ -547,16 +569,16 @@ static void checkSeals(const Package &package, const Json &images) {
              "those beside it: compile it again");
 }
 
-static Package readBody(std::string_view body, bool isSealed) {
-  if (!isReadable(body))
+static Package readBody(std::string_view body, bool isSealed, CodeFor wanted) {
+  std::optional<Json> json = readMessagePack(body, kMaxNesting);
+  if (!json)
     refuse(
         "what is behind its head isn't MessagePack, or is nested more than " +
         std::to_string(kMaxNesting) + " deep");
   try {
-    Json json = Json::from_msgpack(body.begin(), body.end());
-    Package package = read(json);
+    Package package = read(*json, wanted);
     if (isSealed)
-      checkSeals(package, json.at("images"));
+      checkSeals(package, json->at("images"));
     return package;
   } catch (const Json::exception &exception) {
     // "[json.exception.type_error.302] type must be string, but is number"
@@ -568,10 +590,10 @@ static Package readBody(std::string_view body, bool isSealed) {
 }
 
 Package nsacc::rt::readUnsealed(std::string_view body) {
-  return readBody(body, /*isSealed=*/false);
+  return readBody(body, /*isSealed=*/false, CodeFor::All);
 }
 
-Package nsacc::rt::readPackage(const void *data, size_t size) {
+Package nsacc::rt::readPackage(const void *data, size_t size, CodeFor wanted) {
   return readBody(openBody({static_cast<const char *>(data), size}),
-                  /*isSealed=*/true);
+                  /*isSealed=*/true, wanted);
 }

@@ -184,7 +184,7 @@ std::string nsacc::rt::writePackage(const Package &package) {
   std::vector<std::string> seals = makeSeals(package);
   for (size_t index = 0; index < package.images.size(); ++index) {
     const Image &image = package.images[index];
-    json["images"].push_back({{"ptx", image.ptx},
+    json["images"].push_back({{"ptx", toBinary(image.ptx)},
                               {"cubin", toBinary(image.cubin)},
                               {"host", toJson(image.host)},
                               {"made_for", toBinary(seals[index])}});

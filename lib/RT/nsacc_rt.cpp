@@ -5,12 +5,14 @@
 #include "Module.h"
 #include "Signature.h"
 #include "nsacc/RT/Host.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <sys/stat.h>
 
 using namespace nsacc::rt;
 
@@ -24,20 +26,29 @@ struct nsacc_rt_module {
   }
 };
 
-static thread_local std::string message;
+/// Where callers find it: a thread's messages all stand in one place, so that
+/// a pointer to an earlier one is never of memory that is gone, and
+/// `printf("%d %s", call(), nsacc_rt_message())` is right in whichever order its
+/// arguments are computed.
+static thread_local char message[4096];
 
+/// What is too long is cut before a character of UTF-8.
 static nsacc_rt_status fail(nsacc_rt_status status, const char *text) {
-  try {
-    message = text;
-  } catch (const std::bad_alloc &) {
-    message.clear();
-  }
+  constexpr std::string_view dots = "...";
+  size_t size = std::strlen(text);
+  bool isCut = size >= sizeof(message);
+  if (isCut)
+    for (size = sizeof(message) - 1 - dots.size();
+         (static_cast<uint8_t>(text[size]) & 0xc0) == 0x80; --size) {
+    }
+  std::memcpy(message, text, size);
+  std::strcpy(message + size, isCut ? dots.data() : "");
   return status;
 }
 
 /// Runs `body`; what it throws becomes a status.
 template <typename Body> static nsacc_rt_status guard(Body body) {
-  message.clear();
+  message[0] = '\0';
   try {
     body();
     return NSACC_RT_OK;
@@ -55,7 +66,7 @@ static void require(const void *pointer, const char *what) {
     throw Failure(NSACC_RT_INVALID, std::string(what) + " is a null pointer");
 }
 
-const char *nsacc_rt_message(void) { return message.c_str(); }
+const char *nsacc_rt_message(void) { return message; }
 
 const char *nsacc_rt_version(void) { return NSACC_RT_VERSION; }
 
@@ -104,7 +115,8 @@ nsacc_rt_status nsacc_rt_device(int device, nsacc_rt_device_info *info) {
 static nsacc_rt_module *load(const void *bytes, size_t size, int device) {
   std::optional<Package> package;
   try {
-    package = readPackage(bytes, size);
+    package = readPackage(
+        bytes, size, device == NSACC_RT_HOST ? CodeFor::Host : CodeFor::All);
   } catch (const std::runtime_error &error) {
     throw Failure(NSACC_RT_PACKAGE, error.what());
   }
@@ -132,7 +144,24 @@ nsacc_rt_status nsacc_rt_load(const void *package, size_t size, int device,
   });
 }
 
-static std::string readFile(const char *path) {
+namespace {
+struct FileBytes {
+  std::unique_ptr<char[]> bytes;
+  size_t size = 0;
+};
+} // namespace
+
+/// What a file's size says, and one byte to see its end with. Others than plain
+/// files tell of no size.
+static size_t guessCapacity(FILE *file) {
+  constexpr size_t least = 1 << 16;
+  struct stat info;
+  if (fstat(fileno(file), &info) != 0 || info.st_size < 0)
+    return least;
+  return std::max(least, static_cast<size_t>(info.st_size) + 1);
+}
+
+static FileBytes readFile(const char *path) {
   auto fail = [&] {
     throw Failure(NSACC_RT_INVALID, "can't read '" + std::string(path) +
                                         "': " + std::strerror(errno));
@@ -141,13 +170,20 @@ static std::string readFile(const char *path) {
                                               std::fclose);
   if (!file)
     fail();
-  std::string bytes;
-  char part[1 << 16];
-  while (size_t count = std::fread(part, 1, sizeof(part), file.get()))
-    bytes.append(part, count);
+  FileBytes read;
+  size_t capacity = 0;
+  do {
+    // Bytes that are read aren't zeroed before.
+    capacity = capacity ? 2 * capacity : guessCapacity(file.get());
+    auto larger = std::make_unique_for_overwrite<char[]>(capacity);
+    std::copy_n(read.bytes.get(), read.size, larger.get());
+    read.bytes = std::move(larger);
+    read.size += std::fread(read.bytes.get() + read.size, 1,
+                            capacity - read.size, file.get());
+  } while (read.size == capacity);
   if (std::ferror(file.get()))
     fail();
-  return bytes;
+  return read;
 }
 
 nsacc_rt_status nsacc_rt_load_file(const char *path, int device,
@@ -156,9 +192,9 @@ nsacc_rt_status nsacc_rt_load_file(const char *path, int device,
     require(path, "path");
     require(module, "module");
     *module = nullptr;
-    std::string bytes = readFile(path);
+    FileBytes file = readFile(path);
     try {
-      *module = load(bytes.data(), bytes.size(), device);
+      *module = load(file.bytes.get(), file.size, device);
     } catch (const Failure &failure) {
       if (failure.status != NSACC_RT_PACKAGE)
         throw;

@@ -2,6 +2,7 @@
 
 #include "PackageMutator.h"
 #include "ExamplePackage.h"
+#include "MessagePack.h"
 #include "PackageFile.h"
 #include <nlohmann/json.hpp>
 #include <random>
@@ -51,7 +52,7 @@ static Package makeExample(unsigned seed) {
 std::string nsacc::fuzz::getBody(std::string_view file, unsigned seed) {
   try {
     std::string body(openBody(file));
-    if (isReadable(body))
+    if (readMessagePack(body, kMaxNesting))
       return body;
   } catch (const std::runtime_error &) {
   }

@@ -77,10 +77,9 @@ chooseTarget(llvm::StringRef name, const CompileFlags &flags,
     return makeError("phase '" + flags.emit + "' is the same for every target",
                      "drop --target and --device, or add --emit tile for how "
                      "a target is tiled, or --emit package for what runs");
-  const TargetInfo *target = name.empty() && !goal.isForGPU()
-                                 ? &getTargets().front()
-                                 : findTarget(name);
   bool hasCPU = !goal.isForGPU() || goal.isPackage;
+  const TargetInfo *target =
+      name.empty() && hasCPU ? &getTargets().front() : findTarget(name);
   if (target && (target->target == Target::GPU ||
                  (target->target == Target::CPU && hasCPU)))
     return target;
@@ -331,7 +330,7 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   command
       ->add_option("--target", options->target,
                    "what phases behind nsa are for; nsacc env lists targets "
-                   "(tile: cpu); of --emit package, several")
+                   "(tile, package: cpu); of --emit package, several")
       ->type_name("NAME,...")
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler");

@@ -9,9 +9,9 @@ using namespace nsacc;
 
 llvm::Error nsacc::makeError(const llvm::Twine &message,
                              const llvm::Twine &note) {
-  std::string text = message.str();
-  if (!note.isTriviallyEmpty())
-    text += "\nnote: " + note.str();
+  std::string text = message.str(), more = note.str();
+  if (!more.empty())
+    text += "\nnote: " + more;
   return llvm::createStringError(text);
 }
 

@@ -103,9 +103,14 @@ std::string explainNoVariant(const Package &package,
 std::string writePackage(const Package &package);
 /// The package as indented JSON, without images but with their sizes.
 std::string describePackage(const Package &package);
+/// Whose code a package is read for.
+enum class CodeFor { All, Host };
+
 /// Reads and checks a package: whatever is read can be run without looking at
-/// indices again. Throws std::runtime_error with what is wrong.
-Package readPackage(const void *data, size_t size);
+/// indices again. Throws std::runtime_error with what is wrong. For the host,
+/// images have no code of GPUs, which is checked all the same.
+Package readPackage(const void *data, size_t size,
+                    CodeFor wanted = CodeFor::All);
 
 } // namespace nsacc::rt
 

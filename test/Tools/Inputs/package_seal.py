@@ -5,6 +5,8 @@ import struct
 
 HEAD_BYTES = 40
 NIL = b"\xc0"
+PRIMES = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63,
+          0x27D4EB2F165667C5)
 
 
 def read_body(path):
@@ -16,9 +18,14 @@ def write_file(path, body, is_sealed=True):
     """Its checksum is right, and unless told otherwise its seals are, too."""
     if is_sealed:
         body = _seal(body)
-    head = b"nsacc-package".ljust(16, b"\0") + struct.pack("<QQ", 9, len(body))
     with open(path, "wb") as file:
-        file.write(head + struct.pack("<Q", _checksum(head + body)) + body)
+        file.write(make_file(body))
+
+
+def make_file(body):
+    """With a head that is right."""
+    head = b"nsacc-package".ljust(16, b"\0") + struct.pack("<QQ", 10, len(body))
+    return head + struct.pack("<Q", _checksum(body, _checksum(head))) + body
 
 
 def find_code(body):
@@ -28,11 +35,40 @@ def find_code(body):
     return spans
 
 
-def _checksum(data):
-    value = 0xCBF29CE484222325
-    for byte in data:
-        value = (value ^ byte) * 0x100000001B3 % 2**64
-    return value
+def _rotate(word, bits):
+    return (word << bits | word >> 64 - bits) % 2**64
+
+
+def _mix(lane, word):
+    return _rotate((lane + word * PRIMES[1]) % 2**64, 31) * PRIMES[0] % 2**64
+
+
+def _checksum(data, seed=0):
+    """XXH64."""
+    whole = len(data) // 32 * 32
+    if whole:
+        lanes = [seed + PRIMES[0] + PRIMES[1], seed + PRIMES[1], seed, seed - PRIMES[0]]
+        for index, (word,) in enumerate(struct.iter_unpack("<Q", data[:whole])):
+            lanes[index % 4] = _mix(lanes[index % 4], word)
+        value = sum(_rotate(lane, bits) for lane, bits in zip(lanes, (1, 7, 12, 18)))
+        for lane in lanes:
+            value = ((value % 2**64 ^ _mix(0, lane)) * PRIMES[0] + PRIMES[3]) % 2**64
+    else:
+        value = seed + PRIMES[4]
+    value = (value + len(data)) % 2**64
+    words = len(data) // 8 * 8
+    for (word,) in struct.iter_unpack("<Q", data[whole:words]):
+        value = (_rotate(value ^ _mix(0, word), 27) * PRIMES[0] + PRIMES[3]) % 2**64
+    rest = data[words:]
+    if len(rest) >= 4:
+        value ^= int.from_bytes(rest[:4], "little") * PRIMES[0] % 2**64
+        value = (_rotate(value, 23) * PRIMES[1] + PRIMES[2]) % 2**64
+        rest = rest[4:]
+    for byte in rest:
+        value = _rotate(value ^ byte * PRIMES[4] % 2**64, 11) * PRIMES[0] % 2**64
+    value = (value ^ value >> 33) * PRIMES[1] % 2**64
+    value = (value ^ value >> 29) * PRIMES[2] % 2**64
+    return value ^ value >> 32
 
 
 def _seal(body):

@@ -50,7 +50,7 @@ static void collect(const OrderedJson &json, const Pointer &at,
   else if (json.is_array())
     for (size_t i = 0; i < json.size(); ++i)
       collect(json[i], at / i, leaves);
-  else if (!json.is_binary() && (at.empty() || at.back() != "ptx"))
+  else if (!json.is_binary())
     leaves.push_back(at);
 }
 
