@@ -235,8 +235,20 @@ std::string CUDAProgram::describe(size_t kernel,
          (sizes.empty() ? "" : sizes + " and ") + code.device->name;
 }
 
-/// "flash.nsa:6:7: the code of 'a'"
-static std::string describe(nsatile::ProgramOp program, bool isExact) {
+/// " for sm_90a, HQ=8,H=8 and few queries": of several that a package has.
+static std::string describeSpecialization(const Specialization &code) {
+  std::string text = " for " + code.device->name;
+  if (!code.sizes.empty())
+    text += ", " + llvm::join(code.sizes, ",");
+  if (code.queries != Queries::Any)
+    text += code.queries == Queries::Few ? " and few queries"
+                                         : " and many queries";
+  return text;
+}
+
+/// "flash.nsa:6:7: the code of 'a' for sm_90a, HQ=8"
+static std::string describe(nsatile::ProgramOp program, bool isExact,
+                            const std::string &specialization) {
   std::vector<std::string> ops;
   if (auto names =
           program->getAttrOfType<mlir::ArrayAttr>(nsatile::kOpsAttrName))
@@ -247,12 +259,13 @@ static std::string describe(nsatile::ProgramOp program, bool isExact) {
     text = llvm::formatv("{0}:{1}:{2}: ", place.getFilename().getValue(),
                          place.getLine(), place.getColumn());
   text += ops.empty() ? "this code" : "the code of " + llvm::join(ops, ", ");
-  return text +
+  return text + specialization +
          (isExact ? ", which runs only where a result isn't finite," : "");
 }
 
 /// What the kernels of a module are in the program, for messages.
-static llvm::StringMap<std::string> describePrograms(mlir::ModuleOp module) {
+static llvm::StringMap<std::string>
+describePrograms(mlir::ModuleOp module, const Specialization &code) {
   llvm::StringSet<> exact;
   for (auto program : module.getOps<nsatile::ProgramOp>())
     if (auto other = program->getAttrOfType<mlir::FlatSymbolRefAttr>(
@@ -261,7 +274,8 @@ static llvm::StringMap<std::string> describePrograms(mlir::ModuleOp module) {
   llvm::StringMap<std::string> names;
   for (auto program : module.getOps<nsatile::ProgramOp>())
     names[program.getSymName()] =
-        describe(program, exact.contains(program.getSymName()));
+        describe(program, exact.contains(program.getSymName()),
+                 describeSpecialization(code));
   return names;
 }
 
@@ -298,7 +312,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
     // That of larger tiles, or of other advice.
     pending->compilation.reset();
     pending->timing = timing.nest("target gpu");
-    pending->names = describePrograms(module);
+    pending->names = describePrograms(module, pending->code);
     auto started = starter(module, pending->target, threads);
     if (!started)
       return started.takeError();

@@ -222,6 +222,43 @@ std::string explain::describeOccupancy(const ProgramExplanation &program,
                  explanation.device->limits.multiprocessors);
 }
 
+/// " (13:10, 14:10)"; empty where there is one, or none of them is known.
+static std::string listPlaces(llvm::ArrayRef<const Place *> places) {
+  std::vector<std::string> texts;
+  for (const Place *place : places)
+    if (place->line > 0)
+      texts.push_back(std::to_string(place->line) + ":" +
+                      std::to_string(place->column));
+  return places.size() < 2 || texts.empty()
+             ? ""
+             : " (" + llvm::join(texts, ", ") + ")";
+}
+
+static bool areEqualButPlaces(const Remark &lhs, const Remark &rhs) {
+  return lhs.name == rhs.name && lhs.kind == rhs.kind && lhs.text == rhs.text &&
+         lhs.pass == rhs.pass;
+}
+
+std::vector<std::pair<const Remark *, std::string>>
+explain::groupRemarks(llvm::ArrayRef<Remark> remarks) {
+  std::vector<std::vector<const Place *>> places;
+  std::vector<std::pair<const Remark *, std::string>> groups;
+  for (const Remark &remark : remarks) {
+    auto group = llvm::find_if(groups, [&](const auto &each) {
+      return areEqualButPlaces(*each.first, remark);
+    });
+    size_t index = group - groups.begin();
+    if (group == groups.end()) {
+      groups.emplace_back(&remark, "");
+      places.emplace_back();
+    }
+    places[index].push_back(&remark.place);
+  }
+  for (auto [group, own] : llvm::zip_equal(groups, places))
+    group.second = listPlaces(own);
+  return groups;
+}
+
 std::string explain::describeTuned(const TunedSchedule &tuned) {
   std::string text =
       formatv("{0:f4} ms of the whole kernel with {5} ({1:f4} to {2:f4}; {3}; "

@@ -54,6 +54,10 @@ std::string describeOp(const OpExplanation &op);
 std::vector<std::pair<std::string, std::string>>
 groupFields(const OpExplanation &op);
 std::string describe(const Place &place);
+/// Remarks as lines of a report, those that differ in nothing but their places
+/// as one: a program says the same of each of its ops.
+std::vector<std::pair<const Remark *, std::string>>
+groupRemarks(llvm::ArrayRef<Remark> remarks);
 /// "0.8431 ms (0.8411 to 0.8460) …", of a tuned schedule.
 std::string describeTuned(const TunedSchedule &tuned);
 /// "50 full, 4 partial and 46 empty tiles of 128 tokens and 64 keys"

@@ -90,10 +90,10 @@ void Page::printRemarks(llvm::ArrayRef<Remark> remarks) {
      << formatv("{0} remark{1} of passes, {2} of them missed", remarks.size(),
                 remarks.size() == 1 ? "" : "s", missed)
      << "</summary><ul class=\"remarks\">\n";
-  for (const Remark &remark : remarks)
-    os << "<li class=\"" << escape(remark.kind) << "\"><b>"
-       << escape(remark.name) << "</b> " << escape(remark.kind) << ": "
-       << escape(remark.text) << " <small>" << escape(remark.pass)
+  for (const auto &[remark, places] : groupRemarks(remarks))
+    os << "<li class=\"" << escape(remark->kind) << "\"><b>"
+       << escape(remark->name) << "</b> " << escape(remark->kind) << places
+       << ": " << escape(remark->text) << " <small>" << escape(remark->pass)
        << "</small></li>\n";
   os << "</ul></details>\n";
 }

@@ -50,6 +50,14 @@ static void printWork(const ProgramExplanation &program, const Explanation &all,
   printLine(os, "predicted", describePrediction(program));
 }
 
+static void printRemarks(llvm::ArrayRef<Remark> remarks,
+                         llvm::raw_ostream &os) {
+  for (const auto &[remark, places] : groupRemarks(remarks))
+    printLine(os, "remark",
+              remark->name + " " + remark->kind + places + ": " + remark->text +
+                  " [" + remark->pass + "]");
+}
+
 static void printProgram(const Explanation &all, size_t index,
                          llvm::raw_ostream &os) {
   const ProgramExplanation &program = all.programs[index];
@@ -62,10 +70,7 @@ static void printProgram(const Explanation &all, size_t index,
   printLine(os, "launch", describeLaunch(program, all.device.has_value()));
   printLine(os, "resources", describeResources(program));
   printLine(os, "occupancy", describeOccupancy(program, all));
-  for (const Remark &remark : program.remarks)
-    printLine(os, "remark",
-              remark.name + " " + remark.kind + ": " + remark.text + " [" +
-                  remark.pass + "]");
+  printRemarks(program.remarks, os);
 }
 
 static void printOp(const OpExplanation &op, llvm::raw_ostream &os) {
@@ -79,10 +84,7 @@ static void printOp(const OpExplanation &op, llvm::raw_ostream &os) {
 
 void explain::printText(const Explanation &explanation, llvm::raw_ostream &os) {
   printHead(explanation, os);
-  for (const Remark &remark : explanation.remarks)
-    printLine(os, "remark",
-              remark.name + " " + remark.kind + ": " + remark.text + " [" +
-                  remark.pass + "]");
+  printRemarks(explanation.remarks, os);
   for (size_t program = 0; program < explanation.programs.size(); ++program)
     printProgram(explanation, program, os);
   for (const OpExplanation &op : explanation.ops)

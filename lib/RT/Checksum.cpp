@@ -13,10 +13,10 @@ using namespace nsacc::rt;
 static constexpr uint64_t kPrimes[] = {0x9e3779b185ebca87, 0xc2b2ae3d27d4eb4f,
                                        0x165667b19e3779f9, 0x85ebca77c2b2ae63,
                                        0x27d4eb2f165667c5};
-static constexpr size_t kLanes = 4, kWordBytes = 8;
-static constexpr size_t kStripeBytes = kLanes * kWordBytes;
+static constexpr size_t kLanes = 4, kLaneBytes = 8;
+static constexpr size_t kStripeBytes = kLanes * kLaneBytes;
 
-static uint64_t rotate(uint64_t word, int bits) {
+static uint64_t rotateLeft(uint64_t word, int bits) {
   return word << bits | word >> (64 - bits);
 }
 
@@ -30,7 +30,7 @@ template <typename Word> static Word takeWord(const char *&at) {
 }
 
 static uint64_t mixWord(uint64_t lane, uint64_t word) {
-  return rotate(lane + word * kPrimes[1], 31) * kPrimes[0];
+  return rotateLeft(lane + word * kPrimes[1], 31) * kPrimes[0];
 }
 
 /// What whole stripes give; `at` is behind them then.
@@ -40,8 +40,8 @@ static uint64_t mixStripes(const char *&at, size_t stripes, uint64_t seed) {
   for (; stripes > 0; --stripes)
     for (uint64_t &lane : lanes)
       lane = mixWord(lane, takeWord<uint64_t>(at));
-  uint64_t sum = rotate(lanes[0], 1) + rotate(lanes[1], 7) +
-                 rotate(lanes[2], 12) + rotate(lanes[3], 18);
+  uint64_t sum = rotateLeft(lanes[0], 1) + rotateLeft(lanes[1], 7) +
+                 rotateLeft(lanes[2], 12) + rotateLeft(lanes[3], 18);
   for (uint64_t lane : lanes)
     sum = (sum ^ mixWord(0, lane)) * kPrimes[0] + kPrimes[3];
   return sum;
@@ -54,13 +54,13 @@ uint64_t nsacc::rt::computeChecksum(std::string_view bytes, uint64_t seed) {
                      : mixStripes(at, bytes.size() / kStripeBytes, seed);
   sum += bytes.size();
   while (end - at >= 8)
-    sum = rotate(sum ^ mixWord(0, takeWord<uint64_t>(at)), 27) * kPrimes[0] +
+    sum = rotateLeft(sum ^ mixWord(0, takeWord<uint64_t>(at)), 27) * kPrimes[0] +
           kPrimes[3];
   if (end - at >= 4)
-    sum = rotate(sum ^ takeWord<uint32_t>(at) * kPrimes[0], 23) * kPrimes[1] +
+    sum = rotateLeft(sum ^ takeWord<uint32_t>(at) * kPrimes[0], 23) * kPrimes[1] +
           kPrimes[2];
   while (at < end)
-    sum = rotate(sum ^ takeWord<uint8_t>(at) * kPrimes[4], 11) * kPrimes[0];
+    sum = rotateLeft(sum ^ takeWord<uint8_t>(at) * kPrimes[4], 11) * kPrimes[0];
   sum = (sum ^ sum >> 33) * kPrimes[1];
   sum = (sum ^ sum >> 29) * kPrimes[2];
   return sum ^ sum >> 32;

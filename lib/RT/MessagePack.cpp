@@ -14,9 +14,9 @@ using Json = PackedJson;
 namespace {
 
 /// Each function tells whether what it reads is there and as it should be.
-class Reader {
+class PackReader {
 public:
-  Reader(std::string_view bytes, unsigned maxNesting)
+  PackReader(std::string_view bytes, unsigned maxNesting)
       : rest(bytes), nesting(maxNesting) {}
 
   bool read(Json &json) {
@@ -184,7 +184,7 @@ private:
 
 std::optional<Json> nsacc::rt::readMessagePack(std::string_view bytes,
                                                unsigned maxNesting) {
-  Reader reader(bytes, maxNesting);
+  PackReader reader(bytes, maxNesting);
   Json json;
   if (!reader.read(json) || !reader.isAtEnd())
     return std::nullopt;

@@ -21,7 +21,7 @@ from .program import Program
 def compile(source: str | os.PathLike[str] | None = None, *,
             path: str | os.PathLike[str] | None = None, target: str = "cpu",
             device: str | os.PathLike[str] | None = None,
-            schedule: str | Mapping[str, Any] = "", dtype: Any = "bf16",
+            schedule: str | Mapping[str, Any] | None = None, dtype: Any = "bf16",
             kernel: str | None = None, params: Mapping[str, Any] | None = None,
             **more_params: Any) -> Program:
     """Compiles an attention program.
@@ -38,7 +38,8 @@ def compile(source: str | os.PathLike[str] | None = None, *,
         schedule: how ops are tiled: "keys=64" for all that have the field, "slc: order=union,
             tokens=8; cmp: keys=128" for those whose values the program gives these names; or the
             same as a mapping, ``{"keys": 64, "slc": {"tokens": 8}}``. docs/Schedules.md lists the
-            fields; what isn't given is the compiler's choice. Not of the oracle.
+            fields; what isn't given is the compiler's choice, as all is by default. Not of the
+            oracle.
         dtype: element type of the tensors that name none: "bf16", "f16" or "f32", or such a
             dtype of NumPy or torch.
         kernel: which kernel, where the program has several.
@@ -62,7 +63,9 @@ def compile(source: str | os.PathLike[str] | None = None, *,
     if device is not None and not isinstance(device, (str, os.PathLike)):
         raise ArgumentError(f"device is a {type(device).__qualname__}, expected the path of a JSON "
                             f"file")
-    if isinstance(schedule, Mapping):
+    if schedule is None:
+        schedule = ""
+    elif isinstance(schedule, Mapping):
         schedule = _spell_schedule(schedule)
     if not isinstance(schedule, str):
         raise ArgumentError(f"schedule is a {type(schedule).__qualname__}, expected a string or a "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import keyword
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import torch
@@ -93,6 +93,25 @@ def _is_transformed() -> bool:
 
 
 _call_eagerly = call
+
+
+def run_timed(program: Program, inputs: Any, options: Mapping[str, Any]) -> Any:
+    """`Program.run_timed` where torch's compiler is at work, which leaves it out of its graph, or
+    says why it can't."""
+    _prepare_runs()
+    return _run_timed_eagerly(program, inputs, options)
+
+
+def _prepare_runs() -> None:
+    global _run_timed_eagerly
+    if _run_timed_eagerly is None:
+        _run_timed_eagerly = torch._dynamo.disable(
+            Program._run_timed, reason="program.run and run_timed can't become part of a graph: "
+                                       "call the program itself, or nsacc.torch.op of it")
+
+
+_run_timed_eagerly: Any = None
+_prepare_runs._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 # As `Program._operator_name` is: called, not traced.
 _is_transformed._dynamo_marked_constant = True  # type: ignore[attr-defined]

@@ -64,7 +64,8 @@ class Sizes:
             lambda: self._explain(spec, index, dim, expected, size))
 
     def _explain(self, spec: TensorSpec, index: int, dim: Dim, expected: Size, size: Size) -> str:
-        """In the words of a call; symbols stand for sizes that the compiler leaves open."""
+        """In the words of a call; symbols stand beside sizes that the compiler leaves open."""
+        expected, size = _spell_size(expected), _spell_size(size)
         if dim.name in self._tellers and dim.kind in ("named", "ragged"):
             return (f"dimension {dim.name} is {expected} in '{self._tellers[dim.name]}' but {size} "
                     f"in '{spec.name}': equal names must have equal sizes")
@@ -88,6 +89,15 @@ class Sizes:
         if name in self._ragged:
             return None
         return _count_windows(dim, tokens) if dim.kind == "pool" else _divide(tokens, dim.block)
+
+
+def _spell_size(size: Size) -> str:
+    """"20 (s25)": the size that the compiler saw in a call, and its symbol; "u0" where it saw
+    none."""
+    if not isinstance(size, torch.SymInt):
+        return str(size)
+    node = size.node
+    return f"{node.hint} ({node.expr})" if node.has_hint() else str(node.expr)
 
 
 def _check_rank(spec: TensorSpec, shape: Sequence[Size]) -> None:

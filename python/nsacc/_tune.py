@@ -140,6 +140,11 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
     agreement = request.pop("agreement")
     if not 0 <= agreement < 1:
         raise ArgumentError(f"agreement is {agreement:g}, expected 0 to below 1")
+    if isinstance(sizes, Sequence) and not isinstance(sizes, str):
+        raise ArgumentError(f"sizes is a {type(sizes).__qualname__}, expected a mapping of "
+                            f"dimensions to sizes, as {{'B': 1, 'T': 4096}}: call tune for each, "
+                            f"or find one rule for many with the command, nsacc tune FILE "
+                            f"--dims-file SIZES.json (docs/Tuning.md)")
     request["sizes"] = check_sizes(sizes)
     mode = f"off,agreement={agreement}" + (",graph" if graph else "") + (",cold" if cold else "")
     untuned = program._with(tune=mode)

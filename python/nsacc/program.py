@@ -202,14 +202,14 @@ class Program:
         torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
             return self._call_operator(inputs)
+        results = self._call_quickly(inputs)
+        if results is None:
+            if _inputs.is_for_operator(inputs):
+                return self._call_operator(inputs)
+            results = self._run(inputs)[0]
         if self._known_sizes is None:
             self._remember(inputs)
-        results = self._call_quickly(inputs)
-        if results is not None:
-            return results
-        if _inputs.is_for_operator(inputs):
-            return self._call_operator(inputs)
-        return self._run(inputs)[0]
+        return results
 
     def _call_operator(self, inputs: Sequence[Any]) -> Any:
         """For torch's compiler, tracers and transforms, which know operators."""
@@ -264,6 +264,17 @@ class Program:
         """
         if more or unknown:
             raise TypeError(self._explain_loose(unknown))
+        options = {"threads": threads, "round_storage": round_storage, "f64_results": f64_results,
+                   "stream": stream}
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.compiler.is_compiling():
+            from . import _operator
+            return _operator.run_timed(self, inputs, options)
+        return self._run_timed(inputs, options)
+
+    def _run_timed(self, inputs: Sequence[Any] | Mapping[str, Any],
+                   options: Mapping[str, Any]) -> tuple[Any, Timing]:
+        threads = options["threads"]
         if threads is not None and not (isinstance(threads, Integral) and 0 <= threads < 2**32):
             raise ArgumentError(f"threads is {threads!r}, expected an integer from 0 to 2^32 - 1")
         if isinstance(inputs, Mapping):
@@ -279,8 +290,7 @@ class Program:
         torch = sys.modules.get("torch")
         if torch is not None and torch.autograd.forward_ad._current_level >= 0:
             _inputs.refuse_tangents(self.signature.inputs, bound, torch)
-        return self._run(bound, threads=threads, stream=stream, round_storage=round_storage,
-                         f64_results=f64_results)
+        return self._run(bound, **options)
 
     def package(self, path: str | os.PathLike[str],
                 sizes: Mapping[str, int] | Sequence[Mapping[str, int]], *,

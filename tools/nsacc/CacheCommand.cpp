@@ -2,6 +2,7 @@
 
 #include "Commands.h"
 #include "Messages.h"
+#include "TunedStore.h"
 #include "nsacc/Support/DiskCache.h"
 #include "nsacc/Support/Environment.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,6 +18,8 @@ namespace {
 struct Cache {
   std::string folder;
   std::vector<CacheEntry> entries;
+  /// In a folder of it.
+  TunedStore tuned;
 
   uint64_t getBytes() const {
     uint64_t bytes = 0;
@@ -37,7 +40,10 @@ static llvm::Expected<Cache> readCache() {
   auto entries = listCache(options->folder);
   if (!entries)
     return entries.takeError();
-  return Cache{options->folder, std::move(*entries)};
+  auto tuned = readTunedStore();
+  if (!tuned)
+    return tuned.takeError();
+  return Cache{options->folder, std::move(*entries), std::move(*tuned)};
 }
 
 /// Calls `use` with each line of a key, "kernel: flash".
@@ -87,6 +93,10 @@ static void printList(const Cache &cache) {
     llvm::outs() << llvm::formatv(
         "{0:%Y-%m-%d %H:%M} {1,10:f1} KB  {2}\n", entry.lastUse,
         static_cast<double>(entry.bytes) / 1000, describe(entry));
+  if (!cache.tuned.entries.empty())
+    llvm::outs() << cache.tuned.describe()
+                 << ": nsacc tune ls lists them, nsacc tune clear removes "
+                    "them\n";
 }
 
 static void printEntry(llvm::json::OStream &json, const CacheEntry &entry) {
@@ -116,6 +126,11 @@ static void printListAsJSON(const Cache &cache) {
       for (const CacheEntry &entry : cache.entries)
         printEntry(json, entry);
     });
+    json.attributeObject("tuned", [&] {
+      json.attribute("folder", toUTF8(cache.tuned.options.folder));
+      json.attribute("schedules",
+                     static_cast<int64_t>(cache.tuned.entries.size()));
+    });
   });
   llvm::outs() << '\n';
 }
@@ -138,6 +153,11 @@ static ExitCode clear() {
     return reportError(std::move(error));
   llvm::outs() << "removed " << describeFiles(*cache) << " of " << cache->folder
                << '\n';
+  if (!cache->tuned.entries.empty())
+    llvm::outs() << cache->tuned.describe()
+                 << (cache->tuned.entries.size() == 1
+                         ? " stays: nsacc tune clear removes it\n"
+                         : " stay: nsacc tune clear removes them\n");
   return ExitCode::Success;
 }
 

@@ -5,28 +5,39 @@
 #include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/GPU/DeviceFile.h"
+#include "nsacc/Support/Suggestions.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
 
 using namespace nsacc;
 
+static std::vector<std::string> listGPUs() {
+  std::vector<std::string> names;
+  for (const TargetInfo &info : getTargets())
+    if (info.target == Target::GPU)
+      names.push_back(info.name);
+  return names;
+}
+
 static llvm::Expected<gpu::Device> findDevice(const std::string &name,
                                               std::optional<int> index) {
-  auto target = findKnownTarget(name);
+  const TargetInfo *target = findTarget(name);
   if (!target)
-    return target.takeError();
-  if ((*target)->target != Target::GPU)
+    return makeError(explainMissingTarget(name),
+                     "use " + suggestTarget(name).value_or("cuda") +
+                         "; of GPUs there is " + quoteList(listGPUs()));
+  if (target->target != Target::GPU)
     return makeError("target '" + name + "' is no GPU",
                      "use cuda, for one of this machine, or a name as sm_90a");
-  if (index && (*target)->device)
+  if (index && target->device)
     return makeError("--index is of this machine's GPUs, found target '" +
                          name + "'",
                      "use target cuda, or leave out --index");
   if (index)
     return queryDevice(*index);
   CompileOptions options;
-  if (llvm::Error error = resolveTarget(**target, std::nullopt, options))
+  if (llvm::Error error = resolveTarget(*target, std::nullopt, options))
     return std::move(error);
   return *options.device;
 }

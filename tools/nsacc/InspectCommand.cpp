@@ -1,6 +1,7 @@
 //===- InspectCommand.cpp - nsacc inspect ---------------------------------===//
 
 #include "Commands.h"
+#include "Dimensions.h"
 #include "InspectPackage.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "Program.h"
@@ -9,6 +10,8 @@
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Signature/Signature.h"
+#include "nsacc/Target/CUDA/CUDA.h"
+#include "nsacc/Target/Plan/ReadPlan.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -95,7 +98,70 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
 
 //===-- Plans -------------------------------------------------------------===//
 
-/// What the host does for each kernel: buffers, launches and their grids.
+/// Whether --dims has the sizes of all inputs, each as a number, for one kernel.
+static bool hasAllSizes(Program &program, const InspectOptions &options) {
+  auto kernel = program.getKernel(options.program.kernel);
+  auto dims = parseSettings("--dims", options.dims);
+  bool isOne = bool(kernel) && bool(dims);
+  llvm::consumeError(kernel.takeError());
+  llvm::consumeError(dims.takeError());
+  if (!isOne)
+    return false;
+  auto sizes = readAllDimensions(*dims, getSignature(*kernel), "a plan");
+  llvm::consumeError(sizes.takeError());
+  return sizes && !sizes->batchRows;
+}
+
+/// A package of the plan, without code.
+static mlir::FailureOr<rt::Package>
+packPlan(nsatile::PlanOp plan, const InspectOptions &options,
+         const Signature &signature, const std::optional<gpu::Device> &device) {
+  if (device) {
+    cuda::Options target(*device);
+    target.signature = &signature;
+    return cuda::packPlan(plan, target);
+  }
+  auto read = readPlan(plan, {.target = "the CPU target",
+                              .maxRank = rt::kMaxRank,
+                              .signature = &signature});
+  if (mlir::failed(read))
+    return mlir::failure();
+  rt::Package package;
+  package.parameters = std::move(read->parameters);
+  rt::TargetCode &code = package.variants.emplace_back().targets.emplace_back();
+  code.architecture = options.target;
+  code.plan = std::move(read->plan);
+  return package;
+}
+
+/// Buffers in bytes, launches and their grids. What code of a GPU takes shows
+/// when it is lowered.
+static ExitCode printPlanForSizes(Program &program,
+                                  const InspectOptions &options,
+                                  const std::optional<gpu::Device> &device) {
+  nsa::KernelOp kernel =
+      llvm::cantFail(program.getKernel(options.program.kernel));
+  std::string name = kernel.getSymName().str();
+  Signature signature = getSignature(kernel);
+  ExitCode status =
+      compilePhases(program, options.dims, options.schedule,
+                    device ? Phase::NVVM : Phase::Tile, device);
+  if (status != ExitCode::Success)
+    return status;
+  auto dims = llvm::cantFail(parseSettings("--dims", options.dims));
+  for (auto plan : program.getModule().getOps<nsatile::PlanOp>()) {
+    if (plan.getSymName() != name)
+      continue;
+    auto package = packPlan(plan, options, signature, device);
+    if (mlir::failed(package))
+      return ExitCode::UserError;
+    if (llvm::Error error = printForSizes(*package, dims, llvm::outs()))
+      return reportError(std::move(error));
+  }
+  return ExitCode::Success;
+}
+
+/// What the host does for each kernel; as IR where sizes are open.
 static ExitCode printPlans(Program &program, const InspectOptions &options) {
   auto target = findKnownTarget(options.target);
   if (!target)
@@ -107,6 +173,8 @@ static ExitCode printPlans(Program &program, const InspectOptions &options) {
   CompileOptions resolved;
   if (llvm::Error error = resolveTarget(**target, options.device, resolved))
     return reportError(std::move(error));
+  if (hasAllSizes(program, options))
+    return printPlanForSizes(program, options, resolved.device);
   ExitCode status = compilePhases(program, options.dims, options.schedule,
                                   Phase::Tile, resolved.device);
   if (status != ExitCode::Success)
@@ -189,8 +257,9 @@ void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
   addProgramFlags(*command, options->program);
   auto *json = command->add_flag("--json", options->json, "print JSON");
   auto *plan = command->add_flag("--plan", options->plan,
-                                 "print what the host does for these sizes: "
-                                 "buffers, launches and their grids");
+                                 "print what the host does: with all sizes, "
+                                 "buffers in bytes, launches and their grids; "
+                                 "as IR where batch or lengths stay open");
   plan->excludes(json);
   options->target = getTargets().front().name;
   command
@@ -201,8 +270,8 @@ void nsacc::addInspectCommand(CLI::App &app, Invocation &invocation) {
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler")->needs(plan);
   addTileSizesFlag(*command, options->dims,
-                   "; of a package, all sizes: prints its buffers in bytes, "
-                   "its launches and their grids");
+                   "; of a package or with --plan, all sizes: prints buffers "
+                   "in bytes, launches and their grids");
   addScheduleFlag(*command, options->schedule);
   command->callback([options, &invocation] {
     invocation.status = inspect(*options, invocation.commandLine);

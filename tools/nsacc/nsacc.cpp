@@ -2,6 +2,7 @@
 
 #include "Commands.h"
 #include "Messages.h"
+#include "TunedStore.h"
 #include "nsacc/Support/CrashHandler.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/Support/raw_ostream.h"
@@ -118,6 +119,7 @@ int main(int argc, char **argv) {
   addDeviceCommand(app, invocation);
   addCacheCommand(app, invocation);
   addTuneCommand(app, invocation);
+  addTunedStoreCommands(*app.get_subcommand("tune"), invocation);
   addExplainCommand(app, invocation);
   return runCommand(app, invocation, argc, argv);
 }

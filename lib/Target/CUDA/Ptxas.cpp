@@ -63,7 +63,9 @@ AssemblerReport::getLosses(const StringMap<std::string> &names) const {
     if (spillsMuch(kernel))
       found.push_back(
           formatv("{0} has more values than registers: {1} bytes of each "
-                  "thread's are stored and {2} loaded on the way",
+                  "thread's are stored and {2} loaded on the way: smaller "
+                  "'tokens' or 'keys' in a schedule may be faster or slower, "
+                  "which nsacc tune measures",
                   describe(kernel.kernel), kernel.spillStoreBytes,
                   kernel.spillLoadBytes)
               .str());

@@ -87,7 +87,7 @@ def test_results_that_have_programs_of_their_own(schedule):
 def test_mappings_are_schedules():
     program = nsa({"keys": 32, "slc": {"order": "union", "tokens": 8}, "cmp": {"keys": 128}})
     assert program.schedule == "keys=32; slc: order=union, tokens=8; cmp: keys=128"
-    assert nsa({}).schedule == ""
+    assert nsa({}).schedule == nsa(None).schedule == ""
     for wrong, message in [
             ({3: 4}, "a name in the schedule is a int, expected a string"),
             ({"slc": {3: 4}}, "a name in the schedule is a int, expected a string"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -239,6 +240,33 @@ def test_numbers_under_modes():
 def test_runs_with_options_are_not_recorded(flash, inputs, trace):
     with pytest.raises(ArgumentError, match="run and run_timed can't become part of a graph"):
         trace(lambda *inputs: flash.run(list(inputs), threads=1).out, inputs)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_traces_of_jit_are_alike(flash, inputs, call):
+    """A first call looks at shapes, which a tracer would record."""
+    program = nsacc.compile(flash.source, dtype="f32")
+    function = get_call(program, call)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", torch.jit.TracerWarning)
+        # It compares two traces, of which the first one isn't another than the second.
+        traced = torch.jit.trace(lambda *inputs: function(*inputs)[0], inputs)
+    assert "aten::size" not in str(traced.graph)
+
+
+def test_compiled_runs_with_options(flash, inputs):
+    """They are no part of a graph, which says so, or are left out of it without a warning."""
+    def run(*inputs):
+        return 2 * flash.run(list(inputs), threads=1).out
+
+    with pytest.raises(torch._dynamo.exc.Unsupported,
+                       match="program.run and run_timed can't become part of a graph"):
+        torch.compile(run, fullgraph=True, backend="aot_eager")(*inputs)
+    torch._dynamo.reset()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = torch.compile(run, backend="aot_eager")(*inputs)
+    assert torch.equal(result, 2 * flash(*inputs).out)
 
 
 def test_a_program_that_meets_modes_first():

@@ -85,6 +85,13 @@ def test_wrong_sizes(change: dict[str, object], message: str) -> None:
         nsacc.compile(PROGRAM).tune(sizes)
 
 
+def test_many_sizes_are_of_the_command() -> None:
+    with pytest.raises(nsacc.errors.ArgumentError,
+                       match="sizes is a list, .*: call tune for each, .* nsacc tune FILE "
+                             "--dims-file SIZES.json"):
+        nsacc.compile(PROGRAM).tune([SIZES, {**SIZES, "T": 4}])
+
+
 @pytest.mark.parametrize("sizes, message", [
     ({"T": 127, "HQ": 3, "H": 1, "D": 24},
      "dimension T of kernel 'r' is ragged: give the lengths of its rows, as 'T': [127, …]"),

@@ -272,3 +272,35 @@ TEST_F(HostTest, ImagesStayWithinTheirBytes) {
 }
 
 #endif
+
+// In whichever order C computes the arguments of a call, a message that is read
+// behind it is that of the last one.
+TEST(MessageTest, MessagesStandInOnePlace) {
+  const char *before = nsacc_rt_message();
+  nsacc_rt_module *module = nullptr;
+  EXPECT_EQ(nsacc_rt_load("x", 1, NSACC_RT_HOST, &module), NSACC_RT_PACKAGE);
+  EXPECT_THAT(before, HasSubstr("not a package"));
+  std::string path(3000, 'x');
+  EXPECT_EQ(nsacc_rt_load_file(path.c_str(), NSACC_RT_HOST, &module),
+            NSACC_RT_INVALID);
+  EXPECT_THAT(before, HasSubstr(path));
+  EXPECT_EQ(nsacc_rt_message(), before);
+  int count;
+  nsacc_rt_device_count(&count);
+  EXPECT_EQ(nsacc_rt_message(), before);
+}
+
+// Cut where a character begins.
+TEST(MessageTest, MessagesAreBounded) {
+  nsacc_rt_module *module = nullptr;
+  for (size_t shift = 0; shift < 4; ++shift) {
+    std::string path(shift, 'x');
+    while (path.size() < 5000)
+      path += "\xe2\x82\xac";
+    nsacc_rt_load_file(path.c_str(), NSACC_RT_HOST, &module);
+    std::string message = nsacc_rt_message();
+    EXPECT_GT(message.size(), 4000u);
+    EXPECT_LT(message.size(), 4096u);
+    EXPECT_EQ(message.substr(message.size() - 6), "\xe2\x82\xac...");
+  }
+}

@@ -1,6 +1,9 @@
 //===- PackageTest.cpp - Packages as bytes --------------------------------===//
 
+#include "PackageFile.h"
 #include "RTTest.h"
+#include <algorithm>
+#include <ctime>
 #include <random>
 
 using namespace nsacc::rt;
@@ -116,3 +119,48 @@ TEST(PackageTest, RefusesIndicesOfNothing) {
               }),
               HasSubstr("there is no dimension 3"));
 }
+
+#if defined(__x86_64__)
+/// With an image of a GPU that no launch of the host names.
+static Package makeHostPackageWith(std::string ptx) {
+  Package package = makeHostPackage();
+  package.images.emplace_back().ptx = std::move(ptx);
+  return package;
+}
+
+TEST(PackageTest, TheHostTakesNoCodeOfGPUs) {
+  Package package = makeHostPackageWith("text");
+  std::string bytes = writePackage(package);
+  Package read = readPackage(bytes.data(), bytes.size(), CodeFor::Host);
+  EXPECT_EQ(read.images[1].ptx, "");
+  EXPECT_EQ(read.images[0].host.bytes, package.images[0].host.bytes);
+  // It is checked all the same.
+  for (const std::string &wrong : {std::string("a\0b", 3), std::string("\xff")}) {
+    bytes = writePackage(makeHostPackageWith(wrong));
+    EXPECT_THROW(readPackage(bytes.data(), bytes.size(), CodeFor::Host),
+                 std::runtime_error);
+  }
+}
+
+// What the host has no use for costs it little more than the checksum: byte by
+// byte it was a second for these.
+TEST(PackageTest, TheHostLoadsQuickly) {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "sanitizers take their time";
+#endif
+#endif
+  std::string bytes = writePackage(makeHostPackageWith(std::string(64 << 20, 'x')));
+  double best = 10;
+  for (int round = 0; round < 5; ++round) {
+    clock_t start = clock();
+    nsacc_rt_module *module = nullptr;
+    ASSERT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), NSACC_RT_HOST, &module),
+              NSACC_RT_OK);
+    nsacc_rt_unload(module);
+    best = std::min(best, double(clock() - start) / CLOCKS_PER_SEC);
+  }
+  printf("%.1f ms for 64 MiB\n", best * 1e3);
+  EXPECT_LT(best, 0.2);
+}
+#endif

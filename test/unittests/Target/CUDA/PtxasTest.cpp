@@ -48,12 +48,16 @@ TEST(PtxasTest, ReadsReports) {
   EXPECT_EQ(report.warnings.size(), 2u);
   EXPECT_THAT(report.getLosses(),
               ElementsAre("'fill' has more values than registers: 8 bytes of "
-                          "each thread's are stored and 28 loaded on the way",
+                          "each thread's are stored and 28 loaded on the way: "
+                          "smaller 'tokens' or 'keys' in a schedule may be "
+                          "faster or slower, which nsacc tune measures",
                           HasSubstr("(ptxas: C7510)")));
   EXPECT_THAT(report.getLosses({{"fill", "f.nsa:1:2: the code of 'a'"}}),
               ElementsAre("f.nsa:1:2: the code of 'a' has more values than "
                           "registers: 8 bytes of each thread's are stored and "
-                          "28 loaded on the way",
+                          "28 loaded on the way: smaller 'tokens' or 'keys' "
+                          "in a schedule may be faster or slower, which "
+                          "nsacc tune measures",
                           HasSubstr("(ptxas: C7510)")));
   report.kernels[0].spillLoadBytes = 24;
   EXPECT_THAT(report.getLosses(), ElementsAre(HasSubstr("(ptxas: C7510)")));

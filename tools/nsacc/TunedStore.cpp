@@ -1,0 +1,96 @@
+//===- TunedStore.cpp - nsacc tune ls and clear ---------------------------===//
+
+#include "TunedStore.h"
+#include "Messages.h"
+#include "nsacc/Driver/CompiledProgram.h"
+#include "nsacc/Driver/TunedSchedules.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+#include <CLI/CLI.hpp>
+
+using namespace nsacc;
+
+std::string TunedStore::describe() const {
+  return llvm::formatv("{0} tuned schedule{1} in {2}", entries.size(),
+                       entries.size() == 1 ? "" : "s", options.folder);
+}
+
+llvm::Expected<TunedStore> nsacc::readTunedStore() {
+  auto options = lookupTuning();
+  if (!options)
+    return options.takeError();
+  TunedStore store{std::move(options->store), {}};
+  if (store.options.folder.empty())
+    return makeError("this user has no folder for tuned schedules",
+                     "set NSACC_CACHE_DIR");
+  auto entries = listCache(store.options.folder);
+  if (!entries)
+    return entries.takeError();
+  for (CacheEntry &entry : *entries)
+    if (!llvm::StringRef(entry.key).starts_with("seeds: "))
+      store.entries.push_back(std::move(entry));
+  return store;
+}
+
+//===-- ls ----------------------------------------------------------------===//
+
+/// "0.1167 ms, 1.05 times as fast as the compiler's choice: 'a: keys=80'"
+static std::string describeTuned(const TunedSchedule &tuned) {
+  std::string text = llvm::formatv("{0:f4} ms, ", tuned.milliseconds);
+  if (tuned.schedule.empty())
+    return text + "the compiler's choice";
+  return text + llvm::formatv("{0:f2} times as fast as the compiler's choice: "
+                              "'{1}'",
+                              tuned.chosenMilliseconds / tuned.milliseconds,
+                              tuned.schedule)
+                    .str();
+}
+
+static void printTuned(const CacheEntry &entry,
+                       const TunedSchedules &schedules) {
+  if (!entry.problem.empty()) {
+    llvm::outs() << entry.problem << ": " << entry.path << '\n';
+    return;
+  }
+  auto tuned = schedules.find(entry.key);
+  // What is wrong with it was told.
+  if (!tuned)
+    return;
+  llvm::outs() << tuned->date << "  " << getLine(entry.key, "target") << ", "
+               << tuned->sizes << ", " << tuned->policy << ": "
+               << getLine(entry.key, "kernel") << '\n'
+               << "  " << describeTuned(*tuned) << '\n';
+}
+
+static ExitCode listTuned() {
+  auto store = readTunedStore();
+  if (!store)
+    return reportError(store.takeError());
+  // Looking isn't using, and writes nothing.
+  store->options.mode = CacheMode::ReadOnly;
+  TunedSchedules schedules(store->options, printWarning);
+  llvm::outs() << store->describe() << '\n';
+  for (const CacheEntry &entry : store->entries)
+    printTuned(entry, schedules);
+  return ExitCode::Success;
+}
+
+//===-- clear -------------------------------------------------------------===//
+
+static ExitCode clearTuned() {
+  auto store = readTunedStore();
+  if (!store)
+    return reportError(store.takeError());
+  if (llvm::Error error = clearCache(store->options.folder))
+    return reportError(std::move(error));
+  llvm::outs() << "removed " << store->describe() << '\n';
+  return ExitCode::Success;
+}
+
+void nsacc::addTunedStoreCommands(CLI::App &tune, Invocation &invocation) {
+  tune.add_subcommand("ls", "list tuned schedules, those used last first")
+      ->callback([&invocation] { invocation.status = listTuned(); });
+  tune.add_subcommand("clear", "remove all tuned schedules")
+      ->callback([&invocation] { invocation.status = clearTuned(); });
+}

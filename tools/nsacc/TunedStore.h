@@ -1,0 +1,29 @@
+//===- TunedStore.h - Tuned schedules that are kept -------------*- C++ -*-===//
+
+#ifndef NSACC_TOOLS_NSACC_TUNEDSTORE_H
+#define NSACC_TOOLS_NSACC_TUNEDSTORE_H
+
+#include "Commands.h"
+#include "nsacc/Support/DiskCache.h"
+
+namespace nsacc {
+
+/// The folder of tuned schedules, beside the code that is kept.
+struct TunedStore {
+  CacheOptions options;
+  /// Of schedules; seeds, which they leave for other builds, aren't among them.
+  std::vector<CacheEntry> entries;
+
+  /// "3 tuned schedules in FOLDER"
+  std::string describe() const;
+};
+
+/// Fails where the environment names no folder.
+llvm::Expected<TunedStore> readTunedStore();
+
+/// `nsacc tune ls` and `nsacc tune clear`.
+void addTunedStoreCommands(CLI::App &tune, Invocation &invocation);
+
+} // namespace nsacc
+
+#endif // NSACC_TOOLS_NSACC_TUNEDSTORE_H
