@@ -64,7 +64,7 @@ class Sizes:
             lambda: self._explain(spec, index, dim, expected, size))
 
     def _explain(self, spec: TensorSpec, index: int, dim: Dim, expected: Size, size: Size) -> str:
-        """In the words of a call; symbols stand beside sizes that the compiler leaves open."""
+        """In the words of a call; symbols stand for sizes that no call told."""
         expected, size = _spell_size(expected), _spell_size(size)
         if dim.name in self._tellers and dim.kind in ("named", "ragged"):
             return (f"dimension {dim.name} is {expected} in '{self._tellers[dim.name]}' but {size} "
@@ -92,12 +92,10 @@ class Sizes:
 
 
 def _spell_size(size: Size) -> str:
-    """"20 (s25)": the size that the compiler saw in a call, and its symbol; "u0" where it saw
-    none."""
-    if not isinstance(size, torch.SymInt):
-        return str(size)
-    node = size.node
-    return f"{node.hint} ({node.expr})" if node.has_hint() else str(node.expr)
+    """The size that the compiler saw in a call, where it saw one; else its symbol."""
+    if isinstance(size, torch.SymInt) and size.node.has_hint():
+        return str(size.node.hint)
+    return str(size)
 
 
 def _check_rank(spec: TensorSpec, shape: Sequence[Size]) -> None:

@@ -98,8 +98,12 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
 
 //===-- Plans -------------------------------------------------------------===//
 
-/// Whether --dims has the sizes of all inputs, each as a number, for one kernel.
+/// Whether --dims has the sizes of all inputs of the only kernel, each as a
+/// number.
 static bool hasAllSizes(Program &program, const InspectOptions &options) {
+  auto kernels = program.getModule().getOps<nsa::KernelOp>();
+  if (!llvm::hasSingleElement(kernels))
+    return false;
   auto kernel = program.getKernel(options.program.kernel);
   auto dims = parseSettings("--dims", options.dims);
   bool isOne = bool(kernel) && bool(dims);
@@ -112,20 +116,27 @@ static bool hasAllSizes(Program &program, const InspectOptions &options) {
   return sizes && !sizes->batchRows;
 }
 
-/// A package of the plan, without code.
-static mlir::FailureOr<rt::Package>
-packPlan(nsatile::PlanOp plan, const InspectOptions &options,
+/// A package of the module's plan. What blocks of a GPU take shows when their
+/// code is compiled; what a processor does is in the plan.
+static llvm::Expected<rt::Package>
+packPlan(mlir::ModuleOp module, const InspectOptions &options,
          const Signature &signature, const std::optional<gpu::Device> &device) {
   if (device) {
     cuda::Options target(*device);
     target.signature = &signature;
-    return cuda::packPlan(plan, target);
+    target.assemble = false;
+    CompilerThreads threads(0);
+    auto started = cuda::Compilation::start(module, target, threads);
+    if (!started)
+      return started.takeError();
+    return (*started)->finish();
   }
-  auto read = readPlan(plan, {.target = "the CPU target",
-                              .maxRank = rt::kMaxRank,
-                              .signature = &signature});
+  auto read = readPlan(*module.getOps<nsatile::PlanOp>().begin(),
+                       {.target = "the CPU target",
+                        .maxRank = rt::kMaxRank,
+                        .signature = &signature});
   if (mlir::failed(read))
-    return mlir::failure();
+    return llvm::createStringError("the plan couldn't be read");
   rt::Package package;
   package.parameters = std::move(read->parameters);
   rt::TargetCode &code = package.variants.emplace_back().targets.emplace_back();
@@ -134,30 +145,22 @@ packPlan(nsatile::PlanOp plan, const InspectOptions &options,
   return package;
 }
 
-/// Buffers in bytes, launches and their grids. What code of a GPU takes shows
-/// when it is lowered.
+/// Buffers in bytes, launches and their grids.
 static ExitCode printPlanForSizes(Program &program,
                                   const InspectOptions &options,
                                   const std::optional<gpu::Device> &device) {
-  nsa::KernelOp kernel =
-      llvm::cantFail(program.getKernel(options.program.kernel));
-  std::string name = kernel.getSymName().str();
-  Signature signature = getSignature(kernel);
-  ExitCode status =
-      compilePhases(program, options.dims, options.schedule,
-                    device ? Phase::NVVM : Phase::Tile, device);
+  Signature signature =
+      getSignature(llvm::cantFail(program.getKernel(options.program.kernel)));
+  ExitCode status = compilePhases(program, options.dims, options.schedule,
+                                  Phase::Tile, device);
   if (status != ExitCode::Success)
     return status;
+  auto package = packPlan(program.getModule(), options, signature, device);
+  if (!package)
+    return program.report(package.takeError());
   auto dims = llvm::cantFail(parseSettings("--dims", options.dims));
-  for (auto plan : program.getModule().getOps<nsatile::PlanOp>()) {
-    if (plan.getSymName() != name)
-      continue;
-    auto package = packPlan(plan, options, signature, device);
-    if (mlir::failed(package))
-      return ExitCode::UserError;
-    if (llvm::Error error = printForSizes(*package, dims, llvm::outs()))
-      return reportError(std::move(error));
-  }
+  if (llvm::Error error = printForSizes(*package, dims, llvm::outs()))
+    return reportError(std::move(error));
   return ExitCode::Success;
 }
 

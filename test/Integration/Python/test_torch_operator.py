@@ -339,8 +339,7 @@ def test_mistakes_under_the_compiler(flash):
         compiled(q.clone().requires_grad_(), k, v)
     symbolic = torch.compile(lambda q, k, v: flash(q, k, v).out, fullgraph=True, dynamic=True,
                              backend="eager")
-    with pytest.raises((error, ArgumentError), match=r"dimension S is 3 \(s\d+\) in 'k' but 11 "
-                                                        r"\(s\d+\) in 'v'"):
+    with pytest.raises((error, ArgumentError), match="dimension S is 3 in 'k' but 11 in 'v'"):
         symbolic(q, k[:, :3], v)
     with pytest.raises((error, ArgumentError), match="dimension D is .* in 'q' but .* in 'k'"):
         symbolic(q, k[..., :5], v)
