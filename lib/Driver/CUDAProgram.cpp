@@ -241,8 +241,8 @@ static std::string describeSpecialization(const Specialization &code) {
   if (!code.sizes.empty())
     text += ", " + llvm::join(code.sizes, ",");
   if (code.queries != Queries::Any)
-    text += code.queries == Queries::Few ? " and few queries"
-                                         : " and many queries";
+    text +=
+        code.queries == Queries::Few ? " and few queries" : " and many queries";
   return text;
 }
 

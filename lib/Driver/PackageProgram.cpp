@@ -175,8 +175,8 @@ CompiledProgram::load(llvm::StringRef bytes) {
   if (rt::isForThisProcessor(*package))
     return llvm::createStringError(
         "the package is for the processor that compiled it alone");
-  auto program = std::make_unique<PackageProgram>(bytes, *package,
-                                                  std::move(*signature));
+  auto program =
+      std::make_unique<PackageProgram>(bytes, *package, std::move(*signature));
   bool hasGPU = PackageProgram::hasGPUCode(*package);
   if (llvm::Error error = program->loadOnHost(std::move(*package))) {
     if (!hasGPU)

@@ -19,8 +19,8 @@ struct PackageVariant {
 };
 
 /// rt::readPackage, whose exception is an error.
-llvm::Expected<rt::Package>
-readPackage(llvm::StringRef bytes, rt::CodeFor wanted = rt::CodeFor::All);
+llvm::Expected<rt::Package> readPackage(llvm::StringRef bytes,
+                                        rt::CodeFor wanted = rt::CodeFor::All);
 
 /// One package of a kernel with all of its variants, in their order. Sizes that
 /// differ are guards, as are conditions; those that all share stay with the

@@ -54,11 +54,13 @@ uint64_t nsacc::rt::computeChecksum(std::string_view bytes, uint64_t seed) {
                      : mixStripes(at, bytes.size() / kStripeBytes, seed);
   sum += bytes.size();
   while (end - at >= 8)
-    sum = rotateLeft(sum ^ mixWord(0, takeWord<uint64_t>(at)), 27) * kPrimes[0] +
-          kPrimes[3];
+    sum =
+        rotateLeft(sum ^ mixWord(0, takeWord<uint64_t>(at)), 27) * kPrimes[0] +
+        kPrimes[3];
   if (end - at >= 4)
-    sum = rotateLeft(sum ^ takeWord<uint32_t>(at) * kPrimes[0], 23) * kPrimes[1] +
-          kPrimes[2];
+    sum =
+        rotateLeft(sum ^ takeWord<uint32_t>(at) * kPrimes[0], 23) * kPrimes[1] +
+        kPrimes[2];
   while (at < end)
     sum = rotateLeft(sum ^ takeWord<uint8_t>(at) * kPrimes[4], 11) * kPrimes[0];
   sum = (sum ^ sum >> 33) * kPrimes[1];

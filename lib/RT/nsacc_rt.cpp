@@ -28,8 +28,8 @@ struct nsacc_rt_module {
 
 /// Where callers find it: a thread's messages all stand in one place, so that
 /// a pointer to an earlier one is never of memory that is gone, and
-/// `printf("%d %s", call(), nsacc_rt_message())` is right in whichever order its
-/// arguments are computed.
+/// `printf("%d %s", call(), nsacc_rt_message())` is right in whichever order
+/// its arguments are computed.
 static thread_local char message[4096];
 
 /// What is too long is cut before a character of UTF-8.

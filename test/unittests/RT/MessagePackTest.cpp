@@ -22,9 +22,9 @@ static std::string read(const std::string &bytes, unsigned maxNesting = 16) {
 /// where the ways end.
 static std::vector<Json> makeValues() {
   std::vector<Json> values = {nullptr, true, false, 0.5, 1e300, -1e-300};
-  for (int64_t edge : {int64_t(0), int64_t(32), int64_t(128), int64_t(256),
-                       int64_t(1) << 15, int64_t(1) << 16, int64_t(1) << 31,
-                       int64_t(1) << 32, INT64_MAX})
+  for (int64_t edge :
+       {int64_t(0), int64_t(32), int64_t(128), int64_t(256), int64_t(1) << 15,
+        int64_t(1) << 16, int64_t(1) << 31, int64_t(1) << 32, INT64_MAX})
     for (int64_t number : {edge - 1, edge, -edge, -edge - 1})
       values.push_back(number);
   values.push_back(UINT64_MAX);
@@ -47,9 +47,9 @@ TEST(MessagePackTest, ReadsWhatOthersWrite) {
     auto found = readMessagePack(bytes, 16);
     ASSERT_TRUE(found) << value.dump().substr(0, 80);
     if (value.is_binary())
-      EXPECT_EQ(std::string(found->get_binary()),
-                std::string(value.get_binary().begin(),
-                            value.get_binary().end()));
+      EXPECT_EQ(
+          std::string(found->get_binary()),
+          std::string(value.get_binary().begin(), value.get_binary().end()));
     else
       EXPECT_EQ(found->dump(), value.dump());
     EXPECT_EQ(read(bytes + '\xc0'), "nothing");

@@ -135,7 +135,8 @@ TEST(PackageTest, TheHostTakesNoCodeOfGPUs) {
   EXPECT_EQ(read.images[1].ptx, "");
   EXPECT_EQ(read.images[0].host.bytes, package.images[0].host.bytes);
   // It is checked all the same.
-  for (const std::string &wrong : {std::string("a\0b", 3), std::string("\xff")}) {
+  for (const std::string &wrong :
+       {std::string("a\0b", 3), std::string("\xff")}) {
     bytes = writePackage(makeHostPackageWith(wrong));
     EXPECT_THROW(readPackage(bytes.data(), bytes.size(), CodeFor::Host),
                  std::runtime_error);
@@ -150,7 +151,8 @@ TEST(PackageTest, TheHostLoadsQuickly) {
   GTEST_SKIP() << "sanitizers take their time";
 #endif
 #endif
-  std::string bytes = writePackage(makeHostPackageWith(std::string(64 << 20, 'x')));
+  std::string bytes =
+      writePackage(makeHostPackageWith(std::string(64 << 20, 'x')));
   double best = 10;
   for (int round = 0; round < 5; ++round) {
     clock_t start = clock();
