@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <sys/stat.h>
 
 using namespace nsacc::rt;
