@@ -77,6 +77,17 @@ function(add_nsacc_fuzzer name)
   add_dependencies(nsacc-fuzzers ${name})
 endfunction()
 
+# nsacc_find_header(VARIABLE HEADER PACKAGE): the folder of a library's headers, which Debian's
+# package has.
+function(nsacc_find_header variable header package)
+  find_path(${variable} ${header})
+  mark_as_advanced(${variable})
+  if(NOT ${variable})
+    message(FATAL_ERROR "${header} was not found. Run scripts/setup, or install ${package}, or pass "
+                        "-D${variable}=<prefix>/include.")
+  endif()
+endfunction()
+
 # Links ARG_LINK_LIBS of the caller, `default_scope` where the list names none.
 function(nsacc_link name default_scope)
   if(NOT ARG_LINK_LIBS)

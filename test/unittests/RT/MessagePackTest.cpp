@@ -1,7 +1,11 @@
 //===- MessagePackTest.cpp - What is read of MessagePack ------------------===//
 
 #include "MessagePack.h"
+#include <bit>
+#include <fstream>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 using namespace nsacc::rt;
 using Json = nlohmann::json;
@@ -85,4 +89,102 @@ TEST(MessagePackTest, NestingIsBounded) {
   EXPECT_EQ(read("\x92\x91\x90\x91\x90", 3), "[[[]],[[]]]");
   EXPECT_EQ(read("\x81\xa1x\x81\xa1x\x80", 3), R"({"x":{"x":{}}})");
   EXPECT_EQ(read("\x81\xa1x\x81\xa1x\x80", 2), "nothing");
+}
+
+TEST(MessagePackTest, NestingFarAboveTheBound) {
+  for (const char *open : {"\x91", "\xdd\xff\xff\xff\xff", "\x81\xa1x",
+                           "\xdf\xff\xff\xff\xff\xa1x"}) {
+    std::string bytes;
+    for (int i = 0; i < 1'000'000; ++i)
+      bytes += open;
+    EXPECT_EQ(read(bytes), "nothing");
+  }
+}
+
+/// Bytes as they stand, zeros too.
+template <size_t N> static std::string literal(const char (&bytes)[N]) {
+  return std::string(bytes, N - 1);
+}
+
+// A text, binary or type of others that has as many bytes as can be told, and
+// a list or map that has as many elements.
+TEST(MessagePackTest, RefusesWhatIsLargerThanTheBytes) {
+  for (const char *kind : {"\xdb", "\xc6", "\xc9", "\xdd", "\xdf"})
+    for (const char *count : {"\xff\xff\xff\xff", "\xff\xff\xff\xfe",
+                              "\x80\x01\x01\x01", "\x7f\xff\xff\xff"})
+      for (const char *rest : {"", "\x01", "\xa1x\x07", "\xa1x"}) {
+        std::string bytes = std::string(kind) + count + rest;
+        EXPECT_EQ(read(bytes), "nothing");
+        EXPECT_EQ(read("\x91" + bytes), "nothing");
+        EXPECT_EQ(read("\x81\xa1x" + bytes), "nothing");
+        EXPECT_EQ(read("\x81" + bytes), "nothing"); // a key
+      }
+  EXPECT_EQ(read(literal("\xdc\x00\x02\x01")), "nothing");
+  EXPECT_EQ(read(literal("\xdc\x00\x02\x01\x01")), "[1,1]");
+}
+
+/// How much memory the process may have beyond what it has, while this lives.
+class MemoryBound {
+public:
+  explicit MemoryBound(size_t bytes) {
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    getrlimit(RLIMIT_AS, &before);
+    rlimit bound = before;
+    bound.rlim_cur = pages * sysconf(_SC_PAGESIZE) + bytes;
+    setrlimit(RLIMIT_AS, &bound);
+  }
+  ~MemoryBound() { setrlimit(RLIMIT_AS, &before); }
+
+private:
+  rlimit before;
+};
+
+// Each of 16 lists within each other says that it has as many elements as
+// there are bytes, or more.
+TEST(MessagePackTest, ElementsThatAreNotThereTakeNoMemory) {
+  for (const char *count : {"\xff\xff\xff\xff", "\x01\x01\x01\x01"})
+    for (const char *open : {"\xdd", "\xdf"}) {
+      std::string bytes;
+      for (int i = 0; i < 16; ++i)
+        bytes += std::string(open) + count + (*open == '\xdf' ? "\xa1x" : "");
+      bytes.resize(bytes.size() + (20 << 20), '\xc1');
+      MemoryBound bound(64 << 20);
+      EXPECT_EQ(read(bytes), "nothing");
+    }
+}
+
+TEST(MessagePackTest, KeysAreTexts) {
+  EXPECT_EQ(read("\x81\xd9\x01x\x07"), R"({"x":7})");
+  EXPECT_EQ(read(literal("\x81\xd9\x00\x07")), R"({"":7})");
+  for (const std::string &key :
+       {literal("\xc0"), literal("\xc3"), literal("\xff"), literal("\xcc\x07"),
+        literal("\xca\x00\x00\x00\x00"), literal("\xc4\x01x"), literal("\x90"),
+        literal("\x80"), literal("\x91\xa1x"), literal("\xd4\x01x")})
+    EXPECT_EQ(read("\x81" + key + "\x07"), "nothing");
+  // A map within a map has keys of its own; what comes behind it has not.
+  EXPECT_EQ(read("\x82\xa1x\x81\xa1x\x07\xa1y\x07"), R"({"x":{"x":7},"y":7})");
+  EXPECT_EQ(read("\x82\xa1x\x81\xa1x\x07\xa1x\x07"), "nothing");
+  EXPECT_EQ(read("\x82\xa1x\x91\xa1x\x07\x07"), "nothing");
+}
+
+TEST(MessagePackTest, RefusesTypesOfOthers) {
+  // Timestamps of 32, 64 and 96 bits among them.
+  for (size_t size : {1, 2, 4, 8, 16}) {
+    char kind = static_cast<char>(0xd4 + std::countr_zero(size));
+    EXPECT_EQ(read(kind + std::string("\xff") + std::string(size, 'x')),
+              "nothing");
+  }
+  EXPECT_EQ(read("\xc7\x0c\xff" + std::string(12, 'x')), "nothing");
+  EXPECT_EQ(read(literal("\xc7\x00\x01")), "nothing");
+  EXPECT_EQ(read(literal("\xc8\x00\x00\x01")), "nothing");
+  EXPECT_EQ(read(literal("\xc9\x00\x00\x00\x00\x01")), "nothing");
+  EXPECT_EQ(read("\x92\x07\xd4\x01x"), "nothing");
+}
+
+// That they are UTF-8 is another's to see.
+TEST(MessagePackTest, TextsAreAnyBytes) {
+  auto text = readMessagePack(literal("\xa3\xff\x00\xc0"), 0);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->get<std::string>(), literal("\xff\x00\xc0"));
 }
