@@ -151,8 +151,7 @@ llvm::Expected<Device> nsacc::gpu::parseDevice(llvm::StringRef text,
 }
 
 llvm::Expected<Device> nsacc::gpu::readDeviceFile(llvm::StringRef path) {
-  if (llvm::Error error =
-          nsacc::refuseDevice(path, "the description of a GPU"))
+  if (llvm::Error error = nsacc::refuseDevice(path, "the description of a GPU"))
     return std::move(error);
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)

@@ -7,7 +7,7 @@
 
 namespace nsacc::tuning {
 
-/// What tiles of one batch row and the middle head meet.
+/// What the tiles of all batch rows and key heads meet.
 struct TileSteps {
   /// Tiles of queries, steps of all of them, and of the one with the most.
   double tiles = 0, steps = 0, mostSteps = 0;

@@ -221,13 +221,13 @@ static void renameFiles(llvm::Module &module) {
   for (DIScope *scope : finder.scopes())
     files.insert(scope->getFile());
   files.erase(nullptr);
+  // A file's first operands are its name and its folder.
   for (DIFile *file : files)
-    // The first operands are the name and the folder.
-    for (auto [number, name] :
-         enumerate({file->getFilename(), file->getDirectory()}))
-      if (std::string plain = spellForPTX(name); plain != name)
-        file->replaceOperandWith(number,
-                                 MDString::get(module.getContext(), plain));
+    for (unsigned operand : {0, 1})
+      if (auto *name = dyn_cast_or_null<MDString>(file->getOperand(operand)))
+        file->replaceOperandWith(
+            operand, MDString::get(module.getContext(),
+                                   spellForPTX(name->getString())));
 }
 
 Expected<PTX> cuda::compileToPTX(const ModuleParts &code,
