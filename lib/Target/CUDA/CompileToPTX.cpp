@@ -226,8 +226,8 @@ static void renameFiles(llvm::Module &module) {
     for (unsigned operand : {0, 1})
       if (auto *name = dyn_cast_or_null<MDString>(file->getOperand(operand)))
         file->replaceOperandWith(
-            operand, MDString::get(module.getContext(),
-                                   spellForPTX(name->getString())));
+            operand,
+            MDString::get(module.getContext(), spellForPTX(name->getString())));
 }
 
 Expected<PTX> cuda::compileToPTX(const ModuleParts &code,
