@@ -476,7 +476,9 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   double tile =
       getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
   double stepsOfBlock = std::ceil(block / tiles.keys);
-  double tileCount = std::ceil(size.queries / tokens);
+  // Of a batch row, on average.
+  double tileCount =
+      countTiles(scoring, sizes, tokens) / std::max(size.batch, 1.0);
   switch (static_cast<LoopOrder>(op.get(Field::Order))) {
   case LoopOrder::Union: {
     double lists = 1 + (tokens - 1) * (1 - options.agreement);

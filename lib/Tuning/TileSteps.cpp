@@ -1,6 +1,8 @@
 //===- TileSteps.cpp - How many steps tiles take --------------------------===//
 
 #include "TileSteps.h"
+#include "NSA/IR/NSAOps.h"
+#include "nsacc/Schedule/QueryShape.h"
 #include "nsacc/Tuning/CallRows.h"
 #include "nsacc/Tuning/KeyBounds.h"
 #include "llvm/Support/MathExtras.h"
@@ -65,6 +67,20 @@ double TilesOfHeads::countSteps(int64_t tile) {
     steps += std::ceil(countKeys(interval, first, last) / tileKeys);
   return std::min(
       steps, std::ceil(static_cast<double>(bounds.countKeys()) / tileKeys));
+}
+
+double tuning::countTiles(ScoringOpInterface op, const CallSizes &sizes,
+                          double tokens) {
+  Attribute queries =
+      QueryDims::get(cast<NamedTensorType>(op.getQuery().getType())).token;
+  double tiles = 0;
+  CallRows rows(op, sizes, kMostRows);
+  for (const BatchRows &row : rows.rows)
+    tiles +=
+        static_cast<double>(row.count) *
+        std::ceil(CallSizes(sizes.getKernel(), row.sizes).getLength(queries) /
+                  std::max(tokens, 1.0));
+  return tiles;
 }
 
 TileSteps tuning::countSteps(ScoringOpInterface op, const CallSizes &sizes,

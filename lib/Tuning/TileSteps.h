@@ -13,6 +13,10 @@ struct TileSteps {
   double tiles = 0, steps = 0, mostSteps = 0;
 };
 
+/// Tiles of so many tokens in all batch rows, of one key head.
+double countTiles(nsa::ScoringOpInterface op, const CallSizes &sizes,
+                  double tokens);
+
 /// Of an op over all keys or pooled keys, with tiles of so many tokens and
 /// keys. Steps are those over keys between the mask's bounds, whatever it says
 /// of each pair alone.

@@ -240,3 +240,20 @@ TEST_F(ModelTest, StepsAreThoseOfAllRowsAndHeads) {
     EXPECT_EQ(found.seconds, predictWith("j < 40 * b").seconds);
   }
 }
+
+/// Each ragged row has tiles of its own, also within a selection.
+TEST_F(ModelTest, TilesAreThoseOfRaggedRows) {
+  DimSizes sizes = makeSizes({{"T", 132}});
+  sizes.batchRows = 3;
+  sizes.offsets["T"] = {0, 5, 5, 132};
+  for (llvm::StringRef in : {"", " in selection(idx, 16)"}) {
+    std::string text =
+        "kernel f(q, k: [ragged T, 2, 64], idx: i32[ragged T, 2, 3]) -> "
+        "[ragged T, 2, 64] { return attend(q, k, k)" +
+        in.str() + " where j <= i; }";
+    Prediction found = predictFor(
+        text, sizes, in.empty() ? "tokens=16" : "tokens=16, order=union",
+        "sm_80");
+    EXPECT_EQ(found.ops[0].tiles, 2 * (1 + 8)) << in.str();
+  }
+}
