@@ -291,6 +291,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
   auto pending = std::make_unique<PendingCode>(
       code, purpose, getTargetOptions(kernel, *code.device));
   pending->target.isOneImage = purpose == Purpose::OneImage;
+  pending->target.mayLackMachineCode = purpose == Purpose::Explaining;
   pending->target.report = &pending->report;
   pending->target.timing = &pending->timing;
   auto lower = [&](mlir::ModuleOp module,
@@ -397,7 +398,8 @@ CUDAProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
     return package.takeError();
   return CodeDetails{std::move(*package), std::move((*pending)->fitting),
                      std::move((*pending)->losses),
-                     std::move((*pending)->report.kernels)};
+                     std::move((*pending)->report.kernels),
+                     std::move((*pending)->report.notAsked)};
 }
 
 llvm::Expected<std::string>

@@ -223,7 +223,10 @@ static void explainRegisters(Explanation &explanation,
   if (!explanation.device || !details.kernels.empty())
     return;
   explanation.noRegisters =
-      cuda::findPtxas(ptxas)
+      !details.notAsked.empty()
+          ? "ptxas can't be asked, so registers aren't known: " +
+                details.notAsked
+      : cuda::findPtxas(ptxas)
           ? "ptxas is too old for " + explanation.device->name +
                 ", so registers aren't known: put a newer one on the PATH"
           : "ptxas wasn't found, so registers aren't known: put it on the PATH";
@@ -274,6 +277,10 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
     schedule::Settings settings = given;
     if (llvm::Error error = settings.addTuned(tuned, isModelled))
       return error;
+    // What had no room was left out, with a warning, or made smaller: nobody
+    // measured that.
+    if (details && details->schedule.getKey() != settings.getKey())
+      explanation.tuned.reset();
     if (llvm::Error error =
             builder.addOps(details ? details->schedule : settings))
       return error;

@@ -42,6 +42,8 @@ static void printWork(const ProgramExplanation &program, const Explanation &all,
   for (const Ceiling &each : listCeilings(program))
     floors.push_back(std::string(each.name) + " " + spellSeconds(each.seconds) +
                      (floors.empty() ? " (binds)" : ""));
+  if (!floors.empty())
+    floors.front().insert(0, spellCertainty(program.work.certainty));
   printLine(os, "floors", llvm::join(floors, ", "));
   if (program.cacheSeconds > 0)
     printLine(os, "L2 cache",

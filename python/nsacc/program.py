@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _explain, _inputs, _nsacc, _results, _tune
+from ._files import read_file
 from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic
 from .signature import Signature, TensorSpec
 
@@ -574,8 +575,7 @@ def load(path: str | os.PathLike[str]) -> Program:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is a {type(path).__qualname__}, expected the path of a package")
-    with open(path, "rb") as file:
-        return Program._from_package(file.read(), os.fsdecode(path))
+    return Program._from_package(read_file(path, "a package"), os.fsdecode(path))
 
 
 def _reload(package: bytes, file: str) -> Program:

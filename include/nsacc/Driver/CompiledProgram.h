@@ -71,6 +71,8 @@ struct CodeDetails {
   std::vector<std::string> losses;
   /// GPU: what ptxas says of the kernels; none where it wasn't found.
   std::vector<cuda::KernelReport> kernels;
+  /// GPU: why ptxas, which is there, couldn't be asked; empty: it was.
+  std::string notAsked;
 };
 
 /// What NSACC_TUNE and the variables of the cache say. Fails where one of them
