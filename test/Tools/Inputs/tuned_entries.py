@@ -5,8 +5,8 @@ import json
 import sys
 
 TUNED = {"schedule": "keys=16", "whole": "a: keys=16", "sizes": "B=1", "policy": "quick",
-         "date": "2026-11-27T15:00:00", "ms": 2.0, "spread_ms": [1.0, 3.0], "chosen_ms": 4.0, "error": 0.5,
-         "measured": 1, "failed": 0, "clock_mhz": 0}
+         "date": "2026-11-27T15:00:00", "ms": 2.0, "spread_ms": [1.0, 3.0], "chosen_ms": 4.0,
+         "error": 0.5, "measured": 1, "failed": 0, "clock_mhz": 0}
 
 path, *changes = sys.argv[1:]
 fields = {field: json.dumps(value) for field, value in TUNED.items()}
