@@ -109,7 +109,7 @@ private:
   Clock::time_point start = Clock::now();
   /// The longest time that measuring the compiler's choice took.
   double firstSeconds = 0;
-  std::map<std::string, double> checked;
+  std::vector<CheckedCode> checked;
   /// Of each shape, whether tuning it compared anything.
   std::vector<bool> isCompared;
   ShapesResult result;

@@ -177,6 +177,8 @@ private:
   /// Whether the oracle says that a candidate's results are right; it is asked
   /// once. One whose aren't has failed.
   llvm::Error check(size_t index);
+  std::optional<double> findChecked(llvm::StringRef hash,
+                                    const DimSizes &shortSizes) const;
   llvm::Error tryGrid(Grid grid);
   llvm::Error tryGroup(const Group &group, Grid grid);
   llvm::Error trySeeds();
@@ -206,6 +208,8 @@ private:
   size_t current = 0;
   /// Trials that are compiled though the time is over.
   size_t alwaysTried = 1;
+  /// Those that were measured last, if that was often enough to decide.
+  std::vector<size_t> finalists;
   double floor = 0, firstSeconds = 0;
   int64_t clock = 0;
   Progress progress;
@@ -394,6 +398,9 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   llvm::erase_if(which, [&](size_t index) { return !isCandidate(index); });
   if (which.empty())
     return llvm::Error::success();
+  finalists.clear();
+  if (rounds == kFinalRounds)
+    finalists = which;
   Job job;
   for (size_t index : which)
     job.packages.push_back(packages[index]);
@@ -489,20 +496,36 @@ llvm::Error Search::choose(std::vector<size_t> which) {
   return llvm::Error::success();
 }
 
+/// The error of this code where another search checked it with such sizes, or
+/// with larger ones.
+std::optional<double> Search::findChecked(llvm::StringRef hash,
+                                          const DimSizes &shortSizes) const {
+  if (!options.checked)
+    return std::nullopt;
+  for (const CheckedCode &each : *options.checked) {
+    bool isAsLarge = llvm::all_of(shortSizes.sizes, [&](const auto &size) {
+      return each.sizes.sizes.lookup(size.first()) >= size.second;
+    });
+    if (each.hash == hash && isAsLarge &&
+        each.sizes.batchRows >= shortSizes.batchRows)
+      return each.error;
+  }
+  return std::nullopt;
+}
+
 llvm::Error Search::check(size_t index) {
   if (index == 0 || errors.count(index) || !trials[index].failure.empty())
     return llvm::Error::success();
-  report("checking '" + trials[index].candidate.schedule + "'");
   auto shortSizes = shortenSizes(signature, sizes, specialized);
   if (!shortSizes)
     return llvm::createStringError(
         "no short inputs fit the program, with which the oracle could check a "
         "schedule");
-  std::string what = hashes[index] + ": " + spellSizes(*shortSizes);
-  if (options.checked && options.checked->count(what)) {
-    errors[index] = options.checked->at(what);
+  if (auto known = findChecked(hashes[index], *shortSizes)) {
+    errors[index] = *known;
     return llvm::Error::success();
   }
+  report("checking '" + trials[index].candidate.schedule + "'");
   auto worst =
       checkPackage(program, signature, *shortSizes, packages[index], options);
   if (!worst) {
@@ -511,7 +534,7 @@ llvm::Error Search::check(size_t index) {
   }
   errors[index] = *worst;
   if (options.checked)
-    options.checked->try_emplace(std::move(what), *worst);
+    options.checked->push_back({hashes[index], std::move(*shortSizes), *worst});
   return llvm::Error::success();
 }
 
@@ -626,6 +649,9 @@ llvm::Error Search::addKept() {
       return error;
     current = findBest(added);
   }
+  // Seeds alone are measured beside it, all as often.
+  if (options.effort == Effort::Seeds)
+    return llvm::Error::success();
   return choose({current});
 }
 
@@ -668,22 +694,27 @@ llvm::Error Search::trySeeds() {
     if (llvm::Error error = check(index))
       return error;
   current = findBest(added);
+  if (!trials[current].isMeasured())
+    return explainNothing();
+  report("the fastest so far");
   return llvm::Error::success();
 }
 
 /// The winner beside the compiler's choice, once more and for longer.
 llvm::Error Search::finish(TuneResult &result) {
   constexpr double leastGain = 1.01;
-  if (current != 0) {
+  bool isDecided = llvm::is_contained(finalists, 0) &&
+                   llvm::is_contained(finalists, current);
+  if (current != 0 && !isDecided) {
     report("measuring the fastest beside the compiler's choice");
     if (llvm::Error error = measure({0, current}, kFinalRounds, kFinalVisit))
       return error;
-    bool isFaster =
-        trials[current].isMeasured() &&
-        trials[current].getMedian() * leastGain <= trials[0].getMedian();
-    if (!isFaster)
-      current = 0;
   }
+  bool isFaster =
+      trials[current].isMeasured() &&
+      trials[current].getMedian() * leastGain <= trials[0].getMedian();
+  if (!isFaster)
+    current = 0;
   for (auto [index, error] : errors)
     trials[index].error = error;
   setMeasured(result.best, trials[current], trials[0]);

@@ -15,7 +15,7 @@ using namespace nsacc;
 //===-- Reading -----------------------------------------------------------===//
 
 /// A number as JSON has it; none for what isn't one.
-static std::optional<std::string> readNumber(const llvm::json::Value &value) {
+static std::optional<std::string> spellNumber(const llvm::json::Value &value) {
   if (auto number = value.getAsInteger())
     return std::to_string(*number);
   return std::nullopt;
@@ -33,12 +33,12 @@ static llvm::Error addSize(GivenSizes &sizes, llvm::StringRef name,
   };
   const llvm::json::Array *rows = value.getAsArray();
   if (!rows) {
-    auto number = readNumber(value);
+    auto number = spellNumber(value);
     return number ? sizes.addNumber(name, *number) : reject();
   }
   std::vector<std::string> lengths;
   for (const llvm::json::Value &row : *rows) {
-    auto number = readNumber(row);
+    auto number = spellNumber(row);
     if (!number)
       return reject();
     lengths.push_back(std::move(*number));

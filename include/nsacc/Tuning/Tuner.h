@@ -8,7 +8,6 @@
 #include "nsacc/Tuning/Space.h"
 #include "nsacc/Tuning/Worker.h"
 #include "llvm/ADT/StringMap.h"
-#include <map>
 
 namespace nsacc::tuning {
 
@@ -34,6 +33,15 @@ struct Progress {
   std::string what;
 };
 
+/// Code whose results the oracle found right, by its hash, and the sizes of the
+/// inputs.
+struct CheckedCode {
+  std::string hash;
+  DimSizes sizes;
+  /// As TunedSchedule has it.
+  double error = 0;
+};
+
 struct TuneOptions {
   Effort effort = Effort::Quick;
   /// After so many seconds no more candidates are begun.
@@ -47,9 +55,9 @@ struct TuneOptions {
   CacheOptions store;
   /// Schedules that were the fastest elsewhere, tried first.
   std::vector<std::string> seeds;
-  /// What the oracle found right, by hashes of code and the sizes of the check,
-  /// with the largest error: the next search needn't check it. May be null.
-  std::map<std::string, double> *checked = nullptr;
+  /// What the oracle found right, which the next search needn't check. May be
+  /// null.
+  std::vector<CheckedCode> *checked = nullptr;
   std::function<void(const Progress &)> report;
   /// Told where the store can't be written. May be empty.
   DiskCache::Warn warn;
