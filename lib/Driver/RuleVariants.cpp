@@ -87,43 +87,28 @@ void TileCompiler::setTuned(Specialization &code, const Signature &signature,
 
 //===-- By a rule ---------------------------------------------------------===//
 
-/// Files come from other people: a rule may be about what the kernel lacks, or
-/// about what its code is made for.
+/// Files come from other people: a rule may be about what the kernel lacks.
 bool TileCompiler::canUse(const TunedRule &rule, const Signature &signature,
-                          const Specialization &code) const {
-  auto specialized = code.getNames();
-  for (const std::string &name : rule.dims) {
-    bool isLength =
-        !llvm::is_contained(specialized, name) &&
-        llvm::any_of(signature.inputs, [&](const Argument &input) {
-          return llvm::any_of(input.dims, [&](const Dim &dim) {
-            return dim.name == name && (dim.kind == Dim::Kind::Named ||
-                                        dim.kind == Dim::Kind::Ragged);
-          });
-        });
-    if (isLength)
-      continue;
-    if (options.warn)
-      options.warn("the tuned rule '" + rule.describe() + "' of kernel '" +
-                   signature.kernel + "' isn't used: '" + name +
-                   "' is no length of its inputs; tune again, which keeps one "
-                   "that can be used");
-    return false;
-  }
-  return llvm::all_of(rule.cases, [&](const TunedRule::Case &each) {
-    return canUse(each.schedule, signature);
-  });
+                          llvm::StringRef key) const {
+  std::string why = describeUnused(rule, signature, key);
+  if (!why.empty() && options.warn)
+    options.warn(why);
+  return why.empty() &&
+         llvm::all_of(rule.cases, [&](const TunedRule::Case &each) {
+           return canUse(each.schedule, signature);
+         });
 }
 
 const TunedRule *TileCompiler::findRule(const Signature &signature,
                                         const Specialization &code,
                                         const DimSizes &sizes) const {
   auto [place, isNew] = rules.try_emplace(spellCalls(signature, code));
-  if (isNew)
-    place->second = tunedSchedules.findRule(
-        getRuleKey(getTuningKey(signature, code, sizes)));
-  if (isNew && place->second && !canUse(*place->second, signature, code))
-    place->second.reset();
+  if (isNew) {
+    std::string key = getRuleKey(getTuningKey(signature, code, sizes));
+    place->second = tunedSchedules.findRule(key);
+    if (place->second && !canUse(*place->second, signature, key))
+      place->second.reset();
+  }
   return place->second ? &*place->second : nullptr;
 }
 

@@ -183,7 +183,7 @@ private:
                                 const Specialization &code,
                                 const DimSizes &sizes) const;
   bool canUse(const TunedRule &rule, const Signature &signature,
-              const Specialization &code) const;
+              llvm::StringRef key) const;
   /// Adds the code of calls that meet the conditions, once for each case of a
   /// rule that these sizes leave open.
   void addVariants(std::vector<Variant> &variants, Specialization code,

@@ -211,6 +211,31 @@ std::string nsacc::describeUnused(llvm::StringRef schedule,
       .str();
 }
 
+std::string nsacc::describeUnused(const TunedRule &rule,
+                                  const Signature &signature,
+                                  llvm::StringRef key) {
+  llvm::SmallVector<llvm::StringRef> specialized;
+  getLine(key, "sizes").split(specialized, ',');
+  for (llvm::StringRef &size : specialized)
+    size = size.split('=').first;
+  auto isLength = [&](llvm::StringRef name) {
+    return !llvm::is_contained(specialized, name) &&
+           llvm::any_of(signature.inputs, [&](const Argument &input) {
+             return llvm::any_of(input.dims, [&](const Dim &dim) {
+               return dim.name == name && (dim.kind == Dim::Kind::Named ||
+                                           dim.kind == Dim::Kind::Ragged);
+             });
+           });
+  };
+  auto wrong = llvm::find_if_not(rule.dims, isLength);
+  if (wrong == rule.dims.end())
+    return "";
+  return "the tuned rule '" + rule.describe() + "' of kernel '" +
+         signature.kernel + "' isn't used: '" + *wrong +
+         "' is no length of its inputs; tune again, which keeps one that can "
+         "be";
+}
+
 //===-- Files -------------------------------------------------------------===//
 
 /// They take little, and cost much: none is removed to make room.

@@ -222,8 +222,20 @@ static llvm::Error findTuned(const CompiledProgram &program,
     explanation.tuned = std::move(*tuned);
     return llvm::Error::success();
   }
-  auto rule = store.findRule(getRuleKey(*key));
-  const TunedRule::Case *found = rule ? rule->find(sizes.sizes) : nullptr;
+  std::string ruleKey = getRuleKey(*key);
+  auto rule = store.findRule(ruleKey);
+  if (!rule)
+    return llvm::Error::success();
+  auto signature = program.getSignature(kernel);
+  if (!signature)
+    return signature.takeError();
+  if (std::string why = describeUnused(*rule, *signature, ruleKey);
+      !why.empty()) {
+    if (options.warn)
+      options.warn(why);
+    return llvm::Error::success();
+  }
+  const TunedRule::Case *found = rule->find(sizes.sizes);
   if (found && canUse(program, kernel, sizes, options, found->schedule)) {
     explanation.ruled = found->schedule;
     explanation.rule = std::move(*rule);

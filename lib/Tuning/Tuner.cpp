@@ -177,8 +177,6 @@ private:
   /// Whether the oracle says that a candidate's results are right; it is asked
   /// once. One whose aren't has failed.
   llvm::Error check(size_t index);
-  std::optional<double> findChecked(llvm::StringRef hash,
-                                    const DimSizes &shortSizes) const;
   llvm::Error tryGrid(Grid grid);
   llvm::Error tryGroup(const Group &group, Grid grid);
   llvm::Error trySeeds();
@@ -496,23 +494,6 @@ llvm::Error Search::choose(std::vector<size_t> which) {
   return llvm::Error::success();
 }
 
-/// The error of this code where another search checked it with such sizes, or
-/// with larger ones.
-std::optional<double> Search::findChecked(llvm::StringRef hash,
-                                          const DimSizes &shortSizes) const {
-  if (!options.checked)
-    return std::nullopt;
-  for (const CheckedCode &each : *options.checked) {
-    bool isAsLarge = llvm::all_of(shortSizes.sizes, [&](const auto &size) {
-      return each.sizes.sizes.lookup(size.first()) >= size.second;
-    });
-    if (each.hash == hash && isAsLarge &&
-        each.sizes.batchRows >= shortSizes.batchRows)
-      return each.error;
-  }
-  return std::nullopt;
-}
-
 llvm::Error Search::check(size_t index) {
   if (index == 0 || errors.count(index) || !trials[index].failure.empty())
     return llvm::Error::success();
@@ -521,7 +502,7 @@ llvm::Error Search::check(size_t index) {
     return llvm::createStringError(
         "no short inputs fit the program, with which the oracle could check a "
         "schedule");
-  if (auto known = findChecked(hashes[index], *shortSizes)) {
+  if (auto known = findChecked(options, hashes[index], *shortSizes)) {
     errors[index] = *known;
     return llvm::Error::success();
   }

@@ -79,6 +79,11 @@ bool fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
 std::string describeUnused(llvm::StringRef schedule, llvm::StringRef kernel,
                            llvm::Error why);
 
+/// The same of a rule that was found by a key; empty where they can have it: it
+/// compares lengths of the kernel's inputs.
+std::string describeUnused(const TunedRule &rule, const Signature &signature,
+                           llvm::StringRef key);
+
 /// Tuned schedules in files, one for each key. What can't be read is a miss,
 /// with a warning.
 class TunedSchedules {

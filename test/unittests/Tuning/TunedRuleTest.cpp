@@ -230,6 +230,85 @@ TEST_F(TunedRuleTest, OneCaseHoldsWithoutLengths) {
   EXPECT_THAT(print(), HasSubstr("keys=16"));
 }
 
+//===-- Tuning ------------------------------------------------------------===//
+
+namespace {
+/// The worker is a script, whose times are known: of each package 1 ms.
+class ManyShapesTest : public TunedRuleTest {
+protected:
+  ManyShapesTest() {
+    shapes.assign(2, sizes);
+    shapes[0].sizes["T"] = 33;
+    shapes[1].sizes["T"] = 400;
+    asked.heldOut = {sizes};
+    asked.tuning.effort = Effort::Seeds;
+    asked.tuning.store = options.tuning.store;
+    asked.tuning.warn = options.warn;
+    asked.tuning.worker.command = {"/bin/sh", "-c", R"(
+      for i in $(seq $(grep -o nsapkg $1 | wc -l)); do
+        echo '{"package":'$((i - 1))',"ms":1}' >> $2
+      done
+      echo '{"done":true}' >> $2)",
+                                   "worker"};
+    asked.tuning.report = [this](const Progress &progress) {
+      steps.push_back(progress.what);
+    };
+  }
+  ShapesResult run() {
+    compile(text);
+    CompileOptions untuned = options;
+    untuned.tuning.mode = TuneMode::Off;
+    auto program = llvm::cantFail(CompiledProgram::create(*module, untuned));
+    return llvm::cantFail(tuneShapes(*program, "", shapes, asked));
+  }
+  size_t countKept() {
+    return llvm::cantFail(open().exportAll()).getAsArray()->size();
+  }
+
+  std::vector<DimSizes> shapes;
+  ShapesOptions asked;
+  std::vector<std::string> steps;
+};
+} // namespace
+
+TEST_F(ManyShapesTest, TheRuleIsKeptAndShapesCanBeRead) {
+  ShapesResult result = run();
+  EXPECT_TRUE(result.isKept);
+  EXPECT_EQ(countKept(), 3u);
+  auto rule = open().findRule(getRuleKey(getKey()));
+  ASSERT_TRUE(rule);
+  EXPECT_EQ(rule->describe(), "always: ''");
+  EXPECT_EQ(rule->shapes.size(), 2u);
+  EXPECT_EQ(rule->heldOut.size(), 1u);
+  EXPECT_EQ(rule->policy, "seeds, eager, warm cache");
+  sizes.sizes["T"] = 33;
+  auto entry = open().find(getKey());
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->milliseconds, 1);
+  EXPECT_GT(entry->measured, 0);
+  EXPECT_THAT(told, IsEmpty());
+  for (llvm::StringRef shape :
+       {"shape 1 of 2: ", "shape 2 of 2: ", "held out 1 of 1: "})
+    EXPECT_THAT(steps, testing::Contains(testing::StartsWith(shape.str())));
+}
+
+TEST_F(ManyShapesTest, OneThatFailedIsNotKept) {
+  asked.mostSlowdown = 0.5;
+  EXPECT_FALSE(run().isKept);
+  EXPECT_EQ(countKept(), 0u);
+}
+
+TEST_F(ManyShapesTest, NothingIsKeptWhereNothingWasCompared) {
+  asked.tuning.effort = Effort::Quick;
+  asked.tuning.budgetSeconds = 0;
+  ShapesResult result = run();
+  EXPECT_FALSE(result.isKept);
+  EXPECT_FALSE(result.hasPassed(asked));
+  EXPECT_THAT(result.notCompared, ElementsAre(1, 2));
+  EXPECT_THAT(result.shapes, IsEmpty());
+  EXPECT_EQ(countKept(), 0u);
+}
+
 //===-- The store ---------------------------------------------------------===//
 
 TEST_F(TunedRuleTest, IsExportedBesideEntries) {
