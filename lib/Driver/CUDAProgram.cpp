@@ -113,8 +113,8 @@ protected:
   llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
   llvm::Expected<std::string>
-  packageTunedChecked(size_t kernel,
-                      llvm::ArrayRef<TunedVariant> variants) const override;
+  packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                       const TunedRule &rule) const override;
   llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const override;
@@ -430,7 +430,7 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
             compiler.checkComplete(kernel, each.sizes, "a package"))
       return std::move(error);
     auto found =
-        compiler.getVariants(kernel, signatures[kernel], each, *options.device);
+        compiler.getVariants(kernel, signatures[kernel], each, options.device);
     if (!found)
       return found.takeError();
     if (llvm::Error error =
@@ -506,18 +506,11 @@ CUDAProgram::packageChecked(size_t kernel,
 }
 
 llvm::Expected<std::string>
-CUDAProgram::packageTunedChecked(size_t kernel,
-                                 llvm::ArrayRef<TunedVariant> variants) const {
-  std::vector<TileCompiler::Variant> wanted;
-  for (const TunedVariant &variant : variants) {
-    auto code = compiler.specialize(kernel, signatures[kernel], variant.sizes,
-                                    options.device);
-    if (!code)
-      return code.takeError();
-    code->tuned = variant.schedule;
-    wanted.push_back({std::move(*code), variant.conditions});
-  }
-  return combine(kernel, wanted);
+CUDAProgram::packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                                  const TunedRule &rule) const {
+  auto wanted = compiler.getVariants(kernel, signatures[kernel], sizes,
+                                     options.device, &rule);
+  return wanted ? combine(kernel, *wanted) : wanted.takeError();
 }
 
 //===-- Loading -----------------------------------------------------------===//

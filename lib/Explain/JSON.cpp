@@ -181,6 +181,7 @@ json::Value explain::toJSON(const Explanation &all) {
                      {"losses", std::move(losses)},
                      {"remarks", ::toJSON(all.remarks)}};
   found["tuned"] = all.tuned ? nsacc::toJSON(*all.tuned) : json::Value(nullptr);
+  found["rule"] = all.rule ? nsacc::toJSON(*all.rule) : json::Value(nullptr);
   found["no_registers"] = all.noRegisters;
   return found;
 }

@@ -222,7 +222,10 @@ std::string explain::describeOccupancy(const ProgramExplanation &program,
                  explanation.device->limits.multiprocessors);
 }
 
-std::string explain::describeTuned(const TunedSchedule &tuned) {
+std::string explain::describeTuned(const Explanation &explanation) {
+  if (!explanation.tuned)
+    return "not yet for such sizes: nsacc tune would";
+  const TunedSchedule &tuned = *explanation.tuned;
   std::string text =
       formatv("{0:f4} ms of the whole kernel with {5} ({1:f4} to {2:f4}; {3}; "
               "{4})",
@@ -233,6 +236,17 @@ std::string explain::describeTuned(const TunedSchedule &tuned) {
   return text + formatv(" with '{0}'; {1:f4} ms with the compiler's choice",
                         tuned.schedule, tuned.chosenMilliseconds)
                     .str();
+}
+
+std::string explain::describeRule(const Explanation &explanation) {
+  if (!explanation.rule)
+    return "";
+  const TunedRule &rule = *explanation.rule;
+  return formatv("{0}; here '{1}'. Of {2} shape{3} ({4}; {5}), at worst {6:f3} "
+                 "times the time of their own fastest",
+                 rule.describe(), explanation.ruled, rule.shapes.size(),
+                 rule.shapes.size() == 1 ? "" : "s", rule.policy, rule.date,
+                 rule.slowdown);
 }
 
 std::string explain::spellTiles(const Quantity &tiles, const TileMap &map) {

@@ -57,7 +57,9 @@ std::vector<std::pair<std::string, std::string>>
 groupFields(const OpExplanation &op);
 std::string describe(const Place &place);
 /// "0.8431 ms (0.8411 to 0.8460) …", of a tuned schedule.
-std::string describeTuned(const TunedSchedule &tuned);
+std::string describeTuned(const Explanation &explanation);
+/// Which rule of many sizes says what the schedule is; empty where none does.
+std::string describeRule(const Explanation &explanation);
 /// "50 full, 4 partial and 46 empty tiles of 128 tokens and 64 keys"
 std::string describeMap(const TileMap &map);
 /// " in batch row 3 and any key head": where the cells of a map are; empty

@@ -26,9 +26,8 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
   printLine(os, "floor", describeFloor(all));
   printLine(os, "predicted",
             spellSeconds(all.predictedSeconds) + " by the model");
-  printLine(os, "measured",
-            all.tuned ? describeTuned(*all.tuned)
-                      : "not yet for such sizes: nsacc tune would");
+  printLine(os, "measured", describeTuned(all));
+  printLine(os, "rule", describeRule(all));
   printLine(os, "registers", all.noRegisters);
   for (const std::string &loss : all.losses)
     printLine(os, "slow", loss);

@@ -195,6 +195,29 @@ assert np.allclose(program(*inputs), 1)
     assert (tmp_path / "cache" / "tuned").exists() == (mode == "quick")
 
 
+def test_rules_of_many_sizes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Runs and packages without lengths take them."""
+    nsacc.compile(PROGRAM).tune(SIZES, effort="seeds")
+    exported, rule, package = (str(tmp_path / name) for name in ("a.json", "b.json", "f.nsapkg"))
+    make_rule = EXAMPLES.parent / "test" / "Tools" / "Inputs" / "make_rule.py"
+    for command in (["nsacc", "tune", "export", exported],
+                    [sys.executable, str(make_rule), exported, rule],
+                    ["nsacc", "tune", "import", rule]):
+        subprocess.run(command, check=True, timeout=60)
+    monkeypatch.setenv("NSACC_TUNE", "replay")
+    program = nsacc.compile(PROGRAM)
+    assert "keys=16" in program.ir("schedule", **{**SIZES, "T": 50})
+    assert "keys=8" in program.ir("schedule", **{**SIZES, "T": 1000})
+    program.package(package, {"HQ": 4, "H": 2, "D": 16})
+    inspected = subprocess.run(["nsacc", "inspect", package], check=True, timeout=60, text=True,
+                               stdout=subprocess.PIPE).stdout
+    assert "T >= 117" in inspected
+    for tokens in (50, 150):
+        inputs = [np.random.default_rng(0).standard_normal((1, tokens, heads, 16))
+                  .astype(np.float32) for heads in (4, 2)]
+        np.testing.assert_allclose(nsacc.load(package)(*inputs), program(*inputs), atol=1e-5)
+
+
 def test_a_store_that_can_not_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NSACC_CACHE_DIR", str(tmp_path / "file"))
