@@ -11,6 +11,8 @@
 #include "nsacc/Target/CPU/CPU.h"
 #include "nsacc/Tensor/SignatureText.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc;
@@ -23,7 +25,8 @@ public:
              std::vector<Signature> signatures, const CompileOptions &options)
       : compiler(module, std::move(image), options, getRoomCheck(options),
                  [this](const Specialization &) {
-                   return describeTarget(getOwnProcessor(this->options));
+                   return describeTarget(getOwnProcessor(this->options)) +
+                          describeThreads(this->options.threads);
                  }),
         options(options), stored(options) {
     this->signatures = std::move(signatures);
@@ -78,6 +81,12 @@ private:
     return std::string("target: ") +
            (cpu::isLevel(target) ? target.cpu : "this processor") +
            "\nprocessor: " + cpu::describeProcessor(target) + "\n";
+  }
+  /// What is fast depends on them; like lengths, they are rounded.
+  static std::string describeThreads(unsigned threads) {
+    if (threads == 0)
+      threads = llvm::hardware_concurrency().compute_thread_count();
+    return "threads: " + std::to_string(llvm::bit_ceil(threads)) + "\n";
   }
   static TileCompiler::RoomCheck getRoomCheck(const CompileOptions &options) {
     return [target = getOwnProcessor(options)](mlir::ModuleOp module,

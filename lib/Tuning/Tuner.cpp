@@ -761,12 +761,15 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
   auto signature = program.getSignature(kernel);
   if (!signature)
     return signature.takeError();
-  if (llvm::Error error = checkMemory(*signature, sizes))
+  Signature measured = *signature;
+  if (llvm::Error error = setRanges(measured, options.ranges))
+    return std::move(error);
+  if (llvm::Error error = checkMemory(measured, sizes))
     return std::move(error);
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
     return key.takeError();
-  auto result = Search(program, *signature, sizes, options, *key).run();
+  auto result = Search(program, measured, sizes, options, *key).run();
   if (!result)
     return result;
   result->key = std::move(*key);

@@ -3,16 +3,19 @@
 #include "Commands.h"
 #include "Dimensions.h"
 #include "Files.h"
+#include "Inputs.h"
 #include "ManySizes.h"
 #include "NumberFlags.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Pipelines/Targets.h"
+#include "nsacc/Schedule/Settings.h"
 #include "nsacc/Signature/Signature.h"
 #include "nsacc/Support/JSON.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -27,7 +30,7 @@ struct TuneFlags {
   ProgramOptions program;
   std::string target = "cpu", schedule, effort = "quick";
   std::optional<std::string> device;
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, ranges;
   std::string shapes, heldOut, output;
   size_t mostSchedules = 3;
   double mostSlowdown = 1.05;
@@ -121,6 +124,14 @@ static void printText(const tuning::TuneResult &result,
 }
 
 //===-- Tuning ------------------------------------------------------------===//
+
+static llvm::Expected<tuning::IntegerRanges>
+readRanges(const TuneFlags &flags, const Signature &signature) {
+  auto ranges = parseSettings("--range", flags.ranges);
+  if (!ranges)
+    return ranges.takeError();
+  return readIntegerRanges(*ranges, signature);
+}
 
 static llvm::Expected<tuning::TuneOptions>
 readOptions(const TuneFlags &flags, const TuningOptions &store) {
@@ -257,6 +268,9 @@ static ExitCode runTuning(const TuneFlags &flags,
   if (!kernel)
     return reportError(kernel.takeError());
   subject.signature = getSignature(*kernel);
+  if (llvm::Error error =
+          readRanges(flags, subject.signature).moveInto(options->ranges))
+    return reportError(std::move(error));
   CompileOptions compile;
   if (llvm::Error error = resolveTarget(**target, flags.device, compile))
     return reportError(std::move(error));
@@ -301,6 +315,22 @@ struct Imported {
 };
 } // namespace
 
+static bool isOfThisBuild(const Imported &imported) {
+  return getLine(imported.key, "compiler") == getSourceHash();
+}
+
+/// Other builds may have fields that this one hasn't.
+static llvm::Error checkSchedules(const Imported &imported) {
+  if (!isOfThisBuild(imported))
+    return llvm::Error::success();
+  if (imported.tuned)
+    return schedule::Settings::parse(imported.tuned->schedule).takeError();
+  for (const TunedRule::Case &each : imported.rule->cases)
+    if (auto read = schedule::Settings::parse(each.schedule); !read)
+      return read.takeError();
+  return llvm::Error::success();
+}
+
 static llvm::Expected<Imported> readImported(const llvm::json::Value &entry) {
   constexpr size_t longestKey = 1 << 20;
   const llvm::json::Object *object = entry.getAsObject();
@@ -322,6 +352,8 @@ static llvm::Expected<Imported> readImported(const llvm::json::Value &entry) {
                       : fromJSON(*rule, imported.rule.emplace(), root);
   if (!isRead)
     return root.getError();
+  if (llvm::Error error = checkSchedules(imported))
+    return std::move(error);
   return imported;
 }
 
@@ -339,8 +371,14 @@ readAllImported(const std::string &path) {
     return makeError("'" + path + "' has no list of schedules",
                      "nsacc tune export writes one");
   std::vector<Imported> all;
+  llvm::StringMap<size_t> known;
   for (auto [index, each] : llvm::enumerate(*list)) {
     auto imported = readImported(each);
+    if (imported)
+      if (auto [first, isNew] = known.try_emplace(imported->key, index + 1);
+          !isNew)
+        imported = llvm::createStringError("it has the key of entry " +
+                                           llvm::Twine(first->second));
     if (!imported)
       return makeError(
           "entry " + llvm::Twine(index + 1) + " of '" + path +
@@ -361,7 +399,7 @@ struct ImportCounts {
 /// Entries of this build are found as they are; those of another one are seeds.
 static bool keepImported(const TunedSchedules &store, const Imported &each,
                          ImportCounts &counts) {
-  bool isOwn = getLine(each.key, "compiler") == getSourceHash();
+  bool isOwn = isOfThisBuild(each);
   if (each.rule) {
     counts.rules += isOwn;
     counts.seeds += !isOwn;
@@ -391,10 +429,13 @@ static ExitCode importStore(const std::string &path) {
           makeError("'" + options->store.folder + "' can't be written",
                     "NSACC_CACHE_DIR names another folder, and "
                     "NSACC_CACHE=readonly forbids writing"));
-  llvm::outs() << counts.own << " schedules of this build, and " << counts.seeds
-               << " of others, which tuning tries first\n";
+  auto count = [](size_t number, const char *what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+  };
+  llvm::outs() << count(counts.own, "schedule") << " of this build, and "
+               << counts.seeds << " of others, which tuning tries first\n";
   if (counts.rules > 0)
-    llvm::outs() << counts.rules << " rules of many sizes\n";
+    llvm::outs() << count(counts.rules, "rule") << " of many sizes\n";
   return ExitCode::Success;
 }
 
@@ -462,7 +503,12 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
                     "measure launches of a CUDA graph");
   command->add_flag("--cold", flags->isCold,
                     "measure with a cold cache of the second level");
+  addRepeatedFlag(*command, "--range", flags->ranges,
+                  "ends of an input's integers, where the program doesn't "
+                  "tell them")
+      ->type_name("NAME=LOW..HIGH");
   command->add_option("--seed", flags->seed, "of random inputs")
+      ->check(checkSeed())
       ->capture_default_str();
   command
       ->add_option(
@@ -473,15 +519,24 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   addThreadsFlag(*command, flags->threads,
                  "threads that compile, and that run code of a CPU "
                  "(NSACC_THREADS, or all of the machine)",
-                 "");
+                 "Compiler");
   command->add_flag("--json", flags->json, "print all trials as JSON");
   auto file = std::make_shared<std::string>();
   auto addTransfer = [&](const char *name, const char *what,
                          ExitCode (*run)(const std::string &)) {
     CLI::App *transfer = command->add_subcommand(name, what);
     transfer->add_option("FILE", *file, "FILE.json")->required();
-    transfer->callback(
-        [file, run, &invocation] { invocation.status = run(*file); });
+    transfer->callback([file, run, command, name, &invocation] {
+      const CLI::Option *program = command->get_option("FILE");
+      invocation.status =
+          program->count() == 0
+              ? run(*file)
+              : reportError(makeError("'nsacc tune " + std::string(name) +
+                                          "' is of all programs, found '" +
+                                          program->as<std::string>() + "'",
+                                      "leave out the program"),
+                            ExitCode::Usage);
+    });
   };
   addTransfer("export", "write all tuned schedules as JSON", exportStore);
   addTransfer("import", "read tuned schedules that were exported", importStore);

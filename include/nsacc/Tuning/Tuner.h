@@ -47,6 +47,8 @@ struct TuneOptions {
   /// After so many seconds no more candidates are begun.
   double budgetSeconds = 30;
   uint64_t seed = 0;
+  /// Of inputs whose values the program doesn't tell.
+  IntegerRanges ranges;
   TunePolicy policy;
   /// Threads that compile, and that run code of a CPU; 0: all.
   unsigned threads = 0;

@@ -223,3 +223,29 @@ def test_a_store_that_can_not_be_written(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("NSACC_CACHE_DIR", str(tmp_path / "file"))
     tuning = nsacc.compile(PROGRAM).tune(SIZES, effort="seeds")
     assert tuning.ms > 0
+
+
+TABLE = """kernel f(q: f32[B, T, H, D], k: f32[B, S, H, D], doc: i32[B, S]) -> f32[B, T, H, D] {
+    a = attend(q, k, k) where doc[b, i] == doc[b, j]; return a; }"""
+TABLE_SIZES = {"B": 1, "T": 9, "S": 9, "H": 1, "D": 8}
+
+
+def test_integers_are_drawn_of_ranges() -> None:
+    tuning = nsacc.compile(TABLE).tune(TABLE_SIZES, effort="seeds", seeds=["a: keys=16"],
+                                       ranges={"doc": (0, 3)})
+    assert all(trial.failure is None for trial in tuning.trials)
+
+
+@pytest.mark.parametrize("ranges, message", [
+    (None, r"no values known for the integers of 'doc: i32\[B, S\]'.*ranges=\{'doc'"),
+    ({"q": (0, 1)}, "a range is of an input of integers, which 'q' isn't"),
+    ({"docs": (0, 1)}, "which 'docs' isn't"),
+    ({"doc": (1, 0)}, "the range of 'doc' is from 1 to 0"),
+    ({"doc": 3}, "the range of 'doc' is 3, expected two integers"),
+    ({"doc": (0, 2**31)}, "expected two integers of 32 bits"),
+    ({"doc": (0.5, 1)}, "expected two integers"),
+    ([("doc", (0, 1))], "expected a mapping of inputs"),
+])
+def test_ranges_that_do_not_fit(ranges, message: str) -> None:
+    with pytest.raises(nsacc.errors.ArgumentError, match=message):
+        nsacc.compile(TABLE).tune(TABLE_SIZES, effort="seeds", ranges=ranges)

@@ -58,6 +58,7 @@ TEST_F(ReplayTest, TakesWhatWasTuned) {
 
 /// Each ingredient of the key.
 TEST_F(ReplayTest, OtherCallsAreMisses) {
+  options.threads = 3;
   tune("a: keys=16");
   const CompileOptions own = options;
   const DimSizes ownSizes = sizes;
@@ -77,6 +78,8 @@ TEST_F(ReplayTest, OtherCallsAreMisses) {
   expectMiss("another policy");
   options.schedule = "tokens=8";
   expectMiss("another schedule");
+  options.threads = 8;
+  expectMiss("more threads");
   options.features = "-avx512f";
   expectMiss("another processor");
   text.replace(text.find("cap = 4"), 7, "cap = 5");
@@ -84,7 +87,8 @@ TEST_F(ReplayTest, OtherCallsAreMisses) {
   text.replace(text.find("where j <= i + cap"), 18, "where j >= i + cap");
   expectMiss("another program");
   sizes.sizes["T"] = 1100;
-  EXPECT_THAT(print(), HasSubstr("keys=16")) << "the same power of two";
+  options.threads = 4;
+  EXPECT_THAT(print(), HasSubstr("keys=16")) << "the same powers of two";
 }
 
 /// Where a program stands changes nothing in how fast it is.
