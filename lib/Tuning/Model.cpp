@@ -422,6 +422,16 @@ void Predictor::addKernelBytes(Work &work) {
   }
 }
 
+/// Of a tile, on average. CPUs don't compute rows behind the end of the last
+/// one, but for those that a block of registers has.
+static double countLiveRows(ScoringOpInterface op, const CallSizes &sizes,
+                            double tokens, double group) {
+  constexpr double unit = 4;
+  double queries = countTiles(op, sizes, 1);
+  double tiles = std::max(countTiles(op, sizes, tokens), 1.0);
+  return std::ceil(queries / tiles * group / unit) * unit;
+}
+
 Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   auto scoring = cast<ScoringOpInterface>(op.op);
   if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
@@ -429,6 +439,9 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   Scoring size(kernel, scoring, sizes);
   Tiles tiles = getTiles(op, size.group, Field::Keys);
   double tokens = static_cast<double>(op.get(Field::Tokens));
+  if (tiles.isCPU)
+    tiles.rows =
+        std::min(tiles.rows, countLiveRows(scoring, sizes, tokens, size.group));
   TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
   double splits = 1;
   const auto &given = op.fields[static_cast<size_t>(Field::Splits)];

@@ -257,3 +257,18 @@ TEST_F(ModelTest, TilesAreThoseOfRaggedRows) {
     EXPECT_EQ(found.ops[0].tiles, 2 * (1 + 8)) << in.str();
   }
 }
+
+// CPUs don't compute rows behind the end of a tensor.
+TEST_F(ModelTest, AFewQueriesCostAsMuchInAnyTile) {
+  auto predict = [&](int64_t queries, llvm::StringRef tokens) {
+    return predictFor("kernel f(q: f32[B, T, 8, 64], k: f32[B, S, 2, 64]) -> "
+                      "f32[B, T, "
+                      "8, 64] { a = attend(q, k, k); return a; }",
+                      makeSizes({{"B", 1}, {"T", queries}, {"S", 8192}}),
+                      ("a: keys=64, tokens=" + tokens).str(), "")
+        .seconds;
+  };
+  EXPECT_DOUBLE_EQ(predict(1, "16"), predict(1, "1"));
+  EXPECT_DOUBLE_EQ(predict(16, "64"), predict(16, "16"));
+  EXPECT_LT(predict(16, "16"), predict(16, "1"));
+}
