@@ -352,7 +352,8 @@ typedef int (*nsacc_tune_report)(const char *progress, void *data);
  * options' folder. `request` is JSON: `sizes` by the names of dimensions, a
  * number, or the lengths of a ragged one's rows; and optionally `effort`
  * ("model", "quick", "full" or "exhaustive"), `budget` and `timeout` in
- * seconds, `seed`, `seeds` (schedules to try first). `found` is JSON with
+ * seconds, `seed`, `seeds` (schedules to try first), `ranges` (of inputs of
+ * integers, each as [least, greatest]). `found` is JSON with
  * `best`, `trials`, `floor_ms`, `seconds` and `ending`. The program has tuning
  * "off", with what is behind it, and a worker. `report` may be NULL. */
 NSACC_API nsacc_status nsacc_program_tune(const nsacc_program *program,

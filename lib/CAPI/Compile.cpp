@@ -8,6 +8,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "nsacc/Explain/Explanation.h"
 #include "nsacc/Pipelines/Phases.h"
+#include "nsacc/Support/Files.h"
 #include "nsacc/Support/Suggestions.h"
 #include "nsacc/Tuning/Tuner.h"
 #include "llvm/ADT/STLExtras.h"
@@ -176,6 +177,8 @@ nsacc_status nsacc_compile_file(const char *path, const nsacc_options *options,
       return fail(NSACC_ERROR_KIND_USAGE,
                   "nsacc_compile_file: program or path is NULL");
     *program = nullptr;
+    if (llvm::Error error = refuseDevice(path, "a program"))
+      return fail(NSACC_ERROR_KIND_FILE, llvm::toString(std::move(error)));
     auto buffer = llvm::MemoryBuffer::getFile(path);
     if (!buffer)
       return fail(NSACC_ERROR_KIND_FILE,

@@ -64,6 +64,16 @@ static llvm::Expected<Request> readRequest(llvm::StringRef text) {
   options.worker.timeoutSeconds = object->getNumber("timeout").value_or(60);
   if (const json::Value *seed = object->get("seed"))
     options.seed = seed->getAsUINT64().value_or(0);
+  if (const json::Object *ranges = object->getObject("ranges"))
+    for (const auto &[name, ends] : *ranges) {
+      std::vector<int64_t> read;
+      json::Path::Root root("range");
+      if (!fromJSON(ends, read, root) || read.size() != 2)
+        return llvm::createStringError(
+            "the range of '" + name.str() +
+            "' has other than two integers, the least and the greatest");
+      options.ranges[name.str()] = {read[0], read[1]};
+    }
   if (!(options.budgetSeconds > 0) || !(options.worker.timeoutSeconds > 0))
     return llvm::createStringError(
         "budget and timeout are seconds, more than 0");

@@ -11,6 +11,8 @@
 #include "nsacc/Target/CPU/CPU.h"
 #include "nsacc/Tensor/SignatureText.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace nsacc;
@@ -23,7 +25,8 @@ public:
              std::vector<Signature> signatures, const CompileOptions &options)
       : compiler(module, std::move(image), options, getRoomCheck(options),
                  [this](const Specialization &) {
-                   return describeTarget(getOwnProcessor(this->options));
+                   return describeTarget(getOwnProcessor(this->options)) +
+                          describeThreads(this->options.threads);
                  }),
         options(options), stored(options) {
     this->signatures = std::move(signatures);
@@ -79,6 +82,12 @@ private:
            (cpu::isLevel(target) ? target.cpu : "this processor") +
            "\nprocessor: " + cpu::describeProcessor(target) + "\n";
   }
+  /// What is fast depends on them; like lengths, they are rounded.
+  static std::string describeThreads(unsigned threads) {
+    if (threads == 0)
+      threads = llvm::hardware_concurrency().compute_thread_count();
+    return "threads: " + std::to_string(llvm::bit_ceil(threads)) + "\n";
+  }
   static TileCompiler::RoomCheck getRoomCheck(const CompileOptions &options) {
     return [target = getOwnProcessor(options)](mlir::ModuleOp module,
                                                const Specialization &) {
@@ -105,8 +114,8 @@ private:
                                       cpu::Options target, bool isExact = false,
                                       schedule::Settings *fitted = {}) const;
   llvm::Expected<std::string>
-  packageTunedChecked(size_t kernel,
-                      llvm::ArrayRef<TunedVariant> variants) const override;
+  packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                       const TunedRule &rule) const override;
   llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const override;
@@ -305,31 +314,24 @@ CPUProgram::packageChecked(size_t kernel,
     if (llvm::Error error =
             compiler.checkComplete(kernel, each.sizes, "a package"))
       return std::move(error);
-    auto code = compiler.specialize(kernel, signatures[kernel], each,
-                                    /*device=*/std::nullopt);
-    if (!code)
-      return code.takeError();
-    compiler.setTuned(*code, signatures[kernel], each);
-    if (llvm::Error error = checkIsNew(code->sizes, known, signatures[kernel]))
+    auto found = compiler.getVariants(kernel, signatures[kernel], each,
+                                      /*device=*/std::nullopt);
+    if (!found)
+      return found.takeError();
+    if (llvm::Error error =
+            checkIsNew(found->front().code.sizes, known, signatures[kernel]))
       return std::move(error);
-    codes.push_back({std::move(*code), {}});
+    llvm::append_range(codes, *found);
   }
   return packageForLevels(kernel, codes);
 }
 
 llvm::Expected<std::string>
-CPUProgram::packageTunedChecked(size_t kernel,
-                                llvm::ArrayRef<TunedVariant> variants) const {
-  std::vector<TileCompiler::Variant> codes;
-  for (const TunedVariant &variant : variants) {
-    auto code = compiler.specialize(kernel, signatures[kernel], variant.sizes,
-                                    /*device=*/std::nullopt);
-    if (!code)
-      return code.takeError();
-    code->tuned = variant.schedule;
-    codes.push_back({std::move(*code), variant.conditions});
-  }
-  return packageForLevels(kernel, codes);
+CPUProgram::packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                                 const TunedRule &rule) const {
+  auto codes = compiler.getVariants(kernel, signatures[kernel], sizes,
+                                    /*device=*/std::nullopt, &rule);
+  return codes ? packageForLevels(kernel, *codes) : codes.takeError();
 }
 
 llvm::Expected<std::string> CPUProgram::packageForLevels(

@@ -113,8 +113,8 @@ protected:
   llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const override;
   llvm::Expected<std::string>
-  packageTunedChecked(size_t kernel,
-                      llvm::ArrayRef<TunedVariant> variants) const override;
+  packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                       const TunedRule &rule) const override;
   llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const override;
@@ -305,6 +305,7 @@ CUDAProgram::start(size_t kernel, const Specialization &code,
   auto pending = std::make_unique<PendingCode>(
       code, purpose, getTargetOptions(kernel, *code.device));
   pending->target.isOneImage = purpose == Purpose::OneImage;
+  pending->target.mayLackMachineCode = purpose == Purpose::Explaining;
   pending->target.report = &pending->report;
   pending->target.timing = &pending->timing;
   auto lower = [&](mlir::ModuleOp module,
@@ -411,7 +412,8 @@ CUDAProgram::compileInDetailChecked(size_t kernel, const DimSizes &sizes,
     return package.takeError();
   return CodeDetails{std::move(*package), std::move((*pending)->fitting),
                      std::move((*pending)->losses),
-                     std::move((*pending)->report.kernels)};
+                     std::move((*pending)->report.kernels),
+                     std::move((*pending)->report.notAsked)};
 }
 
 llvm::Expected<std::string>
@@ -442,7 +444,7 @@ CUDAProgram::listVariants(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const {
             compiler.checkComplete(kernel, each.sizes, "a package"))
       return std::move(error);
     auto found =
-        compiler.getVariants(kernel, signatures[kernel], each, *options.device);
+        compiler.getVariants(kernel, signatures[kernel], each, options.device);
     if (!found)
       return found.takeError();
     if (llvm::Error error =
@@ -518,18 +520,11 @@ CUDAProgram::packageChecked(size_t kernel,
 }
 
 llvm::Expected<std::string>
-CUDAProgram::packageTunedChecked(size_t kernel,
-                                 llvm::ArrayRef<TunedVariant> variants) const {
-  std::vector<TileCompiler::Variant> wanted;
-  for (const TunedVariant &variant : variants) {
-    auto code = compiler.specialize(kernel, signatures[kernel], variant.sizes,
-                                    options.device);
-    if (!code)
-      return code.takeError();
-    code->tuned = variant.schedule;
-    wanted.push_back({std::move(*code), variant.conditions});
-  }
-  return combine(kernel, wanted);
+CUDAProgram::packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                                  const TunedRule &rule) const {
+  auto wanted = compiler.getVariants(kernel, signatures[kernel], sizes,
+                                     options.device, &rule);
+  return wanted ? combine(kernel, *wanted) : wanted.takeError();
 }
 
 //===-- Loading -----------------------------------------------------------===//

@@ -321,19 +321,15 @@ llvm::Error CompiledProgram::withKernel(llvm::StringRef kernel,
 }
 
 llvm::Expected<std::string>
-CompiledProgram::packageTuned(llvm::StringRef kernel,
-                              llvm::ArrayRef<TunedVariant> variants) const {
-  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+CompiledProgram::packageByRule(llvm::StringRef kernel, const DimSizes &sizes,
+                               const TunedRule &rule) const {
+  llvm::Expected<size_t> index = findKernelOf(signatures, kernel, sizes.sizes);
   if (!index)
     return index.takeError();
-  for (const TunedVariant &variant : variants) {
-    if (auto known = findKernelOf(signatures, kernel, variant.sizes.sizes);
-        !known)
-      return known.takeError();
-    if (auto read = schedule::Settings::parse(variant.schedule); !read)
+  for (const TunedRule::Case &each : rule.cases)
+    if (auto read = schedule::Settings::parse(each.schedule); !read)
       return read.takeError();
-  }
-  return packageTunedChecked(*index, variants);
+  return packageByRuleChecked(*index, sizes, rule);
 }
 
 static llvm::Error rejectTuning(const CompiledProgram &program) {
@@ -341,8 +337,9 @@ static llvm::Error rejectTuning(const CompiledProgram &program) {
                                  "' has no schedules to tune or to explain");
 }
 
-llvm::Expected<std::string> CompiledProgram::packageTunedChecked(
-    size_t kernel, llvm::ArrayRef<TunedVariant> variants) const {
+llvm::Expected<std::string>
+CompiledProgram::packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                                      const TunedRule &rule) const {
   return rejectTuning(*this);
 }
 

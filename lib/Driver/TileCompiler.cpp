@@ -144,10 +144,9 @@ std::string TileCompiler::getKey(const Signature &signature,
          "\ndevice: " + (code.device ? code.device->getKey() : "") + "\n";
 }
 
-/// Of the dimensions that code is made for.
-static llvm::SmallVector<std::string> getNames(const Specialization &code) {
+llvm::SmallVector<std::string> Specialization::getNames() const {
   llvm::SmallVector<std::string> names;
-  for (const std::string &each : code.sizes)
+  for (const std::string &each : sizes)
     names.push_back(llvm::StringRef(each).split('=').first.str());
   return names;
 }
@@ -163,80 +162,13 @@ std::string TileCompiler::getTuningKey(const Signature &signature,
     policy.agreement = 0;
   return "tuned: 2\n" + getKey(signature, untuned, own.hash) +
          describeTarget(code) + "policy: " + toString(policy) +
-         "\nlengths: " + spellLengths(signature, sizes, getNames(code)) + "\n";
-}
-
-void TileCompiler::setTuned(Specialization &code, const Signature &signature,
-                            const DimSizes &sizes) const {
-  code.tuned.clear();
-  if (options.tuning.mode == TuneMode::Off)
-    return;
-  std::string known = signature.kernel + ":" + code.spell() + ":" +
-                      spellLengths(signature, sizes, getNames(code));
-  // Others wait for what one of them finds.
-  std::lock_guard<std::mutex> lock(tunedMutex);
-  auto [place, isNew] = tuned.try_emplace(known);
-  if (isNew)
-    place->second = findTuned(code, signature, sizes);
-  std::tie(code.tuned, code.isModelled) = place->second;
-}
-
-/// Whether every dimension of the inputs has a size.
-static bool isComplete(const Signature &signature, const DimSizes &sizes) {
-  return llvm::all_of(signature.inputs, [&](const Argument &input) {
-    auto shape = getShape(input, sizes);
-    llvm::consumeError(shape.takeError());
-    return bool(shape);
-  });
-}
-
-std::pair<std::string, bool>
-TileCompiler::findTuned(const Specialization &code, const Signature &signature,
-                        const DimSizes &sizes) const {
-  auto stored = tunedSchedules.find(getTuningKey(signature, code, sizes));
-  std::optional<std::string> found;
-  if (stored)
-    found = std::move(stored->schedule);
-  else if (options.tuning.find && isComplete(signature, sizes))
-    found = options.tuning.find(signature.kernel, sizes);
-  if (!found)
-    return {};
-  schedule::Settings with = settings;
-  llvm::Error error = with.addTuned(*found);
-  if (!error)
-    return {std::move(*found),
-            !stored && options.tuning.mode == TuneMode::Model};
-  std::string why = describeUnused(*found, signature.kernel, std::move(error));
-  if (options.warn)
-    options.warn(why);
-  return {};
+         "\nlengths: " + spellLengths(signature, sizes, code.getNames()) + "\n";
 }
 
 schedule::Settings TileCompiler::getSettings(const Specialization &code) const {
   schedule::Settings with = settings;
   llvm::cantFail(with.addTuned(code.tuned, code.isModelled));
   return with;
-}
-
-llvm::Expected<std::vector<TileCompiler::Variant>>
-TileCompiler::getVariants(size_t kernel, const Signature &signature,
-                          const DimSizes &sizes,
-                          const gpu::Device &device) const {
-  auto code = specialize(kernel, signature, sizes, device);
-  if (!code)
-    return code.takeError();
-  std::vector<QueryCount::Case> cases = {{}};
-  if (queries[kernel])
-    cases = queries[kernel]->getCases(sizes.sizes);
-  std::vector<Variant> variants;
-  for (QueryCount::Case &each : cases) {
-    bool isOwn = QueryCount::hasCase(device, each.queries);
-    code->queries = isOwn ? each.queries : Queries::Any;
-    setTuned(*code, signature, sizes);
-    if (isOwn || each.conditions.empty())
-      variants.push_back({*code, std::move(each.conditions)});
-  }
-  return variants;
 }
 
 using frontend::DiagnosticData;

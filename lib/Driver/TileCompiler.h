@@ -37,6 +37,8 @@ struct Specialization {
 
   /// As a key of caches.
   std::string spell() const;
+  /// Of the dimensions that it is made for.
+  llvm::SmallVector<std::string> getNames() const;
 };
 
 /// Takes kernels of a module to programs over tiles. Each compilation has a
@@ -86,25 +88,24 @@ public:
                            const Specialization &code,
                            const DimSizes &sizes) const;
   /// Sets what was tuned for calls with these sizes on the specialization's
-  /// device. Files are looked at once for each power of two.
+  /// device: by the entry of such sizes, else by a rule, else what is found
+  /// now. Files are looked at once for each power of two.
   void setTuned(Specialization &code, const Signature &signature,
                 const DimSizes &sizes) const;
 
   /// Calls `use` with the kernel for these sizes, and the goal of its schedule.
   llvm::Error withKernel(const Signature &signature, const Specialization &code,
                          CompiledProgram::KernelUser use) const;
-  /// Empty where there is none that can be used; and whether it is the model's.
-  std::pair<std::string, bool> findTuned(const Specialization &code,
-                                         const Signature &signature,
-                                         const DimSizes &sizes) const;
   /// What is given, and what was tuned beside it.
   schedule::Settings getSettings(const Specialization &code) const;
 
   /// The code for all of these calls. Each runs the first that fits, which is
-  /// what `specialize` says for its sizes.
+  /// what `specialize` and `setTuned` say for its sizes; or with schedules by a
+  /// rule. No device is a CPU.
   llvm::Expected<std::vector<Variant>>
   getVariants(size_t kernel, const Signature &signature, const DimSizes &sizes,
-              const gpu::Device &device) const;
+              const std::optional<gpu::Device> &device,
+              const TunedRule *given = nullptr) const;
 
   /// Says which device runs code that was specialized for any.
   static void setDevice(Specialization &code, gpu::Device device) {
@@ -151,8 +152,44 @@ public:
                 std::optional<gpu::Device> device) const;
 
 private:
+  /// A schedule for some calls; empty where it is the compiler's choice.
+  struct Found {
+    std::string schedule;
+    bool isModelled = false;
+  };
+
   std::string getKey(const Signature &signature, const Specialization &code,
                      llvm::StringRef programHash) const;
+  static void setTuned(Specialization &code, const Found &found) {
+    code.tuned = found.schedule;
+    code.isModelled = found.isModelled;
+  }
+  /// The entry of such sizes; none where there is none that can be used.
+  const std::optional<Found> &findStored(const Signature &signature,
+                                         const Specialization &code,
+                                         const DimSizes &sizes) const;
+  /// What modes beyond Replay find.
+  std::optional<Found> findNow(const Signature &signature,
+                               const DimSizes &sizes) const;
+  /// Warns where it can't be used.
+  bool canUse(llvm::StringRef schedule, const Signature &signature) const;
+  /// The rule for calls of this code with any lengths; null where there is none
+  /// that can be used.
+  const TunedRule *findRule(const Signature &signature,
+                            const Specialization &code,
+                            const DimSizes &sizes) const;
+  /// The rule where no entry is for these sizes, and they don't say which case.
+  const TunedRule *findOpenRule(const Signature &signature,
+                                const Specialization &code,
+                                const DimSizes &sizes) const;
+  bool canUse(const TunedRule &rule, const Signature &signature,
+              llvm::StringRef key) const;
+  /// Adds the code of calls that meet the conditions, once for each case of a
+  /// rule that these sizes leave open.
+  void addVariants(std::vector<Variant> &variants, Specialization code,
+                   const Signature &signature, const DimSizes &sizes,
+                   const std::vector<SizeCondition> &conditions,
+                   const TunedRule *given) const;
   /// The same kernels, for another target.
   TileCompiler(const TileCompiler &other, RoomCheck checkRoom)
       : image(other.image), options(other.options), settings(other.settings),
@@ -237,7 +274,8 @@ private:
   RoomCheck checkRoom;
   TargetKey describeTarget;
   mutable std::mutex tunedMutex;
-  mutable llvm::StringMap<std::pair<std::string, bool>> tuned;
+  mutable llvm::StringMap<std::optional<Found>> stored, foundNow;
+  mutable llvm::StringMap<std::optional<TunedRule>> rules;
   /// For each kernel, the dimensions that code is made for.
   std::vector<std::vector<std::string>> dims;
   /// And the queries whose number tiles depend on.

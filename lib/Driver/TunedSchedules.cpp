@@ -2,6 +2,7 @@
 
 #include "nsacc/Driver/TunedSchedules.h"
 #include "ShippedSeeds.h"
+#include "TunedFields.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Support/Environment.h"
 #include "nsacc/Support/JSON.h"
@@ -126,16 +127,14 @@ static bool isTime(double milliseconds) {
   return milliseconds >= 1e-6 && milliseconds <= 24 * 3600 * 1e3;
 }
 
-/// Lines that a terminal prints as they are.
-static bool isText(llvm::StringRef text, size_t most, bool isLine = true) {
+bool nsacc::isText(llvm::StringRef text, size_t most, bool isLine) {
   llvm::SmallVector<llvm::StringRef> lines;
   text.split(lines, '\n');
   return text.size() <= most && (!isLine || lines.size() == 1) &&
          llvm::all_of(lines, isPrintable);
 }
 
-/// Whether a text is a moment as "2026-11-27T15:00:00".
-static bool isDate(llvm::StringRef text) {
+bool nsacc::isDate(llvm::StringRef text) {
   return llvm::Regex("^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
                      "T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$")
       .match(text);
@@ -150,8 +149,7 @@ static bool checkTuned(const TunedSchedule &tuned, llvm::json::Path path) {
       path.field(field).report(expected);
     return holds;
   };
-  constexpr llvm::StringLiteral line =
-      "expected a line of at most 4096 bytes without control characters";
+  constexpr llvm::StringLiteral line = kLineExpected;
   constexpr llvm::StringLiteral time =
       "expected milliseconds of a run, from 1e-6 to a day";
   constexpr llvm::StringLiteral count = "expected a count, 0 or more";
@@ -163,11 +161,8 @@ static bool checkTuned(const TunedSchedule &tuned, llvm::json::Path path) {
                  "characters") &&
          require(isText(tuned.sizes, 4096), "sizes", line) &&
          require(isText(tuned.policy, 4096), "policy", line) &&
-         require(!tuned.policy.empty(), "policy",
-                 "expected how it was measured, as 'quick, eager, warm "
-                 "cache'") &&
-         require(isDate(tuned.date), "date",
-                 "expected a date as 2026-11-27T15:00:00") &&
+         require(!tuned.policy.empty(), "policy", kPolicyExpected) &&
+         require(isDate(tuned.date), "date", kDateExpected) &&
          require(isTime(tuned.milliseconds), "ms", time) &&
          require(isTime(tuned.low) && isTime(tuned.high) &&
                      tuned.low <= tuned.high,
@@ -216,6 +211,31 @@ std::string nsacc::describeUnused(llvm::StringRef schedule,
       .str();
 }
 
+std::string nsacc::describeUnused(const TunedRule &rule,
+                                  const Signature &signature,
+                                  llvm::StringRef key) {
+  llvm::SmallVector<llvm::StringRef> specialized;
+  getLine(key, "sizes").split(specialized, ',');
+  for (llvm::StringRef &size : specialized)
+    size = size.split('=').first;
+  auto isLength = [&](llvm::StringRef name) {
+    return !llvm::is_contained(specialized, name) &&
+           llvm::any_of(signature.inputs, [&](const Argument &input) {
+             return llvm::any_of(input.dims, [&](const Dim &dim) {
+               return dim.name == name && (dim.kind == Dim::Kind::Named ||
+                                           dim.kind == Dim::Kind::Ragged);
+             });
+           });
+  };
+  auto wrong = llvm::find_if_not(rule.dims, isLength);
+  if (wrong == rule.dims.end())
+    return "";
+  return "the tuned rule '" + rule.describe() + "' of kernel '" +
+         signature.kernel + "' isn't used: '" + *wrong +
+         "' is no length of its inputs; tune again, which keeps one that can "
+         "be";
+}
+
 //===-- Files -------------------------------------------------------------===//
 
 /// They take little, and cost much: none is removed to make room.
@@ -250,6 +270,39 @@ bool TunedSchedules::store(llvm::StringRef key,
   if (!tuned.schedule.empty())
     storeSeed(key, tuned.schedule);
   return true;
+}
+
+//===-- Rules -------------------------------------------------------------===//
+
+std::optional<TunedRule>
+TunedSchedules::findRule(llvm::StringRef ruleKey) const {
+  std::optional<std::string> text = cache.find(ruleKey);
+  if (!text)
+    return std::nullopt;
+  auto rule = parseJSON<TunedRule>(*text, "rule");
+  if (rule)
+    return std::move(*rule);
+  if (warn)
+    warn("the tuned rule in '" + cache.getPath(ruleKey) +
+         "' isn't used: " + llvm::toString(rule.takeError()));
+  return std::nullopt;
+}
+
+bool TunedSchedules::storeRule(llvm::StringRef ruleKey,
+                               const TunedRule &rule) const {
+  std::string text;
+  llvm::raw_string_ostream(text) << toJSON(rule);
+  if (!cache.store(ruleKey, text))
+    return false;
+  storeSeeds(ruleKey, rule);
+  return true;
+}
+
+bool TunedSchedules::storeSeeds(llvm::StringRef ruleKey,
+                                const TunedRule &rule) const {
+  return llvm::all_of(rule.cases, [&](const TunedRule::Case &each) {
+    return each.schedule.empty() || storeSeed(ruleKey, each.schedule);
+  });
 }
 
 //===-- Seeds -------------------------------------------------------------===//
@@ -325,6 +378,10 @@ llvm::Expected<llvm::json::Value> TunedSchedules::exportAll() const {
     if (!entry.problem.empty() && warn)
       warn("the tuned schedule in '" + entry.path + "' is left out: it is " +
            entry.problem);
+    if (isRuleKey(entry.key))
+      if (auto rule = findRule(entry.key))
+        all.push_back(
+            llvm::json::Object{{"key", entry.key}, {"rule", toJSON(*rule)}});
     if (!llvm::StringRef(entry.key).starts_with("tuned: "))
       continue;
     if (auto tuned = find(entry.key))

@@ -192,8 +192,21 @@ static llvm::Error checkTuned(const CompiledProgram &program,
       });
 }
 
-/// What measuring found for such calls, where schedules are looked for. As for
-/// runs, one that can't be used is a miss with a warning.
+/// As for runs, what can't be used is a miss with a warning.
+static bool canUse(const CompiledProgram &program, llvm::StringRef kernel,
+                   const DimSizes &sizes, const BuildOptions &options,
+                   llvm::StringRef schedule) {
+  llvm::Error error = checkTuned(program, kernel, sizes, schedule);
+  if (!error)
+    return true;
+  std::string why = describeUnused(schedule, kernel, std::move(error));
+  if (options.warn)
+    options.warn(why);
+  return false;
+}
+
+/// What measuring found for such calls, or for many sizes, where schedules are
+/// looked for.
 static llvm::Error findTuned(const CompiledProgram &program,
                              llvm::StringRef kernel, const DimSizes &sizes,
                              const BuildOptions &options,
@@ -203,17 +216,30 @@ static llvm::Error findTuned(const CompiledProgram &program,
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
     return key.takeError();
-  auto tuned = TunedSchedules(options.tuning.store, options.warn).find(*key);
-  if (!tuned)
-    return llvm::Error::success();
-  llvm::Error error = checkTuned(program, kernel, sizes, tuned->schedule);
-  if (!error) {
+  TunedSchedules store(options.tuning.store, options.warn);
+  auto tuned = store.find(*key);
+  if (tuned && canUse(program, kernel, sizes, options, tuned->schedule)) {
     explanation.tuned = std::move(*tuned);
     return llvm::Error::success();
   }
-  std::string why = describeUnused(tuned->schedule, kernel, std::move(error));
-  if (options.warn)
-    options.warn(why);
+  std::string ruleKey = getRuleKey(*key);
+  auto rule = store.findRule(ruleKey);
+  if (!rule)
+    return llvm::Error::success();
+  auto signature = program.getSignature(kernel);
+  if (!signature)
+    return signature.takeError();
+  if (std::string why = describeUnused(*rule, *signature, ruleKey);
+      !why.empty()) {
+    if (options.warn)
+      options.warn(why);
+    return llvm::Error::success();
+  }
+  const TunedRule::Case *found = rule->find(sizes.sizes);
+  if (found && canUse(program, kernel, sizes, options, found->schedule)) {
+    explanation.ruled = found->schedule;
+    explanation.rule = std::move(*rule);
+  }
   return llvm::Error::success();
 }
 
@@ -223,7 +249,10 @@ static void explainRegisters(Explanation &explanation,
   if (!explanation.device || !details.kernels.empty())
     return;
   explanation.noRegisters =
-      cuda::findPtxas(ptxas)
+      !details.notAsked.empty()
+          ? "ptxas can't be asked, so registers aren't known: " +
+                details.notAsked
+      : cuda::findPtxas(ptxas)
           ? "ptxas is too old for " + explanation.device->name +
                 ", so registers aren't known: put a newer one on the PATH"
           : "ptxas wasn't found, so registers aren't known: put it on the PATH";
@@ -246,10 +275,11 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
   if (llvm::Error error =
           findTuned(program, kernel, sizes, options, explanation))
     return std::move(error);
-  std::string tuned = explanation.tuned ? explanation.tuned->schedule : "";
+  std::string tuned =
+      explanation.tuned ? explanation.tuned->schedule : explanation.ruled;
   // As a run does; what other modes would measure isn't known before.
-  bool isModelled =
-      !explanation.tuned && options.tuning.mode == TuneMode::Model;
+  bool isModelled = !explanation.tuned && !explanation.rule &&
+                    options.tuning.mode == TuneMode::Model;
   if (isModelled) {
     tuning::ModelOptions model;
     model.agreement = options.tuning.policy.agreement;
@@ -274,6 +304,10 @@ llvm::Expected<Explanation> explain::build(const CompiledProgram &program,
     schedule::Settings settings = given;
     if (llvm::Error error = settings.addTuned(tuned, isModelled))
       return error;
+    // What had no room was left out, with a warning, or made smaller: nobody
+    // measured that.
+    if (details && details->schedule.getKey() != settings.getKey())
+      explanation.tuned.reset();
     if (llvm::Error error =
             builder.addOps(details ? details->schedule : settings))
       return error;

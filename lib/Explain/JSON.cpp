@@ -48,7 +48,11 @@ static json::Value toJSON(const TileMap &map) {
       {"full", toJSON(map.full)},      {"partial", toJSON(map.partial)},
       {"empty", toJSON(map.empty)},    {"sampled", map.isSampled},
       {"row_tiles", map.rowTiles},     {"column_tiles", map.columnTiles},
-      {"cells", std::move(rows)},      {"per_pair", map.isPerPair}};
+      {"cells", std::move(rows)},      {"per_pair", map.isPerPair},
+      {"batch_rows", map.batch},       {"key_heads", map.keyHeads}};
+  found["shown"] = json::Object{{"batch_row", map.batchRow},
+                                {"first_head", map.firstHead},
+                                {"last_head", map.lastHead}};
   if (map.block > 0)
     found["selection"] = json::Object{{"block", map.block}, {"top", map.top}};
   return found;
@@ -177,6 +181,7 @@ json::Value explain::toJSON(const Explanation &all) {
                      {"losses", std::move(losses)},
                      {"remarks", ::toJSON(all.remarks)}};
   found["tuned"] = all.tuned ? nsacc::toJSON(*all.tuned) : json::Value(nullptr);
+  found["rule"] = all.rule ? nsacc::toJSON(*all.rule) : json::Value(nullptr);
   found["no_registers"] = all.noRegisters;
   return found;
 }

@@ -96,8 +96,7 @@ explain::groupFields(const OpExplanation &op) {
   return groups;
 }
 
-/// "about ", "at most "; nothing for what is exact.
-static llvm::StringRef getPrefix(tuning::Certainty certainty) {
+llvm::StringRef explain::spellCertainty(tuning::Certainty certainty) {
   static constexpr llvm::StringLiteral prefixes[] = {"", "about ", "at most "};
   return prefixes[static_cast<size_t>(certainty)];
 }
@@ -106,8 +105,9 @@ std::string explain::describeWork(const ProgramExplanation &program) {
   const tuning::Work &work = program.work;
   std::string text;
   if (work.operations > 0)
-    text = spellCount(work.operations, "FLOP") + " of products over " +
-           (getPrefix(work.certainty) + spellCount(work.pairs, "")).str() +
+    text = spellCertainty(work.certainty).str() +
+           spellCount(work.operations, "FLOP") + " of products over " +
+           (spellCertainty(work.certainty) + spellCount(work.pairs, "")).str() +
            " visible pairs, ";
   return text + spellBytes(work.bytes) + " read or written once";
 }
@@ -259,7 +259,10 @@ explain::groupRemarks(llvm::ArrayRef<Remark> remarks) {
   return groups;
 }
 
-std::string explain::describeTuned(const TunedSchedule &tuned) {
+std::string explain::describeTuned(const Explanation &explanation) {
+  if (!explanation.tuned)
+    return "not yet for such sizes: nsacc tune would";
+  const TunedSchedule &tuned = *explanation.tuned;
   std::string text =
       formatv("{0:f4} ms of the whole kernel with {5} ({1:f4} to {2:f4}; {3}; "
               "{4})",
@@ -272,10 +275,26 @@ std::string explain::describeTuned(const TunedSchedule &tuned) {
                     .str();
 }
 
+std::string explain::describeRule(const Explanation &explanation) {
+  if (!explanation.rule)
+    return "";
+  const TunedRule &rule = *explanation.rule;
+  return formatv("{0}; here '{1}'. Of {2} shape{3} ({4}; {5}), at worst {6:f3} "
+                 "times the time of their own fastest",
+                 rule.describe(), explanation.ruled, rule.shapes.size(),
+                 rule.shapes.size() == 1 ? "" : "s", rule.policy, rule.date,
+                 rule.slowdown);
+}
+
 std::string explain::spellTiles(const Quantity &tiles, const TileMap &map) {
   if (!map.isSampled && tiles.getWhole())
     return std::to_string(*tiles.getWhole());
   return (map.isSampled ? "about " : "") + spellCount(tiles, "");
+}
+
+/// "1 batch row", "8 batch rows"
+static std::string countThings(int64_t count, llvm::StringRef what) {
+  return std::to_string(count) + " " + what.str() + (count == 1 ? "" : "s");
 }
 
 std::string explain::describeMap(const TileMap &map) {
@@ -284,6 +303,9 @@ std::string explain::describeMap(const TileMap &map) {
               "keys",
               spellTiles(map.full, map), spellTiles(map.partial, map),
               spellTiles(map.empty, map), map.tileTokens, map.tileKeys);
+  if (map.batch != 1 || map.keyHeads != 1)
+    text += " in " + countThings(map.batch, "batch row") + " and " +
+            countThings(map.keyHeads, "key head");
   if (map.block > 0)
     text += formatv(" in front of the selection, of which each query takes {0} "
                     "blocks of {1} keys at most",
@@ -294,6 +316,22 @@ std::string explain::describeMap(const TileMap &map) {
     text += "; the mask is looked at pair by pair in those that bounds don't "
             "settle";
   return text;
+}
+
+std::string explain::describeShown(const TileMap &map) {
+  std::string rows = map.batch == 1 ? ""
+                     : map.areRowsAlike
+                         ? "any batch row"
+                         : "batch row " + std::to_string(map.batchRow);
+  std::string heads =
+      map.keyHeads == 1   ? ""
+      : map.areHeadsAlike ? "any key head"
+      : map.firstHead == map.lastHead
+          ? "head " + std::to_string(map.firstHead)
+          : formatv("heads {0} to {1}", map.firstHead, map.lastHead).str();
+  if (rows.empty() && heads.empty())
+    return "";
+  return " in " + rows + (rows.empty() || heads.empty() ? "" : " and ") + heads;
 }
 
 std::string explain::describeTarget(const Explanation &explanation) {

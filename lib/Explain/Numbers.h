@@ -16,6 +16,8 @@ std::string spellCount(double count, llvm::StringRef unit);
 /// "7.3 %"
 std::string spellPercent(double part, double whole);
 
+/// "about ", "at most "; nothing for what is exact.
+llvm::StringRef spellCertainty(tuning::Certainty certainty);
 /// "136 GFLOP of products over 266 M visible pairs, 80.5 MiB read or written
 /// once"
 std::string describeWork(const ProgramExplanation &program);
@@ -59,9 +61,14 @@ std::string describe(const Place &place);
 std::vector<std::pair<const Remark *, std::string>>
 groupRemarks(llvm::ArrayRef<Remark> remarks);
 /// "0.8431 ms (0.8411 to 0.8460) …", of a tuned schedule.
-std::string describeTuned(const TunedSchedule &tuned);
+std::string describeTuned(const Explanation &explanation);
+/// Which rule of many sizes says what the schedule is; empty where none does.
+std::string describeRule(const Explanation &explanation);
 /// "50 full, 4 partial and 46 empty tiles of 128 tokens and 64 keys"
 std::string describeMap(const TileMap &map);
+/// " in batch row 3 and any key head": where the cells of a map are; empty
+/// where there is one of each.
+std::string describeShown(const TileMap &map);
 /// "sm_90a, which has 132 multiprocessors"
 std::string describeTarget(const Explanation &explanation);
 std::string describeBuffers(const Explanation &explanation);

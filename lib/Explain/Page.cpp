@@ -71,8 +71,8 @@ void Page::printSummary() {
   printRow("Memory", describeBuffers(all));
   printRow("Floor", describeFloor(all));
   printRow("Predicted", spellSeconds(all.predictedSeconds) + " by the model");
-  printRow("Measured", all.tuned ? describeTuned(*all.tuned)
-                                 : "not yet for such sizes: nsacc tune would");
+  printRow("Measured", describeTuned(all));
+  printRow("Rule", describeRule(all));
   printRow("Registers", all.noRegisters);
   for (const std::string &loss : all.losses)
     printRow("Slow", loss);

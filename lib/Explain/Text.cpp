@@ -26,9 +26,8 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
   printLine(os, "floor", describeFloor(all));
   printLine(os, "predicted",
             spellSeconds(all.predictedSeconds) + " by the model");
-  printLine(os, "measured",
-            all.tuned ? describeTuned(*all.tuned)
-                      : "not yet for such sizes: nsacc tune would");
+  printLine(os, "measured", describeTuned(all));
+  printLine(os, "rule", describeRule(all));
   printLine(os, "registers", all.noRegisters);
   for (const std::string &loss : all.losses)
     printLine(os, "slow", loss);
@@ -42,6 +41,8 @@ static void printWork(const ProgramExplanation &program, const Explanation &all,
   for (const Ceiling &each : listCeilings(program))
     floors.push_back(std::string(each.name) + " " + spellSeconds(each.seconds) +
                      (floors.empty() ? " (binds)" : ""));
+  if (!floors.empty())
+    floors.front().insert(0, spellCertainty(program.work.certainty));
   printLine(os, "floors", llvm::join(floors, ", "));
   if (program.cacheSeconds > 0)
     printLine(os, "L2 cache",

@@ -117,16 +117,16 @@ std::string explain::drawTileMap(const OpExplanation &op) {
         count(map.partial, isSelection ? "that it shows in part" : "partial")},
        {"empty", count(map.empty, "empty")}});
   std::string caption =
-      formatv("Tiles of {0} query tokens and {1} keys in one batch row and "
-              "head: {2}.",
-              map.tileTokens, map.tileKeys, op.mask);
+      formatv("Tiles of {0} query tokens and {1} keys{2}: {3}.", map.tileTokens,
+              map.tileKeys, describeShown(map), op.mask);
+  if (map.batch != 1 || map.keyHeads != 1)
+    caption += " Numbers are of all batch rows and key heads.";
   if (map.rowTiles > 1 || map.columnTiles > 1)
     caption += formatv(" A cell stands for {0} x {1} of them, and is full or "
                        "empty where all are.",
                        map.rowTiles, map.columnTiles);
-  if (map.isSampled)
-    caption += " There are too many to look at all: those of some rows stand "
-               "for the others.";
+  if (map.isSampled || map.areCellsSampled)
+    caption += " There are too many to look at all: some stand for the others.";
   if (isSelection)
     caption += formatv(" Of the tiles that the mask shows, each query takes "
                        "those of its selection, at most {0} blocks of {1} "

@@ -1,6 +1,7 @@
 //===- DeviceFile.cpp - Devices as JSON -----------------------------------===//
 
 #include "nsacc/GPU/DeviceFile.h"
+#include "nsacc/Support/Files.h"
 #include "nsacc/Support/JSON.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -150,6 +151,8 @@ llvm::Expected<Device> nsacc::gpu::parseDevice(llvm::StringRef text,
 }
 
 llvm::Expected<Device> nsacc::gpu::readDeviceFile(llvm::StringRef path) {
+  if (llvm::Error error = nsacc::refuseDevice(path, "the description of a GPU"))
+    return std::move(error);
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
     return llvm::createStringError("can't read the device's file '" + path +

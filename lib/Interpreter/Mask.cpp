@@ -4,7 +4,6 @@
 #include "Clause.h"
 #include "Context.h"
 #include "NSA/IR/NSAOps.h"
-#include "llvm/ADT/STLExtras.h"
 
 using namespace nsacc;
 using namespace nsacc::interpreter;
@@ -50,12 +49,13 @@ void MaskRunner::setQuery(int64_t batchRow, int64_t head, int64_t token,
   state->runner->setPosition({batchRow, head, token, position});
 }
 
-std::optional<int64_t> MaskRunner::count(llvm::ArrayRef<int64_t> keys) {
+std::optional<llvm::ArrayRef<int64_t>>
+MaskRunner::look(llvm::ArrayRef<int64_t> keys) {
   if (keys.empty())
-    return 0;
+    return llvm::ArrayRef<int64_t>();
   if (llvm::Error error = state->runner->run(keys, state->sees)) {
     llvm::consumeError(std::move(error));
     return std::nullopt;
   }
-  return llvm::count_if(state->sees, [](int64_t seen) { return seen != 0; });
+  return llvm::ArrayRef(state->sees);
 }

@@ -125,3 +125,19 @@ llvm::Expected<double> tuning::checkPackage(const CompiledProgram &program,
   }
   return worst;
 }
+
+std::optional<double> tuning::findChecked(const TuneOptions &options,
+                                          llvm::StringRef hash,
+                                          const DimSizes &sizes) {
+  if (!options.checked)
+    return std::nullopt;
+  for (const CheckedCode &each : *options.checked) {
+    bool isAsLarge = llvm::all_of(sizes.sizes, [&](const auto &size) {
+      return each.sizes.sizes.lookup(size.first()) >= size.second;
+    });
+    if (each.hash == hash && isAsLarge &&
+        each.sizes.batchRows >= sizes.batchRows)
+      return each.error;
+  }
+  return std::nullopt;
+}

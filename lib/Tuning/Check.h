@@ -23,6 +23,11 @@ llvm::Expected<double> checkPackage(const CompiledProgram &program,
                                     const std::string &packagePath,
                                     const TuneOptions &options);
 
+/// The error of code with this hash where another search checked it with such
+/// sizes, or with larger ones.
+std::optional<double> findChecked(const TuneOptions &options,
+                                  llvm::StringRef hash, const DimSizes &sizes);
+
 } // namespace nsacc::tuning
 
 #endif // NSACC_LIB_TUNING_CHECK_H

@@ -94,6 +94,41 @@ static ListStyle getStyle(const Signature &signature, const Argument &input,
   return style;
 }
 
+static bool holdsIntegers(const Argument &input) {
+  return input.dtype == DType::I32 && !input.isOffsets();
+}
+
+llvm::Error tuning::setRanges(Signature &signature,
+                              const IntegerRanges &ranges) {
+  for (const auto &[name, range] : ranges) {
+    auto input = llvm::find_if(signature.inputs, [&](const Argument &each) {
+      return each.name == name;
+    });
+    if (input == signature.inputs.end() || !holdsIntegers(*input))
+      return llvm::createStringError("a range is of an input of integers, "
+                                     "which '" +
+                                     name + "' isn't");
+    auto [low, high] = range;
+    if (low > high || low != int32_t(low) || high != int32_t(high))
+      return llvm::createStringError(
+          "the range of '" + name + "' is from " + llvm::Twine(low) + " to " +
+          llvm::Twine(high) +
+          ", expected two integers of 32 bits, the lesser "
+          "one first");
+    input->domain = Domain();
+    input->domain->low = low;
+    input->domain->high = high;
+  }
+  for (const Argument &input : signature.inputs)
+    if (holdsIntegers(input) && !input.domain)
+      return llvm::createStringError(
+          "nothing can be measured: no values known for the integers of '" +
+          toString(input) + "': tell the least and the greatest (--range " +
+          input.name + "=LOW..HIGH, or in Python ranges={'" + input.name +
+          "': (low, high)})");
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::vector<Tensor>>
 tuning::makeMeasuredInputs(const Signature &signature, const DimSizes &sizes,
                            uint64_t seed, double agreement) {

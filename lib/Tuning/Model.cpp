@@ -422,6 +422,16 @@ void Predictor::addKernelBytes(Work &work) {
   }
 }
 
+/// Of a tile, on average. CPUs don't compute rows behind the end of the last
+/// one, but for those that a block of registers has.
+static double countLiveRows(ScoringOpInterface op, const CallSizes &sizes,
+                            double tokens, double group) {
+  constexpr double unit = 4;
+  double queries = countTiles(op, sizes, 1);
+  double tiles = std::max(countTiles(op, sizes, tokens), 1.0);
+  return std::ceil(queries / tiles * group / unit) * unit;
+}
+
 Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   auto scoring = cast<ScoringOpInterface>(op.op);
   if (auto attend = dyn_cast<AttendOp>(op.op); attend && attend.getSelection())
@@ -429,26 +439,28 @@ Prediction::Op Predictor::predictScoring(const OpChoice &op) {
   Scoring size(kernel, scoring, sizes);
   Tiles tiles = getTiles(op, size.group, Field::Keys);
   double tokens = static_cast<double>(op.get(Field::Tokens));
+  if (tiles.isCPU)
+    tiles.rows =
+        std::min(tiles.rows, countLiveRows(scoring, sizes, tokens, size.group));
   TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
-  double heads = size.batch * size.getKeyHeads();
   double splits = 1;
   const auto &given = op.fields[static_cast<size_t>(Field::Splits)];
   if (given)
     splits = given->value > 0
                  ? static_cast<double>(given->value)
-                 : std::clamp(std::floor(2 * rates.units /
-                                         std::max(heads * seen.tiles, 1.0)),
-                              1.0, 128.0);
+                 : std::clamp(
+                       std::floor(2 * rates.units / std::max(seen.tiles, 1.0)),
+                       1.0, 128.0);
   StepCycles step = getStepCycles(tiles, size.keyChannels, size.valueChannels,
                                   size.instructions, size.bytes);
   double tile =
       getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
   Prediction::Op found;
   addWork(found, size, scoring);
-  found.seconds = schedule(heads * seen.tiles * splits, heads * seen.steps,
+  found.seconds = schedule(seen.tiles * splits, seen.steps,
                            std::ceil(seen.mostSteps / splits), step.all, tile,
                            tiles.together);
-  setSteps(found, step, tile, heads * seen.tiles * splits, heads * seen.steps);
+  setSteps(found, step, tile, seen.tiles * splits, seen.steps);
   if (splits > 1)
     found.seconds +=
         rates.launch + 2 * splits * size.batch * size.heads * size.queries *
@@ -477,7 +489,9 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   double tile =
       getTileCycles(tiles, size.keyChannels, size.valueChannels, size.bytes);
   double stepsOfBlock = std::ceil(block / tiles.keys);
-  double tileCount = std::ceil(size.queries / tokens);
+  // Of a batch row, on average.
+  double tileCount =
+      countTiles(scoring, sizes, tokens) / std::max(size.batch, 1.0);
   switch (static_cast<LoopOrder>(op.get(Field::Order))) {
   case LoopOrder::Union: {
     double lists = 1 + (tokens - 1) * (1 - options.agreement);
@@ -537,7 +551,6 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
     tiles.keys = std::max(1.0, tiles.keys * blockKeys);
     double tokens = static_cast<double>(op.get(Field::Tokens));
     TileSteps seen = countSteps(scoring, sizes, tokens, tiles.keys);
-    double heads = size.batch * size.getKeyHeads();
     // A list is merged with each tile's blocks; a threshold passes few.
     bool usesThreshold = op.get(Field::Method) == 1;
     double width = tiles.keys / blockKeys + top;
@@ -551,9 +564,9 @@ Prediction::Op Predictor::predictTopK(const OpChoice &op) {
     each.all = step;
     addWork(found, size, scoring);
     setSteps(found, each, getTileCycles(tiles, size.keyChannels, 0, size.bytes),
-             heads * seen.tiles, heads * seen.steps);
+             seen.tiles, seen.steps);
     found.seconds += schedule(
-        heads * seen.tiles, heads * seen.steps, seen.mostSteps, step,
+        seen.tiles, seen.steps, seen.mostSteps, step,
         getTileCycles(tiles, size.keyChannels, 0, size.bytes), tiles.together);
   }
   if (found.seconds == 0)

@@ -2,6 +2,7 @@
 
 #include "PairCount.h"
 #include "RowSums.h"
+#include "nsacc/Tuning/CallRows.h"
 #include "nsacc/Tuning/KeyBounds.h"
 
 using namespace mlir;
@@ -17,148 +18,70 @@ static int64_t getMostRows(int64_t budget) {
 
 namespace {
 
-/// Batch rows of one size and heads for which a mask says the same.
-struct RowGroup {
-  DimSizes sizes;
-  int64_t batchRow = 0, head = 0;
-  /// How many there are of them.
-  Quantity count;
-};
-
-/// Lists groups, or some that are spread over all of them.
-class RowGroups {
-public:
-  RowGroups(ScoringOpInterface op, const CallSizes &sizes, int64_t most);
-
-  std::vector<RowGroup> groups;
-  /// Whether all batch rows and heads are there as they are.
-  bool areAll = true;
-
-private:
-  void addRagged(ScoringOpInterface op, const CallSizes &sizes);
-  /// Numbers below `all`, each of which stands for as many as the others.
-  std::vector<int64_t> spread(int64_t all);
-
-  int64_t most;
-};
-
 /// Adds up what rows have.
 class Total {
 public:
-  void add(const RowSum &sum, const Quantity &count) {
-    if (sum.isExact)
+  /// `most` is what a row has at the most, exactly.
+  void add(const RowSum &sum, const Quantity &most, const Quantity &count) {
+    if (sum.isExact) {
       whole += Quantity::ofWhole(sum.whole) * count;
-    else
-      drawn += sum.about * count;
-    least += std::max(sum.about - sum.error, 0.0) * count;
-    isExact &= sum.isExact;
+      return;
+    }
+    isExact = false;
+    drawn += sum.about * count;
+    pairSquares += sum.pairSquares * count * count;
+    querySquares += sum.querySquares * count * count;
+    mostDrawn += most * count;
   }
   Quantity get() const {
-    return isExact ? whole : Quantity::ofReal(whole + drawn);
+    if (isExact)
+      return whole;
+    return isGuess() ? whole + mostDrawn : Quantity::ofReal(whole + drawn);
   }
-  double getLeast() const { return least; }
+  /// Whether too few pairs were found to tell how many there are: fewer than 64
+  /// that count alike, or of fewer than 8 queries.
+  bool isGuess() const {
+    double square = drawn * drawn;
+    return !isExact && (square == 0 || square < 64 * pairSquares ||
+                        square < 8 * querySquares);
+  }
   bool isExact = true;
 
 private:
-  Quantity whole;
-  double drawn = 0, least = 0;
+  Quantity whole, mostDrawn;
+  double drawn = 0, pairSquares = 0, querySquares = 0;
+};
+
+/// Counts the pairs of an op.
+class PairCounter {
+public:
+  PairCounter(ScoringOpInterface op, const CallSizes &sizes, int64_t budget);
+  PairCount count();
+
+private:
+  void addGroup(KeyBounds &bounds, interpreter::MaskRunner *runner,
+                const BatchRows &row, const HeadGroup &group);
+  /// Pairs that some of a group's heads see, and that all surely do.
+  struct Found {
+    SeenKeys seen, surelySeen;
+    bool seesAll = false;
+  };
+  void addHead(KeyBounds &bounds, interpreter::MaskRunner *runner,
+               const BatchRows &row, int64_t head, const Quantity &count,
+               Found &found);
+
+  ScoringOpInterface op;
+  const CallSizes &sizes;
+  MaskInfo mask;
+  CallRows rows;
+  Counted counted;
+  Total pairs;
+  Quantity least;
+  bool isAtMost;
+  double keys = 0, seenKeys = 0, leastSeen = 0;
 };
 
 } // namespace
-
-std::vector<int64_t> RowGroups::spread(int64_t all) {
-  int64_t count = std::min(all, most);
-  areAll &= count == all;
-  std::vector<int64_t> found;
-  for (int64_t each = 0; each < count; ++each)
-    found.push_back(static_cast<int64_t>(Quantity::Wide(2 * each + 1) *
-                                         static_cast<uint64_t>(all) /
-                                         static_cast<uint64_t>(2 * count)));
-  return found;
-}
-
-/// Rows with their own lengths where these are known, else an average one.
-void RowGroups::addRagged(ScoringOpInterface op, const CallSizes &sizes) {
-  const DimSizes &all = sizes.getSizes();
-  int64_t rows = *all.batchRows;
-  bool hasOffsets = !all.offsets.empty();
-  DimSizes average = all;
-  average.batchRows = 1;
-  average.offsets.clear();
-  for (Value tensor : {op.getQuery(), op.getKey()}) {
-    auto type = cast<NamedTensorType>(tensor.getType());
-    if (!type.isRagged())
-      continue;
-    StringRef name = getTokenDim(type.getDims().front());
-    hasOffsets &= all.offsets.contains(name);
-    average.sizes[name] = all.sizes.lookup(name) / std::max<int64_t>(rows, 1);
-    if (auto pooled = dyn_cast<PooledDimAttr>(type.getDims().front());
-        pooled && pooled.isDeclared()) {
-      StringRef entries = pooled.getCount().getValue();
-      hasOffsets &= all.offsets.contains(entries);
-      average.sizes[entries] =
-          all.sizes.lookup(entries) / std::max<int64_t>(rows, 1);
-    }
-  }
-  if (!hasOffsets) {
-    areAll &= rows == 1;
-    groups.push_back(
-        {average, 0, 0, Quantity::ofWhole(std::max<int64_t>(rows, 0))});
-    return;
-  }
-  std::vector<int64_t> listed = spread(rows);
-  for (int64_t row : listed) {
-    DimSizes own = average;
-    for (const auto &offsets : all.offsets)
-      if (static_cast<size_t>(row) + 1 < offsets.second.size())
-        own.sizes[offsets.first()] =
-            offsets.second[row + 1] - offsets.second[row];
-    groups.push_back({std::move(own), row, 0,
-                      Quantity::ofReal(static_cast<double>(rows) /
-                                       static_cast<double>(listed.size()))});
-  }
-}
-
-RowGroups::RowGroups(ScoringOpInterface op, const CallSizes &sizes,
-                     int64_t most)
-    : most(most) {
-  QueryDims dims =
-      QueryDims::get(cast<NamedTensorType>(op.getQuery().getType()));
-  Region &mask = op.getMask();
-  // Arguments are b, h, t, i, j.
-  auto reads = [&](unsigned argument) {
-    return !mask.empty() && !mask.getArgument(argument).use_empty();
-  };
-  auto heads = static_cast<int64_t>(sizes.get(dims.head));
-  if (sizes.getSizes().batchRows) {
-    addRagged(op, sizes);
-  } else {
-    auto batch = static_cast<int64_t>(sizes.getBatch(dims));
-    std::vector<int64_t> rows = {0};
-    if (reads(0))
-      rows = spread(batch);
-    for (int64_t row : rows)
-      groups.push_back({sizes.getSizes(), row, 0,
-                        Quantity::ofReal(static_cast<double>(batch) /
-                                         static_cast<double>(rows.size()))});
-  }
-  if (!reads(1)) {
-    for (RowGroup &group : groups)
-      group.count = group.count * Quantity::ofWhole(heads);
-    return;
-  }
-  std::vector<RowGroup> ofRows = std::move(groups);
-  groups.clear();
-  std::vector<int64_t> listed = spread(heads);
-  for (const RowGroup &group : ofRows)
-    for (int64_t head : listed) {
-      RowGroup &own = groups.emplace_back(group);
-      own.head = head;
-      own.count =
-          group.count * Quantity::ofReal(static_cast<double>(heads) /
-                                         static_cast<double>(listed.size()));
-    }
-}
 
 /// How many keys of a query a selection has at the most; none: there is no
 /// selection.
@@ -170,64 +93,109 @@ static std::optional<int64_t> getMostSelected(ScoringOpInterface op) {
   return type.getTop() * type.getBlock();
 }
 
-PairCount tuning::countPairs(ScoringOpInterface op, const CallSizes &sizes,
-                             int64_t budget) {
-  MaskInfo mask = analyzeMask(op);
-  RowGroups rows(op, sizes, getMostRows(budget));
-  std::optional<int64_t> most = getMostSelected(op);
-  PairCount found;
-  Total pairs, certain;
-  double keys = 0, seenKeys = 0, leastSeen = 0;
-  bool isAtMost = most.has_value();
-  for (const RowGroup &group : rows.groups) {
-    CallSizes own(sizes.getKernel(), group.sizes);
-    KeyBounds bounds(op, mask, own);
-    bounds.choose(group.batchRow, group.head);
-    Counted counted;
-    counted.most = most;
-    counted.budget = std::max<int64_t>(
-        budget / static_cast<int64_t>(rows.groups.size()), 64);
-    KeyRanges seen, surelySeen;
-    RowSum between = sumBounds(bounds, mask, counted, &seen);
-    std::optional<RowSum> asked;
-    if (!mask.isExact()) {
-      if (auto runner =
-              interpreter::MaskRunner::create(op.getMask(), group.sizes))
-        asked = sumMask(bounds, *runner, group.batchRow, group.head, counted);
-      isAtMost |= !asked;
-      counted.onlyExact = true;
-      certain.add(sumBounds(bounds, mask, counted, &surelySeen), group.count);
-    } else {
-      surelySeen = seen;
-      certain.add(between, group.count);
+PairCounter::PairCounter(ScoringOpInterface op, const CallSizes &sizes,
+                         int64_t budget)
+    : op(op), sizes(sizes), mask(analyzeMask(op)),
+      rows(op, sizes, getMostRows(budget)) {
+  counted.most = getMostSelected(op);
+  counted.budget = std::max<int64_t>(budget / rows.countLooks(), 64);
+  isAtMost = counted.most.has_value();
+}
+
+/// All pairs of a query and a key.
+static Quantity countAll(const KeyBounds &bounds, const Counted &counted) {
+  auto of = [](int64_t number) {
+    return Quantity::ofWhole(std::max<int64_t>(number, 0));
+  };
+  int64_t keys = bounds.countKeys();
+  return of(bounds.countQueries()) *
+         of(std::min(keys, counted.most.value_or(keys)));
+}
+
+void PairCounter::addHead(KeyBounds &bounds, interpreter::MaskRunner *runner,
+                          const BatchRows &row, int64_t head,
+                          const Quantity &count, Found &found) {
+  bounds.choose(row.number, head);
+  SeenKeys seen;
+  RowSum between = sumBounds(bounds, mask, counted, &seen);
+  if (mask.isExact()) {
+    pairs.add(between, countAll(bounds, counted), count);
+    if (between.isExact) {
+      least += Quantity::ofWhole(between.whole) * count;
+      found.surelySeen.add(seen);
     }
-    pairs.add(asked ? *asked : between, group.count);
-    auto count = [](const KeyRanges &ranges) {
-      double sum = 0;
-      for (auto [low, high] : ranges)
-        sum += static_cast<double>(high - low);
-      return sum;
-    };
-    keys += static_cast<double>(bounds.countKeys()) * group.count;
-    // A sum that was drawn has seen only some of the keys.
-    seenKeys += (mask.isExact() && between.isExact
-                     ? count(seen)
-                     : static_cast<double>(bounds.countKeys())) *
-                group.count;
-    leastSeen += count(surelySeen) * group.count;
+  } else {
+    SeenKeys asked;
+    std::optional<RowSum> sum;
+    if (runner)
+      sum = sumMask(bounds, *runner, row.number, head, counted, &asked);
+    isAtMost |= !sum;
+    pairs.add(sum ? *sum : between,
+              between.isExact ? Quantity::ofWhole(between.whole)
+                              : countAll(bounds, counted),
+              count);
+    if (sum && sum->isExact) {
+      least += Quantity::ofWhole(sum->whole) * count;
+      found.seen.add(asked);
+      found.surelySeen.add(asked);
+      return;
+    }
+    Counted surely = counted;
+    surely.onlyExact = true;
+    SeenKeys surelySeen;
+    RowSum certain = sumBounds(bounds, mask, surely, &surelySeen);
+    if (certain.isExact)
+      least += Quantity::ofWhole(certain.whole) * count;
+    found.surelySeen.add(surelySeen);
   }
+  // A sum that was drawn has seen only some of the keys.
+  found.seesAll |= !between.isExact;
+  found.seen.add(seen);
+}
+
+void PairCounter::addGroup(KeyBounds &bounds, interpreter::MaskRunner *runner,
+                           const BatchRows &row, const HeadGroup &group) {
+  auto of = [](int64_t count) { return Quantity::ofWhole(count); };
+  Quantity count = of(row.count) * of(group.count);
+  Found found;
+  for (const Sample &head : group.heads)
+    addHead(bounds, runner, row, head.number, count * of(head.count), found);
+  auto all = static_cast<double>(bounds.countKeys());
+  keys += all * count;
+  seenKeys += (found.seesAll || !rows.haveAllHeads
+                   ? all
+                   : std::min(found.seen.countMost(), all)) *
+              count;
+  leastSeen += found.surelySeen.countLeast() * count;
+}
+
+PairCount PairCounter::count() {
+  for (const BatchRows &row : rows.rows) {
+    CallSizes own(sizes.getKernel(), row.sizes);
+    KeyBounds bounds(op, mask, own);
+    std::optional<interpreter::MaskRunner> runner;
+    if (!mask.isExact())
+      runner = interpreter::MaskRunner::create(op.getMask(), row.sizes);
+    for (const HeadGroup &group : rows.groups)
+      addGroup(bounds, runner ? &*runner : nullptr, row, group);
+  }
+  PairCount found;
   found.pairs = pairs.get();
-  found.certainty = isAtMost                       ? Certainty::AtMost
+  found.certainty = isAtMost || pairs.isGuess()    ? Certainty::AtMost
                     : rows.areAll && pairs.isExact ? Certainty::Exact
                                                    : Certainty::About;
   if (keys > 0 && !isAtMost)
     found.seenKeys = seenKeys / keys;
   // A selection may be empty, and rows that are left out may see nothing.
-  if (most || !rows.areAll)
+  if (counted.most || !rows.areAll)
     return found;
-  found.least = isAtMost ? certain.getLeast()
-                         : std::max(pairs.getLeast(), certain.getLeast());
+  found.least = least;
   if (keys > 0)
     found.leastSeenKeys = leastSeen / keys;
   return found;
+}
+
+PairCount tuning::countPairs(ScoringOpInterface op, const CallSizes &sizes,
+                             int64_t budget) {
+  return PairCounter(op, sizes, budget).count();
 }

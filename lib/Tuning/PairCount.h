@@ -13,8 +13,8 @@ struct PairCount {
   Certainty certainty = Certainty::Exact;
   /// So many are visible whatever a run hides.
   double least = 0;
-  /// Which share of the keys some query sees: all of them where a run decides;
-  /// and at least so many.
+  /// Which share of the keys some query of their key head sees: all of them
+  /// where a run decides; and at least so many.
   double seenKeys = 1, leastSeenKeys = 0;
 };
 

@@ -1,8 +1,8 @@
 //===- RowSums.cpp - Sums over the queries of one batch row ---------------===//
 
 #include "RowSums.h"
+#include "nsacc/Tuning/CallRows.h"
 #include "llvm/Support/MathExtras.h"
-#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -13,48 +13,32 @@ using Wide = Quantity::Wide;
 
 namespace {
 
-/// The same numbers everywhere.
-class Draws {
-public:
-  /// Below `end`.
-  int64_t next(int64_t end) {
-    state += 0x9e3779b97f4a7c15;
-    uint64_t mixed = state;
-    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-    mixed ^= mixed >> 31;
-    return static_cast<int64_t>((Wide(mixed) * static_cast<uint64_t>(end)) >>
-                                64);
-  }
-  /// One of [0, all), within part `part` of `parts` equal ones.
-  int64_t nextOf(int64_t all, int64_t part, int64_t parts) {
-    auto cut = [&](int64_t number) {
-      return static_cast<int64_t>(Wide(all) * number / parts);
-    };
-    int64_t begin = cut(part);
-    return begin + next(std::max<int64_t>(cut(part + 1) - begin, 1));
-  }
-
-private:
-  uint64_t state = 1;
-};
-
-/// Sums rows that are drawn, one of each of equal parts.
+/// Sums what queries see that are drawn, one of each of about equal parts.
 class Drawn {
 public:
-  void add(double value) {
-    sum += value;
-    squares += value * value;
-    ++count;
+  explicit Drawn(int64_t queries) : queries(queries) {}
+
+  /// What a query sees that stands for `count`: of its `pairs`, each stands for
+  /// others, whose squares are these.
+  void add(double pairs, double squares, int64_t count) {
+    auto times = static_cast<double>(count);
+    found.about += pairs * times;
+    found.pairSquares += squares * times * times;
+    found.querySquares += pairs * times * pairs * times;
+    ++looks;
   }
-  RowSum scale(int64_t rows) const {
-    double mean = sum / count, all = static_cast<double>(rows);
-    double variance = std::max(squares / count - mean * mean, 0.0);
-    return {0, false, mean * all, 4 * all * std::sqrt(variance / count)};
+  RowSum get() const {
+    RowSum sum = found;
+    sum.isExact = false;
+    // Where all queries are looked at, nothing hangs on which are.
+    if (looks == queries)
+      sum.querySquares = 0;
+    return sum;
   }
 
 private:
-  double sum = 0, squares = 0, count = 0;
+  int64_t queries, looks = 0;
+  RowSum found;
 };
 
 int64_t countOf(const KeyRanges &ranges) {
@@ -63,6 +47,31 @@ int64_t countOf(const KeyRanges &ranges) {
     keys += high - low;
   return keys;
 }
+
+} // namespace
+
+void SeenKeys::add(int64_t first, int64_t end) {
+  if (first >= end)
+    return;
+  ranges.push_back({first, end});
+  if (ranges.size() <= longest)
+    return;
+  normalize(ranges);
+  longest = std::max(longest, 2 * ranges.size());
+}
+
+void SeenKeys::add(const SeenKeys &other) {
+  for (auto [first, end] : other.ranges)
+    add(first, end);
+  more += other.more;
+}
+
+double SeenKeys::countListed() const {
+  normalize(ranges);
+  return static_cast<double>(countOf(ranges));
+}
+
+namespace {
 
 /// first + (first + step) + …, none of them negative.
 Wide sumProgression(Wide first, int64_t step, Wide terms) {
@@ -94,7 +103,7 @@ Wide sumCut(int64_t first, int64_t last, int64_t terms,
 class LineSum {
 public:
   LineSum(const KeyBounds &bounds, const MaskInfo &mask, const Counted &counted,
-          KeyRanges *seen)
+          SeenKeys *seen)
       : bounds(bounds), mask(mask), counted(counted), seen(seen) {}
 
   /// None where bounds don't move on like that, or have too long periods.
@@ -116,8 +125,10 @@ private:
   const KeyBounds &bounds;
   const MaskInfo &mask;
   const Counted &counted;
-  KeyRanges *seen;
+  SeenKeys *seen;
   int64_t length = 1;
+  /// Keys that are listed query by query, so far.
+  int64_t listed = 0;
   SmallVector<std::pair<AffineExpr, Period>, 8> exprs;
 };
 
@@ -166,8 +177,9 @@ std::vector<int64_t> LineSum::listPieces(int64_t residue, int64_t terms) const {
 }
 
 /// An interval whose next keys meet its last ones shows all between its first
-/// and its last.
+/// and its last. Of others, keys are listed, as long as there aren't many.
 void LineSum::addSeen(int64_t first, int64_t last, int64_t terms) {
+  constexpr int64_t mostListed = 1 << 16;
   for (const KeyInterval &interval : mask.intervals) {
     if (counted.onlyExact && !interval.exact)
       continue;
@@ -177,14 +189,18 @@ void LineSum::addSeen(int64_t first, int64_t last, int64_t terms) {
       continue;
     int64_t step = terms > 1 ? std::abs(lastLow - low) / (terms - 1) : 0;
     if (std::min(high - low, lastHigh - lastLow) >= step) {
-      seen->push_back({std::min(low, lastLow), std::max(high, lastHigh)});
+      seen->add(std::min(low, lastLow), std::max(high, lastHigh));
+    } else if (terms > mostListed - listed) {
+      seen->addMore(static_cast<double>(terms) / 2 *
+                    static_cast<double>(high - low + lastHigh - lastLow));
     } else {
-      seen->push_back({low, high});
-      seen->push_back({lastLow, lastHigh});
+      listed += terms;
+      for (int64_t term = 0; term < terms; ++term) {
+        auto keys = bounds.get(interval, first + term * length);
+        seen->add(keys.first, keys.second);
+      }
     }
   }
-  if (seen->size() > 1024)
-    normalize(*seen);
 }
 
 Wide LineSum::sumPiece(int64_t first, int64_t last, int64_t terms) {
@@ -216,36 +232,30 @@ std::optional<Wide> LineSum::compute() {
 }
 
 RowSum tuning::sumBounds(const KeyBounds &bounds, const MaskInfo &mask,
-                         const Counted &counted, KeyRanges *seen) {
+                         const Counted &counted, SeenKeys *seen) {
   int64_t queries = bounds.countQueries(), shift = bounds.getShift();
   if (queries <= 0 || bounds.countKeys() <= 0)
     return RowSum::of(0);
-  if (auto sum = LineSum(bounds, mask, counted, seen).compute()) {
-    if (seen)
-      normalize(*seen);
+  if (auto sum = LineSum(bounds, mask, counted, seen).compute())
     return RowSum::of(*sum);
-  }
   auto look = [&](int64_t query) {
     KeyRanges keys = bounds.getAll(query + shift, counted.onlyExact);
-    if (seen)
-      seen->append(keys.begin(), keys.end());
+    for (auto [low, high] : keys)
+      seen->add(low, high);
     return std::min(counted.most.value_or(INT64_MAX), countOf(keys));
   };
-  if (seen)
-    seen->clear();
-  Wide sum = 0;
-  Drawn drawn;
-  Draws draws;
-  bool isExact = queries <= counted.budget;
-  int64_t looks = std::min(queries, counted.budget);
-  for (int64_t part = 0; part < looks; ++part) {
-    int64_t keys = look(isExact ? part : draws.nextOf(queries, part, looks));
-    sum += static_cast<Wide>(keys);
-    drawn.add(static_cast<double>(keys));
+  if (queries <= counted.budget) {
+    Wide sum = 0;
+    for (int64_t query = 0; query < queries; ++query)
+      sum += static_cast<Wide>(look(query));
+    return RowSum::of(sum);
   }
-  if (seen)
-    normalize(*seen);
-  return isExact ? RowSum::of(sum) : drawn.scale(queries);
+  Drawn drawn(queries);
+  for (auto [query, count] : spread(queries, counted.budget)) {
+    auto keys = static_cast<double>(look(query));
+    drawn.add(keys, keys, count);
+  }
+  return drawn.get();
 }
 
 //===----------------------------------------------------------------------===//
@@ -265,15 +275,19 @@ public:
     mask.setQuery(batchRow, head, query, position);
     ranges = bounds.getAll(position, /*onlyExact=*/false);
   }
-  /// All that the query sees.
-  std::optional<int64_t> count();
-  /// About as many as it sees, by the keys of `looks` for each part of a range.
-  /// Parts near a range's ends and the query are the shorter ones: masks tend
-  /// to show keys there.
-  std::optional<double> estimate(int64_t looks);
+  /// All that the query sees; marks the keys.
+  std::optional<int64_t> count(std::vector<bool> &marks);
+  /// About as many as it sees, by the keys of `looks` for each part of a range,
+  /// and the squares of what each that was found stands for. Parts near a
+  /// range's ends and the query are the shorter ones: masks tend to show keys
+  /// there.
+  struct Estimate {
+    double pairs = 0, squares = 0;
+  };
+  std::optional<Estimate> estimate(int64_t looks);
 
 private:
-  std::optional<int64_t> countRange(int64_t low, int64_t high);
+  bool addPart(int64_t begin, int64_t size, int64_t looks, Estimate &found);
   SmallVector<int64_t> listParts(int64_t low, int64_t high) const;
 
   const KeyBounds &bounds;
@@ -286,28 +300,22 @@ private:
 
 } // namespace
 
-std::optional<int64_t> Asked::countRange(int64_t low, int64_t high) {
+std::optional<int64_t> Asked::count(std::vector<bool> &marks) {
   constexpr int64_t atATime = 1 << 14;
   int64_t found = 0;
-  for (; low < high; low += atATime) {
-    keys.resize(std::min(high - low, atATime));
-    std::iota(keys.begin(), keys.end(), low);
-    auto seen = mask.count(keys);
-    if (!seen)
-      return std::nullopt;
-    found += *seen;
-  }
-  return found;
-}
-
-std::optional<int64_t> Asked::count() {
-  int64_t found = 0;
-  for (auto [low, high] : ranges) {
-    auto seen = countRange(low, high);
-    if (!seen)
-      return std::nullopt;
-    found += *seen;
-  }
+  for (auto [low, high] : ranges)
+    for (; low < high; low += atATime) {
+      keys.resize(std::min(high - low, atATime));
+      std::iota(keys.begin(), keys.end(), low);
+      auto seen = mask.look(keys);
+      if (!seen)
+        return std::nullopt;
+      for (auto [key, isSeen] : llvm::zip(keys, *seen)) {
+        found += isSeen != 0;
+        if (isSeen != 0)
+          marks[key] = true;
+      }
+    }
   return found;
 }
 
@@ -328,26 +336,35 @@ SmallVector<int64_t> Asked::listParts(int64_t low, int64_t high) const {
   return parts;
 }
 
-std::optional<double> Asked::estimate(int64_t looks) {
-  double found = 0;
+/// False where the mask has no value for a key.
+bool Asked::addPart(int64_t begin, int64_t size, int64_t looks,
+                    Estimate &found) {
+  keys.clear();
+  SmallVector<int64_t> counts;
+  int64_t parts = std::min(size, looks);
+  for (int64_t part = 0; part < parts; ++part) {
+    Sample drawn = draws.nextOf(size, part, parts);
+    keys.push_back(begin + drawn.number);
+    counts.push_back(drawn.count);
+  }
+  auto seen = mask.look(keys);
+  if (!seen)
+    return false;
+  for (auto [isSeen, count] : llvm::zip(*seen, counts)) {
+    auto pairs = isSeen != 0 ? static_cast<double>(count) : 0;
+    found.pairs += pairs;
+    found.squares += pairs * pairs;
+  }
+  return true;
+}
+
+std::optional<Asked::Estimate> Asked::estimate(int64_t looks) {
+  Estimate found;
   for (auto [low, high] : ranges) {
     SmallVector<int64_t> parts = listParts(low, high);
-    for (size_t part = 0; part + 1 < parts.size(); ++part) {
-      int64_t begin = parts[part], size = parts[part + 1] - begin;
-      std::optional<int64_t> seen;
-      if (size <= looks) {
-        seen = countRange(begin, begin + size);
-      } else {
-        keys.clear();
-        for (int64_t look = 0; look < looks; ++look)
-          keys.push_back(begin + draws.nextOf(size, look, looks));
-        seen = mask.count(keys);
-      }
-      if (!seen)
+    for (size_t part = 0; part + 1 < parts.size(); ++part)
+      if (!addPart(parts[part], parts[part + 1] - parts[part], looks, found))
         return std::nullopt;
-      found += static_cast<double>(*seen) * static_cast<double>(size) /
-               static_cast<double>(std::min(size, looks));
-    }
   }
   return found;
 }
@@ -357,37 +374,49 @@ static constexpr int64_t kLooks = 8;
 /// Of about so many parts.
 static constexpr int64_t kLooksOfQuery = 32 * kLooks;
 
+/// Asks about each pair.
+static std::optional<RowSum> sumAllAsked(Asked &asked, int64_t queries,
+                                         int64_t keys, int64_t batchRow,
+                                         int64_t head, int64_t most,
+                                         SeenKeys *seen) {
+  Wide sum = 0;
+  std::vector<bool> marks(keys);
+  for (int64_t query = 0; query < queries; ++query) {
+    asked.setQuery(batchRow, head, query);
+    auto count = asked.count(marks);
+    if (!count)
+      return std::nullopt;
+    sum += static_cast<Wide>(std::min(*count, most));
+  }
+  for (int64_t begin = 0, end; begin < keys; begin = end + 1) {
+    for (end = begin; end < keys && marks[end];)
+      ++end;
+    seen->add(begin, end);
+  }
+  return RowSum::of(sum);
+}
+
 std::optional<RowSum> tuning::sumMask(const KeyBounds &bounds,
                                       interpreter::MaskRunner &mask,
                                       int64_t batchRow, int64_t head,
-                                      const Counted &counted) {
+                                      const Counted &counted, SeenKeys *seen) {
   int64_t queries = bounds.countQueries(), keys = bounds.countKeys();
   if (queries <= 0 || keys <= 0)
     return RowSum::of(0);
   Asked asked(bounds, mask);
   int64_t most = counted.most.value_or(keys);
   if (Wide(queries) * static_cast<Wide>(keys) <=
-      static_cast<Wide>(counted.budget)) {
-    Wide sum = 0;
-    for (int64_t query = 0; query < queries; ++query) {
-      asked.setQuery(batchRow, head, query);
-      auto seen = asked.count();
-      if (!seen)
-        return std::nullopt;
-      sum += static_cast<Wide>(std::min(*seen, most));
-    }
-    return RowSum::of(sum);
-  }
-  Drawn drawn;
-  Draws draws;
-  int64_t looks =
-      std::min(queries, std::max<int64_t>(counted.budget / kLooksOfQuery, 16));
-  for (int64_t part = 0; part < looks; ++part) {
-    asked.setQuery(batchRow, head, draws.nextOf(queries, part, looks));
-    auto seen = asked.estimate(kLooks);
-    if (!seen)
+      static_cast<Wide>(counted.budget))
+    return sumAllAsked(asked, queries, keys, batchRow, head, most, seen);
+  Drawn drawn(queries);
+  int64_t looks = std::max<int64_t>(counted.budget / kLooksOfQuery, 16);
+  for (auto [query, count] : spread(queries, looks)) {
+    asked.setQuery(batchRow, head, query);
+    auto found = asked.estimate(kLooks);
+    if (!found)
       return std::nullopt;
-    drawn.add(std::min(*seen, static_cast<double>(most)));
+    drawn.add(std::min(found->pairs, static_cast<double>(most)), found->squares,
+              count);
   }
-  return drawn.scale(queries);
+  return drawn.get();
 }

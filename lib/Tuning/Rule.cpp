@@ -2,40 +2,47 @@
 
 #include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <tuple>
 
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-static int64_t multiply(llvm::ArrayRef<std::string> dims,
-                        const DimSizes &sizes) {
-  int64_t product = 1;
-  for (const std::string &dim : dims)
-    product = llvm::SaturatingMultiply<uint64_t>(
-        product, std::max<int64_t>(sizes.sizes.lookup(dim), 0));
-  return std::min<uint64_t>(product, INT64_MAX);
-}
-
 size_t Rule::find(const DimSizes &sizes) const {
-  int64_t product = multiply(dims, sizes);
+  int64_t product = multiplySizes(dims, sizes.sizes);
   for (const Case &each : cases)
     if (product >= each.least)
       return each.schedule;
   return cases.back().schedule;
 }
 
+/// The least and the largest size that is rounded as this one is.
+static std::pair<int64_t, int64_t> getRounded(int64_t size) {
+  if (size <= 1)
+    return {size, size};
+  double power = std::round(std::log2(static_cast<double>(size)));
+  return {std::llround(std::ceil(std::exp2(power - 0.5))),
+          std::llround(std::floor(std::exp2(power + 0.5)))};
+}
+
+bool Rule::isSettled(const DimSizes &sizes) const {
+  DimSizes least, most;
+  for (const std::string &dim : dims)
+    std::tie(least.sizes[dim], most.sizes[dim]) =
+        getRounded(sizes.sizes.lookup(dim));
+  return find(least) == find(most);
+}
+
+TunedRule Rule::spell(llvm::ArrayRef<std::string> schedules) const {
+  TunedRule rule;
+  rule.dims = dims;
+  for (const Case &each : cases)
+    rule.cases.push_back({each.least, schedules[each.schedule]});
+  return rule;
+}
+
 std::string Rule::describe(llvm::ArrayRef<std::string> schedules) const {
-  std::vector<std::string> parts;
-  for (const Case &each : cases) {
-    std::string when = each.least == 0 ? (cases.size() > 1 ? "else" : "always")
-                                       : llvm::join(dims, " * ") +
-                                             " >= " + llvm::itostr(each.least);
-    parts.push_back(when + ": '" + schedules[each.schedule] + "'");
-  }
-  return llvm::join(parts, "; ");
+  return spell(schedules).describe();
 }
 
 double ShapeTimes::getLeast() const { return *llvm::min_element(milliseconds); }
@@ -121,7 +128,7 @@ static Cutter makeCutter(llvm::ArrayRef<std::string> dims,
                          llvm::ArrayRef<ShapeTimes> shapes) {
   std::vector<Bin> bins;
   for (const ShapeTimes &shape : shapes) {
-    int64_t product = multiply(dims, shape.sizes);
+    int64_t product = multiplySizes(dims, shape.sizes.sizes);
     auto known = llvm::find_if(
         bins, [&](const Bin &bin) { return bin.product == product; });
     if (known == bins.end())

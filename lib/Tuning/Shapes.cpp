@@ -11,10 +11,29 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
+/// "T=[5, 0, 127]", or how many rows there are.
+static std::string spellRows(llvm::StringRef name, int64_t size,
+                             llvm::ArrayRef<int64_t> offsets) {
+  constexpr size_t most = 16;
+  size_t rows = offsets.size() - 1;
+  if (rows > most)
+    return (name + "=" + llvm::Twine(size) + " in " + llvm::Twine(rows) +
+            " rows")
+        .str();
+  std::vector<std::string> lengths;
+  for (size_t row = 0; row < rows; ++row)
+    lengths.push_back(llvm::itostr(offsets[row + 1] - offsets[row]));
+  return (name + "=[" + llvm::join(lengths, ", ") + "]").str();
+}
+
 std::string tuning::spellSizes(const DimSizes &sizes) {
   std::vector<std::string> parts;
-  for (const auto &[name, size] : sizes.sizes)
-    parts.push_back((name + "=" + llvm::Twine(size)).str());
+  for (const auto &[name, size] : sizes.sizes) {
+    auto rows = sizes.offsets.find(name);
+    parts.push_back(rows != sizes.offsets.end() && !rows->second.empty()
+                        ? spellRows(name, size, rows->second)
+                        : (name + "=" + llvm::Twine(size)).str());
+  }
   llvm::sort(parts);
   return llvm::join(parts, ", ");
 }
@@ -55,56 +74,183 @@ findLengths(const CompiledProgram &program, const Signature &signature,
   return names;
 }
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Tunes shapes one after the other, then measures what won with all of them.
+class ManyShapes {
+public:
+  ManyShapes(const CompiledProgram &program, llvm::StringRef kernel,
+             llvm::ArrayRef<DimSizes> shapes, const ShapesOptions &options)
+      : program(program), kernel(kernel), shapes(shapes), options(options) {}
+
+  llvm::Expected<ShapesResult> run();
+
+private:
+  double getSeconds() const {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  /// Options for one shape. What is told of it names it, and counts the time of
+  /// all.
+  TuneOptions getOptions(const std::string &what, double budget);
+  double getBudget(size_t index) const;
+  llvm::Error tuneEach();
+  llvm::Expected<ShapeTimes> race(const DimSizes &sizes,
+                                  const std::string &what);
+  llvm::Error raceAll();
+  TunedRule spellRule() const;
+  llvm::Error keep();
+
+  const CompiledProgram &program;
+  llvm::StringRef kernel;
+  llvm::ArrayRef<DimSizes> shapes;
+  const ShapesOptions &options;
+  Clock::time_point start = Clock::now();
+  /// The longest time that measuring the compiler's choice took.
+  double firstSeconds = 0;
+  std::vector<CheckedCode> checked;
+  /// Of each shape, whether tuning it compared anything.
+  std::vector<bool> isCompared;
+  ShapesResult result;
+};
+
+} // namespace
+
+TuneOptions ManyShapes::getOptions(const std::string &what, double budget) {
+  TuneOptions each = options.tuning;
+  each.budgetSeconds = budget;
+  // What is fast for one shape is tried for the next ones.
+  llvm::append_range(each.seeds, result.schedules);
+  each.checked = &checked;
+  // What was kept before competes; what is kept now is what the rule says.
+  if (each.store.mode == CacheMode::ReadWrite)
+    each.store.mode = CacheMode::ReadOnly;
+  each.report = [this, what, before = getSeconds()](Progress progress) {
+    progress.seconds += before;
+    progress.what = what + ": " + progress.what;
+    if (options.tuning.report)
+      options.tuning.report(progress);
+  };
+  return each;
+}
+
+/// A part of what is left, without what measuring all schedules with all shapes
+/// will take.
+double ManyShapes::getBudget(size_t index) const {
+  double all = options.tuning.budgetSeconds;
+  auto races = static_cast<double>(shapes.size() + options.heldOut.size());
+  double racing =
+      index == 0 ? all / 4 : std::min(all / 2, 2 * firstSeconds * races);
+  double left = std::max(all - racing - getSeconds(), 0.0);
+  return left / static_cast<double>(shapes.size() - index);
+}
+
+static std::string spellPlace(llvm::StringRef what, size_t index,
+                              size_t count) {
+  return (what + " " + llvm::Twine(index + 1) + " of " + llvm::Twine(count))
+      .str();
+}
+
+llvm::Error ManyShapes::tuneEach() {
+  for (auto [index, shape] : llvm::enumerate(shapes)) {
+    auto found = tune(program, kernel, shape,
+                      getOptions(spellPlace("shape", index, shapes.size()),
+                                 getBudget(index)));
+    if (!found)
+      return found.takeError();
+    if (!llvm::is_contained(result.schedules, found->best.schedule))
+      result.schedules.push_back(found->best.schedule);
+    firstSeconds = std::max(firstSeconds, found->firstSeconds);
+    isCompared.push_back(found->isCompared);
+  }
+  // What won with one shape is compared with the others, too.
+  if (result.schedules.size() == 1)
+    for (auto [index, compared] : llvm::enumerate(isCompared))
+      if (!compared)
+        result.notCompared.push_back(index + 1);
+  return llvm::Error::success();
+}
+
 /// All schedules with one shape.
-static llvm::Expected<ShapeTimes> race(const CompiledProgram &program,
-                                       llvm::StringRef kernel,
-                                       const DimSizes &sizes,
-                                       llvm::ArrayRef<std::string> schedules,
-                                       TuneOptions options) {
-  options.effort = Effort::Seeds;
-  options.budgetSeconds = HUGE_VAL;
-  options.seeds = schedules.vec();
-  options.store = {};
-  auto result = tune(program, kernel, sizes, options);
-  if (!result)
-    return result.takeError();
+llvm::Expected<ShapeTimes> ManyShapes::race(const DimSizes &sizes,
+                                            const std::string &what) {
+  TuneOptions own = getOptions(what, HUGE_VAL);
+  own.effort = Effort::Seeds;
+  own.seeds = result.schedules;
+  own.store = {};
+  auto found = tune(program, kernel, sizes, own);
+  if (!found)
+    return found.takeError();
   ShapeTimes times = {sizes, {}};
-  for (const std::string &schedule : schedules) {
-    double found = HUGE_VAL;
-    for (const Trial &trial : result->trials)
-      if (trial.candidate.schedule == schedule && trial.isMeasured())
-        found = trial.getMedian();
-    times.milliseconds.push_back(found);
+  for (const std::string &schedule : result.schedules) {
+    auto place = found->bySeed.find(schedule);
+    size_t index = place == found->bySeed.end() ? 0 : place->second;
+    bool isMeasured = (schedule.empty() || place != found->bySeed.end()) &&
+                      found->trials[index].isMeasured();
+    times.milliseconds.push_back(isMeasured ? found->trials[index].getMedian()
+                                            : HUGE_VAL);
+    TunedSchedule &measured = times.measured.emplace_back();
+    if (isMeasured)
+      measured = found->describe(found->trials[index]);
+    measured.schedule = schedule;
+    measured.policy = (getName(options.tuning.effort) + ", " +
+                       nsacc::toString(options.tuning.policy))
+                          .str();
   }
   return times;
 }
 
-/// Keeps for each shape what the rule says.
-static llvm::Error store(const CompiledProgram &program, llvm::StringRef kernel,
-                         const ShapesResult &result,
-                         const TuneOptions &options) {
-  TunedSchedules schedules(options.store, nullptr);
+llvm::Error ManyShapes::raceAll() {
+  auto raceOf = [&](llvm::StringRef what, llvm::ArrayRef<DimSizes> from,
+                    std::vector<ShapeTimes> &to) -> llvm::Error {
+    for (auto [index, shape] : llvm::enumerate(from)) {
+      auto times = race(shape, spellPlace(what, index, from.size()));
+      if (!times)
+        return times.takeError();
+      to.push_back(std::move(*times));
+    }
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = raceOf("shape", shapes, result.shapes))
+    return error;
+  return raceOf("held out", options.heldOut, result.heldOut);
+}
+
+/// The rule as it is kept.
+TunedRule ManyShapes::spellRule() const {
+  TunedRule rule = result.rule.spell(result.schedules);
+  for (const ShapeTimes &shape : result.shapes)
+    rule.shapes.push_back(spellSizes(shape.sizes));
+  for (const ShapeTimes &shape : result.heldOut)
+    rule.heldOut.push_back(spellSizes(shape.sizes));
+  rule.slowdown = result.rule.slowdown;
+  rule.heldOutSlowdown = result.heldOutSlowdown;
+  const TunedSchedule &last = result.shapes.back().measured.front();
+  rule.policy = last.policy;
+  rule.date = last.date;
+  return rule;
+}
+
+llvm::Error ManyShapes::keep() {
+  TunedSchedules store(options.tuning.store, options.tuning.warn);
+  auto key = program.getTuningKey(kernel, shapes.front());
+  if (!key)
+    return key.takeError();
+  result.isKept = store.storeRule(getRuleKey(*key), spellRule());
   for (const ShapeTimes &shape : result.shapes) {
-    auto key = program.getTuningKey(kernel, shape.sizes);
-    if (!key)
-      return key.takeError();
-    size_t chosen = result.rule.find(shape.sizes);
-    TunedSchedule tuned = schedules.find(*key).value_or(TunedSchedule());
-    tuned.schedule = result.schedules[chosen];
-    tuned.whole.clear();
-    tuned.sizes = spellSizes(shape.sizes);
-    tuned.milliseconds = tuned.low = tuned.high = shape.milliseconds[chosen];
-    tuned.chosenMilliseconds = shape.milliseconds.front();
-    schedules.store(*key, tuned);
+    // An entry is of all lengths that round to the same powers of two.
+    if (!result.isKept || !result.rule.isSettled(shape.sizes))
+      continue;
+    auto own = program.getTuningKey(kernel, shape.sizes);
+    if (!own)
+      return own.takeError();
+    store.store(*own, shape.measured[result.rule.find(shape.sizes)]);
   }
   return llvm::Error::success();
 }
 
-llvm::Expected<ShapesResult> tuning::tuneShapes(const CompiledProgram &program,
-                                                llvm::StringRef kernel,
-                                                llvm::ArrayRef<DimSizes> shapes,
-                                                const ShapesOptions &options) {
-  auto start = std::chrono::steady_clock::now();
+llvm::Expected<ShapesResult> ManyShapes::run() {
   if (shapes.empty())
     return llvm::createStringError("there are no shapes to tune for");
   auto signature = program.getSignature(kernel);
@@ -115,55 +261,36 @@ llvm::Expected<ShapesResult> tuning::tuneShapes(const CompiledProgram &program,
   auto lengths = findLengths(program, *signature, all);
   if (!lengths)
     return lengths.takeError();
-  ShapesResult result;
   result.schedules = {""};
-  TuneOptions each = options.tuning;
-  each.budgetSeconds /= static_cast<double>(shapes.size());
-  for (const DimSizes &shape : shapes) {
-    auto found = tune(program, kernel, shape, each);
-    if (!found)
-      return found.takeError();
-    if (!llvm::is_contained(result.schedules, found->best.schedule))
-      result.schedules.push_back(found->best.schedule);
-    // What is fast for one shape is tried for the next ones.
-    each.seeds = result.schedules;
-  }
-  for (auto [from, to] : {std::pair(shapes, &result.shapes),
-                          {llvm::ArrayRef(options.heldOut), &result.heldOut}})
-    for (const DimSizes &shape : from) {
-      auto times = race(program, kernel, shape, result.schedules, each);
-      if (!times)
-        return times.takeError();
-      to->push_back(std::move(*times));
-    }
-  result.rule = chooseRule(*lengths, result.shapes, options.mostSchedules,
-                           options.mostSlowdown);
-  for (const ShapeTimes &shape : result.heldOut)
-    result.heldOutSlowdown =
-        std::max(result.heldOutSlowdown,
-                 shape.getSlowdown(result.rule.find(shape.sizes)));
-  if (llvm::Error error = store(program, kernel, result, options.tuning))
+  if (llvm::Error error = tuneEach())
     return std::move(error);
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
-  return result;
+  if (result.notCompared.empty()) {
+    if (llvm::Error error = raceAll())
+      return std::move(error);
+    result.rule = chooseRule(*lengths, result.shapes, options.mostSchedules,
+                             options.mostSlowdown);
+    for (const ShapeTimes &shape : result.heldOut)
+      result.heldOutSlowdown =
+          std::max(result.heldOutSlowdown,
+                   shape.getSlowdown(result.rule.find(shape.sizes)));
+  }
+  if (result.hasPassed(options))
+    if (llvm::Error error = keep())
+      return std::move(error);
+  result.seconds = getSeconds();
+  return std::move(result);
+}
+
+llvm::Expected<ShapesResult> tuning::tuneShapes(const CompiledProgram &program,
+                                                llvm::StringRef kernel,
+                                                llvm::ArrayRef<DimSizes> shapes,
+                                                const ShapesOptions &options) {
+  return ManyShapes(program, kernel, shapes, options).run();
 }
 
 llvm::Expected<std::string> tuning::packageRule(const CompiledProgram &program,
                                                 llvm::StringRef kernel,
                                                 const ShapesResult &result) {
-  std::vector<TunedVariant> variants;
-  for (const Rule::Case &each : result.rule.cases) {
-    TunedVariant &variant = variants.emplace_back();
-    // Code of few queries and of many differs, also with one schedule.
-    variant.sizes = result.shapes.front().sizes;
-    for (const ShapeTimes &shape : result.shapes)
-      if (result.rule.find(shape.sizes) == each.schedule)
-        variant.sizes = shape.sizes;
-    variant.schedule = result.schedules[each.schedule];
-    if (each.least > 0)
-      variant.conditions.push_back({result.rule.dims, 1, each.least, false});
-  }
-  return program.packageTuned(kernel, variants);
+  return program.packageByRule(kernel, result.shapes.front().sizes,
+                               result.rule.spell(result.schedules));
 }

@@ -234,7 +234,7 @@ void GridMaker::addTiles() {
     return;
   case OpKind::TopK:
     if (!isGPU())
-      return addRows({16, 32, 64, 128}, {-1}, {8, 16, 32, 64, 128},
+      return addRows({1, 4, 16, 32, 64, 128}, {-1}, {8, 16, 32, 64, 128},
                      Field::Blocks, {0});
     if (hasWarpgroups())
       addRows({64}, {4}, {16, 32, 64, 128}, Field::Blocks, {1, 2, 3, 4});
@@ -244,7 +244,7 @@ void GridMaker::addTiles() {
     break;
   }
   if (!isGPU())
-    return addRows({16, 32, 64, 128, 256}, {-1}, {16, 32, 64, 128, 256},
+    return addRows({1, 4, 16, 32, 64, 128, 256}, {-1}, {16, 32, 64, 128, 256},
                    Field::Keys, {0});
   if (!hasWarpgroups()) {
     addRows({16, 32, 64, 128}, {4}, {32, 64, 96, 128}, Field::Keys, {0});
@@ -280,29 +280,33 @@ void GridMaker::addSteps() {
 }
 
 /// The group's ops of a point: fields of programs are given for one of them,
-/// others for each that has them.
+/// others for each that has them. Fields that the user gave stay as they are;
+/// false where nothing else is left, or the group has no such field.
 static bool assign(const KernelChoice &choice, const Group &group,
                    const Settings &given, const Point &point,
                    Assignment &values) {
+  bool isAnySet = false;
   for (auto [field, value] : point) {
     const FieldInfo &info = getInfo(field);
-    bool isSet = false;
+    bool isSet = false, isGiven = false;
     for (const OpChoice &op : choice.ops) {
-      if (!llvm::is_contained(group.ops, op.name) || !info.isOf(op.kind) ||
-          given.find(op.name, field))
+      if (!llvm::is_contained(group.ops, op.name) || !info.isOf(op.kind))
         continue;
+      if (given.find(op.name, field)) {
+        isGiven = true;
+        continue;
+      }
       if (info.isOfProgram && isSet) {
         values.erase({op.name, field});
         continue;
       }
       values[{op.name, field}] = value;
-      isSet = true;
+      isSet = isAnySet = true;
     }
-    // A point whose fields are given is another one's.
-    if (!isSet)
+    if (!isSet && !isGiven)
       return false;
   }
-  return true;
+  return isAnySet;
 }
 
 std::vector<Candidate>

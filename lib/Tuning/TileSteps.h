@@ -7,11 +7,15 @@
 
 namespace nsacc::tuning {
 
-/// What tiles of one batch row and the middle head meet.
+/// What the tiles of all batch rows and key heads meet.
 struct TileSteps {
   /// Tiles of queries, steps of all of them, and of the one with the most.
   double tiles = 0, steps = 0, mostSteps = 0;
 };
+
+/// Tiles of so many tokens in all batch rows, of one key head.
+double countTiles(nsa::ScoringOpInterface op, const CallSizes &sizes,
+                  double tokens);
 
 /// Of an op over all keys or pooled keys, with tiles of so many tokens and
 /// keys. Steps are those over keys between the mask's bounds, whatever it says

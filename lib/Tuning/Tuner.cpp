@@ -96,6 +96,23 @@ ModelOptions tuning::getModelOptions(const TuneOptions &tuning) {
 
 double Trial::getMedian() const { return getQuantile(milliseconds, 0.5); }
 
+static void setMeasured(TunedSchedule &tuned, const Trial &trial,
+                        const Trial &chosen) {
+  tuned.schedule = trial.candidate.schedule;
+  tuned.whole = trial.candidate.whole;
+  tuned.milliseconds = trial.getMedian();
+  tuned.low = getQuantile(trial.milliseconds, 0.25);
+  tuned.high = getQuantile(trial.milliseconds, 0.75);
+  tuned.chosenMilliseconds = chosen.getMedian();
+  tuned.error = trial.error;
+}
+
+TunedSchedule TuneResult::describe(const Trial &trial) const {
+  TunedSchedule tuned = best;
+  setMeasured(tuned, trial, trials.front());
+  return tuned;
+}
+
 //===----------------------------------------------------------------------===//
 // Search
 //===----------------------------------------------------------------------===//
@@ -177,17 +194,21 @@ private:
   std::vector<Trial> trials;
   /// Of each trial, the file of its package; empty where it has none.
   std::vector<std::string> packages;
+  /// Of each trial that has a package, that of its code.
+  std::vector<std::string> hashes;
   std::vector<bool> hasLosses;
   /// The largest error of those that were checked.
   std::map<size_t, double> errors;
   /// Of each trial, the first one with the same code.
   std::vector<size_t> sameCode;
-  llvm::StringMap<size_t> byWhole, byCode;
+  llvm::StringMap<size_t> byWhole, byCode, bySeed;
   /// The trial that is the best so far.
   size_t current = 0;
   /// Trials that are compiled though the time is over.
   size_t alwaysTried = 1;
-  double floor = 0;
+  /// Those that were measured last, if that was often enough to decide.
+  std::vector<size_t> finalists;
+  double floor = 0, firstSeconds = 0;
   int64_t clock = 0;
   Progress progress;
   std::string ending;
@@ -282,6 +303,7 @@ llvm::Error Search::add(std::vector<Candidate> candidates,
       fresh.push_back(trials.size());
       trials.push_back({std::move(candidate), {}, ""});
       packages.emplace_back();
+      hashes.emplace_back();
       sameCode.push_back(place->second);
       hasLosses.push_back(false);
     }
@@ -363,6 +385,7 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
                                      "can't write '" + path + "'");
     }
     packages[index] = std::string(path);
+    hashes[index] = std::move(hash);
     hasLosses[index] = !codes[place]->losses.empty();
   }
   return llvm::Error::success();
@@ -373,6 +396,9 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   llvm::erase_if(which, [&](size_t index) { return !isCandidate(index); });
   if (which.empty())
     return llvm::Error::success();
+  finalists.clear();
+  if (rounds == kFinalRounds)
+    finalists = which;
   Job job;
   for (size_t index : which)
     job.packages.push_back(packages[index]);
@@ -471,18 +497,25 @@ llvm::Error Search::choose(std::vector<size_t> which) {
 llvm::Error Search::check(size_t index) {
   if (index == 0 || errors.count(index) || !trials[index].failure.empty())
     return llvm::Error::success();
-  report("checking '" + trials[index].candidate.schedule + "'");
   auto shortSizes = shortenSizes(signature, sizes, specialized);
   if (!shortSizes)
     return llvm::createStringError(
         "no short inputs fit the program, with which the oracle could check a "
         "schedule");
+  if (auto known = findChecked(options, hashes[index], *shortSizes)) {
+    errors[index] = *known;
+    return llvm::Error::success();
+  }
+  report("checking '" + trials[index].candidate.schedule + "'");
   auto worst =
       checkPackage(program, signature, *shortSizes, packages[index], options);
-  if (worst)
-    errors[index] = *worst;
-  else
+  if (!worst) {
     trials[index].failure = llvm::toString(worst.takeError());
+    return llvm::Error::success();
+  }
+  errors[index] = *worst;
+  if (options.checked)
+    options.checked->push_back({hashes[index], std::move(*shortSizes), *worst});
   return llvm::Error::success();
 }
 
@@ -597,6 +630,9 @@ llvm::Error Search::addKept() {
       return error;
     current = findBest(added);
   }
+  // Seeds alone are measured beside it, all as often.
+  if (options.effort == Effort::Seeds)
+    return llvm::Error::success();
   return choose({current});
 }
 
@@ -613,16 +649,21 @@ llvm::Error Search::trySeeds() {
       return preferred.takeError();
     seeds.push_back(*preferred);
   }
+  llvm::StringMap<std::string> wholes;
   for (const std::string &seed : seeds) {
     auto candidate = makeFrom(seed);
     if (!candidate)
       return candidate.takeError();
-    if (*candidate)
-      candidates.push_back(std::move(**candidate));
+    if (!*candidate)
+      continue;
+    wholes[seed] = (*candidate)->whole;
+    candidates.push_back(std::move(**candidate));
   }
   std::vector<size_t> added;
   if (llvm::Error error = add(std::move(candidates), added))
     return error;
+  for (const auto &[seed, whole] : wholes)
+    bySeed[seed] = sameCode[byWhole.at(whole)];
   if (options.effort != Effort::Seeds)
     return choose(std::move(added));
   // Each as often as the others.
@@ -634,31 +675,30 @@ llvm::Error Search::trySeeds() {
     if (llvm::Error error = check(index))
       return error;
   current = findBest(added);
+  if (!trials[current].isMeasured())
+    return explainNothing();
+  report("the fastest so far");
   return llvm::Error::success();
 }
 
 /// The winner beside the compiler's choice, once more and for longer.
 llvm::Error Search::finish(TuneResult &result) {
   constexpr double leastGain = 1.01;
-  if (current != 0) {
+  bool isDecided = llvm::is_contained(finalists, 0) &&
+                   llvm::is_contained(finalists, current);
+  if (current != 0 && !isDecided) {
     report("measuring the fastest beside the compiler's choice");
     if (llvm::Error error = measure({0, current}, kFinalRounds, kFinalVisit))
       return error;
-    bool isFaster =
-        trials[current].isMeasured() &&
-        trials[current].getMedian() * leastGain <= trials[0].getMedian();
-    if (!isFaster)
-      current = 0;
   }
-  if (current != 0)
-    result.best.error = errors.at(current);
-  const Trial &best = trials[current];
-  result.best.schedule = best.candidate.schedule;
-  result.best.whole = best.candidate.whole;
-  result.best.milliseconds = best.getMedian();
-  result.best.low = getQuantile(best.milliseconds, 0.25);
-  result.best.high = getQuantile(best.milliseconds, 0.75);
-  result.best.chosenMilliseconds = trials[0].getMedian();
+  bool isFaster =
+      trials[current].isMeasured() &&
+      trials[current].getMedian() * leastGain <= trials[0].getMedian();
+  if (!isFaster)
+    current = 0;
+  for (auto [index, error] : errors)
+    trials[index].error = error;
+  setMeasured(result.best, trials[current], trials[0]);
   result.best.policy =
       (getName(options.effort) + ", " + toString(options.policy)).str();
   result.best.date = llvm::formatv("{0:%Y-%m-%dT%H:%M:%S}",
@@ -680,6 +720,7 @@ llvm::Expected<TuneResult> Search::run() {
                                    trials.front().failure);
   if (llvm::Error error = addKept())
     return std::move(error);
+  firstSeconds = getSeconds();
   if (llvm::Error error = trySeeds())
     return std::move(error);
   for (Grid grid : {Grid::Programs, Grid::Tiles, Grid::Steps}) {
@@ -697,6 +738,9 @@ llvm::Expected<TuneResult> Search::run() {
   result.ending = ending.empty() ? "all candidates were tried" : ending;
   result.floor = floor;
   result.trials = std::move(trials);
+  result.isCompared = result.best.measured > 1 || ending != kTimeOver;
+  result.firstSeconds = firstSeconds;
+  result.bySeed = std::move(bySeed);
   result.seconds = getSeconds();
   return result;
 }
@@ -717,18 +761,20 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
   auto signature = program.getSignature(kernel);
   if (!signature)
     return signature.takeError();
-  if (llvm::Error error = checkMemory(*signature, sizes))
+  Signature measured = *signature;
+  if (llvm::Error error = setRanges(measured, options.ranges))
+    return std::move(error);
+  if (llvm::Error error = checkMemory(measured, sizes))
     return std::move(error);
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
     return key.takeError();
-  auto result = Search(program, *signature, sizes, options, *key).run();
+  auto result = Search(program, measured, sizes, options, *key).run();
   if (!result)
     return result;
   result->key = std::move(*key);
   TunedSchedules store(options.store, options.warn);
   // The compiler's choice alone would be kept as the fastest of all.
-  bool isCompared = result->best.measured > 1 || result->ending != kTimeOver;
-  result->isKept = isCompared && store.store(result->key, result->best);
+  result->isKept = result->isCompared && store.store(result->key, result->best);
   return result;
 }

@@ -14,6 +14,7 @@ from numbers import Integral
 from typing import Any
 
 from . import _dtypes
+from ._files import read_file
 from .errors import ArgumentError, CompileError, CompileWarning
 from .program import Program
 
@@ -141,8 +142,7 @@ def _read(source: str | os.PathLike[str] | None,
         path = source
     elif not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is a {type(path).__qualname__}, expected a string or a path")
-    with open(path, "rb") as file:
-        return file.read(), os.fsdecode(path)
+    return read_file(path, "a program"), os.fsdecode(path)
 
 
 def _check_text(source: str) -> None:

@@ -112,6 +112,23 @@ def check_sizes(sizes: Any) -> dict[str, Any]:
     return checked
 
 
+def _check_ranges(ranges: Any) -> dict[str, list[int]]:
+    if ranges is None:
+        return {}
+    if not isinstance(ranges, Mapping):
+        raise ArgumentError(f"ranges is {ranges!r}, expected a mapping of inputs to pairs of "
+                            f"integers, as {{'doc': (0, 7)}}")
+    checked = {}
+    for name, ends in ranges.items():
+        is_pair = isinstance(ends, Sequence) and not isinstance(ends, str) and len(ends) == 2
+        if not is_pair or not all(isinstance(end, Integral) and not isinstance(end, bool)
+                                  and -2**31 <= end < 2**31 for end in ends):
+            raise ArgumentError(f"the range of {name!r} is {ends!r}, expected two integers of 32 "
+                                f"bits, the least and the greatest")
+        checked[str(name)] = [int(end) for end in ends]
+    return checked
+
+
 def _check_seed(program: Program, seed: str) -> None:
     """Raises what compiling with it would: tuning itself leaves out what doesn't fit the sizes."""
     try:
@@ -137,6 +154,7 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
         raise ArgumentError(f"seeds is {seeds!r}, expected a list of schedules, each a string, as "
                             f"['keys=64', 'slc: tokens=8']")
     request["seeds"] = list(seeds)
+    request["ranges"] = _check_ranges(request["ranges"])
     agreement = request.pop("agreement")
     if not 0 <= agreement < 1:
         raise ArgumentError(f"agreement is {agreement:g}, expected 0 to below 1")

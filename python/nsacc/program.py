@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _explain, _inputs, _nsacc, _results, _tune
+from ._files import read_file
 from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic
 from .signature import Signature, TensorSpec
 
@@ -330,6 +331,7 @@ class Program:
     def tune(self, sizes: Mapping[str, int | Sequence[int]], *, effort: str = "quick",
              budget: float = 30, agreement: float = 0, graph: bool = False, cold: bool = False,
              seed: int = 0, seeds: Sequence[str] = (), timeout: float = 60,
+             ranges: Mapping[str, tuple[int, int]] | None = None,
              report: Callable[[_tune.Progress], object] | None = None) -> _tune.Tuning:
         """Measures schedules for calls with these sizes, on this machine.
 
@@ -351,6 +353,8 @@ class Program:
             seed: of random inputs.
             seeds: schedules to try first, as `nsacc.compile` takes them in a string.
             timeout: seconds after which a candidate that doesn't end has failed.
+            ranges: the least and the greatest of the integers of inputs whose values the program
+                doesn't tell, {"doc": (0, 7)}: tables of documents, prefixes or pages.
             report: called with the progress now and then.
 
         Raises `ArgumentError` where sizes are missing or don't fit, where a seed is no schedule of
@@ -361,7 +365,7 @@ class Program:
                                 "it was compiled from")
         return _tune.tune(self, sizes, dict(
             effort=effort, budget=budget, agreement=agreement, seed=seed, seeds=seeds,
-            timeout=timeout), graph, cold, report, _tell)
+            timeout=timeout, ranges=ranges), graph, cold, report, _tell)
 
     def explain(self, sizes: Mapping[str, int | Sequence[int]]) -> _explain.Explanation:
         """Tells how the program is compiled for calls with these sizes, and why.
@@ -584,8 +588,7 @@ def load(path: str | os.PathLike[str]) -> Program:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"path is a {type(path).__qualname__}, expected the path of a package")
-    with open(path, "rb") as file:
-        return Program._from_package(file.read(), os.fsdecode(path))
+    return Program._from_package(read_file(path, "a package"), os.fsdecode(path))
 
 
 def _reload(package: bytes, file: str) -> Program:

@@ -1,8 +1,8 @@
-//===- Files.cpp - What commands read and write
-//-------------------------------===//
+//===- Files.cpp - What commands read and write ---------------------------===//
 
 #include "Files.h"
 #include "Messages.h"
+#include "nsacc/Support/Files.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <memory>
@@ -12,12 +12,9 @@ using namespace nsacc;
 
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 nsacc::readFile(llvm::StringRef path, llvm::StringRef what) {
-  namespace fs = llvm::sys::fs;
-  fs::file_status status;
-  if (path != "-" && !fs::status(path, status) &&
-      (status.type() == fs::file_type::character_file ||
-       status.type() == fs::file_type::block_file))
-    return makeError("'" + path + "' is a device, not " + what);
+  if (path != "-")
+    if (llvm::Error error = refuseDevice(path, what))
+      return std::move(error);
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (buffer)
     return std::move(*buffer);

@@ -214,6 +214,26 @@ static llvm::Expected<Domain> parseIntegers(const Argument &argument,
   return domain;
 }
 
+llvm::Expected<std::map<std::string, std::pair<int64_t, int64_t>>>
+nsacc::readIntegerRanges(const Settings &ranges, const Signature &signature) {
+  std::map<std::string, std::pair<int64_t, int64_t>> read;
+  for (const auto &[name, value] : ranges) {
+    llvm::Expected<size_t> index = findInput(signature, "--range", name);
+    if (!index)
+      return index.takeError();
+    const Argument &argument = signature.inputs[*index];
+    if (argument.isOffsets() || argument.dtype != DType::I32)
+      return makeError("--range: '" + name + "' doesn't hold integers",
+                       "the program declares " + toString(argument) +
+                           ", whose values take no time");
+    llvm::Expected<Domain> domain = parseIntegers(argument, value);
+    if (!domain)
+      return domain.takeError();
+    read[name] = {domain->low, domain->high};
+  }
+  return read;
+}
+
 static llvm::Expected<std::pair<double, double>>
 parseReals(const Argument &argument, llvm::StringRef value) {
   auto [first, second] = value.split("..");

@@ -5,6 +5,7 @@
 
 #include "Settings.h"
 #include "nsacc/Tensor/Signature.h"
+#include <map>
 
 namespace nsacc {
 
@@ -24,6 +25,10 @@ struct Inputs {
 /// Loads the inputs that have a file, infers sizes, and makes the others.
 llvm::Expected<Inputs> makeInputs(Signature signature,
                                   const InputOptions &options);
+
+/// Input=low..high, all of integers.
+llvm::Expected<std::map<std::string, std::pair<int64_t, int64_t>>>
+readIntegerRanges(const Settings &ranges, const Signature &signature);
 
 } // namespace nsacc
 

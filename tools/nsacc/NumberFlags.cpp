@@ -27,6 +27,15 @@ FlagCheck nsacc::checkNumber(double low, double high) {
   };
 }
 
+FlagCheck nsacc::checkSeed() {
+  return [](const std::string &value) -> std::string {
+    uint64_t seed;
+    if (!llvm::StringRef(value).getAsInteger(10, seed))
+      return "";
+    return "expected an integer from 0 to 2^64 - 1, found '" + value + "'";
+  };
+}
+
 FlagCheck nsacc::checkSeconds() {
   constexpr double most = 1e9; // 31 years: clocks can add it
   return [](const std::string &value) -> std::string {

@@ -15,6 +15,9 @@ using FlagCheck = std::function<std::string(const std::string &value)>;
 /// and CLI::PositiveNumber says limits with all of their 309 digits.
 FlagCheck checkNumber(double low, double high);
 
+/// A seed of random inputs: an integer of 64 bits.
+FlagCheck checkSeed();
+
 /// A number of seconds, more than 0.
 FlagCheck checkSeconds();
 

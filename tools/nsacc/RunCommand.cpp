@@ -1,6 +1,7 @@
 //===- RunCommand.cpp - nsacc run -----------------------------------------===//
 
 #include "Commands.h"
+#include "NumberFlags.h"
 #include "ProgramFlags.h"
 #include "Run.h"
 #include "nsacc/Pipelines/Targets.h"
@@ -25,12 +26,7 @@ static void addInputFlags(CLI::App &command, RunFlags &options) {
       ->group(group);
   command.add_option("--seed", options.seed, "of random inputs")
       ->capture_default_str()
-      // It would wrap around.
-      ->check([](const std::string &text) {
-        return text.starts_with("-")
-                   ? "expected a number of at least 0, found " + text
-                   : std::string();
-      })
+      ->check(checkSeed())
       ->group(group);
   command
       .add_option("--save-inputs", options.inputDir,

@@ -3,16 +3,19 @@
 #include "Commands.h"
 #include "Dimensions.h"
 #include "Files.h"
+#include "Inputs.h"
+#include "ManySizes.h"
 #include "NumberFlags.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Pipelines/Targets.h"
+#include "nsacc/Schedule/Settings.h"
 #include "nsacc/Signature/Signature.h"
 #include "nsacc/Support/JSON.h"
 #include "nsacc/Support/Version.h"
-#include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
@@ -27,7 +30,7 @@ struct TuneFlags {
   ProgramOptions program;
   std::string target = "cpu", schedule, effort = "quick";
   std::optional<std::string> device;
-  std::vector<std::string> dims;
+  std::vector<std::string> dims, ranges;
   std::string shapes, heldOut, output;
   size_t mostSchedules = 3;
   double mostSlowdown = 1.05;
@@ -93,7 +96,10 @@ static void printText(const tuning::TuneResult &result,
   const TunedSchedule &best = result.best;
   llvm::outs() << llvm::formatv("{0}: {1:f4} ms ({2:f4} to {3:f4})", best.sizes,
                                 best.milliseconds, best.low, best.high);
-  if (best.schedule.empty())
+  if (!result.isCompared)
+    llvm::outs() << " with the compiler's choice, which nothing was compared "
+                    "with\n";
+  else if (best.schedule.empty())
     llvm::outs() << " with the compiler's choice, which nothing was faster "
                     "than by 1 %\n";
   else
@@ -114,17 +120,18 @@ static void printText(const tuning::TuneResult &result,
   for (const auto &[reason, count] : countFailures(result))
     llvm::outs() << "  " << count << (count == 1 ? " time: " : " times, as: ")
                  << reason << '\n';
-  if (!result.isKept) {
-    llvm::outs() << "not kept\n";
-    return;
-  }
-  llvm::outs() << "kept in " << options.store.folder;
-  if (std::string mode = spellReplay(options.policy); mode != "replay")
-    llvm::outs() << " for NSACC_TUNE=" << mode;
-  llvm::outs() << '\n';
+  printKept(result.isKept, result.isCompared ? "" : spellTooShort(""), options);
 }
 
 //===-- Tuning ------------------------------------------------------------===//
+
+static llvm::Expected<tuning::IntegerRanges>
+readRanges(const TuneFlags &flags, const Signature &signature) {
+  auto ranges = parseSettings("--range", flags.ranges);
+  if (!ranges)
+    return ranges.takeError();
+  return readIntegerRanges(*ranges, signature);
+}
 
 static llvm::Expected<tuning::TuneOptions>
 readOptions(const TuneFlags &flags, const TuningOptions &store) {
@@ -158,38 +165,7 @@ struct Subject {
 };
 } // namespace
 
-/// A file of JSON: [{"B": 1, "T": 4096}, {"B": 2, "T": [100, 300]}, …].
-static llvm::Expected<std::vector<DimSizes>>
-readShapes(llvm::StringRef path, const Signature &signature) {
-  auto buffer = readFile(path, "a list of sizes");
-  if (!buffer)
-    return buffer.takeError();
-  auto value = parseJSON((*buffer)->getBuffer());
-  if (!value)
-    return makeError("'" + path +
-                     "' isn't JSON: " + llvm::toString(value.takeError()));
-  const llvm::json::Array *list = value->getAsArray();
-  if (!list || list->empty())
-    return makeError("'" + path + "' has no list of sizes",
-                     "as [{\"B\": 1, \"T\": 4096}, {\"B\": 8, \"T\": 512}]");
-  std::vector<DimSizes> shapes;
-  for (auto [index, each] : llvm::enumerate(*list)) {
-    const llvm::json::Object *object = each.getAsObject();
-    std::string where =
-        "shape " + std::to_string(index + 1) + " of '" + path.str() + "'";
-    if (!object)
-      return makeError(where + " is no object of sizes by dimension");
-    Settings dims;
-    for (const auto &[name, size] : *object)
-      dims.emplace_back(name.str(), llvm::formatv("{0}", size).str());
-    auto sizes = readAllDimensions(dims, signature, "tuning");
-    if (!sizes)
-      return makeError(where + ": " + llvm::toString(sizes.takeError()));
-    shapes.push_back(std::move(*sizes));
-  }
-  return shapes;
-}
-
+/// Exit status 1 where the time was too short to compare anything.
 static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
                         const DimSizes &sizes,
                         const tuning::TuneOptions &options) {
@@ -202,70 +178,40 @@ static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
     llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result));
   else
     printText(*result, options);
-  return ExitCode::Success;
+  return result->isCompared ? ExitCode::Success : ExitCode::UserError;
 }
 
-static void printShapes(const tuning::ShapesResult &result,
-                        const tuning::ShapesOptions &options) {
-  auto print = [&](llvm::StringRef what,
-                   llvm::ArrayRef<tuning::ShapeTimes> shapes) {
-    for (const tuning::ShapeTimes &shape : shapes) {
-      size_t chosen = result.rule.find(shape.sizes);
-      llvm::outs() << llvm::formatv(
-          "{0} {1}: {2:f4} ms, {3:f2} times the least; '{4}'\n", what,
-          tuning::spellSizes(shape.sizes), shape.milliseconds[chosen],
-          shape.getSlowdown(chosen), result.schedules[chosen]);
-    }
-  };
-  print("shape", result.shapes);
-  print("held out", result.heldOut);
-  std::string heldOut;
-  if (!result.heldOut.empty())
-    heldOut =
-        llvm::formatv("{0:f3} of those held out, ", result.heldOutSlowdown);
-  llvm::outs() << "rule: " << result.rule.describe(result.schedules) << '\n'
-               << llvm::formatv(
-                      "{0}: {1:f3} of the shapes, {2}{3:f3} allowed\n",
-                      result.hasPassed(options) ? "passed" : "FAILED",
-                      result.rule.slowdown, heldOut, options.mostSlowdown);
-}
-
-/// Exit status 1 where a shape is slower than is allowed.
+/// Exit status 1 where a shape is slower than is allowed, or nothing was
+/// compared.
 static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
                          const tuning::TuneOptions &tuning) {
-  auto shapes = readShapes(flags.shapes, subject.signature);
-  if (!shapes)
-    return reportError(shapes.takeError());
+  auto sizes = readManySizes(flags.shapes, flags.heldOut, subject.signature);
+  if (!sizes)
+    return reportError(sizes.takeError());
   tuning::ShapesOptions options;
   options.tuning = tuning;
   options.mostSchedules = flags.mostSchedules;
   options.mostSlowdown = flags.mostSlowdown;
-  if (!flags.heldOut.empty())
-    if (llvm::Error error = readShapes(flags.heldOut, subject.signature)
-                                .moveInto(options.heldOut))
-      return reportError(std::move(error));
+  options.heldOut = std::move(sizes->heldOut);
   auto result = tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
-                                   *shapes, options);
+                                   sizes->shapes, options);
   endProgress();
   if (!result)
     return subject.program->report(result.takeError());
-  printShapes(*result, options);
+  printManySizes(*result, options);
   if (!result->hasPassed(options)) {
     if (!flags.output.empty())
-      llvm::errs()
-          << "note: '" << flags.output
-          << "' isn't written: allow more with --max-slowdown, or more "
-             "schedules with --most-schedules\n";
+      llvm::errs() << "note: '" << flags.output << "' isn't written\n";
     return ExitCode::UserError;
   }
-  if (!flags.output.empty()) {
-    auto package = tuning::packageRule(*subject.compiled,
-                                       subject.signature.kernel, *result);
-    if (!package)
-      return subject.program->report(package.takeError());
-    if (llvm::Error error = writeFiles({{flags.output, *package}}))
-      return reportError(std::move(error));
-  }
+  if (flags.output.empty())
+    return ExitCode::Success;
+  auto package =
+      tuning::packageRule(*subject.compiled, subject.signature.kernel, *result);
+  if (!package)
+    return subject.program->report(package.takeError());
+  if (llvm::Error error = writeFiles({{flags.output, *package}}))
+    return reportError(std::move(error));
   return ExitCode::Success;
 }
 
@@ -322,6 +268,9 @@ static ExitCode runTuning(const TuneFlags &flags,
   if (!kernel)
     return reportError(kernel.takeError());
   subject.signature = getSignature(*kernel);
+  if (llvm::Error error =
+          readRanges(flags, subject.signature).moveInto(options->ranges))
+    return reportError(std::move(error));
   CompileOptions compile;
   if (llvm::Error error = resolveTarget(**target, flags.device, compile))
     return reportError(std::move(error));
@@ -358,75 +307,135 @@ static ExitCode exportStore(const std::string &path) {
 }
 
 namespace {
-struct ImportedSchedule {
+/// One of the two.
+struct Imported {
   std::string key;
-  TunedSchedule tuned;
+  std::optional<TunedSchedule> tuned;
+  std::optional<TunedRule> rule;
 };
 } // namespace
 
-static llvm::Expected<ImportedSchedule>
-readImported(const llvm::json::Value &entry) {
+static bool isOfThisBuild(const Imported &imported) {
+  return getLine(imported.key, "compiler") == getSourceHash();
+}
+
+/// Other builds may have fields that this one hasn't.
+static llvm::Error checkSchedules(const Imported &imported) {
+  if (!isOfThisBuild(imported))
+    return llvm::Error::success();
+  if (imported.tuned)
+    return schedule::Settings::parse(imported.tuned->schedule).takeError();
+  for (const TunedRule::Case &each : imported.rule->cases)
+    if (auto read = schedule::Settings::parse(each.schedule); !read)
+      return read.takeError();
+  return llvm::Error::success();
+}
+
+static llvm::Expected<Imported> readImported(const llvm::json::Value &entry) {
   constexpr size_t longestKey = 1 << 20;
   const llvm::json::Object *object = entry.getAsObject();
   auto key = object ? object->getString("key") : std::nullopt;
-  const llvm::json::Value *found = object ? object->get("tuned") : nullptr;
-  if (!key || !found)
-    return llvm::createStringError("expected an object with 'key' and 'tuned'");
-  if (!key->starts_with("tuned: ") || key->size() > longestKey)
+  const llvm::json::Value *tuned = object ? object->get("tuned") : nullptr;
+  const llvm::json::Value *rule = object ? object->get("rule") : nullptr;
+  if (!key || bool(tuned) == bool(rule))
     return llvm::createStringError(
-        "expected 'key' to begin with 'tuned: ', and to have at most " +
+        "expected an object with 'key' and 'tuned', or 'key' and 'rule'");
+  bool isKey = tuned ? key->starts_with("tuned: ") : isRuleKey(*key);
+  if (!isKey || key->size() > longestKey)
+    return llvm::createStringError(
+        llvm::Twine("expected 'key' to begin with '") +
+        (tuned ? "tuned: " : "rule: 1") + "', and to have at most " +
         llvm::Twine(longestKey) + " bytes");
-  ImportedSchedule imported{key->str(), {}};
-  llvm::json::Path::Root root("tuned");
-  if (!fromJSON(*found, imported.tuned, root))
+  Imported imported{key->str(), {}, {}};
+  llvm::json::Path::Root root(tuned ? "tuned" : "rule");
+  bool isRead = tuned ? fromJSON(*tuned, imported.tuned.emplace(), root)
+                      : fromJSON(*rule, imported.rule.emplace(), root);
+  if (!isRead)
     return root.getError();
+  if (llvm::Error error = checkSchedules(imported))
+    return std::move(error);
   return imported;
 }
 
+static llvm::Expected<std::vector<Imported>>
+readAllImported(const std::string &path) {
+  auto buffer = readFile(path, "exported schedules");
+  if (!buffer)
+    return buffer.takeError();
+  auto value = parseJSON((*buffer)->getBuffer());
+  if (!value)
+    return makeError("'" + path +
+                     "' isn't JSON: " + llvm::toString(value.takeError()));
+  const llvm::json::Array *list = value->getAsArray();
+  if (!list)
+    return makeError("'" + path + "' has no list of schedules",
+                     "nsacc tune export writes one");
+  std::vector<Imported> all;
+  llvm::StringMap<size_t> known;
+  for (auto [index, each] : llvm::enumerate(*list)) {
+    auto imported = readImported(each);
+    if (imported)
+      if (auto [first, isNew] = known.try_emplace(imported->key, index + 1);
+          !isNew)
+        imported = llvm::createStringError("it has the key of entry " +
+                                           llvm::Twine(first->second));
+    if (!imported)
+      return makeError(
+          "entry " + llvm::Twine(index + 1) + " of '" + path +
+              "' is no tuned schedule: " + llvm::toString(imported.takeError()),
+          "nothing of the file was imported: mend or remove the "
+          "entry");
+    all.push_back(std::move(*imported));
+  }
+  return all;
+}
+
+namespace {
+struct ImportCounts {
+  size_t own = 0, seeds = 0, rules = 0;
+};
+} // namespace
+
 /// Entries of this build are found as they are; those of another one are seeds.
+static bool keepImported(const TunedSchedules &store, const Imported &each,
+                         ImportCounts &counts) {
+  bool isOwn = isOfThisBuild(each);
+  if (each.rule) {
+    counts.rules += isOwn;
+    counts.seeds += !isOwn;
+    return isOwn ? store.storeRule(each.key, *each.rule)
+                 : store.storeSeeds(each.key, *each.rule);
+  }
+  if (!isOwn && each.tuned->schedule.empty())
+    return true;
+  ++(isOwn ? counts.own : counts.seeds);
+  return isOwn ? store.store(each.key, *each.tuned)
+               : store.storeSeed(each.key, each.tuned->schedule);
+}
+
 /// A file with a wrong entry changes nothing.
 static ExitCode importStore(const std::string &path) {
   auto options = lookupTuning();
   if (!options)
     return reportError(options.takeError());
-  auto buffer = readFile(path, "exported schedules");
-  if (!buffer)
-    return reportError(buffer.takeError());
-  auto value = parseJSON((*buffer)->getBuffer());
-  if (!value)
-    return reportError(makeError(
-        "'" + path + "' isn't JSON: " + llvm::toString(value.takeError())));
-  const llvm::json::Array *list = value->getAsArray();
-  if (!list)
-    return reportError(makeError("'" + path + "' has no list of schedules",
-                                 "nsacc tune export writes one"));
+  auto all = readAllImported(path);
+  if (!all)
+    return reportError(all.takeError());
   TunedSchedules store(options->store, printWarning);
-  std::vector<ImportedSchedule> all;
-  for (auto [index, each] : llvm::enumerate(*list)) {
-    auto imported = readImported(each);
-    if (!imported)
-      return reportError(makeError(
-          "entry " + llvm::Twine(index + 1) + " of '" + path +
-              "' is no tuned schedule: " + llvm::toString(imported.takeError()),
-          "nothing of the file was imported: mend or remove the "
-          "entry"));
-    all.push_back(std::move(*imported));
-  }
-  size_t own = 0, seeds = 0;
-  for (const auto &[key, tuned] : all) {
-    bool isOwn = getLine(key, "compiler") == getSourceHash();
-    if (!isOwn && tuned.schedule.empty())
-      continue;
-    if (isOwn ? !store.store(key, tuned)
-              : !store.storeSeed(key, tuned.schedule))
+  ImportCounts counts;
+  for (const Imported &each : *all)
+    if (!keepImported(store, each, counts))
       return reportError(
           makeError("'" + options->store.folder + "' can't be written",
                     "NSACC_CACHE_DIR names another folder, and "
                     "NSACC_CACHE=readonly forbids writing"));
-    ++(isOwn ? own : seeds);
-  }
-  llvm::outs() << own << " schedules of this build, and " << seeds
-               << " of others, which tuning tries first\n";
+  auto count = [](size_t number, const char *what) {
+    return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+  };
+  llvm::outs() << count(counts.own, "schedule") << " of this build, and "
+               << counts.seeds << " of others, which tuning tries first\n";
+  if (counts.rules > 0)
+    llvm::outs() << count(counts.rules, "rule") << " of many sizes\n";
   return ExitCode::Success;
 }
 
@@ -446,7 +455,7 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
       ->add_option(
           "--dims-file", flags->shapes,
           "JSON with a list of sizes: a rule of few schedules is found "
-          "for all of them")
+          "for all of them, and kept for other sizes, too")
       ->type_name("FILE.json");
   command
       ->add_option("--held-out", flags->heldOut,
@@ -479,7 +488,8 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
       ->capture_default_str();
   command
       ->add_option("--budget", flags->budget,
-                   "seconds after which no more candidates are begun")
+                   "seconds after which no more candidates are begun; of "
+                   "--dims-file, for all shapes together")
       ->type_name("SECONDS")
       ->check(checkSeconds())
       ->capture_default_str();
@@ -493,7 +503,12 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
                     "measure launches of a CUDA graph");
   command->add_flag("--cold", flags->isCold,
                     "measure with a cold cache of the second level");
+  addRepeatedFlag(*command, "--range", flags->ranges,
+                  "ends of an input's integers, where the program doesn't "
+                  "tell them")
+      ->type_name("NAME=LOW..HIGH");
   command->add_option("--seed", flags->seed, "of random inputs")
+      ->check(checkSeed())
       ->capture_default_str();
   command
       ->add_option(
@@ -504,15 +519,24 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   addThreadsFlag(*command, flags->threads,
                  "threads that compile, and that run code of a CPU "
                  "(NSACC_THREADS, or all of the machine)",
-                 "");
+                 "Compiler");
   command->add_flag("--json", flags->json, "print all trials as JSON");
   auto file = std::make_shared<std::string>();
   auto addTransfer = [&](const char *name, const char *what,
                          ExitCode (*run)(const std::string &)) {
     CLI::App *transfer = command->add_subcommand(name, what);
     transfer->add_option("FILE", *file, "FILE.json")->required();
-    transfer->callback(
-        [file, run, &invocation] { invocation.status = run(*file); });
+    transfer->callback([file, run, command, name, &invocation] {
+      const CLI::Option *program = command->get_option("FILE");
+      invocation.status =
+          program->count() == 0
+              ? run(*file)
+              : reportError(makeError("'nsacc tune " + std::string(name) +
+                                          "' is of all programs, found '" +
+                                          program->as<std::string>() + "'",
+                                      "leave out the program"),
+                            ExitCode::Usage);
+    });
   };
   addTransfer("export", "write all tuned schedules as JSON", exportStore);
   addTransfer("import", "read tuned schedules that were exported", importStore);

@@ -47,20 +47,28 @@ static std::string describeTuned(const TunedSchedule &tuned) {
                     .str();
 }
 
-static void printTuned(const CacheEntry &entry,
+static void printLines(const CacheEntry &entry, llvm::StringRef date,
+                       llvm::StringRef sizes, llvm::StringRef policy,
+                       llvm::StringRef found) {
+  llvm::outs() << date << "  " << getLine(entry.key, "target") << ", " << sizes
+               << ", " << policy << ": " << getLine(entry.key, "kernel")
+               << "\n  " << found << '\n';
+}
+
+/// What is wrong with an entry that can't be read is told.
+static void printEntry(const CacheEntry &entry,
                        const TunedSchedules &schedules) {
-  if (!entry.problem.empty()) {
+  if (!entry.problem.empty())
     llvm::outs() << entry.problem << ": " << entry.path << '\n';
-    return;
+  else if (isRuleKey(entry.key)) {
+    if (auto rule = schedules.findRule(entry.key))
+      printLines(entry, rule->date,
+                 "a rule of " + std::to_string(rule->shapes.size()) + " shapes",
+                 rule->policy, rule->describe());
+  } else if (auto tuned = schedules.find(entry.key)) {
+    printLines(entry, tuned->date, tuned->sizes, tuned->policy,
+               describeTuned(*tuned));
   }
-  auto tuned = schedules.find(entry.key);
-  // What is wrong with it was told.
-  if (!tuned)
-    return;
-  llvm::outs() << tuned->date << "  " << getLine(entry.key, "target") << ", "
-               << tuned->sizes << ", " << tuned->policy << ": "
-               << getLine(entry.key, "kernel") << '\n'
-               << "  " << describeTuned(*tuned) << '\n';
 }
 
 static ExitCode listTuned() {
@@ -72,7 +80,7 @@ static ExitCode listTuned() {
   TunedSchedules schedules(store->options, printWarning);
   llvm::outs() << store->describe() << '\n';
   for (const CacheEntry &entry : store->entries)
-    printTuned(entry, schedules);
+    printEntry(entry, schedules);
   return ExitCode::Success;
 }
 

@@ -53,14 +53,6 @@ struct CodeFor {
   std::vector<std::string> losses;
 };
 
-/// Code of a package with a schedule of its own, for the calls for which all
-/// conditions hold.
-struct TunedVariant {
-  DimSizes sizes;
-  std::string schedule;
-  std::vector<SizeCondition> conditions;
-};
-
 /// What a compilation for some sizes made, and what it says of it.
 struct CodeDetails {
   /// One variant. That of a CPU is for this processor alone.
@@ -71,6 +63,8 @@ struct CodeDetails {
   std::vector<std::string> losses;
   /// GPU: what ptxas says of the kernels; none where it wasn't found.
   std::vector<cuda::KernelReport> kernels;
+  /// GPU: why ptxas, which is there, couldn't be asked; empty: it was.
+  std::string notAsked;
 };
 
 /// What NSACC_TUNE and the variables of the cache say. Fails where one of them
@@ -210,11 +204,10 @@ public:
   llvm::Expected<std::string> package(llvm::StringRef kernel,
                                       llvm::ArrayRef<DimSizes> sizes) const;
 
-  /// The same with schedules beside what is given; a call runs the first
-  /// variant that fits.
-  llvm::Expected<std::string>
-  packageTuned(llvm::StringRef kernel,
-               llvm::ArrayRef<TunedVariant> variants) const;
+  /// The same with the schedules of a rule beside what is given.
+  llvm::Expected<std::string> packageByRule(llvm::StringRef kernel,
+                                            const DimSizes &sizes,
+                                            const TunedRule &rule) const;
 
   /// The code for runs with these sizes, compiled now with a schedule beside
   /// what is given. Fails where its tiles have no room: none are made smaller.
@@ -283,8 +276,8 @@ protected:
   virtual llvm::Expected<std::string>
   packageChecked(size_t kernel, llvm::ArrayRef<DimSizes> sizes) const;
   virtual llvm::Expected<std::string>
-  packageTunedChecked(size_t kernel,
-                      llvm::ArrayRef<TunedVariant> variants) const;
+  packageByRuleChecked(size_t kernel, const DimSizes &sizes,
+                       const TunedRule &rule) const;
   virtual llvm::Expected<CodeFor>
   compileForChecked(size_t kernel, const DimSizes &sizes,
                     llvm::StringRef schedule) const;

@@ -3,6 +3,7 @@
 #ifndef NSACC_DRIVER_TUNEDSCHEDULES_H
 #define NSACC_DRIVER_TUNEDSCHEDULES_H
 
+#include "nsacc/Driver/TunedRule.h"
 #include "nsacc/Support/DiskCache.h"
 #include "nsacc/Tensor/Signature.h"
 #include "llvm/Support/JSON.h"
@@ -78,6 +79,11 @@ bool fromJSON(const llvm::json::Value &value, TunedSchedule &tuned,
 std::string describeUnused(llvm::StringRef schedule, llvm::StringRef kernel,
                            llvm::Error why);
 
+/// The same of a rule that was found by a key; empty where they can have it: it
+/// compares lengths of the kernel's inputs.
+std::string describeUnused(const TunedRule &rule, const Signature &signature,
+                           llvm::StringRef key);
+
 /// Tuned schedules in files, one for each key. What can't be read is a miss,
 /// with a warning.
 class TunedSchedules {
@@ -94,6 +100,13 @@ public:
   std::vector<std::string> findSeeds(llvm::StringRef key) const;
   /// Keeps a schedule as a seed alone.
   bool storeSeed(llvm::StringRef key, llvm::StringRef schedule) const;
+
+  /// What was found for many sizes, by getRuleKey.
+  std::optional<TunedRule> findRule(llvm::StringRef ruleKey) const;
+  /// Keeps its schedules also as seeds. Whether it could.
+  bool storeRule(llvm::StringRef ruleKey, const TunedRule &rule) const;
+  /// Keeps its schedules as seeds alone.
+  bool storeSeeds(llvm::StringRef ruleKey, const TunedRule &rule) const;
   /// All that is in the folder, as `import` takes it. Entries that can't be
   /// read are left out, with a warning.
   llvm::Expected<llvm::json::Value> exportAll() const;

@@ -104,6 +104,10 @@ struct Explanation {
   double floorSeconds = 0;
   /// What measuring found for such calls, if it did; of the whole kernel.
   std::optional<TunedSchedule> tuned;
+  /// Where nothing was kept for such calls alone: what was found for many
+  /// sizes, and what it says of these.
+  std::optional<TunedRule> rule;
+  std::string ruled;
   /// GPU: why there are no registers; empty where there are.
   std::string noRegisters;
   std::vector<std::string> losses;

@@ -12,17 +12,26 @@ enum class TileState : uint8_t { Empty, Partial, Full };
 /// "empty", "partial", "full"
 llvm::StringRef getName(TileState state);
 
-/// The tiles of queries and keys of an attention, in one batch row and the
-/// middle head.
+/// The tiles of queries and keys of an attention. A tile has the query heads of
+/// a key head.
 struct TileMap {
-  /// Tokens and keys, and those of a tile.
-  int64_t queries = 0, keys = 0, tileTokens = 1, tileKeys = 1;
-  /// How many tiles there are of each state. `partial` ones have pairs that are
-  /// visible and others that aren't, or a mask that is looked at pair by pair.
+  int64_t tileTokens = 1, tileKeys = 1;
+  /// How many tiles there are of each state, in all batch rows and key heads.
+  /// `partial` ones have pairs that are visible and others that aren't, or a
+  /// mask that is looked at pair by pair.
   Quantity full, partial, empty;
-  /// Whether these are estimates, and cells are what some of their rows of
-  /// tiles are: there are too many to look at all.
+  int64_t batch = 1, keyHeads = 1;
+  /// Whether these are estimates: there are too many to look at all.
   bool isSampled = false;
+
+  /// The batch row and the query heads whose tiles the cells are, from the
+  /// first head to the last, and tokens and keys there. Of ragged rows it is
+  /// the longest, of others the middle one.
+  int64_t batchRow = 0, firstHead = 0, lastHead = 0, queries = 0, keys = 0;
+  /// Whether the map is the same in all batch rows, and in all heads.
+  bool areRowsAlike = true, areHeadsAlike = true;
+  /// Whether some rows of tiles stand for others in the cells.
+  bool areCellsSampled = false;
   /// Cells of the map, and tiles of each in both directions. A cell is full or
   /// empty where all its tiles are.
   int64_t rows = 0, columns = 0, rowTiles = 1, columnTiles = 1;

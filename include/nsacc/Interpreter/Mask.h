@@ -27,8 +27,9 @@ public:
   /// Which query is asked for: `token` of its batch row, at `position`.
   void setQuery(int64_t batchRow, int64_t head, int64_t token,
                 int64_t position);
-  /// How many of these keys it sees; none where the mask has no value for one.
-  std::optional<int64_t> count(llvm::ArrayRef<int64_t> keys);
+  /// What the mask says of each of these keys, not 0 where the query sees it;
+  /// none where the mask has no value for one. Good until the next call.
+  std::optional<llvm::ArrayRef<int64_t>> look(llvm::ArrayRef<int64_t> keys);
 
 private:
   class State;

@@ -60,7 +60,7 @@ private:
 
 /// How well a number of visible pairs is known: counted; estimated, from pairs
 /// that were drawn or from rows of an average length; or no more than the most
-/// that a run may show.
+/// that a run may show, or that bounds leave where next to no pairs were found.
 enum class Certainty { Exact, About, AtMost };
 
 /// "exact", "about", "at_most"

@@ -3,11 +3,13 @@
 #ifndef NSACC_TUNING_SHAPES_H
 #define NSACC_TUNING_SHAPES_H
 
+#include "nsacc/Driver/TunedRule.h"
 #include "nsacc/Tuning/Tuner.h"
 
 namespace nsacc::tuning {
 
-/// "B=1, T=4096"
+/// "B=1, T=4096"; of ragged dimensions the lengths of rows, "T=[5, 0, 127]", or
+/// where there are many, "T=9000 in 300 rows".
 std::string spellSizes(const DimSizes &sizes);
 
 /// Which of some schedules a call takes: the first case whose product of sizes
@@ -24,14 +26,21 @@ struct Rule {
   double slowdown = 1;
 
   size_t find(const DimSizes &sizes) const;
+  /// Whether all calls take one case whose lengths round to the same powers of
+  /// two.
+  bool isSettled(const DimSizes &sizes) const;
   /// "T * B >= 4096: 'keys=64'; else: ''"
   std::string describe(llvm::ArrayRef<std::string> schedules) const;
+  /// With the schedules' text, as it is kept.
+  TunedRule spell(llvm::ArrayRef<std::string> schedules) const;
 };
 
 /// What each schedule takes with one shape's sizes; infinite where it failed.
 struct ShapeTimes {
   DimSizes sizes;
   std::vector<double> milliseconds;
+  /// Of each schedule, what would be kept of it; empty where nothing would.
+  std::vector<TunedSchedule> measured = {};
 
   double getLeast() const;
   double getSlowdown(size_t schedule) const {
@@ -48,7 +57,7 @@ Rule chooseRule(llvm::ArrayRef<std::string> dims,
                 double mostSlowdown);
 
 struct ShapesOptions {
-  /// Of each shape, whose budget is a part of all.
+  /// Its budget is of all shapes together.
   TuneOptions tuning;
   size_t mostSchedules = 3;
   double mostSlowdown = 1.05;
@@ -64,16 +73,23 @@ struct ShapesResult {
   /// The largest slowdown of a shape that was held out; 1 without any.
   double heldOutSlowdown = 1;
   double seconds = 0;
+  /// Shapes, by their numbers from 1, that the time was too short for to
+  /// compare anything with the compiler's choice.
+  std::vector<size_t> notCompared;
+  /// Whether the rule was stored: one that passed, and of shapes that were all
+  /// compared.
+  bool isKept = false;
 
   bool hasPassed(const ShapesOptions &options) const {
-    return rule.slowdown <= options.mostSlowdown &&
+    return notCompared.empty() && rule.slowdown <= options.mostSlowdown &&
            heldOutSlowdown <= options.mostSlowdown;
   }
 };
 
 /// Tunes each shape, measures all schedules that were the fastest of one with
-/// all shapes, and chooses some of them by a rule, which is what is stored for
-/// each shape. Shapes differ in sizes that code doesn't depend on.
+/// all shapes, and chooses some of them by a rule, which is stored, with an
+/// entry for each shape that it says one thing for. Shapes differ in sizes that
+/// code doesn't depend on.
 llvm::Expected<ShapesResult> tuneShapes(const CompiledProgram &program,
                                         llvm::StringRef kernel,
                                         llvm::ArrayRef<DimSizes> shapes,

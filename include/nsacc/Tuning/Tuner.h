@@ -7,6 +7,7 @@
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Tuning/Space.h"
 #include "nsacc/Tuning/Worker.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace nsacc::tuning {
 
@@ -32,11 +33,22 @@ struct Progress {
   std::string what;
 };
 
+/// Code whose results the oracle found right, by its hash, and the sizes of the
+/// inputs.
+struct CheckedCode {
+  std::string hash;
+  DimSizes sizes;
+  /// As TunedSchedule has it.
+  double error = 0;
+};
+
 struct TuneOptions {
   Effort effort = Effort::Quick;
   /// After so many seconds no more candidates are begun.
   double budgetSeconds = 30;
   uint64_t seed = 0;
+  /// Of inputs whose values the program doesn't tell.
+  IntegerRanges ranges;
   TunePolicy policy;
   /// Threads that compile, and that run code of a CPU; 0: all.
   unsigned threads = 0;
@@ -45,6 +57,9 @@ struct TuneOptions {
   CacheOptions store;
   /// Schedules that were the fastest elsewhere, tried first.
   std::vector<std::string> seeds;
+  /// What the oracle found right, which the next search needn't check. May be
+  /// null.
+  std::vector<CheckedCode> *checked = nullptr;
   std::function<void(const Progress &)> report;
   /// Told where the store can't be written. May be empty.
   DiskCache::Warn warn;
@@ -58,6 +73,8 @@ struct Trial {
   std::string failure;
   /// The time was over before it was compiled.
   bool isSkipped = false;
+  /// As TunedSchedule has it; 0 where it wasn't checked.
+  double error = 0;
 
   bool isMeasured() const { return !milliseconds.empty() && failure.empty(); }
   double getMedian() const;
@@ -74,9 +91,19 @@ struct TuneResult {
   bool isKept = false;
   /// Why it ended: "all candidates were tried".
   std::string ending;
+  /// Whether something was measured beside the compiler's choice, or there was
+  /// nothing else to measure: not where the time was over before.
+  bool isCompared = false;
+  /// Seconds until the compiler's choice was measured.
+  double firstSeconds = 0;
+  /// Of each seed that fits, the trial of its code.
+  llvm::StringMap<size_t> bySeed;
   /// Seconds that no schedule is below, by the model.
   double floor = 0;
   double seconds = 0;
+
+  /// What would be kept of a trial that was measured.
+  TunedSchedule describe(const Trial &trial) const;
 };
 
 /// Tries schedules of a kernel for calls with these sizes, on the device that

@@ -72,6 +72,13 @@ llvm::Expected<JobResult> runJob(const Job &job, const WorkerOptions &options);
 /// What a worker's process does. Returns its exit status.
 int runWorker(llvm::StringRef jobFile, llvm::StringRef resultFile);
 
+/// The least and the greatest of the integers that are drawn for inputs.
+using IntegerRanges = std::map<std::string, std::pair<int64_t, int64_t>>;
+
+/// Gives inputs of integers these values. Fails where a name is none of them,
+/// and for inputs whose values nobody tells.
+llvm::Error setRanges(Signature &signature, const IntegerRanges &ranges);
+
 /// Inputs that are large without taking long to make: numbers repeat after some
 /// millions. Of a query's variance, and of the blocks of lists that are handed
 /// in, `agreement` is common to 32 neighbouring tokens. Lists of causal

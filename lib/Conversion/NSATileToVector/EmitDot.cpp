@@ -21,6 +21,38 @@ public:
       : emitter(emitter), builder(emitter.getBuilder()), loc(emitter.getLoc()),
         op(op), lhs(lhs), rhs(rhs), result(result), inner(op.getInner()) {}
 
+  /// The rows before `rowEnd`, or all if it is null.
+  void emitRows(Value column, RegisterBlock block, Value rowEnd) {
+    int64_t rows =
+        cast<RankedTensorType>(op.getResult().getType()).getDimSize(0);
+    int64_t rest = rows % block.rows;
+    Value blocksEnd = emitter.constant(rows - rest);
+    bool endsInBlock = rowEnd && emitter.getRowUnit(rows) % block.rows != 0;
+    if (endsInBlock) {
+      // Rows behind the end may be anything, a NaN among it.
+      Value size = emitter.constant(block.rows);
+      Value blocks = arith::DivUIOp::create(builder, loc, rowEnd, size);
+      blocksEnd = arith::MulIOp::create(builder, loc, blocks, size);
+      rest = 1;
+    } else if (rowEnd) {
+      blocksEnd = rest == 0
+                      ? rowEnd
+                      : arith::MinUIOp::create(builder, loc, rowEnd, blocksEnd)
+                            .getResult();
+    }
+    emitBlocks(emitter.constant(0), blocksEnd, column, block);
+    block.rows = rest;
+    if (rest > 0)
+      emitBlocks(endsInBlock ? blocksEnd : emitter.constant(rows - rest),
+                 rowEnd ? rowEnd : emitter.constant(rows), column, block);
+  }
+
+private:
+  void emitBlocks(Value first, Value end, Value column, RegisterBlock block) {
+    emitter.forEach(first, end, block.rows,
+                    [&](Value row) { emitAt(row, column, block); });
+  }
+
   void emitAt(Value row, Value column, RegisterBlock block) {
     SmallVector<Value> sums =
         emitInnerLoop(row, column, block, readAccumulators(row, column, block));
@@ -37,7 +69,6 @@ public:
                     [&](Value each) { emitVisible(each, column, block); });
   }
 
-private:
   void storeSums(ArrayRef<Value> sums, Value row, Value column,
                  RegisterBlock block) {
     for (int64_t r = 0; r < block.rows; ++r)
@@ -202,6 +233,10 @@ static int64_t chooseRows(int64_t rows, int64_t vectors, int64_t registers) {
   return std::min(most, rows);
 }
 
+int64_t TileEmitter::getRowUnit(int64_t rows) const {
+  return chooseRows(rows, registers / 8, registers);
+}
+
 void TileEmitter::emitDot(DotOp op) {
   Value lhs = op.getTransposeLhs() ? transposedMemory.lookup(op.getLhs())
                                    : getPacked(op.getLhs());
@@ -211,25 +246,16 @@ void TileEmitter::emitDot(DotOp op) {
   DotEmitter dot(*this, op, lhs, rhs, result);
   auto type = cast<RankedTensorType>(op.getResult().getType());
   int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
+  Value rowEnd = getRowEnd(op.getResult());
 
   auto emitColumns = [&](int64_t first, int64_t last, int64_t vectors,
                          int64_t width) {
     if (first == last)
       return;
-    int64_t blockRows = chooseRows(rows, vectors, registers);
-    int64_t wholeRows = rows / blockRows * blockRows;
-    auto emitRows = [&](Value column, int64_t from, int64_t to, int64_t size) {
-      if (from == to)
-        return;
-      forEach(constant(from), constant(to), size, [&](Value row) {
-        dot.emitAt(row, column, {size, vectors, width});
-      });
-    };
+    RegisterBlock block = {chooseRows(rows, vectors, registers), vectors,
+                           width};
     forEach(constant(first), constant(last), vectors * width,
-            [&](Value column) {
-              emitRows(column, 0, wholeRows, blockRows);
-              emitRows(column, wholeRows, rows, rows - wholeRows);
-            });
+            [&](Value column) { dot.emitRows(column, block, rowEnd); });
   };
   int64_t whole = columns / lanes;
   if (whole > 0)

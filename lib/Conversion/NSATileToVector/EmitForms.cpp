@@ -24,10 +24,13 @@ Value TileEmitter::allocateResult(Value tile) {
 
 void TileEmitter::copyTile(Value tile, Value target) {
   auto type = cast<RankedTensorType>(tile.getType());
-  forEachVector(type.getShape(), [&](ValueRange indices, int64_t width) {
-    storeVector(VectorReader(*this, indices, width).read(tile), target,
-                indices);
-  });
+  forEachVector(
+      type.getShape(),
+      [&](ValueRange indices, int64_t width) {
+        storeVector(VectorReader(*this, indices, width).read(tile), target,
+                    indices);
+      },
+      maxUnrolled, getRowEnd(tile));
 }
 
 void TileEmitter::emitForms(Value tile) {
@@ -55,10 +58,13 @@ void TileEmitter::emitPacked(Value tile) {
     return;
   auto type = cast<RankedTensorType>(tile.getType());
   Value target = allocate(type.clone(builder.getF32Type()));
-  forEachVector(type.getShape(), [&](ValueRange indices, int64_t width) {
-    storeVector(VectorReader(*this, indices, width).readF32(tile), target,
-                indices);
-  });
+  forEachVector(
+      type.getShape(),
+      [&](ValueRange indices, int64_t width) {
+        storeVector(VectorReader(*this, indices, width).readF32(tile), target,
+                    indices);
+      },
+      maxUnrolled, getRowEnd(tile));
   packedMemory[tile] = target;
 }
 

@@ -118,6 +118,10 @@ void TileEmitter::emitGroup(const PointwiseGroup &group) {
       gatherers.insert({gather, Gatherer(*this, lookup(gather.getBuffer()))});
   }
   AssertionChecker checker(*this, assertions);
+  SmallVector<Value> results;
+  for (Operation *op : group.ops)
+    llvm::append_range(results, op->getResults());
+  Value rowEnd = assertions.empty() ? getRowEnd(results) : Value();
   // Code of long formulas isn't repeated for each vector of a row.
   int64_t unrolled = group.ops.size() > 4 ? 1 : maxUnrolled;
   forEachVector(
@@ -142,6 +146,6 @@ void TileEmitter::emitGroup(const PointwiseGroup &group) {
         }
         checker.check(reader, width);
       },
-      unrolled);
+      unrolled, rowEnd);
   checker.report(group.shape);
 }

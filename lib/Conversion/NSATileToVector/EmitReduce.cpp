@@ -20,6 +20,8 @@ void TileEmitter::emitReduce(ReduceOp op) {
     SmallVector<Value> lower(outer.size(), constant(0)), upper;
     for (int64_t size : outer)
       upper.push_back(constant(size));
+    if (Value rowEnd = getRowEnd(op.getResult()))
+      upper.front() = rowEnd;
     forEachPoint(lower, upper, [&](ValueRange point) {
       storeVector(reducer.getNeutral(1), result, point);
       forEachVectorOfRow(

@@ -168,7 +168,8 @@ void TileEmitter::emitSoftmaxUpdate(SoftmaxUpdateOp op) {
     return select(infinite, real(0.0f, width), max);
   };
 
-  forEach(rows, [&](Value index) {
+  Value rowEnd = getRowEnd(op.getResults());
+  forEach(constant(0), rowEnd ? rowEnd : constant(rows), 1, [&](Value index) {
     SoftmaxRow row(*this, op, index, probs, rounded);
     Value max = row.emitMax();
     storeVector(max, newMax, index);
@@ -203,7 +204,10 @@ void TileEmitter::emitSoftmaxFinalize(SoftmaxFinalizeOp op) {
     return arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, sum,
                                  real(0.0f, width));
   };
-  forEach(type.getDimSize(0), [&](Value row) {
+  Value rowEnd = getRowEnd(op.getOutput());
+  if (!rowEnd)
+    rowEnd = constant(type.getDimSize(0));
+  forEach(constant(0), rowEnd, 1, [&](Value row) {
     Value sum = VectorReader(*this, row, 1).read(op.getSum());
     Value empty = isZero(sum, 1);
     Value inverse = arith::DivFOp::create(builder, loc, real(1.0f, 1), sum);

@@ -73,9 +73,10 @@ struct ConvertNSATileToVector
     Block *entry = function.addEntryBlock();
     auto arguments = entry->getArguments();
     TilePlacement placement(program);
+    LiveRows liveRows(program);
     // AVX-512 has twice the registers, of twice the size.
     int64_t registers = vectorBits == 512 ? 32 : 16;
-    TileEmitter emitter(placement, entry, arguments.take_back(3),
+    TileEmitter emitter(placement, liveRows, entry, arguments.take_back(3),
                         vectorBits / 32, registers);
     for (auto [from, to] : llvm::zip_equal(program.getBody().getArguments(),
                                            arguments.drop_back(3)))

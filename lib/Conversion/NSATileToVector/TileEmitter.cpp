@@ -10,9 +10,11 @@ using namespace mlir;
 using namespace nsacc;
 using namespace nsacc::nsatile;
 
-TileEmitter::TileEmitter(const TilePlacement &placement, Block *entry,
+TileEmitter::TileEmitter(const TilePlacement &placement,
+                         const LiveRows &liveRows, Block *entry,
                          ValueRange gridIds, int64_t lanes, int64_t registers)
-    : placement(placement), builder(OpBuilder::atBlockEnd(entry)),
+    : placement(placement), liveRows(liveRows),
+      builder(OpBuilder::atBlockEnd(entry)),
       loc(entry->getParentOp()->getLoc()), scratch(entry), gridIds(gridIds),
       lanes(lanes), registers(registers) {}
 
@@ -201,18 +203,48 @@ void TileEmitter::forEachVectorOfRow(
     body(constant(column), width);
 }
 
+Value TileEmitter::getRowEnd(ValueRange tiles) {
+  auto bound = liveRows.get(tiles);
+  if (!bound)
+    return {};
+  // What was written before in this region, or in one around it.
+  auto find = [&](Value scalar) {
+    bool isAround =
+        scalar.getParentRegion()->isAncestor(tiles.front().getParentRegion());
+    return isAround ? values.lookupOrNull(scalar) : Value();
+  };
+  Value offset = find(bound->offset), limit = find(bound->limit);
+  int64_t rows = cast<RankedTensorType>(tiles.front().getType()).getDimSize(0);
+  int64_t unit = getRowUnit(rows);
+  Value start = bound->start ? find(bound->start) : offset;
+  if (!offset || !limit || !start || rows <= unit)
+    return {};
+  Value live = arith::SubIOp::create(builder, loc, limit, offset);
+  if (bound->scale != 1)
+    live = arith::MulIOp::create(builder, loc, live, constant(bound->scale));
+  if (bound->start)
+    live = arith::SubIOp::create(builder, loc, live, start);
+  live = arith::MaxSIOp::create(builder, loc, live, constant(0));
+  live = arith::CeilDivUIOp::create(builder, loc, live, constant(unit));
+  live = arith::MulIOp::create(builder, loc, live, constant(unit));
+  return arith::MinUIOp::create(builder, loc, live, constant(rows));
+}
+
 void TileEmitter::forEachVector(ArrayRef<int64_t> shape, VectorBody body,
-                                int64_t unrolled) {
+                                int64_t unrolled, Value rowEnd) {
   if (shape.empty())
     return body({}, 1);
   SmallVector<Value> point;
   auto visit = [&](auto &&self, ArrayRef<int64_t> rest) -> void {
+    auto visitRest = [&](Value index) {
+      point.push_back(index);
+      self(self, rest.drop_front());
+      point.pop_back();
+    };
+    if (rest.size() > 1 && rowEnd && point.empty())
+      return forEach(constant(0), rowEnd, 1, visitRest);
     if (rest.size() > 1)
-      return forEach(rest.front(), [&](Value index) {
-        point.push_back(index);
-        self(self, rest.drop_front());
-        point.pop_back();
-      });
+      return forEach(rest.front(), visitRest);
     forEachVectorOfRow(
         rest.front(),
         [&](Value column, int64_t width) {

@@ -3,6 +3,7 @@
 #ifndef NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEEMITTER_H
 #define NSACC_LIB_CONVERSION_NSATILETOVECTOR_TILEEMITTER_H
 
+#include "LiveRows.h"
 #include "ScratchPool.h"
 #include "TilePlacement.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -15,8 +16,9 @@ namespace nsacc {
 class TileEmitter {
 public:
   /// Code goes to the end of `entry`. `gridIds` are the program's indices.
-  TileEmitter(const TilePlacement &placement, mlir::Block *entry,
-              mlir::ValueRange gridIds, int64_t lanes, int64_t registers);
+  TileEmitter(const TilePlacement &placement, const LiveRows &liveRows,
+              mlir::Block *entry, mlir::ValueRange gridIds, int64_t lanes,
+              int64_t registers);
 
   void map(mlir::Value from, mlir::Value to) { values.map(from, to); }
   /// `atEnd` writes what stands for the terminator.
@@ -57,9 +59,16 @@ public:
   /// What whole vectors leave of `size` columns, as first columns and widths:
   /// powers of two, because LLVM handles others element by element.
   llvm::SmallVector<std::pair<int64_t, int64_t>> splitRest(int64_t size) const;
-  /// All elements as vectors along the last dimension: indices and width.
+  /// All elements as vectors along the last dimension: indices and width. Of
+  /// two dimensions and more, only the rows before `rowEnd`, if there is one.
   void forEachVector(llvm::ArrayRef<int64_t> shape, VectorBody body,
-                     int64_t unrolled = maxUnrolled);
+                     int64_t unrolled = maxUnrolled, mlir::Value rowEnd = {});
+  /// Where the rows end that anybody reads of tiles, which an op computes
+  /// together; null where all are needed.
+  mlir::Value getRowEnd(mlir::ValueRange tiles);
+  /// Rows of a product's block of registers in a tile of so many: where rows
+  /// end is a multiple of it, or the tile's end.
+  int64_t getRowUnit(int64_t rows) const;
   void forEach(mlir::Value lower, mlir::Value upper, int64_t step,
                IndexBody body);
   void forEach(int64_t size, IndexBody body);
@@ -156,6 +165,7 @@ private:
   mlir::Value allocateResult(mlir::Value tile);
 
   const TilePlacement &placement;
+  const LiveRows &liveRows;
   mlir::OpBuilder builder;
   mlir::Location loc;
   ScratchPool scratch;

@@ -95,6 +95,11 @@ Error PendingPackage::compile(Part &part) const {
   Expected<std::optional<MachineCode>> machineCode =
       assemble(*ptxas, part.image.ptx, options.device.getMachineArchitecture(),
                getEffort(*ptx));
+  if (!machineCode && options.report && options.mayLackMachineCode)
+    return handleErrors(machineCode.takeError(),
+                        [&](const NotAskedError &error) {
+                          part.report.notAsked = error.message();
+                        });
   if (!machineCode)
     return machineCode.takeError();
   // There is none where ptxas doesn't know the device.
@@ -117,6 +122,8 @@ Expected<rt::Package> PendingPackage::finish() {
       continue;
     append_range(options.report->kernels, part.report.kernels);
     append_range(options.report->warnings, part.report.warnings);
+    if (!part.report.notAsked.empty())
+      options.report->notAsked = part.report.notAsked;
   }
   rt::TargetCode &target = package.variants.front().targets.front();
   for (rt::Launch &launch : target.plan.launches)

@@ -14,6 +14,9 @@
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Support/CompilerErrors.h"
 #include "nsacc/Target/CUDA/Lowering.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/OptBisect.h"
@@ -195,6 +198,38 @@ Expected<ModuleParts> cuda::lowerToLLVM(mlir::ModuleOp module,
   return ModuleParts(*code);
 }
 
+/// A name as strings of PTX can hold it, which have no escapes: with "_" for
+/// each character that would end one, or that LLVM would escape.
+static std::string spellForPTX(StringRef name) {
+  std::string text = name.str();
+  for (char &c : text)
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ||
+        c == 0x7f)
+      c = '_';
+  return text;
+}
+
+/// Files whose lines debug information names stand in PTX by these names.
+static void renameFiles(llvm::Module &module) {
+  DebugInfoFinder finder;
+  finder.processModule(module);
+  SmallPtrSet<DIFile *, 4> files;
+  for (DICompileUnit *unit : finder.compile_units())
+    files.insert(unit->getFile());
+  for (DISubprogram *program : finder.subprograms())
+    files.insert(program->getFile());
+  for (DIScope *scope : finder.scopes())
+    files.insert(scope->getFile());
+  files.erase(nullptr);
+  // A file's first operands are its name and its folder.
+  for (DIFile *file : files)
+    for (unsigned operand : {0, 1})
+      if (auto *name = dyn_cast_or_null<MDString>(file->getOperand(operand)))
+        file->replaceOperandWith(
+            operand,
+            MDString::get(module.getContext(), spellForPTX(name->getString())));
+}
+
 Expected<PTX> cuda::compileToPTX(const ModuleParts &code,
                                  ArrayRef<std::string> kernels,
                                  const gpu::Device &device) {
@@ -205,6 +240,7 @@ Expected<PTX> cuda::compileToPTX(const ModuleParts &code,
   Expected<std::unique_ptr<TargetMachine>> machine = createMachine(device.code);
   if (!machine)
     return machine.takeError();
+  renameFiles(**module);
   (*module)->setTargetTriple((*machine)->getTargetTriple());
   (*module)->setDataLayout((*machine)->createDataLayout());
   optimize(**module, **machine);

@@ -14,6 +14,8 @@
 using namespace llvm;
 using namespace nsacc::cuda;
 
+char NotAskedError::ID;
+
 //===----------------------------------------------------------------------===//
 // What it says
 //===----------------------------------------------------------------------===//
@@ -157,7 +159,8 @@ public:
     SmallString<128> path;
     if (std::error_code error =
             sys::fs::createTemporaryFile("nsacc", suffix, path))
-      return createStringError(error, "no temporary file for ptxas");
+      return make_error<NotAskedError>("no temporary file for ptxas: " +
+                                       error.message());
     return TemporaryFile(path);
   }
 
@@ -172,7 +175,8 @@ public:
     std::error_code error;
     raw_fd_ostream stream(path, error);
     if (error)
-      return createStringError(error, "a temporary file can't be written");
+      return make_error<NotAskedError>(
+          "a temporary file for ptxas can't be written: " + error.message());
     stream << text;
     return Error::success();
   }
@@ -267,7 +271,8 @@ nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture,
   int status = run(ptxas, arguments, redirects, message);
   std::string text = log->read();
   if (status < 0)
-    return createStringError("'" + ptxas + "' can't be run: " + message);
+    return make_error<NotAskedError>("'" + ptxas +
+                                     "' can't be run: " + message);
   if (status != 0 && isUnknownArchitecture(text))
     return std::nullopt;
   std::string silence =

@@ -183,6 +183,59 @@ def test_pairs_are_counted_and_stay_integers(flash):
             assert isinstance(work["operations"], int)
 
 
+def test_all_batch_rows_and_heads_count():
+    """Random masks that tell them apart, against every pair."""
+    rng = np.random.default_rng(5)
+    for trial in range(12):
+        batch, heads, group = (int(each) for each in rng.integers(1, 4, 3))
+        queries, keys = (int(each) for each in rng.integers(1, 150, 2))
+        first, of_row, of_head = (int(each) for each in rng.integers(-60, 60, 3))
+        where = f"j < i + ({first}) + b * ({of_row}) + (h mod 2) * ({of_head})"
+        program = nsacc.compile(
+            "kernel f(q: [B, T, HQ, 16], k: [B, S, H, 16]) -> [B, T, HQ, 16] {"
+            f" return attend(q, k, k) where {where}; }}", target="cpu", dtype="f32")
+        data = program.explain(
+            {"B": batch, "T": queries, "S": keys, "HQ": heads * group, "H": heads}).data
+        b, h, t, j = np.ogrid[:batch, :heads * group, :queries, :keys]
+        sees = j < t + keys - queries + first + b * of_row + h % 2 * of_head
+        sees = sees.reshape(batch, heads, group, queries, keys)
+        op, = data["ops"]
+        assert (op["work"]["pairs"], op["work"]["certainty"]) == (sees.sum(), "exact"), where
+        seen = sees.any(axis=(2, 3)).sum()
+        assert op["work"]["bytes"] == 64 * (2 * batch * queries * heads * group + 2 * seen), where
+        counts = {"full": 0, "partial": 0, "empty": 0}
+        tokens, tile_keys = op["tiles"]["tile_tokens"], op["tiles"]["tile_keys"]
+        for row in range(0, queries, tokens):
+            for column in range(0, keys, tile_keys):
+                tile = sees[..., row:row + tokens, column:column + tile_keys]
+                some, every = tile.any(axis=(2, 3, 4)), tile.all(axis=(2, 3, 4))
+                counts["full"] += every.sum()
+                counts["partial"] += (some & ~every).sum()
+                counts["empty"] += (~some).sum()
+        assert op["tiles"] == op["tiles"] | counts, where
+
+
+@pytest.mark.parametrize("rows", [256, 257, 383, 384, 400, 700])
+def test_estimates_of_many_rows_are_scaled_exactly(rows):
+    program = nsacc.compile(
+        "kernel f(q: [ragged T, 2, 16], k: [ragged S, 2, 16]) -> [ragged T, 2, 16] {"
+        " return attend(q, k, k) where j <= i; }", target="cpu")
+    work = program.explain({"T": [7] * rows, "S": [7] * rows}).data["work"]
+    assert (work["pairs"], work["certainty"]) == (56 * rows, "exact")
+    lengths = np.random.default_rng(rows).integers(0, 2000, rows)
+    work = program.explain({"T": lengths.tolist(), "S": lengths.tolist()}).data["work"]
+    assert work["pairs"] == pytest.approx((lengths * (lengths + 1)).sum(), rel=0.02)
+
+
+def test_devices_are_no_files(tmp_path):
+    with pytest.raises(nsacc.errors.NsaccError, match="'/dev/zero' is a device, not the descrip"):
+        nsacc.compile(EXAMPLES / "flash.nsa", target="cuda", device="/dev/zero")
+    with pytest.raises(nsacc.errors.ArgumentError, match="'/dev/zero' is a device, not a program"):
+        nsacc.compile(path="/dev/zero")
+    with pytest.raises(nsacc.errors.ArgumentError, match="'/dev/zero' is a device, not a package"):
+        nsacc.load("/dev/zero")
+
+
 @pytest.mark.parametrize("where, share", [("(i - j) mod 3 == 0", 1 / 3), ("j <= i", 1 / 2)])
 def test_time_does_not_depend_on_sizes(where, share):
     program = nsacc.compile("kernel f(q: [B, T, H, 16], k: [B, S, H, 16]) -> [B, T, H, 16] {"

@@ -202,8 +202,57 @@ assert np.allclose(program(*inputs), 1)
     assert (tmp_path / "cache" / "tuned").exists() == (mode == "quick")
 
 
+def test_rules_of_many_sizes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Runs and packages without lengths take them."""
+    nsacc.compile(PROGRAM).tune(SIZES, effort="seeds")
+    exported, rule, package = (str(tmp_path / name) for name in ("a.json", "b.json", "f.nsapkg"))
+    make_rule = EXAMPLES.parent / "test" / "Tools" / "Inputs" / "make_rule.py"
+    for command in (["nsacc", "tune", "export", exported],
+                    [sys.executable, str(make_rule), exported, rule],
+                    ["nsacc", "tune", "import", rule]):
+        subprocess.run(command, check=True, timeout=60)
+    monkeypatch.setenv("NSACC_TUNE", "replay")
+    program = nsacc.compile(PROGRAM)
+    assert "keys=16" in program.ir("schedule", **{**SIZES, "T": 50})
+    assert "keys=8" in program.ir("schedule", **{**SIZES, "T": 1000})
+    program.package(package, {"HQ": 4, "H": 2, "D": 16})
+    inspected = subprocess.run(["nsacc", "inspect", package], check=True, timeout=60, text=True,
+                               stdout=subprocess.PIPE).stdout
+    assert "T >= 117" in inspected
+    for tokens in (50, 150):
+        inputs = [np.random.default_rng(0).standard_normal((1, tokens, heads, 16))
+                  .astype(np.float32) for heads in (4, 2)]
+        np.testing.assert_allclose(nsacc.load(package)(*inputs), program(*inputs), atol=1e-5)
+
+
 def test_a_store_that_can_not_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("NSACC_CACHE_DIR", str(tmp_path / "file"))
     tuning = nsacc.compile(PROGRAM).tune(SIZES, effort="seeds")
     assert tuning.ms > 0
+
+
+TABLE = """kernel f(q: f32[B, T, H, D], k: f32[B, S, H, D], doc: i32[B, S]) -> f32[B, T, H, D] {
+    a = attend(q, k, k) where doc[b, i] == doc[b, j]; return a; }"""
+TABLE_SIZES = {"B": 1, "T": 9, "S": 9, "H": 1, "D": 8}
+
+
+def test_integers_are_drawn_of_ranges() -> None:
+    tuning = nsacc.compile(TABLE).tune(TABLE_SIZES, effort="seeds", seeds=["a: keys=16"],
+                                       ranges={"doc": (0, 3)})
+    assert all(trial.failure is None for trial in tuning.trials)
+
+
+@pytest.mark.parametrize("ranges, message", [
+    (None, r"no values known for the integers of 'doc: i32\[B, S\]'.*ranges=\{'doc'"),
+    ({"q": (0, 1)}, "a range is of an input of integers, which 'q' isn't"),
+    ({"docs": (0, 1)}, "which 'docs' isn't"),
+    ({"doc": (1, 0)}, "the range of 'doc' is from 1 to 0"),
+    ({"doc": 3}, "the range of 'doc' is 3, expected two integers"),
+    ({"doc": (0, 2**31)}, "expected two integers of 32 bits"),
+    ({"doc": (0.5, 1)}, "expected two integers"),
+    ([("doc", (0, 1))], "expected a mapping of inputs"),
+])
+def test_ranges_that_do_not_fit(ranges, message: str) -> None:
+    with pytest.raises(nsacc.errors.ArgumentError, match=message):
+        nsacc.compile(TABLE).tune(TABLE_SIZES, effort="seeds", ranges=ranges)

@@ -6,6 +6,7 @@
 #include "nsacc/Pipelines/Phases.h"
 #include <functional>
 #include <gmock/gmock.h>
+#include <random>
 
 using namespace nsacc;
 using namespace nsacc::explain;
@@ -15,28 +16,18 @@ namespace {
 
 using Mask = std::function<bool(int64_t i, int64_t j)>;
 
-/// An attention with a mask, for some numbers of tokens.
-class Attention {
+/// A call of a kernel with one attention.
+class Call {
 public:
-  Attention(const std::string &where, int64_t queries, int64_t keys,
-            const std::string &in = "")
+  Call(const std::string &text,
+       std::initializer_list<std::pair<llvm::StringRef, int64_t>> given)
       : context(mlir::MLIRContext::Threading::DISABLED) {
-    std::string text =
-        "kernel f(q: [B, T, H, D], k, v: [B, S, H, D], seg: i32[B, S]" +
-        std::string(in.empty() ? "" : ", idx: i32[B, T, H, 3]") +
-        ") -> [B, T, H, D] { " +
-        (in.empty() ? "" : "sel = selection(idx, 8); ") +
-        "return attend(q, k, v) " + in + (where.empty() ? "" : " where ") +
-        where + "; }";
     module = frontend::compile(llvm::MemoryBufferRef(text, "f.nsa"),
                                frontend::Options(), context);
     EXPECT_TRUE(module) << text;
     EXPECT_TRUE(mlir::succeeded(runPhases(*module, Phase::NSA)));
-    sizes.sizes["B"] = 1;
-    sizes.sizes["T"] = queries;
-    sizes.sizes["S"] = keys;
-    sizes.sizes["H"] = 2;
-    sizes.sizes["D"] = 16;
+    for (auto [name, size] : given)
+      sizes.sizes[name] = size;
   }
 
   TileMap draw(int64_t tokens, int64_t keys, int64_t most = 64) {
@@ -48,10 +39,25 @@ public:
         tuning::CallSizes(kernel, sizes), tokens, keys, most);
   }
 
+  DimSizes sizes;
+
 private:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  DimSizes sizes;
+};
+
+/// An attention with a mask, for some numbers of tokens.
+class Attention : public Call {
+public:
+  Attention(const std::string &where, int64_t queries, int64_t keys,
+            const std::string &in = "")
+      : Call("kernel f(q: [B, T, H, D], k, v: [B, S, H, D], seg: i32[B, S]" +
+                 std::string(in.empty() ? "" : ", idx: i32[B, T, H, 3]") +
+                 ") -> [B, T, H, D] { " +
+                 (in.empty() ? "" : "sel = selection(idx, 8); ") +
+                 "return attend(q, k, v) " + in +
+                 (where.empty() ? "" : " where ") + where + "; }",
+             {{"B", 1}, {"T", queries}, {"S", keys}, {"H", 2}, {"D", 16}}) {}
 };
 
 /// Looks at each pair of a part of the map.
@@ -81,9 +87,10 @@ void checkAgainstPairs(const std::string &where, const Mask &mask,
     for (int64_t key = 0; key < keys; key += tileKeys)
       ++counts[static_cast<size_t>(
           look(mask, map, query, query + tokens, key, key + tileKeys))];
-  EXPECT_EQ(map.empty, counts[0]);
-  EXPECT_EQ(map.partial, counts[1]);
-  EXPECT_EQ(map.full, counts[2]);
+  // In both heads.
+  EXPECT_EQ(map.empty, 2 * counts[0]);
+  EXPECT_EQ(map.partial, 2 * counts[1]);
+  EXPECT_EQ(map.full, 2 * counts[2]);
   EXPECT_LE(map.rows, most);
   EXPECT_LE(map.columns, most);
   ASSERT_EQ(static_cast<int64_t>(map.cells.size()), map.rows * map.columns);
@@ -132,7 +139,7 @@ TEST(TileMap, TellsWhatASelectionTakes) {
   TileMap map = Attention("j <= i", 16, 16, "in sel").draw(8, 8);
   EXPECT_EQ(map.block, 8);
   EXPECT_EQ(map.top, 3);
-  EXPECT_EQ(map.full, 1);
+  EXPECT_EQ(map.full, 2);
 }
 
 TEST(TileMap, IsEmptyWithoutTokens) {
@@ -149,9 +156,9 @@ TEST(TileMap, LongCallsAreLookedAtHereAndThere) {
   TileMap map = Attention("j <= i", tokens, tokens).draw(64, 64);
   EXPECT_TRUE(map.isSampled);
   double tiles = static_cast<double>(tokens) / 64;
-  EXPECT_NEAR(map.full, tiles * (tiles - 1) / 2, 0.01 * tiles * tiles);
-  EXPECT_NEAR(map.empty, tiles * (tiles - 1) / 2, 0.01 * tiles * tiles);
-  EXPECT_NEAR(map.partial, tiles, 0.01 * tiles);
+  EXPECT_NEAR(map.full, tiles * (tiles - 1), 0.01 * tiles * tiles);
+  EXPECT_NEAR(map.empty, tiles * (tiles - 1), 0.01 * tiles * tiles);
+  EXPECT_NEAR(map.partial, 2 * tiles, 0.01 * tiles);
   for (int64_t row = 0; row < map.rows; ++row)
     for (int64_t column = 0; column < map.columns; ++column)
       EXPECT_EQ(map.get(row, column), column < row    ? TileState::Full
@@ -165,7 +172,90 @@ TEST(TileMap, TheMostTokens) {
   int64_t most = int64_t{1} << 40;
   TileMap map = Attention("j <= i", most, most).draw(1, 1);
   EXPECT_FALSE(map.full.getWhole());
-  EXPECT_NEAR(map.full, 0x1p79, 0x1p73);
-  EXPECT_NEAR(map.empty, 0x1p79, 0x1p73);
+  EXPECT_NEAR(map.full, 0x1p80, 0x1p74);
+  EXPECT_NEAR(map.empty, 0x1p80, 0x1p74);
   EXPECT_EQ(map.cells.size(), 64u * 64);
+}
+
+/// Tiles of random masks that tell batch rows and heads apart, in random groups
+/// of query heads, against all pairs of the call.
+TEST(TileMap, CountsAllBatchRowsAndHeads) {
+  std::mt19937 random(7);
+  auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int trial = 0; trial < 40; ++trial) {
+    int64_t batch = draw(1, 4), keyHeads = draw(1, 3), group = draw(1, 3),
+            queries = draw(1, 30), keys = draw(1, 50), tokens = draw(1, 9),
+            tileKeys = draw(1, 12), first = draw(-20, 20), ofRow = draw(-9, 9),
+            ofHead = draw(-9, 9), period = draw(1, 3);
+    auto spell = [](int64_t number) { return std::to_string(number); };
+    std::string where = "j <= i + " + spell(first) + " + b * (" + spell(ofRow) +
+                        ") + (h mod " + spell(period) + ") * (" +
+                        spell(ofHead) + ")";
+    SCOPED_TRACE(where + ", trial " + spell(trial));
+    Call call("kernel f(q: [B, T, HQ, D], k, v: [B, S, H, D]) -> [B, T, HQ, D] "
+              "{ return attend(q, k, v) where " +
+                  where + "; }",
+              {{"B", batch},
+               {"T", queries},
+               {"S", keys},
+               {"HQ", keyHeads * group},
+               {"H", keyHeads},
+               {"D", 16}});
+    TileMap map = call.draw(tokens, tileKeys);
+    int64_t counts[3] = {};
+    auto sees = [&](int64_t b, int64_t h, int64_t t, int64_t j) {
+      return j <= t + keys - queries + first + b * ofRow + h % period * ofHead;
+    };
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t head = 0; head < keyHeads; ++head)
+        for (int64_t t = 0; t < queries; t += tokens)
+          for (int64_t j = 0; j < keys; j += tileKeys) {
+            int64_t seen = 0, all = 0;
+            for (int64_t h = head * group; h < (head + 1) * group; ++h)
+              for (int64_t i = t; i < std::min(t + tokens, queries); ++i)
+                for (int64_t k = j; k < std::min(j + tileKeys, keys); ++k)
+                  ++all, seen += sees(b, h, i, k);
+            ++counts[seen == 0 ? 0 : seen == all ? 2 : 1];
+          }
+    EXPECT_FALSE(map.isSampled);
+    EXPECT_EQ(map.full, counts[2]);
+    if (map.isPerPair) {
+      // Bounds leave more than the mask shows.
+      EXPECT_LE(map.empty, counts[0]);
+      continue;
+    }
+    EXPECT_EQ(map.empty, counts[0]);
+    EXPECT_EQ(map.partial, counts[1]);
+  }
+}
+
+/// The rows are of their own lengths, and the picture is of the longest.
+TEST(TileMap, CountsRaggedRows) {
+  Call call("kernel f(q, k: [ragged T, 2, 16]) -> [ragged T, 2, 16] { return "
+            "attend(q, k, k) where j <= i; }",
+            {{"T", 132}});
+  call.sizes.batchRows = 3;
+  call.sizes.offsets["T"] = {0, 5, 5, 132};
+  TileMap map = call.draw(16, 16);
+  EXPECT_EQ(map.full, 2 * 7 * 8 / 2);
+  EXPECT_EQ(map.partial, 2 * (8 + 1));
+  EXPECT_EQ(map.empty, 2 * 7 * 8 / 2);
+  EXPECT_EQ(map.queries, 127);
+  EXPECT_EQ(map.batchRow, 2);
+}
+
+/// Numbers of many rows are scaled by how many there are, whatever that is.
+TEST(TileMap, ManyBatchRowsAreEstimated) {
+  for (int64_t batch : {65, 96, 97, 300, 1000}) {
+    SCOPED_TRACE(batch);
+    Call call("kernel f(q: [B, T, 1, 16], k: [B, S, 1, 16]) -> [B, T, 1, 16] { "
+              "return attend(q, k, k) where j <= i + b floordiv 100000; }",
+              {{"B", batch}, {"T", 64}, {"S", 64}});
+    TileMap map = call.draw(8, 8);
+    EXPECT_EQ(map.full, batch * 7 * 8 / 2);
+    EXPECT_EQ(map.partial, batch * 8);
+    EXPECT_EQ(map.empty, batch * 7 * 8 / 2);
+  }
 }

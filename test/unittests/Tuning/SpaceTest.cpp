@@ -6,6 +6,7 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 using namespace nsacc::schedule;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -102,9 +103,18 @@ TEST_F(SpaceTest, TheFastestByTheModelComeFirst) {
 }
 
 TEST_F(SpaceTest, WhatIsGivenStays) {
-  std::vector<Candidate> all = list("sm_90a", Grid::Tiles, "keys=32");
-  EXPECT_FALSE(all.empty());
-  EXPECT_THAT(getSchedules(all), Each(Not(HasSubstr("keys="))));
+  for (llvm::StringRef device : {"", "sm_90a"}) {
+    // In no grid.
+    std::vector<Candidate> all = list(device, Grid::Tiles, "keys=48");
+    EXPECT_THAT(getSchedules(all), Each(Not(HasSubstr("keys="))));
+    // All else of these ops is varied nevertheless.
+    EXPECT_THAT(getSchedules(all), Contains(HasSubstr("cmp: tokens=")));
+  }
+}
+
+TEST_F(SpaceTest, CPUsTrySingleTokens) {
+  EXPECT_THAT(getSchedules(list("", Grid::Tiles)),
+              Contains(HasSubstr("cmp: tokens=1, keys=64")));
 }
 
 TEST_F(SpaceTest, CandidatesBuildOnASchedule) {

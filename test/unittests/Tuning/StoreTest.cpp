@@ -1,5 +1,6 @@
 //===- StoreTest.cpp - Tuned schedules in files ---------------------------===//
 
+#include "TunedFixture.h"
 #include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Driver/TunedSchedules.h"
 #include "llvm/ADT/SmallString.h"
@@ -30,9 +31,7 @@ protected:
     });
   }
   static TunedSchedule make(llvm::StringRef schedule) {
-    TunedSchedule tuned;
-    tuned.schedule = schedule.str();
-    tuned.sizes = "B=1";
+    TunedSchedule tuned = makeTuned(schedule);
     tuned.milliseconds = 1.5;
     tuned.low = 1.25;
     tuned.high = 2;
@@ -78,9 +77,7 @@ TEST_F(StoreTest, WhatIsNoTunedScheduleIsAMissWithAWarning) {
 
 /// What is said of an entry with another value at a field.
 static std::string failWith(llvm::StringRef field, llvm::json::Value value) {
-  TunedSchedule tuned;
-  tuned.milliseconds = tuned.low = tuned.high = tuned.chosenMilliseconds = 1;
-  llvm::json::Value json = toJSON(tuned);
+  llvm::json::Value json = toJSON(makeTuned("a: keys=16"));
   (*json.getAsObject())[field] = std::move(value);
   llvm::json::Path::Root root("tuned");
   TunedSchedule read;

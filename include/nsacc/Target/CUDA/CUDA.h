@@ -30,6 +30,9 @@ struct Options {
   /// Machine code, too, where ptxas is found: among these, on the PATH, or in
   /// the usual place.
   bool assemble = true;
+  /// Where ptxas can't be asked, there is no machine code, and the report says
+  /// why; otherwise that is an error.
+  bool mayLackMachineCode = false;
   std::vector<std::string> ptxas;
   /// All kernels stand in one image, not each in its own.
   bool isOneImage = false;

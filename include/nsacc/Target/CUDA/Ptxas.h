@@ -26,6 +26,8 @@ struct AssemblerReport {
   /// Warnings and advice, among them the C75.. lines that tell of products that
   /// don't overlap; each on one line, as ptxas wrote it.
   std::vector<std::string> warnings;
+  /// Why it wasn't asked about some kernel, though it is there; empty: it was.
+  std::string notAsked;
 
   /// Why code is right but slow: registers that a kernel keeps in memory, but
   /// for a few, and lines C7500 to C7599, where ptxas serializes products.
@@ -52,8 +54,24 @@ enum class Effort {
   Full,  ///< ptxas's own choice
 };
 
-/// Runs ptxas. Fails with what it says is wrong; none where it is too old to
-/// know the architecture.
+/// ptxas can't be asked: it doesn't run, or there is no place for its files.
+class NotAskedError : public llvm::ErrorInfo<NotAskedError> {
+public:
+  static char ID;
+
+  explicit NotAskedError(const llvm::Twine &message) : text(message.str()) {}
+
+  void log(llvm::raw_ostream &os) const override { os << text; }
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+
+private:
+  std::string text;
+};
+
+/// Runs ptxas. Fails with what it says is wrong, or with NotAskedError; none
+/// where it is too old to know the architecture.
 llvm::Expected<std::optional<MachineCode>>
 assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
          llvm::StringRef architecture, Effort effort = Effort::Full);

@@ -169,7 +169,9 @@ TEST_F(AssembleTest, RunsSideBySide) {
 TEST_F(AssembleTest, MayNotBeRun) {
   auto code = assemble("/nonexistent/ptxas", kPTX, "sm_90a");
   ASSERT_FALSE(static_cast<bool>(code));
-  EXPECT_THAT(toString(code.takeError()),
+  llvm::Error error = code.takeError();
+  EXPECT_TRUE(error.isA<NotAskedError>());
+  EXPECT_THAT(toString(std::move(error)),
               HasSubstr("'/nonexistent/ptxas' can't be run: "));
 }
 
