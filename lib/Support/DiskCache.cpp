@@ -133,11 +133,14 @@ void DiskCache::warn(const Twine &message) const {
   tell(text);
 }
 
+static std::string getFileName(StringRef key) {
+  return kPrefix.str() +
+         toHex(SHA256::hash(arrayRefFromStringRef(key)), /*LowerCase=*/true);
+}
+
 std::string DiskCache::getPath(StringRef key) const {
   SmallString<128> path(options.folder);
-  std::string digest =
-      toHex(SHA256::hash(arrayRefFromStringRef(key)), /*LowerCase=*/true);
-  sys::path::append(path, kPrefix + digest);
+  sys::path::append(path, getFileName(key));
   return std::string(path);
 }
 
@@ -262,8 +265,11 @@ static CacheEntry readEntry(const std::string &path) {
                         : "no file";
     return entry;
   }
-  if (std::optional<Contents> found = read((*file)->getBuffer()))
+  std::optional<Contents> found = read((*file)->getBuffer());
+  if (found && sys::path::filename(path) == getFileName(found->key))
     entry.key = found->key.str();
+  else if (found)
+    entry.problem = "under another one's name";
   else if (StringRef(path).ends_with(".tmp"))
     entry.problem = "being written, or left by a writer that ended early";
   else

@@ -7,6 +7,7 @@
 #include "nsacc/Support/Version.h"
 #include "llvm/Support/raw_ostream.h"
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <new>
 
 using namespace nsacc;
@@ -101,6 +102,8 @@ static int runCommand(CLI::App &app, Invocation &invocation, int argc,
 
 int main(int argc, char **argv) {
   installCrashHandler();
+  // Where a limit of files' sizes is met, writing fails.
+  std::signal(SIGXFSZ, SIG_IGN);
   Invocation invocation;
   invocation.commandLine.assign(argv, argv + argc);
 

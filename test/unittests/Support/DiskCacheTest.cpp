@@ -120,6 +120,12 @@ TEST_F(DiskCacheTest, FilesOfOtherKeysAreMisses) {
   write(open().getPath("other"), read(open().getPath("key")));
   EXPECT_EQ(open().find("other"), std::nullopt);
   EXPECT_EQ(warnings.size(), 1u);
+  std::vector<std::string> problems;
+  for (const CacheEntry &entry : list())
+    problems.push_back(entry.problem);
+  llvm::sort(problems);
+  EXPECT_EQ(problems,
+            (std::vector<std::string>{"", "under another one's name"}));
 }
 
 TEST_F(DiskCacheTest, FoldersThatCannotBeWrittenAreToldOnce) {
