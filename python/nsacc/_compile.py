@@ -109,7 +109,9 @@ def _spell_schedule(schedule: Mapping[str, Any]) -> str:
     """As text: fields of all ops, then those of named ones."""
     def spell(fields: Mapping[str, Any]) -> str:
         for field, value in fields.items():
-            _check_string("a name in the schedule", field)
+            _check_word("a name in the schedule", field)
+            if isinstance(value, str):
+                _check_word(f"'{field}' of the schedule", value)
             if isinstance(value, bool) or not isinstance(value, (str, Integral)):
                 raise ArgumentError(f"'{field}' of the schedule is a {type(value).__qualname__}, "
                                     f"expected an integer or a string")
@@ -118,9 +120,17 @@ def _spell_schedule(schedule: Mapping[str, Any]) -> str:
     ops = {name: fields for name, fields in schedule.items() if isinstance(fields, Mapping)}
     groups = [spell({name: value for name, value in schedule.items() if name not in ops})]
     for name, fields in ops.items():
-        _check_string("a name in the schedule", name)
+        _check_word("a name in the schedule", name)
         groups.append(f"{name}: {spell(fields)}")
     return "; ".join(group for group in groups if group)
+
+
+def _check_word(what: str, value: Any) -> None:
+    """Punctuation in a part of a schedule would make another schedule of it."""
+    _check_string(what, value)
+    if not value or re.search(r"[,;:=\s]", value):
+        raise ArgumentError(f"{what} is {value!r}, expected a word or a number: "
+                            f"{{'keys': 64, 'slc': {{'order': 'union'}}}}, or a string for it all")
 
 
 def _check_string(name: str, value: Any) -> None:

@@ -93,6 +93,10 @@ def test_mappings_are_schedules():
             ({"slc": {3: 4}}, "a name in the schedule is a int, expected a string"),
             ({"keys": 3.5}, "'keys' of the schedule is a float, expected an integer or a string"),
             ({"slc": {"keys": True}}, "'keys' of the schedule is a bool"),
+            ({"keys": "16, tokens=4"}, "'keys' of the schedule is '16, tokens=4', expected a word"),
+            ({"keys": ""}, "'keys' of the schedule is '', expected a word"),
+            ({"slc: keys": 16}, "a name in the schedule is 'slc: keys', expected a word"),
+            ({"a; slc": {"keys": 3}}, "a name in the schedule is 'a; slc', expected a word"),
             ({"slx": {"keys": 3}}, "column 1: the program has no op 'slx': did you mean 'slc'?")]:
         with pytest.raises(ArgumentError, match=message.replace("?", "[?]")):
             nsa(wrong)
