@@ -3,6 +3,7 @@
 #include "Files.h"
 #include "Messages.h"
 #include "nsacc/Support/Files.h"
+#include "nsacc/Support/JSON.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <memory>
@@ -19,6 +20,18 @@ nsacc::readFile(llvm::StringRef path, llvm::StringRef what) {
   if (buffer)
     return std::move(*buffer);
   return makeError("can't read '" + path + "': " + buffer.getError().message());
+}
+
+llvm::Expected<llvm::json::Value> nsacc::readJSONFile(llvm::StringRef path,
+                                                      llvm::StringRef what) {
+  auto buffer = readFile(path, what);
+  if (!buffer)
+    return buffer.takeError();
+  auto value = parseJSON((*buffer)->getBuffer());
+  if (!value)
+    return makeError("'" + path +
+                     "' isn't JSON: " + llvm::toString(value.takeError()));
+  return value;
 }
 
 llvm::Error nsacc::writeFiles(llvm::ArrayRef<OutputFile> files) {

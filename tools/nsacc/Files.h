@@ -6,6 +6,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
 
@@ -15,6 +16,10 @@ namespace nsacc {
 /// program".
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 readFile(llvm::StringRef path, llvm::StringRef what);
+
+/// The same of a file of JSON.
+llvm::Expected<llvm::json::Value> readJSONFile(llvm::StringRef path,
+                                               llvm::StringRef what);
 
 struct OutputFile {
   llvm::StringRef path; ///< "-": standard output

@@ -3,7 +3,6 @@
 #include "ManySizes.h"
 #include "Files.h"
 #include "Messages.h"
-#include "nsacc/Support/JSON.h"
 #include "nsacc/Support/Suggestions.h"
 #include "nsacc/Tensor/GivenSizes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -62,13 +61,9 @@ static llvm::Expected<DimSizes> readShape(const llvm::json::Value &value,
 
 static llvm::Expected<std::vector<DimSizes>>
 readShapes(llvm::StringRef path, const Signature &signature) {
-  auto buffer = readFile(path, "a list of sizes");
-  if (!buffer)
-    return buffer.takeError();
-  auto value = parseJSON((*buffer)->getBuffer());
+  auto value = readJSONFile(path, "a list of sizes");
   if (!value)
-    return makeError("'" + path +
-                     "' isn't JSON: " + llvm::toString(value.takeError()));
+    return value.takeError();
   const llvm::json::Array *list = value->getAsArray();
   if (!list || list->empty())
     return makeError("'" + path + "' has no list of sizes",

@@ -12,7 +12,6 @@
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Schedule/Settings.h"
 #include "nsacc/Signature/Signature.h"
-#include "nsacc/Support/JSON.h"
 #include "nsacc/Support/Version.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -359,13 +358,9 @@ static llvm::Expected<Imported> readImported(const llvm::json::Value &entry) {
 
 static llvm::Expected<std::vector<Imported>>
 readAllImported(const std::string &path) {
-  auto buffer = readFile(path, "exported schedules");
-  if (!buffer)
-    return buffer.takeError();
-  auto value = parseJSON((*buffer)->getBuffer());
+  auto value = readJSONFile(path, "exported schedules");
   if (!value)
-    return makeError("'" + path +
-                     "' isn't JSON: " + llvm::toString(value.takeError()));
+    return value.takeError();
   const llvm::json::Array *list = value->getAsArray();
   if (!list)
     return makeError("'" + path + "' has no list of schedules",

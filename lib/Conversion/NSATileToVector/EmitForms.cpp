@@ -24,10 +24,12 @@ Value TileEmitter::allocateResult(Value tile) {
 
 void TileEmitter::copyTile(Value tile, Value target) {
   auto type = cast<RankedTensorType>(tile.getType());
+  bool isF32 = cast<MemRefType>(target.getType()).getElementType().isF32();
   forEachVector(
       type.getShape(),
       [&](ValueRange indices, int64_t width) {
-        storeVector(VectorReader(*this, indices, width).read(tile), target,
+        VectorReader reader(*this, indices, width);
+        storeVector(isF32 ? reader.readF32(tile) : reader.read(tile), target,
                     indices);
       },
       maxUnrolled, getRowEnd(tile));
@@ -58,13 +60,7 @@ void TileEmitter::emitPacked(Value tile) {
     return;
   auto type = cast<RankedTensorType>(tile.getType());
   Value target = allocate(type.clone(builder.getF32Type()));
-  forEachVector(
-      type.getShape(),
-      [&](ValueRange indices, int64_t width) {
-        storeVector(VectorReader(*this, indices, width).readF32(tile), target,
-                    indices);
-      },
-      maxUnrolled, getRowEnd(tile));
+  copyTile(tile, target);
   packedMemory[tile] = target;
 }
 

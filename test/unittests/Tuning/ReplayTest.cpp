@@ -1,51 +1,14 @@
 //===- ReplayTest.cpp - Compilations take what was tuned ------------------===//
 
 #include "TunedFixture.h"
-#include "TuningTest.h"
-#include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Tuning/Tuner.h"
-#include "llvm/Support/FileSystem.h"
 
 using namespace nsacc;
 using namespace nsacc::tuning;
 using ::testing::HasSubstr;
 using ::testing::Not;
-namespace fs = llvm::sys::fs;
 
-namespace {
-class ReplayTest : public TuningTest {
-protected:
-  ReplayTest() {
-    EXPECT_FALSE(fs::createUniqueDirectory("nsacc-tuned", root));
-    options.tuning.mode = TuneMode::Replay;
-    options.tuning.store.mode = CacheMode::ReadWrite;
-    options.tuning.store.folder = std::string(root);
-  }
-  ~ReplayTest() override { fs::remove_directories(root); }
-
-  std::unique_ptr<CompiledProgram> create() {
-    compile(text);
-    return llvm::cantFail(CompiledProgram::create(*module, options));
-  }
-  void tune(llvm::StringRef schedule) {
-    TunedSchedule tuned = makeTuned(schedule);
-    auto key = create()->getTuningKey("", sizes);
-    ASSERT_TRUE(bool(key));
-    TunedSchedules(options.tuning.store, nullptr).store(*key, tuned);
-  }
-  std::string print() {
-    return llvm::cantFail(create()->printSchedule("", sizes.sizes));
-  }
-
-  std::string text =
-      "kernel f<cap = 4>(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, "
-      "HQ, D] { a = attend(q, k, k) where j <= i + cap; return a; }";
-  llvm::SmallString<128> root;
-  CompileOptions options;
-  DimSizes sizes = makeSizes(
-      {{"B", 1}, {"T", 1000}, {"S", 1000}, {"HQ", 4}, {"H", 2}, {"D", 64}});
-};
-} // namespace
+using ReplayTest = TunedFixture;
 
 TEST_F(ReplayTest, TakesWhatWasTuned) {
   EXPECT_THAT(print(), Not(HasSubstr("tuned")));

@@ -1,9 +1,12 @@
-//===- TunedFixture.h - A tuned schedule for tests --------------*- C++ -*-===//
+//===- TunedFixture.h - Programs whose tuned schedules are kept -*- C++ -*-===//
 
 #ifndef NSACC_UNITTESTS_TUNING_TUNEDFIXTURE_H
 #define NSACC_UNITTESTS_TUNING_TUNEDFIXTURE_H
 
+#include "TuningTest.h"
+#include "nsacc/Driver/CompiledProgram.h"
 #include "nsacc/Driver/TunedSchedules.h"
+#include "llvm/Support/FileSystem.h"
 
 namespace nsacc {
 
@@ -20,5 +23,44 @@ inline TunedSchedule makeTuned(llvm::StringRef schedule) {
 }
 
 } // namespace nsacc
+
+namespace nsacc::tuning {
+
+/// A program that looks into a folder of its own.
+class TunedFixture : public TuningTest {
+protected:
+  TunedFixture() {
+    EXPECT_FALSE(llvm::sys::fs::createUniqueDirectory("nsacc-tuned", root));
+    options.tuning.mode = TuneMode::Replay;
+    options.tuning.store.mode = CacheMode::ReadWrite;
+    options.tuning.store.folder = std::string(root);
+  }
+  ~TunedFixture() override { llvm::sys::fs::remove_directories(root); }
+
+  std::unique_ptr<CompiledProgram> create() {
+    compile(text);
+    return llvm::cantFail(CompiledProgram::create(*module, options));
+  }
+  std::string getKey() {
+    return llvm::cantFail(create()->getTuningKey("", sizes));
+  }
+  void tune(llvm::StringRef schedule) {
+    TunedSchedules(options.tuning.store, nullptr)
+        .store(getKey(), makeTuned(schedule));
+  }
+  std::string print() {
+    return llvm::cantFail(create()->printSchedule("", sizes.sizes));
+  }
+
+  std::string text =
+      "kernel f<cap = 4>(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, "
+      "HQ, D] { a = attend(q, k, k) where j <= i + cap; return a; }";
+  llvm::SmallString<128> root;
+  CompileOptions options;
+  DimSizes sizes = makeSizes(
+      {{"B", 1}, {"T", 1000}, {"S", 1000}, {"HQ", 4}, {"H", 2}, {"D", 64}});
+};
+
+} // namespace nsacc::tuning
 
 #endif // NSACC_UNITTESTS_TUNING_TUNEDFIXTURE_H

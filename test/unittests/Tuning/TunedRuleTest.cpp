@@ -1,10 +1,8 @@
 //===- TunedRuleTest.cpp - Rules are kept, and what calls take of them ----===//
 
-#include "TuningTest.h"
-#include "nsacc/Driver/CompiledProgram.h"
+#include "TunedFixture.h"
 #include "nsacc/RT/Package.h"
 #include "nsacc/Tuning/Shapes.h"
-#include "llvm/Support/FileSystem.h"
 
 using namespace nsacc;
 using namespace nsacc::tuning;
@@ -12,7 +10,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-namespace fs = llvm::sys::fs;
 
 static TunedRule makeRule() {
   TunedRule rule;
@@ -25,42 +22,20 @@ static TunedRule makeRule() {
 }
 
 namespace {
-class TunedRuleTest : public TuningTest {
+class TunedRuleTest : public TunedFixture {
 protected:
   TunedRuleTest() {
-    EXPECT_FALSE(fs::createUniqueDirectory("nsacc-tuned", root));
-    options.tuning.mode = TuneMode::Replay;
-    options.tuning.store.mode = CacheMode::ReadWrite;
-    options.tuning.store.folder = std::string(root);
     options.warn = [this](llvm::StringRef text) { told += text; };
-  }
-  ~TunedRuleTest() override { fs::remove_directories(root); }
-
-  std::unique_ptr<CompiledProgram> create() {
-    compile(text);
-    return llvm::cantFail(CompiledProgram::create(*module, options));
+    sizes.sizes["T"] = sizes.sizes["S"] = 100;
   }
   TunedSchedules open() {
     return TunedSchedules(options.tuning.store, options.warn);
   }
-  std::string getKey() {
-    return llvm::cantFail(create()->getTuningKey("", sizes));
-  }
   void keep(const TunedRule &rule) {
     EXPECT_TRUE(open().storeRule(getRuleKey(getKey()), rule));
   }
-  std::string print() {
-    return llvm::cantFail(create()->printSchedule("", sizes.sizes));
-  }
 
-  std::string text =
-      "kernel f<cap = 4>(q: f32[B, T, HQ, D], k: f32[B, S, H, D]) -> f32[B, T, "
-      "HQ, D] { a = attend(q, k, k) where j <= i + cap; return a; }";
-  llvm::SmallString<128> root;
-  CompileOptions options;
   std::string told;
-  DimSizes sizes = makeSizes(
-      {{"B", 1}, {"T", 100}, {"S", 100}, {"HQ", 4}, {"H", 2}, {"D", 64}});
 };
 } // namespace
 
@@ -83,12 +58,7 @@ TEST_F(TunedRuleTest, DecidesByTheSizesOfACall) {
 
 TEST_F(TunedRuleTest, TheEntryOfSuchSizesComesFirst) {
   keep(makeRule());
-  TunedSchedule tuned;
-  tuned.schedule = tuned.whole = "a: keys=24";
-  tuned.policy = "quick";
-  tuned.date = "2026-11-27T15:00:00";
-  tuned.milliseconds = tuned.low = tuned.high = tuned.chosenMilliseconds = 1;
-  open().store(getKey(), tuned);
+  tune("a: keys=24");
   EXPECT_THAT(print(), HasSubstr("keys=24"));
   sizes.sizes["T"] = 1000;
   EXPECT_THAT(print(), HasSubstr("keys=8"));
