@@ -176,8 +176,11 @@ def precompile(names: frozenset[str], like: Source, path: Path) -> Path:
     header, output = path.with_suffix(".h"), path.with_suffix(".pch")
     header.write_text("".join(f'#include "{name}"\n' for name in sorted(names, key=HEAVY.index)))
     write_key(header, like, Path(f"{output}.sum"))
-    run_compiler(like, "-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp",
-                 "-x", "c++-header", str(header), "-o", str(output)).check_returncode()
+    # A precompiled header names its files by whole paths: no other checkout can use it.
+    result = run_compiler(like, "-fpch-instantiate-templates", "-Xclang", "-fno-pch-timestamp",
+                          "-x", "c++-header", str(header), "-o", str(output), shared=False)
+    if result.returncode:
+        sys.exit(f"{header} doesn't compile:\n{result.stderr}")
     return output
 
 
@@ -199,11 +202,17 @@ def compile_source(source: Source, header: Path | None, output: Path) -> str:
     return f"{source.file} lacks an include:\n" + "\n".join(result.stderr.splitlines()[:20])
 
 
-def run_compiler(source: Source, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_compiler(source: Source, *arguments: str,
+                 shared: bool = True) -> subprocess.CompletedProcess[str]:
+    """Compiles, or takes what the cache has: unless `shared`, only what was compiled here."""
     command = [source.compiler, *source.flags, "-fPIC", *arguments]
     if CCACHE:
         command.insert(0, CCACHE)
-    return subprocess.run(command, cwd=source.folder, env=os.environ | CCACHE_SETTINGS,
+    environment = os.environ | CCACHE_SETTINGS
+    if not shared:
+        for name in ("CCACHE_BASEDIR", "CCACHE_NOHASHDIR"):
+            environment.pop(name, None)
+    return subprocess.run(command, cwd=source.folder, env=environment,
                           capture_output=True, text=True)
 
 

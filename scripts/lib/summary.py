@@ -1,12 +1,18 @@
-"""Sums up a run of scripts/test: a line for each part, then `N passed, N failed`."""
+"""Sums up a run of scripts/test: what failed, a line for each part, then `N passed, N failed`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+MOST_FAILURES = 20
+"""Failures that are told of; all count."""
+MOST_LINES = 5
+"""Lines told of one failure."""
 
 
 @dataclass
@@ -53,6 +59,29 @@ def count_part(results: Path, part: str, status: int) -> Counts:
     return counts
 
 
+def describe_failures(path: Path) -> Iterator[str]:
+    """For each test that failed its name and how its output begins."""
+    for case in ElementTree.parse(path).iter("testcase"):
+        for child in case:
+            if child.tag in ("failure", "error"):
+                lines = (child.get("message") or child.text or "").strip().splitlines()
+                yield "\n    ".join([f"{case.get('classname')}: {case.get('name')}",
+                                    *lines[:MOST_LINES]])
+
+
+def print_failures(results: Path, parts: list[str]) -> None:
+    """Says what failed, a screen of it: the parts' own output is long."""
+    failures = [f"{part}: {failure}" for part in parts
+                for junit in sorted(results.glob(f"{part}-*.xml"))
+                for failure in describe_failures(junit)]
+    if failures:
+        print("\n== failures")
+    for failure in failures[:MOST_FAILURES]:
+        print(f"  {failure}")
+    if len(failures) > MOST_FAILURES:
+        print(f"  and {len(failures) - MOST_FAILURES} more")
+
+
 def explain(results: Path, part: str, status: int) -> str:
     """Says why a part failed that no test of its own failed for."""
     if part != "build" and not list(results.glob(f"{part}-*.xml")):
@@ -65,10 +94,11 @@ def main() -> int:
     parser.add_argument("results", type=Path, help="folder with parts.tsv and the JUnit files")
     results = parser.parse_args().results
 
+    rows = [line.split("\t") for line in (results / "parts.tsv").read_text().splitlines()]
+    print_failures(results, [part for part, _, _ in rows])
     total = Counts()
     print("\n== summary")
-    for line in (results / "parts.tsv").read_text().splitlines():
-        part, status, time = line.split("\t")
+    for part, status, time in rows:
         counts = count_part(results, part, int(status))
         total += counts
         print(f"  {part:<12} {time:>9}   {counts}{explain(results, part, int(status))}")

@@ -54,3 +54,20 @@ def test_a_source_takes_the_most_headers_that_it_includes() -> None:
     headers = {each: Path(f"{len(each)}.pch") for each in names}
     assert includes.choose_header(headers, frozenset(includes.HEAVY[:3])) == Path("2.pch")
     assert includes.choose_header(headers, frozenset(includes.HEAVY[1:])) is None
+
+
+@pytest.mark.skipif(not shutil.which(COMPILER), reason=f"there is no {COMPILER}")
+@pytest.mark.skipif(not includes.CCACHE, reason="there is no ccache")
+def test_checkouts_share_a_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("CCACHE_NOHASHDIR", "1")
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setenv("CCACHE_BASEDIR", str(folder))
+        text = f'#include "llvm/ADT/STLExtras.h"\nbool {name}() {{ return true; }}\n'
+        sources = [make_source(folder, f"{number}.cpp", text)
+                   for number in range(includes.SHARED)]
+        assert not any(includes.check(sources, folder / "out", jobs=2).values())
+        # Nothing of this checkout is there for the next.
+        folder.rename(tmp_path / f"{name}-moved")

@@ -59,3 +59,26 @@ def test_a_part_without_results_says_so(tmp_path: Path) -> None:
     assert "no results lit-*.xml" in summary.explain(tmp_path, "lit", 0)
     junit.write(tmp_path / "lit-a.xml", {"one": ""})
     assert not summary.explain(tmp_path, "lit", 1)
+
+
+def test_failures_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    junit.write(tmp_path / "includes-a.xml", {
+        "good.cpp": "", **{f"bad{number}.cpp": "lacks an include:\n" + "more\n" * 50
+                           for number in range(summary.MOST_FAILURES + 3)}})
+    (tmp_path / "lit-a.xml").write_text(
+        "<testsuite><testcase classname='Dialect' name='b'><error message='off by one'/>"
+        "</testcase></testsuite>")
+    summary.print_failures(tmp_path, ["lit", "includes"])
+    output = capsys.readouterr().out
+    assert output.startswith("\n== failures\n  lit: Dialect: b\n    off by one\n"
+                             "  includes: includes-a: bad0.cpp\n    lacks an include:\n")
+    assert output.count("lacks") == summary.MOST_FAILURES - 1
+    assert output.endswith("  and 4 more\n")
+    assert "good" not in output
+
+
+def test_without_failures_none_are_named(
+        tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    junit.write(tmp_path / "lit-a.xml", {"one": ""})
+    summary.print_failures(tmp_path, ["lit"])
+    assert not capsys.readouterr().out
