@@ -163,8 +163,8 @@ typedef void *nsacc_rt_stream;
  *  have failed; that is told once. On the host, where the run itself does: it
  * is done when the function returns.
  *
- *  Elements aren't looked at: offsets of ragged rows have to rise from 0 to the
- *  number of tokens. */
+ *  Offsets of ragged rows have to rise from 0 to the number of tokens. On the
+ *  host others are an error; what a device's tensors hold isn't looked at. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                              const nsacc_rt_tensor *tensors,
                                              size_t count,

@@ -145,7 +145,9 @@ static bool describes(const Signature &signature, const rt::Package &package) {
            argument.dtype == parameter.dtype &&
            argument.dims.size() == parameter.sizes.size() &&
            llvm::equal(argument.dims, parameter.sizes, hasSize) &&
-           parameter.isResult == isResult;
+           parameter.isResult == isResult &&
+           parameter.offsetsOf ==
+               (argument.isOffsets() ? argument.dims.front().name : "");
   };
   size_t numInputs = signature.inputs.size();
   if (numInputs + signature.results.size() != package.parameters.size() ||

@@ -3,6 +3,7 @@
 #include "Buffers.h"
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 
 using namespace nsacc::rt;
@@ -141,6 +142,10 @@ static void bindTensor(const Parameter &parameter,
   buffer.rank = static_cast<uint32_t>(rank);
   buffer.dtype = parameter.dtype;
   bindShape(parameter, tensor, rules, buffer);
+  if (!parameter.offsetsOf.empty() && buffer.isEmpty())
+    fail(parameter,
+         "it's empty: offsets of B rows are B + 1 numbers, the first "
+         "of them 0");
   bindStrides(parameter, tensor, rules, buffer);
   checkReach(parameter, buffer);
   if (buffer.address % static_cast<uint64_t>(getBytes(buffer.dtype)) != 0)
@@ -202,4 +207,57 @@ void nsacc::rt::checkData(const std::vector<Parameter> &parameters,
   for (size_t i = 0; i < parameters.size(); ++i)
     if (buffers[i].address == 0 && !buffers[i].isEmpty())
       fail(parameters[i], "its data is a null pointer");
+}
+
+/// An element of a tensor of integers of one dimension.
+static int64_t readInteger(const Buffer &buffer, int64_t index) {
+  int64_t bytes = getBytes(buffer.dtype);
+  auto *data = reinterpret_cast<const char *>(buffer.address) +
+               index * buffer.strides[0] * bytes;
+  int32_t narrow;
+  int64_t wide;
+  if (buffer.dtype == DType::I64) {
+    std::memcpy(&wide, data, sizeof(wide));
+    return wide;
+  }
+  std::memcpy(&narrow, data, sizeof(narrow));
+  return narrow;
+}
+
+/// The tokens of all rows of a ragged dimension, which some tensor has.
+static std::optional<int64_t>
+findTokens(const std::string &dim, const std::vector<Parameter> &parameters,
+           const std::vector<Buffer> &buffers) {
+  for (size_t i = 0; i < parameters.size(); ++i)
+    for (size_t j = 0; j < parameters[i].sizes.size(); ++j)
+      if (parameters[i].sizes[j].name == "ragged " + dim)
+        return buffers[i].sizes[j];
+  return std::nullopt;
+}
+
+static void checkOffsets(const Parameter &parameter, const Buffer &buffer,
+                         std::optional<int64_t> tokens) {
+  int64_t last = 0;
+  for (int64_t i = 0; i < buffer.sizes[0]; ++i) {
+    int64_t offset = readInteger(buffer, i);
+    if (i == 0 && offset != 0)
+      fail(parameter, "offsets start with 0, found " + std::to_string(offset));
+    if (offset < last)
+      fail(parameter, "offsets don't decrease: entry " + std::to_string(i) +
+                          " is " + std::to_string(offset) + " after " +
+                          std::to_string(last));
+    last = offset;
+  }
+  if (tokens && last != *tokens)
+    fail(parameter, "offsets end with the number of tokens: the last is " +
+                        std::to_string(last) + ", and dimension " +
+                        parameter.offsetsOf + " is " + std::to_string(*tokens));
+}
+
+void nsacc::rt::checkOffsets(const std::vector<Parameter> &parameters,
+                             const std::vector<Buffer> &buffers) {
+  for (size_t i = 0; i < parameters.size(); ++i)
+    if (const std::string &dim = parameters[i].offsetsOf; !dim.empty())
+      ::checkOffsets(parameters[i], buffers[i],
+                     findTokens(dim, parameters, buffers));
 }

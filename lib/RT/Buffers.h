@@ -57,6 +57,11 @@ void bindTensors(const std::vector<Parameter> &parameters,
 void checkData(const std::vector<Parameter> &parameters,
                const std::vector<Buffer> &buffers);
 
+/// Throws where offsets of ragged rows, in the process's memory, don't rise
+/// from 0 to the number of tokens.
+void checkOffsets(const std::vector<Parameter> &parameters,
+                  const std::vector<Buffer> &buffers);
+
 /// "input 'q'", "result 'o'"
 std::string describe(const Parameter &parameter);
 

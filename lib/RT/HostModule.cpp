@@ -210,6 +210,7 @@ void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
   std::vector<Buffer> buffers;
   bindTensors(parameters, sameSizes, tensors, count, kHostTensors, buffers);
   checkData(parameters, buffers);
+  checkOffsets(parameters, buffers);
   Copies copies;
   std::vector<const int64_t *> sizes;
   for (size_t i = 0; i < count; ++i) {

@@ -187,6 +187,14 @@ static Parameter readParameter(const Json &json) {
   if (parameter.strides.size() != parameter.sizes.size())
     refuse("'" + parameter.name + "' has not as many strides as sizes");
   parameter.order = readOrder(getArray(json, "order"), parameter);
+  parameter.offsetsOf = getString(json.at("offsets"));
+  bool canBeOffsets =
+      parameter.sizes.size() == 1 && !parameter.isResult &&
+      (parameter.dtype == DType::I32 || parameter.dtype == DType::I64);
+  if (!parameter.offsetsOf.empty() && !canBeOffsets)
+    refuse("'" + parameter.name +
+           "' can't be offsets: those are integers, an "
+           "input of one dimension");
   return parameter;
 }
 

@@ -46,9 +46,13 @@ static OrderedJson toJson(const Parameter &parameter) {
     sizes.push_back(toJson(size));
   for (const std::optional<int64_t> &stride : parameter.strides)
     strides.push_back(stride ? OrderedJson(*stride) : OrderedJson());
-  return {{"name", parameter.name},   {"dtype", getName(parameter.dtype)},
-          {"sizes", sizes},           {"strides", strides},
-          {"order", parameter.order}, {"result", parameter.isResult}};
+  return {{"name", parameter.name},
+          {"dtype", getName(parameter.dtype)},
+          {"sizes", sizes},
+          {"strides", strides},
+          {"order", parameter.order},
+          {"result", parameter.isResult},
+          {"offsets", parameter.offsetsOf}};
 }
 
 static OrderedJson toJson(const Step &step) {

@@ -3,6 +3,7 @@
 #include "Commands.h"
 #include "Dimensions.h"
 #include "Files.h"
+#include "FlagChecks.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
@@ -138,6 +139,7 @@ void nsacc::addExplainCommand(CLI::App &app, Invocation &invocation) {
                        "write a page with pictures and the IR of every phase "
                        "instead; '-': standard output")
           ->type_name("PAGE.html")
+          ->check(checkFileName())
           ->group("Result");
   command->add_flag("--json", flags->json, "print it as JSON")
       ->group("Result")

@@ -3,6 +3,7 @@
 #include "CNames.h"
 #include "Commands.h"
 #include "Files.h"
+#include "FlagChecks.h"
 #include "Messages.h"
 #include "PackageFile.h"
 #include "WriteHeader.h"
@@ -95,6 +96,7 @@ void nsacc::addHeaderCommand(CLI::App &app, Invocation &invocation) {
                                   "write the package as an object file, too: "
                                   "programs that link it need no other file")
                      ->type_name("FILE")
+                     ->check(checkFileName())
                      ->group("Result");
   command
       ->add_option("--arch", flags->arch,

@@ -1,7 +1,7 @@
 //===- RunCommand.cpp - nsacc run -----------------------------------------===//
 
 #include "Commands.h"
-#include "NumberFlags.h"
+#include "FlagChecks.h"
 #include "ProgramFlags.h"
 #include "Run.h"
 #include "nsacc/Pipelines/Targets.h"

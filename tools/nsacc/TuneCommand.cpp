@@ -3,9 +3,9 @@
 #include "Commands.h"
 #include "Dimensions.h"
 #include "Files.h"
+#include "FlagChecks.h"
 #include "Inputs.h"
 #include "ManySizes.h"
-#include "NumberFlags.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "nsacc/Driver/Devices.h"
@@ -467,7 +467,8 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
   command
       ->add_option("-o,--output", flags->output,
                    "write a package whose guards are the rule")
-      ->type_name("FILE.nsapkg");
+      ->type_name("FILE.nsapkg")
+      ->check(checkFileName());
   command
       ->add_option("--target", flags->target,
                    "what runs it, on this machine: cpu or cuda")

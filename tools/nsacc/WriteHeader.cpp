@@ -272,6 +272,8 @@ void HeaderWriter::writeLoading() {
       "static inline nsacc_rt_status $_load_bytes(\n"
       "    $_module *module, const void *package, size_t size, int device) {\n"
       "  nsacc_rt_status status;\n"
+      "  if (!module)\n"
+      "    return nsacc_rt_load(package, size, device, NULL);\n"
       "  module->rt = NULL;\n"
       "  status = nsacc_rt_load(package, size, device, &module->rt);\n"
       "  return status == NSACC_RT_OK ? $_match_(module) : status;\n"
@@ -280,6 +282,8 @@ void HeaderWriter::writeLoading() {
       "static inline nsacc_rt_status $_load_file(\n"
       "    $_module *module, const char *path, int device) {\n"
       "  nsacc_rt_status status;\n"
+      "  if (!module)\n"
+      "    return nsacc_rt_load_file(path, device, NULL);\n"
       "  module->rt = NULL;\n"
       "  status = nsacc_rt_load_file(path, device, &module->rt);\n"
       "  return status == NSACC_RT_OK ? $_match_(module) : status;\n"
@@ -297,6 +301,8 @@ void HeaderWriter::writeLoading() {
         "}\n\n");
   put("/** Waits for the module's kernels, and forgets the module. */\n"
       "static inline void $_unload($_module *module) {\n"
+      "  if (!module)\n"
+      "    return;\n"
       "  nsacc_rt_unload(module->rt);\n"
       "  module->rt = NULL;\n"
       "}\n\n");
@@ -343,12 +349,13 @@ void HeaderWriter::writeCall() {
   put("  static const $_strides no_strides = {\n      ");
   stream << llvm::join(nulls, ", ") << "};\n";
   put("  const $_tensors *data = tensors ? tensors : &no_tensors;\n"
-      "  const $_strides *steps = strides ? strides : &no_strides;\n");
+      "  const $_strides *steps = strides ? strides : &no_strides;\n"
+      "  nsacc_rt_module *rt = module ? module->rt : NULL;\n");
   if (hasSizes())
     stream << "  if (!sizes)\n"
-              "    return action(module->rt, NULL, 0, stream);\n";
+              "    return action(rt, NULL, 0, stream);\n";
   writeArguments();
-  stream << "  return action(module->rt, arguments, " << tensors.size()
+  stream << "  return action(rt, arguments, " << tensors.size()
          << ", stream);\n}\n\n";
 }
 
@@ -393,7 +400,7 @@ void HeaderWriter::writeLaunching() {
       "/** Whether a run failed that the caller has waited for. */\n"
       "static inline nsacc_rt_status $_check(\n"
       "    const $_module *module, nsacc_rt_stream stream) {\n"
-      "  return nsacc_rt_check(module->rt, stream);\n"
+      "  return nsacc_rt_check(module ? module->rt : NULL, stream);\n"
       "}\n\n");
 }
 

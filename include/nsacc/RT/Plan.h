@@ -47,6 +47,9 @@ struct Parameter {
   /// The dimension of the kernels' buffer that each of these is.
   std::vector<uint32_t> order;
   bool isResult;
+  /// Of integers that are offsets of ragged rows: the name of the dimension
+  /// whose tokens they divide; else empty.
+  std::string offsetsOf = {};
 };
 
 /// One number of a plan: computed of numbers before it, named by position.

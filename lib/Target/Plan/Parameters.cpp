@@ -116,6 +116,8 @@ static FailureOr<rt::Parameter> readParameter(PlanOp plan, unsigned index,
   parameter.dtype = *dtype;
   parameter.isResult = isWritten(value);
   parameter.order = getOrder(plan, index, type.getRank());
+  if (argument && argument->isOffsets())
+    parameter.offsetsOf = argument->dims.front().name;
   bool hasDims =
       argument && static_cast<int64_t>(argument->dims.size()) == type.getRank();
   for (auto [given, dim] : llvm::enumerate(parameter.order)) {

@@ -264,6 +264,11 @@ int main() {
   strides.k = channels;
   tell("refused", first_launch_strided(&module, &sizes, &tensors, &strides, nullptr));
   tell("check", first_check(&module, nullptr));
+  tell("load nowhere", first_load(nullptr, 0));
+  tell("load file nowhere", first_load_file(nullptr, "p.nsapkg", 0));
+  tell("no module", first_launch(nullptr, &sizes, &tensors, nullptr));
+  tell("no module's check", first_check(nullptr, nullptr));
+  first_unload(nullptr);
   first_unload(&module);
   nsacc_rt_free(0, data);
 }
@@ -282,6 +287,10 @@ strided: fine
 refused: input 'k': dimension 3 has stride 16; this package was compiled for stride 1: \
 pass a contiguous tensor
 check: fine
+load nowhere: module is a null pointer
+load file nowhere: module is a null pointer
+no module: module is a null pointer
+no module's check: module is a null pointer
 """
 
 
@@ -297,6 +306,53 @@ def test_a_package_in_cpp(bare, package, prefix, libraries, tmp_path):
                    "add_executable(main main.cpp)\ntarget_link_libraries(main PRIVATE p)\n")
     run(["cmake", "--build", tmp_path / "build"], tmp_path, bare)
     assert run([tmp_path / "build/main"], tmp_path, driver(libraries)) == CPP_PRINTS
+
+
+PACKED = """
+#include "packed.h"
+#include <stdio.h>
+
+int main(void) {
+  float q[10 * 16] = {0}, v[10 * 16], out[10 * 16];
+  /* Rows, offsets of 3 tokens with one between, offsets as lengths, more tokens than there are. */
+  int32_t offsets[][4] = {{0, 4, 4, 10}, {1, 4, 4, 10}, {0, 6, 4, 10}, {0, 4, 4, 9}};
+  packed_module module;
+  packed_sizes sizes = {.T = 10, .offsets = 4};
+  packed_tensors tensors = {.q = q, .v = v, .out = out};
+  nsacc_rt_status status = packed_load(&module, NSACC_RT_HOST);
+  for (int i = 0; i < 10 * 16; ++i)
+    v[i] = (float)(i / 16);
+  for (int i = 0; i < 4 && status == NSACC_RT_OK; ++i) {
+    tensors.T_offsets = offsets[i];
+    if (packed_launch(&module, &sizes, &tensors, NULL) == NSACC_RT_OK)
+      printf("%g %g %g\\n", out[3 * 16], out[4 * 16], out[9 * 16]);
+    else
+      puts(nsacc_rt_message());
+  }
+  return status;
+}
+"""
+
+
+def test_ragged_rows_in_c(bare, libraries, tmp_path):
+    """On the processor, which looks at offsets."""
+    (tmp_path / "packed.nsa").write_text(
+        "kernel packed(q: f32[ragged T, 1, 16], v: f32[ragged T, 1, 16]) -> "
+        "f32[ragged T, 1, 16] {\n  return attend(q, q, v) where j <= i;\n}\n")
+    environment = dict(os.environ)
+    run([NSACC, "compile", "packed.nsa", "--emit", "package", "-o", "packed.nsapkg"], tmp_path,
+        environment)
+    run([NSACC, "header", "packed.nsapkg", "-o", "packed.h", "--object", "packed.o"], tmp_path,
+        environment)
+    (tmp_path / "main.c").write_text(PACKED)
+    command = "cc main.c packed.o $(pkg-config --cflags --libs nsacc_rt) -o main"
+    run(["/bin/sh", "-c", command], tmp_path, bare)
+    assert run([tmp_path / "main"], tmp_path, driver(libraries)) == (
+        "1.5 4 6.5\n"
+        "input 'T_offsets': offsets start with 0, found 1\n"
+        "input 'T_offsets': offsets don't decrease: entry 2 is 4 after 6\n"
+        "input 'T_offsets': offsets end with the number of tokens: the last is 9, and dimension "
+        "T is 10\n")
 
 
 def test_another_package_is_refused(bare, package, libraries, tmp_path):

@@ -91,6 +91,12 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
   EXPECT_THAT(
       failChanged([](Json &json) { json["parameters"][0]["strides"][2] = -1; }),
       HasSubstr("expected a stride from 0"));
+  EXPECT_THAT(
+      failChanged([](Json &json) { json["parameters"][0]["offsets"] = "T"; }),
+      HasSubstr("can't be offsets"));
+  EXPECT_THAT(
+      failChanged([](Json &json) { json["parameters"][0].erase("offsets"); }),
+      HasSubstr("offsets"));
   EXPECT_THAT(failChanged([](Json &json) {
                 json["variants"][0]["targets"][0]["steps"][2][1] = 2.5;
               }),

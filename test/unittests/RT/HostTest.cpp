@@ -199,6 +199,46 @@ TEST_F(HostTest, MistakesAreErrors) {
             NSACC_RT_INVALID);
 }
 
+/// Those of rows with other tokens than there are would be read and written
+/// outside of tensors.
+TEST_F(HostTest, OffsetsDivideTheTokens) {
+  for (DType dtype : {DType::I32, DType::I64}) {
+    Package package = makeHostPackage();
+    package.parameters[0].sizes[0].name = "ragged N";
+    package.parameters.push_back(
+        {"rows", dtype, {{{}, "offsets"}}, {std::nullopt}, {0}, false, "N"});
+    ASSERT_EQ(load(package), NSACC_RT_OK) << nsacc_rt_message();
+    auto fail = [&](int64_t tokens, std::vector<int64_t> offsets,
+                    int64_t stride = 1) -> std::string {
+      std::vector<int32_t> out(10);
+      std::vector<int32_t> narrow(offsets.begin(), offsets.end());
+      auto count = static_cast<int64_t>(offsets.size()) / stride;
+      bool isWide = dtype == DType::I64;
+      nsacc_rt_tensor tensors[] = {
+          {out.data(), NSACC_DTYPE_I32, 1, &tokens, nullptr},
+          {isWide ? static_cast<void *>(offsets.data()) : narrow.data(),
+           isWide ? NSACC_DTYPE_I64 : NSACC_DTYPE_I32, 1, &count, &stride}};
+      return nsacc_rt_launch(module, tensors, 2, nullptr) == NSACC_RT_OK
+                 ? "no error"
+                 : nsacc_rt_message();
+    };
+    EXPECT_EQ(fail(10, {0, 3, 3, 10}), "no error");
+    EXPECT_EQ(fail(10, {0, -7, 3, -7, 10, -7}, 2), "no error");
+    EXPECT_EQ(fail(0, {0}), "no error");
+    EXPECT_EQ(fail(0, {}), "input 'rows': it's empty: offsets of B rows are "
+                           "B + 1 numbers, the first of them 0");
+    EXPECT_EQ(fail(10, {1, 10}), "input 'rows': offsets start with 0, found 1");
+    EXPECT_EQ(fail(10, {0, 7, 5, 10}),
+              "input 'rows': offsets don't decrease: entry 2 is 5 after 7");
+    EXPECT_EQ(fail(10, {0, 7, 9}),
+              "input 'rows': offsets end with the number of tokens: the last "
+              "is 9, and dimension N is 10");
+    EXPECT_EQ(fail(0, {0, 7}),
+              "input 'rows': offsets end with the number of tokens: the last "
+              "is 7, and dimension N is 0");
+  }
+}
+
 TEST_F(HostTest, CodeThatDoesNotRunHereIsRefused) {
   EXPECT_THAT(
       fail([](auto &, auto &, auto &code) { code.architecture = "aarch64"; }),

@@ -1,6 +1,6 @@
-//===- NumberFlags.cpp - Flags whose values are numbers -------------------===//
+//===- FlagChecks.cpp - What flags take -----------------------------------===//
 
-#include "NumberFlags.h"
+#include "FlagChecks.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -45,5 +45,11 @@ FlagCheck nsacc::checkSeconds() {
     return "expected a number of seconds, more than 0 and at most 1e9, found "
            "'" +
            value + "'";
+  };
+}
+
+FlagCheck nsacc::checkFileName() {
+  return [](const std::string &value) -> std::string {
+    return value.empty() ? "expected the name of a file, found ''" : "";
   };
 }

@@ -1,7 +1,7 @@
-//===- NumberFlags.h - Flags whose values are numbers -----------*- C++ -*-===//
+//===- FlagChecks.h - What flags take ---------------------------*- C++ -*-===//
 
-#ifndef NSACC_TOOLS_NSACC_NUMBERFLAGS_H
-#define NSACC_TOOLS_NSACC_NUMBERFLAGS_H
+#ifndef NSACC_TOOLS_NSACC_FLAGCHECKS_H
+#define NSACC_TOOLS_NSACC_FLAGCHECKS_H
 
 #include <functional>
 #include <string>
@@ -21,6 +21,10 @@ FlagCheck checkSeed();
 /// A number of seconds, more than 0.
 FlagCheck checkSeconds();
 
+/// The name of a file that is written where the flag is given: a shell's unset
+/// variable isn't "not given".
+FlagCheck checkFileName();
+
 } // namespace nsacc
 
-#endif // NSACC_TOOLS_NSACC_NUMBERFLAGS_H
+#endif // NSACC_TOOLS_NSACC_FLAGCHECKS_H
