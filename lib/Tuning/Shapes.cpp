@@ -38,6 +38,54 @@ std::string tuning::spellSizes(const DimSizes &sizes) {
   return llvm::join(parts, ", ");
 }
 
+static llvm::json::Array listTimes(llvm::ArrayRef<ShapeTimes> shapes,
+                                   const ShapesResult &result) {
+  llvm::json::Array array;
+  for (const ShapeTimes &shape : shapes) {
+    llvm::json::Array times;
+    for (double each : shape.milliseconds)
+      times.push_back(std::isfinite(each) ? llvm::json::Value(each)
+                                          : llvm::json::Value(nullptr));
+    size_t chosen = result.rule.find(shape.sizes);
+    array.push_back(
+        llvm::json::Object{{"sizes", spellSizes(shape.sizes)},
+                           {"ms", std::move(times)},
+                           {"schedule", static_cast<int64_t>(chosen)},
+                           {"slowdown", shape.getSlowdown(chosen)}});
+  }
+  return array;
+}
+
+llvm::json::Value tuning::toJSON(const ShapesResult &result,
+                                 const ShapesOptions &options) {
+  llvm::json::Object object({{"passed", result.hasPassed(options)},
+                             {"kept", result.isKept},
+                             {"seconds", result.seconds},
+                             {"max_slowdown", options.mostSlowdown}});
+  if (!result.notCompared.empty()) {
+    llvm::json::Array numbers;
+    for (size_t number : result.notCompared)
+      numbers.push_back(static_cast<int64_t>(number));
+    object["not_compared"] = std::move(numbers);
+    return llvm::json::Value(std::move(object));
+  }
+  llvm::json::Array cases;
+  for (const Rule::Case &each : result.rule.cases)
+    cases.push_back(
+        llvm::json::Object{{"least", each.least},
+                           {"schedule", static_cast<int64_t>(each.schedule)}});
+  object["schedules"] = llvm::json::Array(result.schedules);
+  object["shapes"] = listTimes(result.shapes, result);
+  object["held_out"] = listTimes(result.heldOut, result);
+  object["rule"] =
+      llvm::json::Object{{"dims", llvm::json::Array(result.rule.dims)},
+                         {"cases", std::move(cases)},
+                         {"text", result.rule.describe(result.schedules)},
+                         {"slowdown", result.rule.slowdown},
+                         {"held_out_slowdown", result.heldOutSlowdown}};
+  return llvm::json::Value(std::move(object));
+}
+
 /// Those of which code is made, and those that a rule may compare.
 static llvm::Expected<std::vector<std::string>>
 findLengths(const CompiledProgram &program, const Signature &signature,

@@ -197,7 +197,10 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
   endProgress();
   if (!result)
     return subject.program->report(result.takeError());
-  printManySizes(*result, options);
+  if (flags.json)
+    llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result, options));
+  else
+    printManySizes(*result, options);
   if (!result->hasPassed(options)) {
     if (!flags.output.empty())
       llvm::errs() << "note: '" << flags.output << "' isn't written\n";
@@ -516,7 +519,8 @@ void nsacc::addTuneCommand(CLI::App &app, Invocation &invocation) {
                  "threads that compile, and that run code of a CPU "
                  "(NSACC_THREADS, or all of the machine)",
                  "Compiler");
-  command->add_flag("--json", flags->json, "print all trials as JSON");
+  command->add_flag("--json", flags->json,
+                    "print all trials, of many shapes their times, as JSON");
   auto file = std::make_shared<std::string>();
   auto addTransfer = [&](const char *name, const char *what,
                          ExitCode (*run)(const std::string &)) {

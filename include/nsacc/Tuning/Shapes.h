@@ -86,6 +86,10 @@ struct ShapesResult {
   }
 };
 
+/// With the schedules' times of each shape; null for those that failed.
+llvm::json::Value toJSON(const ShapesResult &result,
+                         const ShapesOptions &options);
+
 /// Tunes each shape, measures all schedules that were the fastest of one with
 /// all shapes, and chooses some of them by a rule, which is stored, with an
 /// entry for each shape that it says one thing for. Shapes differ in sizes that
