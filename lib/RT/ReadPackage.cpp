@@ -234,11 +234,22 @@ static HostImage readHostImage(const Json &json) {
   return image;
 }
 
+/// A driver tells by how code begins whether it is text: what isn't must have
+/// been read as machine code.
+static void checkPTX(std::string_view ptx, const Json &json) {
+  checkText(ptx, json);
+  uint8_t first = ptx.empty() ? ' ' : ptx.front();
+  bool isText = (first >= ' ' && first < 0x7f) || first == '\n' ||
+                first == '\t' || first == '\r';
+  if (!isText)
+    refuse("PTX that begins with byte " + std::to_string(first));
+}
+
 static Image readImage(const Json &json, CodeFor wanted) {
   Image image;
   std::string_view ptx = getBinary(json.at("ptx"));
   std::string_view cubin = getBinary(json.at("cubin"));
-  checkText(ptx, json.at("ptx"));
+  checkPTX(ptx, json.at("ptx"));
   if (!cubin.empty() && !isWholeELF(cubin))
     refuse("machine code that is no ELF file, or one cut short");
   // Most of a file, which a processor has no use for.

@@ -51,8 +51,9 @@ std::string fakecuda::makeMachineCode(const std::string &ptx) {
 static const char *getText(const char *image) {
   if (*image != '\x7f')
     return image;
+  // Its head is all that machine code has to have.
   bool isOwn =
-      std::memcmp(image + kTextAt, kTextMark, sizeof(kTextMark) - 1) == 0;
+      std::strncmp(image + kTextAt, kTextMark, sizeof(kTextMark) - 1) == 0;
   return isOwn ? image + kTextAt + sizeof(kTextMark) - 1 : nullptr;
 }
 

@@ -115,6 +115,10 @@ TEST_F(DamageTest, FieldsHaveTheirTypes) {
               }),
               HasSubstr("no ELF file"));
   EXPECT_THAT(failChanged([](Json &json) {
+                json["images"][0]["ptx"] = Json::binary({0x7f, 'E', 'L', 'F'});
+              }),
+              HasSubstr("PTX that begins with byte 127"));
+  EXPECT_THAT(failChanged([](Json &json) {
                 json["variants"][0]["targets"][0]["launches"][1]["image"] = 1;
               }),
               HasSubstr("there is no image 1"));
