@@ -50,17 +50,24 @@ class Diagnostic:
 
 
 class NsaccError(Exception):
-    """The base of all errors of nsacc.
+    """The base of all errors of nsacc, made of a message, and maybe a text and diagnostics.
 
     ``message`` is one sentence; ``str()`` gives everything there is to say.
     """
 
-    def __init__(self, message: str, text: str | None = None,
-                 diagnostics: tuple[Diagnostic, ...] = ()) -> None:
-        super().__init__(message, text, diagnostics)
-        self.message = message
-        self.text = text or message
-        self.diagnostics = diagnostics
+    # Without an __init__, which torch's compiler can't trace: it shows the arguments instead.
+
+    @property
+    def message(self) -> str:
+        return self.args[0] if self.args else ""
+
+    @property
+    def text(self) -> str:
+        return self.args[1] if len(self.args) > 1 and self.args[1] else self.message
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        return self.args[2] if len(self.args) > 2 else ()
 
     def __str__(self) -> str:
         return self.text.rstrip("\n")
