@@ -19,6 +19,8 @@ from .program import Program
 from .signature import TensorSpec
 
 NAMESPACE = "nsacc"
+# Numbers that operators take, beside those of Python.
+_SYMBOLS = (torch.Tensor, torch.fx.Proxy, torch.SymInt, torch.SymFloat, torch.SymBool)
 _NUMBERS = {"bool": "bool", "i32": "SymInt", "i64": "SymInt"}
 
 # Operators stay as long as torch's registry, which is the process's: so do their programs.
@@ -43,15 +45,19 @@ def register(program: Program) -> str:
 
 def call(program: Program, values: Sequence[Any]) -> Any:
     """Calls a program's operator. Torch's compiler traces this."""
-    if not torch.compiler.is_compiling():
-        _check_inputs(program, values)
+    if torch.compiler.is_compiling():
+        # The compiler doesn't know which inputs of transforms have gradients: the checks do.
+        return (_call_eagerly if _is_transformed() else _call_overload)(program, values)
+    _check_inputs(program, values)
+    try:
         if forward_ad._current_level >= 0:
             _inputs.refuse_tangents(program.signature.inputs, values, torch)
             return _call_checked(program, values)
-    elif _is_transformed():
-        # The compiler doesn't know which inputs have gradients then: without it, the checks do.
-        return _call_eagerly(program, values)
-    return _call_overload(program, values)
+        return _call_overload(program, values)
+    except (RuntimeError, TypeError):
+        # Afterwards, as it costs a call nothing.
+        _check_numbers(program, values)
+        raise
 
 
 def _call_checked(program: Program, values: Sequence[Any]) -> Any:
@@ -131,6 +137,13 @@ def _check_inputs(program: Program, values: Sequence[Any]) -> None:
                                 f"takes NumPy arrays and others, too")
 
 
+def _check_numbers(program: Program, values: Sequence[Any]) -> None:
+    """What torch refused in words of its own."""
+    for spec, value in zip(program.signature.inputs, values):
+        if spec.rank == 0 and not isinstance(value, _SYMBOLS):
+            _inputs.view(spec, value)
+
+
 def _refuse_hidden_tangents(program: Program, values: Sequence[Any], are_fake: bool) -> None:
     """Under `torch.func` and the compiler the operator's own inputs don't show them: there it
     fails, unless the call has seen to it."""
@@ -153,6 +166,10 @@ def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
     moved = []
     for spec, value in zip(program.signature.inputs, values):
         if not isinstance(value, torch.Tensor):
+            if isinstance(value, float) and spec.dtype in _NUMBERS:
+                # Torch would cut it off.
+                raise ArgumentError(f"'{spec.name}' is a float, expected {spec.dtype}: the program "
+                                    f"declares {spec.name}: {spec.dtype}.")
             value = torch.full((), value, dtype=_get_dtype(spec), device=device)
         moved.append(value)
     return moved

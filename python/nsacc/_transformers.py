@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
@@ -16,6 +17,8 @@ Source = str | Callable[..., Any]
 
 # What models pass beside the tensors, and results depend on.
 _MEANINGFUL = ("softcap", "s_aux", "position_bias", "head_mask", "indexer_topk")
+# What a program can have in itself.
+_OWN = ("mask", "scaling", *_MEANINGFUL)
 # Those before give other arguments to masks.
 _OLDEST = (5, 17)
 _INSTALL = f"pip install 'transformers>={_OLDEST[0]}.{_OLDEST[1]}'"
@@ -37,6 +40,8 @@ class Attention:
         self._inputs = dict(inputs)
         self._check_inputs()
         self._padding = next((one for one, source in inputs.items() if source == "padding"), None)
+        self._misspelled = next((one for one, source in inputs.items()
+                                 if _is_nearly_padding(source)), None)
         self._heads_first = _find_order(program) if heads_first is None else heads_first
 
     def _check_inputs(self) -> None:
@@ -46,6 +51,15 @@ class Attention:
                 raise ArgumentError(f"kernel '{self._program.kernel}' has no input '{name}' behind "
                                     f"queries, keys and values: it is {self._program.kernel}"
                                     f"{self._program.signature}")
+        for name, source in self._inputs.items():
+            if not (isinstance(source, str) or callable(source)):
+                raise ArgumentError(f"inputs has {source!r} for '{name}', expected 'scaling', "
+                                    f"'padding', another argument of transformers' attention, or "
+                                    f"a function of them")
+            if source == "attention_mask":
+                raise ArgumentError(f"inputs has 'attention_mask' for '{name}': what of it hides "
+                                    f"padding, bool[B, S], is '{name}': 'padding'; the rest is the "
+                                    f"program's mask")
         missing = [spec for spec in self._extra if spec.name not in self._inputs]
         if missing:
             first = missing[0]
@@ -63,8 +77,9 @@ class Attention:
                **more: Any) -> tuple[torch.Tensor, None]:
         """Queries, keys and values are ``[B, H, T, D]``; the result is ``[B, T, H, D]``."""
         if dropout:
-            raise ArgumentError(f"attention '{self._name}' has no dropout, found {dropout}: call "
-                                f"model.eval(), or set the configuration's attention_dropout to 0")
+            raise ArgumentError(f"attention '{self._name}' has no dropout, found "
+                                f"{_round(dropout)}: call model.eval(), or set the configuration's "
+                                f"attention_dropout to 0")
         self._check_arguments(more)
         if attention_mask is not None and (self._padding is None or attention_mask.dim() != 2):
             raise ArgumentError(f"attention '{self._name}' has the mask of its program, and takes "
@@ -73,7 +88,7 @@ class Attention:
         default = query.shape[-1] ** -0.5
         scaling = default if scaling is None else scaling
         if not self._takes("scaling") and abs(scaling - default) > 1e-6 * default:
-            raise ArgumentError(f"the model scales scores by {scaling:g}, attention "
+            raise ArgumentError(f"the model scales scores by {_round(scaling)}, attention "
                                 f"'{self._name}' by 1/sqrt({query.shape[-1]}): declare an input "
                                 f"for it in the program, as in attend(q, k, v) scale z, and "
                                 f"register it with inputs={{'z': 'scaling'}}")
@@ -112,9 +127,11 @@ class Attention:
         if source == "padding":
             batch, keys = tensors[1].shape[0], tensors[1].shape[2]
             return torch.ones((batch, keys), dtype=torch.bool, device=tensors[1].device)
+        passed = sorted(key for key in given if given[key] is not None)
         raise ArgumentError(f"the model passes no '{source}' to its attention, which input "
-                            f"'{spec.name}' of '{self._name}' is to be: it passes "
-                            f"{', '.join(sorted(key for key in given if given[key] is not None))}")
+                            f"'{spec.name}' of '{self._name}' is to be"
+                            f"{_suggest(source, ('padding', *passed, *_MEANINGFUL))}: it passes "
+                            f"{', '.join(passed)}")
 
     # -- Masks --------------------------------------------------------------------------------
 
@@ -150,6 +167,10 @@ class Attention:
         return None
 
     def _refuse_padding(self, found: str) -> NoReturn:
+        if self._misspelled is not None:
+            raise ArgumentError(
+                f"the model has {found}, and input '{self._misspelled}' of '{self._name}' is "
+                f"registered as '{self._inputs[self._misspelled]}': did you mean 'padding'?")
         raise ArgumentError(
             f"the model has {found}, and the program of '{self._name}' takes no padding: declare "
             f"an input m: bool[B, S], add 'and m[b, j]' to the program's where, and register it "
@@ -168,9 +189,14 @@ def register(name: str, program: Program, inputs: Mapping[str, Source] | None,
         raise ArgumentError(f"transformers is {found}, expected {_OLDEST[0]}.{_OLDEST[1]} or "
                             f"later: {_INSTALL}")
     _check_name(name, transformers.AttentionInterface())
-    if isinstance(own, str):
-        raise ArgumentError(f"own is the string {own!r}, expected a list, as ['{own}']")
-    attention = Attention(name, program, inputs or {}, own, heads_first)
+    inputs = {} if inputs is None else inputs
+    if not isinstance(inputs, Mapping):
+        raise ArgumentError(f"inputs is {inputs!r}, expected a mapping of the program's inputs to "
+                            f"where they come from, as {{'m': 'padding'}}")
+    _check_own(own)
+    if not (heads_first is None or isinstance(heads_first, bool)):
+        raise ArgumentError(f"heads_first is {heads_first!r}, expected True, False or None")
+    attention = Attention(name, program, inputs, own, heads_first)
     transformers.AttentionInterface.register(name, attention.attend)
     transformers.AttentionMaskInterface.register(name, attention.make_mask)
     _registered.add(name)
@@ -183,6 +209,41 @@ def _check_name(name: Any, known: Mapping[str, Any]) -> None:
     if name == "eager" or (name in known and name not in _registered):
         raise ArgumentError(f"transformers has an attention '{name}' of its own: choose another "
                             f"name")
+
+
+def _check_own(own: Any) -> None:
+    if isinstance(own, str):
+        raise ArgumentError(f"own is the string {own!r}, expected a list, as ['{own}']")
+    if not isinstance(own, Collection):
+        raise ArgumentError(f"own is {own!r}, expected a list, as ['mask']")
+    for name in own:
+        if name not in _OWN:
+            raise ArgumentError(f"own names {name!r}, which no program has in itself"
+                                f"{_suggest(name, _OWN)}: expected {', '.join(map(repr, _OWN))}")
+
+
+# -- Messages ---------------------------------------------------------------------------------
+
+
+def _is_nearly_padding(source: Source) -> bool:
+    """Whether it looks like a misspelling; it may still be what a model passes."""
+    return not callable(source) and bool(_suggest(source, ("padding",)))
+
+
+def _suggest(name: Any, known: Collection[str]) -> str:
+    others = [one for one in known if one != name]
+    close = difflib.get_close_matches(str(name), others, n=1, cutoff=0.72)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+# As `Program._operator_name` is: called, not traced.
+_suggest._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+def _round(number: float) -> float:
+    """For messages. Torch's compiler can't spell numbers that may change, unless it has to round
+    them."""
+    return round(number, 6)
 
 
 # -- The order of dimensions ------------------------------------------------------------------

@@ -150,11 +150,16 @@ def tune(program: Program, sizes: Any, request: dict[str, Any], graph: bool, col
         raise ArgumentError(f"seed is {request['seed']!r}, expected an integer from 0 to 2^64 - 1")
     request["seed"] = int(request["seed"])
     seeds = request["seeds"]
-    if isinstance(seeds, str) or not all(isinstance(seed, str) for seed in seeds):
+    is_list = isinstance(seeds, Sequence) and not isinstance(seeds, str)
+    if not is_list or not all(isinstance(seed, str) for seed in seeds):
         raise ArgumentError(f"seeds is {seeds!r}, expected a list of schedules, each a string, as "
                             f"['keys=64', 'slc: tokens=8']")
     request["seeds"] = list(seeds)
     request["ranges"] = _check_ranges(request["ranges"])
+    if not isinstance(request["effort"], str):
+        raise ArgumentError(f"effort is {request['effort']!r}, expected a string, as 'quick'")
+    if report is not None and not callable(report):
+        raise ArgumentError(f"report is {report!r}, expected a function of the progress, as print")
     agreement = request.pop("agreement")
     if not 0 <= agreement < 1:
         raise ArgumentError(f"agreement is {agreement:g}, expected 0 to below 1")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,14 @@ __all__ = ["Program", "Timing", "load"]
 _RUN_OPTIONS = ("threads", "stream", "round_storage", "f64_results")
 _COMPILE_OPTIONS = ("target", "device", "schedule", "dtype", "kernel", "params")
 _SHELL_PHASES = ("tile-opt", "nvvm", "ptx", "cubin", "package")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _not_traced(function: _Function) -> _Function:
+    """Torch's compiler calls it, instead of tracing what it can't:
+    torch.compiler.assume_constant_result, which would import torch."""
+    function._dynamo_marked_constant = True  # type: ignore[attr-defined]
+    return function
 
 
 @dataclass(frozen=True)
@@ -222,16 +230,13 @@ class Program:
         results = self._call_quickly(inputs)
         return self._run(inputs)[0] if results is None else results
 
+    @_not_traced
     def _operator_name(self) -> str:
         """Registers the program as an operator of torch."""
         if self._operator is None:
             from . import _operator
             self._operator = _operator.register(self)
         return self._operator
-
-    # Torch's compiler calls it instead of tracing it: torch.compiler.assume_constant_result, which
-    # would import torch.
-    _operator_name._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     @property
     def _identity(self) -> str:
@@ -264,7 +269,7 @@ class Program:
                 integer. Default: torch's current one.
         """
         if more or unknown:
-            raise TypeError(self._explain_loose(unknown))
+            raise TypeError(self._explain_loose(tuple(unknown)))
         options = {"threads": threads, "round_storage": round_storage, "f64_results": f64_results,
                    "stream": stream}
         torch = sys.modules.get("torch")
@@ -310,17 +315,18 @@ class Program:
         """
         if self._package is not None:
             raise ArgumentError("the program is of a package already: copy its file")
-        sets = [sizes] if isinstance(sizes, Mapping) else list(sizes)
+        if not isinstance(path, (str, os.PathLike)):
+            raise ArgumentError(f"path is a {type(path).__qualname__}, expected the path of a file "
+                                f"to write, as 'flash.nsapkg'")
+        is_list = isinstance(sizes, Iterable) and not isinstance(sizes, (str, bytes, Mapping))
+        sets = list(sizes) if is_list else [sizes]
         if not sets:
             raise ArgumentError("sizes is empty, expected those of heads and channels, as "
                                 "{'HQ': 16, 'H': 4, 'D': 64, 'DV': 64}")
         for each in sets:
             _check_sizes(each)
         source, file, target, *rest = self._arguments
-        names = [target] if targets is None else list(targets)
-        if isinstance(targets, str) or not names or "oracle" in names:
-            raise ArgumentError(f"targets is {names!r}, expected a list of compiled targets, as "
-                                f"['sm_90a', 'cpu']")
+        names = [target] if targets is None else _check_targets(targets)
         packages = []
         for name in names:
             program = self._program if name == target else _compile(source, file, name, *rest)
@@ -448,8 +454,7 @@ class Program:
         """The inputs in order."""
         specs = self.signature.inputs
         if len(inputs) > len(specs):
-            raise ArgumentError(f"kernel '{self.kernel}' takes {_count(specs)}, found "
-                                f"{len(inputs)}: {self.kernel}{self.signature}")
+            raise ArgumentError(self._explain_surplus(len(inputs)))
         values = dict(zip((spec.name for spec in specs), inputs))
         for name, value in named.items():
             if name in values:
@@ -463,6 +468,12 @@ class Program:
                                 f"{', '.join(map(str, missing))}{_explain_offsets(missing)}")
         return [values[spec.name] for spec in specs]
 
+    @_not_traced
+    def _explain_surplus(self, found: int) -> str:
+        return (f"kernel '{self.kernel}' takes {_count(self.signature.inputs)}, found {found}: "
+                f"{self.kernel}{self.signature}")
+
+    @_not_traced
     def _explain_unknown(self, name: str) -> str:
         names = [spec.name for spec in self.signature.inputs]
         close = ([known for known in names if known.lower() == name.lower()] or
@@ -478,7 +489,8 @@ class Program:
             hint = ": it is a dimension, whose size the inputs tell"
         return f"kernel '{self.kernel}' has no input '{name}'{hint}"
 
-    def _explain_loose(self, named: Iterable[str]) -> str:
+    @_not_traced
+    def _explain_loose(self, named: Sequence[str]) -> str:
         """Inputs that `run` was given beside each other, or an option that it hasn't."""
         names = [spec.name for spec in self.signature.inputs]
         for name in named:
@@ -539,6 +551,16 @@ def _tell(program: _nsacc.Program) -> None:
         found = (Diagnostic("warning", place["what"], place["file"], int(place["line"]),
                             int(place["column"])) if place else Diagnostic("warning", line))
         warnings.warn(CompileWarning(found), stacklevel=_count_own_frames())
+
+
+def _check_targets(targets: Any) -> list[str]:
+    if isinstance(targets, str):
+        raise ArgumentError(f"targets is the string {targets!r}, expected a list, as [{targets!r}]")
+    names = list(targets) if isinstance(targets, Iterable) else []
+    if not names or "oracle" in names or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(f"targets is {targets!r}, expected a list of compiled targets, as "
+                            f"['sm_90a', 'cpu']")
+    return names
 
 
 def _check_sizes(sizes: Any) -> None:

@@ -92,9 +92,11 @@ def register_attention(name: str, program: Program, *,
         heads_first: whether its tensors are ``[B, H, T, D]``; found from the program where that
             shows.
 
-    Raises `ArgumentError` where the program isn't such an attention, or transformers isn't
-    installed. Calls raise it for dropout, for masks that the program doesn't have, and for caches
-    with room behind the last key.
+    Raises `ArgumentError` where the program isn't such an attention, where `inputs` or `own` has
+    what can't be meant, and where transformers isn't installed. Calls raise it for dropout, for
+    masks that the program doesn't have, for caches with room behind the last key, and for
+    arguments of `inputs` that the model doesn't pass; under ``torch.compile(fullgraph=True)`` its
+    words stand in torch's error.
     """
     if not isinstance(program, Program):
         raise ArgumentError(f"program is a {type(program).__qualname__}, expected what "

@@ -83,8 +83,14 @@ def test_errors_can_be_pickled():
         nsacc.compile(TWO_ERRORS)
     again = pickle.loads(pickle.dumps(caught.value))
     assert type(again) is CompileError
-    assert str(again) == str(caught.value)
+    assert str(again) == str(caught.value) and again.message == caught.value.message
     assert again.diagnostics == caught.value.diagnostics
+
+
+def test_errors_of_few_words():
+    error = ArgumentError("short", "short\nand long\n")
+    assert (error.message, str(error), error.diagnostics) == ("short", "short\nand long", ())
+    assert (str(ArgumentError("short")), str(NsaccError())) == ("short", "")
 
 
 @pytest.mark.parametrize("source", ["", "kernel", "kernel f(", "\udcff", "kernel f\0", "{" * 5000,

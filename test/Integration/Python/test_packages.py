@@ -129,11 +129,18 @@ def test_what_cannot_be_a_package(program, tmp_path: Path) -> None:
     for sizes, targets, message in (
             ({"HQ": 4}, None, "a package depends on sizes .* of 'D', 'H', 'DV'"),
             ({**SIZES, "X": 1}, None, "no dimension 'X'"),
-            ({**SIZES, "D": "x"}, None, "'D': 'x' isn't a size"), (SIZES, "cpu", "expected a list"),
+            ({**SIZES, "D": "x"}, None, "'D': 'x' isn't a size"),
+            (SIZES, "cpu", r"targets is the string 'cpu', expected a list, as \['cpu'\]"),
             (SIZES, (), "expected a list"), (SIZES, ("oracle",), "expected a list of compiled"),
-            (3, None, "not iterable|mapping"), ([], None, "sizes is empty")):
-        with pytest.raises((ArgumentError, TypeError), match=message):
+            (SIZES, [None], r"targets is \[None\], expected a list of compiled targets"),
+            (SIZES, 3, "targets is 3, expected a list"), ([], None, "sizes is empty"),
+            (None, None, "are a NoneType, expected a mapping"),
+            ("HQ", None, "are a str, expected a mapping"), (3, None, "expected a mapping")):
+        with pytest.raises(ArgumentError, match=message):
             program.package(path, sizes, targets=targets)
+    for nothing in (None, 3):
+        with pytest.raises(ArgumentError, match="path is a .*, expected the path of a file to"):
+            program.package(nothing, SIZES)
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileNotFoundError, match="none/x.nsapkg'$"):
         program.package(tmp_path / "none" / "x.nsapkg", SIZES)

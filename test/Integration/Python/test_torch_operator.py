@@ -345,6 +345,45 @@ def test_mistakes_under_the_compiler(flash):
         symbolic(q, k[..., :5], v)
 
 
+@pytest.mark.parametrize("call", ["op", "program"])
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_wrong_names_under_the_compiler(flash, call, dynamic):
+    function = nsacc.torch.op(flash) if call == "op" else flash
+    q, k, v = make_inputs(2, 7, 11, 6, 2)
+    mistakes = [
+        (lambda q, k, v: function(q, k), "kernel 'flash' misses an input: v: f32"),
+        (lambda q, k, v: function(q, k, v, v), r"takes 3 inputs, found 4: flash\(q: f32"),
+        (lambda q, k, v: function(q, k, vv=v), "no input 'vv'; did you mean 'v'"),
+        (lambda q, k, v: function(q, k, v, v=v), "'v' is given twice"),
+        (lambda q, k, v: flash.run([q, k, v], thread=1), "did you mean 'threads'")]
+    for mistake, message in mistakes:
+        compiled = torch.compile(mistake, fullgraph=True, dynamic=dynamic, backend="eager")
+        with pytest.raises(torch._dynamo.exc.Unsupported, match=message):
+            compiled(q, k, v)
+
+
+@pytest.mark.parametrize("numbers", [
+    (7.0, 1.0, True), (2**40, 1.0, True), (2**70, 1.0, True), ("7", 1.0, True), ([7], 1.0, True),
+    (7, None, True), (7, "a", True), (7, 1j, True)], ids=str)
+def test_numbers_of_a_wrong_kind(numbers):
+    program, x = compile(SCALED), torch.ones(3)
+    with pytest.raises(ArgumentError) as expected:
+        program(x, *numbers)
+    with pytest.raises(ArgumentError) as found:
+        nsacc.torch.op(program)(x, *numbers)
+    assert str(found.value) == str(expected.value)
+
+
+def test_numbers_beside_tensors_are_not_cut_off():
+    op, x, flag = nsacc.torch.op(compile(SCALED)), torch.ones(3), torch.tensor(True)
+    compiled = torch.compile(lambda n: op(x, n, 1.0, flag), fullgraph=True, backend="eager")
+    for function, error in ((lambda n: op(x, n, 1.0, flag), ArgumentError),
+                            (compiled, torch._dynamo.exc.Unsupported)):
+        assert torch.equal(function(7), torch.full((3,), 8.0))
+        with pytest.raises(error, match="'n' is a float, expected i32: the program declares n: i"):
+            function(7.5)
+
+
 def test_torch_is_imported_by_nsacc_torch_alone():
     code = """
 import sys, nsacc

@@ -177,6 +177,64 @@ def test_arguments_that_results_depend_on():
     attend(softcap=30.0)
 
 
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_refusals_under_the_compiler(dynamic):
+    """Their words stand in torch's error."""
+    ids = make_ids(2, 9)
+
+    def refuse(model, message, **more):
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda ids: model(ids, use_cache=False, **more).logits,
+                                 fullgraph=True, dynamic=dynamic, backend="eager")
+        with pytest.raises(torch._dynamo.exc.Unsupported, match=message):
+            compiled(ids)
+
+    refuse(use(make_model(), "nsacc_test", HEADS_FIRST), r"register it with own=\['mask'\]")
+    refuse(use(make_model(), "nsacc_test", GATED, inputs={"g": "softcaps"}, own=["mask"]),
+           r"the model passes no 'softcaps'.*\(did you mean 'softcap'\?\): it passes")
+    model = use(make_model(attention_dropout=0.5), "nsacc_test", TOKENS_FIRST, own=["mask"])
+    refuse(model, "takes no padding: declare an input m", attention_mask=torch.ones_like(ids))
+    refuse(model.train(), "has no dropout, found 0.5")
+    model.eval().model.layers[1].self_attn.scaling = 0.7
+    refuse(model, "the model scales scores by 0.7, attention 'nsacc_test' by 1/sqrt")
+
+
+@pytest.mark.parametrize("source", ["pading", "padding_mask"])
+def test_misspelled_sources(source):
+    """They are what a model may pass, so that calls find them."""
+    model, ids = make_model(), make_ids(2, 5)
+    use(model, "nsacc_test", PADDED, inputs={"m": source, "z": "scaling"})
+    mask = torch.ones_like(ids)
+    mask[0, 0] = 0
+    with pytest.raises(ArgumentError, match=f"input 'm' of 'nsacc_test' is registered as "
+                                            f"'{source}': did you mean 'padding'"):
+        model(ids, attention_mask=mask)
+    with pytest.raises(ArgumentError, match=f"passes no '{source}' to its attention, which input "
+                                            f"'m' of 'nsacc_test' is to be .did you mean 'padding"):
+        model(ids)
+
+
+def test_sources_that_a_model_does_not_pass():
+    model, ids = make_model(), make_ids(2, 5)
+    use(model, "nsacc_test", GATED, inputs={"g": "softcap"})
+    with pytest.raises(ArgumentError, match="no 'softcap' to its attention.* is to be: it passes"):
+        model(ids)
+
+
+def test_sources_that_a_model_passes_by_itself():
+    def attend(**more):
+        q = torch.ones(1, 2, 3, 8)
+        interface = transformers.AttentionInterface()["nsacc_test"]
+        return interface(torch.nn.Module(), q, q, q, None, **more)[0]
+
+    text = """kernel shifted(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], c: f32)
+        -> [B, T, HQ, DV] { return c * (attend(q, k, v) where j <= i); }"""
+    program = nsacc.compile(text, dtype="f32")
+    for name in ("paddings", "scale", "position_shift"):
+        nsacc.torch.register_attention("nsacc_test", program, inputs={"c": name})
+        torch.testing.assert_close(attend(**{name: 3.0}), torch.full((1, 3, 2, 8), 3.0))
+
+
 def test_registrations(monkeypatch):
     def register(text=TOKENS_FIRST, name="nsacc_test", **options):
         nsacc.torch.register_attention(name, nsacc.compile(text, dtype="f32"), **options)
@@ -192,6 +250,22 @@ def test_registrations(monkeypatch):
         register(inputs={"w": "padding"})
     with pytest.raises(ArgumentError, match=r"own is the string 'mask', expected a list"):
         register(own="mask")
+    for own in (None, 3):
+        with pytest.raises(ArgumentError, match=rf"own is {own}, expected a list, as \['mask'\]"):
+            register(own=own)
+    with pytest.raises(ArgumentError, match=r"names 'msk', which.*\(did you mean 'mask'\?\): exp"):
+        register(own=["msk"])
+    with pytest.raises(ArgumentError, match="names 3, which no program has in itself: expected 'm"):
+        register(own=[3])
+    with pytest.raises(ArgumentError, match="inputs is 3, expected a mapping"):
+        register(inputs=3)
+    for source in (3, None):
+        with pytest.raises(ArgumentError, match=f"inputs has {source} for 'g', expected 'scaling'"):
+            register(GATED, inputs={"g": source})
+    with pytest.raises(ArgumentError, match="bool.B, S., is 'm': 'padding'"):
+        register(PADDED, inputs={"m": "attention_mask", "z": "scaling"})
+    with pytest.raises(ArgumentError, match="heads_first is 'no', expected True, False or None"):
+        register(heads_first="no")
     with pytest.raises(ArgumentError, match="is no attention of transformers"):
         register("kernel f(x: [N]) -> [N] { return x; }")
     with pytest.raises(ArgumentError, match="is a str, expected what"):

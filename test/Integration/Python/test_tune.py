@@ -107,6 +107,8 @@ def test_wrong_sizes_of_rows(sizes: dict[str, object], message: str) -> None:
 
 @pytest.mark.parametrize("options, message", [
     ({"effort": "fast"}, "effort is 'fast', expected seeds, model, quick, full or exhaustive"),
+    ({"effort": 3}, "effort is 3, expected a string, as 'quick'"),
+    ({"report": 3}, "report is 3, expected a function of the progress, as print"),
     ({"budget": 0}, "budget and timeout are seconds, more than 0"),
     ({"budget": "long"}, "budget is 'long', expected a finite number"),
     ({"agreement": 1}, "agreement is 1, expected 0 to below 1"),
@@ -114,6 +116,7 @@ def test_wrong_sizes_of_rows(sizes: dict[str, object], message: str) -> None:
     ({"seed": -1}, "seed is -1"),
     ({"seed": 2**64}, r"seed is 18446744073709551616, expected an integer from 0 to 2\^64 - 1"),
     ({"seeds": [1]}, r"seeds is \[1\], expected a list of schedules, each a string"),
+    ({"seeds": None}, "seeds is None, expected a list of schedules"),
     ({"seeds": "keys=8"}, "seeds is 'keys=8', expected a list of schedules"),
     ({"seeds": ["keys=8", "nokey=1"]}, "seed 'nokey=1': .*column 1: there is no field 'nokey'"),
     ({"seeds": ["keys=zz"]}, "seed 'keys=zz': .*expected an integer for 'keys', found 'zz'"),
