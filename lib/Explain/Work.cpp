@@ -155,11 +155,9 @@ private:
 
 double Traffic::getShare(mlir::Operation *op, mlir::Value operand) const {
   auto scoring = mlir::dyn_cast<nsa::ScoringOpInterface>(op);
-  auto attend = mlir::dyn_cast<nsa::AttendOp>(op);
-  bool isOfKeys = scoring && (operand == scoring.getKey() ||
-                              (attend && operand == attend.getValue()));
   auto found = seenKeys.find(op);
-  return isOfKeys && found != seenKeys.end() ? found->second : 1;
+  bool isPart = scoring && tuning::isOfKeys(scoring, operand);
+  return isPart && found != seenKeys.end() ? found->second : 1;
 }
 
 /// Whether the caller gets a value from this program, the last that computes

@@ -33,9 +33,13 @@ static int64_t getNow(const OpChoice &op, const Settings &settings,
                                    : op.get(field);
 }
 
-/// Sets the field if that makes it less.
+/// Sets the field if that makes it less, and unless it was given and that is to
+/// stay.
 static bool lower(const OpChoice &op, Settings &settings, Field field,
-                  int64_t value) {
+                  int64_t value, bool keepsGiven) {
+  const Setting *found = settings.find(op.name, field);
+  if (keepsGiven && found && !found->isDerived)
+    return false;
   if (value >= getNow(op, settings, field))
     return false;
   settings.set(op.name, field, value);
@@ -43,22 +47,25 @@ static bool lower(const OpChoice &op, Settings &settings, Field field,
 }
 
 /// False where there is no smaller one.
-static bool takeNext(Settings &settings, const OpChoice &op) {
+static bool takeNext(Settings &settings, const OpChoice &op, bool keepsGiven) {
+  auto lowerTo = [&](Field field, int64_t value) {
+    return lower(op, settings, field, value, keepsGiven);
+  };
   if (op.kind == OpKind::Map)
     return false;
   if (op.kind == OpKind::Pool)
     return llvm::any_of(kWindows, [&](int64_t windows) {
-      return lower(op, settings, Field::Windows, windows);
+      return lowerTo(Field::Windows, windows);
     });
   // Lists of candidates leave less room than tiles do.
   if (op.kind == OpKind::TopK &&
       op.fields[static_cast<size_t>(Field::BlocksPerSM)] &&
-      lower(op, settings, Field::BlocksPerSM, 1))
+      lowerTo(Field::BlocksPerSM, 1))
     return true;
   return llvm::any_of(kTiles, [&](const Tile &tile) {
-    bool isLess = lower(op, settings, getColumnField(op.kind), tile.columns);
+    bool isLess = lowerTo(getColumnField(op.kind), tile.columns);
     if (tile.tokens)
-      isLess |= lower(op, settings, Field::Tokens, *tile.tokens);
+      isLess |= lowerTo(Field::Tokens, *tile.tokens);
     return isLess;
   });
 }
@@ -71,9 +78,14 @@ std::optional<Settings> schedule::makeSmaller(KernelOp kernel, const Goal &goal,
     llvm::consumeError(choice.takeError());
     return std::nullopt;
   }
+  // What was given goes last.
   bool isSmaller = false;
-  for (const OpChoice &op : choice->ops)
-    if (llvm::is_contained(names, op.name))
-      isSmaller |= takeNext(settings, op);
-  return isSmaller ? std::optional(std::move(settings)) : std::nullopt;
+  for (bool keepsGiven : {true, false}) {
+    for (const OpChoice &op : choice->ops)
+      if (llvm::is_contained(names, op.name))
+        isSmaller |= takeNext(settings, op, keepsGiven);
+    if (isSmaller)
+      return settings;
+  }
+  return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include "TileSteps.h"
 #include "nsacc/Schedule/ScalarCost.h"
 #include "nsacc/Tuning/KeyBounds.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -33,8 +34,10 @@ double CallSizes::get(Attribute dim) const {
   if (auto named = dyn_cast<NamedDimAttr>(dim))
     return static_cast<double>(find(named.getName()).value_or(1));
   if (auto pooled = dyn_cast<PooledDimAttr>(dim))
-    return countEntries(
-        pooled, static_cast<double>(find(pooled.getBase()).value_or(1)));
+    return pooled.getRagged() && !pooled.isDeclared()
+               ? countRaggedEntries(pooled)
+               : countEntries(pooled, static_cast<double>(
+                                          find(pooled.getBase()).value_or(1)));
   if (auto blocks = dyn_cast<BlocksDimAttr>(dim))
     return std::ceil(static_cast<double>(find(blocks.getBase()).value_or(1)) /
                      static_cast<double>(blocks.getBlock()));
@@ -46,6 +49,19 @@ double CallSizes::countEntries(PooledDimAttr pooled, double tokens) const {
     return static_cast<double>(find(pooled.getCount().getValue()).value_or(1));
   return static_cast<double>(
       pooled.getNumEntries(static_cast<int64_t>(std::max(tokens, 0.0))));
+}
+
+/// Each batch row has windows of its own.
+double CallSizes::countRaggedEntries(PooledDimAttr pooled) const {
+  auto rows = sizes.offsets.find(pooled.getBase());
+  if (rows == sizes.offsets.end())
+    return countEntries(pooled, countTokens(pooled)) *
+           static_cast<double>(sizes.batchRows.value_or(1));
+  double entries = 0;
+  for (size_t row = 1; row < rows->second.size(); ++row)
+    entries += countEntries(
+        pooled, static_cast<double>(rows->second[row] - rows->second[row - 1]));
+  return entries;
 }
 
 double CallSizes::getLength(Attribute tokens) const {
@@ -126,6 +142,12 @@ double tuning::countBytes(Type type, const CallSizes &sizes) {
          std::max(1u, tensor.getElementType().getIntOrFloatBitWidth() / 8);
 }
 
+bool tuning::isOfKeys(ScoringOpInterface op, Value tensor) {
+  auto attend = dyn_cast<AttendOp>(op.getOperation());
+  return tensor != op.getQuery() &&
+         (tensor == op.getKey() || (attend && tensor == attend.getValue()));
+}
+
 namespace {
 
 /// The tiles of one program and how they run.
@@ -187,12 +209,6 @@ private:
   llvm::DenseMap<Value, Shares> sharesRead;
 };
 
-/// Whether a tensor is the op's keys or values.
-bool isOfKeys(ScoringOpInterface op, Value tensor) {
-  auto attend = dyn_cast<AttendOp>(op.getOperation());
-  return tensor == op.getKey() || (attend && tensor == attend.getValue());
-}
-
 /// Whether each pair takes an exponential, or a function that is as dear: those
 /// of a softmax do, and weights that are computed by one.
 bool hasExponentials(ScoringOpInterface op) {
@@ -232,7 +248,9 @@ struct Scoring {
     group = static_cast<double>(shape.group);
     instructions = static_cast<double>(countPairInstructions(op));
     hasExponentials = ::hasExponentials(op);
-    for (Value tensor : op->getOperands())
+    llvm::SmallSetVector<Value, 4> operands(op->operand_begin(),
+                                            op->operand_end());
+    for (Value tensor : operands)
       (isOfKeys(op, tensor) ? keyMemory : memory) +=
           countBytes(tensor.getType(), sizes);
     // Of the queries' type, whatever sums are kept in.
@@ -392,7 +410,7 @@ void Predictor::addWork(Prediction::Op &op, const Scoring &size,
   op.seenKeys = count.seenKeys;
   for (Value tensor : scoring->getOperands()) {
     Shares &shares = sharesRead[tensor];
-    bool isOfKeys = ::isOfKeys(scoring, tensor);
+    bool isOfKeys = tuning::isOfKeys(scoring, tensor);
     shares.most = std::max(shares.most, isOfKeys ? count.seenKeys : 1);
     shares.least = std::max(shares.least, isOfKeys ? count.leastSeenKeys
                                           : count.least > 0 ? 1

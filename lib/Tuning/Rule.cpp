@@ -45,7 +45,9 @@ std::string Rule::describe(llvm::ArrayRef<std::string> schedules) const {
   return spell(schedules).describe();
 }
 
-double ShapeTimes::getLeast() const { return *llvm::min_element(milliseconds); }
+size_t ShapeTimes::findFastest() const {
+  return llvm::min_element(milliseconds) - milliseconds.begin();
+}
 
 namespace {
 

@@ -9,6 +9,8 @@
 #include "llvm/Support/CheckedArithmetic.h"
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 using namespace mlir;
 using namespace nsacc::nsa;
@@ -32,6 +34,17 @@ enum MaskArgument { kBatchRow, kHead, kQueryRow, kPosition, kKey };
 
 /// The mask in disjunctive normal form: a union of intervals.
 using Union = SmallVector<KeyInterval, 2>;
+
+/// An integer of a mask: an affine expression, null where there is none, or the
+/// least or greatest of others.
+struct Choice {
+  enum class Kind { Affine, Least, Greatest };
+  Kind kind = Kind::Affine;
+  AffineExpr expr = {};
+  std::vector<Choice> parts = {};
+
+  bool isKnown() const { return kind == Kind::Affine && expr; }
+};
 
 /// i is d0 and j is d1 while a comparison is taken apart; no result mentions
 /// d1.
@@ -60,9 +73,14 @@ private:
   int64_t countParts(AffineExpr expr);
   AffineExpr argumentToAffine(BlockArgument argument);
 
+  Choice toChoice(Value value);
+  Choice computeChoice(Value value);
+
   /// The pairs for which `value` is `expected`.
   Union visit(Value value, bool expected);
   Union compare(arith::CmpIOp op, bool expected);
+  /// The pairs with `lhs + gap <= rhs`.
+  Union atMost(const Choice &lhs, const Choice &rhs, int64_t gap);
 
   /// The pairs with `expr >= 0`.
   Union nonNegative(AffineExpr expr);
@@ -82,6 +100,8 @@ private:
   static Union inexact(Union intervals);
   static Union conjoin(const Union &lhs, const Union &rhs);
   static Union disjoin(Union lhs, const Union &rhs);
+  /// One interval where one is of all keys.
+  static Union either(Union lhs, const Union &rhs);
 
   Region &mask;
   const ScalarPlaces &places;
@@ -89,6 +109,7 @@ private:
   MLIRContext *context;
   IntegerRanges ranges{kSizeBits};
   llvm::DenseMap<Value, AffineExpr> affine;
+  llvm::DenseMap<Value, Choice> choices;
   llvm::DenseMap<AffineExpr, int64_t> parts;
   MaskInfo info;
 };
@@ -196,6 +217,82 @@ AffineExpr MaskAnalyzer::computeAffine(Value value) {
                                       : lhs.ceilDiv(rhsConstant.getValue());
 }
 
+/// How many expressions there are to choose from.
+static size_t countAlternatives(const Choice &choice) {
+  size_t count = choice.kind == Choice::Kind::Affine;
+  for (const Choice &part : choice.parts)
+    count += countAlternatives(part);
+  return count;
+}
+
+/// A monotone function of a choice: one that falls makes the greatest the
+/// least.
+static Choice apply(Choice choice, bool falls,
+                    function_ref<AffineExpr(AffineExpr)> function) {
+  if (choice.expr)
+    choice.expr = function(choice.expr);
+  for (Choice &part : choice.parts)
+    part = apply(std::move(part), falls, function);
+  if (falls && choice.kind != Choice::Kind::Affine)
+    choice.kind = choice.kind == Choice::Kind::Least ? Choice::Kind::Greatest
+                                                     : Choice::Kind::Least;
+  return choice;
+}
+
+Choice MaskAnalyzer::toChoice(Value value) {
+  auto known = choices.find(value);
+  if (known != choices.end())
+    return known->second;
+  Choice choice = computeChoice(value);
+  if (countAlternatives(choice) > kMaxIntervals)
+    choice = {};
+  return choices[value] = std::move(choice);
+}
+
+Choice MaskAnalyzer::computeChoice(Value value) {
+  if (AffineExpr expr = toAffine(value))
+    return {Choice::Kind::Affine, expr};
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumOperands() != 2 ||
+      !op->getOperand(0).getType().isIndex())
+    return {};
+  Choice lhs = toChoice(op->getOperand(0)), rhs = toChoice(op->getOperand(1));
+  // |x| is max(x, 0 - x). Where one part isn't known, the other one may still
+  // bound keys.
+  if (isa<arith::MinSIOp, arith::MaxSIOp>(op))
+    return {isa<arith::MinSIOp>(op) ? Choice::Kind::Least
+                                    : Choice::Kind::Greatest,
+            {},
+            {std::move(lhs), std::move(rhs)}};
+  if (ranges.isUnknown(value))
+    return {};
+  if (isa<arith::AddIOp, arith::MulIOp>(op) && lhs.isKnown())
+    std::swap(lhs, rhs);
+  AffineExpr other = rhs.kind == Choice::Kind::Affine ? rhs.expr : nullptr;
+  if (isa<arith::AddIOp>(op) && other)
+    return apply(std::move(lhs), /*falls=*/false,
+                 [&](AffineExpr each) { return each + other; });
+  if (isa<arith::SubIOp>(op) && other)
+    return apply(std::move(lhs), /*falls=*/false,
+                 [&](AffineExpr each) { return each - other; });
+  if (isa<arith::SubIOp>(op) && lhs.isKnown())
+    return apply(std::move(rhs), /*falls=*/true,
+                 [&](AffineExpr each) { return lhs.expr - each; });
+  auto factor = dyn_cast_if_present<AffineConstantExpr>(other);
+  if (!factor)
+    return {};
+  if (isa<arith::MulIOp>(op))
+    return apply(std::move(lhs), factor.getValue() < 0,
+                 [&](AffineExpr each) { return each * factor.getValue(); });
+  bool floors = isa<arith::FloorDivSIOp>(op);
+  if ((!floors && !isa<arith::CeilDivSIOp>(op)) || factor.getValue() <= 0)
+    return {};
+  return apply(std::move(lhs), /*falls=*/false, [&](AffineExpr each) {
+    return floors ? each.floorDiv(factor.getValue())
+                  : each.ceilDiv(factor.getValue());
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Comparisons to intervals
 //===----------------------------------------------------------------------===//
@@ -284,27 +381,62 @@ Union MaskAnalyzer::nonNegative(AffineExpr expr) {
   return {interval};
 }
 
+Union MaskAnalyzer::either(Union lhs, const Union &rhs) {
+  // A loop over all keys does for the others, too.
+  bool areAll = false, isExact = false;
+  for (const Union *side : {&std::as_const(lhs), &rhs})
+    for (const KeyInterval &each : *side)
+      if (each.lower.empty() && each.upper.empty() && each.guards.empty()) {
+        areAll = true;
+        isExact |= each.exact;
+      }
+  return areAll ? everything(isExact) : disjoin(std::move(lhs), rhs);
+}
+
+Union MaskAnalyzer::atMost(const Choice &lhs, const Choice &rhs, int64_t gap) {
+  const Choice &taken = lhs.kind == Choice::Kind::Affine ? rhs : lhs;
+  if (taken.kind == Choice::Kind::Affine) {
+    if (!lhs.expr || !rhs.expr || !isSmall(lhs.expr) || !isSmall(rhs.expr))
+      return everything(/*exact=*/false);
+    return nonNegative(rhs.expr - lhs.expr - gap);
+  }
+  auto compareTo = [&](const Choice &part) {
+    return &taken == &lhs ? atMost(part, rhs, gap) : atMost(lhs, part, gap);
+  };
+  Union first = compareTo(taken.parts[0]), second = compareTo(taken.parts[1]);
+  // max(a, b) <= c and c <= min(a, b) are two comparisons that have to hold; of
+  // the others one of two.
+  bool areBoth = (&taken == &lhs) == (taken.kind == Choice::Kind::Greatest);
+  if (areBoth)
+    return conjoin(first, second);
+  return either(std::move(first), second);
+}
+
 Union MaskAnalyzer::compare(arith::CmpIOp op, bool expected) {
-  AffineExpr lhs = toAffine(op.getLhs());
-  AffineExpr rhs = toAffine(op.getRhs());
-  if (!lhs || !rhs || !isSmall(lhs) || !isSmall(rhs))
+  // Pairs for which an operand may have no value have to be looked at.
+  auto needsAssertion = [&](Value operand) {
+    return !toAffine(operand) &&
+           getAssertionNeedWithin(operand, places) == AssertionNeed::Always;
+  };
+  if (needsAssertion(op.getLhs()) || needsAssertion(op.getRhs()))
     return everything(/*exact=*/false);
+  Choice lhs = toChoice(op.getLhs()), rhs = toChoice(op.getRhs());
   arith::CmpIPredicate predicate = op.getPredicate();
   if (!expected)
     predicate = arith::invertPredicate(predicate);
   switch (predicate) {
   case arith::CmpIPredicate::sle:
-    return nonNegative(rhs - lhs);
+    return atMost(lhs, rhs, 0);
   case arith::CmpIPredicate::slt:
-    return nonNegative(rhs - lhs - 1);
+    return atMost(lhs, rhs, 1);
   case arith::CmpIPredicate::sge:
-    return nonNegative(lhs - rhs);
+    return atMost(rhs, lhs, 0);
   case arith::CmpIPredicate::sgt:
-    return nonNegative(lhs - rhs - 1);
+    return atMost(rhs, lhs, 1);
   case arith::CmpIPredicate::eq:
-    return conjoin(nonNegative(lhs - rhs), nonNegative(rhs - lhs));
+    return conjoin(atMost(lhs, rhs, 0), atMost(rhs, lhs, 0));
   case arith::CmpIPredicate::ne:
-    return disjoin(nonNegative(lhs - rhs - 1), nonNegative(rhs - lhs - 1));
+    return either(atMost(lhs, rhs, 1), atMost(rhs, lhs, 1));
   default: // unsigned comparisons don't come from programs
     return everything(/*exact=*/false);
   }
@@ -328,7 +460,7 @@ Union MaskAnalyzer::inexact(Union intervals) {
 
 Union MaskAnalyzer::conjoin(const Union &lhs, const Union &rhs) {
   if (lhs.size() * rhs.size() > kMaxIntervals)
-    return everything(/*exact=*/false);
+    return inexact(lhs.size() <= rhs.size() ? lhs : rhs);
   Union product;
   for (const KeyInterval &left : lhs)
     for (const KeyInterval &right : rhs) {

@@ -53,6 +53,7 @@ public:
 
 private:
   double countEntries(nsa::PooledDimAttr pooled, double tokens) const;
+  double countRaggedEntries(nsa::PooledDimAttr pooled) const;
 
   nsa::KernelOp kernel;
   const DimSizes &sizes;
@@ -112,6 +113,10 @@ struct StepCycles {
 
 /// Bytes of a tensor; 0 of other types.
 double countBytes(mlir::Type type, const CallSizes &sizes);
+
+/// Whether a tensor is the op's keys or values, of which those that no query
+/// sees needn't be read, and not its queries as well.
+bool isOfKeys(nsa::ScoringOpInterface op, mlir::Value tensor);
 
 struct ModelOptions {
   /// How much neighbours agree on what they select: 0 for lists that are drawn

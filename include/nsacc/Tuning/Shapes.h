@@ -42,9 +42,9 @@ struct ShapeTimes {
   /// Of each schedule, what would be kept of it; empty where nothing would.
   std::vector<TunedSchedule> measured = {};
 
-  double getLeast() const;
+  size_t findFastest() const;
   double getSlowdown(size_t schedule) const {
-    return milliseconds[schedule] / getLeast();
+    return milliseconds[schedule] / milliseconds[findFastest()];
   }
 };
 

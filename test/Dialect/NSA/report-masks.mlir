@@ -268,3 +268,115 @@ nsa.kernel @scaled(%q: !q, %k: !k) -> (!o) {
     } : (!q, !k, !k) -> (!o, !l)
   nsa.return %o : !o
 }
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// abs(i - j) < 64 is two comparisons that both hold.
+nsa.kernel @distance(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys i - 63 <= j < i + 64}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %c0 = arith.constant 0 : index
+      %c64 = arith.constant 64 : index
+      %d = arith.subi %i, %j : index
+      %e = arith.subi %c0, %d : index
+      %a = arith.maxsi %d, %e : index
+      %m = arith.cmpi slt, %a, %c64 : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// 3 * abs(i - j) + 1 > 10: either of two.
+nsa.kernel @far(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j < i - 3 or (i * 3 + 10) ceildiv 3 <= j}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %c10 = arith.constant 10 : index
+      %d = arith.subi %i, %j : index
+      %e = arith.subi %c0, %d : index
+      %a = arith.maxsi %d, %e : index
+      %p = arith.muli %a, %c3 : index
+      %s = arith.addi %p, %c1 : index
+      %m = arith.cmpi sgt, %s, %c10 : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// j <= max(i, 10)
+nsa.kernel @prefix(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j < i + 1 or j < 11}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %c10 = arith.constant 10 : index
+      %a = arith.maxsi %i, %c10 : index
+      %m = arith.cmpi sle, %j, %a : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// min(i, i * i) >= j: only one side is affine.
+nsa.kernel @known_side(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j < i + 1, each pair checked}}
+  // expected-note @below {{the mask isn't affine in the positions i and j, or may wrap around, so it is evaluated for every pair}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %p = arith.muli %i, %i : index
+      %a = arith.minsi %i, %p : index
+      %m = arith.cmpi sge, %a, %j : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}
+
+// -----
+
+!q = !nsa.tensor<[B, T, HQ, D], bf16>
+!k = !nsa.tensor<[B, S, H, D], bf16>
+!o = !nsa.tensor<[B, T, HQ, D], f32>
+!l = !nsa.tensor<[B, T, HQ], f32>
+
+// max(i, i * i) >= j: the other side may see any key.
+nsa.kernel @unknown_side(%q: !q, %k: !k) -> (!o) {
+  // expected-remark @below {{sees keys j, each pair checked}}
+  // expected-note @below {{the mask isn't affine in the positions i and j, or may wrap around, so it is evaluated for every pair}}
+  %o, %lse = nsa.attend(%q, %k, %k)
+    mask (%b, %h, %t, %i, %j) {
+      %p = arith.muli %i, %i : index
+      %a = arith.maxsi %i, %p : index
+      %m = arith.cmpi sge, %a, %j : index
+      nsa.yield %m : i1
+    } : (!q, !k, !k) -> (!o, !l)
+  nsa.return %o : !o
+}

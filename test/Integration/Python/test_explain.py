@@ -202,7 +202,8 @@ def test_all_batch_rows_and_heads_count():
         op, = data["ops"]
         assert (op["work"]["pairs"], op["work"]["certainty"]) == (sees.sum(), "exact"), where
         seen = sees.any(axis=(2, 3)).sum()
-        assert op["work"]["bytes"] == 64 * (2 * batch * queries * heads * group + 2 * seen), where
+        # Keys are the values, too, and read once.
+        assert op["work"]["bytes"] == 64 * (2 * batch * queries * heads * group + seen), where
         counts = {"full": 0, "partial": 0, "empty": 0}
         tokens, tile_keys = op["tiles"]["tile_tokens"], op["tiles"]["tile_keys"]
         for row in range(0, queries, tokens):
@@ -213,6 +214,42 @@ def test_all_batch_rows_and_heads_count():
                 counts["partial"] += (some & ~every).sum()
                 counts["empty"] += (~some).sum()
         assert op["tiles"] == op["tiles"] | counts, where
+
+
+def test_tensors_of_several_uses_are_read_once():
+    program = nsacc.compile("kernel f(x: f32[B, T, H, D]) -> f32[B, T, H, D] "
+                            "{ return attend(x, x, x) where j > i; }", target="cpu")
+    data = program.explain({"B": 1, "T": 4, "H": 1, "D": 2}).data
+    # Queries are read whole, whichever keys some of them see.
+    assert [each["work"]["bytes"] for each in (data, *data["ops"], *data["programs"])] == [64] * 3
+
+
+@pytest.mark.parametrize("tail", ["drop", "average", "zeros_right", "zeros_left"])
+@pytest.mark.parametrize("window", [(4, 4), (4, 2), (6, 3)])
+def test_packed_rows_have_windows_of_their_own(tail, window):
+    """Eight rows in a batch, and the same behind each other."""
+    sizes = {"B": 8, "T": 1, "S": 5, "H": 1, "D": 2}
+    packed = {"T": [1] * 8, "S": [5] * 8, "H": 1, "D": 2}
+    bytes_of = []
+    for dims, given in (("B, ", sizes), ("ragged ", packed)):
+        pooled = ", ".join(f"pool({name}, {window[0]}, {window[1]}, tail={tail})" for name in "kv")
+        data = nsacc.compile(
+            f"kernel f(q: [{dims}T, H, D], k, v: [{dims}S, H, D]) -> [{dims}T, H, D] {{ "
+            f"kc, vc = {pooled}; return attend(q, kc, vc); }}",
+            target="cpu", dtype="f32").explain(given).data
+        bytes_of.append({op["name"]: op["work"]["bytes"] for op in data["ops"] if "work" in op})
+    assert bytes_of[0] == bytes_of[1]
+
+
+def test_packed_windows_that_are_seen_are_counted():
+    program = nsacc.compile(
+        "kernel f(q: f32[ragged T, 1, 2], k, v: f32[ragged S, 1, 2]) -> f32[ragged T, 1, 2] { "
+        "kc, vc = pool(k, 4), pool(v, 4); return attend(q, kc, vc) where end(j) <= i + 1; }",
+        target="cpu")
+    for queries, keys, expected in (([1, 1], [3, 5], 48), ([5, 5], [5, 5], 192),
+                                    ([1, 1], [5, 5], 64)):
+        data = program.explain({"T": queries, "S": keys}).data
+        assert data["ops"][-1]["work"]["bytes"] == expected, (queries, keys)
 
 
 @pytest.mark.parametrize("rows", [256, 257, 383, 384, 400, 700])

@@ -38,7 +38,16 @@ MASKS = {
     "ends": ["end(j) <= i", "{end} <= i", "{end} - 1 < i", "not (i < end(j))"],
     "ends within": ["end(j) <= S", "{end} <= S", "S - end(j) >= 0"],
     "band of the index": ["0 <= i - j < 7", "i - 7 < j and j <= i", "not (j <= i - 7 or j > i)"],
-    "band to both sides": ["abs(i - j) <= 3", "-3 <= i - j <= 3", "max(i - j, j - i) < 4"],
+    "band to both sides": ["-3 <= i - j <= 3", "abs(i - j) <= 3", "max(i - j, j - i) < 4",
+                           "2 * abs(i - j) < 7", "5 - abs(j - i) > 1", "abs(i - j) floordiv 4 < 1",
+                           "min(j - i, i - j) >= -3"],
+    "far away": ["j <= i - 9 or j >= i + 9", "abs(i - j) >= 9", "not (abs(j - i) < 9)",
+                 "9 - abs(i - j) <= 0", "min(i - j, j - i) <= -9"],
+    "prefix": ["j <= i or j <= 10", "j <= max(i, 10)", "not (j > i and j > 10)",
+               "min(j - i, j - 10) <= 0", "max(i, 10) - j >= 0", "max(i - j, 10 - j) + 1 > 0"],
+    "past of a part": ["j <= i and j < 20", "j <= min(i, 19)", "max(j - i, j - 19) <= 0",
+                       "min(i, 19) - j >= 0", "not (min(i - 20, -1) < j - 20)",
+                       "min(max(j, i), 19) == min(i, 19) and j < 20"],
     "band of extents": ["start(j) <= i and end(j) > i - 9", "{start} <= i and i - {end} < 9"],
     "diagonal": ["i == j", "i <= j and j <= i", "not (i != j)", "i - j == 0", "(i - j) * 5 == 0"],
     "behind": ["j >= i", "not (j < i)", "i - j <= 0"],
@@ -80,6 +89,31 @@ def attention(keys: str, mask: str, head: str = DENSE, rows: str = "B, T") -> st
     return (f"kernel f({head}) -> (out: [{rows}, HQ, DV], lse: f32[{rows}, HQ]) "
             f"{{ a = attend(q, {key}, {value}) where {mask.format(start=start, end=end)}; "
             "return a, lse(a); }")
+
+
+LENGTHS = "q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], len: i32[B]"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("mask", ["j < min(i + 1, len[b])", "max(j - i, j - len[b] + 1) <= 0",
+                                  "min(i, len[b] - 1) >= j", "not (j > min(i, len[b] - 1))"])
+def test_bounds_beside_what_is_read(mask, schedule):
+    """A table's element isn't known, and the other side of it is."""
+    for queries, tokens in SIZES:
+        inputs = [*dense(queries, tokens), np.asarray([tokens // 2, tokens], np.int32)]
+        agrees(attention("tokens", mask, LENGTHS), schedule, inputs,
+               meaning=attention("tokens", "j <= i and j < len[b]", LENGTHS))
+
+
+@pytest.mark.parametrize("mask", ["min(i, 12 floordiv (j - 40)) >= j",
+                                  "max(j - i, 12 mod (j - 40)) < 0"])
+def test_pairs_that_have_no_value_are_looked_at(mask):
+    """Bounds would leave out the key that divides by 0."""
+    assert compiled(attention("tokens", mask), "cpu")(*dense(5, 40))
+    with pytest.raises(nsacc.errors.ArgumentError, match="divided by zero"):
+        compiled(attention("tokens", mask), "cpu")(*dense(5, 41))
+    with pytest.raises(nsacc.errors.ArgumentError, match="divided by zero"):
+        compiled(attention("tokens", mask), "oracle")(*dense(5, 41))
 
 
 def turn(choices, *names: str):
