@@ -113,7 +113,7 @@ static bool hasAllSizes(Program &program, const InspectOptions &options) {
     return false;
   auto sizes = readAllDimensions(*dims, getSignature(*kernel), "a plan");
   llvm::consumeError(sizes.takeError());
-  return sizes && !sizes->batchRows;
+  return bool(sizes);
 }
 
 /// A package of the module's plan. What blocks of a GPU take shows when their

@@ -3,9 +3,11 @@
 #include "ManySizes.h"
 #include "Files.h"
 #include "Messages.h"
+#include "TunedStore.h"
 #include "nsacc/Support/Suggestions.h"
 #include "nsacc/Tensor/GivenSizes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -163,9 +165,9 @@ void nsacc::printKept(bool isKept, const std::string &why,
     llvm::outs() << why;
   else if (options.store.folder.empty())
     llvm::outs() << "there is no folder for it: NSACC_CACHE_DIR names one";
-  else if (options.store.mode == CacheMode::ReadOnly)
-    llvm::outs() << "NSACC_CACHE=readonly forbids to write into '"
-                 << options.store.folder << "'";
+  else if (std::string readOnly = explainReadOnly(options.store);
+           !readOnly.empty())
+    llvm::outs() << readOnly;
   else
     llvm::outs() << "nothing can be written into '" << options.store.folder
                  << "': NSACC_CACHE_DIR names another folder";
@@ -195,8 +197,23 @@ static void printShapes(const tuning::ShapesResult &result,
   }
 }
 
+/// Of a tuning that was interrupted.
+static void printStopped(const tuning::ShapesResult &result,
+                         const tuning::ShapesOptions &options) {
+  llvm::outs() << "interrupted after " << llvm::format("%.1f", result.seconds)
+               << " s: no rule is kept, and of the shapes that were tuned ";
+  if (result.keptShapes == 0) {
+    llvm::outs() << "none\n";
+    return;
+  }
+  llvm::outs() << result.keptShapes << ", each for its own sizes\n";
+  printKept(true, "", options.tuning);
+}
+
 void nsacc::printManySizes(const tuning::ShapesResult &result,
                            const tuning::ShapesOptions &options) {
+  if (result.isStopped)
+    return printStopped(result, options);
   if (!result.notCompared.empty())
     return printKept(false, spellTooShort(spellNumbers(result.notCompared)),
                      options.tuning);
