@@ -391,8 +391,6 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   if (which.empty())
     return llvm::Error::success();
   finalists.clear();
-  if (rounds == kFinalRounds)
-    finalists = which;
   Job job;
   for (size_t index : which)
     job.packages.push_back(packages[index]);
@@ -408,6 +406,8 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   // A worker hears Ctrl-C, too: what it found says nothing then.
   if (llvm::Error error = stopOr(found.takeError()))
     return error;
+  if (rounds == kFinalRounds)
+    finalists = which;
   if (found->clock)
     clock = found->clock;
   for (auto [index, measured] : llvm::zip(which, found->packages)) {

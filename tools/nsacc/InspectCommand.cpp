@@ -98,8 +98,7 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
 
 //===-- Plans -------------------------------------------------------------===//
 
-/// Whether --dims has the sizes of all inputs of the only kernel, each as a
-/// number.
+/// Whether --dims has the sizes of all inputs of the only kernel.
 static bool hasAllSizes(Program &program, const InspectOptions &options) {
   auto kernels = program.getModule().getOps<nsa::KernelOp>();
   if (!llvm::hasSingleElement(kernels))

@@ -25,8 +25,13 @@ static void handleInterruption(int signal) {
   constexpr char message[] = "\nnsacc: interrupted: ending with what was found "
                              "so far; once more ends at once\n";
   int before = errno;
-  cameSignal = signal;
+  bool isSecond = cameSignal.exchange(signal) != 0;
   restoreSignals();
+  // On another thread, before the first one had come so far.
+  if (isSecond) {
+    ::raise(signal);
+    return;
+  }
   (void)!::write(STDERR_FILENO, message, sizeof(message) - 1);
   errno = before;
 }

@@ -1,8 +1,8 @@
 """Sends signals to a command when its progress says something, and tells how it ended.
 
 interrupt.py INT,... WHO PATTERN COMMAND... sends the signals when a line of standard error matches the
-pattern: to the command alone (WHO is "one"), or as a terminal does, to its children, too ("all"). Fails where a
-process of the command is left.
+pattern: to the command alone (WHO is "one"; "worker": when a worker of it runs), or as a terminal does, to its
+children, too ("all").
 """
 
 import os
@@ -11,22 +11,38 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 names, who, pattern, *command = sys.argv[1:]
 process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 send = os.killpg if who == "all" else os.kill
+
+
+def has_worker():
+    """Whether a process of the command's session is a worker."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(folder.name)) == process.pid and b"tune-worker" in (folder / "cmdline").read_bytes():
+                return True
+        except OSError:  # it has ended
+            pass
+    return False
+
+
+left = names.split(",")
 lines = []
 for line in process.stderr:
     lines.append(line)
-    if names and re.search(pattern, line):
-        for name in names.split(","):
-            send(process.pid, getattr(signal, "SIG" + name))
-            time.sleep(0.05)
-        names = ""
+    if left and re.search(pattern, line):
+        while who == "worker" and not has_worker() and process.poll() is None:
+            time.sleep(0.01)
+        while left:
+            send(process.pid, getattr(signal, "SIG" + left.pop(0)))
 status = process.wait()
-assert not names, "".join(lines)
 print("".join(line for line in lines if "interrupted" in line), end="")
 print("status", status)
+if left:
+    print("never sent:", *left, "after", *lines)
 # Children that the system is about to end are gone soon.
 for _ in range(100):
     try:
