@@ -22,7 +22,8 @@ struct TunedStore {
   std::string describe() const;
 };
 
-/// "NSACC_CACHE=readonly forbids to write into 'FOLDER'"; empty where it doesn't.
+/// "NSACC_CACHE=readonly forbids to write into 'FOLDER'"; empty where nothing
+/// does.
 std::string explainReadOnly(const CacheOptions &options);
 /// Fails where files of the folder have to stay as they are. `what` is what
 /// doesn't happen then, "nothing is removed".

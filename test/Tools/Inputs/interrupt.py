@@ -1,8 +1,8 @@
 """Sends signals to a command when its progress says something, and tells how it ended.
 
-interrupt.py INT,... WHO PATTERN COMMAND... sends the signals when a line of standard error matches the
-pattern: to the command alone (WHO is "one"; "worker": when a worker of it runs), or as a terminal does, to its
-children, too ("all").
+interrupt.py INT,... WHO PATTERN COMMAND... sends the signals when a line of standard error matches
+the pattern: to the command alone (WHO is "one"; "worker": when a worker of it runs), or as a
+terminal does, to its children, too ("all").
 """
 
 import os
@@ -22,7 +22,8 @@ def has_worker():
     """Whether a process of the command's session is a worker."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if os.getpgid(int(folder.name)) == process.pid and b"tune-worker" in (folder / "cmdline").read_bytes():
+            is_own = os.getpgid(int(folder.name)) == process.pid
+            if is_own and b"tune-worker" in (folder / "cmdline").read_bytes():
                 return True
         except OSError:  # it has ended
             pass
@@ -36,6 +37,8 @@ for line in process.stderr:
     if left and re.search(pattern, line):
         while who == "worker" and not has_worker() and process.poll() is None:
             time.sleep(0.01)
+        if who == "worker":
+            time.sleep(0.5)  # it has to have begun
         while left:
             send(process.pid, getattr(signal, "SIG" + left.pop(0)))
 status = process.wait()

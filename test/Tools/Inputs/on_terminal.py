@@ -1,4 +1,4 @@
-"""Runs a command whose standard output is a terminal, prints what that shows, and exits with its status."""
+"""Runs a command whose standard output is a terminal; prints what that shows, ends as it did."""
 
 import os
 import pty
