@@ -3,6 +3,7 @@
 #include "nsacc/Tuning/Tuner.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/JSON.h"
+#include <optional>
 
 using namespace nsacc;
 using namespace nsacc::tuning;

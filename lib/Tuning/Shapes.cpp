@@ -64,6 +64,7 @@ llvm::json::Value tuning::toJSON(const ShapesResult &result,
                              {"max_slowdown", options.mostSlowdown}});
   if (result.isStopped) {
     object["interrupted"] = true;
+    object["tuned_shapes"] = static_cast<int64_t>(result.tunedShapes);
     object["kept_shapes"] = static_cast<int64_t>(result.keptShapes);
     return llvm::json::Value(std::move(object));
   }
@@ -321,6 +322,7 @@ llvm::Error ManyShapes::keep() {
 
 void ManyShapes::keepTuned() {
   TunedSchedules store(options.tuning.store, options.tuning.warn);
+  result.tunedShapes = tuned.size();
   for (const auto &[key, best] : tuned)
     result.keptShapes += store.store(key, best);
 }

@@ -9,6 +9,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 
 using namespace nsacc;
 

@@ -7,7 +7,6 @@
 #include "nsacc/Support/Suggestions.h"
 #include "nsacc/Tensor/GivenSizes.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -200,14 +199,16 @@ static void printShapes(const tuning::ShapesResult &result,
 /// Of a tuning that was interrupted.
 static void printStopped(const tuning::ShapesResult &result,
                          const tuning::ShapesOptions &options) {
-  llvm::outs() << "interrupted after " << llvm::format("%.1f", result.seconds)
-               << " s: no rule is kept, and of the shapes that were tuned ";
-  if (result.keptShapes == 0) {
-    llvm::outs() << "none\n";
+  llvm::outs() << llvm::formatv("interrupted after {0:f1} s, ", result.seconds);
+  if (result.tunedShapes == 0) {
+    llvm::outs() << "before a shape was tuned: nothing is kept\n";
     return;
   }
-  llvm::outs() << result.keptShapes << ", each for its own sizes\n";
-  printKept(true, "", options.tuning);
+  llvm::outs() << "with " << result.tunedShapes << " shape"
+               << (result.tunedShapes == 1 ? "" : "s")
+               << " tuned: there is no rule, but a schedule for each of these "
+                  "alone\n";
+  printKept(result.keptShapes > 0, "", options.tuning);
 }
 
 void nsacc::printManySizes(const tuning::ShapesResult &result,

@@ -183,9 +183,11 @@ struct Subject {
 static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
                         const DimSizes &sizes,
                         const tuning::TuneOptions &options) {
-  Interruption interruption;
-  auto result =
-      tuning::tune(*subject.compiled, subject.signature.kernel, sizes, options);
+  auto result = [&] {
+    Interruption interruption;
+    return tuning::tune(*subject.compiled, subject.signature.kernel, sizes,
+                        options);
+  }();
   endProgress();
   if (!result)
     return subject.program->report(result.takeError());
@@ -210,9 +212,11 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
   options.mostSchedules = flags.mostSchedules;
   options.mostSlowdown = flags.mostSlowdown;
   options.heldOut = std::move(sizes->heldOut);
-  Interruption interruption;
-  auto result = tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
-                                   sizes->shapes, options);
+  auto result = [&] {
+    Interruption interruption;
+    return tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
+                              sizes->shapes, options);
+  }();
   endProgress();
   if (!result)
     return subject.program->report(result.takeError());

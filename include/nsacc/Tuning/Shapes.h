@@ -79,10 +79,10 @@ struct ShapesResult {
   /// Whether the rule was stored: one that passed, and of shapes that were all
   /// compared.
   bool isKept = false;
-  /// Whether TuneOptions::isStopped ended it, without a rule; and how many of
-  /// the shapes that were tuned before then were stored, each with an entry.
+  /// Whether TuneOptions::isStopped ended it, without a rule.
   bool isStopped = false;
-  size_t keptShapes = 0;
+  /// How many shapes were tuned before, and are stored, each with an entry.
+  size_t tunedShapes = 0, keptShapes = 0;
 
   bool hasPassed(const ShapesOptions &options) const {
     return !isStopped && notCompared.empty() &&
