@@ -146,7 +146,7 @@ NSACC_API nsacc_status nsacc_options_set_kernel(nsacc_options *options,
 NSACC_API nsacc_status nsacc_options_set_target(nsacc_options *options,
                                                 const char *target);
 /** Target "cuda": compiles for the GPU that a JSON file describes, instead of
- * one of this machine. `nsacc env --json` writes such descriptions. */
+ * one of this machine. `nsacc device` writes such descriptions. */
 NSACC_API nsacc_status nsacc_options_set_device(nsacc_options *options,
                                                 const char *path);
 /** How ops are tiled: "keys=64" for all that have the field, "slc: order=union,

@@ -45,12 +45,13 @@ static std::string describe(const int64_t *sizes, size_t rank) {
   return text + "]";
 }
 
-/// "2^29 - 1"
-static std::string describeLimit(int64_t limit) {
+/// The largest size below a limit: "2^29 - 1", "2^63 - 2".
+static std::string describeLargest(int64_t limit) {
   int bits = 0;
   while (bits < 63 && INT64_C(1) << bits < limit)
     ++bits;
-  return "2^" + std::to_string(bits) + " - 1";
+  uint64_t less = (UINT64_C(1) << bits) - static_cast<uint64_t>(limit - 1);
+  return "2^" + std::to_string(bits) + " - " + std::to_string(less);
 }
 
 static void bindShape(const Parameter &parameter, const nsacc_rt_tensor &tensor,
@@ -62,7 +63,7 @@ static void bindShape(const Parameter &parameter, const nsacc_rt_tensor &tensor,
       fail(parameter, "size " + std::to_string(dim) + " is " +
                           std::to_string(size) +
                           "; sizes have to be from 0 to " +
-                          describeLimit(rules.sizeLimit));
+                          describeLargest(rules.sizeLimit));
     const Size &expected = parameter.sizes[dim];
     if (expected.fixed && *expected.fixed != size && !expected.name.empty())
       fail(parameter, expected.name + " is " + std::to_string(size) + " in " +

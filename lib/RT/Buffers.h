@@ -36,13 +36,12 @@ std::vector<SameSize> findSameSizes(const std::vector<Parameter> &parameters);
 
 /// What a target asks of tensors.
 struct TensorRules {
-  /// Kernels of GPUs compute positions in a dimension, and what lies between
-  /// two of them, in 32 bits.
+  /// Sizes are below it.
   int64_t sizeLimit;
   /// Whether strides have to be those that code is for.
   bool fixesStrides;
 };
-inline constexpr TensorRules kDeviceTensors = {INT64_C(1) << 29, true};
+inline constexpr TensorRules kDeviceTensors = {kDeviceSizeLimit, true};
 inline constexpr TensorRules kHostTensors = {INT64_MAX, false};
 
 /// The tensors of a call as buffers, with the dimensions of the caller. Throws

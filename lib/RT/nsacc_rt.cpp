@@ -285,14 +285,30 @@ static HostModule *getHostModule(nsacc_rt_module *module,
   return module->onHost.get();
 }
 
+/// Headers that `nsacc header` writes pass no tensors where they get no sizes.
+static void requireTensors(const nsacc_rt_module &module,
+                           const nsacc_rt_tensor *tensors, size_t count) {
+  size_t expected = module.getPackage().parameters.size();
+  if (tensors || (expected == 0 && count == 0))
+    return;
+  if (count > 0)
+    require(tensors, "tensors");
+  throw Failure(NSACC_RT_INVALID,
+                "expected " + std::to_string(expected) +
+                    " tensors, inputs and then results, found 0: in functions "
+                    "of a header by nsacc, sizes is a null pointer");
+}
+
 nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                 const nsacc_rt_tensor *tensors, size_t count,
                                 nsacc_rt_stream stream) {
   return guard([&] {
-    if (HostModule *host = getHostModule(module, stream))
-      host->run(tensors, tensors ? count : 0, {});
+    HostModule *host = getHostModule(module, stream);
+    requireTensors(*module, tensors, count);
+    if (host)
+      host->run(tensors, count, {});
     else
-      module->onDevice->launch(tensors, tensors ? count : 0, toStream(stream));
+      module->onDevice->launch(tensors, count, toStream(stream));
   });
 }
 
@@ -305,6 +321,7 @@ nsacc_rt_status nsacc_rt_run_on_host(nsacc_rt_module *module,
     if (!host)
       throw Failure(NSACC_RT_INVALID, "the module is on a device, not on the "
                                       "host: use nsacc_rt_launch");
+    requireTensors(*module, tensors, count);
     HostOptions own;
     if (options)
       own.threads = options->threads;
@@ -312,7 +329,7 @@ nsacc_rt_status nsacc_rt_run_on_host(nsacc_rt_module *module,
       own.isInterrupted = [options] {
         return options->is_interrupted(options->data) != 0;
       };
-    host->run(tensors, tensors ? count : 0, own);
+    host->run(tensors, count, own);
   });
 }
 
@@ -320,8 +337,10 @@ nsacc_rt_status nsacc_rt_reserve(nsacc_rt_module *module,
                                  const nsacc_rt_tensor *tensors, size_t count,
                                  nsacc_rt_stream stream) {
   return guard([&] {
-    if (!getHostModule(module, stream))
-      module->onDevice->reserve(tensors, tensors ? count : 0, toStream(stream));
+    if (getHostModule(module, stream))
+      return;
+    requireTensors(*module, tensors, count);
+    module->onDevice->reserve(tensors, count, toStream(stream));
   });
 }
 
@@ -342,12 +361,11 @@ nsacc_rt_status nsacc_rt_measure(nsacc_rt_module *module,
     require(options, "options");
     checkOptions(*options, host != nullptr);
     require(milliseconds, "milliseconds");
+    requireTensors(*module, tensors, count);
     if (host)
-      measureOnHost(*host, tensors, tensors ? count : 0, *options,
-                    milliseconds);
+      measureOnHost(*host, tensors, count, *options, milliseconds);
     else
-      module->onDevice->measure(tensors, tensors ? count : 0, *options,
-                                milliseconds);
+      module->onDevice->measure(tensors, count, *options, milliseconds);
   });
 }
 

@@ -62,6 +62,12 @@ llvm::json::Value tuning::toJSON(const ShapesResult &result,
                              {"kept", result.isKept},
                              {"seconds", result.seconds},
                              {"max_slowdown", options.mostSlowdown}});
+  if (result.isStopped) {
+    object["interrupted"] = true;
+    object["tuned_shapes"] = static_cast<int64_t>(result.tunedShapes);
+    object["kept_shapes"] = static_cast<int64_t>(result.keptShapes);
+    return llvm::json::Value(std::move(object));
+  }
   if (!result.notCompared.empty()) {
     llvm::json::Array numbers;
     for (size_t number : result.notCompared)
@@ -149,6 +155,8 @@ private:
   llvm::Error raceAll();
   TunedRule spellRule() const;
   llvm::Error keep();
+  /// Without a rule, what was found for each shape by itself.
+  void keepTuned();
 
   const CompiledProgram &program;
   llvm::StringRef kernel;
@@ -160,6 +168,8 @@ private:
   std::vector<CheckedCode> checked;
   /// Of each shape, whether tuning it compared anything.
   std::vector<bool> isCompared;
+  /// What is the fastest of those, by the key that it is stored by.
+  std::vector<std::pair<std::string, TunedSchedule>> tuned;
   ShapesResult result;
 };
 
@@ -207,6 +217,11 @@ llvm::Error ManyShapes::tuneEach() {
                                  getBudget(index)));
     if (!found)
       return found.takeError();
+    result.isStopped = found->isStopped;
+    if (result.isStopped)
+      return llvm::Error::success();
+    if (found->isCompared)
+      tuned.emplace_back(found->key, found->best);
     if (!llvm::is_contained(result.schedules, found->best.schedule))
       result.schedules.push_back(found->best.schedule);
     firstSeconds = std::max(firstSeconds, found->firstSeconds);
@@ -231,6 +246,9 @@ llvm::Expected<ShapeTimes> ManyShapes::race(const DimSizes &sizes,
   if (!found)
     return found.takeError();
   ShapeTimes times = {sizes, {}};
+  result.isStopped = found->isStopped;
+  if (result.isStopped)
+    return times;
   for (const std::string &schedule : result.schedules) {
     auto place = found->bySeed.find(schedule);
     size_t index = place == found->bySeed.end() ? 0 : place->second;
@@ -256,12 +274,16 @@ llvm::Error ManyShapes::raceAll() {
       auto times = race(shape, spellPlace(what, index, from.size()));
       if (!times)
         return times.takeError();
+      if (result.isStopped)
+        break;
       to.push_back(std::move(*times));
     }
     return llvm::Error::success();
   };
   if (llvm::Error error = raceOf("shape", shapes, result.shapes))
     return error;
+  if (result.isStopped)
+    return llvm::Error::success();
   return raceOf("held out", options.heldOut, result.heldOut);
 }
 
@@ -299,6 +321,13 @@ llvm::Error ManyShapes::keep() {
   return llvm::Error::success();
 }
 
+void ManyShapes::keepTuned() {
+  TunedSchedules store(options.tuning.store, options.tuning.warn);
+  result.tunedShapes = tuned.size();
+  for (const auto &[key, best] : tuned)
+    result.keptShapes += store.store(key, best);
+}
+
 llvm::Expected<ShapesResult> ManyShapes::run() {
   if (shapes.empty())
     return llvm::createStringError("there are no shapes to tune for");
@@ -313,9 +342,10 @@ llvm::Expected<ShapesResult> ManyShapes::run() {
   result.schedules = {""};
   if (llvm::Error error = tuneEach())
     return std::move(error);
-  if (result.notCompared.empty()) {
+  if (result.notCompared.empty() && !result.isStopped)
     if (llvm::Error error = raceAll())
       return std::move(error);
+  if (result.notCompared.empty() && !result.isStopped) {
     result.rule = chooseRule(*lengths, result.shapes, options.mostSchedules,
                              options.mostSlowdown);
     for (const ShapeTimes &shape : result.heldOut)
@@ -323,6 +353,8 @@ llvm::Expected<ShapesResult> ManyShapes::run() {
           std::max(result.heldOutSlowdown,
                    shape.getSlowdown(result.rule.find(shape.sizes)));
   }
+  if (result.isStopped)
+    keepTuned();
   if (result.hasPassed(options))
     if (llvm::Error error = keep())
       return std::move(error);

@@ -25,25 +25,12 @@
 using namespace nsacc;
 using namespace nsacc::tuning;
 
-static constexpr llvm::StringLiteral kEfforts[] = {"seeds", "model", "quick",
-                                                   "full", "exhaustive"};
-
-llvm::StringRef tuning::getName(Effort effort) {
-  return kEfforts[static_cast<size_t>(effort)];
-}
-
-std::optional<Effort> tuning::findEffort(llvm::StringRef name) {
-  const llvm::StringLiteral *found = llvm::find(kEfforts, name);
-  if (found == std::end(kEfforts))
-    return std::nullopt;
-  return static_cast<Effort>(found - std::begin(kEfforts));
-}
-
 /// Rounds that decide, and milliseconds of one.
 static constexpr unsigned kFinalRounds = 9;
 static constexpr double kFinalVisit = 8;
 
 static constexpr llvm::StringLiteral kTimeOver = "the time was over";
+static constexpr llvm::StringLiteral kStopped = "interrupted";
 
 static double getQuantile(std::vector<double> values, double share) {
   if (values.empty())
@@ -54,44 +41,6 @@ static double getQuantile(std::vector<double> values, double share) {
   size_t high = std::min(low + 1, values.size() - 1);
   return values[low] +
          (values[high] - values[low]) * (place - static_cast<double>(low));
-}
-
-llvm::json::Value tuning::toJSON(const Progress &progress) {
-  return llvm::json::Object{
-      {"seconds", progress.seconds},
-      {"compiled", static_cast<int64_t>(progress.compiled)},
-      {"measured", static_cast<int64_t>(progress.measured)},
-      {"failed", static_cast<int64_t>(progress.failed)},
-      {"chosen_ms", progress.chosenMilliseconds},
-      {"best_ms", progress.bestMilliseconds},
-      {"what", progress.what}};
-}
-
-llvm::json::Value tuning::toJSON(const TuneResult &result) {
-  llvm::json::Array trials;
-  for (const Trial &trial : result.trials) {
-    llvm::json::Object each(
-        {{"schedule", trial.candidate.schedule},
-         {"predicted_ms", trial.candidate.predicted * 1e3}});
-    if (trial.isMeasured())
-      each["ms"] = trial.getMedian();
-    if (!trial.failure.empty())
-      each["failure"] = llvm::json::fixUTF8(trial.failure);
-    if (trial.isSkipped)
-      each["skipped"] = true;
-    trials.push_back(std::move(each));
-  }
-  return llvm::json::Object{
-      {"best", toJSON(result.best)}, {"floor_ms", result.floor * 1e3},
-      {"seconds", result.seconds},   {"kept", result.isKept},
-      {"ending", result.ending},     {"trials", std::move(trials)}};
-}
-
-ModelOptions tuning::getModelOptions(const TuneOptions &tuning) {
-  ModelOptions model;
-  model.agreement = tuning.policy.agreement;
-  model.threads = tuning.threads;
-  return model;
 }
 
 double Trial::getMedian() const { return getQuantile(milliseconds, 0.5); }
@@ -130,6 +79,19 @@ struct Limits {
   double leastShare;
 };
 
+/// What a search returns from wherever it is when it is to stop.
+class StoppedError : public llvm::ErrorInfo<StoppedError> {
+public:
+  static char ID;
+
+  void log(llvm::raw_ostream &os) const override { os << kStopped; }
+  std::error_code convertToErrorCode() const override {
+    return llvm::inconvertibleErrorCode();
+  }
+};
+
+char StoppedError::ID = 0;
+
 class Search {
 public:
   Search(const CompiledProgram &program, const Signature &signature,
@@ -154,8 +116,18 @@ private:
   bool isInterrupted() const {
     return options.worker.isInterrupted && options.worker.isInterrupted();
   }
+  /// Whether what has begun is to end, but for the last comparison, without
+  /// which nothing could be kept.
+  bool isStopped() const {
+    return !isFinishing && options.isStopped && options.isStopped();
+  }
+  /// A StoppedError where the search is to stop, whatever else went wrong.
+  llvm::Error stopOr(llvm::Error error) const;
+  /// One whose jobs end where the search is to stop.
+  WorkerOptions getWorker() const;
   void report(const llvm::Twine &what);
 
+  llvm::Error search();
   llvm::Error setUp();
   /// The candidate of a schedule; none where it doesn't fit the program.
   llvm::Expected<std::optional<Candidate>> makeFrom(llvm::StringRef schedule);
@@ -180,7 +152,9 @@ private:
   llvm::Error tryGrid(Grid grid);
   llvm::Error tryGroup(const Group &group, Grid grid);
   llvm::Error trySeeds();
-  llvm::Error finish(TuneResult &result);
+  /// The winner beside the compiler's choice, once more and for longer.
+  llvm::Error compareLast();
+  void finish(TuneResult &result);
   llvm::Error explainNothing() const;
 
   const CompiledProgram &program;
@@ -206,6 +180,9 @@ private:
   size_t current = 0;
   /// Trials that are compiled though the time is over.
   size_t alwaysTried = 1;
+  /// Whether something was compared with what was the best before, to the end.
+  bool isCompared = false;
+  bool isFinishing = false;
   /// Those that were measured last, if that was often enough to decide.
   std::vector<size_t> finalists;
   double floor = 0, firstSeconds = 0;
@@ -219,6 +196,19 @@ private:
 Search::~Search() {
   if (!folder.empty())
     llvm::sys::fs::remove_directories(folder);
+}
+
+llvm::Error Search::stopOr(llvm::Error error) const {
+  if (!isStopped())
+    return error;
+  llvm::consumeError(std::move(error));
+  return llvm::make_error<StoppedError>();
+}
+
+WorkerOptions Search::getWorker() const {
+  WorkerOptions worker = options.worker;
+  worker.isInterrupted = [this] { return isInterrupted() || isStopped(); };
+  return worker;
 }
 
 Limits Search::getLimits() const {
@@ -336,7 +326,7 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
   {
     Tasks tasks(threads);
     for (auto [place, index] : llvm::enumerate(fresh)) {
-      isEnded = isEnded || isInterrupted();
+      isEnded = isEnded || isInterrupted() || isStopped();
       tasks.add(place, [&, place = place, index = index] {
         if (isEnded)
           return llvm::Error::success();
@@ -355,13 +345,17 @@ llvm::Error Search::compile(llvm::ArrayRef<size_t> fresh) {
     }
     while (!tasks.isDone() && !isEnded) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      isEnded = isInterrupted();
+      isEnded = isInterrupted() || isStopped();
     }
     if (llvm::Error error = tasks.wait())
       return error;
   }
-  if (isEnded)
-    return llvm::createStringError("interrupted");
+  if (isEnded) {
+    // Tools that compile hear Ctrl-C, too: how they end says nothing.
+    for (size_t index : fresh)
+      trials[index].failure.clear();
+    return stopOr(llvm::createStringError("interrupted"));
+  }
   for (auto [place, index] : llvm::enumerate(fresh)) {
     if (trials[index].isSkipped)
       ending = kTimeOver;
@@ -397,8 +391,6 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   if (which.empty())
     return llvm::Error::success();
   finalists.clear();
-  if (rounds == kFinalRounds)
-    finalists = which;
   Job job;
   for (size_t index : which)
     job.packages.push_back(packages[index]);
@@ -410,9 +402,12 @@ llvm::Error Search::measure(std::vector<size_t> which, unsigned rounds,
   job.seed = options.seed;
   job.rounds = rounds;
   job.visitMilliseconds = visitMilliseconds;
-  auto found = runJob(job, options.worker);
-  if (!found)
-    return found.takeError();
+  auto found = runJob(job, getWorker());
+  // A worker hears Ctrl-C, too: what it found says nothing then.
+  if (llvm::Error error = stopOr(found.takeError()))
+    return error;
+  if (rounds == kFinalRounds)
+    finalists = which;
   if (found->clock)
     clock = found->clock;
   for (auto [index, measured] : llvm::zip(which, found->packages)) {
@@ -448,6 +443,7 @@ llvm::Error Search::choose(std::vector<size_t> which) {
     which.push_back(current);
   if (which.size() == 1 && trials[current].isMeasured())
     return llvm::Error::success();
+  bool hasOthers = which.size() > 1;
   // Rounds, the time of one in milliseconds, how many stay, and how much slower
   // than the first of them.
   struct Stage {
@@ -490,6 +486,7 @@ llvm::Error Search::choose(std::vector<size_t> which) {
     current = index;
     break;
   }
+  isCompared |= hasOthers;
   report("the fastest so far");
   return llvm::Error::success();
 }
@@ -507,8 +504,12 @@ llvm::Error Search::check(size_t index) {
     return llvm::Error::success();
   }
   report("checking '" + trials[index].candidate.schedule + "'");
+  TuneOptions own = options;
+  own.worker = getWorker();
   auto worst =
-      checkPackage(program, signature, *shortSizes, packages[index], options);
+      checkPackage(program, signature, *shortSizes, packages[index], own);
+  if (isStopped())
+    return stopOr(worst.takeError());
   if (!worst) {
     trials[index].failure = llvm::toString(worst.takeError());
     return llvm::Error::success();
@@ -576,6 +577,8 @@ llvm::Error Search::tryGrid(Grid grid) {
   for (const Group &group : groups)
     all += group.predicted;
   for (const Group &group : groups) {
+    if (llvm::Error error = stopOr(llvm::Error::success()))
+      return error;
     if (isOver()) {
       ending = kTimeOver;
       return llvm::Error::success();
@@ -629,6 +632,7 @@ llvm::Error Search::addKept() {
     if (llvm::Error error = check(added.back()))
       return error;
     current = findBest(added);
+    isCompared = true;
   }
   // Seeds alone are measured beside it, all as often.
   if (options.effort == Effort::Seeds)
@@ -677,20 +681,22 @@ llvm::Error Search::trySeeds() {
   current = findBest(added);
   if (!trials[current].isMeasured())
     return explainNothing();
+  isCompared |= added.size() > 1;
   report("the fastest so far");
   return llvm::Error::success();
 }
 
-/// The winner beside the compiler's choice, once more and for longer.
-llvm::Error Search::finish(TuneResult &result) {
-  constexpr double leastGain = 1.01;
+llvm::Error Search::compareLast() {
   bool isDecided = llvm::is_contained(finalists, 0) &&
                    llvm::is_contained(finalists, current);
-  if (current != 0 && !isDecided) {
-    report("measuring the fastest beside the compiler's choice");
-    if (llvm::Error error = measure({0, current}, kFinalRounds, kFinalVisit))
-      return error;
-  }
+  if (current == 0 || isDecided)
+    return llvm::Error::success();
+  report("measuring the fastest beside the compiler's choice");
+  return measure({0, current}, kFinalRounds, kFinalVisit);
+}
+
+void Search::finish(TuneResult &result) {
+  constexpr double leastGain = 1.01;
   bool isFaster =
       trials[current].isMeasured() &&
       trials[current].getMedian() * leastGain <= trials[0].getMedian();
@@ -709,36 +715,49 @@ llvm::Error Search::finish(TuneResult &result) {
     result.best.measured += trial.isMeasured();
     result.best.failed += !trial.failure.empty();
   }
-  return llvm::Error::success();
 }
 
-llvm::Expected<TuneResult> Search::run() {
+llvm::Error Search::search() {
   if (llvm::Error error = setUp())
-    return std::move(error);
+    return error;
   if (!trials.front().failure.empty())
     return llvm::createStringError("the compiler's choice can't be compiled: " +
                                    trials.front().failure);
   if (llvm::Error error = addKept())
-    return std::move(error);
+    return error;
   firstSeconds = getSeconds();
   if (llvm::Error error = trySeeds())
-    return std::move(error);
+    return error;
   for (Grid grid : {Grid::Programs, Grid::Tiles, Grid::Steps}) {
     if (options.effort <= Effort::Model ||
         (grid == Grid::Steps && !getLimits().hasSteps))
       continue;
     if (llvm::Error error = tryGrid(grid))
-      return std::move(error);
+      return error;
     if (!ending.empty())
       break;
   }
+  return compareLast();
+}
+
+llvm::Expected<TuneResult> Search::run() {
   TuneResult result;
-  if (llvm::Error error = finish(result))
+  if (llvm::Error error =
+          llvm::handleErrors(search(), [&](const StoppedError &) {
+            result.isStopped = true;
+            ending = kStopped;
+          }))
     return std::move(error);
+  isFinishing = true;
+  if (llvm::Error error = compareLast())
+    return std::move(error);
+  finish(result);
   result.ending = ending.empty() ? "all candidates were tried" : ending;
   result.floor = floor;
   result.trials = std::move(trials);
-  result.isCompared = result.best.measured > 1 || ending != kTimeOver;
+  result.isCompared = result.isStopped
+                          ? isCompared
+                          : result.best.measured > 1 || ending != kTimeOver;
   result.firstSeconds = firstSeconds;
   result.bySeed = std::move(bySeed);
   result.seconds = getSeconds();

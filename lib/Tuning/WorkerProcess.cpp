@@ -13,7 +13,9 @@
 #include "llvm/Support/raw_ostream.h"
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <random>
+#include <sys/prctl.h>
 
 using namespace nsacc;
 using namespace nsacc::tuning;
@@ -352,6 +354,8 @@ static llvm::Error runJobFile(llvm::StringRef jobFile, Results &results) {
 }
 
 int tuning::runWorker(llvm::StringRef jobFile, llvm::StringRef resultFile) {
+  // What a tuner's end leaves behind would keep the device busy.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Results results;
   if (llvm::Error error = results.open(resultFile)) {
     llvm::errs() << llvm::toString(std::move(error)) << '\n';

@@ -35,7 +35,7 @@ def compile(source: str | os.PathLike[str] | None = None, *,
             architecture, as "sm_90a" or "sm_86" (``nsacc.env()["targets"]``); or "oracle", which
             interprets in float64, slowly, and runs every program.
         device: a JSON file that describes the GPU to compile for, with ``target="cuda"``; as
-            ``nsacc env --json`` writes them.
+            ``nsacc device`` writes them.
         schedule: how ops are tiled: "keys=64" for all that have the field, "slc: order=union,
             tokens=8; cmp: keys=128" for those whose values the program gives these names; or the
             same as a mapping, ``{"keys": 64, "slc": {"tokens": 8}}``. docs/Schedules.md lists the

@@ -16,7 +16,7 @@ using namespace nsacc;
 
 namespace {
 struct Cache {
-  std::string folder;
+  CacheOptions options;
   std::vector<CacheEntry> entries;
   /// In a folder of it.
   TunedStore tuned;
@@ -43,7 +43,7 @@ static llvm::Expected<Cache> readCache() {
   auto tuned = readTunedStore();
   if (!tuned)
     return tuned.takeError();
-  return Cache{options->folder, std::move(*entries), std::move(*tuned)};
+  return Cache{std::move(*options), std::move(*entries), std::move(*tuned)};
 }
 
 /// Calls `use` with each line of a key, "kernel: flash".
@@ -88,7 +88,7 @@ static std::string describe(const CacheEntry &entry) {
 }
 
 static void printList(const Cache &cache) {
-  llvm::outs() << cache.folder << ": " << describeFiles(cache) << '\n';
+  llvm::outs() << cache.options.folder << ": " << describeFiles(cache) << '\n';
   for (const CacheEntry &entry : cache.entries)
     llvm::outs() << llvm::formatv(
         "{0:%Y-%m-%d %H:%M} {1,10:f1} KB  {2}\n", entry.lastUse,
@@ -120,7 +120,7 @@ static void printEntry(llvm::json::OStream &json, const CacheEntry &entry) {
 static void printListAsJSON(const Cache &cache) {
   llvm::json::OStream json(llvm::outs(), /*IndentSize=*/2);
   json.object([&] {
-    json.attribute("folder", toUTF8(cache.folder));
+    json.attribute("folder", toUTF8(cache.options.folder));
     json.attribute("bytes", static_cast<int64_t>(cache.getBytes()));
     json.attributeArray("files", [&] {
       for (const CacheEntry &entry : cache.entries)
@@ -149,10 +149,12 @@ static ExitCode clear() {
   auto cache = readCache();
   if (!cache)
     return reportError(cache.takeError());
-  if (llvm::Error error = clearCache(cache->folder))
+  if (llvm::Error error = checkMayWrite(cache->options, "nothing is removed"))
     return reportError(std::move(error));
-  llvm::outs() << "removed " << describeFiles(*cache) << " of " << cache->folder
-               << '\n';
+  if (llvm::Error error = clearCache(cache->options.folder))
+    return reportError(std::move(error));
+  llvm::outs() << "removed " << describeFiles(*cache) << " of "
+               << cache->options.folder << '\n';
   if (!cache->tuned.entries.empty())
     llvm::outs() << cache->tuned.describe()
                  << (cache->tuned.entries.size() == 1
@@ -171,8 +173,8 @@ static ExitCode verify() {
       ++bad;
       llvm::outs() << entry.path << ": " << entry.problem << '\n';
     }
-  llvm::outs() << cache->folder << ": " << describeFiles(*cache) << ", " << bad
-               << " that can't be used\n";
+  llvm::outs() << cache->options.folder << ": " << describeFiles(*cache) << ", "
+               << bad << " that can't be used\n";
   return bad ? ExitCode::UserError : ExitCode::Success;
 }
 

@@ -3,6 +3,7 @@
 #include "Commands.h"
 #include "Dimensions.h"
 #include "Files.h"
+#include "FlagChecks.h"
 #include "Program.h"
 #include "ProgramFlags.h"
 #include "TileSizes.h"
@@ -282,6 +283,11 @@ static ExitCode compile(const CompileFlags &flags,
                flags.emit == "package", flags.emit == scheduleName};
   if (!phase && !goal.isPart && !goal.isSchedule)
     return reportError(rejectPhase(flags.emit), ExitCode::Usage);
+  // PTX is text. Told before what may take minutes.
+  if (goal.isPart && flags.emit != "ptx")
+    if (llvm::Error error = refuseTerminal(
+            flags.output, "what --emit " + flags.emit + " writes", "-o"))
+      return reportError(std::move(error), ExitCode::Usage);
   auto chosen = chooseTargets(flags, goal);
   if (!chosen)
     return reportError(chosen.takeError(), ExitCode::Usage);
@@ -332,6 +338,7 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
                    "what phases behind nsa are for; nsacc env lists targets "
                    "(tile, package: cpu); of --emit package, several")
       ->type_name("NAME,...")
+      ->check(checkTargetNames())
       ->group("Compiler");
   addDeviceFlag(*command, options->device, "Compiler");
   addThreadsFlag(*command, options->threads,

@@ -5,6 +5,7 @@
 #include "nsacc/Support/Files.h"
 #include "nsacc/Support/JSON.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include <memory>
 #include <vector>
@@ -32,6 +33,14 @@ llvm::Expected<llvm::json::Value> nsacc::readJSONFile(llvm::StringRef path,
     return makeError("'" + path +
                      "' isn't JSON: " + llvm::toString(value.takeError()));
   return value;
+}
+
+llvm::Error nsacc::refuseTerminal(llvm::StringRef path, const llvm::Twine &what,
+                                  llvm::StringRef flag) {
+  if (path != "-" || !llvm::sys::Process::StandardOutIsDisplayed())
+    return llvm::Error::success();
+  return makeError(what + " isn't text, and standard output is a terminal",
+                   "give " + flag + " FILE, or redirect standard output");
 }
 
 llvm::Error nsacc::writeFiles(llvm::ArrayRef<OutputFile> files) {

@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -25,6 +26,11 @@ struct OutputFile {
   llvm::StringRef path; ///< "-": standard output
   llvm::StringRef bytes;
 };
+
+/// Fails where `path` is standard output, and that a terminal: bytes of no text
+/// do it no good. `flag` is what names a file instead.
+llvm::Error refuseTerminal(llvm::StringRef path, const llvm::Twine &what,
+                           llvm::StringRef flag);
 
 /// Writes all of them or, where one can't be written, leaves none.
 llvm::Error writeFiles(llvm::ArrayRef<OutputFile> files);

@@ -1,6 +1,8 @@
 //===- FlagChecks.cpp - What flags take -----------------------------------===//
 
 #include "FlagChecks.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -45,6 +47,18 @@ FlagCheck nsacc::checkSeconds() {
     return "expected a number of seconds, more than 0 and at most 1e9, found "
            "'" +
            value + "'";
+  };
+}
+
+FlagCheck nsacc::checkTargetNames() {
+  return [](const std::string &value) -> std::string {
+    llvm::SmallVector<llvm::StringRef> names;
+    llvm::StringRef(value).split(names, ',');
+    if (llvm::none_of(names,
+                      [](llvm::StringRef name) { return name.trim().empty(); }))
+      return "";
+    return "expected names with commas between them, as cpu,sm_90a, found '" +
+           value + "', where a name is empty";
   };
 }
 

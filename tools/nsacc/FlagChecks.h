@@ -21,6 +21,9 @@ FlagCheck checkSeed();
 /// A number of seconds, more than 0.
 FlagCheck checkSeconds();
 
+/// Names of targets, with commas between them.
+FlagCheck checkTargetNames();
+
 /// The name of a file that is written where the flag is given: a shell's unset
 /// variable isn't "not given".
 FlagCheck checkFileName();

@@ -28,6 +28,9 @@ static llvm::Error checkFlags(const HeaderFlags &flags) {
                          toPrefix(flags.name));
   if (flags.object.empty())
     return llvm::Error::success();
+  if (llvm::Error error =
+          refuseTerminal(flags.object, "an object file", "--object"))
+    return error;
   if (flags.object == flags.output)
     return makeError("--object and --output both name '" + flags.object + "'",
                      "give the header a file of its own, as with -o flash.h");

@@ -98,8 +98,7 @@ static void printJSON(llvm::json::OStream &json, const Signature &signature) {
 
 //===-- Plans -------------------------------------------------------------===//
 
-/// Whether --dims has the sizes of all inputs of the only kernel, each as a
-/// number.
+/// Whether --dims has the sizes of all inputs of the only kernel.
 static bool hasAllSizes(Program &program, const InspectOptions &options) {
   auto kernels = program.getModule().getOps<nsa::KernelOp>();
   if (!llvm::hasSingleElement(kernels))
@@ -113,7 +112,7 @@ static bool hasAllSizes(Program &program, const InspectOptions &options) {
     return false;
   auto sizes = readAllDimensions(*dims, getSignature(*kernel), "a plan");
   llvm::consumeError(sizes.takeError());
-  return sizes && !sizes->batchRows;
+  return bool(sizes);
 }
 
 /// A package of the module's plan. What blocks of a GPU take shows when their

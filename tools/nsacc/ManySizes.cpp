@@ -3,6 +3,7 @@
 #include "ManySizes.h"
 #include "Files.h"
 #include "Messages.h"
+#include "TunedStore.h"
 #include "nsacc/Support/Suggestions.h"
 #include "nsacc/Tensor/GivenSizes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -163,9 +164,9 @@ void nsacc::printKept(bool isKept, const std::string &why,
     llvm::outs() << why;
   else if (options.store.folder.empty())
     llvm::outs() << "there is no folder for it: NSACC_CACHE_DIR names one";
-  else if (options.store.mode == CacheMode::ReadOnly)
-    llvm::outs() << "NSACC_CACHE=readonly forbids to write into '"
-                 << options.store.folder << "'";
+  else if (std::string readOnly = explainReadOnly(options.store);
+           !readOnly.empty())
+    llvm::outs() << readOnly;
   else
     llvm::outs() << "nothing can be written into '" << options.store.folder
                  << "': NSACC_CACHE_DIR names another folder";
@@ -195,8 +196,25 @@ static void printShapes(const tuning::ShapesResult &result,
   }
 }
 
+/// Of a tuning that was interrupted.
+static void printStopped(const tuning::ShapesResult &result,
+                         const tuning::ShapesOptions &options) {
+  llvm::outs() << llvm::formatv("interrupted after {0:f1} s, ", result.seconds);
+  if (result.tunedShapes == 0) {
+    llvm::outs() << "before a shape was tuned: nothing is kept\n";
+    return;
+  }
+  llvm::outs() << "with " << result.tunedShapes << " shape"
+               << (result.tunedShapes == 1 ? "" : "s")
+               << " tuned: there is no rule, but a schedule for each of these "
+                  "alone\n";
+  printKept(result.keptShapes > 0, "", options.tuning);
+}
+
 void nsacc::printManySizes(const tuning::ShapesResult &result,
                            const tuning::ShapesOptions &options) {
+  if (result.isStopped)
+    return printStopped(result, options);
   if (!result.notCompared.empty())
     return printKept(false, spellTooShort(spellNumbers(result.notCompared)),
                      options.tuning);

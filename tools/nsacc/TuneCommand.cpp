@@ -5,9 +5,11 @@
 #include "Files.h"
 #include "FlagChecks.h"
 #include "Inputs.h"
+#include "Interruption.h"
 #include "ManySizes.h"
 #include "Program.h"
 #include "ProgramFlags.h"
+#include "TunedStore.h"
 #include "nsacc/Driver/Devices.h"
 #include "nsacc/Pipelines/Targets.h"
 #include "nsacc/Schedule/Settings.h"
@@ -90,8 +92,7 @@ countFailures(const tuning::TuneResult &result) {
   return counts;
 }
 
-static void printText(const tuning::TuneResult &result,
-                      const tuning::TuneOptions &options) {
+static void printBest(const tuning::TuneResult &result) {
   const TunedSchedule &best = result.best;
   llvm::outs() << llvm::formatv("{0}: {1:f4} ms ({2:f4} to {3:f4})", best.sizes,
                                 best.milliseconds, best.low, best.high);
@@ -113,13 +114,26 @@ static void printText(const tuning::TuneResult &result,
     llvm::outs() << llvm::formatv(
         "checked against the oracle: {0:f2} of the error that is allowed\n",
         best.error);
+}
+
+static void printText(const tuning::TuneResult &result,
+                      const tuning::TuneOptions &options) {
+  const TunedSchedule &best = result.best;
+  // None where it was stopped before the first one was measured.
+  if (best.milliseconds > 0)
+    printBest(result);
   llvm::outs() << llvm::formatv(
       "{0} candidates measured, {1} failed, in {2:f1} s; {3}\n", best.measured,
       best.failed, result.seconds, result.ending);
   for (const auto &[reason, count] : countFailures(result))
     llvm::outs() << "  " << count << (count == 1 ? " time: " : " times, as: ")
                  << reason << '\n';
-  printKept(result.isKept, result.isCompared ? "" : spellTooShort(""), options);
+  std::string why = result.isCompared ? ""
+                    : result.isStopped
+                        ? "it ended before anything was compared with the "
+                          "compiler's choice"
+                        : spellTooShort("");
+  printKept(result.isKept, why, options);
 }
 
 //===-- Tuning ------------------------------------------------------------===//
@@ -152,6 +166,7 @@ readOptions(const TuneFlags &flags, const TuningOptions &store) {
   options.worker.timeoutSeconds = flags.timeout;
   options.report = printProgress;
   options.warn = printWarning;
+  options.isStopped = Interruption::isAsked;
   return options;
 }
 
@@ -168,8 +183,11 @@ struct Subject {
 static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
                         const DimSizes &sizes,
                         const tuning::TuneOptions &options) {
-  auto result =
-      tuning::tune(*subject.compiled, subject.signature.kernel, sizes, options);
+  auto result = [&] {
+    Interruption interruption;
+    return tuning::tune(*subject.compiled, subject.signature.kernel, sizes,
+                        options);
+  }();
   endProgress();
   if (!result)
     return subject.program->report(result.takeError());
@@ -177,6 +195,8 @@ static ExitCode tuneOne(const TuneFlags &flags, const Subject &subject,
     llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result));
   else
     printText(*result, options);
+  if (result->isStopped)
+    return Interruption::getStatus();
   return result->isCompared ? ExitCode::Success : ExitCode::UserError;
 }
 
@@ -192,8 +212,11 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
   options.mostSchedules = flags.mostSchedules;
   options.mostSlowdown = flags.mostSlowdown;
   options.heldOut = std::move(sizes->heldOut);
-  auto result = tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
-                                   sizes->shapes, options);
+  auto result = [&] {
+    Interruption interruption;
+    return tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
+                              sizes->shapes, options);
+  }();
   endProgress();
   if (!result)
     return subject.program->report(result.takeError());
@@ -204,7 +227,7 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
   if (!result->hasPassed(options)) {
     if (!flags.output.empty())
       llvm::errs() << "note: '" << flags.output << "' isn't written\n";
-    return ExitCode::UserError;
+    return result->isStopped ? Interruption::getStatus() : ExitCode::UserError;
   }
   if (flags.output.empty())
     return ExitCode::Success;
@@ -232,6 +255,8 @@ static llvm::Error checkFlags(const TuneFlags &flags) {
     return makeError("--held-out and --output are of many shapes",
                      "give --dims-file");
   // Told before minutes of tuning.
+  if (llvm::Error error = refuseTerminal(flags.output, "a package", "-o"))
+    return error;
   llvm::StringRef folder = llvm::sys::path::parent_path(flags.output);
   if (std::error_code error = llvm::sys::fs::access(
           folder.empty() ? "." : folder, llvm::sys::fs::AccessMode::Write);
@@ -419,14 +444,15 @@ static ExitCode importStore(const std::string &path) {
   auto all = readAllImported(path);
   if (!all)
     return reportError(all.takeError());
+  if (llvm::Error error = checkMayWrite(options->store, "nothing is imported"))
+    return reportError(std::move(error));
   TunedSchedules store(options->store, printWarning);
   ImportCounts counts;
   for (const Imported &each : *all)
     if (!keepImported(store, each, counts))
       return reportError(
           makeError("'" + options->store.folder + "' can't be written",
-                    "NSACC_CACHE_DIR names another folder, and "
-                    "NSACC_CACHE=readonly forbids writing"));
+                    "NSACC_CACHE_DIR names another folder"));
   auto count = [](size_t number, const char *what) {
     return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
   };

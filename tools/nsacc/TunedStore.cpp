@@ -16,6 +16,25 @@ std::string TunedStore::describe() const {
                        entries.size() == 1 ? "" : "s", options.folder);
 }
 
+std::string nsacc::explainReadOnly(const CacheOptions &options) {
+  const char *mode = options.mode == CacheMode::ReadOnly  ? "readonly"
+                     : options.mode == CacheMode::Require ? "require"
+                                                          : nullptr;
+  if (!mode)
+    return "";
+  return "NSACC_CACHE=" + std::string(mode) + " forbids to write into '" +
+         options.folder + "'";
+}
+
+llvm::Error nsacc::checkMayWrite(const CacheOptions &options,
+                                 llvm::StringRef what) {
+  std::string why = explainReadOnly(options);
+  if (why.empty())
+    return llvm::Error::success();
+  return makeError(what + ": " + why,
+                   "NSACC_CACHE=readwrite, the default, allows it");
+}
+
 llvm::Expected<TunedStore> nsacc::readTunedStore() {
   auto options = lookupTuning();
   if (!options)
@@ -90,6 +109,8 @@ static ExitCode clearTuned() {
   auto store = readTunedStore();
   if (!store)
     return reportError(store.takeError());
+  if (llvm::Error error = checkMayWrite(store->options, "nothing is removed"))
+    return reportError(std::move(error));
   if (llvm::Error error = clearCache(store->options.folder))
     return reportError(std::move(error));
   llvm::outs() << "removed " << store->describe() << '\n';

@@ -5,6 +5,10 @@
 
 #include "Commands.h"
 #include "nsacc/Support/DiskCache.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
 
 namespace nsacc {
 
@@ -17,6 +21,13 @@ struct TunedStore {
   /// "3 tuned schedules in FOLDER"
   std::string describe() const;
 };
+
+/// "NSACC_CACHE=readonly forbids to write into 'FOLDER'"; empty where nothing
+/// does.
+std::string explainReadOnly(const CacheOptions &options);
+/// Fails where files of the folder have to stay as they are. `what` is what
+/// doesn't happen then, "nothing is removed".
+llvm::Error checkMayWrite(const CacheOptions &options, llvm::StringRef what);
 
 /// Fails where the environment names no folder.
 llvm::Expected<TunedStore> readTunedStore();

@@ -10,6 +10,10 @@ namespace nsacc::rt {
 /// Dimensions of a package's buffer at most.
 constexpr size_t kMaxRank = 8;
 
+/// Sizes of dimensions on a GPU are below it: its code computes positions in a
+/// dimension, and what lies between two of them, in 32 bits.
+constexpr int64_t kDeviceSizeLimit = INT64_C(1) << 29;
+
 /// Variants in a package at most.
 constexpr size_t kMaxVariants = 64;
 

@@ -10,7 +10,10 @@ enum class ExitCode : int {
   Success = 0,
   UserError = 1, ///< in the program or its inputs, or a check that failed
   Usage = 2,     ///< a command line that says nothing sensible
-  Internal = 3   ///< a fault of nsacc; a reproducer was written
+  Internal = 3,  ///< a fault of nsacc; a reproducer was written
+  // As shells count signals.
+  Interrupted = 130, ///< by Ctrl-C
+  Terminated = 143   ///< by SIGTERM
 };
 
 } // namespace nsacc

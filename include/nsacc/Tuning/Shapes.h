@@ -79,9 +79,14 @@ struct ShapesResult {
   /// Whether the rule was stored: one that passed, and of shapes that were all
   /// compared.
   bool isKept = false;
+  /// Whether TuneOptions::isStopped ended it, without a rule.
+  bool isStopped = false;
+  /// How many shapes were tuned before, and are stored, each with an entry.
+  size_t tunedShapes = 0, keptShapes = 0;
 
   bool hasPassed(const ShapesOptions &options) const {
-    return notCompared.empty() && rule.slowdown <= options.mostSlowdown &&
+    return !isStopped && notCompared.empty() &&
+           rule.slowdown <= options.mostSlowdown &&
            heldOutSlowdown <= options.mostSlowdown;
   }
 };

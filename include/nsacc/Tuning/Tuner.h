@@ -63,6 +63,10 @@ struct TuneOptions {
   std::function<void(const Progress &)> report;
   /// Told where the store can't be written. May be empty.
   DiskCache::Warn warn;
+  /// Asked now and then, on any thread: ends the search with what was compared
+  /// and checked until then. `worker.isInterrupted` ends it with nothing. May
+  /// be empty.
+  std::function<bool()> isStopped;
 };
 
 /// A candidate that was tried.
@@ -92,8 +96,12 @@ struct TuneResult {
   /// Why it ended: "all candidates were tried".
   std::string ending;
   /// Whether something was measured beside the compiler's choice, or there was
-  /// nothing else to measure: not where the time was over before.
+  /// nothing else to measure: not where the time was over before, or it was
+  /// stopped before.
   bool isCompared = false;
+  /// Whether TuneOptions::isStopped ended it. Where the compiler's choice
+  /// wasn't measured before, `best` has no time.
+  bool isStopped = false;
   /// Seconds until the compiler's choice was measured.
   double firstSeconds = 0;
   /// Of each seed that fits, the trial of its code.

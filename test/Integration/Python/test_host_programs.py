@@ -279,7 +279,8 @@ file: can't read 'nowhere.nsapkg': No such file or directory
 1
 load: fine
 reserve: fine
-no sizes: expected 5 tensors, inputs and then results, found 0
+no sizes: expected 5 tensors, inputs and then results, found 0: in functions of a header by nsacc, \
+sizes is a null pointer
 no tensors: input 'q': its data is a null pointer
 allocate: fine
 launch: fine

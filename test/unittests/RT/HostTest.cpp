@@ -197,6 +197,27 @@ TEST_F(HostTest, MistakesAreErrors) {
   EXPECT_EQ(nsacc_rt_check(module, nullptr), NSACC_RT_OK);
   EXPECT_EQ(nsacc_rt_run_on_host(nullptr, &tensor, 1, nullptr),
             NSACC_RT_INVALID);
+  for (int64_t large : {INT64_MAX, INT64_MIN}) {
+    size = large;
+    tensor.dtype = NSACC_DTYPE_I32;
+    EXPECT_EQ(nsacc_rt_launch(module, &tensor, 1, nullptr), NSACC_RT_INVALID);
+    EXPECT_EQ(nsacc_rt_message(), "result 'out': size 0 is " +
+                                      std::to_string(large) +
+                                      "; sizes have to be from 0 to 2^63 - 2");
+  }
+}
+
+TEST_F(HostTest, NullTensorsAreErrors) {
+  ASSERT_EQ(load(makeHostPackage()), NSACC_RT_OK);
+  EXPECT_EQ(nsacc_rt_launch(module, nullptr, 8, nullptr), NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(), "tensors is a null pointer");
+  EXPECT_EQ(nsacc_rt_run_on_host(module, nullptr, 1, nullptr),
+            NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(), "tensors is a null pointer");
+  EXPECT_EQ(nsacc_rt_launch(module, nullptr, 0, nullptr), NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(),
+               "expected 1 tensors, inputs and then results, found 0: in "
+               "functions of a header by nsacc, sizes is a null pointer");
 }
 
 /// Those of rows with other tokens than there are would be read and written

@@ -191,6 +191,16 @@ TEST_F(LaunchTest, RefusesWrongTensors) {
             NSACC_RT_INVALID);
   EXPECT_STREQ(nsacc_rt_message(),
                "expected 2 tensors, inputs and then results, found 1");
+  nsacc_rt_measure_options options = {};
+  options.runs = options.launches = 1;
+  double milliseconds;
+  auto expectNull = [](nsacc_rt_status status) {
+    EXPECT_EQ(status, NSACC_RT_INVALID);
+    EXPECT_STREQ(nsacc_rt_message(), "tensors is a null pointer");
+  };
+  expectNull(nsacc_rt_launch(module, nullptr, 2, nullptr));
+  expectNull(nsacc_rt_reserve(module, nullptr, 2, nullptr));
+  expectNull(nsacc_rt_measure(module, nullptr, 2, &options, &milliseconds));
 }
 
 TEST_F(LaunchTest, RefusesGridsThatAreTooLarge) {

@@ -185,7 +185,7 @@ TEST_F(MeasureTest, NullPointersAreErrors) {
   EXPECT_STREQ(nsacc_rt_message(), "milliseconds is a null pointer");
   EXPECT_EQ(nsacc_rt_measure(module, nullptr, 2, &options, &time),
             NSACC_RT_INVALID);
-  EXPECT_THAT(nsacc_rt_message(), HasSubstr("2"));
+  EXPECT_STREQ(nsacc_rt_message(), "tensors is a null pointer");
 }
 
 TEST_F(MeasureTest, TensorsHaveToFit) {
