@@ -22,6 +22,12 @@ std::optional<Effort> tuning::findEffort(llvm::StringRef name) {
   return static_cast<Effort>(found - std::begin(kEfforts));
 }
 
+std::optional<double> tuning::findNoise(const TunedSchedule &tuned) {
+  constexpr double most = 0.25;
+  double noise = tuned.low > 0 ? tuned.high / tuned.low - 1 : 0;
+  return noise > most ? std::optional(noise) : std::nullopt;
+}
+
 llvm::json::Value tuning::toJSON(const Progress &progress) {
   return llvm::json::Object{
       {"seconds", progress.seconds},

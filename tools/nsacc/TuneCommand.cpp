@@ -106,6 +106,15 @@ static void printBest(const tuning::TuneResult &result) {
     llvm::outs() << llvm::formatv(
         ", {0:f2} times as fast as the compiler's choice ({1:f4} ms)\n",
         best.chosenMilliseconds / best.milliseconds, best.chosenMilliseconds);
+  if (auto noise = tuning::findNoise(best); noise && result.isCompared)
+    printWarning(
+        llvm::formatv(
+            "these times vary by {0:f0} %: something else takes the machine's "
+            "time, and what is faster by less may have been overlooked; tune "
+            "again "
+            "when the machine is idle",
+            *noise * 100)
+            .str());
   if (!best.schedule.empty())
     llvm::outs() << "schedule: " << best.schedule << '\n';
   llvm::outs() << llvm::formatv("floor by the model: {0:f4} ms\n",

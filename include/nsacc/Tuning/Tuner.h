@@ -122,6 +122,11 @@ llvm::Expected<TuneResult> tune(const CompiledProgram &program,
                                 llvm::StringRef kernel, const DimSizes &sizes,
                                 const TuneOptions &tuning);
 
+/// By how much half of a schedule's times differ, relative to the least of
+/// these, where that is more than a quarter: what is faster by less may have
+/// been overlooked.
+std::optional<double> findNoise(const TunedSchedule &tuned);
+
 llvm::json::Value toJSON(const Progress &progress);
 llvm::json::Value toJSON(const TuneResult &result);
 

@@ -142,3 +142,13 @@ TEST_F(ReplayTest, MeasuringThatFailsLeavesTheCompilersChoice) {
   EXPECT_THAT(told, HasSubstr("kernel 'f' isn't tuned, and has the compiler's "
                               "schedule: nothing can be measured"));
 }
+
+TEST(ResultsTest, TimesThatVaryAreTold) {
+  TunedSchedule tuned;
+  EXPECT_FALSE(findNoise(tuned));
+  tuned.low = 2;
+  tuned.high = 2.5;
+  EXPECT_FALSE(findNoise(tuned));
+  tuned.high = 3;
+  EXPECT_DOUBLE_EQ(findNoise(tuned).value_or(0), 0.5);
+}
