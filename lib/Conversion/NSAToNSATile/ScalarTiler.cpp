@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include <limits>
+#include <optional>
 
 using namespace mlir;
 using namespace nsacc;
@@ -216,8 +217,12 @@ private:
 
   /// An op on integers. It is one on i64 where they may not fit an index.
   Tile visitIntegers(Operation *op, SmallVector<Tile> operands) {
-    if (auto compare = dyn_cast<arith::CmpIOp>(op))
+    if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+      if (std::optional<Tile> isWithin = visitDistance(
+              compare.getPredicate(), compare.getLhs(), compare.getRhs()))
+        return *isWithin;
       return visitComparison(compare, operands[0], operands[1]);
+    }
     Value result = op->getResult(0);
     bool hasIndex = result.getType().isIndex();
     Type type = result.getType();
@@ -235,6 +240,49 @@ private:
     Tile value = divides ? visitDivision(op, operands[0], operands[1], type)
                          : math.applyLike(op, operands, type);
     return hasIndex ? math.castInteger(value, getTypeFor(result)) : value;
+  }
+
+  /// x, where the value is |x|, as the front end writes it; else null.
+  static Value findSigned(Value value) {
+    auto greatest = value.getDefiningOp<arith::MaxSIOp>();
+    for (unsigned i : {0, 1}) {
+      if (!greatest)
+        break;
+      Value x = greatest->getOperand(i);
+      auto negated = greatest->getOperand(1 - i).getDefiningOp<arith::SubIOp>();
+      if (negated && negated.getRhs() == x &&
+          matchPattern(negated.getLhs(), m_Zero()))
+        return x;
+    }
+    return {};
+  }
+
+  /// |x| <= c is -c <= x <= c, and |x| > c is x < -c or x > c: a pair has fewer
+  /// values than with -x and the greater one. Nothing for other comparisons.
+  std::optional<Tile> visitDistance(arith::CmpIPredicate predicate, Value lhs,
+                                    Value rhs) {
+    Value signedLhs = findSigned(lhs), signedRhs = findSigned(rhs);
+    Value x = signedLhs ? signedLhs : signedRhs;
+    Value other = signedLhs ? rhs : lhs;
+    if (!x || !isOncePerRow(tiles.lookup(other)) ||
+        !ranges.isWithin(x, 2 * kSizeLimit) ||
+        !ranges.isWithin(other, kSizeLimit))
+      return std::nullopt;
+    bool isLess = predicate == arith::CmpIPredicate::sle ||
+                  predicate == arith::CmpIPredicate::slt;
+    if (!isLess && predicate != arith::CmpIPredicate::sge &&
+        predicate != arith::CmpIPredicate::sgt)
+      return std::nullopt;
+    Type index = builder.getIndexType();
+    Tile middle = math.castInteger(tiles.lookup(x), index);
+    Tile limit = math.castInteger(tiles.lookup(other), index);
+    Tile negative = math.apply<arith::SubIOp>(math.integer(index, 0), limit);
+    Tile first = signedLhs ? math.compare(predicate, middle, limit)
+                           : math.compare(predicate, limit, middle);
+    Tile second = signedLhs ? math.compare(predicate, negative, middle)
+                            : math.compare(predicate, middle, negative);
+    return isLess == bool(signedLhs) ? math.apply<arith::AndIOp>(first, second)
+                                     : math.apply<arith::OrIOp>(first, second);
   }
 
   /// A comparison is one of indices if their difference fits one.
