@@ -20,8 +20,8 @@ module attributes {nsacc.assertions = [["table 'doc' is read at {0}", 1]]} {
   // CHECK: "kernel": "attend",
   // CHECK-NEXT: "signature": "",
   // CHECK-NEXT: "parameters": [
-  // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"order":[0,1],"result":false},
-  // CHECK-NEXT: {"name":"o","dtype":"f32","sizes":[null,null,64],"strides":[null,null,1],"order":[0,1,2],"result":true}
+  // CHECK-NEXT: {"name":"q","dtype":"bf16","sizes":[null,null],"strides":[null,1],"order":[0,1],"result":false,"offsets":""},
+  // CHECK-NEXT: {"name":"o","dtype":"f32","sizes":[null,null,64],"strides":[null,null,1],"order":[0,1,2],"result":true,"offsets":""}
   // CHECK: "images": [],
   // CHECK: "variants": [
   // CHECK: "steps": [],

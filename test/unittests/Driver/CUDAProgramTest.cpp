@@ -129,12 +129,19 @@ TEST_F(CUDAProgramTest, TilesThatHaveNoRoomAreMadeSmaller) {
 TEST_F(CUDAProgramTest, TilesThatAreGivenStayAndGetAdvice) {
   int times = 2;
   compile(kFlash, "sm_90a", refuse(times),
-          "order=query_major,tokens=64,warps=4");
+          "order=query_major,tokens=64,keys=64,warps=4");
   std::string message = fail(makeInputs(makeSizes()));
   EXPECT_THAT(message, HasSubstr("tiles take too much"));
   EXPECT_THAT(message,
-              HasSubstr("'order=query_major, tokens=64, warps=4; attend.1: "
-                        "keys=32, tokens=16' fits"));
+              HasSubstr("'order=query_major, tokens=64, keys=64, warps=4; "
+                        "attend.1: keys=32, tokens=16' fits"));
+}
+
+TEST_F(CUDAProgramTest, TilesThatAreGivenLeaveOthersToShrink) {
+  int times = 2;
+  compile(kFlash, "sm_90a", refuse(times),
+          "order=query_major,tokens=64,warps=4");
+  EXPECT_EQ(fail(makeInputs(makeSizes())), "no error");
 }
 
 TEST_F(CUDAProgramTest, OnlyOpsWithoutRoomAreMadeSmaller) {
