@@ -33,12 +33,19 @@ static int64_t getNow(const OpChoice &op, const Settings &settings,
                                    : op.get(field);
 }
 
+/// Whether it was given, whatever it was lowered to since.
+static bool isGiven(const OpChoice &op, const Settings &settings, Field field) {
+  return llvm::any_of(settings.getList(), [&](const Setting &each) {
+    return each.field == field && !each.isDerived &&
+           (each.op.empty() || each.op == op.name);
+  });
+}
+
 /// Sets the field if that makes it less, and unless it was given and that is to
 /// stay.
 static bool lower(const OpChoice &op, Settings &settings, Field field,
                   int64_t value, bool keepsGiven) {
-  const Setting *found = settings.find(op.name, field);
-  if (keepsGiven && found && !found->isDerived)
+  if (keepsGiven && isGiven(op, settings, field))
     return false;
   if (value >= getNow(op, settings, field))
     return false;
