@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import torch
 
 from .errors import ArgumentError
-from .program import Program
+from .program import Program, _not_traced
 from .signature import TensorSpec
 
 Source = str | Callable[..., Any]
@@ -230,14 +230,11 @@ def _is_nearly_padding(source: Source) -> bool:
     return not callable(source) and bool(_suggest(source, ("padding",)))
 
 
+@_not_traced
 def _suggest(name: Any, known: Collection[str]) -> str:
     others = [one for one in known if one != name]
     close = difflib.get_close_matches(str(name), others, n=1, cutoff=0.72)
     return f" (did you mean '{close[0]}'?)" if close else ""
-
-
-# As `Program._operator_name` is: called, not traced.
-_suggest._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _round(number: float) -> float:

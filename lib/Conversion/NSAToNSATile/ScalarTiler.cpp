@@ -244,17 +244,18 @@ private:
 
   /// x, where the value is |x|, as the front end writes it; else null.
   static Value findSigned(Value value) {
+    auto isNegated = [](Value other, Value x) {
+      auto negated = other.getDefiningOp<arith::SubIOp>();
+      return negated && negated.getRhs() == x &&
+             matchPattern(negated.getLhs(), m_Zero());
+    };
     auto greatest = value.getDefiningOp<arith::MaxSIOp>();
-    for (unsigned i : {0, 1}) {
-      if (!greatest)
-        break;
-      Value x = greatest->getOperand(i);
-      auto negated = greatest->getOperand(1 - i).getDefiningOp<arith::SubIOp>();
-      if (negated && negated.getRhs() == x &&
-          matchPattern(negated.getLhs(), m_Zero()))
-        return x;
-    }
-    return {};
+    if (!greatest)
+      return {};
+    Value lhs = greatest.getLhs(), rhs = greatest.getRhs();
+    if (isNegated(rhs, lhs))
+      return lhs;
+    return isNegated(lhs, rhs) ? rhs : Value();
   }
 
   /// |x| <= c is -c <= x <= c, and |x| > c is x < -c or x > c: a pair has fewer
