@@ -168,8 +168,14 @@ std::string explain::describeRole(const ProgramExplanation &program) {
   llvm_unreachable("unknown role");
 }
 
+bool explain::isIdle(const ProgramExplanation &program) {
+  return llvm::is_contained(program.grid, 0);
+}
+
 std::string explain::describeLaunch(const ProgramExplanation &program,
                                     bool isGPU) {
+  if (isIdle(program))
+    return "none for these sizes";
   int64_t all = program.grid[0] * program.grid[1] * program.grid[2];
   std::string text =
       formatv("grid {0} x {1} x {2} = {3} {4}", program.grid[0],

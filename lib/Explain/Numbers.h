@@ -39,6 +39,9 @@ struct Ceiling {
 /// Those that are known, the highest first.
 std::vector<Ceiling> listCeilings(const ProgramExplanation &program);
 
+/// Whether it has nothing to do for these sizes, as one of two ways of a plan.
+bool isIdle(const ProgramExplanation &program);
+
 /// "grid 128 x 8 x 1 = 1024 tiles, 384 threads, persistent"
 std::string describeLaunch(const ProgramExplanation &program, bool isGPU);
 /// "168 registers, nothing spilled, 225.0 KiB of shared memory"; empty on a

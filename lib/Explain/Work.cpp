@@ -1,5 +1,6 @@
 //===- Work.cpp - Which program computes what -----------------------------===//
 
+#include "Numbers.h"
 #include "Parts.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -72,12 +73,16 @@ void Roles::find() {
     if (!tile.exact.empty())
       exactOf[tile.exact] = tile.name;
   std::vector<std::optional<size_t>> cutOf(explanation.programs.size());
-  // States of tiles of keys are most of an attention's work; what merges them
-  // has its name.
-  auto rank = [&](const TileProgram &tile, size_t cut) {
-    return tile.what == "partial"                            ? 2
-           : tile.what == choice.cut.getPrograms()[cut].what ? 1
-                                                             : 0;
+  // States of tiles of keys and lists of parts of the blocks are most of the
+  // work; what merges them has its name. Of two ways that a plan has, one isn't
+  // taken.
+  auto rank = [&](const ProgramExplanation &program, const TileProgram &tile,
+                  size_t cut) {
+    if (isIdle(program))
+      return 0;
+    return tile.what == "partial" || tile.what == "candidates" ? 2
+           : tile.what == choice.cut.getPrograms()[cut].what   ? 1
+                                                               : 0;
   };
   std::vector<int> ranks(mains.size(), -1);
   for (auto [index, program] : llvm::enumerate(explanation.programs)) {
@@ -93,8 +98,8 @@ void Roles::find() {
     }
     std::optional<size_t> cut = findCut(*tile);
     cutOf[index] = cut;
-    if (cut && rank(*tile, *cut) >= ranks[*cut]) {
-      ranks[*cut] = rank(*tile, *cut);
+    if (cut && rank(program, *tile, *cut) >= ranks[*cut]) {
+      ranks[*cut] = rank(program, *tile, *cut);
       mains[*cut] = index;
     }
   }

@@ -279,9 +279,13 @@ computeWorkspace(const rt::Plan &plan, const std::vector<int64_t> &numbers) {
 
 static std::string describeLaunch(const rt::Launch &launch,
                                   const std::vector<int64_t> &numbers) {
-  std::string text = llvm::formatv(
-      "{0}: grid {1} x {2} x {3}", launch.kernel, numbers[launch.grid[0]],
-      numbers[launch.grid[1]], numbers[launch.grid[2]]);
+  int64_t grid[3];
+  for (size_t dim = 0; dim < 3; ++dim)
+    grid[dim] = numbers[launch.grid[dim]];
+  if (llvm::is_contained(grid, 0))
+    return launch.kernel + ": none for these sizes";
+  std::string text = llvm::formatv("{0}: grid {1} x {2} x {3}", launch.kernel,
+                                   grid[0], grid[1], grid[2]);
   if (launch.threads)
     text += llvm::formatv(", {0} threads, {1} of shared memory", launch.threads,
                           spellBytes(launch.sharedBytes));

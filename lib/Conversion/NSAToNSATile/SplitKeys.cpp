@@ -18,7 +18,8 @@ static std::optional<int64_t> getWidth(AttendOp op) {
     std::optional<int64_t> least;
     for (AffineExpr lower : interval.lower)
       for (AffineExpr upper : interval.upper)
-        if (auto size = dyn_cast<AffineConstantExpr>(upper - lower))
+        if (auto size = dyn_cast<AffineConstantExpr>(simplifyAffineExpr(
+                upper - lower, /*numDims=*/1, mask.symbols.size())))
           least = std::min(least.value_or(size.getValue()), size.getValue());
     if (!least)
       return std::nullopt;
@@ -48,14 +49,15 @@ static Value countKeys(PlanBuilder &plan, const QueryShape &shape,
   return all;
 }
 
-/// As many parts of the keys as give each block that runs at once two of them:
-/// with one, those that query tiles leave over would idle. Where that leaves
-/// two parts for each tile, its keys stay in one, which takes no longer. A part
-/// is long enough for what it costs beside its keys, and there are no more than
-/// double the root of the tiles of keys: one program merges what they leave.
+/// As many parts of the keys as blocks that run at once have room for; where
+/// that leaves more than an eighth of them idle, as many as two rounds have
+/// room for, if these are three: two parts for each tile take no less than one.
+/// A part is long enough for what it costs beside its keys, and one program
+/// merges what all leave: its time grows by a part as a part's own by 16 keys.
 static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
                          AttendOp op) {
-  constexpr int64_t most = 128, partsOfBlock = 2, leastTiles = 4, least = 3;
+  constexpr int64_t most = 128, least = 3, leastTiles = 2, mergedKeys = 16,
+                    mostIdle = 8;
   nsatile::ScheduleAttr schedule = getSchedule(op);
   IndexMath m = plan.math();
   Value one = m.constant(1);
@@ -63,17 +65,20 @@ static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
   for (Value size : getTileSizes(plan, shape, schedule.getTokens()))
     tiles = m.mul(tiles, size);
   tiles = m.max(tiles, one);
-  Value blocks = m.constant(partsOfBlock * plan.getMultiprocessors() *
-                            schedule.getBlocksPerSm());
+  int64_t blocks = plan.getMultiprocessors() * schedule.getBlocksPerSm();
+  Value inOne = m.floorDiv(m.constant(blocks), tiles);
+  Value inTwo = m.floorDiv(m.constant(2 * blocks), tiles);
+  Value busy = m.mul(m.mul(inOne, tiles), mostIdle);
+  Value splits =
+      m.select(m.less(busy, m.constant((mostIdle - 1) * blocks)),
+               m.select(m.less(inTwo, m.constant(least)), one, inTwo), inOne);
+
   Value walked = countKeys(plan, shape, op);
   Value merged = m.constant(2);
   for (int64_t count = 4; count <= most; count *= 2)
-    merged = m.select(
-        m.less(walked, m.constant(count * count / 4 * schedule.getKeys())),
-        merged, m.constant(count));
+    merged = m.select(m.less(walked, m.constant(count * count * mergedKeys)),
+                      merged, m.constant(count));
   Value parts = m.ceilDiv(walked, leastTiles * schedule.getKeys());
-  Value splits = m.floorDiv(blocks, tiles);
-  splits = m.select(m.less(splits, m.constant(least)), one, splits);
   return m.clamp(splits, one, m.max(m.min(parts, merged), one));
 }
 

@@ -146,11 +146,11 @@ static SmallVector<Value> getSizes(PlanBuilder &plan, const QueryGrid &grid) {
 }
 
 /// Parts of a row's blocks that multiprocessors without a tile go over: as many
-/// as a part's blocks are all of its lists' together, which one program merges.
-/// 1 where each has a tile.
+/// as a part's blocks are half of all lists' together, which one program
+/// merges. 1 where each has a tile.
 static Value countParts(PlanBuilder &plan, const QueryGrid &grid,
                         SelectionType type, nsatile::ScheduleAttr schedule) {
-  constexpr int64_t least = 4, most = 64, partsOfBlock = 2;
+  constexpr int64_t least = 4, most = 64, entriesOfBlock = 2, partsOfBlock = 2;
   IndexMath m = plan.math();
   Value tiles = m.constant(1);
   for (Value size : getSizes(plan, grid))
@@ -162,7 +162,8 @@ static Value countParts(PlanBuilder &plan, const QueryGrid &grid,
       m.ceilDiv(plan.getSize(plan.getNamedDim(type.getOf())), type.getBlock());
   Value parts = m.constant(1);
   for (int64_t count = least; count <= most; count *= 2) {
-    Value entries = m.constant(count * count * type.getTop());
+    Value entries = m.constant(
+        llvm::divideCeil(count * count * type.getTop(), entriesOfBlock));
     Value isMore =
         m.select(m.less(idle, m.constant(count)), parts, m.constant(count));
     parts = m.select(m.less(blocks, entries), parts, isMore);
