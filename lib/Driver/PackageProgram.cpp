@@ -5,8 +5,8 @@
 #include "Targets.h"
 #include "TileCompiler.h"
 #include "nsacc/Driver/CompileError.h"
+#include "nsacc/Driver/PackageSignature.h"
 #include "nsacc/Target/CPU/CPU.h"
-#include "nsacc/Tensor/SignatureText.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
@@ -127,53 +127,14 @@ llvm::Error PackageProgram::runChecked(size_t, const DimSizes &,
   return runModule(*module, inputs, results, options, statistics);
 }
 
-/// Whether a declared dimension can have a parameter's size. Those that are
-/// computed of others are checked with tensors.
-static bool hasSize(const Dim &dim, const rt::Size &size) {
-  if (dim.kind == Dim::Kind::Constant)
-    return size.name.empty() && size.fixed.value_or(dim.size) == dim.size;
-  return dim.kind != Dim::Kind::Named || size.name.empty() ||
-         size.name == dim.name;
-}
-
-/// Whether the signature is of the package's parameters, which is what the
-/// runtime checks.
-static bool describes(const Signature &signature, const rt::Package &package) {
-  auto isSame = [](const Argument &argument, const rt::Parameter &parameter,
-                   bool isResult) {
-    return argument.name == parameter.name &&
-           argument.dtype == parameter.dtype &&
-           argument.dims.size() == parameter.sizes.size() &&
-           llvm::equal(argument.dims, parameter.sizes, hasSize) &&
-           parameter.isResult == isResult &&
-           parameter.offsetsOf ==
-               (argument.isOffsets() ? argument.dims.front().name : "");
-  };
-  size_t numInputs = signature.inputs.size();
-  if (numInputs + signature.results.size() != package.parameters.size() ||
-      signature.kernel != package.kernel)
-    return false;
-  for (auto [index, parameter] : llvm::enumerate(package.parameters)) {
-    bool isResult = index >= numInputs;
-    const Argument &argument = isResult ? signature.results[index - numInputs]
-                                        : signature.inputs[index];
-    if (!isSame(argument, parameter, isResult))
-      return false;
-  }
-  return true;
-}
-
 llvm::Expected<std::unique_ptr<CompiledProgram>>
 CompiledProgram::load(llvm::StringRef bytes) {
   auto package = readPackage(bytes, rt::CodeFor::Host);
   if (!package)
     return package.takeError();
-  auto signature = readSignature(package->signature);
-  if (!signature || !describes(*signature, *package)) {
-    llvm::consumeError(signature.takeError());
-    return llvm::createStringError("damaged package: its signature isn't that "
-                                   "of its parameters");
-  }
+  auto signature = readSignature(*package);
+  if (!signature)
+    return signature.takeError();
   if (rt::isForThisProcessor(*package))
     return llvm::createStringError(
         "the package is for the processor that compiled it alone");

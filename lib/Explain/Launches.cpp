@@ -1,49 +1,12 @@
 //===- Launches.cpp - What a plan launches for some sizes -----------------===//
 
 #include "Parts.h"
+#include "nsacc/Driver/PackageSignature.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 
 using namespace nsacc;
 using namespace nsacc::explain;
-
-namespace {
-/// Sizes of a package's buffers, as the runtime computes with them.
-struct BufferSizes {
-  std::vector<std::vector<int64_t>> sizes;
-
-  std::vector<const int64_t *> get() const {
-    std::vector<const int64_t *> pointers;
-    for (const auto &each : sizes)
-      pointers.push_back(each.data());
-    return pointers;
-  }
-};
-} // namespace
-
-/// Parameters are the inputs and results of the signature, in its order.
-static llvm::Error addBuffers(Explanation &explanation,
-                              const Signature &signature, const DimSizes &sizes,
-                              const rt::Package &package, BufferSizes &bound) {
-  std::vector<const Argument *> arguments;
-  for (const Argument &input : signature.inputs)
-    arguments.push_back(&input);
-  for (const Argument &result : signature.results)
-    arguments.push_back(&result);
-  for (auto [argument, parameter] : llvm::zip(arguments, package.parameters)) {
-    auto shape = getShape(*argument, sizes);
-    if (!shape)
-      return shape.takeError();
-    auto &own = bound.sizes.emplace_back(shape->size());
-    int64_t bytes = rt::getBytes(parameter.dtype);
-    for (auto [dim, size] : llvm::enumerate(*shape)) {
-      own[parameter.order[dim]] = size;
-      bytes *= size;
-    }
-    explanation.buffers.push_back({parameter.name, bytes, parameter.isResult});
-  }
-  return llvm::Error::success();
-}
 
 /// The most that workspaces take together while a launch runs.
 static llvm::Error addWorkspace(Explanation &explanation, const rt::Plan &plan,
@@ -92,13 +55,15 @@ llvm::Error explain::addLaunches(Explanation &explanation,
                                  const Signature &signature,
                                  const DimSizes &sizes,
                                  const CodeDetails &details) {
-  BufferSizes bound;
-  if (llvm::Error error =
-          addBuffers(explanation, signature, sizes, details.package, bound))
-    return error;
+  auto bound = BufferSizes::get(details.package, signature, sizes);
+  if (!bound)
+    return bound.takeError();
+  for (auto [index, parameter] : llvm::enumerate(details.package.parameters))
+    explanation.buffers.push_back(
+        {parameter.name, bound->getBytes(index), parameter.isResult});
   const rt::Plan &plan = details.package.variants.front().targets.front().plan;
   std::vector<int64_t> numbers;
-  if (auto problem = rt::computeNumbers(plan, bound.get(), numbers))
+  if (auto problem = rt::computeNumbers(plan, bound->getPointers(), numbers))
     return llvm::createStringError(*problem);
   if (llvm::Error error = addWorkspace(explanation, plan, numbers))
     return error;
@@ -108,7 +73,8 @@ llvm::Error explain::addLaunches(Explanation &explanation,
     return std::nullopt;
   };
   std::vector<int64_t> running = numbers;
-  if (auto problem = rt::forEachLaunch(plan, bound.get(), running, count))
+  if (auto problem =
+          rt::forEachLaunch(plan, bound->getPointers(), running, count))
     return llvm::createStringError(*problem);
   for (auto [index, launch] : llvm::enumerate(plan.launches)) {
     ProgramExplanation &program = explanation.programs.emplace_back();

@@ -158,7 +158,8 @@ static ExitCode printPlanForSizes(Program &program,
   if (!package)
     return program.report(package.takeError());
   auto dims = llvm::cantFail(parseSettings("--dims", options.dims));
-  if (llvm::Error error = printForSizes(*package, dims, llvm::outs()))
+  if (llvm::Error error =
+          printForSizes(*package, signature, dims, llvm::outs()))
     return reportError(std::move(error));
   return ExitCode::Success;
 }

@@ -3,6 +3,7 @@
 #include "InspectPackage.h"
 #include "Messages.h"
 #include "PackageFile.h"
+#include "nsacc/Driver/PackageSignature.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
@@ -68,8 +69,11 @@ llvm::Error nsacc::printPackage(llvm::StringRef path, bool asJSON,
   if (!file)
     return file.takeError();
   const rt::Package &package = file->package;
-  if (!dims.empty())
-    return printForSizes(package, dims, os);
+  if (!dims.empty()) {
+    auto signature = readSignature(package);
+    return signature ? printForSizes(package, *signature, dims, os)
+                     : signature.takeError();
+  }
   if (asJSON)
     os << rt::describePackage(package);
   else

@@ -5,6 +5,7 @@
 
 #include "Settings.h"
 #include "nsacc/RT/Package.h"
+#include "nsacc/Tensor/Signature.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
@@ -23,8 +24,9 @@ llvm::Error printPackage(llvm::StringRef path, bool asJSON,
 
 /// For each architecture, the variant that a call with these sizes runs, bytes
 /// of its buffers and workspace, and its launches with their grids. `dims` has
-/// the size of each dimension that has a name.
-llvm::Error printForSizes(const rt::Package &package, const Settings &dims,
+/// the sizes of all inputs, but for those that the package is for.
+llvm::Error printForSizes(const rt::Package &package,
+                          const Signature &signature, const Settings &dims,
                           llvm::raw_ostream &os);
 
 } // namespace nsacc

@@ -1,0 +1,37 @@
+//===- PackageSignature.h - What a package's program takes ------*- C++ -*-===//
+
+#ifndef NSACC_DRIVER_PACKAGESIGNATURE_H
+#define NSACC_DRIVER_PACKAGESIGNATURE_H
+
+#include "nsacc/RT/Package.h"
+#include "nsacc/Tensor/Signature.h"
+
+namespace nsacc {
+
+/// Sizes of a package's parameters, each in the order of its buffer.
+class BufferSizes {
+public:
+  /// Parameters are the inputs and results of `signature`, in its order.
+  static llvm::Expected<BufferSizes> get(const rt::Package &package,
+                                         const Signature &signature,
+                                         const DimSizes &dims);
+
+  /// As the runtime computes with them.
+  std::vector<const int64_t *> getPointers() const;
+  llvm::ArrayRef<int64_t> operator[](size_t parameter) const {
+    return sizes[parameter];
+  }
+  int64_t getBytes(size_t parameter) const { return bytes[parameter]; }
+
+private:
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<int64_t> bytes;
+};
+
+/// What the compiler wrote beside a package's parameters. Fails where it isn't
+/// theirs, which only a damaged package has.
+llvm::Expected<Signature> readSignature(const rt::Package &package);
+
+} // namespace nsacc
+
+#endif // NSACC_DRIVER_PACKAGESIGNATURE_H
