@@ -582,11 +582,9 @@ llvm::Error CUDAProgram::runChecked(size_t kernel, const DimSizes &sizes,
                                     llvm::ArrayRef<Tensor> results,
                                     const RunOptions &options,
                                     RunStatistics &statistics) const {
-  if (options.keepF64 || options.roundStorage)
-    return llvm::createStringError(
-        "target '" + getTargetName() +
-        "' has no results in f64 and no choice of rounding: both are of "
-        "target 'oracle'");
+  if (llvm::Error error =
+          refuseOracleOptions(options, "target '" + getTargetName() + "'"))
+    return error;
   if (llvm::all_of(results, hasNoElements))
     return llvm::Error::success();
   auto module = getModule(kernel, sizes, getOrdinal(options), statistics);

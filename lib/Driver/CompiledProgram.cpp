@@ -12,6 +12,15 @@
 
 using namespace nsacc;
 
+llvm::Error nsacc::refuseOracleOptions(const RunOptions &options,
+                                       const llvm::Twine &what) {
+  if (!options.keepF64 && !options.roundStorage)
+    return llvm::Error::success();
+  return llvm::createStringError(
+      what + " has no results in f64 and no choice of rounding: both are of "
+             "target 'oracle'");
+}
+
 static llvm::Error checkSchedule(mlir::ModuleOp module,
                                  const CompileOptions &options) {
   auto settings = schedule::Settings::parse(options.schedule);

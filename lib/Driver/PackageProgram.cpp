@@ -112,10 +112,8 @@ llvm::Error PackageProgram::runChecked(size_t, const DimSizes &,
                                        llvm::ArrayRef<Tensor> results,
                                        const RunOptions &options,
                                        RunStatistics &statistics) const {
-  if (options.keepF64 || options.roundStorage)
-    return llvm::createStringError(
-        "a package has no results in f64 and no choice of rounding: both are "
-        "of target 'oracle'");
+  if (llvm::Error error = refuseOracleOptions(options, "a package"))
+    return error;
   if (llvm::all_of(results, hasNoElements))
     return llvm::Error::success();
   if (!options.device && executable)

@@ -35,6 +35,11 @@ inline double getSecondsSince(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
+/// Fails where a run asks for what the oracle alone has. `what` hasn't:
+/// "target 'cpu'".
+llvm::Error refuseOracleOptions(const RunOptions &options,
+                                const llvm::Twine &what);
+
 inline bool hasNoElements(const Tensor &tensor) {
   return tensor.getNumElements() == 0;
 }

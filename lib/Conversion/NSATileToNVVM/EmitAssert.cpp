@@ -2,8 +2,8 @@
 
 #include "FailureWriter.h"
 #include "KernelEmitter.h"
+#include "NSATile/IR/Assertions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 
 using namespace mlir;
 using namespace nsacc;

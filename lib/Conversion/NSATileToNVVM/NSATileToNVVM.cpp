@@ -5,13 +5,13 @@
 #include "Instructions.h"
 #include "KernelEmitter.h"
 #include "KernelParameters.h"
+#include "NSATile/IR/Assertions.h"
 #include "NSATile/IR/BlocksPerSM.h"
 #include "NamedBarriers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 
 namespace nsacc {
 #define GEN_PASS_DEF_CONVERTNSATILETONVVM
@@ -60,7 +60,7 @@ struct ConvertNSATileToNVVM
     for (auto plan :
          llvm::make_early_inc_range(getOperation().getOps<PlanOp>()))
       plan.erase();
-    numberAssertions();
+    numberAssertions(getOperation());
     OpBuilder builder = OpBuilder::atBlockBegin(getOperation().getBody());
     auto bytes = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
     LLVM::GlobalOp::create(builder, getOperation().getLoc(), bytes,
@@ -71,22 +71,6 @@ struct ConvertNSATileToNVVM
          llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(convert(program)))
         return signalPassFailure();
-  }
-
-  /// Notes what stands in messages for the one who runs the programs.
-  void numberAssertions() {
-    OpBuilder builder(&getContext());
-    SmallVector<Attribute> assertions;
-    getOperation().walk([&](AssertOp op) {
-      op->setAttr(kFailureIdAttrName,
-                  builder.getI64IntegerAttr(assertions.size()));
-      assertions.push_back(builder.getArrayAttr(
-          {op.getMessageAttr(),
-           builder.getI64IntegerAttr(op.getValues().size())}));
-    });
-    if (!assertions.empty())
-      getOperation()->setAttr(kAssertionsAttrName,
-                              builder.getArrayAttr(assertions));
   }
 
   LogicalResult convert(ProgramOp program) {

@@ -1,6 +1,7 @@
 //===- EmitAssert.cpp - Conditions that a run depends on ------------------===//
 
 #include "AssertionChecker.h"
+#include "NSATile/IR/Assertions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

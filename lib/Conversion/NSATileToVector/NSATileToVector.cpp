@@ -1,6 +1,7 @@
 //===- NSATileToVector.cpp - Tile programs as loops over vectors ----------===//
 
 #include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
+#include "NSATile/IR/Assertions.h"
 #include "TileEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,29 +34,17 @@ struct ConvertNSATileToVector
     for (auto plan :
          llvm::make_early_inc_range(getOperation().getOps<PlanOp>()))
       plan.erase();
-    numberAssertions();
+    if (numberAssertions(getOperation()))
+      declareReport();
     for (auto program :
          llvm::make_early_inc_range(getOperation().getOps<ProgramOp>()))
       if (failed(convert(program)))
         return signalPassFailure();
   }
 
-  /// Notes what stands in messages for the one who runs the programs.
-  void numberAssertions() {
-    OpBuilder builder(&getContext());
-    SmallVector<Attribute> assertions;
-    getOperation().walk([&](AssertOp op) {
-      op->setAttr(kFailureIdAttrName,
-                  builder.getI64IntegerAttr(assertions.size()));
-      assertions.push_back(builder.getArrayAttr(
-          {op.getMessageAttr(),
-           builder.getI64IntegerAttr(op.getValues().size())}));
-    });
-    if (assertions.empty())
-      return;
-    getOperation()->setAttr(kAssertionsAttrName,
-                            builder.getArrayAttr(assertions));
-    builder.setInsertionPointToStart(getOperation().getBody());
+  /// What programs call where a condition doesn't hold.
+  void declareReport() {
+    auto builder = OpBuilder::atBlockBegin(getOperation().getBody());
     auto type = builder.getFunctionType(
         {builder.getI64Type(), builder.getIndexType()}, {});
     func::FuncOp::create(builder, getOperation().getLoc(), kReportFailureName,

@@ -1,6 +1,7 @@
 //===- CompileToPTX.cpp - Tile programs as PTX ----------------------------===//
 
 #include "CompileToPTX.h"
+#include "NSATile/IR/Assertions.h"
 #include "NSATile/IR/NSATileOps.h"
 #include "OrderByNeed.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -11,7 +12,6 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "nsacc/Conversion/NSATileToNVVM/NSATileToNVVM.h"
-#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "nsacc/Support/CompilerErrors.h"
 #include "nsacc/Target/CUDA/Lowering.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -143,8 +143,9 @@ static void copyLaunchFacts(mlir::ModuleOp kernels, mlir::ModuleOp programs) {
             program.getSymNameAttr()))
       if (mlir::Attribute facts = kernel->getAttr(name))
         program->setAttr(name, facts);
-  if (mlir::Attribute assertions = kernels->getAttr(kAssertionsAttrName))
-    programs->setAttr(kAssertionsAttrName, assertions);
+  if (mlir::Attribute assertions =
+          kernels->getAttr(nsatile::kAssertionsAttrName))
+    programs->setAttr(nsatile::kAssertionsAttrName, assertions);
 }
 
 /// Takes a module behind phase `tile` to layouts, and returns its kernels in

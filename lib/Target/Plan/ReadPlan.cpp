@@ -1,9 +1,9 @@
 //===- ReadPlan.cpp - From a plan's ops to data ---------------------------===//
 
 #include "nsacc/Target/Plan/ReadPlan.h"
+#include "NSATile/IR/Assertions.h"
 #include "Parameters.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "nsacc/Conversion/NSATileToVector/NSATileToVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -12,11 +12,6 @@ namespace nsacc {
 constexpr llvm::StringLiteral kScratchBytesAttrName = "nsacc.scratch_bytes";
 /// Attribute of the resulting functions: the type of the largest buffer there.
 constexpr llvm::StringLiteral kLargestScratchAttrName = "nsacc.largest_scratch";
-/// Attribute of the resulting module: [message, number of values] of each
-/// `nsatile.assert`, by its number.
-constexpr llvm::StringLiteral kAssertionsAttrName = "nsacc.assertions";
-/// Attribute of `nsatile.assert` under way: its number.
-constexpr llvm::StringLiteral kFailureIdAttrName = "nsacc.failure_id";
 /// The function that programs call where a condition doesn't hold, with the
 /// number of the assertion and the address of its values, i64 each.
 constexpr llvm::StringLiteral kReportFailureName = rt::kReportFailureName;
