@@ -10,7 +10,7 @@ import torch
 
 from .errors import ArgumentError
 from .program import Program, _not_traced
-from .signature import TensorSpec
+from .signature import Dim, TensorSpec
 
 Source = str | Callable[..., Any]
 """Where an input comes from: what transformers calls it, or a function of what it passes."""
@@ -43,6 +43,7 @@ class Attention:
         self._misspelled = next((one for one, source in inputs.items()
                                  if _is_nearly_padding(source)), None)
         self._heads_first = _find_order(program) if heads_first is None else heads_first
+        self._gives_heads_first = _find_result_order(program, self._heads_first)
 
     def _check_inputs(self) -> None:
         names = [spec.name for spec in self._extra]
@@ -99,7 +100,7 @@ class Attention:
         extra = [self._get(spec, module, (query, key, value), given) for spec in self._extra]
         results = self._program(*tensors, *extra)
         out = results if len(self._program.signature.results) == 1 else results[0]
-        return out.transpose(1, 2) if self._heads_first else out, None
+        return out.transpose(1, 2) if self._gives_heads_first else out, None
 
     def _takes(self, argument: str) -> bool:
         """Whether the program sees the argument, or has it in itself."""
@@ -282,3 +283,27 @@ def _fits(program: Program, heads_first: bool) -> bool:
     except ArgumentError:
         return False
     return True
+
+
+def _find_result_order(program: Program, heads_first: bool) -> bool:
+    """Whether heads stand in front of tokens in the first result."""
+    def identify(dim: Dim) -> str | int:
+        return dim.name or dim.size
+
+    query, key, value = program.signature.inputs[:3]
+    if list(map(identify, key.dims[:3])) != list(map(identify, value.dims[:3])):
+        raise ArgumentError(f"'{key.name}' and '{value.name}' of kernel '{program.kernel}' have "
+                            f"tokens and heads in different orders, expected one order for all "
+                            f"inputs. It is {program.kernel}{program.signature}")
+    batch, first, second, _channels = map(identify, query.dims)
+    result = program.signature.results[0]
+    found = tuple(map(identify, result.dims))
+    last = identify(value.dims[3])
+    if found == (batch, first, second, last):
+        return heads_first
+    if found == (batch, second, first, last):
+        return not heads_first
+    raise ArgumentError(f"the first result of kernel '{program.kernel}' is {result}, expected the "
+                        f"attention's, one row of the channels of '{value.name}' for each of the "
+                        f"query tokens and heads of '{query.name}'. It is "
+                        f"{program.kernel}{program.signature}")

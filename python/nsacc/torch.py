@@ -79,7 +79,7 @@ def register_attention(name: str, program: Program, *,
         name: a new one, or one that was registered here before.
         program: its first inputs are queries, keys and values, ``[B, T, HQ, D]``,
             ``[B, S, H, D]`` and ``[B, S, H, DV]``, or ``[B, heads HQ, T, D]`` and so on; its first
-            result ``[B, T, HQ, DV]`` in the same order. Queries are the last of the keys, as a
+            result ``[B, T, HQ, DV]`` or ``[B, HQ, T, DV]``. Queries are the last of the keys, as a
             cache has them. Its mask stands in place of the model's, which has to be causal.
         inputs: where further inputs come from, by their names: ``"scaling"``, what the model
             multiplies scores with (else the program has to multiply with ``D**-0.5``);

@@ -21,6 +21,13 @@ TOKENS_FIRST = """kernel plain(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, D
     -> [B, T, HQ, DV] { return attend(q, k, v) where j <= i; }"""
 HEADS_FIRST = """kernel torch_order(q: [B, heads HQ, T, D], k: [B, heads H, S, D],
     v: [B, H, S, DV]) -> [B, HQ, T, DV] { return attend(q, k, v) where j <= i; }"""
+# Results in the other order than the inputs.
+TO_HEADS_FIRST = TOKENS_FIRST.replace("T, HQ, D]", "T, heads HQ, D]").replace(
+    "S, H, D]", "S, heads H, D]").replace("-> [B, T, HQ, DV]", "-> [B, HQ, T, DV]")
+TO_TOKENS_FIRST = HEADS_FIRST.replace("-> [B, HQ, T, DV]", "-> [B, T, HQ, DV]")
+ORDERS = pytest.mark.parametrize(
+    "text", [TOKENS_FIRST, HEADS_FIRST, TO_HEADS_FIRST, TO_TOKENS_FIRST],
+    ids=["tokens", "heads", "tokens to heads", "heads to tokens"])
 PADDED = """kernel padded(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], m: bool[B, S],
     z: f32) -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ])
 { a = attend(q, k, v) where j <= i and m[b, j] scale z; return a, lse(a); }"""
@@ -55,7 +62,7 @@ def no_gradients():
         yield
 
 
-@pytest.mark.parametrize("text", [TOKENS_FIRST, HEADS_FIRST], ids=["tokens", "heads"])
+@ORDERS
 @pytest.mark.parametrize("heads", [(1, 1), (2, 2), (6, 2), (7, 1)], ids=str)
 @pytest.mark.parametrize("tokens", [1, 2, 13])
 def test_logits(text, heads, tokens):
@@ -64,7 +71,7 @@ def test_logits(text, heads, tokens):
     torch.testing.assert_close(use(model, "nsacc_test", text)(ids).logits, expected)
 
 
-@pytest.mark.parametrize("text", [TOKENS_FIRST, HEADS_FIRST], ids=["tokens", "heads"])
+@ORDERS
 def test_generation_with_a_cache(text):
     model, ids = make_model(), make_ids(2, 11)
     options = {"max_new_tokens": 7, "do_sample": False, "attention_mask": torch.ones_like(ids)}
@@ -279,6 +286,20 @@ def test_registrations(monkeypatch):
     with pytest.raises(ArgumentError, match="pass heads_first=False or True"):
         register(alike)
     register(alike, heads_first=False)
+    # What a model would take for the attention's result.
+    for result in ("f32[B, T, HQ]", "[B, T, HQ, D]"):
+        text = TOKENS_FIRST.replace("-> [B, T, HQ, DV]", f"-> {result}")
+        text = text.replace("return attend(q, k, v) where j <= i;", {
+            "f32[B, T, HQ]": "return lse(attend(q, k, v) where j <= i);",
+            "[B, T, HQ, D]": "return q;"}[result])
+        with pytest.raises(ArgumentError, match="the first result of kernel 'plain' is .*expected "
+                                                "the attention's, one row of the channels of 'v'"):
+            register(text, heads_first=False)
+    mixed = HEADS_FIRST.replace("k: [B, heads H, S, D]", "k: [B, S, heads H, D]")
+    for heads_first in (False, True):
+        with pytest.raises(ArgumentError, match="'k' and 'v' of kernel 'torch_order' have tokens "
+                                                "and heads in different orders"):
+            register(mixed, heads_first=heads_first)
 
 
 def test_the_example():
