@@ -497,7 +497,24 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   double top = std::min(static_cast<double>(type.getTop()), blocks);
   Tiles tiles = getTiles(op, size.group, Field::Keys);
   tiles.keys = std::min(tiles.keys, block);
-  double tokens = static_cast<double>(op.get(Field::Tokens));
+  // Few queries don't fill a tile.
+  double tokens = std::min(static_cast<double>(op.get(Field::Tokens)),
+                           std::max(std::ceil(size.queries), 1.0));
+  auto order = static_cast<LoopOrder>(op.get(Field::Order));
+  // Blocks that so many neighbours select together.
+  auto countVisited = [&](double queries) {
+    double lists = 1 + (queries - 1) * (1 - options.agreement);
+    return blocks * (1 - std::pow(1 - top / blocks, lists));
+  };
+  // The queries of each block that has some.
+  double shared = countVisited(std::max(size.queries, 1.0)),
+         queriesOfBlock = size.queries * top / shared;
+  if (tiles.isCPU) {
+    double live = order == LoopOrder::BlockMajor
+                      ? std::ceil(queriesOfBlock) * size.group
+                      : countLiveRows(scoring, sizes, tokens, size.group);
+    tiles.rows = std::min(tiles.rows, live);
+  }
   double heads = size.batch * size.getKeyHeads();
   Prediction::Op found;
   addWork(found, size, scoring);
@@ -510,10 +527,9 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
   // Of a batch row, on average.
   double tileCount =
       countTiles(scoring, sizes, tokens) / std::max(size.batch, 1.0);
-  switch (static_cast<LoopOrder>(op.get(Field::Order))) {
+  switch (order) {
   case LoopOrder::Union: {
-    double lists = 1 + (tokens - 1) * (1 - options.agreement);
-    double visited = blocks * (1 - std::pow(1 - top / blocks, lists));
+    double visited = countVisited(tokens);
     double steps = visited * stepsOfBlock;
     setSteps(found, each, tile, heads * tileCount, heads * tileCount * steps);
     found.seconds = schedule(heads * tileCount, heads * tileCount * steps,
@@ -530,10 +546,7 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
     break;
   case LoopOrder::KeyMajor:
   case LoopOrder::BlockMajor: {
-    // Each block's queries, in tiles.
-    double queriesOfBlock = size.queries * top / blocks;
-    double tilesOfBlock = std::ceil(queriesOfBlock / tokens);
-    double count = heads * blocks * tilesOfBlock;
+    double count = heads * shared * std::ceil(queriesOfBlock / tokens);
     setSteps(found, each, tile, count, count * stepsOfBlock);
     double states = size.batch * size.heads * size.queries * top *
                     (size.valueChannels + 2) * size.bytes;
@@ -541,6 +554,10 @@ Prediction::Op Predictor::predictSelected(const OpChoice &op, AttendOp attend) {
                              tile, tiles.together);
     if (goal.device)
       found.seconds += 2 * states / rates.memoryBytes + 5 * rates.launch;
+    else
+      // A CPU's tiles look at every block: whether one of their lists has it.
+      found.seconds += heads * tileCount * blocks * (250 + tokens * top / 2) /
+                       rates.units / rates.clock;
     break;
   }
   }

@@ -78,6 +78,8 @@ private:
   Total pairs;
   Quantity least;
   bool isAtMost;
+  /// Of the query heads of a key head.
+  double listsOfQuery = 1;
   double keys = 0, seenKeys = 0, leastSeen = 0;
 };
 
@@ -98,6 +100,13 @@ PairCounter::PairCounter(ScoringOpInterface op, const CallSizes &sizes,
     : op(op), sizes(sizes), mask(analyzeMask(op)),
       rows(op, sizes, getMostRows(budget)) {
   counted.most = getMostSelected(op);
+  if (auto attend = dyn_cast<AttendOp>(op.getOperation());
+      attend && attend.getSelection()) {
+    QueryShape shape = getQueryShape(sizes.getKernel(), op);
+    if (isPerQueryHead(cast<SelectionType>(attend.getSelection().getType()),
+                       shape.dims, shape.group))
+      listsOfQuery = static_cast<double>(shape.group);
+  }
   counted.budget = std::max<int64_t>(budget / rows.countLooks(), 64);
   isAtMost = counted.most.has_value();
 }
@@ -160,12 +169,15 @@ void PairCounter::addGroup(KeyBounds &bounds, interpreter::MaskRunner *runner,
   Found found;
   for (const Sample &head : group.heads)
     addHead(bounds, runner, row, head.number, count * of(head.count), found);
-  auto all = static_cast<double>(bounds.countKeys());
+  auto all = static_cast<double>(bounds.countKeys()), most = all;
+  if (!found.seesAll && rows.haveAllHeads)
+    most = std::min(most, found.seen.countMost());
+  if (counted.most)
+    most =
+        std::min(most, static_cast<double>(bounds.countQueries()) *
+                           listsOfQuery * static_cast<double>(*counted.most));
   keys += all * count;
-  seenKeys += (found.seesAll || !rows.haveAllHeads
-                   ? all
-                   : std::min(found.seen.countMost(), all)) *
-              count;
+  seenKeys += most * count;
   leastSeen += found.surelySeen.countLeast() * count;
 }
 
@@ -184,7 +196,8 @@ PairCount PairCounter::count() {
   found.certainty = isAtMost || pairs.isGuess()    ? Certainty::AtMost
                     : rows.areAll && pairs.isExact ? Certainty::Exact
                                                    : Certainty::About;
-  if (keys > 0 && !isAtMost)
+  // What a selection has at the most bounds keys whatever a run decides.
+  if (keys > 0 && (!isAtMost || counted.most))
     found.seenKeys = seenKeys / keys;
   // A selection may be empty, and rows that are left out may see nothing.
   if (counted.most || !rows.areAll)

@@ -14,7 +14,8 @@ struct PairCount {
   /// So many are visible whatever a run hides.
   double least = 0;
   /// Which share of the keys some query of their key head sees: all of them
-  /// where a run decides; and at least so many.
+  /// where a run decides, or as many as a selection has at the most; and at
+  /// least so many.
   double seenKeys = 1, leastSeenKeys = 0;
 };
 

@@ -77,6 +77,8 @@ private:
   int64_t getUnitRows();
   mlir::Value getToken(mlir::Value unit);
   mlir::Value getExistingTokens();
+  /// Units of existing tokens.
+  mlir::Value countUnits();
   State
   forEachUnit(mlir::ValueRange initial,
               llvm::function_ref<State(mlir::Value, mlir::ValueRange)> body);
@@ -89,6 +91,7 @@ private:
                     mlir::Value firstRow);
   /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.
   mlir::Value getSelectingUnits(mlir::Value selection, mlir::Value block);
+  mlir::Value compareEntries(mlir::Value selection, mlir::Value block);
   /// Whether any of what getSelectingUnits gave is 1, and which are, tensor<U x
   /// i1>.
   mlir::Value isAny(mlir::Value selecting);

@@ -19,14 +19,18 @@ Value Attention::getToken(Value unit) {
                selectsPerQueryHead() ? m.floorDiv(unit, tile.group) : unit);
 }
 
+Value Attention::countUnits() {
+  Value tokens = getExistingTokens();
+  return selectsPerQueryHead() ? program.math().mul(tokens, tile.group)
+                               : tokens;
+}
+
 SmallVector<Value> Attention::forEachUnit(
     ValueRange initial,
     llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
   IndexMath m = program.math();
-  Value tokens = getExistingTokens();
-  Value units = selectsPerQueryHead() ? m.mul(tokens, tile.group) : tokens;
   auto loop = scf::ForOp::create(
-      builder, loc, m.constant(0), units, m.constant(1), initial,
+      builder, loc, m.constant(0), countUnits(), m.constant(1), initial,
       [&](OpBuilder &, Location, Value unit, ValueRange carried) {
         scf::YieldOp::create(builder, loc, body(unit, carried));
       });
@@ -136,7 +140,29 @@ Attention::when(Value condition, ValueRange state,
   return SmallVector<Value>(branch.getResults());
 }
 
+/// Some units at a time, as few queries leave most of a tile empty.
 Value Attention::getSelectingUnits(Value selection, Value block) {
+  constexpr int64_t together = 4;
+  int64_t units = cast<RankedTensorType>(selection.getType()).getDimSize(0);
+  if (units <= together || units % together != 0)
+    return compareEntries(selection, block);
+  IndexMath m = program.math();
+  auto type = RankedTensorType::get({units}, builder.getF32Type());
+  Value none =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  auto loop = scf::ForOp::create(
+      builder, loc, m.constant(0), countUnits(), m.constant(together), none,
+      [&](OpBuilder &, Location, Value first, ValueRange selecting) {
+        Value some = compareEntries(
+            extractRows(builder, loc, selection, first, together), block);
+        scf::YieldOp::create(
+            builder, loc,
+            insertRows(builder, loc, some, selecting.front(), first));
+      });
+  return loop.getResult(0);
+}
+
+Value Attention::compareEntries(Value selection, Value block) {
   auto type = cast<RankedTensorType>(selection.getType());
   TileMath math(builder, loc, type.getDimSize(0), type.getDimSize(1));
   Tile stored = {

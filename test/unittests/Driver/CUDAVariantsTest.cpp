@@ -96,7 +96,7 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
     return compileStandIn(module, options);
   };
   compile(kHalves, "sm_90a", count);
-  std::string bytes = write({makeHeads(4, 80), makeHeads(6, 80)});
+  std::string bytes = write({makeHeads(4, 112), makeHeads(6, 112)});
   nsacc_rt_module *module = nullptr;
   ASSERT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &module), NSACC_RT_OK)
       << nsacc_rt_message();
@@ -121,7 +121,7 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
                                                     {21845, 70},
                                                     {21846, 70},
                                                     {65536, 65536}}) {
-        DimSizes sizes = makeHeads(heads, 80);
+        DimSizes sizes = makeHeads(heads, 112);
         sizes.sizes["B"] = batch;
         sizes.sizes["T"] = tokens;
         sizes.sizes["S"] = keys;
@@ -142,7 +142,7 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
 
 TEST_F(CUDAVariantsTest, AreForFewAndManyQueries) {
   compile(kHalves, "sm_90a");
-  rt::Package package = read(makeHeads(4, 80));
+  rt::Package package = read(makeHeads(4, 112));
   ASSERT_EQ(package.variants.size(), 3u);
   EXPECT_THAT(getGuards(package.variants[0]),
               ElementsAre("S >= 1024", "T * B * HQ <= 5632", "B * H <= 88"));
@@ -166,11 +166,11 @@ TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
     return compileStandIn(module, options);
   };
   compile(kHalves, "sm_80", count);
-  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 2u);
+  EXPECT_EQ(read(makeHeads(4, 112)).variants.size(), 2u);
   EXPECT_EQ(times, 2);
   times = 0;
   for (int64_t tokens : {1, 1 << 17}) {
-    DimSizes sizes = makeHeads(4, 80);
+    DimSizes sizes = makeHeads(4, 112);
     sizes.sizes["B"] = sizes.sizes["S"] = 1;
     sizes.sizes["T"] = tokens;
     std::vector<Tensor> tensors = makeTensors(sizes);
@@ -183,35 +183,35 @@ TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
   }
   EXPECT_EQ(times, 1) << "for any number over few keys";
   compile(kFlash, "sm_90a");
-  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 2u);
+  EXPECT_EQ(read(makeHeads(4, 112)).variants.size(), 2u);
   // All of the tiles are given.
   compile(kHalves, "sm_90a", compileStandIn,
           "order=query_major,tokens=32,keys=32,warps=4,splits=1");
-  EXPECT_EQ(read(makeHeads(4, 80)).variants.size(), 1u);
+  EXPECT_EQ(read(makeHeads(4, 112)).variants.size(), 1u);
 }
 
 TEST_F(CUDAVariantsTest, SizesAreGuards) {
   compile(kHalves, "sm_90a");
-  rt::Package package = read({makeHeads(4, 64), makeHeads(6, 80)});
+  rt::Package package = read({makeHeads(4, 64), makeHeads(6, 112)});
   ASSERT_EQ(package.variants.size(), 5u);
   EXPECT_EQ(package.parameters[0].sizes[2].name, "HQ");
   EXPECT_EQ(package.parameters[1].sizes[2].fixed, 2);
   EXPECT_THAT(getGuards(package.variants[3]),
-              ElementsAre("HQ = 6", "D = 80", "DV = 80", "T >= 16384",
+              ElementsAre("HQ = 6", "D = 112", "DV = 112", "T >= 16384",
                           "T * B * HQ >= 262144"));
 }
 
 TEST_F(CUDAVariantsTest, CallsThatNoneFitsLearnWhatThereIs) {
   compile(kHalves, "sm_90a");
-  std::string bytes = write({makeHeads(4, 64), makeHeads(6, 80)});
+  std::string bytes = write({makeHeads(4, 64), makeHeads(6, 112)});
   nsacc_rt_module *module = nullptr;
   ASSERT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &module), NSACC_RT_OK);
-  DimSizes sizes = makeHeads(8, 80);
+  DimSizes sizes = makeHeads(8, 112);
   sizes.sizes["B"] = sizes.sizes["T"] = sizes.sizes["S"] = 1;
   EXPECT_EQ(launch(module, makeTensors(sizes)),
             "the package of 'flash' has no code for these sizes: it is for HQ "
             "= 4 (found 8), D = 64 (found 80), DV = 64 (found 80); HQ = 6 "
-            "(found 8), D = 80, DV = 80: compile it for them, too");
+            "(found 8), D = 112, DV = 112: compile it for them, too");
   nsacc_rt_unload(module);
 }
 
@@ -219,7 +219,7 @@ TEST_F(CUDAVariantsTest, ArentWrittenTwice) {
   compile(kHalves, "sm_90a");
   DimSizes heads = makeHeads(4, 64), longer = heads;
   longer.sizes["T"] = 20000;
-  auto bytes = program->package("flash", {heads, makeHeads(6, 80), longer});
+  auto bytes = program->package("flash", {heads, makeHeads(6, 112), longer});
   ASSERT_FALSE(static_cast<bool>(bytes));
   EXPECT_EQ(toString(bytes.takeError()),
             "two variants of the package would be the same, for HQ=4,D=64,H=2,"
@@ -244,7 +244,7 @@ TEST_F(CUDAVariantsTest, TellTheFirstError) {
   std::vector<int64_t> channels = {80, 64};
   compile(kHalves, "sm_80", failFor(channels));
   auto bytes = program->package(
-      "flash", {makeHeads(4, 16), makeHeads(6, 80), makeHeads(6, 64)});
+      "flash", {makeHeads(4, 16), makeHeads(6, 112), makeHeads(6, 64)});
   ASSERT_FALSE(static_cast<bool>(bytes));
   EXPECT_THAT(toString(bytes.takeError()), HasSubstr("no code for 80"));
 }
