@@ -210,6 +210,48 @@ void nsacc::rt::checkData(const std::vector<Parameter> &parameters,
       fail(parameters[i], "its data is a null pointer");
 }
 
+Extent Extent::get(const Buffer &buffer) {
+  Extent found = {buffer.address, buffer.address, true};
+  if (buffer.isEmpty())
+    return found;
+  auto bytes = static_cast<uint64_t>(getBytes(buffer.dtype));
+  uint64_t elements = 1, reach = 1;
+  for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
+    // Numbers of 64 bits, as checkReach has seen.
+    auto others = static_cast<uint64_t>(buffer.sizes[dim] - 1);
+    int64_t stride = buffer.strides[dim];
+    if (others == 0 || stride == 0)
+      continue;
+    uint64_t step = others * static_cast<uint64_t>(std::abs(stride));
+    elements *= others + 1;
+    reach += step;
+    if (stride < 0)
+      found.first -= step * bytes;
+  }
+  found.end = found.first + reach * bytes;
+  found.isDense = elements == reach;
+  return found;
+}
+
+void nsacc::rt::checkApart(const std::vector<Parameter> &parameters,
+                           const std::vector<Buffer> &buffers,
+                           bool mayShareInputs) {
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].isResult)
+      continue;
+    Extent own = Extent::get(buffers[i]);
+    for (size_t j = 0; j < i && own.isDense; ++j) {
+      if (mayShareInputs && !parameters[j].isResult)
+        continue;
+      Extent other = Extent::get(buffers[j]);
+      if (other.isDense && own.meets(other))
+        fail(parameters[i], "its memory is in part that of " +
+                                describe(parameters[j]) +
+                                ", which is still needed when it's written");
+    }
+  }
+}
+
 /// An element of a tensor of integers of one dimension.
 static int64_t readInteger(const Buffer &buffer, int64_t index) {
   int64_t bytes = getBytes(buffer.dtype);

@@ -5,6 +5,7 @@
 
 #include "Failure.h"
 #include "nsacc/RT/Package.h"
+#include <algorithm>
 #include <array>
 
 namespace nsacc::rt {
@@ -51,6 +52,23 @@ void bindTensors(const std::vector<Parameter> &parameters,
                  const std::vector<SameSize> &sameSizes,
                  const nsacc_rt_tensor *tensors, size_t count,
                  const TensorRules &rules, std::vector<Buffer> &buffers);
+
+/// The memory from a tensor's first element to its last.
+struct Extent {
+  uint64_t first, end;
+  /// Whether all of it is the tensor's.
+  bool isDense;
+
+  static Extent get(const Buffer &buffer);
+  bool meets(const Extent &other) const {
+    return std::max(first, other.first) < std::min(end, other.end);
+  }
+};
+
+/// Throws where a result surely shares memory with another one, or, unless they
+/// may, with an input. Tensors with gaps may stand in each other's.
+void checkApart(const std::vector<Parameter> &parameters,
+                const std::vector<Buffer> &buffers, bool mayShareInputs);
 
 /// Throws where a tensor with elements has no memory.
 void checkData(const std::vector<Parameter> &parameters,

@@ -204,18 +204,33 @@ size_t HostModule::countLaunches() const {
   return most;
 }
 
+/// Results that may stand where inputs do, which are needed to the end.
+static std::vector<bool>
+findSharedResults(const std::vector<Parameter> &parameters,
+                  const std::vector<Buffer> &buffers) {
+  std::vector<bool> shared(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i)
+    for (size_t j = 0; parameters[i].isResult && j < i; ++j)
+      shared[i] =
+          shared[i] || (!parameters[j].isResult &&
+                        Extent::get(buffers[i]).meets(Extent::get(buffers[j])));
+  return shared;
+}
+
 void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
                      const HostOptions &options, HostUsage *usage) {
   const std::vector<Parameter> &parameters = package.parameters;
   std::vector<Buffer> buffers;
   bindTensors(parameters, sameSizes, tensors, count, kHostTensors, buffers);
   checkData(parameters, buffers);
+  checkApart(parameters, buffers, /*mayShareInputs=*/true);
   checkOffsets(parameters, buffers);
+  std::vector<bool> sharesInput = findSharedResults(parameters, buffers);
   Copies copies;
   std::vector<const int64_t *> sizes;
   for (size_t i = 0; i < count; ++i) {
     Buffer &buffer = buffers[i];
-    if (!fits(buffer, parameters[i]))
+    if (!fits(buffer, parameters[i]) || sharesInput[i])
       buffer = copies.add(buffer, parameters[i].isResult);
     buffer.reorder(parameters[i].order);
     sizes.push_back(buffer.sizes.data());

@@ -78,6 +78,8 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
     reportFailure(state, stream);
   auto [kernels, bytes] = prepare(tensors, count, state);
   checkData(package.parameters, state.scratch.buffers);
+  checkApart(package.parameters, state.scratch.buffers,
+             /*mayShareInputs=*/false);
   const Plan &plan = kernels.getPlan();
   auto forEach = [&](const std::function<void(size_t)> &visit) {
     auto visitLaunch = [&](size_t index) -> Problem {

@@ -254,7 +254,10 @@ int main() {
   tell("allocate", nsacc_rt_allocate(0, 1 << 20, &data));
   tensors.q = tensors.k = tensors.v = data;
   tensors.out = data;
-  tensors.lse = static_cast<float *>(data);
+  tensors.lse = static_cast<float *>(data) + (1 << 10);
+  tell("shared", first_launch(&module, &sizes, &tensors, nullptr));
+  tensors.out = static_cast<char *>(data) + (1 << 16);
+  tensors.lse = static_cast<float *>(data) + (1 << 15);
   tell("launch", first_launch(&module, &sizes, &tensors, nullptr));
   // Caches with room for 16 tokens, and one of single channels.
   int64_t cache[] = {16 * 2 * 64, 2 * 64, 64, 1}, channels[] = {16, 16, 16, 16};
@@ -283,6 +286,8 @@ no sizes: expected 5 tensors, inputs and then results, found 0: in functions of 
 sizes is a null pointer
 no tensors: input 'q': its data is a null pointer
 allocate: fine
+shared: result 'out': its memory is in part that of input 'q', which is still needed when it's \
+written
 launch: fine
 strided: fine
 refused: input 'k': dimension 3 has stride 16; this package was compiled for stride 1: \

@@ -46,9 +46,9 @@ protected:
         std::vector<int64_t> strides(shape.size(), 1);
         for (size_t i = shape.size(); i-- > 1;)
           strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
-        tensors.push_back(Tensor::borrow(reinterpret_cast<void *>(4096),
-                                         argument.dtype, shape, strides,
-                                         nullptr));
+        tensors.push_back(
+            Tensor::borrow(reinterpret_cast<void *>((tensors.size() + 1) << 40),
+                           argument.dtype, shape, strides, nullptr));
       }
     return tensors;
   }
@@ -210,7 +210,7 @@ TEST_F(CUDAVariantsTest, CallsThatNoneFitsLearnWhatThereIs) {
   sizes.sizes["B"] = sizes.sizes["T"] = sizes.sizes["S"] = 1;
   EXPECT_EQ(launch(module, makeTensors(sizes)),
             "the package of 'flash' has no code for these sizes: it is for HQ "
-            "= 4 (found 8), D = 64 (found 80), DV = 64 (found 80); HQ = 6 "
+            "= 4 (found 8), D = 64 (found 112), DV = 64 (found 112); HQ = 6 "
             "(found 8), D = 112, DV = 112: compile it for them, too");
   nsacc_rt_unload(module);
 }
@@ -241,10 +241,10 @@ static PackageCompiler failFor(std::vector<int64_t> &channels) {
 }
 
 TEST_F(CUDAVariantsTest, TellTheFirstError) {
-  std::vector<int64_t> channels = {80, 64};
+  std::vector<int64_t> channels = {112, 64};
   compile(kHalves, "sm_80", failFor(channels));
   auto bytes = program->package(
       "flash", {makeHeads(4, 16), makeHeads(6, 112), makeHeads(6, 64)});
   ASSERT_FALSE(static_cast<bool>(bytes));
-  EXPECT_THAT(toString(bytes.takeError()), HasSubstr("no code for 80"));
+  EXPECT_THAT(toString(bytes.takeError()), HasSubstr("no code for 112"));
 }

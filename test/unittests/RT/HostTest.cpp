@@ -147,6 +147,51 @@ TEST_F(HostTest, ResultsShareNoMemory) {
   EXPECT_EQ(run(out, 1, 0), NSACC_RT_OK);
 }
 
+/// Two results and an input, one of which the code writes.
+TEST_F(HostTest, ResultsAreApart) {
+  Package package = makeHostPackage();
+  Parameter more = package.parameters[0], input = more;
+  more.name = "more";
+  more.sizes[0].name = "M";
+  input.name = "x";
+  input.sizes[0].name = "K";
+  input.isResult = false;
+  package.parameters = {input, package.parameters[0], more};
+  Plan &plan = package.variants[0].targets[0].plan;
+  plan.steps[0].operands[0] = 1;
+  plan.launches[0].arguments = {{true, 1}};
+  ASSERT_EQ(load(package), NSACC_RT_OK) << nsacc_rt_message();
+  std::vector<int32_t> data(20, -1);
+  auto at = [&](int64_t first, const int64_t *count, const int64_t *stride) {
+    return nsacc_rt_tensor{data.data() + first, NSACC_DTYPE_I32, 1, count,
+                           stride};
+  };
+  int64_t five = 5, none = 0, one = 1, two = 2, back = -1;
+  auto run = [&](nsacc_rt_tensor x, nsacc_rt_tensor out, nsacc_rt_tensor more) {
+    nsacc_rt_tensor tensors[] = {x, out, more};
+    return nsacc_rt_run_on_host(module, tensors, 3, nullptr);
+  };
+  nsacc_rt_tensor x = at(15, &five, &one), empty = at(2, &none, &one);
+  for (nsacc_rt_tensor more :
+       {at(3, &five, &one), at(4, &five, &one), at(6, &five, &back)}) {
+    EXPECT_EQ(run(x, at(0, &five, &one), more), NSACC_RT_INVALID);
+    EXPECT_STREQ(nsacc_rt_message(),
+                 "result 'more': its memory is in part that of result 'out', "
+                 "which is still needed when it's written");
+  }
+  EXPECT_EQ(data, std::vector<int32_t>(20, -1));
+  EXPECT_EQ(run(x, at(0, &five, &one), at(5, &five, &one)), NSACC_RT_OK);
+  EXPECT_EQ(run(x, at(0, &five, &one), empty), NSACC_RT_OK);
+  // In each other's gaps.
+  EXPECT_EQ(run(x, at(0, &five, &two), at(1, &five, &two)), NSACC_RT_OK);
+  // Where an input is, on the host: computed beside it.
+  EXPECT_EQ(run(at(12, &five, &one), at(10, &five, &one), at(0, &five, &one)),
+            NSACC_RT_OK)
+      << nsacc_rt_message();
+  EXPECT_THAT(std::vector<int32_t>(data.begin() + 10, data.begin() + 15),
+              ::testing::ElementsAre(0, 1, 2, 3, 4));
+}
+
 /// Memory of the host is had like a device's.
 TEST_F(HostTest, MemoryIsTheProcesss) {
   void *data = nullptr;

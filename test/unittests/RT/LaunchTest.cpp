@@ -92,6 +92,24 @@ TEST_F(LaunchTest, CountersHaveAsManyBlocksAsTheDeviceRuns) {
   fakecuda::setResidentBlocks(1);
 }
 
+TEST_F(LaunchTest, ResultsHaveMemoryOfTheirOwn) {
+  Module module(makePackage());
+  Tensors tensors(3, 100);
+  int64_t dense[] = {6400, 64, 1};
+  std::copy(std::begin(dense), std::end(dense), tensors.qStrides);
+  // 38400 bytes of q, 76800 of o.
+  for (uint64_t first : {0x20000 - 38384, 0x20000, 0x20000 + 76784}) {
+    tensors.tensors[0].data = reinterpret_cast<void *>(first);
+    EXPECT_EQ(failLaunch(module, tensors),
+              "result 'o': its memory is in part that of input 'q', which is "
+              "still needed when it's written");
+  }
+  for (uint64_t first : {0x20000 - 38400, 0x20000 + 76800}) {
+    tensors.tensors[0].data = reinterpret_cast<void *>(first);
+    expectLaunch(module, tensors);
+  }
+}
+
 TEST_F(LaunchTest, LaunchesClusters) {
   Package package = makePackage();
   package.variants[0].targets[0].plan.launches[0].cluster = 2;

@@ -14,8 +14,8 @@ Module::Module(const Package &package, int device) {
 Tensors::Tensors(int64_t batches, int64_t tokens)
     : qShape{batches, tokens, 64}, oShape{batches, tokens, 64},
       qStrides{tokens * 64, 64, 1} {
-  tensors[0] = {reinterpret_cast<void *>(0x10000), NSACC_DTYPE_BF16, 3, qShape,
-                qStrides};
+  tensors[0] = {reinterpret_cast<void *>(UINT64_C(1) << 40), NSACC_DTYPE_BF16,
+                3, qShape, qStrides};
   tensors[1] = {reinterpret_cast<void *>(0x20000), NSACC_DTYPE_F32, 3, oShape,
                 nullptr};
 }
