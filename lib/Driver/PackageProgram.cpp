@@ -120,6 +120,10 @@ llvm::Error PackageProgram::runChecked(size_t, const DimSizes &,
     return runExecutable(*executable, inputs, results, options, statistics);
   auto module =
       getModule(options.device ? options.device->device : 0, statistics);
+  if (!module && !options.device)
+    return llvm::createStringError("the package has code for " + architectures +
+                                   " alone, none for this processor: " +
+                                   llvm::toString(module.takeError()));
   if (!module)
     return module.takeError();
   return runModule(*module, inputs, results, options, statistics);

@@ -9,9 +9,6 @@
 
 using namespace nsacc::rt;
 
-/// What the driver takes as a grid at most.
-static constexpr int64_t kMaxGrid[] = {INT32_MAX, 65535, 65535};
-
 StreamState &Module::getState(driver::Stream stream) {
   StreamKey key = getKey(stream);
   std::lock_guard<std::mutex> lock(statesMutex);
@@ -128,44 +125,9 @@ void Module::check(driver::Stream stream) {
 // One kernel
 //===----------------------------------------------------------------------===//
 
-/// Null if they are more than `INT32_MAX`.
-static std::optional<int64_t> countPoints(const Launch &launch,
-                                          const std::vector<int64_t> &numbers) {
-  int64_t points = 1;
-  for (uint32_t size : launch.grid)
-    if (__builtin_mul_overflow(points, numbers[size], &points) ||
-        points > INT32_MAX)
-      return std::nullopt;
-  return points;
-}
-
 void Module::checkGrid(const Launch &launch, const StreamState &state) const {
-  const std::vector<int64_t> &numbers = state.scratch.numbers;
-  if (isEmpty(launch, numbers))
-    return;
-  if (isPersistent(launch)) {
-    if (!countPoints(launch, numbers))
-      throw Failure(NSACC_RT_INVALID, "kernel '" + launch.kernel +
-                                          "' would have a grid of more than " +
-                                          std::to_string(INT32_MAX) +
-                                          " points: run smaller batches");
-    return;
-  }
-  for (unsigned axis = 0; axis < 3; ++axis)
-    if (numbers[launch.grid[axis]] > kMaxGrid[axis])
-      throw Failure(NSACC_RT_INVALID,
-                    "kernel '" + launch.kernel + "' would need a grid of " +
-                        std::to_string(numbers[launch.grid[axis]]) +
-                        " blocks along dimension " + std::to_string(axis) +
-                        ", more than the device's " +
-                        std::to_string(kMaxGrid[axis]) +
-                        ": run smaller batches");
-  if (numbers[launch.grid[0]] % launch.cluster != 0)
-    throw Failure(NSACC_RT_INVALID,
-                  "kernel '" + launch.kernel + "' has a grid of " +
-                      std::to_string(numbers[launch.grid[0]]) +
-                      " blocks that clusters of " +
-                      std::to_string(launch.cluster) + " don't divide");
+  if (Problem problem = findGridProblem(launch, state.scratch.numbers))
+    throw Failure(NSACC_RT_INVALID, *problem);
 }
 
 namespace {

@@ -60,6 +60,41 @@ bool nsacc::rt::isEmpty(const Launch &launch,
                      [&](uint32_t size) { return numbers[size] <= 0; });
 }
 
+std::optional<int64_t>
+nsacc::rt::countPoints(const Launch &launch,
+                       const std::vector<int64_t> &numbers) {
+  int64_t points = 1;
+  for (uint32_t size : launch.grid)
+    if (__builtin_mul_overflow(points, numbers[size], &points) ||
+        points > INT32_MAX)
+      return std::nullopt;
+  return points;
+}
+
+Problem nsacc::rt::findGridProblem(const Launch &launch,
+                                   const std::vector<int64_t> &numbers) {
+  constexpr int64_t most[] = {INT32_MAX, 65535, 65535};
+  if (isEmpty(launch, numbers))
+    return std::nullopt;
+  std::string kernel = "kernel '" + launch.kernel + "'";
+  if (isPersistent(launch))
+    return countPoints(launch, numbers)
+               ? Problem()
+               : kernel + " would have a grid of more than " +
+                     std::to_string(INT32_MAX) + " points: run smaller batches";
+  for (unsigned axis = 0; axis < 3; ++axis)
+    if (int64_t blocks = numbers[launch.grid[axis]]; blocks > most[axis])
+      return kernel + " would need a grid of " + std::to_string(blocks) +
+             " blocks along dimension " + std::to_string(axis) +
+             ", more than the device's " + std::to_string(most[axis]) +
+             ": run smaller batches";
+  if (int64_t blocks = numbers[launch.grid[0]]; blocks % launch.cluster != 0)
+    return kernel + " has a grid of " + std::to_string(blocks) +
+           " blocks that clusters of " + std::to_string(launch.cluster) +
+           " don't divide";
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//

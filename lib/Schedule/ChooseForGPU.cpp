@@ -71,8 +71,12 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
   MaskInfo mask = analyzeMask(attend);
   if (queries == Queries::Few && channels <= 256) {
     bool isShort = mask.isExact() && countQueryTables(attend) < 2;
-    return Tiling{kPartRows, isShort && channels <= 128 ? 128 : 64,
-                  nsatile::kGroupWarps, kFewQueries.str()};
+    int64_t keys = isShort && channels <= 128 ? 128 : 64;
+    // A token's heads, if they are more, fill a second warpgroup.
+    if (scope.group > kPartRows)
+      return Tiling{2 * kPartRows, keys, 2 * nsatile::kGroupWarps,
+                    kFewQueries.str()};
+    return Tiling{kPartRows, keys, nsatile::kGroupWarps, kFewQueries.str()};
   }
   // A third warpgroup leaves no registers for more than products and softmax.
   bool isSimple = isPlain(attend, mask);

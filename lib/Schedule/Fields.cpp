@@ -149,8 +149,8 @@ static constexpr FieldInfo kFields[] = {
      "of its own for every query: without a selection under `key_major` and "
      "`query_major`, of a selection under `union`, whose lists are cut; of a "
      "topk with method=threshold, parts of its blocks, whose lists are merged; "
-     "`auto`: as many as keep a GPU's multiprocessors busy at each call, 128 "
-     "at most",
+     "`auto`: as many as keep a GPU's multiprocessors busy at each call and "
+     "are worth their merge, 128 at most",
      "`auto` on GPUs for few queries over many keys, and for a topk with "
      "method=threshold; else 1"},
     {Field::MergeTokens,

@@ -4,6 +4,7 @@
 #include "Job.h"
 #include "NSA/IR/NSAOps.h"
 #include "nsacc/Interpreter/Accuracy.h"
+#include "nsacc/Tensor/Memory.h"
 #include "nsacc/Tensor/Npy.h"
 #include "nsacc/Tensor/RandomInputs.h"
 #include "nsacc/Tensor/SignatureText.h"
@@ -140,4 +141,31 @@ std::optional<double> tuning::findChecked(const TuneOptions &options,
       return each.error;
   }
   return std::nullopt;
+}
+
+llvm::Error tuning::checkMeasurable(const CompiledProgram &program,
+                                    const Signature &signature,
+                                    const DimSizes &sizes,
+                                    const TuneOptions &options) {
+  if (!program.getDevice())
+    return llvm::createStringError(
+        "target '" + program.getTargetName() +
+        "' isn't measured here: tune for 'cpu', or for 'cuda' on a machine "
+        "with a GPU");
+  if (program.getTarget() == Target::CPU &&
+      (options.policy.isGraph || options.policy.isCold))
+    return llvm::createStringError("CUDA graphs and cold caches are of GPUs, "
+                                   "found target 'cpu'");
+  bool hasElements = false;
+  for (const Argument &result : signature.results) {
+    auto shape = getShape(result, sizes);
+    if (!shape)
+      return shape.takeError();
+    hasElements |= !llvm::is_contained(*shape, 0);
+  }
+  if (!hasElements)
+    return llvm::createStringError(
+        "there is nothing to measure: with these sizes no result of kernel '" +
+        signature.kernel + "' has an element");
+  return checkMemory(signature, sizes);
 }

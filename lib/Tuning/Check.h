@@ -28,6 +28,11 @@ llvm::Expected<double> checkPackage(const CompiledProgram &program,
 std::optional<double> findChecked(const TuneOptions &options,
                                   llvm::StringRef hash, const DimSizes &sizes);
 
+/// Whether calls of these sizes can be measured here, and take time.
+llvm::Error checkMeasurable(const CompiledProgram &program,
+                            const Signature &signature, const DimSizes &sizes,
+                            const TuneOptions &options);
+
 } // namespace nsacc::tuning
 
 #endif // NSACC_LIB_TUNING_CHECK_H

@@ -5,7 +5,6 @@
 #include "NSA/IR/NSAOps.h"
 #include "NSA/Transforms/Passes.h"
 #include "nsacc/Support/Tasks.h"
-#include "nsacc/Tensor/Memory.h"
 #include "nsacc/Tensor/SignatureText.h"
 #include "nsacc/Tuning/Shapes.h"
 #include "llvm/ADT/StringExtras.h"
@@ -768,22 +767,13 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
                                         llvm::StringRef kernel,
                                         const DimSizes &sizes,
                                         const TuneOptions &options) {
-  if (!program.getDevice())
-    return llvm::createStringError(
-        "target '" + program.getTargetName() +
-        "' isn't measured here: tune for 'cpu', or for 'cuda' on a machine "
-        "with a GPU");
-  if (program.getTarget() == Target::CPU &&
-      (options.policy.isGraph || options.policy.isCold))
-    return llvm::createStringError("CUDA graphs and cold caches are of GPUs, "
-                                   "found target 'cpu'");
   auto signature = program.getSignature(kernel);
   if (!signature)
     return signature.takeError();
   Signature measured = *signature;
   if (llvm::Error error = setRanges(measured, options.ranges))
     return std::move(error);
-  if (llvm::Error error = checkMemory(measured, sizes))
+  if (llvm::Error error = checkMeasurable(program, measured, sizes, options))
     return std::move(error);
   auto key = program.getTuningKey(kernel, sizes);
   if (!key)
@@ -793,7 +783,10 @@ llvm::Expected<TuneResult> tuning::tune(const CompiledProgram &program,
     return result;
   result->key = std::move(*key);
   TunedSchedules store(options.store, options.warn);
-  // The compiler's choice alone would be kept as the fastest of all.
-  result->isKept = result->isCompared && store.store(result->key, result->best);
+  // What wasn't compared with all others isn't the fastest of them, unless it's
+  // faster than what a call would take otherwise.
+  bool isDone = !result->isStopped || !result->best.schedule.empty();
+  result->isKept =
+      result->isCompared && isDone && store.store(result->key, result->best);
   return result;
 }

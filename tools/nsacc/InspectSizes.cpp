@@ -92,13 +92,11 @@ computeWorkspace(const rt::Plan &plan, const std::vector<int64_t> &numbers) {
 
 static std::string describeLaunch(const rt::Launch &launch,
                                   const std::vector<int64_t> &numbers) {
-  int64_t grid[3];
-  for (size_t dim = 0; dim < 3; ++dim)
-    grid[dim] = numbers[launch.grid[dim]];
-  if (llvm::is_contained(grid, 0))
+  if (rt::isEmpty(launch, numbers))
     return launch.kernel + ": none for these sizes";
-  std::string text = llvm::formatv("{0}: grid {1} x {2} x {3}", launch.kernel,
-                                   grid[0], grid[1], grid[2]);
+  std::string text = llvm::formatv(
+      "{0}: grid {1} x {2} x {3}", launch.kernel, numbers[launch.grid[0]],
+      numbers[launch.grid[1]], numbers[launch.grid[2]]);
   if (launch.threads)
     text += llvm::formatv(", {0} threads, {1} of shared memory", launch.threads,
                           spellBytes(launch.sharedBytes));
@@ -115,6 +113,13 @@ static llvm::Error printForCode(const rt::Package &package,
   if (auto problem =
           rt::computeNumbers(code.plan, sizes.getPointers(), numbers))
     return makeError(code.architecture + ": " + *problem);
+  for (const rt::Launch &launch : code.plan.launches)
+    if (auto problem = rt::findGridProblem(launch, numbers);
+        problem && !rt::isForHost(code)) {
+      printLine(os, code.architecture,
+                "no launch takes these sizes: " + *problem);
+      return llvm::Error::success();
+    }
   auto workspace = computeWorkspace(code.plan, numbers);
   if (!workspace)
     return workspace.takeError();

@@ -125,6 +125,17 @@ static void printBest(const tuning::TuneResult &result) {
         best.error);
 }
 
+/// Why measuring leaves nothing to keep; empty where it does.
+static std::string explainNotKept(const tuning::TuneResult &result) {
+  if (result.isCompared)
+    return result.isStopped && result.best.schedule.empty()
+               ? "it was interrupted, and nothing was faster until then"
+               : "";
+  return result.isStopped ? "it ended before anything was compared with the "
+                            "compiler's choice"
+                          : spellTooShort("");
+}
+
 static void printText(const tuning::TuneResult &result,
                       const tuning::TuneOptions &options) {
   const TunedSchedule &best = result.best;
@@ -137,12 +148,7 @@ static void printText(const tuning::TuneResult &result,
   for (const auto &[reason, count] : countFailures(result))
     llvm::outs() << "  " << count << (count == 1 ? " time: " : " times, as: ")
                  << reason << '\n';
-  std::string why = result.isCompared ? ""
-                    : result.isStopped
-                        ? "it ended before anything was compared with the "
-                          "compiler's choice"
-                        : spellTooShort("");
-  printKept(result.isKept, why, options);
+  printKept(result.isKept, explainNotKept(result), options);
 }
 
 //===-- Tuning ------------------------------------------------------------===//

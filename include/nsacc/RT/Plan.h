@@ -221,6 +221,14 @@ bool setStrides(size_t rank, const int64_t *sizes, int64_t elementBytes,
 /// Whether a launch's grid has no point.
 bool isEmpty(const Launch &launch, const std::vector<int64_t> &numbers);
 
+/// The points of a launch's grid; null if they are more than INT32_MAX.
+std::optional<int64_t> countPoints(const Launch &launch,
+                                   const std::vector<int64_t> &numbers);
+
+/// Why no GPU takes a launch's grid.
+Problem findGridProblem(const Launch &launch,
+                        const std::vector<int64_t> &numbers);
+
 /// An assertion's message with its values in the places of {n}.
 std::string formatMessage(const Assertion &assertion, const int64_t *values);
 

@@ -184,6 +184,28 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
   return merges;
 }
 
+/// Programs that share the query heads of a key head where states are merged:
+/// a block's registers hold the sums of so many elements, and the states that
+/// come next. A step of decoding with 128 heads of 512 channels on one key head
+/// would keep 20 KB of each thread in memory.
+static int64_t countHeadParts(PlanBuilder &plan, ArrayRef<Target> targets,
+                              int64_t tokens, int64_t group, int64_t slices) {
+  constexpr int64_t mostElements = 8192;
+  int64_t channels = 1;
+  for (const Target &target : targets) {
+    auto type = cast<NamedTensorType>(target.tensor.getType());
+    if (getRowDims(type).test(kChannel))
+      channels = std::max(
+          channels, plan.getStaticSize(type.getDims().back()).value_or(1));
+  }
+  channels = llvm::divideCeil(channels, slices);
+  for (int64_t parts = 1; parts < group; ++parts)
+    if (group % parts == 0 &&
+        tokens * (group / parts) * channels <= mostElements)
+      return parts;
+  return group;
+}
+
 /// The slices of states that tensors are computed from; null where there are
 /// none, or where the program that does can't stand in their loop.
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
@@ -267,11 +289,14 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   if (slices > 1)
     grid.parts = plan.getBuilder().getIndexAttr(slices);
   grid.stateSlices = findStateSlices(plan, targets, grid.tokens);
+  if (merges && !grid.stateSlices)
+    grid.headParts =
+        countHeadParts(plan, targets, grid.tokens, shape.group, slices);
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryPlace place = getPlace(program, grid);
-  QueryTile tile =
-      createQueryTile(program, shape.dims, grid.tokens, shape.group, place);
+  QueryTile tile = createQueryTile(program, shape.dims, grid.tokens,
+                                   shape.group / grid.headParts, place);
   if (slices > 1)
     tile.slice = getSlice(program, place.part, schedule);
   Evaluator evaluator(program, tile, schedule, isExact);

@@ -75,6 +75,24 @@ def test_ragged_rows(schedule):
                       for each in (queries, keys))], schedule)
 
 
+@pytest.mark.parametrize("heads", [(128, 1, 96), (71, 1, 130), (48, 2, 400), (150, 2, 256)], ids=str)
+@pytest.mark.parametrize("schedule", ["splits=3, merge_tokens=1", "splits=2, merge_tokens=2",
+                                      "splits=5, merge_tokens=1, channels=64"])
+def test_many_heads_of_wide_rows(schedule, heads):
+    """Programs that merge share the heads of a key head; each finds what is its heads'."""
+    query_heads, key_heads, channels = heads
+    source = ("kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], g: [B, T, HQ], "
+              "w: [HQ, DV]) -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ]) "
+              "{ a = attend(q, k, v) where j <= i; return g * a + w, lse(a); }")
+    rng = np.random.default_rng(5)
+    for queries, keys in [(1, 70), (3, 33)]:
+        agrees(source, [normal(rng, 2, queries, query_heads, 8),
+                        normal(rng, 2, keys, key_heads, 8),
+                        normal(rng, 2, keys, key_heads, channels),
+                        normal(rng, 2, queries, query_heads),
+                        normal(rng, query_heads, channels)], schedule)
+
+
 @pytest.mark.parametrize("schedule", [
     "splits=3", "near: splits=2", "far: splits=4; near: splits=1", "far: splits=2, program=own",
     "near: splits=2; far: order=key_major, splits=3",
