@@ -75,7 +75,10 @@ def test_ragged_rows(schedule):
                       for each in (queries, keys))], schedule)
 
 
-@pytest.mark.parametrize("heads", [(128, 1, 96), (71, 1, 130), (48, 2, 400), (150, 2, 256)], ids=str)
+HEADS = [(128, 1, 96), (71, 1, 130), (48, 2, 400), (150, 2, 256)]
+
+
+@pytest.mark.parametrize("heads", HEADS, ids=str)
 @pytest.mark.parametrize("schedule", ["splits=3, merge_tokens=1", "splits=2, merge_tokens=2",
                                       "splits=5, merge_tokens=1, channels=64"])
 def test_many_heads_of_wide_rows(schedule, heads):
