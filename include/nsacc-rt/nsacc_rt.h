@@ -164,7 +164,10 @@ typedef void *nsacc_rt_stream;
  * is done when the function returns.
  *
  *  Offsets of ragged rows have to rise from 0 to the number of tokens. On the
- *  host others are an error; what a device's tensors hold isn't looked at. */
+ *  host others are an error; what a device's tensors hold isn't looked at.
+ *
+ *  A result's memory is its own: another result's is an error, and an input's
+ *  is on a device; on the host it is computed beside the input, and copied. */
 NSACC_RT_API nsacc_rt_status nsacc_rt_launch(nsacc_rt_module *module,
                                              const nsacc_rt_tensor *tensors,
                                              size_t count,
