@@ -184,6 +184,23 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
   return merges;
 }
 
+/// Whether some attention that tensors are computed from stands in memory as
+/// states of the entries of its lists.
+static bool readsListedStates(PlanBuilder &plan, ArrayRef<Target> targets) {
+  auto isListed = [&](Value value) {
+    if (plan.isMaterialized(value))
+      return WalkResult::skip();
+    auto attend = value.getDefiningOp<AttendOp>();
+    const PartialStates *partial =
+        attend ? plan.getPartialStates(attend) : nullptr;
+    return partial && partial->selection ? WalkResult::interrupt()
+                                         : WalkResult::advance();
+  };
+  return llvm::any_of(targets, [&](const Target &target) {
+    return nsatile::walkSources(target.tensor, isListed).wasInterrupted();
+  });
+}
+
 /// Programs that share the query heads of a key head where states are merged:
 /// a block's registers hold the sums of so many elements, and the states that
 /// come next. A step of decoding with 128 heads of 512 channels on one key head
@@ -191,6 +208,9 @@ static bool onlyMerges(PlanBuilder &plan, ArrayRef<Target> targets) {
 static int64_t countHeadParts(PlanBuilder &plan, ArrayRef<Target> targets,
                               int64_t tokens, int64_t group, int64_t slices) {
   constexpr int64_t mostElements = 8192;
+  // Those of lists stand in memory by whole key heads.
+  if (readsListedStates(plan, targets))
+    return 1;
   int64_t channels = 1;
   for (const Target &target : targets) {
     auto type = cast<NamedTensorType>(target.tensor.getType());
@@ -211,21 +231,8 @@ static int64_t countHeadParts(PlanBuilder &plan, ArrayRef<Target> targets,
 static StateSlices *findStateSlices(PlanBuilder &plan, ArrayRef<Target> targets,
                                     int64_t tileTokens) {
   StateSlices *slices = plan.getStateSlices();
-  if (!slices || !canMergeNext(*slices, tileTokens))
-    return nullptr;
-  auto isSliced = [&](Value value) {
-    if (plan.isMaterialized(value))
-      return WalkResult::skip();
-    auto attend = value.getDefiningOp<AttendOp>();
-    const PartialStates *partial =
-        attend ? plan.getPartialStates(attend) : nullptr;
-    return partial && partial->selection ? WalkResult::interrupt()
-                                         : WalkResult::advance();
-  };
-  for (const Target &target : targets)
-    if (nsatile::walkSources(target.tensor, isSliced).wasInterrupted())
-      return slices;
-  return nullptr;
+  bool isReady = slices && canMergeNext(*slices, tileTokens);
+  return isReady && readsListedStates(plan, targets) ? slices : nullptr;
 }
 
 /// Where other programs need more of a log-sum-exp than f32 holds.
@@ -289,7 +296,7 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   if (slices > 1)
     grid.parts = plan.getBuilder().getIndexAttr(slices);
   grid.stateSlices = findStateSlices(plan, targets, grid.tokens);
-  if (merges && !grid.stateSlices)
+  if (merges)
     grid.headParts =
         countHeadParts(plan, targets, grid.tokens, shape.group, slices);
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",

@@ -96,6 +96,26 @@ def test_many_heads_of_wide_rows(schedule, heads):
                         normal(rng, query_heads, channels)], schedule)
 
 
+@pytest.mark.parametrize("lists", ["H", "HQ"])
+@pytest.mark.parametrize("heads", [(128, 1, 96), (34, 2, 520)], ids=str)
+@pytest.mark.parametrize("schedule", ["order=key_major, merge_tokens=3", "order=union, splits=3",
+                                      "order=key_major, tokens=9, merge_tokens=9"])
+def test_selections_of_many_heads(schedule, heads, lists):
+    query_heads, key_heads, channels = heads
+    source = (f"kernel f(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], "
+              f"idx: i32[B, T, {lists}, 2]) -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ]) "
+              "{ a = attend(q, k, v) in selection(idx, 8) where j <= i; return a, lse(a); }")
+    rng = np.random.default_rng(6)
+    list_heads = {"H": key_heads, "HQ": query_heads}[lists]
+    for queries, keys in [(1, 70), (5, 33)]:
+        blocks = -(-keys // 8)
+        idx = np.stack([rng.permutation(blocks)[:2] for _ in range(2 * queries * list_heads)])
+        agrees(source, [normal(rng, 2, queries, query_heads, 8),
+                        normal(rng, 2, keys, key_heads, 8),
+                        normal(rng, 2, keys, key_heads, channels),
+                        idx.reshape(2, queries, list_heads, 2).astype(np.int32)], schedule)
+
+
 @pytest.mark.parametrize("schedule", [
     "splits=3", "near: splits=2", "far: splits=4; near: splits=1", "far: splits=2, program=own",
     "near: splits=2; far: order=key_major, splits=3",
