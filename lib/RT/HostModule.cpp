@@ -204,17 +204,16 @@ size_t HostModule::countLaunches() const {
   return most;
 }
 
-/// Results that may stand where inputs do, which are needed to the end.
-static std::vector<bool>
-findSharedResults(const std::vector<Parameter> &parameters,
-                  const std::vector<Buffer> &buffers) {
-  std::vector<bool> shared(parameters.size());
-  for (size_t i = 0; i < parameters.size(); ++i)
-    for (size_t j = 0; parameters[i].isResult && j < i; ++j)
-      shared[i] =
-          shared[i] || (!parameters[j].isResult &&
-                        Extent::get(buffers[i]).meets(Extent::get(buffers[j])));
-  return shared;
+/// Whether a result may stand where an input does, which is needed to the end.
+static bool mayShareInput(const std::vector<Parameter> &parameters,
+                          const std::vector<Buffer> &buffers, size_t index) {
+  if (!parameters[index].isResult)
+    return false;
+  Extent own = Extent::get(buffers[index]);
+  for (size_t i = 0; i < index; ++i)
+    if (!parameters[i].isResult && own.meets(Extent::get(buffers[i])))
+      return true;
+  return false;
 }
 
 void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
@@ -225,12 +224,11 @@ void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
   checkData(parameters, buffers);
   checkApart(parameters, buffers, /*mayShareInputs=*/true);
   checkOffsets(parameters, buffers);
-  std::vector<bool> sharesInput = findSharedResults(parameters, buffers);
   Copies copies;
   std::vector<const int64_t *> sizes;
   for (size_t i = 0; i < count; ++i) {
     Buffer &buffer = buffers[i];
-    if (!fits(buffer, parameters[i]) || sharesInput[i])
+    if (!fits(buffer, parameters[i]) || mayShareInput(parameters, buffers, i))
       buffer = copies.add(buffer, parameters[i].isResult);
     buffer.reorder(parameters[i].order);
     sizes.push_back(buffer.sizes.data());

@@ -87,7 +87,12 @@ void Module::launch(const nsacc_rt_tensor *tensors, size_t count,
                                         state.scratch.numbers, visitLaunch))
       throw Failure(NSACC_RT_INVALID, *problem);
   };
-  forEach([&](size_t index) { checkGrid(plan.launches[index], state); });
+  // All that can be wrong with the launches, before the first one.
+  forEach([&](size_t index) {
+    if (Problem problem =
+            findGridProblem(plan.launches[index], state.scratch.numbers))
+      throw Failure(NSACC_RT_INVALID, *problem);
+  });
   if (loadUnlocked(kernels, lock))
     prepare(tensors, count, state); // another call may have come in between
   state.reserve(bytes, stream);
@@ -124,11 +129,6 @@ void Module::check(driver::Stream stream) {
 //===----------------------------------------------------------------------===//
 // One kernel
 //===----------------------------------------------------------------------===//
-
-void Module::checkGrid(const Launch &launch, const StreamState &state) const {
-  if (Problem problem = findGridProblem(launch, state.scratch.numbers))
-    throw Failure(NSACC_RT_INVALID, *problem);
-}
 
 namespace {
 

@@ -54,8 +54,6 @@ private:
   /// Buffers, numbers and workspace of a call into the state's scratch.
   Call prepare(const nsacc_rt_tensor *tensors, size_t count,
                StreamState &state) const;
-  /// Before anything is launched: all that can be wrong with the launches.
-  void checkGrid(const Launch &launch, const StreamState &state) const;
   void pack(const Launch &launch, size_t record, StreamState &state);
   driver::TensorMap getMap(const Launch &launch, const TensorMap &map,
                            const StreamState &state);

@@ -76,22 +76,25 @@ Problem nsacc::rt::findGridProblem(const Launch &launch,
   constexpr int64_t most[] = {INT32_MAX, 65535, 65535};
   if (isEmpty(launch, numbers))
     return std::nullopt;
-  std::string kernel = "kernel '" + launch.kernel + "'";
+  // Each launch asks: names are spelled where something is wrong.
+  auto explain = [&](const std::string &what) {
+    return "kernel '" + launch.kernel + "' " + what;
+  };
+  if (isPersistent(launch) && !countPoints(launch, numbers))
+    return explain("would have a grid of more than " +
+                   std::to_string(INT32_MAX) + " points: run smaller batches");
   if (isPersistent(launch))
-    return countPoints(launch, numbers)
-               ? Problem()
-               : kernel + " would have a grid of more than " +
-                     std::to_string(INT32_MAX) + " points: run smaller batches";
+    return std::nullopt;
   for (unsigned axis = 0; axis < 3; ++axis)
     if (int64_t blocks = numbers[launch.grid[axis]]; blocks > most[axis])
-      return kernel + " would need a grid of " + std::to_string(blocks) +
-             " blocks along dimension " + std::to_string(axis) +
-             ", more than the device's " + std::to_string(most[axis]) +
-             ": run smaller batches";
+      return explain("would need a grid of " + std::to_string(blocks) +
+                     " blocks along dimension " + std::to_string(axis) +
+                     ", more than the device's " + std::to_string(most[axis]) +
+                     ": run smaller batches");
   if (int64_t blocks = numbers[launch.grid[0]]; blocks % launch.cluster != 0)
-    return kernel + " has a grid of " + std::to_string(blocks) +
-           " blocks that clusters of " + std::to_string(launch.cluster) +
-           " don't divide";
+    return explain("has a grid of " + std::to_string(blocks) +
+                   " blocks that clusters of " +
+                   std::to_string(launch.cluster) + " don't divide");
   return std::nullopt;
 }
 

@@ -85,13 +85,20 @@ private:
 
 } // namespace
 
+/// Null: there is none. An importance's pairs count without its selection.
+static SelectionType getSelection(ScoringOpInterface op) {
+  auto attend = dyn_cast<AttendOp>(op.getOperation());
+  return attend && attend.getSelection()
+             ? cast<SelectionType>(attend.getSelection().getType())
+             : SelectionType();
+}
+
 /// How many keys of a query a selection has at the most; none: there is no
 /// selection.
 static std::optional<int64_t> getMostSelected(ScoringOpInterface op) {
-  auto attend = dyn_cast<AttendOp>(op.getOperation());
-  if (!attend || !attend.getSelection())
+  SelectionType type = getSelection(op);
+  if (!type)
     return std::nullopt;
-  auto type = cast<SelectionType>(attend.getSelection().getType());
   return type.getTop() * type.getBlock();
 }
 
@@ -100,11 +107,9 @@ PairCounter::PairCounter(ScoringOpInterface op, const CallSizes &sizes,
     : op(op), sizes(sizes), mask(analyzeMask(op)),
       rows(op, sizes, getMostRows(budget)) {
   counted.most = getMostSelected(op);
-  if (auto attend = dyn_cast<AttendOp>(op.getOperation());
-      attend && attend.getSelection()) {
+  if (SelectionType selection = getSelection(op)) {
     QueryShape shape = getQueryShape(sizes.getKernel(), op);
-    if (isPerQueryHead(cast<SelectionType>(attend.getSelection().getType()),
-                       shape.dims, shape.group))
+    if (isPerQueryHead(selection, shape.dims, shape.group))
       listsOfQuery = static_cast<double>(shape.group);
   }
   counted.budget = std::max<int64_t>(budget / rows.countLooks(), 64);

@@ -43,6 +43,7 @@ class Attention:
         self._misspelled = next((one for one, source in inputs.items()
                                  if _is_nearly_padding(source)), None)
         self._heads_first = _find_order(program) if heads_first is None else heads_first
+        _check_order(program)
         self._gives_heads_first = _find_result_order(program, self._heads_first)
 
     def _check_inputs(self) -> None:
@@ -285,20 +286,25 @@ def _fits(program: Program, heads_first: bool) -> bool:
     return True
 
 
-def _find_result_order(program: Program, heads_first: bool) -> bool:
-    """Whether heads stand in front of tokens in the first result."""
-    def identify(dim: Dim) -> str | int:
-        return dim.name or dim.size
+def _identify(dim: Dim) -> str | int:
+    return dim.name or dim.size
 
-    query, key, value = program.signature.inputs[:3]
-    if list(map(identify, key.dims[:3])) != list(map(identify, value.dims[:3])):
+
+def _check_order(program: Program) -> None:
+    _query, key, value = program.signature.inputs[:3]
+    if list(map(_identify, key.dims[:3])) != list(map(_identify, value.dims[:3])):
         raise ArgumentError(f"'{key.name}' and '{value.name}' of kernel '{program.kernel}' have "
                             f"tokens and heads in different orders, expected one order for all "
                             f"inputs. It is {program.kernel}{program.signature}")
-    batch, first, second, _channels = map(identify, query.dims)
+
+
+def _find_result_order(program: Program, heads_first: bool) -> bool:
+    """Whether heads stand in front of tokens in the first result."""
+    query, _key, value = program.signature.inputs[:3]
+    batch, first, second, _channels = map(_identify, query.dims)
     result = program.signature.results[0]
-    found = tuple(map(identify, result.dims))
-    last = identify(value.dims[3])
+    found = tuple(map(_identify, result.dims))
+    last = _identify(value.dims[3])
     if found == (batch, first, second, last):
         return heads_first
     if found == (batch, second, first, last):

@@ -91,6 +91,7 @@ private:
                     mlir::Value firstRow);
   /// Which units of the tile selected a block: 1 or 0, tensor<U x f32>.
   mlir::Value getSelectingUnits(mlir::Value selection, mlir::Value block);
+  /// The same of some units, whose entries these are.
   mlir::Value compareEntries(mlir::Value selection, mlir::Value block);
   /// Whether any of what getSelectingUnits gave is 1, and which are, tensor<U x
   /// i1>.
