@@ -408,6 +408,34 @@ llvm::Error Chooser::chooseSplits(OpChoice &choice, int64_t group) {
   return llvm::Error::success();
 }
 
+/// Programs that merge share the heads of a key head. A block's registers hold
+/// the sums of 8192 elements, and the states that come next; few queries leave
+/// more blocks idle than that fills, and each waits for one part's state after
+/// the other.
+void Chooser::chooseMergeHeads(OpChoice &choice, int64_t group) {
+  bool isKeyMajor =
+      static_cast<LoopOrder>(choice.get(Field::Order)) == LoopOrder::KeyMajor;
+  bool isInverted = isKeyMajor && cast<AttendOp>(choice.op).getSelection();
+  if (isInverted || (!isKeyMajor && choice.get(Field::Splits) == 1))
+    return;
+  bool areFew = goal.queries == Queries::Few && goal.device;
+  const int64_t elements = areFew ? 512 : 8192;
+  Value values = cast<AttendOp>(choice.op).getValue();
+  auto type = cast<NamedTensorType>(values.getType());
+  int64_t channels = getStaticSize(kernel, type.getDims().back()).value_or(1);
+  int64_t tokens = choice.get(Field::MergeTokens);
+  if (tokens == 0)
+    tokens = choice.get(Field::Tokens);
+  put(choice, Field::MergeHeads,
+      divide(group, elements / std::max<int64_t>(tokens * channels, 1)),
+      areFew
+          ? "few queries leave multiprocessors idle, which merge side by side"
+          : "a block's registers hold the sums of no more");
+  int64_t &heads = choice.fields[static_cast<size_t>(Field::MergeHeads)]->value;
+  if (heads > 0)
+    heads = divide(group, heads);
+}
+
 /// A warp's registers hold the sums of its 16 rows: of 256 channels, they take
 /// half of them.
 void Chooser::chooseChannels(OpChoice &choice) {
@@ -458,6 +486,7 @@ llvm::Error Chooser::chooseAttend(OpChoice &choice) {
   chooseProgram(choice);
   if (llvm::Error error = chooseTile(choice, scope, tiling))
     return error;
+  chooseMergeHeads(choice, scope.group);
   if (!goal.device)
     return llvm::Error::success();
   // Two blocks have room for the buffers that were chosen, and maybe for no

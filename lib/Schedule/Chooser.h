@@ -70,6 +70,7 @@ private:
   void choosePeel(OpChoice &choice, const Scope &scope);
   void chooseExact(OpChoice &choice, const Scope &scope);
   llvm::Error chooseSplits(OpChoice &choice, int64_t group);
+  void chooseMergeHeads(OpChoice &choice, int64_t group);
   void chooseChannels(OpChoice &choice);
   void chooseProgram(OpChoice &choice);
 

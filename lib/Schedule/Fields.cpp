@@ -150,7 +150,7 @@ static constexpr FieldInfo kFields[] = {
      "`query_major`, of a selection under `union`, whose lists are cut; of a "
      "topk with method=threshold, parts of its blocks, whose lists are merged; "
      "`auto`: as many as keep a GPU's multiprocessors busy at each call and "
-     "are worth their merge, 128 at most",
+     "are worth their merge, 64 at most",
      "`auto` on GPUs for few queries over many keys, and for a topk with "
      "method=threshold; else 1"},
     {Field::MergeTokens,
@@ -168,6 +168,21 @@ static constexpr FieldInfo kFields[] = {
      "1 token for few queries, as many as have 2 rows of token and head for "
      "inverted selections and 16 for others that are split under "
      "`query_major`; `auto` under `key_major`"},
+    {Field::MergeHeads,
+     "merge_heads",
+     kAttend,
+     false,
+     false,
+     0,
+     kMost,
+     {},
+     0,
+     "query heads of a tile of the program that merges the states of splits: "
+     "the most that divide those which share a key head and aren't above this; "
+     "`auto`: all of them, as where the states of a selection's blocks under "
+     "`key_major` are merged, too",
+     "as many as have 8192 channels of values in a tile's tokens, for few "
+     "queries 512"},
     {Field::Chunk,
      "chunk",
      kAttend,

@@ -101,6 +101,10 @@ static std::string explainUnread(const OpChoice &op, const KernelChoice &choice,
                        nsatile::LoopOrder::KeyMajor
                ? ""
                : "splits=1 leaves no states to merge";
+  case Field::MergeHeads:
+    return op.fields[static_cast<size_t>(Field::MergeHeads)]
+               ? ""
+               : "only states of splits are merged by heads";
   case Field::Chunk: {
     auto hasChunk = [](const OpChoice &each) {
       return each.fields[static_cast<size_t>(Field::Chunk)].has_value();

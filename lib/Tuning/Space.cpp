@@ -276,6 +276,7 @@ void GridMaker::addSteps() {
   add(Field::Peel, {1, 2});
   add(Field::ColumnsInRegisters, {0, 64, 128});
   add(Field::MergeTokens, {1, 2, 4, 8, 16});
+  add(Field::MergeHeads, {1, 2, 4, 8});
   add(Field::Halo, {0, 1});
 }
 

@@ -114,6 +114,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
       its blocks, whose lists are merged.
     - `merge_tokens`: query tokens of a tile of the program that merges them, where it does nothing else; 0: as
       `tokens`.
+    - `merge_heads`: query heads of that tile, which divide those that share a key head; 0: all of them.
     - `chunk`: MiB of the states of a selection's blocks under `key_major` that stand in memory at a time; 0: all.
     - `program`: `fused` computes the op in the programs of its readers, `own` once, into memory.
     - `method`: how a top-k finds the greatest keys of a row: `sort` merges each tile's with a sorted list (`nsatile.top`),
@@ -164,6 +165,7 @@ def NSATile_ScheduleAttr : AttrDef<NSATileDialect, "Schedule"> {
     "int64_t":$tokens, "int64_t":$keys,
     DefaultValuedParameter<"int64_t", "1">:$splits,
     DefaultValuedParameter<"int64_t", "0">:$merge_tokens,
+    DefaultValuedParameter<"int64_t", "0">:$merge_heads,
     DefaultValuedParameter<"int64_t", "0">:$chunk,
     DefaultValuedParameter<"int64_t", "0">:$part,
     DefaultValuedParameter<"int64_t", "0">:$channels,

@@ -12,10 +12,11 @@ static constexpr int64_t kMost = 1 << 16;
 LogicalResult ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, LoopOrder order,
     int64_t tokens, int64_t keys, int64_t splits, int64_t mergeTokens,
-    int64_t chunk, int64_t part, int64_t channels, ProgramUse, SelectMethod,
-    Halo, int64_t warps, int64_t blocksPerSM, int64_t stages,
-    int64_t queryStages, Switch, int64_t columnsInRegisters, SoftmaxOrder,
-    Rescale, GridOrder, Switch, int64_t exactTokens, int64_t exactKeys) {
+    int64_t mergeHeads, int64_t chunk, int64_t part, int64_t channels,
+    ProgramUse, SelectMethod, Halo, int64_t warps, int64_t blocksPerSM,
+    int64_t stages, int64_t queryStages, Switch, int64_t columnsInRegisters,
+    SoftmaxOrder, Rescale, GridOrder, Switch, int64_t exactTokens,
+    int64_t exactKeys) {
   if (tokens < 1)
     return emitError() << "expected a query tile of at least 1 token, found "
                        << tokens;
@@ -42,6 +43,10 @@ LogicalResult ScheduleAttr::verify(
     return emitError() << "expected at least 1 token of the program that "
                           "merges, or 0 for as many as others have, found "
                        << mergeTokens;
+  if (mergeHeads < 0)
+    return emitError() << "expected at least 1 query head of the program that "
+                          "merges, or 0 for all of a key head, found "
+                       << mergeHeads;
   if (chunk < 0)
     return emitError() << "expected at least 1 MiB of states, or 0 for all of "
                           "them, found "
@@ -87,8 +92,8 @@ ScheduleAttr ScheduleAttr::getExact() const {
   LoopOrder order =
       getOrder() == LoopOrder::Union ? LoopOrder::QueryMajor : getOrder();
   return get(getContext(), order, getExactTokens(), getExactKeys(),
-             /*splits=*/1, /*merge_tokens=*/0, getChunk(), /*part=*/0,
-             getChannels(), getProgram(), getMethod(), getHalo(),
+             /*splits=*/1, /*merge_tokens=*/0, /*merge_heads=*/0, getChunk(),
+             /*part=*/0, getChannels(), getProgram(), getMethod(), getHalo(),
              /*warps=*/0, /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0,
              Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -99,8 +104,8 @@ ScheduleAttr ScheduleAttr::getExact() const {
 ScheduleAttr ScheduleAttr::getMerging() const {
   int64_t tokens = getMergeTokens() > 0 ? getMergeTokens() : getTokens();
   return get(getContext(), getOrder(), tokens, getKeys(), getSplits(),
-             getMergeTokens(), getChunk(), /*part=*/0, /*channels=*/0,
-             getProgram(), getMethod(), getHalo(),
+             getMergeTokens(), getMergeHeads(), getChunk(), /*part=*/0,
+             /*channels=*/0, getProgram(), getMethod(), getHalo(),
              /*warps=*/0,
              /*blocks_per_sm=*/1, getStages(), /*query_stages=*/0, Switch::Auto,
              /*columns_in_registers=*/-1, SoftmaxOrder::Auto, Rescale::Auto,
@@ -110,15 +115,15 @@ ScheduleAttr ScheduleAttr::getMerging() const {
 
 ScheduleAttr ScheduleAttr::inProgram(ScheduleAttr program) const {
   bool hasExact = program.getExactTokens() > 0 && getExactKeys() > 0;
-  return get(getContext(), getOrder(), program.getTokens(), getKeys(),
-             getSplits(), getMergeTokens(), getChunk(), program.getPart(),
-             program.getChannels(), getProgram(), getMethod(), getHalo(),
-             program.getWarps(), program.getBlocksPerSm(), program.getStages(),
-             program.getQueryStages(), program.getPingPong(),
-             program.getColumnsInRegisters(), program.getSoftmax(),
-             program.getRescale(), program.getGrid(), program.getPeel(),
-             hasExact ? program.getExactTokens() : 0,
-             hasExact ? getExactKeys() : 0);
+  return get(
+      getContext(), getOrder(), program.getTokens(), getKeys(), getSplits(),
+      getMergeTokens(), getMergeHeads(), getChunk(), program.getPart(),
+      program.getChannels(), getProgram(), getMethod(), getHalo(),
+      program.getWarps(), program.getBlocksPerSm(), program.getStages(),
+      program.getQueryStages(), program.getPingPong(),
+      program.getColumnsInRegisters(), program.getSoftmax(),
+      program.getRescale(), program.getGrid(), program.getPeel(),
+      hasExact ? program.getExactTokens() : 0, hasExact ? getExactKeys() : 0);
 }
 
 LogicalResult

@@ -28,6 +28,7 @@ enum class Field {
   Columns,
   Splits,
   MergeTokens,
+  MergeHeads,
   Chunk,
   Part,
   Channels,

@@ -5,6 +5,7 @@
 #include "Halves.h"
 #include "NSATile/IR/NSATileHints.h"
 #include "NSATile/IR/NSATileUses.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace nsacc;
@@ -201,29 +202,13 @@ static bool readsListedStates(PlanBuilder &plan, ArrayRef<Target> targets) {
   });
 }
 
-/// Programs that share the query heads of a key head where states are merged:
-/// a block's registers hold the sums of so many elements, and the states that
-/// come next. A step of decoding with 128 heads of 512 channels on one key head
-/// would keep 20 KB of each thread in memory.
+/// Programs that share the query heads of a key head where states are merged.
 static int64_t countHeadParts(PlanBuilder &plan, ArrayRef<Target> targets,
-                              int64_t tokens, int64_t group, int64_t slices) {
-  constexpr int64_t mostElements = 8192;
+                              int64_t group, int64_t heads) {
   // Those of lists stand in memory by whole key heads.
-  if (readsListedStates(plan, targets))
+  if (heads == 0 || readsListedStates(plan, targets))
     return 1;
-  int64_t channels = 1;
-  for (const Target &target : targets) {
-    auto type = cast<NamedTensorType>(target.tensor.getType());
-    if (getRowDims(type).test(kChannel))
-      channels = std::max(
-          channels, plan.getStaticSize(type.getDims().back()).value_or(1));
-  }
-  channels = llvm::divideCeil(channels, slices);
-  for (int64_t parts = 1; parts < group; ++parts)
-    if (group % parts == 0 &&
-        tokens * (group / parts) * channels <= mostElements)
-      return parts;
-  return group;
+  return group / std::gcd(group, heads);
 }
 
 /// The slices of states that tensors are computed from; null where there are
@@ -298,7 +283,7 @@ FailureOr<nsatile::ProgramOp> nsacc::buildQueryProgram(PlanBuilder &plan,
   grid.stateSlices = findStateSlices(plan, targets, grid.tokens);
   if (merges)
     grid.headParts =
-        countHeadParts(plan, targets, grid.tokens, shape.group, slices);
+        countHeadParts(plan, targets, shape.group, schedule.getMergeHeads());
   ProgramBuilder program(plan, targets.front().tensor.getLoc(), "attend",
                          schedule);
   QueryPlace place = getPlace(program, grid);

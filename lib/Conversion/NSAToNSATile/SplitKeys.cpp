@@ -53,10 +53,10 @@ static Value countKeys(PlanBuilder &plan, const QueryShape &shape,
 /// that leaves more than an eighth of them idle, as many as two rounds have
 /// room for, if these are three: two parts for each tile take no less than one.
 /// A part is long enough for what it costs beside its keys, and one program
-/// merges what all leave: its time grows by a part as a part's own by 16 keys.
+/// merges what all leave: its time grows by a part as a part's own by 8 keys.
 static Value countSplits(PlanBuilder &plan, const QueryShape &shape,
                          AttendOp op) {
-  constexpr int64_t most = 128, least = 3, leastTiles = 2, mergedKeys = 16,
+  constexpr int64_t most = 64, least = 3, leastTiles = 2, mergedKeys = 8,
                     mostIdle = 8;
   nsatile::ScheduleAttr schedule = getSchedule(op);
   IndexMath m = plan.math();

@@ -102,6 +102,13 @@ nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys =
 
 // -----
 
+// expected-error @below {{expected at least 1 query head of the program that merges, or 0 for all of a key head, found -1}}
+nsatile.program @p() attributes {schedule = #nsatile.schedule<tokens = 1, keys = 1, splits = 2, merge_heads = -1>} {
+  nsatile.return
+}
+
+// -----
+
 // expected-error @below {{expected no split of the keys under order block_major, found 2}}
 nsatile.program @p() attributes {schedule = #nsatile.schedule<order = block_major, tokens = 1, keys = 1, splits = 2>} {
   nsatile.return

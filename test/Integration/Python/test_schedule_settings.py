@@ -112,6 +112,7 @@ def test_mappings_are_schedules():
     ("cmp: order=block_major", "column 6: 'cmp' has no selection"),
     ("splits=0", "column 1: expected 1 to 65536 or auto for 'splits', found '0'"),
     ("merge_tokens=0", "column 1: expected 1 to 65536 or auto for 'merge_tokens', found '0'"),
+    ("merge_heads=0", "column 1: expected 1 to 65536 or auto for 'merge_heads', found '0'"),
     ("slc: splits=2, order=query_major",
      "column 6: 'slc' walks the blocks of a selection with order=query_major, which aren't split"),
     ("slc: part=2; cmp: part=4", "column 19: 'cmp' shares a program with 'slc'"),

@@ -27,7 +27,8 @@ CLAUSES = {
     "normalized": "where j <= i weight max(s, 0.0) normalize 1.0 + sum",
 }
 SCHEDULES = ["splits=1", "splits=2", "splits=5", "splits=7, keys=8, tokens=3, merge_tokens=2",
-             "splits=64, keys=16, merge_tokens=1", "splits=3, tokens=16, part=4", "splits=auto"]
+             "splits=64, keys=16, merge_tokens=1", "splits=3, tokens=16, part=4", "splits=auto",
+             "splits=3, merge_tokens=4, merge_heads=1"]
 
 
 def agrees(source: str, inputs: list[np.ndarray], schedule: str) -> None:
@@ -80,7 +81,10 @@ HEADS = [(128, 1, 96), (71, 1, 130), (48, 2, 400), (150, 2, 256)]
 
 @pytest.mark.parametrize("heads", HEADS, ids=str)
 @pytest.mark.parametrize("schedule", ["splits=3, merge_tokens=1", "splits=2, merge_tokens=2",
-                                      "splits=5, merge_tokens=1, channels=64"])
+                                      "splits=5, merge_tokens=1, channels=64",
+                                      "splits=3, merge_tokens=1, merge_heads=1",
+                                      "splits=2, merge_tokens=2, merge_heads=50",
+                                      "splits=2, merge_heads=auto"])
 def test_many_heads_of_wide_rows(schedule, heads):
     """Programs that merge share the heads of a key head; each finds what is its heads'."""
     query_heads, key_heads, channels = heads

@@ -50,8 +50,8 @@ TEST(Settings, ErrorsHaveTheirColumns) {
       explain("warmth=3"),
       "can't use the schedule 'warmth=3': column "
       "1: there is no field 'warmth': fields are order, tokens, keys, blocks, "
-      "windows, rows, columns, splits, merge_tokens, chunk, part, channels, "
-      "program, method, halo, warps, blocks_per_sm, "
+      "windows, rows, columns, splits, merge_tokens, merge_heads, chunk, part, "
+      "channels, program, method, halo, warps, blocks_per_sm, "
       "stages, query_stages, ping_pong, columns_in_registers, softmax, "
       "rescale, "
       "grid, peel, exact_tokens, exact_keys\n" +
