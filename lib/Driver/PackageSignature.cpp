@@ -78,3 +78,20 @@ std::vector<const int64_t *> BufferSizes::getPointers() const {
     pointers.push_back(each.data());
   return pointers;
 }
+
+std::string nsacc::findTooLarge(const rt::Package &package,
+                                const BufferSizes &sizes) {
+  for (auto [index, parameter] : llvm::enumerate(package.parameters))
+    for (auto [dim, size] : llvm::enumerate(parameter.sizes)) {
+      int64_t found = sizes[index][parameter.order[dim]];
+      if (found < rt::kDeviceSizeLimit)
+        continue;
+      llvm::StringRef name = size.name;
+      name.consume_front("ragged ");
+      return (name.empty() ? "size " + std::to_string(dim) + " of '" +
+                                 parameter.name + "'"
+                           : name.str()) +
+             " = " + std::to_string(found) + ": sizes are below 2^29 on a GPU";
+    }
+  return "";
+}

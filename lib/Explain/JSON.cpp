@@ -183,5 +183,6 @@ json::Value explain::toJSON(const Explanation &all) {
   found["tuned"] = all.tuned ? nsacc::toJSON(*all.tuned) : json::Value(nullptr);
   found["rule"] = all.rule ? nsacc::toJSON(*all.rule) : json::Value(nullptr);
   found["no_registers"] = all.noRegisters;
+  found["no_launch"] = all.refusal;
   return found;
 }

@@ -8,26 +8,6 @@
 using namespace nsacc;
 using namespace nsacc::explain;
 
-/// The most that workspaces take together while a launch runs.
-static llvm::Error addWorkspace(Explanation &explanation, const rt::Plan &plan,
-                                const std::vector<int64_t> &numbers) {
-  std::vector<int64_t> during(plan.launches.size());
-  for (const rt::Workspace &workspace : plan.workspaces) {
-    std::vector<int64_t> sizes(workspace.sizes.size()),
-        strides(workspace.sizes.size());
-    int64_t bytes;
-    if (auto problem = rt::computeExtent(workspace, numbers, sizes.data(),
-                                         strides.data(), bytes))
-      return llvm::createStringError(*problem);
-    for (size_t launch = 0; launch < during.size(); ++launch)
-      if (workspace.first <= launch && launch <= workspace.last)
-        during[launch] += bytes;
-  }
-  for (int64_t bytes : during)
-    explanation.workspaceBytes = std::max(explanation.workspaceBytes, bytes);
-  return llvm::Error::success();
-}
-
 /// Fills a multiprocessor with a kernel's blocks.
 static void addResources(ProgramExplanation &program, const gpu::Device &device,
                          const CodeDetails &details) {
@@ -65,8 +45,15 @@ llvm::Error explain::addLaunches(Explanation &explanation,
   std::vector<int64_t> numbers;
   if (auto problem = rt::computeNumbers(plan, bound->getPointers(), numbers))
     return llvm::createStringError(*problem);
-  if (llvm::Error error = addWorkspace(explanation, plan, numbers))
-    return error;
+  if (auto problem =
+          rt::computeWorkspace(plan, numbers, explanation.workspaceBytes))
+    return llvm::createStringError(*problem);
+  if (explanation.device) {
+    explanation.refusal = findTooLarge(details.package, *bound);
+    if (auto problem = rt::findGridProblem(plan, numbers);
+        problem && explanation.refusal.empty())
+      explanation.refusal = *problem;
+  }
   std::vector<int64_t> times(plan.launches.size());
   auto count = [&](size_t launch) -> rt::Problem {
     ++times[launch];

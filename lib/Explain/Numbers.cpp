@@ -20,16 +20,6 @@ static std::string spell(double number) {
   return formatv("{0:f2}", number);
 }
 
-std::string explain::spellBytes(double bytes) {
-  if (bytes < 1024)
-    return formatv("{0:f0} bytes", bytes);
-  const char *units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  size_t unit = 0;
-  for (bytes /= 1024; bytes >= 1024 && unit + 1 < std::size(units); ++unit)
-    bytes /= 1024;
-  return formatv("{0:f1} {1}", bytes, units[unit]);
-}
-
 std::string explain::spellSeconds(double seconds) {
   if (seconds <= 0)
     return "0 us";

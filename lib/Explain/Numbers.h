@@ -4,11 +4,10 @@
 #define NSACC_LIB_EXPLAIN_NUMBERS_H
 
 #include "nsacc/Explain/Explanation.h"
+#include "nsacc/Support/Units.h"
 
 namespace nsacc::explain {
 
-/// "512 bytes", "1.5 KiB"
-std::string spellBytes(double bytes);
 /// "2.5 us", "1.23 ms"
 std::string spellSeconds(double seconds);
 /// Three digits and a prefix of thousands: "137 G", then the unit.

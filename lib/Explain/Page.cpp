@@ -69,6 +69,7 @@ void Page::printSummary() {
   printRow("Schedule",
            all.schedule.empty() ? "the compiler's choice" : all.schedule);
   printRow("Memory", describeBuffers(all));
+  printRow("No launch", all.refusal);
   printRow("Floor", describeFloor(all));
   printRow("Predicted", spellSeconds(all.predictedSeconds) + " by the model");
   printRow("Measured", describeTuned(all));

@@ -23,6 +23,7 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
   printLine(os, "schedule",
             all.schedule.empty() ? "the compiler's choice" : all.schedule);
   printLine(os, "memory", describeBuffers(all));
+  printLine(os, "no launch", all.refusal);
   printLine(os, "floor", describeFloor(all));
   printLine(os, "predicted",
             spellSeconds(all.predictedSeconds) + " by the model");

@@ -98,6 +98,14 @@ Problem nsacc::rt::findGridProblem(const Launch &launch,
   return std::nullopt;
 }
 
+Problem nsacc::rt::findGridProblem(const Plan &plan,
+                                   const std::vector<int64_t> &numbers) {
+  for (const Launch &launch : plan.launches)
+    if (Problem problem = findGridProblem(launch, numbers))
+      return problem;
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//
@@ -277,6 +285,25 @@ Problem nsacc::rt::computeExtent(const Workspace &workspace,
   }
   if (!setStrides(rank, sizes, workspace.elementBytes, strides, bytes))
     return kSizesTooLarge;
+  return std::nullopt;
+}
+
+Problem nsacc::rt::computeWorkspace(const Plan &plan,
+                                    const std::vector<int64_t> &numbers,
+                                    int64_t &bytes) {
+  std::vector<int64_t> during(plan.launches.size()), sizes, strides;
+  for (const Workspace &workspace : plan.workspaces) {
+    sizes.resize(workspace.sizes.size());
+    strides.resize(workspace.sizes.size());
+    int64_t own;
+    if (Problem problem = computeExtent(workspace, numbers, sizes.data(),
+                                        strides.data(), own))
+      return problem;
+    for (size_t launch = 0; launch < during.size(); ++launch)
+      if (workspace.first <= launch && launch <= workspace.last)
+        during[launch] += own;
+  }
+  bytes = during.empty() ? 0 : *std::max_element(during.begin(), during.end());
   return std::nullopt;
 }
 

@@ -4,14 +4,13 @@
 #include "InspectPackage.h"
 #include "Messages.h"
 #include "nsacc/Driver/PackageSignature.h"
+#include "nsacc/Support/Units.h"
 #include "nsacc/Tensor/GivenSizes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <algorithm>
 #include <cstdint>
-#include <optional>
 
 using namespace nsacc;
 
@@ -36,59 +35,7 @@ static llvm::Expected<DimSizes> bindSizes(const rt::Package &package,
                       SizeSyntax::Flags);
 }
 
-/// "T = 75000000000", which no GPU's code takes; empty where there is none.
-static std::string findTooLarge(const rt::Package &package,
-                                const BufferSizes &sizes) {
-  for (auto [index, parameter] : llvm::enumerate(package.parameters))
-    for (auto [dim, size] : llvm::enumerate(parameter.sizes)) {
-      int64_t found = sizes[index][parameter.order[dim]];
-      if (found < rt::kDeviceSizeLimit)
-        continue;
-      llvm::StringRef name = size.name;
-      name.consume_front("ragged ");
-      return (name.empty() ? "size " + std::to_string(dim) + " of '" +
-                                 parameter.name + "'"
-                           : name.str()) +
-             " = " + std::to_string(found);
-    }
-  return "";
-}
-
 //===-- Printing ----------------------------------------------------------===//
-
-/// "512 bytes", "1.5 KiB", "2.0 MiB"
-static std::string spellBytes(int64_t bytes) {
-  if (bytes < 1024)
-    return std::to_string(bytes) + " bytes";
-  auto count = static_cast<double>(bytes) / 1024;
-  for (const char *unit : {"KiB", "MiB"}) {
-    if (count < 1024)
-      return llvm::formatv("{0:f1} {1}", count, unit);
-    count /= 1024;
-  }
-  return llvm::formatv("{0:f1} GiB", count);
-}
-
-/// The most that workspaces take together while a launch runs.
-static llvm::Expected<int64_t>
-computeWorkspace(const rt::Plan &plan, const std::vector<int64_t> &numbers) {
-  int64_t most = 0;
-  for (size_t launch = 0; launch < plan.launches.size(); ++launch) {
-    int64_t all = 0;
-    for (const rt::Workspace &workspace : plan.workspaces) {
-      std::vector<int64_t> sizes(workspace.sizes.size()),
-          strides(workspace.sizes.size());
-      int64_t bytes;
-      if (auto problem = rt::computeExtent(workspace, numbers, sizes.data(),
-                                           strides.data(), bytes))
-        return makeError(*problem);
-      if (workspace.first <= launch && launch <= workspace.last)
-        all += bytes;
-    }
-    most = std::max(most, all);
-  }
-  return most;
-}
 
 static std::string describeLaunch(const rt::Launch &launch,
                                   const std::vector<int64_t> &numbers) {
@@ -113,19 +60,18 @@ static llvm::Error printForCode(const rt::Package &package,
   if (auto problem =
           rt::computeNumbers(code.plan, sizes.getPointers(), numbers))
     return makeError(code.architecture + ": " + *problem);
-  for (const rt::Launch &launch : code.plan.launches)
-    if (auto problem = rt::findGridProblem(launch, numbers);
-        problem && !rt::isForHost(code)) {
-      printLine(os, code.architecture,
-                "no launch takes these sizes: " + *problem);
-      return llvm::Error::success();
-    }
-  auto workspace = computeWorkspace(code.plan, numbers);
-  if (!workspace)
-    return workspace.takeError();
+  if (auto problem = rt::findGridProblem(code.plan, numbers);
+      problem && !rt::isForHost(code)) {
+    printLine(os, code.architecture,
+              "no launch takes these sizes: " + *problem);
+    return llvm::Error::success();
+  }
+  int64_t workspace;
+  if (auto problem = rt::computeWorkspace(code.plan, numbers, workspace))
+    return makeError(*problem);
   printLine(os, code.architecture,
             "variant " + std::to_string(variant) + ", " +
-                spellBytes(*workspace) + " of workspace");
+                spellBytes(workspace) + " of workspace");
   for (auto [index, parameter] : llvm::enumerate(package.parameters))
     printLine(os, index == 0 ? "  buffers" : "",
               parameter.name + ": " + spellBytes(sizes.getBytes(index)));
@@ -147,8 +93,7 @@ llvm::Error nsacc::printForSizes(const rt::Package &package,
   std::vector<std::string> done;
   std::string tooLarge = findTooLarge(package, *sizes);
   if (!tooLarge.empty())
-    tooLarge =
-        "no launch takes " + tooLarge + ": sizes are below 2^29 on a GPU";
+    tooLarge.insert(0, "no launch takes ");
   for (auto [index, variant] : llvm::enumerate(package.variants)) {
     std::vector<int64_t> numbers;
     if (auto problem =

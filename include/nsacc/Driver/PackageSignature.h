@@ -28,6 +28,10 @@ private:
   std::vector<int64_t> bytes;
 };
 
+/// A size that no GPU's code takes: "T = 75000000000: sizes are below 2^29 on
+/// a GPU"; empty where there is none.
+std::string findTooLarge(const rt::Package &package, const BufferSizes &sizes);
+
 /// What the compiler wrote beside a package's parameters. Fails where it isn't
 /// theirs, which only a damaged package has.
 llvm::Expected<Signature> readSignature(const rt::Package &package);

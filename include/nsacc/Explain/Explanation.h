@@ -97,6 +97,8 @@ struct Explanation {
   std::vector<ProgramExplanation> programs;
   std::vector<Buffer> buffers;
   int64_t workspaceBytes = 0;
+  /// GPU: why no launch takes these sizes; empty where one does.
+  std::string refusal;
   /// By the model, of all programs.
   double predictedSeconds = 0;
   /// The work of the whole kernel, and what that takes whatever the schedule.

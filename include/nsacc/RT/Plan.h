@@ -206,6 +206,11 @@ forEachLaunch(const Plan &plan, const std::vector<const int64_t *> &sizes,
               std::vector<int64_t> &numbers,
               const std::function<Problem(size_t launch)> &visit);
 
+/// The most that workspaces take together while a launch runs.
+[[nodiscard]] Problem computeWorkspace(const Plan &plan,
+                                       const std::vector<int64_t> &numbers,
+                                       int64_t &bytes);
+
 /// Sizes and row-major strides of a workspace, as many as it has dimensions,
 /// and its bytes: 0 where it has no elements.
 [[nodiscard]] Problem computeExtent(const Workspace &workspace,
@@ -228,6 +233,8 @@ std::optional<int64_t> countPoints(const Launch &launch,
 /// Why no GPU takes a launch's grid.
 Problem findGridProblem(const Launch &launch,
                         const std::vector<int64_t> &numbers);
+/// Of the first launch that has such a grid.
+Problem findGridProblem(const Plan &plan, const std::vector<int64_t> &numbers);
 
 /// An assertion's message with its values in the places of {n}.
 std::string formatMessage(const Assertion &assertion, const int64_t *values);
