@@ -379,9 +379,10 @@ llvm::Error CompiledProgram::withKernelChecked(size_t kernel,
 
 static llvm::Error rejectPackages(const CompiledProgram &program,
                                   llvm::StringRef what) {
-  return llvm::createStringError(what + " of target '" +
-                                 program.getTargetName() +
-                                 "' has none: it isn't compiled for a GPU");
+  return llvm::createStringError(
+      what + " are of compiled targets, found target '" +
+      program.getTargetName() +
+      "': compile for 'cpu', or for a GPU as 'sm_90a'");
 }
 
 llvm::Expected<std::string>

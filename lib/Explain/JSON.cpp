@@ -182,6 +182,13 @@ json::Value explain::toJSON(const Explanation &all) {
                      {"remarks", ::toJSON(all.remarks)}};
   found["tuned"] = all.tuned ? nsacc::toJSON(*all.tuned) : json::Value(nullptr);
   found["rule"] = all.rule ? nsacc::toJSON(*all.rule) : json::Value(nullptr);
+  const tuning::Rates &rates = all.rates;
+  double cycles = rates.units * rates.clock;
+  found["rates"] =
+      json::Object{{"products_per_s", rates.products * cycles},
+                   {"exponentials_per_s", rates.exponentials * cycles},
+                   {"memory_bytes_per_s", rates.memoryBytes},
+                   {"measured", rates.areMeasured}};
   found["no_registers"] = all.noRegisters;
   found["no_launch"] = all.refusal;
   return found;

@@ -45,8 +45,10 @@ llvm::Error explain::addLaunches(Explanation &explanation,
   std::vector<int64_t> numbers;
   if (auto problem = rt::computeNumbers(plan, bound->getPointers(), numbers))
     return llvm::createStringError(*problem);
-  if (auto problem =
-          rt::computeWorkspace(plan, numbers, explanation.workspaceBytes))
+  if (auto problem = rt::computeWorkspace(
+          plan, numbers,
+          explanation.device ? rt::kDeviceAlignment : rt::kHostAlignment,
+          explanation.workspaceBytes))
     return llvm::createStringError(*problem);
   if (explanation.device) {
     explanation.refusal = findTooLarge(details.package, *bound);

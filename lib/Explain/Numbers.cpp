@@ -104,18 +104,33 @@ std::string explain::describeWork(const ProgramExplanation &program) {
 
 std::string explain::describeFloor(const Explanation &explanation) {
   std::string seconds = spellSeconds(explanation.floorSeconds);
+  bool isBound = explanation.rates.areMeasured;
+  std::string none = isBound ? ", which no schedule is below"
+                             : ", at rates that weren't measured";
   switch (explanation.work.certainty) {
   case tuning::Certainty::Exact:
-    return seconds + ", which no schedule is below";
+    return seconds + none;
   case tuning::Certainty::About:
-    return "about " + seconds +
-           ", which no schedule is below, as far as the estimate of visible "
-           "pairs is right";
+    return "about " + seconds + none +
+           ", as far as the estimate of visible pairs is right";
   case tuning::Certainty::AtMost:
-    return seconds + " with as many visible pairs as there may be: no schedule "
-                     "is below it then; a run that shows fewer may be faster";
+    return seconds + " with as many visible pairs as there may be" +
+           (isBound ? ": no schedule is below it then" : none) +
+           "; a run that shows fewer may be faster";
   }
   llvm_unreachable("unknown certainty");
+}
+
+std::string explain::describeRates(const Explanation &explanation) {
+  const tuning::Rates &rates = explanation.rates;
+  double cycles = rates.units * rates.clock;
+  std::string text =
+      "products " + spellCount(rates.products * cycles, "FLOP/s") +
+      ", exponentials " + spellCount(rates.exponentials * cycles, "/s") +
+      ", memory " + spellCount(rates.memoryBytes, "B/s");
+  if (!explanation.device)
+    return text + ": usual of such cores";
+  return text + " (" + explanation.device->getProduct().upper() + ")";
 }
 
 std::string explain::describePrediction(const ProgramExplanation &program) {

@@ -22,6 +22,8 @@ llvm::StringRef spellCertainty(tuning::Certainty certainty);
 std::string describeWork(const ProgramExplanation &program);
 /// "220 us, which no schedule is below"
 std::string describeFloor(const Explanation &explanation);
+/// "products 904 TFLOP/s, exponentials 3.91 T/s, memory 4.61 TB/s (H200)"
+std::string describeRates(const Explanation &explanation);
 /// "1984", "about 3.5 M"
 std::string spellTiles(const Quantity &tiles, const TileMap &map);
 /// "231 us, 591 TFLOP/s, 65 % of it the floor"

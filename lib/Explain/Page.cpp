@@ -70,6 +70,7 @@ void Page::printSummary() {
            all.schedule.empty() ? "the compiler's choice" : all.schedule);
   printRow("Memory", describeBuffers(all));
   printRow("No launch", all.refusal);
+  printRow("Rates", describeRates(all));
   printRow("Floor", describeFloor(all));
   printRow("Predicted", spellSeconds(all.predictedSeconds) + " by the model");
   printRow("Measured", describeTuned(all));

@@ -24,6 +24,7 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
             all.schedule.empty() ? "the compiler's choice" : all.schedule);
   printLine(os, "memory", describeBuffers(all));
   printLine(os, "no launch", all.refusal);
+  printLine(os, "rates", describeRates(all));
   printLine(os, "floor", describeFloor(all));
   printLine(os, "predicted",
             spellSeconds(all.predictedSeconds) + " by the model");

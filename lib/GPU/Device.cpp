@@ -61,23 +61,50 @@ namespace {
 struct Product {
   llvm::StringLiteral name;
   Capability capability;
+  /// Gigabytes of memory in a second; of several products, the most.
+  double memory;
 };
 } // namespace
 
 // NVIDIA's table "CUDA GPU Compute Capability", in small letters without blanks
-// and hyphens.
+// and hyphens, and the products' data sheets.
 static constexpr Product kProducts[] = {
-    {"rtx5090", {12, 0}}, {"rtx5080", {12, 0}}, {"rtx5070", {12, 0}},
-    {"rtx5060", {12, 0}}, {"rtxpro", {12, 0}},  {"b200", {10, 0}},
-    {"gb200", {10, 0}},   {"h100", {9, 0}},     {"h200", {9, 0}},
-    {"h20", {9, 0}},      {"h800", {9, 0}},     {"gh200", {9, 0}},
-    {"hopper", {9, 0}},   {"l4", {8, 9}},       {"l40", {8, 9}},
-    {"l40s", {8, 9}},     {"rtx4090", {8, 9}},  {"rtx4080", {8, 9}},
-    {"rtx4070", {8, 9}},  {"rtx4060", {8, 9}},  {"a40", {8, 6}},
-    {"a10", {8, 6}},      {"a16", {8, 6}},      {"rtxa", {8, 6}},
-    {"rtx3090", {8, 6}},  {"rtx3080", {8, 6}},  {"rtx3070", {8, 6}},
-    {"rtx3060", {8, 6}},  {"a100", {8, 0}},     {"a800", {8, 0}},
-    {"a30", {8, 0}},
+    {"rtx5090", {12, 0}, 1792},
+    {"rtx5080", {12, 0}, 960},
+    {"rtx5070", {12, 0}, 896},
+    {"rtx5060", {12, 0}, 448},
+    {"rtxpro", {12, 0}, 1792},
+    {"b200", {10, 0}, 8000},
+    {"gb200", {10, 0}, 8000},
+    {"h100", {9, 0}, 3350},
+    {"h100pcie", {9, 0}, 2000},
+    {"h100nvl", {9, 0}, 3900},
+    {"h200", {9, 0}, 4800},
+    {"h20", {9, 0}, 4000},
+    {"h800", {9, 0}, 3350},
+    {"h800pcie", {9, 0}, 2000},
+    {"gh200", {9, 0}, 4900},
+    {"hopper", {9, 0}, 4900},
+    {"l4", {8, 9}, 300},
+    {"l40", {8, 9}, 864},
+    {"l40s", {8, 9}, 864},
+    {"rtx4090", {8, 9}, 1008},
+    {"rtx4080", {8, 9}, 736},
+    {"rtx4070", {8, 9}, 672},
+    {"rtx4060", {8, 9}, 288},
+    {"a40", {8, 6}, 696},
+    {"a10", {8, 6}, 600},
+    {"a16", {8, 6}, 200},
+    {"rtxa", {8, 6}, 768},
+    {"rtx3090", {8, 6}, 1008},
+    {"rtx3080", {8, 6}, 912},
+    {"rtx3070", {8, 6}, 608},
+    {"rtx3060", {8, 6}, 448},
+    {"a100", {8, 0}, 2039},
+    {"a100sxm440gb", {8, 0}, 1555},
+    {"a100pcie40gb", {8, 0}, 1555},
+    {"a800", {8, 0}, 2039},
+    {"a30", {8, 0}, 933},
 };
 
 //===-- Names -------------------------------------------------------------===//
@@ -178,7 +205,8 @@ template <typename Predicate> static const Device *find(Predicate isIt) {
   return nullptr;
 }
 
-std::optional<Capability> nsacc::gpu::findProduct(llvm::StringRef name) {
+/// Null for a name that tells none.
+static const Product *findNamed(llvm::StringRef name) {
   // "NVIDIA A100-SXM4-80GB", "rtx4090"
   std::string letters;
   for (char letter : name.lower())
@@ -192,7 +220,28 @@ std::optional<Capability> nsacc::gpu::findProduct(llvm::StringRef name) {
     if (rest.starts_with(product.name) &&
         (!found || product.name.size() > found->name.size()))
       found = &product;
+  return found;
+}
+
+std::optional<Capability> nsacc::gpu::findProduct(llvm::StringRef name) {
+  const Product *found = findNamed(name);
   return found ? std::optional(found->capability) : std::nullopt;
+}
+
+/// Of a capability that no named device has, one of its generation.
+static const Product &getProductOf(const Device &device) {
+  if (const Product *named = findNamed(device.name))
+    return *named;
+  const Row *nearest = llvm::find_if(kRows, [&](const Row &row) {
+    return row.capability <= device.capability;
+  });
+  return *findNamed(nearest->product);
+}
+
+llvm::StringRef Device::getProduct() const { return getProductOf(*this).name; }
+
+double Device::getMemoryBytesPerSecond() const {
+  return getProductOf(*this).memory * 1e9;
 }
 
 const Device *nsacc::gpu::findDevice(llvm::StringRef name) {

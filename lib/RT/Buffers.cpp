@@ -110,10 +110,6 @@ static void bindStrides(const Parameter &parameter,
 static void checkReach(const Parameter &parameter, const Buffer &buffer) {
   int64_t reach = 0;
   for (uint32_t dim = 0; dim < buffer.rank; ++dim) {
-    if (parameter.isResult && buffer.sizes[dim] > 1 &&
-        buffer.strides[dim] == 0 && !buffer.isEmpty())
-      fail(parameter, "dimension " + std::to_string(dim) +
-                          " has stride 0: its elements share memory");
     int64_t stride = buffer.strides[dim], step = 0;
     int64_t last = std::max<int64_t>(buffer.sizes[dim], 1) - 1;
     if (stride == INT64_MIN ||
@@ -122,6 +118,77 @@ static void checkReach(const Parameter &parameter, const Buffer &buffer) {
         reach > INT64_MAX / getBytes(buffer.dtype))
       fail(parameter, "its strides reach farther than memory does");
   }
+}
+
+namespace {
+/// Looks for two elements of a tensor at one place.
+class SharedPlace {
+public:
+  explicit SharedPlace(const Buffer &buffer) {
+    for (uint32_t dim = 0; dim < buffer.rank; ++dim)
+      if (buffer.sizes[dim] > 1)
+        dims[count++] = {std::abs(buffer.strides[dim]), buffer.sizes[dim] - 1};
+    std::sort(dims.begin(), dims.begin() + count);
+    int64_t below = 0;
+    for (uint32_t dim = 0; dim < count; ++dim) {
+      reach[dim] = below;
+      isNested &= dims[dim].stride > below;
+      below += dims[dim].stride * dims[dim].last;
+    }
+  }
+
+  /// What isn't found within so many steps is the caller's business.
+  bool isThere() { return !isNested && isThere(count, 0, /*isSame=*/true); }
+
+private:
+  struct Dim {
+    int64_t stride, last;
+    auto operator<=>(const Dim &) const = default;
+  };
+
+  /// Whether steps along the first `end` dimensions come to `rest`; none of
+  /// them, if so far there were none, is no other element.
+  bool isThere(uint32_t end, int64_t rest, bool isSame) {
+    if (--steps < 0 || end == 0)
+      return steps >= 0 && rest == 0 && !isSame;
+    auto [stride, last] = dims[end - 1];
+    int64_t most = last, least = isSame ? 0 : -last;
+    if (stride > 0) {
+      int64_t around = reach[end - 1];
+      most = std::min(most, divideDown(rest + around, stride));
+      least = std::max(least, -divideDown(around - rest, stride));
+    }
+    for (int64_t step = least; step <= most && steps > 0; ++step)
+      if (isThere(end - 1, rest - step * stride, isSame && step == 0))
+        return true;
+    return false;
+  }
+
+  static int64_t divideDown(int64_t lhs, int64_t rhs) {
+    return lhs / rhs - (lhs % rhs < 0);
+  }
+
+  std::array<Dim, kMaxRank> dims;
+  /// How far elements of the dimensions in front are apart.
+  std::array<int64_t, kMaxRank> reach;
+  uint32_t count = 0;
+  bool isNested = true;
+  int64_t steps = 10000;
+};
+} // namespace
+
+static void checkOwnElements(const Parameter &parameter, const Buffer &buffer) {
+  if (!parameter.isResult || buffer.isEmpty())
+    return;
+  for (uint32_t dim = 0; dim < buffer.rank; ++dim)
+    if (buffer.sizes[dim] > 1 && buffer.strides[dim] == 0)
+      fail(parameter, "dimension " + std::to_string(dim) +
+                          " has stride 0: its elements share memory");
+  if (SharedPlace(buffer).isThere())
+    fail(parameter, "its elements share memory: strides " +
+                        describe(buffer.strides.data(), buffer.rank) +
+                        " of shape " +
+                        describe(buffer.sizes.data(), buffer.rank));
 }
 
 static void bindTensor(const Parameter &parameter,
@@ -149,6 +216,7 @@ static void bindTensor(const Parameter &parameter,
          "of them 0");
   bindStrides(parameter, tensor, rules, buffer);
   checkReach(parameter, buffer);
+  checkOwnElements(parameter, buffer);
   if (buffer.address % static_cast<uint64_t>(getBytes(buffer.dtype)) != 0)
     fail(parameter, "its address isn't a multiple of an element's " +
                         std::to_string(getBytes(buffer.dtype)) + " bytes");

@@ -224,11 +224,16 @@ void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
   checkData(parameters, buffers);
   checkApart(parameters, buffers, /*mayShareInputs=*/true);
   checkOffsets(parameters, buffers);
+  // Nothing is computed for results without elements.
+  bool isEmpty = true;
+  for (size_t i = 0; i < count; ++i)
+    isEmpty &= !parameters[i].isResult || buffers[i].isEmpty();
   Copies copies;
   std::vector<const int64_t *> sizes;
   for (size_t i = 0; i < count; ++i) {
     Buffer &buffer = buffers[i];
-    if (!fits(buffer, parameters[i]) || mayShareInput(parameters, buffers, i))
+    if (!isEmpty &&
+        (!fits(buffer, parameters[i]) || mayShareInput(parameters, buffers, i)))
       buffer = copies.add(buffer, parameters[i].isResult);
     buffer.reorder(parameters[i].order);
     sizes.push_back(buffer.sizes.data());
@@ -237,6 +242,10 @@ void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
   HostVariant &variant = chooseVariant(package, variants, sizes, numbers);
   HostUsage own;
   HostUsage &measured = usage ? *usage : own;
+  if (isEmpty) {
+    workspaceBytes = 0;
+    return;
+  }
   HostRun(variant.getCode(), variant.getFunctions(), std::move(buffers),
           options, measured)
       .run();

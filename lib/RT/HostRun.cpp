@@ -137,7 +137,6 @@ bool HostRun::runPrograms(size_t index) {
 }
 
 Problem HostRun::allocate(size_t workspace) {
-  constexpr int64_t alignment = 64;
   if (bytes[workspace])
     return std::nullopt; // of a launch before this one
   Buffer &buffer = buffers[numParameters + workspace];
@@ -147,10 +146,8 @@ Problem HostRun::allocate(size_t workspace) {
   if (Problem problem = computeExtent(planned, numbers, buffer.sizes.data(),
                                       buffer.strides.data(), exact))
     return problem;
-  // An empty buffer has an address, too.
-  int64_t size =
-      (std::max<int64_t>(exact, 1) + alignment - 1) / alignment * alignment;
-  void *data = std::aligned_alloc(alignment, static_cast<size_t>(size));
+  int64_t size = alignWorkspace(exact, kHostAlignment);
+  void *data = std::aligned_alloc(kHostAlignment, static_cast<size_t>(size));
   if (!data)
     throw Failure(NSACC_RT_MEMORY, "no memory for a workspace of " +
                                        std::to_string(size) + " bytes");

@@ -5,9 +5,6 @@
 
 using namespace nsacc::rt;
 
-/// Suits bulk copies and every vector load.
-static constexpr int64_t kBufferAlignment = 256;
-
 /// Sums of a few of these are numbers of 64 bits, too.
 static constexpr int64_t kMaxBytes = INT64_MAX / 4;
 
@@ -43,12 +40,6 @@ static int64_t checkBytes(int64_t bytes) {
   return bytes;
 }
 
-static int64_t alignedBytes(int64_t bytes) {
-  // An empty workspace has an address, too.
-  bytes = checkBytes(std::max<int64_t>(bytes, 1));
-  return (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-}
-
 static int64_t makeBuffer(const Workspace &workspace,
                           const std::vector<int64_t> &numbers, Buffer &buffer) {
   buffer.dtype = workspace.dtype;
@@ -59,7 +50,7 @@ static int64_t makeBuffer(const Workspace &workspace,
   if (Problem problem = computeExtent(workspace, numbers, buffer.sizes.data(),
                                       buffer.strides.data(), bytes))
     throw Failure(NSACC_RT_INVALID, *problem);
-  return alignedBytes(bytes);
+  return alignWorkspace(checkBytes(bytes), kDeviceAlignment);
 }
 
 int64_t nsacc::rt::placeWorkspaces(const Plan &plan,

@@ -290,7 +290,7 @@ Problem nsacc::rt::computeExtent(const Workspace &workspace,
 
 Problem nsacc::rt::computeWorkspace(const Plan &plan,
                                     const std::vector<int64_t> &numbers,
-                                    int64_t &bytes) {
+                                    int64_t alignment, int64_t &bytes) {
   std::vector<int64_t> during(plan.launches.size()), sizes, strides;
   for (const Workspace &workspace : plan.workspaces) {
     sizes.resize(workspace.sizes.size());
@@ -301,7 +301,7 @@ Problem nsacc::rt::computeWorkspace(const Plan &plan,
       return problem;
     for (size_t launch = 0; launch < during.size(); ++launch)
       if (workspace.first <= launch && launch <= workspace.last)
-        during[launch] += own;
+        during[launch] += alignWorkspace(own, alignment);
   }
   bytes = during.empty() ? 0 : *std::max_element(during.begin(), during.end());
   return std::nullopt;

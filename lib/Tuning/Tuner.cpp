@@ -185,6 +185,7 @@ private:
   /// Those that were measured last, if that was often enough to decide.
   std::vector<size_t> finalists;
   double floor = 0, firstSeconds = 0;
+  bool isFloorMeasured = false;
   int64_t clock = 0;
   Progress progress;
   std::string ending;
@@ -275,6 +276,7 @@ llvm::Error Search::setUp() {
         program.getTargetName() == "cuda" || program.getTarget() == Target::CPU;
     if (isOwn)
       floor = predict(kernel, goal, *choice, sizes, model).floor;
+    isFloorMeasured = Rates::get(goal).areMeasured;
     return llvm::Error::success();
   };
   if (llvm::Error error = program.withKernel(signature.kernel, sizes, use))
@@ -486,7 +488,7 @@ llvm::Error Search::choose(std::vector<size_t> which) {
     break;
   }
   isCompared |= hasOthers;
-  report("the fastest so far");
+  report("measured");
   return llvm::Error::success();
 }
 
@@ -582,7 +584,7 @@ llvm::Error Search::tryGrid(Grid grid) {
       ending = kTimeOver;
       return llvm::Error::success();
     }
-    if (trials[current].getMedian() * 1e-3 <= 1.02 * floor &&
+    if (isFloorMeasured && trials[current].getMedian() * 1e-3 <= 1.02 * floor &&
         options.effort != Effort::Exhaustive) {
       ending = "nothing can be faster by the model";
       return llvm::Error::success();
@@ -681,7 +683,7 @@ llvm::Error Search::trySeeds() {
   if (!trials[current].isMeasured())
     return explainNothing();
   isCompared |= added.size() > 1;
-  report("the fastest so far");
+  report("measured");
   return llvm::Error::success();
 }
 

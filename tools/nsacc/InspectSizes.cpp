@@ -67,7 +67,10 @@ static llvm::Error printForCode(const rt::Package &package,
     return llvm::Error::success();
   }
   int64_t workspace;
-  if (auto problem = rt::computeWorkspace(code.plan, numbers, workspace))
+  if (auto problem = rt::computeWorkspace(
+          code.plan, numbers,
+          rt::isForHost(code) ? rt::kHostAlignment : rt::kDeviceAlignment,
+          workspace))
     return makeError(*problem);
   printLine(os, code.architecture,
             "variant " + std::to_string(variant) + ", " +

@@ -53,11 +53,17 @@ static void printProgress(const tuning::Progress &progress) {
                                 progress.seconds, progress.compiled,
                                 progress.measured, progress.failed);
   if (progress.bestMilliseconds > 0)
-    llvm::errs() << llvm::formatv("; {0:f4} ms, {1:f2} x the compiler's choice",
-                                  progress.bestMilliseconds,
-                                  progress.chosenMilliseconds /
-                                      progress.bestMilliseconds);
+    llvm::errs() << llvm::formatv(
+        "; {0:f4} ms, {1:f2} times as fast as the compiler's choice",
+        progress.bestMilliseconds,
+        progress.chosenMilliseconds / progress.bestMilliseconds);
   llvm::errs() << "; " << progress.what << (isTerminal ? "" : "\n");
+}
+
+/// Of what is no part of tuning.
+static void printPhase(llvm::StringRef what) {
+  bool isTerminal = llvm::sys::Process::StandardErrIsDisplayed();
+  llvm::errs() << what << (isTerminal ? "" : "\n");
 }
 
 static void endProgress() {
@@ -117,8 +123,9 @@ static void printBest(const tuning::TuneResult &result) {
             .str());
   if (!best.schedule.empty())
     llvm::outs() << "schedule: " << best.schedule << '\n';
-  llvm::outs() << llvm::formatv("floor by the model: {0:f4} ms\n",
-                                result.floor * 1e3);
+  if (result.floor * 1e3 >= 5e-5)
+    llvm::outs() << llvm::formatv("floor by the model: {0:f4} ms\n",
+                                  result.floor * 1e3);
   if (!best.schedule.empty())
     llvm::outs() << llvm::formatv(
         "checked against the oracle: {0:f2} of the error that is allowed\n",
@@ -227,11 +234,9 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
   options.mostSchedules = flags.mostSchedules;
   options.mostSlowdown = flags.mostSlowdown;
   options.heldOut = std::move(sizes->heldOut);
-  auto result = [&] {
-    Interruption interruption;
-    return tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
-                              sizes->shapes, options);
-  }();
+  Interruption interruption;
+  auto result = tuning::tuneShapes(*subject.compiled, subject.signature.kernel,
+                                   sizes->shapes, options);
   endProgress();
   if (!result)
     return subject.program->report(result.takeError());
@@ -239,17 +244,27 @@ static ExitCode tuneMany(const TuneFlags &flags, const Subject &subject,
     llvm::outs() << llvm::formatv("{0:2}\n", toJSON(*result, options));
   else
     printManySizes(*result, options);
-  if (!result->hasPassed(options)) {
+  llvm::outs().flush();
+  auto endWithout = [&](ExitCode status) {
     if (!flags.output.empty())
       llvm::errs() << "note: '" << flags.output << "' isn't written\n";
-    return result->isStopped ? Interruption::getStatus() : ExitCode::UserError;
-  }
+    return status;
+  };
+  if (!result->hasPassed(options))
+    return endWithout(result->isStopped ? Interruption::getStatus()
+                                        : ExitCode::UserError);
   if (flags.output.empty())
     return ExitCode::Success;
+  if (Interruption::isAsked())
+    return endWithout(Interruption::getStatus());
+  printPhase("compiling the package");
   auto package =
       tuning::packageRule(*subject.compiled, subject.signature.kernel, *result);
+  endProgress();
   if (!package)
     return subject.program->report(package.takeError());
+  if (Interruption::isAsked())
+    return endWithout(Interruption::getStatus());
   if (llvm::Error error = writeFiles({{flags.output, *package}}))
     return reportError(std::move(error));
   return ExitCode::Success;

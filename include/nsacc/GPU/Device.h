@@ -71,6 +71,12 @@ struct Device {
   std::string getMachineArchitecture() const;
   /// "code of its own", "code for sm_80, the newest that runs on it"
   std::string explainCode() const;
+  /// The product that its name tells, "h200"; else that of a named device of
+  /// its compute capability.
+  llvm::StringRef getProduct() const;
+  /// Bytes that memory moves in a second, by the product's data sheet. Nothing
+  /// but the times that are predicted depends on it.
+  double getMemoryBytesPerSecond() const;
   /// What tells this device's code from others', on one line.
   std::string getKey() const;
 };

@@ -206,10 +206,19 @@ forEachLaunch(const Plan &plan, const std::vector<const int64_t *> &sizes,
               std::vector<int64_t> &numbers,
               const std::function<Problem(size_t launch)> &visit);
 
+/// What each workspace's bytes are a multiple of: of a CPU's vectors, and of
+/// what bulk copies and every vector load of a GPU take.
+inline constexpr int64_t kHostAlignment = 64, kDeviceAlignment = 256;
+
+/// An empty workspace has an address, too.
+inline int64_t alignWorkspace(int64_t bytes, int64_t alignment) {
+  return ((bytes > 1 ? bytes : 1) + alignment - 1) / alignment * alignment;
+}
+
 /// The most that workspaces take together while a launch runs.
 [[nodiscard]] Problem computeWorkspace(const Plan &plan,
                                        const std::vector<int64_t> &numbers,
-                                       int64_t &bytes);
+                                       int64_t alignment, int64_t &bytes);
 
 /// Sizes and row-major strides of a workspace, as many as it has dimensions,
 /// and its bytes: 0 where it has no elements.

@@ -29,6 +29,9 @@ struct Rates {
   double memoryBytes = 1e9;
   /// Seconds of a launch beside another one's end.
   double launch = 0;
+  /// Whether they are such a device's, as it was measured: nothing is faster
+  /// then.
+  bool areMeasured = false;
 
   /// `threads` are those that runs on a CPU have; 0: one for each core.
   static Rates get(const schedule::Goal &goal, unsigned threads = 0);

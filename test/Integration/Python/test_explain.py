@@ -399,3 +399,15 @@ def test_pages_are_readable_in_a_browser(tmp_path, name, target, line, width):
     browse(page, f"--window-size={width},2400", f"--screenshot={picture}")
     pixels = read_pixels(picture.read_bytes())
     assert len(set(pixels)) > 64, "the page is blank"
+
+
+@pytest.mark.parametrize("schedule", ["", "program=own", "splits=3, merge_heads=1",
+                                      "order=key_major, splits=2"])
+@pytest.mark.parametrize("queries, keys", [(1, 1), (2, 5), (1, 1500), (70, 70)])
+def test_workspace_is_what_a_run_takes(schedule, queries, keys):
+    program = nsacc.compile(EXAMPLES / "flash.nsa", target="cpu", dtype="f32", schedule=schedule)
+    sizes = {"B": 3, "T": queries, "S": keys, "HQ": 6, "H": 2, "D": 16, "DV": 24}
+    shapes = [["B", "T", "HQ", "D"], ["B", "S", "H", "D"], ["B", "S", "H", "DV"]]
+    inputs = [np.ones([sizes[dim] for dim in shape], np.float32) for shape in shapes]
+    _, timing = program.run_timed(inputs)
+    assert program.explain(sizes).data["workspace_bytes"] == timing.workspace_bytes

@@ -30,6 +30,28 @@ TEST(Device, IsFoundByItsProduct) {
   EXPECT_EQ(find(""), "none");
 }
 
+TEST(DeviceTest, MemoryIsThatOfTheProduct) {
+  auto get = [](llvm::StringRef name, Capability capability) {
+    Device device = llvm::cantFail(
+        makeDevice(name.str(), capability, findDevice("sm_80")->limits));
+    return device.getProduct().str() + " " +
+           std::to_string(
+               static_cast<int64_t>(device.getMemoryBytesPerSecond() / 1e9));
+  };
+  EXPECT_EQ(get("NVIDIA H200", {9, 0}), "h200 4800");
+  EXPECT_EQ(get("NVIDIA H100 80GB HBM3", {9, 0}), "h100 3350");
+  EXPECT_EQ(get("NVIDIA H100 PCIe", {9, 0}), "h100pcie 2000");
+  EXPECT_EQ(get("sm_90a", {9, 0}), "h100 3350");
+  EXPECT_EQ(get("NVIDIA A100-SXM4-40GB", {8, 0}), "a100sxm440gb 1555");
+  EXPECT_EQ(get("NVIDIA A100-SXM4-80GB", {8, 0}), "a100 2039");
+  // Names that tell nothing.
+  EXPECT_EQ(get("mine", {8, 9}), "l40s 864");
+  EXPECT_EQ(get("mine", {8, 7}), "a40 696");
+  EXPECT_EQ(get("mine", {12, 1}), "rtx5090 1792");
+  for (const NamedDevice &each : getNamedDevices())
+    EXPECT_TRUE(findProduct(each.product)) << each.product.str();
+}
+
 TEST(DeviceTest, NamesHaveTheNewestCodeThatRunsAndTheirOwnLimits) {
   struct {
     const char *name, *code;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <gmock/gmock.h>
 #include <numeric>
+#include <set>
 
 using namespace nsacc;
 using namespace nsacc::rt;
@@ -145,6 +146,75 @@ TEST_F(HostTest, ResultsShareNoMemory) {
                "result 'out': dimension 0 has stride 0: its "
                "elements share memory");
   EXPECT_EQ(run(out, 1, 0), NSACC_RT_OK);
+}
+
+/// Layouts of a result of three dimensions, against a list of its places.
+TEST_F(HostTest, ElementsOfAResultShareNoMemory) {
+  Package package = makeHostPackage();
+  Parameter &out = package.parameters[0];
+  out.sizes.resize(3);
+  out.sizes[1].name = "M";
+  out.sizes[2].name = "K";
+  out.strides.resize(3);
+  out.order = {0, 1, 2};
+  ASSERT_EQ(load(package), NSACC_RT_OK) << nsacc_rt_message();
+  std::vector<int32_t> data(200);
+  int64_t shared = 0;
+  auto check = [&](std::array<int64_t, 3> sizes,
+                   std::array<int64_t, 3> strides) {
+    std::set<int64_t> places;
+    for (int64_t i = 0; i < sizes[0]; ++i)
+      for (int64_t j = 0; j < sizes[1]; ++j)
+        for (int64_t k = 0; k < sizes[2]; ++k)
+          places.insert(i * strides[0] + j * strides[1] + k * strides[2]);
+    auto count = static_cast<int64_t>(places.size());
+    bool areApart = count == sizes[0] * sizes[1] * sizes[2];
+    shared += !areApart;
+    nsacc_rt_tensor tensor = {data.data() + 100, NSACC_DTYPE_I32, 3,
+                              sizes.data(), strides.data()};
+    EXPECT_EQ(nsacc_rt_run_on_host(module, &tensor, 1, nullptr),
+              areApart ? NSACC_RT_OK : NSACC_RT_INVALID)
+        << ::testing::PrintToString(sizes) << ::testing::PrintToString(strides);
+  };
+  for (int64_t sizes = 0; sizes < 64; ++sizes)
+    for (int64_t strides = 0; strides < 12 * 12 * 12; ++strides)
+      check({sizes % 4, sizes / 4 % 4, sizes / 16},
+            {strides % 12 - 5, strides / 12 % 12 - 5, strides / 144 - 5});
+  EXPECT_GT(shared, 1000);
+  int64_t shape[] = {2, 3, 4}, strides[] = {11, 4, 1};
+  nsacc_rt_tensor tensor = {data.data(), NSACC_DTYPE_I32, 3, shape, strides};
+  EXPECT_EQ(nsacc_rt_run_on_host(module, &tensor, 1, nullptr),
+            NSACC_RT_INVALID);
+  EXPECT_STREQ(nsacc_rt_message(),
+               "result 'out': its elements share memory: strides [11, 4, 1] of "
+               "shape [2, 3, 4]");
+}
+
+/// Inputs that would be copied are left alone where there is nothing to
+/// compute.
+TEST_F(HostTest, ResultsWithoutElementsTakeNothing) {
+  Package package = makeHostPackage();
+  Parameter input = package.parameters[0];
+  input.name = "x";
+  input.isResult = false;
+  input.sizes[0].name = "K";
+  input.strides[0] = 1;
+  package.parameters.insert(package.parameters.begin(), input);
+  Plan &plan = package.variants[0].targets[0].plan;
+  plan.steps[0].operands[0] = 1;
+  plan.launches[0].arguments = {{true, 1}};
+  ASSERT_EQ(load(package), NSACC_RT_OK) << nsacc_rt_message();
+  int32_t data[3] = {-1, -1, -1};
+  int64_t many = int64_t(1) << 60, none = 0, one = 1, same = 0;
+  auto run = [&](const int64_t *count) {
+    nsacc_rt_tensor tensors[] = {{data, NSACC_DTYPE_I32, 1, &many, &same},
+                                 {data + 1, NSACC_DTYPE_I32, 1, count, &one}};
+    return nsacc_rt_run_on_host(module, tensors, 2, nullptr);
+  };
+  EXPECT_EQ(run(&none), NSACC_RT_OK) << nsacc_rt_message();
+  EXPECT_EQ(nsacc_rt_workspace_bytes(module), 0);
+  EXPECT_THAT(data, ::testing::Each(-1));
+  EXPECT_EQ(run(&one), NSACC_RT_MEMORY);
 }
 
 /// Two results and an input, one of which the code writes.
