@@ -216,6 +216,17 @@ static bool mayShareInput(const std::vector<Parameter> &parameters,
   return false;
 }
 
+/// Whether there is nothing to compute.
+static bool hasEmptyResults(const std::vector<Parameter> &parameters,
+                            const std::vector<Buffer> &buffers) {
+  size_t results = 0, empty = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    results += parameters[i].isResult;
+    empty += parameters[i].isResult && buffers[i].isEmpty();
+  }
+  return results > 0 && empty == results;
+}
+
 void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
                      const HostOptions &options, HostUsage *usage) {
   const std::vector<Parameter> &parameters = package.parameters;
@@ -224,10 +235,7 @@ void HostModule::run(const nsacc_rt_tensor *tensors, size_t count,
   checkData(parameters, buffers);
   checkApart(parameters, buffers, /*mayShareInputs=*/true);
   checkOffsets(parameters, buffers);
-  // Nothing is computed for results without elements.
-  bool isEmpty = true;
-  for (size_t i = 0; i < count; ++i)
-    isEmpty &= !parameters[i].isResult || buffers[i].isEmpty();
+  bool isEmpty = hasEmptyResults(parameters, buffers);
   Copies copies;
   std::vector<const int64_t *> sizes;
   for (size_t i = 0; i < count; ++i) {
