@@ -184,11 +184,13 @@ json::Value explain::toJSON(const Explanation &all) {
   found["rule"] = all.rule ? nsacc::toJSON(*all.rule) : json::Value(nullptr);
   const tuning::Rates &rates = all.rates;
   double cycles = rates.units * rates.clock;
-  found["rates"] =
-      json::Object{{"products_per_s", rates.products * cycles},
-                   {"exponentials_per_s", rates.exponentials * cycles},
-                   {"memory_bytes_per_s", rates.memoryBytes},
-                   {"measured", rates.areMeasured}};
+  found["rates"] = json::Object{
+      {"products_per_s", rates.products * cycles},
+      {"exponentials_per_s", rates.exponentials * cycles},
+      {"memory_bytes_per_s", rates.memoryBytes},
+      {"measured", rates.areMeasured},
+      {"product", all.device ? json::Value(all.device->getProduct())
+                             : json::Value(nullptr)}};
   found["no_registers"] = all.noRegisters;
   found["no_launch"] = all.refusal;
   return found;

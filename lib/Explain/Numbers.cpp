@@ -23,6 +23,8 @@ static std::string spell(double number) {
 std::string explain::spellSeconds(double seconds) {
   if (seconds <= 0)
     return "0 us";
+  if (seconds < 1e-8)
+    return spell(seconds * 1e9) + " ns";
   if (seconds < 1e-3)
     return spell(seconds * 1e6) + " us";
   return seconds < 1 ? spell(seconds * 1e3) + " ms" : spell(seconds) + " s";
@@ -130,7 +132,9 @@ std::string explain::describeRates(const Explanation &explanation) {
       ", memory " + spellCount(rates.memoryBytes, "B/s");
   if (!explanation.device)
     return text + ": usual of such cores";
-  return text + " (" + explanation.device->getProduct().upper() + ")";
+  return text + " (" +
+         (explanation.device->isOfKnownProduct() ? "" : "as if of ") +
+         explanation.device->getProduct().str() + ")";
 }
 
 std::string explain::describePrediction(const ProgramExplanation &program) {

@@ -66,45 +66,47 @@ struct Product {
 };
 } // namespace
 
-// NVIDIA's table "CUDA GPU Compute Capability", in small letters without blanks
-// and hyphens, and the products' data sheets.
+// NVIDIA's table "CUDA GPU Compute Capability", and the products' data sheets.
 static constexpr Product kProducts[] = {
-    {"rtx5090", {12, 0}, 1792},
-    {"rtx5080", {12, 0}, 960},
-    {"rtx5070", {12, 0}, 896},
-    {"rtx5060", {12, 0}, 448},
-    {"rtxpro", {12, 0}, 1792},
-    {"b200", {10, 0}, 8000},
-    {"gb200", {10, 0}, 8000},
-    {"h100", {9, 0}, 3350},
-    {"h100pcie", {9, 0}, 2000},
-    {"h100nvl", {9, 0}, 3900},
-    {"h200", {9, 0}, 4800},
-    {"h20", {9, 0}, 4000},
-    {"h800", {9, 0}, 3350},
-    {"h800pcie", {9, 0}, 2000},
-    {"gh200", {9, 0}, 4900},
-    {"hopper", {9, 0}, 4900},
-    {"l4", {8, 9}, 300},
-    {"l40", {8, 9}, 864},
-    {"l40s", {8, 9}, 864},
-    {"rtx4090", {8, 9}, 1008},
-    {"rtx4080", {8, 9}, 736},
-    {"rtx4070", {8, 9}, 672},
-    {"rtx4060", {8, 9}, 288},
-    {"a40", {8, 6}, 696},
-    {"a10", {8, 6}, 600},
-    {"a16", {8, 6}, 200},
-    {"rtxa", {8, 6}, 768},
-    {"rtx3090", {8, 6}, 1008},
-    {"rtx3080", {8, 6}, 912},
-    {"rtx3070", {8, 6}, 608},
-    {"rtx3060", {8, 6}, 448},
-    {"a100", {8, 0}, 2039},
-    {"a100sxm440gb", {8, 0}, 1555},
-    {"a100pcie40gb", {8, 0}, 1555},
-    {"a800", {8, 0}, 2039},
-    {"a30", {8, 0}, 933},
+    {"RTX 5090", {12, 0}, 1792},
+    {"RTX 5080", {12, 0}, 960},
+    {"RTX 5070", {12, 0}, 896},
+    {"RTX 5060", {12, 0}, 448},
+    {"RTX PRO", {12, 0}, 1792},
+    {"B200", {10, 0}, 8000},
+    {"GB200", {10, 0}, 8000},
+    {"H100", {9, 0}, 3350},
+    {"H100 PCIe", {9, 0}, 2000},
+    {"H100 NVL", {9, 0}, 3900},
+    {"H200", {9, 0}, 4800},
+    {"H20", {9, 0}, 4000},
+    {"H20-3e", {9, 0}, 4800},
+    {"H800", {9, 0}, 3350},
+    {"H800 PCIe", {9, 0}, 2000},
+    {"H800 NVL", {9, 0}, 3900},
+    {"GH200", {9, 0}, 4900},
+    {"Hopper", {9, 0}, 4900},
+    {"L4", {8, 9}, 300},
+    {"L40", {8, 9}, 864},
+    {"L40S", {8, 9}, 864},
+    {"RTX 4090", {8, 9}, 1008},
+    {"RTX 4080", {8, 9}, 736},
+    {"RTX 4070", {8, 9}, 672},
+    {"RTX 4060", {8, 9}, 288},
+    {"A40", {8, 6}, 696},
+    {"A10", {8, 6}, 600},
+    {"A16", {8, 6}, 200},
+    {"A2", {8, 6}, 200},
+    {"RTX A", {8, 6}, 768},
+    {"RTX 3090", {8, 6}, 1008},
+    {"RTX 3080", {8, 6}, 912},
+    {"RTX 3070", {8, 6}, 608},
+    {"RTX 3060", {8, 6}, 448},
+    {"A100", {8, 0}, 2039},
+    {"A100-SXM4-40GB", {8, 0}, 1555},
+    {"A100-PCIE-40GB", {8, 0}, 1555},
+    {"A800", {8, 0}, 2039},
+    {"A30", {8, 0}, 933},
 };
 
 //===-- Names -------------------------------------------------------------===//
@@ -205,21 +207,29 @@ template <typename Predicate> static const Device *find(Predicate isIt) {
   return nullptr;
 }
 
-/// Null for a name that tells none.
-static const Product *findNamed(llvm::StringRef name) {
-  // "NVIDIA A100-SXM4-80GB", "rtx4090"
+/// "a100sxm480gb" of "A100-SXM4-80GB"
+static std::string keepLetters(llvm::StringRef name) {
   std::string letters;
   for (char letter : name.lower())
     if (llvm::isAlnum(letter))
       letters.push_back(letter);
+  return letters;
+}
+
+/// Null for a name that tells none.
+static const Product *findNamed(llvm::StringRef name) {
+  std::string letters = keepLetters(name);
   llvm::StringRef rest = letters;
   rest.consume_front("nvidia");
   rest.consume_front("geforce");
   const Product *found = nullptr;
+  size_t longest = 0;
   for (const Product &product : kProducts)
-    if (rest.starts_with(product.name) &&
-        (!found || product.name.size() > found->name.size()))
+    if (std::string own = keepLetters(product.name);
+        own.size() > longest && rest.starts_with(own)) {
       found = &product;
+      longest = own.size();
+    }
   return found;
 }
 
@@ -228,9 +238,15 @@ std::optional<Capability> nsacc::gpu::findProduct(llvm::StringRef name) {
   return found ? std::optional(found->capability) : std::nullopt;
 }
 
+bool Device::isOfKnownProduct() const {
+  const Product *named = findNamed(name);
+  return findDevice(name) || (named && named->capability == capability);
+}
+
 /// Of a capability that no named device has, one of its generation.
 static const Product &getProductOf(const Device &device) {
-  if (const Product *named = findNamed(device.name))
+  if (const Product *named = findNamed(device.name);
+      named && named->capability == device.capability)
     return *named;
   const Row *nearest = llvm::find_if(kRows, [&](const Row &row) {
     return row.capability <= device.capability;

@@ -23,6 +23,10 @@ struct Attention {
   int64_t valueDepth;
   /// The values' element type, for results of eager arithmetic.
   std::optional<DType> valueType;
+  /// How weights and their sums are rounded: in each attention's own way, since
+  /// programs may add them up in another order, also where two attentions see
+  /// the same keys.
+  Rounding sums = {};
   /// Eager arithmetic keeps 11 digits of an output, which is what programs
   /// store of it: of each attention's in its own way, as they may store some.
   Rounding toHalves = {};
@@ -86,7 +90,7 @@ llvm::Expected<Normalizer> AttendRow::runSoftmax(const Position &position) {
       return logit.takeError();
     weights.push_back(*logit);
   }
-  Rounding round = attention.scoring.rounding;
+  Rounding round = attention.sums;
   Normalizer normalizer = addUp(weights, round);
   weights.resize(scores.size());
   for (double &weight : weights)
@@ -104,14 +108,14 @@ llvm::Error AttendRow::runWeighted(const Position &position,
     return llvm::Error::success();
   double sum = 0;
   for (double weight : weights)
-    sum = attention.scoring.rounding(sum + weight);
+    sum = attention.sums(sum + weight);
   normalize.setPosition(position);
   llvm::Expected<double> divisor =
       normalize.runNormalize(sum, scorer.getNumVisible());
   if (!divisor)
     return divisor.takeError();
   for (double &x : out)
-    x = attention.scoring.rounding(x / *divisor);
+    x = attention.sums(x / *divisor);
   return llvm::Error::success();
 }
 
@@ -125,7 +129,7 @@ void AttendRow::addValues(const Position &position,
   RowsOf values = RowsOf::from(attention.value->reals,
                                (first * scoring.keyHeads + head) * depth,
                                scoring.keyHeads * depth);
-  Rounding round = scoring.rounding;
+  Rounding round = attention.sums;
   if (!round) {
     addRows(weights, values, scorer.getKeys(), depth, out.data());
     return;
@@ -144,7 +148,7 @@ llvm::Error AttendRow::runHead(const Position &position, int64_t index,
   if (!normalizer)
     return normalizer.takeError();
   addValues(position, out);
-  result.lse.reals[index] = normalizer->getLse(attention.scoring.rounding);
+  result.lse.reals[index] = normalizer->getLse(attention.sums);
   result.normalizers[index] = *normalizer;
   return llvm::Error::success();
 }
@@ -210,8 +214,9 @@ nsacc::interpreter::evaluateAttend(nsa::AttendOp op, const Context &context) {
                       .valueType = getSmallType(op.getValue().getType()),
                       .normalize = std::move(*normalize),
                       .sink = std::move(*sink)};
+  attention.sums = attention.scoring.rounding.of(getPlace(op));
   if (nsa::isRoundedToBF16(op))
-    attention.toHalves = attention.scoring.rounding.of(getPlace(op));
+    attention.toHalves = attention.sums.elsewhere();
   auto makeWorker = [&]() -> RowWorker {
     auto worker = std::make_shared<AttendRow>(attention, result,
                                               context.usefulOperations);

@@ -47,6 +47,7 @@ Rates Rates::get(const schedule::Goal &goal, unsigned threads) {
   rates.units = static_cast<double>(
       std::max<int64_t>(goal.device->limits.multiprocessors, 1));
   rates.memoryBytes = kReached * goal.device->getMemoryBytesPerSecond();
-  rates.areMeasured = goal.device->capability.major == 9;
+  rates.areMeasured = goal.device->capability == gpu::Capability{9, 0} &&
+                      goal.device->isOfKnownProduct();
   return rates;
 }

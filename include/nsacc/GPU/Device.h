@@ -71,9 +71,11 @@ struct Device {
   std::string getMachineArchitecture() const;
   /// "code of its own", "code for sm_80, the newest that runs on it"
   std::string explainCode() const;
-  /// The product that its name tells, "h200"; else that of a named device of
+  /// The product that its name tells, "H200"; else that of a named device of
   /// its compute capability.
   llvm::StringRef getProduct() const;
+  /// Whether its name tells a product, or is that of a named device.
+  bool isOfKnownProduct() const;
   /// Bytes that memory moves in a second, by the product's data sheet. Nothing
   /// but the times that are predicted depends on it.
   double getMemoryBytesPerSecond() const;

@@ -38,18 +38,27 @@ TEST(DeviceTest, MemoryIsThatOfTheProduct) {
            std::to_string(
                static_cast<int64_t>(device.getMemoryBytesPerSecond() / 1e9));
   };
-  EXPECT_EQ(get("NVIDIA H200", {9, 0}), "h200 4800");
-  EXPECT_EQ(get("NVIDIA H100 80GB HBM3", {9, 0}), "h100 3350");
-  EXPECT_EQ(get("NVIDIA H100 PCIe", {9, 0}), "h100pcie 2000");
-  EXPECT_EQ(get("sm_90a", {9, 0}), "h100 3350");
-  EXPECT_EQ(get("NVIDIA A100-SXM4-40GB", {8, 0}), "a100sxm440gb 1555");
-  EXPECT_EQ(get("NVIDIA A100-SXM4-80GB", {8, 0}), "a100 2039");
+  EXPECT_EQ(get("NVIDIA H200", {9, 0}), "H200 4800");
+  EXPECT_EQ(get("NVIDIA H100 80GB HBM3", {9, 0}), "H100 3350");
+  EXPECT_EQ(get("NVIDIA H100 PCIe", {9, 0}), "H100 PCIe 2000");
+  EXPECT_EQ(get("sm_90a", {9, 0}), "H100 3350");
+  EXPECT_EQ(get("NVIDIA A100-SXM4-40GB", {8, 0}), "A100-SXM4-40GB 1555");
+  EXPECT_EQ(get("NVIDIA A100-SXM4-80GB", {8, 0}), "A100 2039");
   // Names that tell nothing.
-  EXPECT_EQ(get("mine", {8, 9}), "l40s 864");
-  EXPECT_EQ(get("mine", {8, 7}), "a40 696");
-  EXPECT_EQ(get("mine", {12, 1}), "rtx5090 1792");
-  for (const NamedDevice &each : getNamedDevices())
+  EXPECT_EQ(get("mine", {8, 9}), "L40S 864");
+  EXPECT_EQ(get("mine", {8, 7}), "A40 696");
+  EXPECT_EQ(get("mine", {12, 1}), "RTX 5090 1792");
+  EXPECT_EQ(get("NVIDIA A100-SXM4-40GB", {9, 0}), "H100 3350");
+  EXPECT_EQ(get("NVIDIA H20-3e", {9, 0}), "H20-3e 4800");
+  for (const NamedDevice &each : getNamedDevices()) {
     EXPECT_TRUE(findProduct(each.product)) << each.product.str();
+    EXPECT_TRUE(each.device.isOfKnownProduct()) << each.device.name;
+  }
+  Device device = *findDevice("sm_90a");
+  for (const char *name : {"mine", "XH200", "NVIDIA A100"}) {
+    device.name = name;
+    EXPECT_FALSE(device.isOfKnownProduct()) << name;
+  }
 }
 
 TEST(DeviceTest, NamesHaveTheNewestCodeThatRunsAndTheirOwnLimits) {
