@@ -183,10 +183,9 @@ json::Value explain::toJSON(const Explanation &all) {
   found["tuned"] = all.tuned ? nsacc::toJSON(*all.tuned) : json::Value(nullptr);
   found["rule"] = all.rule ? nsacc::toJSON(*all.rule) : json::Value(nullptr);
   const tuning::Rates &rates = all.rates;
-  double cycles = rates.units * rates.clock;
   found["rates"] = json::Object{
-      {"products_per_s", rates.products * cycles},
-      {"exponentials_per_s", rates.exponentials * cycles},
+      {"products_per_s", rates.getProducts()},
+      {"exponentials_per_s", rates.getExponentials()},
       {"memory_bytes_per_s", rates.memoryBytes},
       {"measured", rates.areMeasured},
       {"product", all.device ? json::Value(all.device->getProduct())

@@ -125,11 +125,10 @@ std::string explain::describeFloor(const Explanation &explanation) {
 
 std::string explain::describeRates(const Explanation &explanation) {
   const tuning::Rates &rates = explanation.rates;
-  double cycles = rates.units * rates.clock;
-  std::string text =
-      "products " + spellCount(rates.products * cycles, "FLOP/s") +
-      ", exponentials " + spellCount(rates.exponentials * cycles, "/s") +
-      ", memory " + spellCount(rates.memoryBytes, "B/s");
+  std::string text = "products " + spellCount(rates.getProducts(), "FLOP/s") +
+                     ", exponentials " +
+                     spellCount(rates.getExponentials(), "/s") + ", memory " +
+                     spellCount(rates.memoryBytes, "B/s");
   if (!explanation.device)
     return text + ": usual of such cores";
   return text + " (" +

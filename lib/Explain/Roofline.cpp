@@ -129,15 +129,14 @@ struct Line {
 
 static std::vector<Line> listLines(const Explanation &all) {
   const tuning::Rates &rates = all.rates;
-  double cycles = rates.units * rates.clock;
   std::vector<Line> lines = {
       {"ceiling-products",
-       "products: " + spellCount(rates.products * cycles, "FLOP/s"),
-       rates.products * cycles},
+       "products: " + spellCount(rates.getProducts(), "FLOP/s"),
+       rates.getProducts()},
       {"ceiling-memory", "memory: " + spellCount(rates.memoryBytes, "B/s"), 0,
        rates.memoryBytes}};
   double operations = findOperationsOfPair(all);
-  double exponentials = operations * rates.exponentials * cycles;
+  double exponentials = operations * rates.getExponentials();
   if (exponentials > 0)
     lines.push_back({"ceiling-exponentials",
                      formatv("exponentials, at {0:f0} FLOP for each: {1}",

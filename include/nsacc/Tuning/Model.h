@@ -33,6 +33,10 @@ struct Rates {
   /// then.
   bool areMeasured = false;
 
+  /// Of all units in a second.
+  double getProducts() const { return products * (units * clock); }
+  double getExponentials() const { return exponentials * (units * clock); }
+
   /// `threads` are those that runs on a CPU have; 0: one for each core.
   static Rates get(const schedule::Goal &goal, unsigned threads = 0);
 };
