@@ -241,8 +241,7 @@ static std::string describeSpecialization(const Specialization &code) {
   if (!code.sizes.empty())
     text += ", " + llvm::join(code.sizes, ",");
   if (code.queries != Queries::Any)
-    text +=
-        code.queries == Queries::Few ? " and few queries" : " and many queries";
+    text += " and " + describeQueries(code.queries);
   return text;
 }
 

@@ -42,6 +42,10 @@ public:
   void addCondition(const SizeCondition &condition) {
     uint32_t limit = constant(condition.limit);
     uint32_t beyond = constant(condition.limit + 1);
+    if (!condition.rowsOf.empty()) {
+      limit = step(Kind::Mul, {limit, countRows(condition.rowsOf)});
+      beyond = step(Kind::Add, {limit, constant(1)});
+    }
     uint32_t product = constant(condition.factor);
     for (const std::string &dim : condition.dims) {
       product = step(Kind::Mul, {product, getSize(findPlace(dim))});
@@ -63,6 +67,16 @@ private:
         if (size.name == name || size.name == toString(ragged))
           return {index, dim};
     llvm_unreachable("conditions are about dimensions of inputs");
+  }
+
+  /// Batch rows of a ragged dimension: one fewer than it has offsets.
+  uint32_t countRows(const std::string &dim) {
+    auto offsets =
+        llvm::find_if(parameters, [&](const rt::Parameter &parameter) {
+          return parameter.name == dim + "_offsets";
+        });
+    size_t index = offsets - parameters.begin();
+    return step(Kind::Sub, {getSize({index, 0}), constant(1)});
   }
 
   uint32_t getSize(const Place &place) {

@@ -53,8 +53,7 @@ TileCompiler::TileCompiler(mlir::ModuleOp module, ModuleImage image,
 }
 
 static llvm::StringRef spellQueries(Queries queries) {
-  static constexpr llvm::StringLiteral names[] = {"", "few", "many"};
-  return names[static_cast<size_t>(queries)];
+  return queries == Queries::Any ? "" : getInfo(queries).name.data();
 }
 
 std::string Specialization::spell() const {
@@ -98,7 +97,7 @@ TileCompiler::specialize(size_t kernel, const Signature &signature,
   if (llvm::Error error = checkMultiples(signature, sizes.sizes))
     return std::move(error);
   Specialization code;
-  code.queries = findQueries(kernel, sizes.sizes);
+  code.queries = findQueries(kernel, sizes.sizes, sizes.batchRows);
   if (device)
     setDevice(code, std::move(*device));
   for (const std::string &name : dims[kernel]) {

@@ -210,9 +210,10 @@ private:
                                          const Specialization &code) const;
   static constexpr int64_t kAnyShared = std::numeric_limits<int64_t>::max();
 
-  Queries findQueries(size_t kernel,
-                      const llvm::StringMap<int64_t> &sizes) const {
-    return queries[kernel] ? queries[kernel]->find(sizes) : Queries::Any;
+  Queries findQueries(size_t kernel, const llvm::StringMap<int64_t> &sizes,
+                      std::optional<int64_t> batchRows = std::nullopt) const {
+    return queries[kernel] ? queries[kernel]->find(sizes, batchRows)
+                           : Queries::Any;
   }
   /// Ops whose programs have no room, by their names; none where that isn't
   /// what failed.

@@ -116,9 +116,7 @@ llvm::Error Builder::addOps(const schedule::Settings &schedule) {
     explanation.ops.push_back(explainOp(op));
   explanation.rates = tuning::Rates::get(goal, threads);
   explanation.device = goal.device;
-  explanation.queries = goal.queries == Queries::Many  ? "many"
-                        : goal.queries == Queries::Few ? "few"
-                                                       : "";
+  explanation.queries = describeQueries(goal.queries);
   return llvm::Error::success();
 }
 

@@ -18,8 +18,7 @@ static void printHead(const Explanation &all, llvm::raw_ostream &os) {
   os << "kernel " << all.signature << '\n';
   printLine(os, "for", describeTarget(all));
   printLine(os, "sizes",
-            all.sizes +
-                (all.queries.empty() ? "" : ": " + all.queries + " queries"));
+            all.sizes + (all.queries.empty() ? "" : ": " + all.queries));
   printLine(os, "schedule",
             all.schedule.empty() ? "the compiler's choice" : all.schedule);
   printLine(os, "memory", describeBuffers(all));

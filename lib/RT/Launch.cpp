@@ -145,10 +145,11 @@ public:
     parameters.clear();
   }
 
-  void add(uint64_t word) {
+  uint64_t *add(uint64_t word) {
     uint64_t *place = reinterpret_cast<uint64_t *>(storage.data()) + used++;
     *place = word;
     parameters.push_back(place);
+    return place;
   }
 
   void add(const Buffer &buffer) {
@@ -194,8 +195,10 @@ driver::TensorMap Module::getMap(const Launch &launch, const TensorMap &map,
   return maps.get(request, getName);
 }
 
-void Module::pack(const Launch &launch, size_t record, StreamState &state) {
+uint64_t *Module::pack(const Launch &launch, size_t record,
+                       StreamState &state) {
   Packer packer(launch, state.scratch);
+  uint64_t *firstZ = nullptr;
   for (const Argument &argument : launch.arguments) {
     if (argument.isBuffer)
       packer.add(state.scratch.buffers[argument.index]);
@@ -216,8 +219,12 @@ void Module::pack(const Launch &launch, size_t record, StreamState &state) {
     case ExtraParameter::Kind::Failures:
       packer.add(state.getRecord(record));
       break;
+    case ExtraParameter::Kind::FirstZ:
+      firstZ = packer.add(uint64_t{0});
+      break;
     }
   }
+  return firstZ;
 }
 
 namespace {
@@ -257,7 +264,7 @@ bool Module::enqueue(const Kernels &kernels, size_t index, bool followsOwn,
   const std::vector<int64_t> &numbers = state.scratch.numbers;
   if (isEmpty(launch, numbers))
     return false;
-  pack(launch, kernels.getRecord(index), state);
+  uint64_t *firstZ = pack(launch, kernels.getRecord(index), state);
   const Driver &driver = Driver::get();
   Attributes attributes;
   if (launch.cluster > 1)
@@ -280,10 +287,18 @@ bool Module::enqueue(const Kernels &kernels, size_t index, bool followsOwn,
   config.sharedBytes = launch.sharedBytes;
   config.stream = stream;
   attributes.set(config);
-  driver::Result result =
-      driver.launchKernel(&config, kernels.getFunction(index),
-                          state.scratch.parameters.data(), nullptr);
-  if (result != driver::results::success)
-    driver.fail(result, "launching kernel '" + launch.kernel + "'");
+  // More blocks than a device takes along the last axis run in parts.
+  int64_t blocks = config.grid[2];
+  for (int64_t first = 0; first < blocks; first += kMostBlocksOfZ) {
+    config.grid[2] =
+        static_cast<unsigned>(std::min(blocks - first, kMostBlocksOfZ));
+    if (firstZ)
+      *firstZ = static_cast<uint64_t>(first);
+    driver::Result result =
+        driver.launchKernel(&config, kernels.getFunction(index),
+                            state.scratch.parameters.data(), nullptr);
+    if (result != driver::results::success)
+      driver.fail(result, "launching kernel '" + launch.kernel + "'");
+  }
   return true;
 }

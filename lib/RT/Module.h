@@ -54,7 +54,9 @@ private:
   /// Buffers, numbers and workspace of a call into the state's scratch.
   Call prepare(const nsacc_rt_tensor *tensors, size_t count,
                StreamState &state) const;
-  void pack(const Launch &launch, size_t record, StreamState &state);
+  /// Returns where the first block along the last axis stands, if the kernel
+  /// is told it; else null.
+  uint64_t *pack(const Launch &launch, size_t record, StreamState &state);
   driver::TensorMap getMap(const Launch &launch, const TensorMap &map,
                            const StreamState &state);
   /// `followsOwn`: what the stream got last is the launch before this one.

@@ -11,7 +11,7 @@ namespace nsacc::rt {
 /// How a package begins, and the version of the format that is written and
 /// read.
 constexpr const char *kFormat = "nsacc-package";
-constexpr unsigned kFormatVersion = 10;
+constexpr unsigned kFormatVersion = 11;
 
 /// In the order of Step::Kind.
 constexpr const char *kStepNames[] = {
@@ -22,7 +22,7 @@ static_assert(std::size(kStepNames) == size_t(Step::Kind::Select) + 1);
 
 /// In the order of ExtraParameter::Kind.
 constexpr const char *kExtraNames[] = {"tensor_map", "counter", "failures",
-                                       "raised"};
+                                       "raised", "first_z"};
 
 /// In the order of DType, which counts from 1.
 constexpr const char *kDTypeNames[] = {"bool", "i32", "i64", "f16",

@@ -47,11 +47,18 @@ const char *nsacc::rt::getComparison(Kind kind) {
   }
 }
 
+static bool takes(const Launch &launch, ExtraParameter::Kind kind) {
+  return std::any_of(
+      launch.extra.begin(), launch.extra.end(),
+      [&](const ExtraParameter &extra) { return extra.kind == kind; });
+}
+
 bool nsacc::rt::isPersistent(const Launch &launch) {
-  return std::any_of(launch.extra.begin(), launch.extra.end(),
-                     [](const ExtraParameter &extra) {
-                       return extra.kind == ExtraParameter::Kind::Counter;
-                     });
+  return takes(launch, ExtraParameter::Kind::Counter);
+}
+
+bool nsacc::rt::isLaunchedInParts(const Launch &launch) {
+  return takes(launch, ExtraParameter::Kind::FirstZ);
 }
 
 bool nsacc::rt::isEmpty(const Launch &launch,
@@ -73,7 +80,8 @@ nsacc::rt::countPoints(const Launch &launch,
 
 Problem nsacc::rt::findGridProblem(const Launch &launch,
                                    const std::vector<int64_t> &numbers) {
-  constexpr int64_t most[] = {INT32_MAX, 65535, 65535};
+  const int64_t most[] = {
+      INT32_MAX, 65535, isLaunchedInParts(launch) ? INT32_MAX : kMostBlocksOfZ};
   if (isEmpty(launch, numbers))
     return std::nullopt;
   // Each launch asks: names are spelled where something is wrong.

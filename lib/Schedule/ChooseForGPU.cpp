@@ -15,6 +15,33 @@ static constexpr llvm::StringLiteral kFewQueries =
     "few queries, whose rows fill one product, over many keys: memory is what "
     "they wait for";
 
+/// Tiles of short batch rows, of warps or of warpgroups, several of which share
+/// a multiprocessor where scores are nothing but products.
+static std::optional<Tiling> tileShortRows(Queries queries, int64_t channels,
+                                           bool isPlain, bool warpgroups) {
+  const QueriesInfo &info = getInfo(queries);
+  if (info.rows == 0)
+    return std::nullopt;
+  Tiling tiling = {info.rows, info.keys, /*warps=*/0,
+                   "many short batch rows: their tokens and keys fill tiles of "
+                   "this size best"};
+  if (info.rows < kPartRows)
+    return tiling;
+  tiling.warps = warpgroups
+                     ? info.rows / nsatile::kGroupRows * nsatile::kGroupWarps
+                     : nsatile::kGroupWarps;
+  if (!warpgroups || !isPlain)
+    return tiling;
+  bool isOne = info.rows == nsatile::kGroupRows;
+  if (channels > 64)
+    tiling.blocksPerSM = isOne ? 2 : 1;
+  else if (isOne)
+    tiling.blocksPerSM = info.keys <= 32 ? 4 : 3;
+  else
+    tiling.blocksPerSM = channels <= 32 || info.keys <= 32 ? 2 : 1;
+  return tiling;
+}
+
 /// With 32 rows to a warp, a fragment of keys or values that it reads from
 /// shared memory serves two products. The state of so many rows and their
 /// scores fill a warp's registers.
@@ -24,7 +51,11 @@ static std::optional<Tiling> tileDenseForWarps(const Scope &scope,
   if (!dense || dense->channels > 128)
     return std::nullopt;
   MaskInfo mask = analyzeMask(dense->attend);
-  if (!isPlain(dense->attend, mask))
+  bool isSimple = isPlain(dense->attend, mask);
+  if (auto tiling = tileShortRows(queries, dense->channels, isSimple,
+                                  /*warpgroups=*/false))
+    return tiling;
+  if (!isSimple)
     return std::nullopt;
   // Each interval of keys has loops of its own.
   if (mask.intervals.size() > 1)
@@ -69,6 +100,11 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
     return std::nullopt;
   auto [attend, channels] = *dense;
   MaskInfo mask = analyzeMask(attend);
+  // A third warpgroup leaves no registers for more than products and softmax.
+  bool isSimple = isPlain(attend, mask);
+  if (auto tiling =
+          tileShortRows(queries, channels, isSimple, /*warpgroups=*/true))
+    return tiling;
   if (queries == Queries::Few && channels <= 256) {
     bool isShort = mask.isExact() && countQueryTables(attend) < 2;
     int64_t keys = isShort && channels <= 128 ? 128 : 64;
@@ -78,10 +114,8 @@ static std::optional<Tiling> tileDenseForWarpgroups(const Scope &scope,
                     kFewQueries.str()};
     return Tiling{kPartRows, keys, nsatile::kGroupWarps, kFewQueries.str()};
   }
-  // A third warpgroup leaves no registers for more than products and softmax.
-  bool isSimple = isPlain(attend, mask);
-  // So they have for a short weight, as silu (on an H100, 2.51 ms in the place
-  // of 2.82).
+  // There are for a short weight, as silu (on an H100, 2.51 ms in the place of
+  // 2.82).
   bool weighs = !attend.getWeight().empty() && attend.getScore().empty() &&
                 attend.getNormalize().empty() && mask.isExact() &&
                 isShort(attend.getWeight());

@@ -87,9 +87,9 @@ llvm::Error schedule::printSchedules(ModuleOp module, const Goal &goal,
     os << "kernel " << kernel.getSymName() << " for "
        << (goal.device ? goal.device->name : "cpu");
     printSizes(kernel, os);
-    os << (goal.queries == Queries::Many  ? ", many queries\n"
-           : goal.queries == Queries::Few ? ", few queries\n"
-                                          : "\n");
+    if (goal.queries != Queries::Any)
+      os << ", " << describeQueries(goal.queries);
+    os << '\n';
     printPrograms(*choice, os);
     for (const OpChoice &op : choice->ops)
       printOp(op, os);

@@ -10,6 +10,10 @@ using namespace nsacc;
 using namespace nsacc::nsa;
 using namespace nsacc::schedule;
 
+static NamedTensorType getType(Value tensor) {
+  return cast<NamedTensorType>(tensor.getType());
+}
+
 /// Whether its parts can be gone over side by side, and are many where its keys
 /// are: those that it sees, or lists that are handed in.
 static bool hasManyParts(ScoringOpInterface op) {
@@ -29,9 +33,6 @@ static bool hasManyParts(ScoringOpInterface op) {
 static SmallVector<ScoringOpInterface> findOps(KernelOp kernel) {
   SmallVector<ScoringOpInterface> ops;
   kernel.walk([&](ScoringOpInterface op) { ops.push_back(op); });
-  auto getType = [](Value tensor) {
-    return cast<NamedTensorType>(tensor.getType());
-  };
   for (ScoringOpInterface op : ops) {
     NamedTensorType query = getType(op.getQuery()),
                     first = getType(ops.front().getQuery());
@@ -42,24 +43,33 @@ static SmallVector<ScoringOpInterface> findOps(KernelOp kernel) {
   return ops;
 }
 
+QueryCount::Dim QueryCount::getDim(Attribute dim) {
+  if (auto named = dyn_cast<NamedDimAttr>(dim))
+    return {named.getName().str(), 0};
+  if (auto pooled = dyn_cast<PooledDimAttr>(dim))
+    return {pooled.getBase().str(), 0};
+  return {"", cast<IntegerAttr>(dim).getInt()};
+}
+
 std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   // Their blocks are taken one after the other, however many queries there are.
   if (findLongBlocks(kernel))
     return std::nullopt;
+  QueryCount count;
+  count.setShort(kernel);
+  count.setFewAndMany(kernel);
+  if (!count.shortRows && !count.few && !count.many)
+    return std::nullopt;
+  return count;
+}
+
+void QueryCount::setFewAndMany(KernelOp kernel) {
   SmallVector<ScoringOpInterface> ops = findOps(kernel);
   auto *longest = llvm::find_if(ops, hasManyParts);
   if (longest == ops.end())
-    return std::nullopt;
-  auto getDim = [&](Attribute dim) -> Dim {
-    if (auto named = dyn_cast<NamedDimAttr>(dim))
-      return {named.getName().str(), 0};
-    if (auto pooled = dyn_cast<PooledDimAttr>(dim))
-      return {pooled.getBase().str(), 0};
-    return {"", cast<IntegerAttr>(dim).getInt()};
-  };
-  auto getDims = [&](Value tensor) {
-    return llvm::map_to_vector(
-        cast<NamedTensorType>(tensor.getType()).getDims(), getDim);
+    return;
+  auto getDims = [](Value tensor) {
+    return llvm::map_to_vector(getType(tensor).getDims(), getDim);
   };
   SmallVector<Dim> query = getDims(longest->getQuery()),
                    key = getDims(longest->getKey());
@@ -72,8 +82,7 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
   if (isRagged)
     key.insert(key.begin(), Dim{"", 1});
   Dim batch = query[0], tokens = query[1], heads = query[2];
-  QueryCount count;
-  count.keyChannels = count.valueChannels = key.back();
+  keyChannels = valueChannels = key.back();
 
   // A query tile has 64 rows or more, and there is one for each batch row and
   // key head. Blocks of a GPU with 132 multiprocessors go over the parts of
@@ -93,7 +102,7 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
                           static_cast<int64_t>(type.getBlock())};
     conditions.push_back(multiply({listed}, manyKeys, /*isMost=*/false));
   }
-  count.few = makeCase(kernel, Queries::Few, conditions);
+  few = makeCase(kernel, Queries::Few, conditions);
 
   auto attend = dyn_cast<AttendOp>(longest->getOperation());
   if (AttendOp ranking = findRanking(kernel); ranking && !isRagged) {
@@ -104,46 +113,46 @@ std::optional<QueryCount> QueryCount::get(KernelOp kernel) {
     constexpr int64_t manyPooled = 1 << 10, mostElements = int64_t{1} << 29;
     auto type = cast<NamedTensorType>(ranking.getOutput().getType());
     PooledDimAttr keys = getPooledKeys(ranking);
-    count.many =
-        makeCase(kernel, Queries::Many,
-                 {multiply({getDim(keys)}, manyPooled * keys.getStride(),
-                           /*isMost=*/false),
-                  multiply({tokens}, manyPooled, /*isMost=*/false),
-                  multiply(llvm::map_to_vector(type.getDims(), getDim),
-                           mostElements, /*isMost=*/true)});
-    count.hasOwnTiles = true;
-    return count;
+    many = makeCase(kernel, Queries::Many,
+                    {multiply({getDim(keys)}, manyPooled * keys.getStride(),
+                              /*isMost=*/false),
+                     multiply({tokens}, manyPooled, /*isMost=*/false),
+                     multiply(llvm::map_to_vector(type.getDims(), getDim),
+                              mostElements, /*isMost=*/true)});
+    hasOwnTiles = true;
+    return;
   }
   if (ops.size() > 1 || !attend || attend.getSelection() || isRagged)
-    return count;
-  count.valueChannels = getDims(attend.getValue()).back();
+    return;
+  valueChannels = getDims(attend.getValue()).back();
   if (isPlain(attend, analyzeMask(attend))) {
     // At 1024 tokens, the last tile of 192 rows has too many to spare; of fewer
     // rows than these, some multiprocessors would have a tile less than others.
     constexpr int64_t longRow = 1 << 14, manyRows = 1 << 18;
-    count.many = makeCase(
+    many = makeCase(
         kernel, Queries::Many,
         {multiply({tokens}, longRow, /*isMost=*/false),
          multiply({tokens, batch, heads}, manyRows, /*isMost=*/false)});
   }
-  return count;
+}
+
+bool QueryCount::hasInput(KernelOp kernel, StringRef name) {
+  return llvm::any_of(kernel.getArgumentTypes(), [&](Type type) {
+    return llvm::any_of(cast<NamedTensorType>(type).getDims(),
+                        [&](Attribute dim) {
+                          auto named = dyn_cast<NamedDimAttr>(dim);
+                          return named && named.getName() == name;
+                        });
+  });
 }
 
 std::optional<QueryCount::Case>
 QueryCount::makeCase(KernelOp kernel, Queries queries,
                      ArrayRef<SizeCondition> conditions) {
-  auto hasInput = [&](StringRef name) {
-    return llvm::any_of(kernel.getArgumentTypes(), [&](Type type) {
-      auto tensor = cast<NamedTensorType>(type);
-      return llvm::any_of(tensor.getDims(), [&](Attribute dim) {
-        auto named = dyn_cast<NamedDimAttr>(dim);
-        return named && named.getName() == name;
-      });
-    });
-  };
+  auto isKnown = [&](StringRef name) { return hasInput(kernel, name); };
   Case made = {queries, {}};
   for (const SizeCondition &each : conditions) {
-    if (!llvm::all_of(each.dims, hasInput) ||
+    if (!llvm::all_of(each.dims, isKnown) ||
         (each.dims.empty() && !each.holds({})))
       return std::nullopt;
     if (!each.dims.empty())
@@ -168,7 +177,15 @@ SizeCondition QueryCount::multiply(llvm::ArrayRef<Dim> dims, int64_t limit,
   return product;
 }
 
-bool SizeCondition::holds(const llvm::StringMap<int64_t> &sizes) const {
+bool SizeCondition::holds(const llvm::StringMap<int64_t> &sizes,
+                          std::optional<int64_t> batchRows) const {
+  if (!rowsOf.empty()) {
+    SizeCondition all = *this;
+    all.rowsOf.clear();
+    all.limit = llvm::SaturatingMultiply<uint64_t>(
+        limit, std::max<int64_t>(batchRows.value_or(0), 0));
+    return batchRows && all.holds(sizes);
+  }
   // What is beyond the limit stays there, unless another size is 0.
   int64_t beyond = limit + 1, product = factor;
   for (const std::string &dim : dims) {
@@ -186,34 +203,42 @@ std::string SizeCondition::describe() const {
   std::string text = llvm::join(dims, " * ");
   if (dims.empty() || factor != 1)
     text += (dims.empty() ? "" : " * ") + std::to_string(factor);
-  return text + (isMost ? " <= " : " >= ") + std::to_string(limit);
+  text += (isMost ? " <= " : " >= ") + std::to_string(limit);
+  return text + (rowsOf.empty() ? "" : " * rows of " + rowsOf);
 }
 
 bool QueryCount::hasTilesForMany(const llvm::StringMap<int64_t> &sizes) const {
   if (hasOwnTiles)
     return true;
-  auto getSize = [&](const Dim &dim) {
-    return dim.name.empty() ? dim.size : sizes.lookup(dim.name);
-  };
-  return hasChoice(std::max(getSize(keyChannels), getSize(valueChannels)));
+  return hasChoice(getChannels(sizes));
+}
+
+int64_t QueryCount::getChannels(const llvm::StringMap<int64_t> &sizes) const {
+  return std::max(getSize(keyChannels, sizes), getSize(valueChannels, sizes));
 }
 
 std::vector<QueryCount::Case>
 QueryCount::getCases(const llvm::StringMap<int64_t> &sizes) const {
   std::vector<Case> cases;
-  for (const std::optional<Case> &each : {few, many}) {
-    if (!each || (each->queries == Queries::Many && !hasTilesForMany(sizes)))
-      continue;
-    cases.push_back(*each);
-    if (each->conditions.empty())
-      return cases;
-  }
-  cases.push_back({});
+  auto isLast = [&] {
+    return !cases.empty() && cases.back().conditions.empty();
+  };
+  if (few)
+    cases.push_back(*few);
+  if (!isLast())
+    addShort(cases, sizes);
+  if (many && hasTilesForMany(sizes) && !isLast())
+    cases.push_back(*many);
+  if (!isLast())
+    cases.push_back({});
   return cases;
 }
 
-Queries QueryCount::find(const llvm::StringMap<int64_t> &sizes) const {
-  auto holds = [&](const SizeCondition &each) { return each.holds(sizes); };
+Queries QueryCount::find(const llvm::StringMap<int64_t> &sizes,
+                         std::optional<int64_t> batchRows) const {
+  auto holds = [&](const SizeCondition &each) {
+    return each.holds(sizes, batchRows);
+  };
   for (const Case &each : getCases(sizes))
     if (llvm::all_of(each.conditions, holds))
       return each.queries;

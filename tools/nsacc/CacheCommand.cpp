@@ -3,6 +3,7 @@
 #include "Commands.h"
 #include "Messages.h"
 #include "TunedStore.h"
+#include "nsacc/Schedule/Queries.h"
 #include "nsacc/Support/DiskCache.h"
 #include "nsacc/Support/Environment.h"
 #include "llvm/ADT/StringExtras.h"
@@ -67,6 +68,13 @@ static std::string describeFiles(const Cache &cache) {
 
 //===-- ls ----------------------------------------------------------------===//
 
+static std::string describeQueries(llvm::StringRef name) {
+  for (const QueriesInfo &info : kQueries)
+    if (info.name == name)
+      return describeQueries(info.queries);
+  return name.str();
+}
+
 /// "sm_90a, HQ=8,H=8, schedule keys=64: flash(q: bf16[B, T, HQ, D], …)"
 static std::string describe(const CacheEntry &entry) {
   if (!entry.problem.empty())
@@ -80,7 +88,7 @@ static std::string describe(const CacheEntry &entry) {
     else if (name == "sizes" && !value.empty())
       sizes = ", " + value.str();
     else if (name == "queries" && !value.empty())
-      sizes += ", " + value.str() + " queries";
+      sizes += ", " + describeQueries(value);
     else if (name == "schedule" && !value.empty())
       schedule = ", schedule " + value.str();
   });

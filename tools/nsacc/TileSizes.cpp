@@ -23,7 +23,7 @@ llvm::Expected<PhaseOptions> nsacc::findTileSizes(mlir::ModuleOp module,
       return known.takeError();
     std::optional<QueryCount> count = QueryCount::get(kernel);
     if (count && options.queries == Queries::Any)
-      options.queries = count->find(known->sizes);
+      options.queries = count->find(known->sizes, known->batchRows);
     for (llvm::StringRef name : nsa::getSpecializedDims(kernel)) {
       auto found = known->sizes.find(name);
       bool isKnown = found != known->sizes.end();

@@ -240,7 +240,8 @@ def NSATile_MapScheduleAttr : AttrDef<NSATileDialect, "MapSchedule"> {
 def NSATile_HostParameter : I32EnumAttr<"HostParameter", "what the host brings", [
   I32EnumAttrCase<"Counter", 0, "counter">,
   I32EnumAttrCase<"Failures", 1, "failures">,
-  I32EnumAttrCase<"Raised", 2, "raised">]> {
+  I32EnumAttrCase<"Raised", 2, "raised">,
+  I32EnumAttrCase<"FirstZ", 3, "first_z">]> {
   let cppNamespace = "::nsacc::nsatile";
   let genSpecializedAttr = 0;
 }
@@ -255,6 +256,8 @@ def NSATile_HostParameterAttr
       device runs side by side, or as its grid has points if these are fewer.
     - `raised`: the address of an `i32` that is 0 when a plan starts and when it
       ends: whether a launch asked for a repair.
+    - `first_z`: an `i32`, the place of the launch's first block along the grid's last axis. A grid
+      with more blocks along it than a device takes is launched in parts.
     - `failures`: the address of a failure record (include/nsacc-rt/failures.h),
       which keeps the least failure of the launch's `nsatile.assert`.
 

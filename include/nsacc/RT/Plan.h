@@ -115,7 +115,7 @@ struct Argument {
 
 /// A parameter behind the arguments.
 struct ExtraParameter {
-  enum class Kind { TensorMap, Counter, Failures, Raised };
+  enum class Kind { TensorMap, Counter, Failures, Raised, FirstZ };
 
   Kind kind;
   TensorMap map = {};
@@ -138,6 +138,12 @@ struct Launch {
 
 /// A kernel with a counter takes the points of its grid by itself.
 bool isPersistent(const Launch &launch);
+
+/// Blocks that a device takes along the last axis of a grid.
+inline constexpr int64_t kMostBlocksOfZ = 65535;
+/// A grid with more of them is launched in parts, whose first block a kernel is
+/// told.
+bool isLaunchedInParts(const Launch &launch);
 
 /// More than any call needs: what a plan costs stays bounded.
 inline constexpr int64_t kMaxTimes = 1 << 16;

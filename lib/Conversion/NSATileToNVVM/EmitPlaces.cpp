@@ -15,7 +15,8 @@ namespace {
 class PlaceEmitter {
 public:
   explicit PlaceEmitter(Kernel &kernel)
-      : b(kernel.b), threads(kernel.threads), program(kernel.program) {}
+      : b(kernel.b), threads(kernel.threads), program(kernel.program),
+        host(kernel.host) {}
 
   void emitProgramId(ProgramIdOp op);
   void emitRowRange(RowRangeOp op);
@@ -25,6 +26,7 @@ private:
   CodeBuilder &b;
   ThreadMap &threads;
   ProgramValues &program;
+  HostParameters &host;
 };
 
 } // namespace
@@ -37,6 +39,8 @@ void PlaceEmitter::emitProgramId(ProgramIdOp op) {
     Value last = b.make<arith::SubIOp>(nvvm::getNumBlocks(b), b.i32(1));
     place = b.make<arith::SubIOp>(last, place);
   }
+  if (op.getAxis() == 2 && host.firstZ)
+    place = b.add(place, host.firstZ);
   program.map(op.getId(), place);
 }
 

@@ -23,7 +23,7 @@ struct KernelFacts {
 
 /// Parameters that aren't the program's own; null where there are none.
 struct HostParameters {
-  mlir::Value failureRecord, tileCounter, raised;
+  mlir::Value failureRecord, tileCounter, raised, firstZ;
   llvm::DenseMap<mlir::Attribute, mlir::Value> tensorMaps;
 };
 

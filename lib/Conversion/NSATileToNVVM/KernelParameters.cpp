@@ -32,10 +32,14 @@ void KernelParameters::addHostParameters() {
   program.walk([&](Operation *op) {
     hasAssertions |= isa<AssertOp>(op);
     hasTiles |= isa<TilesOp>(op);
+    auto id = dyn_cast<ProgramIdOp>(op);
+    hasFirstZ |= id && id.getAxis() == 2;
     raises |= isa<RaiseOp>(op);
     repairs |= isa<RepairOp>(op);
   });
   hasCounter = hasTiles || repairs;
+  // Points that a counter hands out are no blocks of a grid.
+  hasFirstZ &= !hasCounter;
   hasRaised = raises || repairs;
   // All threads copy where the program isn't warp-specialized, and a warp's do
   // where a list names rows.
@@ -50,6 +54,8 @@ void KernelParameters::addHostParameters() {
   MLIRContext *context = program.getContext();
   types.append(hasAssertions + hasCounter + hasRaised,
                LLVM::LLVMPointerType::get(context, 1));
+  if (hasFirstZ)
+    types.push_back(IntegerType::get(context, 32));
   types.append(tensorMaps.size(), LLVM::LLVMPointerType::get(context));
 }
 
@@ -102,6 +108,8 @@ void KernelParameters::map(Kernel &kernel, ValueRange values) {
     kernel.host.tileCounter = take();
   if (hasRaised)
     kernel.host.raised = take();
+  if (hasFirstZ)
+    kernel.host.firstZ = take();
   for (TensorMapAttr map : tensorMaps)
     kernel.host.tensorMaps[map] = take();
 }
@@ -136,6 +144,8 @@ ArrayAttr KernelParameters::getHostParameters() {
     add(HostParameter::Counter);
   if (hasRaised)
     add(HostParameter::Raised);
+  if (hasFirstZ)
+    add(HostParameter::FirstZ);
   llvm::append_range(parameters, tensorMaps);
   return parameters.empty() ? ArrayAttr() : ArrayAttr::get(context, parameters);
 }

@@ -35,7 +35,8 @@ private:
   nsatile::ProgramOp program;
   /// Parameters that are buffers which the kernel doesn't write.
   llvm::SmallVector<unsigned> readOnly;
-  bool hasAssertions = false, hasCounter = false, hasRaised = false;
+  bool hasAssertions = false, hasCounter = false, hasRaised = false,
+       hasFirstZ = false;
   llvm::SetVector<nsatile::TensorMapAttr> tensorMaps;
 };
 

@@ -36,6 +36,9 @@ static rt::ExtraParameter toExtra(Attribute attribute) {
   case HostParameter::Raised:
     extra.kind = Kind::Raised;
     break;
+  case HostParameter::FirstZ:
+    extra.kind = Kind::FirstZ;
+    break;
   }
   return extra;
 }

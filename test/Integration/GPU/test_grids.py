@@ -3,9 +3,8 @@
 import pytest
 import torch
 
-from nsacc.errors import ArgumentError
 from oracle import agrees
-from programs import NAMES, Case, run_all, to_device
+from programs import NAMES, TARGET, Case, run_all, to_device
 
 NAMES_OF_GRIDS = ("flash", "full", "band", "window_sink", "document_mask", "softcap_alibi", "nsa",
                   "moba", "block_sparse", "mla")
@@ -30,14 +29,31 @@ def test_uneven_tiles(case, batch, tokens):
     agrees(case, batch=batch, tokens=tokens)
 
 
+# A device takes 65535 blocks along a grid's last axis.
+@pytest.mark.parametrize("tokens, keys", [(1, 2), (3, 17)])
 @pytest.mark.parametrize("case", [
     Case("flash", heads=(1, 1), channels=(8, 8)), Case("moba", heads=(1, 1), channels=(8, 8)),
+    Case("nsa", heads=(1, 1), channels=(8, 8)), Case("block_sparse", heads=(1, 1), channels=(8, 8)),
     Case("flash", heads=(1, 1), channels=(8, 8), target="sm_80")], ids=str)
-def test_more_batch_rows_than_a_grid_has(case):
-    try:
-        agrees(case, batch=70000, tokens=1, keys=2)
-    except ArgumentError as error:
-        assert "run smaller batches" in str(error)
+def test_more_batch_rows_than_a_grid_has(case, tokens, keys):
+    agrees(case, batch=70000, tokens=tokens, keys=keys)
+
+
+# Tiles of 16, 64 and 128 rows for short batch rows, at their borders.
+@pytest.mark.parametrize("tokens, keys", [
+    (1, 1), (1, 16), (1, 17), (16, 16), (17, 17), (3, 33), (16, 64), (16, 65), (1, 257), (33, 40),
+    (64, 64), (65, 65), (128, 128), (129, 129), (160, 192), (193, 193), (256, 256), (2, 512)])
+@pytest.mark.parametrize("case", [
+    Case(name, heads=heads, channels=(channels, channels), target=target)
+    for name, heads, channels, target in [
+        ("flash", (1, 1), 64, TARGET), ("flash", (4, 1), 64, TARGET),
+        ("flash", (3, 1), 64, TARGET),
+        ("flash", (2, 2), 32, TARGET), ("flash", (5, 1), 128, TARGET),
+        ("flash", (2, 1), 96, TARGET),
+        ("softcap_alibi", (2, 1), 64, TARGET), ("window_sink", (2, 1), 64, TARGET),
+        ("flash", (4, 1), 64, "sm_80")]], ids=str)
+def test_short_rows(case, tokens, keys):
+    agrees(case, batch=37, tokens=tokens, keys=keys)
 
 
 @pytest.mark.parametrize("case", [Case("band", heads=(1, 1)), Case("window_sink", heads=(2, 1))],

@@ -101,26 +101,20 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
   ASSERT_EQ(nsacc_rt_load(bytes.data(), bytes.size(), 0, &module), NSACC_RT_OK)
       << nsacc_rt_message();
   fakecuda::reset();
-  EXPECT_EQ(times, 6) << "for few, many and other queries of two sizes each";
+  EXPECT_EQ(times, 16)
+      << "for few, many and other queries of two sizes each, and short rows: "
+         "of 6 kinds in pairs of heads, of 4 in threes";
   for (int64_t heads : {4, 6})
     for (int64_t batch : {0, 1, 2, 3, 4, 5, 44, 45, 100})
-      for (auto [tokens, keys] :
-           std::vector<std::pair<int64_t, int64_t>>{{0, 70},
-                                                    {0, 1024},
-                                                    {1, 1023},
-                                                    {1, 1024},
-                                                    {1, 1 << 17},
-                                                    {32, 4096},
-                                                    {1408, 4096},
-                                                    {1409, 4096},
-                                                    {938, 4096},
-                                                    {939, 4096},
-                                                    {16383, 70},
-                                                    {16384, 70},
-                                                    {16385, 70},
-                                                    {21845, 70},
-                                                    {21846, 70},
-                                                    {65536, 65536}}) {
+      for (auto [tokens, keys] : std::vector<std::pair<int64_t, int64_t>>{
+               {0, 70},      {0, 1024},   {1, 1023},     {1, 1024},
+               {1, 1 << 17}, {32, 4096},  {1408, 4096},  {1409, 4096},
+               {938, 4096},  {939, 4096}, {16383, 70},   {16384, 70},
+               {16385, 70},  {21845, 70}, {21846, 70},   {8, 16},
+               {9, 16},      {8, 17},     {8, 32},       {8, 33},
+               {8, 64},      {8, 65},     {8, 257},      {32, 100},
+               {33, 100},    {65, 512},   {96, 512},     {97, 512},
+               {200, 128},   {200, 129},  {65536, 65536}}) {
         DimSizes sizes = makeHeads(heads, 112);
         sizes.sizes["B"] = batch;
         sizes.sizes["T"] = tokens;
@@ -137,18 +131,28 @@ TEST_F(CUDAVariantsTest, PackagesPickWhatRunsPick) {
             << heads << ' ' << batch << ' ' << tokens << ' ' << keys;
       }
   nsacc_rt_unload(module);
-  EXPECT_EQ(times, 12) << "runs had all of these, too";
+  EXPECT_EQ(times, 32) << "runs had all of these, too";
 }
 
 TEST_F(CUDAVariantsTest, AreForFewAndManyQueries) {
   compile(kHalves, "sm_90a");
   rt::Package package = read(makeHeads(4, 112));
-  ASSERT_EQ(package.variants.size(), 3u);
+  ASSERT_EQ(package.variants.size(), 9u);
   EXPECT_THAT(getGuards(package.variants[0]),
               ElementsAre("S >= 1024", "T * B * HQ <= 5632", "B * H <= 88"));
-  EXPECT_THAT(getGuards(package.variants[1]),
+  EXPECT_THAT(getGuards(package.variants[1]), ElementsAre("T <= 8", "S <= 16"));
+  EXPECT_THAT(getGuards(package.variants[2]),
+              ElementsAre("T <= 8", "S <= 64", "S >= 33"));
+  EXPECT_THAT(getGuards(package.variants[3]),
+              ElementsAre("T <= 8", "S <= 256"));
+  EXPECT_THAT(getGuards(package.variants[4]), ElementsAre("T <= 32"));
+  EXPECT_THAT(getGuards(package.variants[5]),
+              ElementsAre("T <= 96", "T >= 65", "S <= 512"));
+  EXPECT_THAT(getGuards(package.variants[6]),
+              ElementsAre("T <= 512", "S <= 128"));
+  EXPECT_THAT(getGuards(package.variants[7]),
               ElementsAre("T >= 16384", "T * B * HQ >= 262144"));
-  EXPECT_TRUE(package.variants[2].guards.empty());
+  EXPECT_TRUE(package.variants[8].guards.empty());
   // The stand-in's kernels are the same for many and for others.
   EXPECT_EQ(package.images.size(), 2u);
   EXPECT_TRUE(rt::findShadowed(package).empty());
@@ -158,7 +162,7 @@ TEST_F(CUDAVariantsTest, AreForFewAndManyQueries) {
 // others.
 TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
   compile(kHalves, "sm_90a");
-  EXPECT_EQ(read(makeHeads(4, 64)).variants.size(), 2u);
+  EXPECT_EQ(read(makeHeads(4, 64)).variants.size(), 8u);
   EXPECT_EQ(read(makeHeads(4, 136)).variants.size(), 2u);
   int times = 0;
   auto count = [&](mlir::ModuleOp module, const cuda::Options &options) {
@@ -166,10 +170,10 @@ TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
     return compileStandIn(module, options);
   };
   compile(kHalves, "sm_80", count);
-  EXPECT_EQ(read(makeHeads(4, 112)).variants.size(), 2u);
-  EXPECT_EQ(times, 2);
+  EXPECT_EQ(read(makeHeads(4, 112)).variants.size(), 8u);
+  EXPECT_EQ(times, 8) << "few queries, six kinds of short rows, and any";
   times = 0;
-  for (int64_t tokens : {1, 1 << 17}) {
+  for (int64_t tokens : {1 << 10, 1 << 17}) {
     DimSizes sizes = makeHeads(4, 112);
     sizes.sizes["B"] = sizes.sizes["S"] = 1;
     sizes.sizes["T"] = tokens;
@@ -193,12 +197,55 @@ TEST_F(CUDAVariantsTest, AreOneWhereCodeIsTheSame) {
 TEST_F(CUDAVariantsTest, SizesAreGuards) {
   compile(kHalves, "sm_90a");
   rt::Package package = read({makeHeads(4, 64), makeHeads(6, 112)});
-  ASSERT_EQ(package.variants.size(), 5u);
+  ASSERT_EQ(package.variants.size(), 16u);
   EXPECT_EQ(package.parameters[0].sizes[2].name, "HQ");
   EXPECT_EQ(package.parameters[1].sizes[2].fixed, 2);
-  EXPECT_THAT(getGuards(package.variants[3]),
+  EXPECT_THAT(getGuards(package.variants[14]),
               ElementsAre("HQ = 6", "D = 112", "DV = 112", "T >= 16384",
                           "T * B * HQ >= 262144"));
+}
+
+// How long each ragged row is stands in its offsets, on the device: the average
+// tells.
+TEST_F(CUDAVariantsTest, RaggedRowsAreShortOnAverage) {
+  compile(R"(
+kernel packed(q: [ragged T, HQ, D], k: [ragged T, H, D], v: [ragged T, H, DV])
+    -> [ragged T, HQ, DV] {
+  return attend(q, k, v) where j <= i;
+})",
+          "sm_90a");
+  auto bytes = program->package("packed", makeHeads(4, 64));
+  ASSERT_TRUE(static_cast<bool>(bytes)) << toString(bytes.takeError());
+  rt::Package package = rt::readPackage(bytes->data(), bytes->size());
+  ASSERT_GE(package.variants.size(), 4u);
+  std::vector<std::string> expected[] = {
+      {"T <= 4 * rows of T", "T <= 16 * rows of T"},
+      {"T <= 16 * rows of T", "T <= 64 * rows of T"},
+      {"T <= 128 * rows of T", "T <= 512 * rows of T"}};
+  size_t first = package.variants.size() - 4;
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(getGuards(package.variants[first + i]), expected[i]);
+  nsacc_rt_module *module = nullptr;
+  ASSERT_EQ(nsacc_rt_load(bytes->data(), bytes->size(), 0, &module),
+            NSACC_RT_OK)
+      << nsacc_rt_message();
+  fakecuda::reset();
+  for (int64_t rows : {1, 2, 7})
+    for (int64_t tokens : {1, 4, 5, 8, 9, 28, 29, 32, 33, 256, 257, 2000}) {
+      DimSizes sizes = makeHeads(4, 64);
+      sizes.sizes["T"] = tokens;
+      sizes.batchRows = rows;
+      std::vector<Tensor> tensors = makeTensors(sizes);
+      llvm::ArrayRef<Tensor> all(tensors);
+      RunOptions options;
+      options.device = DeviceStream{0, nullptr};
+      llvm::Error error =
+          program->runInto("", all.drop_back(), all.take_back(), options);
+      ASSERT_FALSE(error) << toString(std::move(error));
+      std::string run = takeLaunches();
+      EXPECT_EQ(launch(module, tensors), run) << rows << ' ' << tokens;
+    }
+  nsacc_rt_unload(module);
 }
 
 TEST_F(CUDAVariantsTest, CallsThatNoneFitsLearnWhatThereIs) {

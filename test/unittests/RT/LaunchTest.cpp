@@ -120,6 +120,39 @@ TEST_F(LaunchTest, LaunchesClusters) {
               HasSubstr("a grid of 3 blocks that clusters of 2 don't divide"));
 }
 
+// 65535 blocks are the most that a device takes along the last axis.
+TEST_F(LaunchTest, LaunchesMoreBlocksInParts) {
+  Package package = makePackage();
+  const std::string map = ".b8 map[128]";
+  std::string &ptx = package.images[0].ptx;
+  ptx.insert(ptx.find(map) + map.size(), ", .param .u32 first");
+  Launch &fill = package.variants[0].targets[0].plan.launches[0];
+  std::swap(fill.grid[1], fill.grid[2]);
+  fill.extra.push_back({ExtraParameter::Kind::FirstZ});
+  Module module(package);
+  for (int64_t rows : {1, 65535, 65536, 131070, 131071}) {
+    fakecuda::reset();
+    expectLaunch(module, Tensors(rows, 1));
+    int64_t first = 0;
+    for (const fakecuda::Launch &launch : fakecuda::getLaunches()) {
+      if (launch.kernel != "fill")
+        continue;
+      ASSERT_EQ(launch.parameters.back().size(), 4u);
+      EXPECT_EQ(launch.getWord(launch.parameters.size() - 1),
+                static_cast<uint64_t>(first));
+      EXPECT_LE(launch.grid[2], 65535u);
+      first += launch.grid[2];
+    }
+    EXPECT_EQ(first, rows);
+  }
+  Package other = makePackage();
+  Launch &whole = other.variants[0].targets[0].plan.launches[0];
+  std::swap(whole.grid[1], whole.grid[2]);
+  Module notInParts(other);
+  EXPECT_THAT(failLaunch(notInParts, Tensors(65536, 1)),
+              HasSubstr("a grid of 65536 blocks along dimension 2"));
+}
+
 TEST_F(LaunchTest, DependentLaunchesFollowTheirOwn) {
   Package package = makePackage();
   package.variants[0].targets[0].plan.launches[1].isDependent = true;

@@ -9,6 +9,7 @@
 #include "nsacc/GPU/DeviceOption.h"
 #include "nsacc/Schedule/QueryCount.h"
 #include "nsacc/Schedule/Settings.h"
+#include <utility>
 
 namespace mlir::affine {
 class AffineDialect;
@@ -18,11 +19,11 @@ namespace nsacc {
 
 /// How passes' options spell them.
 inline auto getQueriesValues() {
-  return llvm::cl::values(
-      clEnumValN(Queries::Any, "any", "any number"),
-      clEnumValN(Queries::Few, "few",
-                 "too few for a GPU, over many keys: the keys are split"),
-      clEnumValN(Queries::Many, "many", "many long batch rows"));
+  return []<size_t... I>(std::index_sequence<I...>) {
+    return llvm::cl::values(llvm::cl::OptionEnumValue{
+        kQueries[I].name, static_cast<int>(kQueries[I].queries),
+        kQueries[I].description}...);
+  }(std::make_index_sequence<std::size(kQueries)>());
 }
 
 #define GEN_PASS_DECL
