@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn
 
 import torch
 
+from . import _masks
 from .errors import ArgumentError
 from .program import Program, _not_traced
 from .signature import Dim, TensorSpec
@@ -23,36 +25,90 @@ _OWN = ("mask", "scaling", *_MEANINGFUL)
 _OLDEST = (5, 17)
 _INSTALL = f"pip install 'transformers>={_OLDEST[0]}.{_OLDEST[1]}'"
 _registered: set[str] = set()
+# Words that transformers looks for anywhere in a name.
+_WORDS = {"flash": "a FlashAttention, whose kernel it loads from the hub",
+          "flex_attention": "FlexAttention, and asks whether the model supports that",
+          "sdpa": "SDPA, and asks whether the model supports that"}
+_PLAIN_NAME = "nsacc_attention"
 
 
-class Attention:
-    """The two functions that transformers asks for under one name."""
+class Bound:
+    """One program, and where its inputs come from."""
 
-    def __init__(self, name: str, program: Program, inputs: Mapping[str, Source],
-                 own: Collection[str], heads_first: bool | None) -> None:
-        self._name, self._program, self._own = name, program, frozenset(own)
+    def __init__(self, program: Program, inputs: Mapping[str, Source],
+                 heads_first: bool | None) -> None:
+        self.program = program
         specs = program.signature.inputs
         if len(specs) < 3 or any(spec.rank != 4 for spec in specs[:3]):
             raise ArgumentError(f"kernel '{program.kernel}' is no attention of transformers: "
                                 f"expected queries, keys and values of 4 dimensions as its first "
                                 f"inputs, found {program.kernel}{program.signature}")
-        self._extra = specs[3:]
-        self._inputs = dict(inputs)
+        self.extra = specs[3:]
+        self._inputs = inputs
         self._check_inputs()
+        self.heads_first = _find_order(program) if heads_first is None else heads_first
+        _check_order(program)
+        self.gives_heads_first = _find_result_order(program, self.heads_first)
+        self.has_window = _masks.has_window(program)
+        self.windows: dict[int, Bound] = {}
+        self._faults: dict[tuple[bool, int | None, bool], str | None] = {}
+
+    def _check_inputs(self) -> None:
+        missing = [spec for spec in self.extra if spec.name not in self._inputs]
+        if missing:
+            first = missing[0]
+            raise ArgumentError(
+                f"nothing says where input '{first.name}' of kernel '{self.program.kernel}' comes "
+                f"from: pass inputs={{'{first.name}': …}}, with 'scaling', 'padding' (bool[B, S]), "
+                f"another argument of transformers' attention, or a function of them. The program "
+                f"declares {first}")
+
+    @_not_traced
+    def set_window(self, window: int) -> None:
+        """Compiles the program for layers with this window, into `windows`."""
+        if window not in self.windows:
+            self.windows[window] = Bound(_masks.set_window(self.program, window), self._inputs,
+                                         self.heads_first)
+
+    @_not_traced
+    def find_fault(self, causal: bool, window: int | None, is_mixed: bool) -> str | None:
+        """In words, why the program isn't one for such layers, and how to mend it."""
+        key = causal, window, is_mixed
+        if key not in self._faults:
+            if self.program._package is not None:
+                fault = None if causal and window is None else (
+                    "the program is of a package, which can't be asked which keys it sees")
+            else:
+                probe = _masks.Probe(_masks.for_oracle(self.program), self._inputs,
+                                     self.heads_first, self.gives_heads_first)
+                whole = self.program.params["window"] if is_mixed and self.has_window else None
+                fault = probe.find_fault(causal, window, whole)
+            self._faults[key] = fault
+        return self._faults[key]
+
+
+class Attention:
+    """The two functions that transformers asks for under one name."""
+
+    def __init__(self, name: str, program: Program | Mapping[str, Program],
+                 inputs: Mapping[str, Source], own: Collection[str],
+                 heads_first: bool | None) -> None:
+        self._name, self._own, self._inputs = name, frozenset(own), dict(inputs)
+        programs = program if isinstance(program, Mapping) else {"": program}
+        self._check_inputs(list(programs.values()))
+        self._bounds = {kind: Bound(one, self._inputs, heads_first)
+                        for kind, one in programs.items()}
         self._padding = next((one for one, source in inputs.items() if source == "padding"), None)
         self._misspelled = next((one for one, source in inputs.items()
                                  if _is_nearly_padding(source)), None)
-        self._heads_first = _find_order(program) if heads_first is None else heads_first
-        _check_order(program)
-        self._gives_heads_first = _find_result_order(program, self._heads_first)
 
-    def _check_inputs(self) -> None:
-        names = [spec.name for spec in self._extra]
+    def _check_inputs(self, programs: list[Program]) -> None:
+        names = {spec.name for program in programs for spec in program.signature.inputs[3:]}
         for name in self._inputs:
             if name not in names:
-                raise ArgumentError(f"kernel '{self._program.kernel}' has no input '{name}' behind "
-                                    f"queries, keys and values: it is {self._program.kernel}"
-                                    f"{self._program.signature}")
+                raise ArgumentError(f"kernel '{programs[0].kernel}' has no input '{name}' behind "
+                                    f"queries, keys and values: it is {programs[0].kernel}"
+                                    f"{programs[0].signature}")
         for name, source in self._inputs.items():
             if not (isinstance(source, str) or callable(source)):
                 raise ArgumentError(f"inputs has {source!r} for '{name}', expected 'scaling', "
@@ -62,14 +118,6 @@ class Attention:
                 raise ArgumentError(f"inputs has 'attention_mask' for '{name}': what of it hides "
                                     f"padding, bool[B, S], is '{name}': 'padding'; the rest is the "
                                     f"program's mask")
-        missing = [spec for spec in self._extra if spec.name not in self._inputs]
-        if missing:
-            first = missing[0]
-            raise ArgumentError(
-                f"nothing says where input '{first.name}' of kernel '{self._program.kernel}' comes "
-                f"from: pass inputs={{'{first.name}': …}}, with 'scaling', 'padding' (bool[B, S]), "
-                f"another argument of transformers' attention, or a function of them. The program "
-                f"declares {first}")
 
     # -- Attention ----------------------------------------------------------------------------
 
@@ -83,7 +131,7 @@ class Attention:
                                 f"{_round(dropout)}: call model.eval(), or set the configuration's "
                                 f"attention_dropout to 0")
         self._check_arguments(more)
-        if attention_mask is not None and (self._padding is None or attention_mask.dim() != 2):
+        if attention_mask is not None and not self._is_ours(attention_mask):
             raise ArgumentError(f"attention '{self._name}' has the mask of its program, and takes "
                                 f"none of shape {list(attention_mask.shape)}: pass an "
                                 f"attention_mask of 2 dimensions, or none")
@@ -94,14 +142,64 @@ class Attention:
                                 f"'{self._name}' by 1/sqrt({query.shape[-1]}): declare an input "
                                 f"for it in the program, as in attend(q, k, v) scale z, and "
                                 f"register it with inputs={{'z': 'scaling'}}")
+        bound = self._choose(module, attention_mask, more)
+        if attention_mask is not None and attention_mask.dim() == 3:
+            attention_mask = attention_mask[:, 0]
         given = {"scaling": scaling, "padding": attention_mask, **more}
         tensors = [query, key, value]
-        if not self._heads_first:
+        if not bound.heads_first:
             tensors = [tensor.transpose(1, 2) for tensor in tensors]
-        extra = [self._get(spec, module, (query, key, value), given) for spec in self._extra]
-        results = self._program(*tensors, *extra)
-        out = results if len(self._program.signature.results) == 1 else results[0]
-        return out.transpose(1, 2) if self._gives_heads_first else out, None
+        extra = [self._get(spec, module, (query, key, value), given) for spec in bound.extra]
+        results = bound.program(*tensors, *extra)
+        out = results if len(bound.program.signature.results) == 1 else results[0]
+        return out.transpose(1, 2) if bound.gives_heads_first else out, None
+
+    def _is_ours(self, mask: torch.Tensor) -> bool:
+        """Whether `make_mask` gave it, or the model passes on the caller's."""
+        return mask.dim() == 3 or (mask.dim() == 2 and self._padding is not None)
+
+    def _choose(self, module: torch.nn.Module, mask: torch.Tensor | None,
+                more: Mapping[str, Any]) -> Bound:
+        """The program of a layer's kind."""
+        causal, window = self._read_layer(module, mask, more)
+        kind = _masks.name_kind(causal, window)
+        if "" not in self._bounds and kind not in self._bounds:
+            raise ArgumentError(
+                f"the model asks attention '{self._name}' for {_masks.describe(causal, window)}: "
+                f"register a program for '{kind}' layers, found those of "
+                f"{', '.join(map(repr, self._bounds))}")
+        bound = self._bounds["" if "" in self._bounds else kind]
+        if "mask" in self._own:
+            return bound
+        if window is not None and bound.has_window:
+            bound.set_window(window)
+            bound = bound.windows[window]
+        layers = getattr(getattr(module, "config", None), "layer_types", None) or ()
+        is_mixed = window is None and "" in self._bounds and "sliding_attention" in layers
+        fault = bound.find_fault(causal, window, is_mixed)
+        if fault is not None:
+            raise ArgumentError(
+                f"the model asks attention '{self._name}' for "
+                f"{_masks.describe(causal, window)}, and {fault}. If the program's mask is what "
+                f"is meant, register it with own=['mask']")
+        return bound
+
+    def _read_layer(self, module: torch.nn.Module, mask: torch.Tensor | None,
+                    more: Mapping[str, Any]) -> tuple[bool, int | None]:
+        """Whether the layer is causal, and its window. Without a mask, modules say so."""
+        window = more.get("sliding_window")
+        if mask is None or mask.dim() == 2:
+            causal = more.get("is_causal")
+            return getattr(module, "is_causal", True) if causal is None else causal, window
+        kind = _masks.KINDS[mask.shape[1] - 1]
+        if "window" not in kind:
+            return kind == "causal", None
+        if window is None and "mask" not in self._own:
+            raise ArgumentError(
+                f"the model's mask has a window, which its layers don't pass to attention "
+                f"'{self._name}' as 'sliding_window': if the program has it in itself, register "
+                f"it with own=['mask']")
+        return kind == "causal_window", window
 
     def _takes(self, argument: str) -> bool:
         """Whether the program sees the argument, or has it in itself."""
@@ -126,6 +224,8 @@ class Attention:
             return source(module, *tensors, **given)
         if given.get(source) is not None:
             return given[source]
+        if source == "sliding_window":
+            return _masks.EVERYTHING
         if source == "padding":
             batch, keys = tensors[1].shape[0], tensors[1].shape[2]
             return torch.ones((batch, keys), dtype=torch.bool, device=tensors[1].device)
@@ -139,21 +239,38 @@ class Attention:
 
     def make_mask(self, batch_size: int, q_length: int, kv_length: int, q_offset: Any = 0,
                   kv_offset: int = 0, mask_function: Any = None,
-                  attention_mask: torch.Tensor | None = None,
-                  **_more: Any) -> torch.Tensor | None:
-        """What `attend` gets as a mask: which keys are no padding, ``[B, S]``, or None."""
-        from transformers.masking_utils import causal_mask_function
-
-        if isinstance(q_offset, torch.Tensor) or q_offset + q_length != kv_offset + kv_length:
+                  attention_mask: torch.Tensor | None = None, local_size: int | None = None,
+                  **more: Any) -> torch.Tensor | None:
+        """What `attend` gets as a mask: which keys are no padding, once for each of the kinds up
+        to the model's, ``[B, 1 to 4, S]``; or None, where modules tell the kind themselves."""
+        kind = _masks.read_mask(mask_function, local_size,
+                                {**more, "attention_mask": attention_mask})
+        if kind != "bidirectional" and (isinstance(q_offset, torch.Tensor) or
+                                        q_offset + q_length != kv_offset + kv_length):
             raise ArgumentError(f"attention '{self._name}' takes the queries for the last of "
                                 f"{kv_length} keys, and this cache has room behind them: use a "
                                 f"DynamicCache instead of a static one")
-        if mask_function not in (None, causal_mask_function) and "mask" not in self._own:
+        if kind is None and "mask" not in self._own:
             raise ArgumentError(
-                f"the model asks attention '{self._name}' for another mask than the causal one, as "
-                f"a window, packed sequences or none; torch.compile can't see that positions are "
-                f"those of one sequence. If the program's mask is what is meant, register it with "
-                f"own=['mask']")
+                f"the model asks attention '{self._name}' for another mask than a causal or a "
+                f"bidirectional one with or without a window, as packed sequences or chunks; "
+                f"torch.compile can't see that positions are those of one sequence. If the "
+                f"program's mask is what is meant, register it with own=['mask']")
+        padding = self._find_padding(attention_mask, kv_length, kv_offset)
+        # Modules of models that were made bidirectional say that they are causal.
+        is_told = kind in (None, "causal") or (
+            kind == "bidirectional" and getattr(more.get("config"), "is_causal", None) is not False)
+        if padding is None and is_told:
+            return None
+        if padding is None:
+            padding = torch.ones((batch_size, kv_length), dtype=torch.bool,
+                                 device=more.get("device"))
+        if kind is None:
+            return padding
+        return padding[:, None].expand(-1, _masks.KINDS.index(kind) + 1, -1)
+
+    def _find_padding(self, attention_mask: torch.Tensor | None, kv_length: int,
+                      kv_offset: int) -> torch.Tensor | None:
         if attention_mask is None:
             return None
         padding = attention_mask[:, kv_offset:kv_offset + kv_length]
@@ -179,7 +296,8 @@ class Attention:
             f"with inputs={{'m': 'padding'}}")
 
 
-def register(name: str, program: Program, inputs: Mapping[str, Source] | None,
+def register(name: str, program: Program | Mapping[str, Program],
+             inputs: Mapping[str, Source] | None,
              own: Collection[str], heads_first: bool | None) -> None:
     try:
         import transformers
@@ -205,12 +323,30 @@ def register(name: str, program: Program, inputs: Mapping[str, Source] | None,
 
 
 def _check_name(name: Any, known: Mapping[str, Any]) -> None:
-    if not isinstance(name, str) or not name or any(mark in name for mark in "/:|@"):
-        raise ArgumentError(f"name is {name!r}, expected a word without '/', ':', '|' and '@', "
-                            f"which transformers reads as places of kernels")
+    if not isinstance(name, str) or not name:
+        raise ArgumentError(f"name is {name!r}, expected a word, as '{_PLAIN_NAME}'")
+    found = next((mark for mark in "/:|@" if mark in name), None)
+    if found is not None:
+        raise ArgumentError(f"name is {name!r}, and transformers reads names with '{found}' as "
+                            f"places of kernels: expected a word, as "
+                            f"'{_mend_name(name, known)}'")
+    word = next((word for word in _WORDS if word in name and name not in known), None)
+    if word is not None:
+        raise ArgumentError(f"name is {name!r}, and transformers takes each name with '{word}' "
+                            f"for {_WORDS[word]}: choose a name without it, as "
+                            f"'{_mend_name(name, known)}'")
     if name == "eager" or (name in known and name not in _registered):
         raise ArgumentError(f"transformers has an attention '{name}' of its own: choose another "
                             f"name")
+
+
+def _mend_name(name: str, known: Collection[str]) -> str:
+    """A name like it that transformers takes."""
+    for word in _WORDS:
+        name = name.replace(word, "")
+    name = re.sub(r"[_-]*[/:|@][_-]*|__+", "_", name).strip("_-. ")
+    is_taken = name == "eager" or (name in known and name not in _registered)
+    return name if name and not is_taken else _PLAIN_NAME
 
 
 def _check_own(own: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from . import _operator, _transformers
+from . import _masks, _operator, _transformers
 from .errors import ArgumentError
 from .program import Program
 
@@ -66,7 +66,7 @@ def op(program: Program) -> Operator:
     return Operator(program, program._operator_name())
 
 
-def register_attention(name: str, program: Program, *,
+def register_attention(name: str, program: Program | Mapping[str, Program], *,
                        inputs: Mapping[str, _transformers.Source] | None = None,
                        own: Collection[str] = (), heads_first: bool | None = None) -> None:
     """Registers a program as an attention of Hugging Face transformers.
@@ -76,11 +76,16 @@ def register_attention(name: str, program: Program, *,
     tensors aren't copied.
 
     Args:
-        name: a new one, or one that was registered here before.
+        name: a new one, or one that was registered here before, without "flash", "sdpa",
+            "flex_attention" and marks that transformers reads as places of kernels.
         program: its first inputs are queries, keys and values, ``[B, T, HQ, D]``,
             ``[B, S, H, D]`` and ``[B, S, H, DV]``, or ``[B, heads HQ, T, D]`` and so on; its first
             result ``[B, T, HQ, DV]`` or ``[B, HQ, T, DV]``. Queries are the last of the keys, as a
-            cache has them. Its mask stands in place of the model's, which has to be causal.
+            cache has them. Its mask stands in place of the model's: causal layers take any that
+            hides later keys, bidirectional ones a program whose queries see later keys. Where
+            layers have windows, an integer parameter ``window`` is set to their lengths; or
+            programs for kinds of layers are a mapping, ``{"causal": …, "causal_window": …}``, with
+            "bidirectional" and "bidirectional_window" for encoders.
         inputs: where further inputs come from, by their names: ``"scaling"``, what the model
             multiplies scores with (else the program has to multiply with ``D**-0.5``);
             ``"padding"``, bool[B, S], false for keys that are padding; an argument that the
@@ -88,7 +93,8 @@ def register_attention(name: str, program: Program, *,
             as ``function(module, query, key, value, scaling=…, padding=…, **more)`` with tensors
             ``[B, H, T, D]``.
         own: what the program has in itself, so that the model's is left out: ``"mask"``, for
-            models with another than the causal one, ``"scaling"``, and arguments as above.
+            masks that programs can't be compared with or shall differ from, ``"scaling"``, and
+            arguments as above.
         heads_first: whether its tensors are ``[B, H, T, D]``; found from the program where that
             shows.
 
@@ -98,7 +104,22 @@ def register_attention(name: str, program: Program, *,
     arguments of `inputs` that the model doesn't pass; under ``torch.compile(fullgraph=True)`` its
     words stand in torch's error.
     """
-    if not isinstance(program, Program):
-        raise ArgumentError(f"program is a {type(program).__qualname__}, expected what "
-                            f"nsacc.compile or nsacc.load gives")
+    for one in _list_programs(program):
+        if not isinstance(one, Program):
+            raise ArgumentError(f"program is a {type(one).__qualname__}, expected what "
+                                f"nsacc.compile or nsacc.load gives")
     _transformers.register(name, program, inputs, own, heads_first)
+
+
+def _list_programs(program: Any) -> list[Any]:
+    """The program itself, or those for kinds of layers."""
+    if not isinstance(program, Mapping):
+        return [program]
+    for kind in program:
+        if kind not in _masks.KINDS:
+            raise ArgumentError(f"program has one for {kind!r} layers, expected "
+                                f"{', '.join(map(repr, _masks.KINDS))}")
+    if not program:
+        raise ArgumentError("program is empty, expected programs for kinds of layers, as "
+                            "{'causal': …, 'causal_window': …}")
+    return list(program.values())

@@ -1,0 +1,278 @@
+"""Layers of models of transformers, and programs whose masks are theirs or aren't."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+
+import nsacc
+from harness import EXAMPLES
+from nsacc.errors import ArgumentError
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers", minversion="5.17",
+                                   reason="transformers 5.17 isn't installed")
+
+import nsacc.torch  # noqa: E402
+from nsacc import _masks  # noqa: E402
+
+PLAIN = """kernel plain<window = 1073741824>(q: [B, T, HQ, D], k: [B, S, H, D],
+    v: [B, S, H, DV]) -> [B, T, HQ, DV] { return attend(q, k, v) where WHERE; }"""
+CAUSAL = PLAIN.replace("WHERE", "j <= i")
+FULL = PLAIN.replace(" where WHERE", "")
+WINDOW = PLAIN.replace("WHERE", "0 <= i - j < window")
+AROUND = PLAIN.replace("WHERE", "-window < i - j < window")
+KINDS = pytest.mark.parametrize("kind", _masks.KINDS)
+
+
+@pytest.fixture(autouse=True)
+def no_gradients():
+    with torch.no_grad():
+        yield
+
+
+def make(kind: str, window: int = 4):
+    """A model of two layers: Qwen's, whose second one may have a window, or an encoder's."""
+    torch.manual_seed(3)
+    if kind.startswith("bidirectional"):
+        config = transformers.ModernBertConfig(
+            vocab_size=61, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+            intermediate_size=48, local_attention=2 * window - 2, pad_token_id=0,
+            bos_token_id=1, eos_token_id=1, cls_token_id=1, sep_token_id=1,
+            global_attn_every_n_layers=2 if kind.endswith("window") else 1,
+            attn_implementation="eager")
+        return transformers.ModernBertModel(config).eval()
+    config = transformers.Qwen2Config(
+        vocab_size=61, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=64, pad_token_id=0,
+        sliding_window=window, use_sliding_window=kind.endswith("window"), max_window_layers=1,
+        attn_implementation="eager")
+    return transformers.Qwen2Model(config).eval()
+
+
+def run(model, tokens: int = 13):
+    ids = torch.randint(1, 61, (2, tokens), generator=torch.Generator().manual_seed(tokens))
+    return model(ids).last_hidden_state
+
+
+def use(model, program, **options):
+    nsacc.torch.register_attention("nsacc_test", program, **options)
+    model.set_attn_implementation("nsacc_test")
+    return model
+
+
+def compile_for(text: str, **params):
+    return nsacc.compile(text, dtype="f32", **params)
+
+
+@KINDS
+def test_one_program_for_all_layers(kind):
+    model = make(kind)
+    expected = run(model)
+    program = compile_for({"causal": CAUSAL, "bidirectional": FULL, "causal_window": WINDOW,
+                           "bidirectional_window": AROUND}[kind])
+    torch.testing.assert_close(run(use(model, program)), expected)
+
+
+@pytest.mark.parametrize("kind, full, window", [("causal", CAUSAL, WINDOW),
+                                                ("bidirectional", FULL, AROUND)])
+@pytest.mark.parametrize("set_by", ["the model", "the program"])
+def test_a_program_for_each_kind_of_layer(kind, full, window, set_by):
+    """Parameters of other names are the program's own."""
+    model = make(f"{kind}_window")
+    expected = run(model)
+    within = (compile_for(window) if set_by == "the model" else
+              compile_for(window.replace("window", "size"), size=4))
+    use(model, {kind: compile_for(full), f"{kind}_window": within})
+    torch.testing.assert_close(run(model), expected)
+
+
+@pytest.mark.parametrize("text, kind, found", [
+    (FULL, "causal", "a causal mask, and the program sees later keys: add 'j <= i'"),
+    (CAUSAL, "bidirectional", "no mask, .*sees no later keys: leave 'j <= i' out"),
+    (CAUSAL, "causal_window", "a causal window of 4 tokens, and the program sees keys further "
+                              "back: declare a parameter, as in kernel f<window = 1073741824>"),
+    (WINDOW.replace("< window", "< window - 1"), "causal_window", "sees fewer keys back"),
+    (WINDOW.replace("< window", "<= window"), "causal_window", "sees keys further back"),
+    (AROUND, "causal_window", "sees later keys"),
+    (FULL, "bidirectional_window", "a bidirectional window of 4 .*further back"),
+    (WINDOW, "bidirectional_window", "sees fewer keys ahead|sees no later keys"),
+    (AROUND.replace("-window <", "-window <="), "bidirectional_window", "further ahead"),
+])
+def test_masks_that_differ(text, kind, found):
+    with pytest.raises(ArgumentError, match=found):
+        run(use(make(kind), compile_for(text)))
+    # Tried by someone who means it.
+    run(use(make(kind), compile_for(text), own=["mask"]))
+
+
+def test_a_window_of_the_programs_in_layers_without_one():
+    with pytest.raises(ArgumentError, match="sees 3 tokens back, and layers without a window see "
+                                            "all: compile it with window=1073741824"):
+        run(use(make("causal_window"), compile_for(WINDOW, window=3)))
+    # Where no layer has a window, it is sparse attention.
+    run(use(make("causal"), compile_for(WINDOW, window=3)))
+
+
+@pytest.mark.parametrize("example", ["nsa", "moba", "window_sink"])
+def test_sparse_programs_are_causal(example):
+    program = nsacc.compile(EXAMPLES / f"{example}.nsa", dtype="f32")
+    names = [spec.name for spec in program.signature.inputs[3:]]
+    gates = {name: lambda module, query, *_tensors, **_more:
+             torch.ones(query.shape[0], query.shape[2], query.shape[1]) for name in names}
+    if example == "window_sink":
+        gates = {name: lambda module, query, *_tensors, **_more: torch.zeros(query.shape[1])
+                 for name in names}
+    assert run(use(make("causal"), program, inputs=gates)).isfinite().all()
+    with pytest.raises(ArgumentError, match="sees no later keys"):
+        run(use(make("bidirectional"), program, inputs=gates))
+
+
+def test_windows_as_inputs():
+    text = WINDOW.replace("<window = 1073741824>", "").replace("DV])", "DV], window: i32)", 1)
+    model = make("causal_window")
+    expected = run(model)
+    use(model, compile_for(text), inputs={"window": "sliding_window"})
+    torch.testing.assert_close(run(model), expected)
+
+
+def test_decoders_that_were_made_bidirectional():
+    """Their modules say that they are causal, their configuration that they aren't."""
+    model = make("causal")
+    model.config.is_causal = False
+    expected = run(model)
+    torch.testing.assert_close(run(use(model, compile_for(FULL))), expected)
+    with pytest.raises(ArgumentError, match="sees no later keys"):
+        run(use(model, compile_for(CAUSAL)))
+
+
+def test_long_windows():
+    """Their edges are looked at without as many queries as keys."""
+    model = make("causal_window", window=5000)
+    expected = run(model)
+    torch.testing.assert_close(run(use(model, compile_for(WINDOW))), expected)
+    with pytest.raises(ArgumentError, match="a causal window of 5000 .*further back"):
+        run(use(model, compile_for(CAUSAL)))
+
+
+def test_generation_with_windows():
+    model = transformers.Qwen2ForCausalLM(make("causal_window").config).eval()
+    ids = torch.arange(1, 12)[None]
+    options = {"max_new_tokens": 7, "do_sample": False, "attention_mask": torch.ones_like(ids)}
+    expected = model.generate(ids, **options)
+    assert torch.equal(use(model, compile_for(WINDOW)).generate(ids, **options), expected)
+
+
+@KINDS
+def test_compiled_models(kind):
+    text = {"causal": CAUSAL, "bidirectional": FULL, "causal_window": WINDOW,
+            "bidirectional_window": AROUND}[kind]
+    text = text.replace("DV])", "DV], m: bool[B, S])", 1)
+    text = (text.replace("; }", " and m[b, j]; }") if "where" in text else
+            text.replace("; }", " where m[b, j]; }"))
+    model = make(kind)
+    ids = torch.arange(1, 27).reshape(2, 13)
+    mask = torch.ones_like(ids)
+    mask[0, :3] = 0
+    expected = model(ids, attention_mask=mask).last_hidden_state
+    use(model, compile_for(text), inputs={"m": "padding"})
+    torch._dynamo.reset()
+    options = {} if kind.startswith("bidirectional") else {"use_cache": False}
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    for _again in range(2):
+        found = compiled(ids, attention_mask=mask, **options).last_hidden_state
+        torch.testing.assert_close(found[mask.bool()], expected[mask.bool()])
+
+
+def test_packed_sequences_and_chunks():
+    model = use(make("causal"), compile_for(CAUSAL))
+    ids = torch.arange(1, 13)[None]
+    places = torch.cat([torch.arange(5), torch.arange(7)])[None]
+    with pytest.raises(ArgumentError, match="as packed sequences or chunks"):
+        model(ids, position_ids=places, use_cache=False)
+    torch.manual_seed(3)
+    config = transformers.Llama4TextConfig(
+        vocab_size=61, hidden_size=32, intermediate_size=48, intermediate_size_mlp=48,
+        num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
+        num_local_experts=2, attention_chunk_size=4, pad_token_id=0)
+    with pytest.raises(ArgumentError, match="as packed sequences or chunks"):
+        use(transformers.Llama4ForCausalLM(config).eval(), compile_for(CAUSAL))(ids)
+
+
+def test_windows_that_layers_do_not_tell():
+    program = compile_for(WINDOW)
+    nsacc.torch.register_attention("nsacc_test", program)
+    make_mask = transformers.AttentionMaskInterface()["nsacc_test"]
+    function = transformers.masking_utils.sliding_window_causal_mask_function(4)
+    mask = make_mask(batch_size=1, q_length=6, kv_length=6, mask_function=function, local_size=4,
+                     device=torch.device("cpu"))
+    q = torch.ones(1, 2, 6, 8)
+    attend = transformers.AttentionInterface()["nsacc_test"]
+    assert attend(torch.nn.Module(), q, q, q, mask, sliding_window=4)[0].shape == (1, 6, 2, 8)
+    with pytest.raises(ArgumentError, match="layers don't pass to attention 'nsacc_test' as "
+                                            "'sliding_window'"):
+        attend(torch.nn.Module(), q, q, q, mask)
+
+
+def test_kinds_of_layers_are_checked():
+    program = compile_for(CAUSAL)
+    with pytest.raises(ArgumentError, match="one for 'sliding_attention' layers, expected 'causal"):
+        nsacc.torch.register_attention("nsacc_test", {"sliding_attention": program})
+    with pytest.raises(ArgumentError, match="program is empty"):
+        nsacc.torch.register_attention("nsacc_test", {})
+    with pytest.raises(ArgumentError, match="program is a str"):
+        nsacc.torch.register_attention("nsacc_test", {"causal": "plain"})
+    with pytest.raises(ArgumentError, match="register a program for 'bidirectional' layers, found "
+                                            "those of 'causal'"):
+        run(use(make("bidirectional"), {"causal": program}))
+
+
+def test_packages_cannot_be_asked(tmp_path):
+    path = tmp_path / "full.nsapkg"
+    compile_for(FULL).package(path, {"HQ": 4, "H": 4, "D": 8, "DV": 8})
+    with pytest.raises(ArgumentError, match=r"of a package, which .*own=\['mask'\]"):
+        run(use(make("bidirectional"), nsacc.load(path)))
+    model = make("bidirectional")
+    expected = run(model)
+    torch.testing.assert_close(run(use(model, nsacc.load(path), own=["mask"])), expected)
+
+
+# -- Names ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, word, other", [
+    ("nsacc_flash", "flash", "nsacc"),
+    ("flash", "flash", "nsacc_attention"),
+    ("my_flash_attn", "flash", "my_attn"),
+    ("flash_attention_5", "flash", "attention_5"),
+    ("nsacc_sdpa", "sdpa", "nsacc"),
+    ("my_flex_attention", "flex_attention", "my"),
+    ("org/kernel", "/", "org_kernel"),
+    ("kernels-community/flash", "/", "kernels-community"),
+    ("paged|nsacc", "|", "paged_nsacc"),
+    ("nsacc:v1@main", ":", "nsacc_v1_main"),
+])
+def test_names_that_transformers_reads_otherwise(name, word, other):
+    program = compile_for(CAUSAL)
+    with pytest.raises(ArgumentError, match=f"with '{re.escape(word)}' .*as '{other}'"):
+        nsacc.torch.register_attention(name, program)
+    nsacc.torch.register_attention(other, program)
+    model = make("causal")
+    expected = run(model)
+    model.set_attn_implementation(other)
+    torch.testing.assert_close(run(model), expected)
+
+
+def test_words_that_transformers_looks_for():
+    """A newer transformers may look for more."""
+    from transformers import modeling_utils
+    from transformers.utils import generic
+
+    source = inspect.getsource(modeling_utils.PreTrainedModel) + inspect.getsource(generic)
+    looked_for = set(re.findall(r'"([\w|/]+)" in \w*(?:attention|attn_impl)\w*', source))
+    assert {"flash", "sdpa"} <= looked_for
+    for word in looked_for:
+        with pytest.raises(ArgumentError, match=f"with '{word}'"):
+            nsacc.torch.register_attention(f"nsacc_{word}", compile_for(CAUSAL))
