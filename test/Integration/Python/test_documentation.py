@@ -67,7 +67,13 @@ def test_pages_of_python_run(page, needs, monkeypatch):
 
 
 def test_every_page_of_python_runs():
-    """But for README.md, which scripts/checks runs."""
+    """But for README.md, which scripts/checks runs, and CommandLine.md, which its own test does."""
     shown = {page.stem for page in PAGES[1:] if PYTHON.search(page.read_text())}
     run = {name for name, _needs in test_pages_of_python_run.pytestmark[0].args[1]}
-    assert shown == run
+    assert shown == run | {"CommandLine"}
+
+
+def test_the_page_of_serving_names_tests_that_there_are():
+    named = set(re.findall(r"`(test/[^`]+)`", (ROOT / "docs/Serving.md").read_text()))
+    assert len(named) > 5
+    assert [name for name in named if not (ROOT / name).is_file()] == []
