@@ -44,6 +44,53 @@ def test_graphs(name):
         assert torch.equal(result, run(program, inputs))
 
 
+RAGGED = """kernel ragged_rows(q: [ragged T, HQ, D], k: [ragged S, H, D], v: [ragged S, H, DV])
+    -> [ragged T, HQ, DV] { return attend(q, k, v) where j <= i; }"""
+PAGES = """kernel cached(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV],
+    table: i32[B, T, 1, 4], at: i32[B, T], pos: i32[B, S]) -> [B, T, HQ, DV]
+    { return attend(q, k, v) in selection(table, 16) where 0 <= pos[b, j] <= at[b, t]; }"""
+
+
+def make_ragged_inputs(seed):
+    """Three rows of 60 queries and 300 keys in all, whose lengths depend on the seed."""
+    torch.manual_seed(seed)
+    tensors = [torch.randn(n, heads, 64) for n, heads in ((60, 8), (300, 2), (300, 2))]
+    offsets = [torch.tensor([0, 7 + seed, 40, 60], dtype=torch.int32),
+               torch.tensor([0, 50, 200 - 9 * seed, 300], dtype=torch.int32)]
+    return to_device([*(one.bfloat16() for one in tensors), *offsets])
+
+
+def make_paged_inputs(seed):
+    """Keys and values of a cache [pages, 2, page, heads, channels], by views."""
+    torch.manual_seed(seed)
+    both = torch.randn(1, 12 * 2 * 16, 2, 64).bfloat16().cuda()
+    k, v = both[:, :-16], both[:, 16:]
+    table = 2 * torch.stack([torch.randperm(12)[:4] for _ in range(3)]).int()
+    at = torch.randint(0, 64, (1, 3), dtype=torch.int32)
+    pos = torch.randint(-1, 64, (1, k.shape[1]), dtype=torch.int32)
+    return [torch.randn(1, 3, 8, 64).bfloat16().cuda(), k, v,
+            *to_device([table[None, :, None].contiguous(), at, pos])]
+
+
+@pytest.mark.parametrize("text, make", [(RAGGED, make_ragged_inputs), (PAGES, make_paged_inputs)],
+                         ids=["ragged", "pages"])
+def test_graphs_read_tables_at_each_replay(text, make):
+    program = nsacc.compile(text, target="cuda")
+    inputs = make(0)
+    program(*inputs)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = program(*inputs)
+    for seed in range(3):
+        for to, new in zip(inputs, make(seed)):
+            to.copy_(new)
+        graph.replay()
+        expected = program(*inputs)
+        assert torch.equal(result, expected)
+        oracle = nsacc.compile(text, target="oracle")(*(one.cpu() for one in inputs))
+        torch.testing.assert_close(expected.cpu(), oracle, atol=2e-2, rtol=2e-2)
+
+
 def test_threads(flash):
     inputs = [to_device(make_inputs("flash", 100 + 30 * i, i)) for i in range(8)]
     expected = [run(flash, each) for each in inputs]

@@ -104,7 +104,7 @@ def test_a_program_for_each_kind_of_layer(kind, full, window, set_by):
 def test_masks_that_differ(text, kind, found):
     with pytest.raises(ArgumentError, match=found):
         run(use(make(kind), compile_for(text)))
-    # Tried by someone who means it.
+    # Someone may mean it.
     run(use(make(kind), compile_for(text), own=["mask"]))
 
 
@@ -112,7 +112,7 @@ def test_a_window_of_the_programs_in_layers_without_one():
     with pytest.raises(ArgumentError, match="sees 3 tokens back, and layers without a window see "
                                             "all: compile it with window=1073741824"):
         run(use(make("causal_window"), compile_for(WINDOW, window=3)))
-    # Where no layer has a window, it is sparse attention.
+    # In a model without windows, it is sparse attention.
     run(use(make("causal"), compile_for(WINDOW, window=3)))
 
 

@@ -10,7 +10,8 @@ def ConvertNSAToNSATile : Pass<"convert-nsa-to-nsatile", "::mlir::ModuleOp"> {
     are shared between query tiles, so they get workspace and programs of their
     own; everything else is fused into one program over query tiles, computed
     from the results backwards (docs/Rationale/NSATile.md). The tile sizes come
-    from the kernel's `nsatile.schedule`, or a default.
+    from the `nsatile.schedule` of each op, which `nsa-set-schedule` sets; an op
+    without one is an error.
 
     Assumes head counts and head dimensions in `nsa.sizes` (`nsa-specialize`).
 
