@@ -1,7 +1,7 @@
 """Masks that transformers asks of an attention, and the masks that programs have.
 
 A program doesn't name its mask, so it is asked which keys its queries see: the oracle runs it with
-equal scores and values that tell keys apart.
+equal queries and keys, and values that tell keys apart.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ KINDS = ("causal", "bidirectional", "causal_window", "bidirectional_window")
 """Kinds of layers: in a window, queries and keys are less than its length apart."""
 EVERYTHING = 1 << 30
 """Window of layers that have none, for programs that take it as an input."""
-# Larger ones aren't looked at from the side where that takes as many queries as keys.
-_MOST_SQUARE = 2048
-# Tokens of longer ones would fill the memory.
-_MOST_TOKENS = 1 << 20
+# More queries times keys would keep the caller waiting.
+_MOST_PAIRS = 1 << 21
+# Scales, gates and biases: a distance times it doesn't make a weight vanish.
+_SMALL = 2.0**-10
 # Channels of values for keys that are told apart.
 _CHANNELS = 8
 
@@ -136,15 +136,13 @@ class Probe:
         if not causal and not ahead:
             return ("the program sees no later keys: leave 'j <= i' out of its where, or register "
                     "a program for each kind of layer, {'causal': …, 'bidirectional': …}")
-        if whole is not None and whole < _MOST_TOKENS and not self._see(1, whole + 1, [0])[0][0]:
+        if whole is not None and whole < _MOST_PAIRS and not self._see(1, whole + 1, [0])[0][0]:
             return (f"the program sees {whole} tokens back, and layers without a window see all: "
                     f"compile it with window={EVERYTHING}, which stands for none; layers with a "
                     f"window have it set")
         return None
 
     def _check_window(self, causal: bool, window: int) -> str | None:
-        if window > _MOST_TOKENS:
-            raise ArgumentError(f"a window of {window} tokens is too long to try")
         # The first key is just outside of the window of the last query but one.
         before, after = self._see(2, window + 2, [0, 1, 2, window + 1])
         if before[0] or after[0] or after[1]:
@@ -153,7 +151,8 @@ class Probe:
             return "the program sees fewer keys back"
         if causal:
             return "the program sees later keys" if before[3] else None
-        if window > _MOST_SQUARE:
+        # The other side takes as many queries as keys.
+        if (window + 1)**2 > _MOST_PAIRS:
             return None
         seen = self._see(window + 1, window + 1, [window - 1, window])[0]
         if seen[1]:
@@ -169,6 +168,8 @@ class Probe:
             shape = (1, 1, tokens, _CHANNELS) if self._heads_first else (1, tokens, 1, _CHANNELS)
             for dim, size in zip(spec.dims, shape):
                 sizes.setdefault(dim.name, size)
+        if sizes.get(specs[0].dims[2 if self._heads_first else 1].name, 1) * keys > _MOST_PAIRS:
+            raise ArgumentError(f"{keys} tokens are too many to try")
         tensors = [self._make(spec, sizes) for spec in specs]
         values = tensors[2].transpose(1, 2) if self._heads_first else tensors[2]
         if values.shape[-1] < len(marked):
@@ -182,10 +183,13 @@ class Probe:
         return seen
 
     def _make(self, spec: TensorSpec, sizes: Mapping[str, int]) -> torch.Tensor:
-        """Scales, gates and masks are 1, entries of tables 0, as are queries and keys."""
+        """Queries and keys are 1, values 0; masks are true, and entries of tables 0."""
         shape = [sizes.get(dim.name, 1) if dim.kind == "named" else dim.size for dim in spec.dims]
-        is_one = spec.dtype not in ("i32", "i64") and spec.name in self._inputs
-        value = self._window if self._inputs.get(spec.name) == "sliding_window" else is_one
+        value: float = spec.name != self._program.signature.inputs[2].name
+        if self._inputs.get(spec.name) == "sliding_window":
+            value = self._window
+        elif spec.name in self._inputs and spec.dtype != "bool":
+            value = 0 if spec.dtype in ("i32", "i64") else _SMALL
         return torch.full(shape, value, dtype=getattr(torch, _dtypes.TORCH[spec.dtype]),
                           device="cpu")
 

@@ -157,6 +157,36 @@ def test_long_windows():
         run(use(model, compile_for(CAUSAL)))
 
 
+@pytest.mark.parametrize("clauses", [
+    "where WHERE score s - slope[h] * (i - j)", "where WHERE weight silu(s) / D",
+    "where WHERE sink slope[h]", "where WHERE score 30 * tanh(s / 30)",
+    "score select(WHERE, s, -inf)"])
+def test_scores_do_not_hide_masks(clauses):
+    """Biases, weights that may be 0, and masks that are spelled as scores."""
+    def find(where: str, causal: bool, window: int | None) -> str | None:
+        text = PLAIN.replace("where WHERE", clauses).replace("WHERE", where)
+        program = compile_for(text.replace("DV])", "DV], slope: f32[HQ])", 1), target="oracle")
+        return _masks.Probe(program, {"slope": "position_bias"}, False, False).find_fault(
+            causal, window, None)
+
+    assert find("j <= i", True, None) is None
+    assert find("i - j < window", False, None) is None
+    assert "later keys" in find("i - j < window", True, None)
+    assert find("0 <= i - j and i - j < 5000", True, 5000) is None
+    assert "further back" in find("0 <= i - j and i - j < 5000", True, 4000)
+    assert "fewer keys back" in find("0 <= i - j and i - j < 5000", True, 6000)
+
+
+def test_windows_that_are_too_long_to_try():
+    """A program of one length for queries and keys takes as many of both."""
+    alike = compile_for(WINDOW.replace("[B, S,", "[B, T,"), window=1 << 21)
+    window = compile_for(WINDOW, window=1 << 21)
+    for program in (alike, window):
+        fault = _masks.Probe(_masks.for_oracle(program), {}, False, False).find_fault(
+            True, 1 << 21, None)
+        assert re.search("can't be asked .*tokens are too many to try", fault)
+
+
 def test_generation_with_windows():
     model = transformers.Qwen2ForCausalLM(make("causal_window").config).eval()
     ids = torch.arange(1, 12)[None]
@@ -199,6 +229,11 @@ def test_packed_sequences_and_chunks():
         num_local_experts=2, attention_chunk_size=4, pad_token_id=0)
     with pytest.raises(ArgumentError, match="as packed sequences or chunks"):
         use(transformers.Llama4ForCausalLM(config).eval(), compile_for(CAUSAL))(ids)
+    # Gemma's images.
+    with pytest.raises(ArgumentError, match="asks attention 'nsacc_test' for another mask"):
+        transformers.masking_utils.create_causal_mask(
+            model.config, torch.zeros(1, 6, 32), None, None,
+            block_sequence_ids=torch.tensor([[-1, 0, 0, 0, -1, -1]]))
 
 
 def test_windows_that_layers_do_not_tell():
