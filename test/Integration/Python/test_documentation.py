@@ -77,3 +77,21 @@ def test_the_page_of_serving_names_tests_that_there_are():
     named = set(re.findall(r"`(test/[^`]+)`", (ROOT / "docs/Serving.md").read_text()))
     assert len(named) > 5
     assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    plain = re.sub(r"[`*]|\]\([^)]*\)|\[", "", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "utils/editors/vscode/README.md",
+                                  ROOT / "benchmarks/README.md"], ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for path, _, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(#([^)\s]+))?\)",
+                                      page.read_text()):
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page.name}: {path}"
+        if anchor and target.suffix == ".md":
+            headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            assert anchor in map(slug, headings), f"{page.name}: {path}#{anchor}"

@@ -130,6 +130,19 @@ def test_sparse_programs_are_causal(example):
         run(use(make("bidirectional"), program, inputs=gates))
 
 
+def test_masks_that_no_layer_takes():
+    """Models make the masks of all kinds of layers that they know."""
+    torch.manual_seed(3)
+    config = transformers.Gemma3TextConfig(
+        vocab_size=61, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, query_pre_attn_scalar=8,
+        sliding_window=4, layer_types=["full_attention"] * 2, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, attn_implementation="eager")
+    model = transformers.Gemma3TextModel(config).eval()
+    expected = run(model)
+    torch.testing.assert_close(run(use(model, compile_for(CAUSAL))), expected)
+
+
 def test_windows_as_inputs():
     text = WINDOW.replace("<window = 1073741824>", "").replace("DV])", "DV], window: i32)", 1)
     model = make("causal_window")
