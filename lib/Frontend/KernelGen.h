@@ -89,6 +89,10 @@ private:
   bool noteRoles(const Sequence &sequence);
   /// Warns of names that suggest that heads stand in front of tokens.
   void checkNames(const Sequence &sequence);
+  /// Tells how to declare the one of two operands that has heads in front of
+  /// tokens, where the other has them behind.
+  void adviseHeads(Problem &problem, llvm::ArrayRef<mlir::Attribute> one,
+                   llvm::ArrayRef<mlir::Attribute> other) const;
 
   // SemaWarnings.cpp
   void checkUnused();

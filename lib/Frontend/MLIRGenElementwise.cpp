@@ -77,11 +77,14 @@ bool KernelGen::collectChildren(ArrayRef<ast::Expr *> children, Range range,
       dims = childDims;
       continue;
     }
-    problems
-        .error(child->range, "dimensions " + nsa::toString(childDims) +
-                                 " don't fit " + nsa::toString(dims))
-        .note(range, "in arithmetic on tensors, one operand's dimensions must "
-                     "be among the other's, by name and in order");
+    Problem &problem =
+        problems
+            .error(child->range, "dimensions " + nsa::toString(childDims) +
+                                     " don't fit " + nsa::toString(dims))
+            .note(range,
+                  "in arithmetic on tensors, one operand's dimensions must "
+                  "be among the other's, by name and in order");
+    adviseHeads(problem, childDims, dims);
     valid = false;
   }
   return valid;

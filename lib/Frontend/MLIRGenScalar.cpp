@@ -267,8 +267,10 @@ std::optional<Scalar> ScalarGen::generateBinary(const ast::BinaryExpr *expr) {
   Value right = materialize(*rhs, expr->rhs->range);
   if (!left || !right)
     return std::nullopt;
-  return Scalar(real ? ScalarType::Real : ScalarType::Int,
-                emitArithmetic(op, real, left, right, getLoc(expr->range)));
+  Value result = emitArithmetic(op, real, left, right, getLoc(expr->range));
+  if (!real)
+    checkWrapping(result, expr->range);
+  return Scalar(real ? ScalarType::Real : ScalarType::Int, result);
 }
 
 /// arith.remsi has the sign of the dividend; `mod` that of the divisor.
@@ -332,7 +334,8 @@ ScalarGen::generateComparison(const ast::ComparisonExpr *expr) {
     const ast::Expr *lhs = expr->operands[index],
                     *rhs = expr->operands[index + 1];
     Range range = join(lhs->range, rhs->range);
-    isWarned = isWarned || checkWindows(lhs, rhs) || checkRows(lhs, rhs);
+    isWarned = isWarned || checkWindows(lhs, rhs) || checkRows(lhs, rhs) ||
+               checkOffset(lhs, rhs);
     Result one = compare(op, expr->opRanges[index], operands[index],
                          operands[index + 1], range);
     if (!one)

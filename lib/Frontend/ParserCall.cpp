@@ -14,9 +14,12 @@ using namespace nsacc::frontend::ast;
 /// The function with clauses that `callee` is or, misspelt, is meant to be: its
 /// clauses are no mistake of their own. Empty for others.
 static StringRef getClauseOwner(StringRef callee) {
-  bool isAttention = explainFunction(callee) == explainFunction("attention");
-  return isAttention ? "attend"
-                     : nsacc::findNearest(callee, {"attend", "topk"});
+  StringRef known = explainFunction(callee);
+  if (known == explainFunction("attention"))
+    return "attend";
+  if (known == explainFunction("topp"))
+    return "topk";
+  return nsacc::findNearest(callee, {"attend", "topk"});
 }
 
 Expr *Parser::parseCall(Name callee) {
@@ -216,8 +219,9 @@ void Parser::parseClauses(Name call, SmallVectorImpl<Clause> &clauses) {
   StringRef callee = call.text;
   openCalls.push_back(callee);
   llvm::scope_exit close([&] { openCalls.pop_back(); });
-  // Behind what couldn't be read, nobody knows whose the next clause is.
-  bool isKnown = checkClauseEnd(callee);
+  // Behind what couldn't be read, nobody knows whose the next clause is, nor
+  // behind a function that there isn't.
+  bool isKnown = checkClauseEnd(callee) && source.getText(call.range) == callee;
   while (atClause() && !problems.full()) {
     auto takes = [kind = *getClauseKind(token.kind)](StringRef name) {
       return isAllowed(name, kind);

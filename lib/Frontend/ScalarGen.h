@@ -118,6 +118,12 @@ private:
   /// Warns of a real table's element that is to be equal to something.
   void checkEquality(mlir::Value lhs, mlir::Value rhs, Range range);
 
+  // SemaSums.cpp
+  /// Whether they warned: of S - T that is added to a query's position.
+  bool checkOffset(const ast::Expr *lhs, const ast::Expr *rhs);
+  /// Warns of a number that positions can't be added to.
+  void checkWrapping(mlir::Value sum, Range range);
+
   // SemaTables.cpp
   /// Warns of a table's dimension that counts something else than its index.
   void checkIndex(const Symbol &table, llvm::StringRef name,

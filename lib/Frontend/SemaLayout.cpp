@@ -203,3 +203,45 @@ void KernelGen::checkNames(const Sequence &sequence) {
                "in front of the tokens, write 'heads " +
                marked + "'");
 }
+
+/// Spells `dims` with a marker at heads that stand in front of tokens, where
+/// `other` has the two the other way round; empty where there are none.
+static std::string markHeads(ArrayRef<Attribute> dims,
+                             ArrayRef<Attribute> other,
+                             llvm::function_ref<bool(Attribute)> isHeads) {
+  for (auto [place, heads] : llvm::enumerate(dims)) {
+    if (!isHeads(heads))
+      continue;
+    const Attribute *there = llvm::find(other, heads);
+    if (there == other.end())
+      continue;
+    bool isSwapped =
+        llvm::any_of(dims.drop_front(place + 1), [&](Attribute behind) {
+          return llvm::is_contained(ArrayRef(other.begin(), there), behind);
+        });
+    if (!isSwapped)
+      continue;
+    SmallVector<std::string> parts =
+        llvm::map_to_vector(dims, [&](Attribute dim) {
+          return (dim == heads ? "heads " : "") + nsa::toString(dim);
+        });
+    return "[" + llvm::join(parts, ", ") + "]";
+  }
+  return "";
+}
+
+void KernelGen::adviseHeads(Problem &problem, ArrayRef<Attribute> one,
+                            ArrayRef<Attribute> other) const {
+  auto isHeads = [&](Attribute dim) {
+    auto named = llvm::dyn_cast<nsa::NamedDimAttr>(dim);
+    auto role = named ? roles.find(named.getName()) : roles.end();
+    return named && (role != roles.end() ? role->second.heads
+                                         : soundsLikeHeads(named.getName()));
+  };
+  std::string marked = markHeads(one, other, isHeads);
+  if (marked.empty())
+    marked = markHeads(other, one, isHeads);
+  if (!marked.empty())
+    problem.note("an input with heads in front of the tokens is declared so: " +
+                 marked);
+}

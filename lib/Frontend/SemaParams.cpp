@@ -21,6 +21,21 @@ static std::optional<ScalarType> parseParamType(StringRef name) {
       .Default(std::nullopt);
 }
 
+/// As programs write it.
+static StringRef getTypeName(ScalarType type) {
+  switch (type) {
+  case ScalarType::Int:
+    return "int";
+  case ScalarType::Real:
+    return "real";
+  case ScalarType::Bool:
+    return "bool";
+  case ScalarType::DType:
+    return "dtype";
+  }
+  llvm_unreachable("unknown type");
+}
+
 void KernelGen::declareParams() {
   for (const ast::Param &param : kernel.params) {
     Bound bound;
@@ -168,8 +183,12 @@ std::optional<Constant> KernelGen::convertParam(const ast::Param &param,
       "parameter " + quote(param.name.text) + " is " + describe(*type) +
           ", but " + (given ? "was given " : "its default is ") +
           toString(value) + ", which is " + describe(value.type));
-  problem.note(given ? "give it " + describe(*type)
-                     : "write a default that is " + describe(*type));
+  if (given)
+    problem.note("give it " + describe(*type));
+  else
+    problem.note(param.type->range, "write " + quote(getTypeName(value.type)) +
+                                        " here, or a default that is " +
+                                        describe(*type));
   return std::nullopt;
 }
 

@@ -48,6 +48,10 @@ StringRef nsacc::frontend::explainFunction(StringRef name) {
              "are no other products of tensors")
       .Cases({"where", "if_else", "cond", "masked_fill"},
              "select(condition, x, y) chooses between numbers")
+      .Cases({"topp", "top_p", "nucleus", "min_p", "threshold"},
+             "blocks above a threshold are written topk(select(p > 0.01, p, "
+             "-inf), 64): what is -inf isn't selected, and 64 is the most that "
+             "a row may have")
       .Cases({"mean", "avg_pool", "mean_pool"},
              "means of keys are written pool(k, 64)")
       .Cases({"max_pool", "amax"},

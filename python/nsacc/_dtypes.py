@@ -31,6 +31,13 @@ def bfloat16() -> np.dtype[Any] | None:
     return dtype
 
 
+def spell_numpy(name: str) -> str:
+    """As code of NumPy names the type; np.bool isn't there before NumPy 2."""
+    if name == "bf16":
+        return "ml_dtypes.bfloat16"
+    return "bool" if name == "bool" else f"np.{NUMPY[name].name}"
+
+
 def spell(dtype: Any) -> str:
     """The name in programs of a name, a NumPy dtype or scalar type, or a torch dtype."""
     if isinstance(dtype, str):

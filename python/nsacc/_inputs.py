@@ -97,16 +97,13 @@ def _spell_array(spec: TensorSpec, values: Sequence[Any]) -> str:
         return f"torch.stack({spec.name})"
     if values and isinstance(values[0], np.ndarray):
         return f"np.stack({spec.name})"
-    dtype = "ml_dtypes.bfloat16" if spec.dtype == "bf16" else f"np.{_dtypes.NUMPY[spec.dtype].name}"
-    return f"np.array({spec.name}, {dtype})"
+    return f"np.array({spec.name}, {_dtypes.spell_numpy(spec.dtype)})"
 
 
 def _spell_conversion(spec: TensorSpec, is_torch: bool) -> str:
     if is_torch:
         return f"{spec.name}.to(torch.{_dtypes.TORCH[spec.dtype]})"
-    if spec.dtype == "bf16":
-        return f"{spec.name}.astype(ml_dtypes.bfloat16)"
-    return f"{spec.name}.astype(np.{_dtypes.NUMPY[spec.dtype].name})"
+    return f"{spec.name}.astype({_dtypes.spell_numpy(spec.dtype)})"
 
 
 def _check_known(spec: TensorSpec, dtype: Any, is_known: bool, is_torch: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -190,6 +191,18 @@ def test_dtypes_that_do_not_fit(add, x):
     assert "y.astype(np.float32)" in str(caught.value)
     with pytest.raises(ArgumentError, match=r"'n' holds i64.*\n.*n\.astype\(np\.int32\)"):
         add(x, x, np.array(3), 1.0, True)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "i32", "i64", "f16", "f32"])
+def test_conversions_are_names_of_every_numpy(dtype):
+    """NumPy 1.26, the oldest that the package takes, has no np.bool."""
+    program = nsacc.compile(f"kernel f(x: {dtype}[N]) -> {dtype}[N] {{ return x; }}")
+    wrong = np.zeros(2, np.int64 if dtype != "i64" else np.int32)
+    with pytest.raises(ArgumentError) as caught:
+        program(wrong)
+    (hint,) = re.findall(r"x\.astype\([^)]*\)", str(caught.value))
+    assert program(eval(hint, {"x": wrong, "np": np})).shape == (2,)
+    assert "np.bool" not in hint
 
 
 def test_types_that_are_no_tensors(add, x):
