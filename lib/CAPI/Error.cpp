@@ -54,17 +54,23 @@ nsacc::capi::toC(std::vector<DiagnosticData> diagnostics,
 Failure nsacc::capi::fail(nsacc_error_kind kind,
                           std::vector<DiagnosticData> diagnostics,
                           llvm::MemoryBufferRef source) {
+  auto isError = [](const DiagnosticData &diagnostic) {
+    return diagnostic.severity == DiagnosticData::Severity::Error;
+  };
+  // Errors first: who reads the first line alone is to see what is wrong.
+  std::vector<DiagnosticData> ordered;
+  for (bool ofErrors : {true, false})
+    for (DiagnosticData &diagnostic : diagnostics)
+      if (isError(diagnostic) == ofErrors)
+        ordered.push_back(std::move(diagnostic));
   Failure failure = fail(kind, "the program doesn't compile");
-  failure->diagnostics = toC(std::move(diagnostics), source);
+  failure->diagnostics = toC(std::move(ordered), source);
   failure->text.clear();
   for (const nsacc_diagnostic &diagnostic : failure->diagnostics)
     failure->text += diagnostic.text;
-  auto isError = [](const nsacc_diagnostic &diagnostic) {
-    return diagnostic.data.severity == DiagnosticData::Severity::Error;
-  };
-  auto first = llvm::find_if(failure->diagnostics, isError);
-  if (first != failure->diagnostics.end())
-    failure->message = first->data.message;
+  if (!failure->diagnostics.empty() &&
+      isError(failure->diagnostics.front().data))
+    failure->message = failure->diagnostics.front().data.message;
   return failure;
 }
 

@@ -76,9 +76,9 @@ class NsaccError(Exception):
 class CompileError(NsaccError):
     """A program that doesn't compile.
 
-    ``str()`` shows each of ``diagnostics`` with its source line, a caret and its notes. ``file``,
-    ``line``, ``column`` and ``notes`` are those of the first error; a line of 0 means that no
-    place in the program is to blame.
+    ``str()`` shows each of ``diagnostics``, errors before warnings, with its source line, a caret
+    and its notes. ``file``, ``line``, ``column`` and ``notes`` are those of the first error; a line
+    of 0 means that no place in the program is to blame.
     """
 
     @property

@@ -193,6 +193,20 @@ def test_dtypes_that_do_not_fit(add, x):
         add(x, x, np.array(3), 1.0, True)
 
 
+def test_texts_begin_with_the_error():
+    """Warnings of what stands in front of it come behind."""
+    with pytest.raises(CompileError) as caught:
+        nsacc.compile("""kernel f(q: [B, T, HQ, D], k: [B, S, H, D]) -> [B, T, HQ, D] {
+  a = attend(q, k, k) where 0 <= j - i < 4;
+  return a + attend(q, k, k) where j <= ii;
+}""")
+    error = caught.value
+    assert str(error).startswith("<source>:3:41: error: unknown name 'ii'"), str(error)
+    assert [one.severity for one in error.diagnostics] == ["error", "warning"]
+    assert "2:29: warning: this mask shows a query keys after it" in str(error)
+    assert (error.line, error.message) == (3, error.diagnostics[0].message)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "i32", "i64", "f16", "f32"])
 def test_conversions_are_names_of_every_numpy(dtype):
     """NumPy 1.26, the oldest that the package takes, has no np.bool."""

@@ -26,6 +26,8 @@ class Selection:
     tokens: int = 1
     packed: bool = False
     """Rows are counted by offsets: the last one is none."""
+    grouped: bool = False
+    """Handed in with `tokens=` or `offsets=`."""
 
 
 @dataclass

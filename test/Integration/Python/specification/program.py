@@ -231,16 +231,16 @@ class Run:
         tokens = self.number(node.named["tokens"]) if "tokens" in node.named else 1
         block, of = self.number(node.parts[1][1]), self.blocks_of(node)
         if "offsets" in node.named:
-            return packed(indices, self.tensor(node.named["offsets"]),
-                          self.number(node.named["top"]), block, of, self.batch, tokens)
-        count = self.tensor(node.named["count"]) if "count" in node.named else None
-        return handed_in(indices, block, of, self.batch, tokens, count)
+            selection = packed(indices, self.tensor(node.named["offsets"]),
+                               self.number(node.named["top"]), block, of, self.batch, tokens)
+        else:
+            count = self.tensor(node.named["count"]) if "count" in node.named else None
+            selection = handed_in(indices, block, of, self.batch, tokens, count)
+        selection.grouped = "tokens" in node.named or "offsets" in node.named
+        return selection
 
     def call_union(self, node: Node) -> Selection:
-        parts = [self.evaluate(part) for part in node.parts[1]]
-        # Indices for groups of one token are the generator's packed lists.
-        handed = [part.dims[0] != self.values["q"].dims[0] for part in parts]
-        return union(parts, handed)
+        return union([self.evaluate(part) for part in node.parts[1]])
 
     def blocks_of(self, node: Node) -> str:
         """The tokens that indices or scores handed in are of: those of the programs' keys."""

@@ -164,9 +164,9 @@ def packed(indices: Tensor, offsets: Tensor, top: int, block: int, base: str, ba
     return selection
 
 
-def union(parts: list[Selection], handed: list[bool]) -> Selection:
-    """Rows are those of the part with the fewest tokens, of which a computed one comes first."""
-    finest = parts[min(range(len(parts)), key=lambda n: (parts[n].tokens, handed[n]))]
+def union(parts: list[Selection]) -> Selection:
+    """Rows are those of the part with the fewest tokens, of which one without groups comes first."""
+    finest = min(parts, key=lambda part: (part.tokens, part.grouped))
     own_rows = finest.dims[0]
     is_packed = any(part.packed and part.dims[0] == own_rows for part in parts)
     chosen, close = [], []
@@ -185,7 +185,8 @@ def union(parts: list[Selection], handed: list[bool]) -> Selection:
                                           or [np.zeros(len(own), bool)]))
     heads = next((part.dims[1] for part in parts if part.dims[1].size != 1), finest.dims[1])
     return Selection(chosen, close, finest.block, sum(part.width for part in parts),
-                     [own_rows, heads], finest.batch, finest.tokens, is_packed)
+                     [own_rows, heads], finest.batch, finest.tokens, is_packed,
+                     finest.grouped)
 
 
 def list_indices(selection: Selection) -> Tensor:
