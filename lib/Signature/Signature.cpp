@@ -4,6 +4,7 @@
 #include "NSA/Analysis/MaskAnalysis.h"
 #include "NSA/IR/NSANames.h"
 #include "NSA/IR/NSAOps.h"
+#include "RaggedTables.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -288,6 +289,9 @@ Signature nsacc::getSignature(nsa::KernelOp kernel) {
   signature.multiples = getMultiples(kernel);
   signature.tokenGroups = getTokenGroups(kernel);
   signature.blockScores = getBlockScores(kernel);
+  RaggedTables tables = findRaggedTables(kernel);
+  signature.rowTables = std::move(tables.rows);
+  signature.positionTables = std::move(tables.positions);
   signature.attentions = getAttentions(kernel);
   return signature;
 }

@@ -184,6 +184,7 @@ private:
   llvm::Error checkMultiple(const Multiple &multiple) const;
   llvm::Error checkTokenGroups(const TokenGroups &groups) const;
   llvm::Error checkBlockScores(const BlockScores &scores) const;
+  llvm::Error bindRows(const RowTable &table);
 
   const Signature &signature;
   llvm::ArrayRef<const Tensor *> inputs;
@@ -396,6 +397,21 @@ llvm::Error Binder::checkBlockScores(const BlockScores &scores) const {
                    scores.blocks.block);
 }
 
+/// The number of batch rows, which has no other name.
+llvm::Error Binder::bindRows(const RowTable &table) {
+  if (!result.batchRows)
+    return llvm::Error::success();
+  int64_t size =
+      result.sizes.try_emplace(table.dim, *result.batchRows).first->second;
+  if (size == *result.batchRows)
+    return llvm::Error::success();
+  return makeError("dimension {0} is {1} {2}, but {3} has {4} {5}: '{6}' is "
+                   "read at b and has an entry for each row",
+                   table.dim, size, getBinder(table.dim), rowsBoundBy,
+                   *result.batchRows, *result.batchRows == 1 ? "row" : "rows",
+                   table.tensor);
+}
+
 std::string Binder::getBinder(llvm::StringRef dim) const {
   auto found = boundBy.find(dim);
   return found == boundBy.end() ? "as given"
@@ -421,6 +437,9 @@ llvm::Expected<DimSizes> Binder::bind() {
                                                  : checkShape(argument, *input))
       return error;
   }
+  for (const RowTable &table : signature.rowTables)
+    if (llvm::Error error = bindRows(table))
+      return error;
   for (const Multiple &multiple : signature.multiples)
     if (llvm::Error error = checkMultiple(multiple))
       return error;
@@ -485,8 +504,44 @@ static std::string askForOrder(const Signature &signature,
                         .str();
 }
 
+/// Whether more than one row has tokens.
+static bool hasManyRows(llvm::ArrayRef<int64_t> offsets) {
+  bool isFirst = true;
+  for (size_t row = 1; row < offsets.size(); ++row) {
+    if (offsets[row] == offsets[row - 1])
+      continue;
+    if (!isFirst)
+      return true;
+    isFirst = false;
+  }
+  return false;
+}
+
+/// A table that has as many entries as there are packed tokens.
+static std::string describePackedTable(const Signature &signature,
+                                       const DimSizes &sizes) {
+  for (const PositionTable &table : signature.positionTables) {
+    std::optional<int64_t> size = findSize(sizes, table.dim),
+                           tokens = findSize(sizes, table.tokens);
+    auto offsets = sizes.offsets.find(table.tokens);
+    if (!size || size != tokens || offsets == sizes.offsets.end() ||
+        !hasManyRows(offsets->second))
+      continue;
+    return llvm::formatv(
+        "{0} = {1} of '{2}' is as large as all rows of {3} together, but '{2}' "
+        "is read at places in a row, so that each row reads it from its first "
+        "entry on: a table of packed tokens is declared with 'ragged {3}' in "
+        "place of {0}.",
+        table.dim, *size, table.tensor, table.tokens);
+  }
+  return "";
+}
+
 std::string nsacc::describeOddSizes(const Signature &signature,
                                     const DimSizes &sizes) {
+  if (std::string packed = describePackedTable(signature, sizes);
+      !packed.empty())
+    return packed;
   auto spell = [&](llvm::StringRef name) {
     return llvm::formatv("{0} = {1}", name, *findSize(sizes, name)).str();
   };

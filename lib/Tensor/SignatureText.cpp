@@ -227,6 +227,32 @@ static bool fromJSON(const json::Value &value, BlockScores &scores,
       .done();
 }
 
+static json::Value toJSON(const RowTable &table) {
+  return json::Object{{"tensor", table.tensor}, {"dim", table.dim}};
+}
+
+static bool fromJSON(const json::Value &value, RowTable &table,
+                     json::Path path) {
+  return Fields(value, path)
+      .read("tensor", table.tensor)
+      .read("dim", table.dim)
+      .done();
+}
+
+static json::Value toJSON(const PositionTable &table) {
+  return json::Object{
+      {"tensor", table.tensor}, {"dim", table.dim}, {"tokens", table.tokens}};
+}
+
+static bool fromJSON(const json::Value &value, PositionTable &table,
+                     json::Path path) {
+  return Fields(value, path)
+      .read("tensor", table.tensor)
+      .read("dim", table.dim)
+      .read("tokens", table.tokens)
+      .done();
+}
+
 static json::Value toJSON(const AttentionDims &dims) {
   return json::Object{{"queries", dims.queries},
                       {"keys", dims.keys},
@@ -256,14 +282,17 @@ std::string nsacc::writeSignature(const Signature &signature) {
   json::Array params;
   for (const auto &[name, value] : signature.params)
     params.push_back(json::Array{name, value});
-  json::Object object{{"kernel", signature.kernel},
-                      {"inputs", json::Array(signature.inputs)},
-                      {"results", json::Array(signature.results)},
-                      {"params", std::move(params)},
-                      {"multiples", json::Array(signature.multiples)},
-                      {"token_groups", json::Array(signature.tokenGroups)},
-                      {"block_scores", json::Array(signature.blockScores)},
-                      {"attentions", json::Array(signature.attentions)}};
+  json::Object object{
+      {"kernel", signature.kernel},
+      {"inputs", json::Array(signature.inputs)},
+      {"results", json::Array(signature.results)},
+      {"params", std::move(params)},
+      {"multiples", json::Array(signature.multiples)},
+      {"token_groups", json::Array(signature.tokenGroups)},
+      {"block_scores", json::Array(signature.blockScores)},
+      {"row_tables", json::Array(signature.rowTables)},
+      {"position_tables", json::Array(signature.positionTables)},
+      {"attentions", json::Array(signature.attentions)}};
   std::string text;
   llvm::raw_string_ostream(text) << json::Value(std::move(object));
   return text;
@@ -300,6 +329,8 @@ llvm::Expected<Signature> nsacc::readSignature(llvm::StringRef text) {
            .read("multiples", signature.multiples)
            .read("token_groups", signature.tokenGroups)
            .read("block_scores", signature.blockScores)
+           .read("row_tables", signature.rowTables)
+           .read("position_tables", signature.positionTables)
            .read("attentions", signature.attentions)
            .done())
     return root.getError();

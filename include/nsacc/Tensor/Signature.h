@@ -98,6 +98,21 @@ struct BlockScores {
   Dim entries, blocks;
 };
 
+/// Dimension `dim` of input `tensor`, a dense one of a ragged kernel, is read
+/// with the batch row: it has an entry for each.
+struct RowTable {
+  std::string tensor, dim;
+  bool operator==(const RowTable &other) const = default;
+};
+
+/// Dimension `dim` of input `tensor`, a dense one of a ragged kernel, is read
+/// with places in a row of ragged dimension `tokens`: all rows read its first
+/// entries.
+struct PositionTable {
+  std::string tensor, dim, tokens;
+  bool operator==(const PositionTable &other) const = default;
+};
+
 /// What an attention's dimensions stand for, where all have names.
 struct AttentionDims {
   std::string queries, keys, queryHeads, keyHeads;
@@ -115,6 +130,8 @@ struct Signature {
   std::vector<Multiple> multiples;
   std::vector<TokenGroups> tokenGroups;
   std::vector<BlockScores> blockScores;
+  std::vector<RowTable> rowTables;
+  std::vector<PositionTable> positionTables;
   std::vector<AttentionDims> attentions;
 };
 
@@ -127,7 +144,8 @@ struct DimSizes {
 };
 
 /// Binds every named dimension from the inputs and checks ranks, dtypes, equal
-/// names, multiples, token groups, block scores and offsets. Messages name
+/// names, multiples, token groups, block scores, tables of rows and offsets.
+/// Messages name
 /// inputs and dimensions as the program does.
 llvm::Expected<DimSizes> bindDimensions(const Signature &signature,
                                         llvm::ArrayRef<Tensor> inputs);
@@ -141,7 +159,9 @@ bindKnownDimensions(const Signature &signature,
 /// Says why sizes suggest that tensors have tokens and heads in another order
 /// than the program: causal attentions with more queries than keys, or as many
 /// heads of keys as of queries and fewer tokens, where the heads are more than
-/// 128, or 64 and more with more queries than keys. Empty where they don't.
+/// 128, or 64 and more with more queries than keys. So it does of tables that
+/// hold packed tokens, by their size, where each row reads them from the first
+/// entry on. Empty where sizes suggest nothing.
 std::string describeOddSizes(const Signature &signature, const DimSizes &sizes);
 
 /// The shape of an input or a result under `sizes`. Fails where a name has no

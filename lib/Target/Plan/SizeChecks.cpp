@@ -22,6 +22,8 @@ public:
           note(each, index, dim);
         ++index;
       }
+    for (const RowTable &table : signature.rowTables)
+      countsRows.insert(table.dim);
   }
 
   std::vector<rt::Check> run() {
@@ -49,6 +51,8 @@ private:
       ragged.insert(dim.name);
     if (dim.kind == Dim::Kind::Named && !sizes.contains(dim.name))
       sizes[dim.name] = getSize(index, at);
+    if (dim.kind == Dim::Kind::Offsets && !numOffsets)
+      numOffsets = getSize(index, at);
   }
 
   static std::string describe(const nsacc::Argument &argument, size_t dim,
@@ -60,6 +64,9 @@ private:
   /// What follows from the size of a dimension that isn't ragged.
   std::optional<uint32_t> getExpected(const nsacc::Argument &argument,
                                       const Dim &dim) {
+    if (dim.kind == Dim::Kind::Named && countsRows.contains(dim.name) &&
+        numOffsets)
+      return numbers.add(Kind::Sub, {*numOffsets, numbers.constant(1)});
     for (const TokenGroups &groups : signature.tokenGroups) {
       auto tokens = sizes.find(groups.of.name);
       // Numbers may stand for something else in another tensor.
@@ -116,7 +123,9 @@ private:
   ArrayRef<rt::Parameter> parameters;
   PlanNumbers &numbers;
   StringMap<uint32_t> sizes;
-  StringSet<> ragged;
+  StringSet<> ragged, countsRows;
+  /// The size of some ragged dimension's offsets.
+  std::optional<uint32_t> numOffsets;
 };
 
 } // namespace

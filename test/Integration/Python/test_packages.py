@@ -112,6 +112,20 @@ kernel f(q: f32[ragged T, HQ, D], k: f32[ragged T, H, D])
         np.testing.assert_allclose(left, right, atol=1e-6)
 
 
+def test_tables_of_ragged_rows_have_an_entry_for_each(tmp_path: Path) -> None:
+    program = nsacc.compile("""
+kernel f(q: f32[ragged T, H, D], slope: f32[R, H]) -> f32[ragged T, H, D] {
+  return attend(q, q, q) where j <= i score s * slope[b, h];
+}""")
+    program.package(tmp_path / "f.nsapkg", {"H": 2, "D": 8})
+    loaded = nsacc.load(tmp_path / "f.nsapkg")
+    q, slope = np.ones((18, 2, 8), np.float32), np.ones((6, 2), np.float32)
+    offsets = np.array([0, 5, 5, 18], np.int32)
+    np.testing.assert_allclose(loaded(q, slope[:3], offsets), q, atol=1e-6)
+    with pytest.raises(ArgumentError, match="dimension R is 6 in 'slope', but 'T_offsets' has"):
+        loaded(q, slope, offsets)
+
+
 def test_several_targets(program, tmp_path: Path) -> None:
     path = tmp_path / "all.nsapkg"
     program.package(path, SIZES, targets=("sm_80", "cpu"))

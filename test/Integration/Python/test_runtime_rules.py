@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -252,3 +253,37 @@ def test_mod_has_the_sign_of_its_divisor(target):
     n, m = (x.ravel().astype(np.int32) for x in np.meshgrid([-7, -1, 0, 1, 7], [-5, -1, 1, 3]))
     found = program("kernel f(n, m: i32[N]) -> i32[N] { return n mod m; }", target=target)(n, m)
     np.testing.assert_array_equal(np.asarray(found), np.mod(n, m))
+
+
+RAGGED_TABLES = """kernel f(q: f32[ragged T, H, D], slope: f32[R, H], doc: i32[N]) -> f32[ragged T, H, D] {
+  return attend(q, q, q) where j <= i and doc[i] == doc[j] score s * slope[b, h];
+}"""
+
+
+def test_tables_of_ragged_rows_have_an_entry_for_each():
+    q, slope = normal(RNG, 12, 2, 4), np.ones((6, 2), np.float32)
+    doc, offsets = np.zeros(9, np.int32), np.array([0, 5, 5, 12], np.int32)
+    message = rejects(" and has an entry for each row", RAGGED_TABLES, q, slope, doc, offsets)
+    assert "dimension R is 6 in 'slope', but 'T_offsets' has 3 rows" in message
+    for target in ("cpu", "oracle"):
+        program(RAGGED_TABLES, target=target)(q, slope[:3], doc, offsets)
+
+
+@pytest.mark.parametrize("target", ["oracle", "cpu"])
+def test_tables_of_packed_tokens_by_another_name_are_warned_of(target):
+    q, slope = normal(RNG, 12, 2, 4), np.ones((3, 2), np.float32)
+    offsets = np.array([0, 5, 5, 12], np.int32)
+    call = program(RAGGED_TABLES, target=target)
+    with pytest.warns(UserWarning, match="N = 12 of 'doc' is as large as all rows of T together"):
+        call(q, slope, np.zeros(12, np.int32), offsets)
+    packed = program(RAGGED_TABLES.replace("[N]", "[ragged T]"), target=target)
+    distances = program("kernel f(q: f32[ragged T, H, D], bias: f32[N]) -> f32[ragged T, H, D] "
+                        "{ return attend(q, q, q) where j <= i score s + bias[i - j]; }",
+                        target=target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        packed(q, slope, np.zeros(12, np.int32), offsets)
+        # Positions of a longer row, one row alone, and distances.
+        call(q, slope, np.zeros(9, np.int32), offsets)
+        call(q, slope[:1], np.zeros(12, np.int32), np.array([0, 12], np.int32))
+        distances(q, np.zeros(12, np.float32), offsets)

@@ -154,4 +154,38 @@ TEST_F(SignatureTest, DomainsOfSelectionsAndCounts) {
   EXPECT_EQ(signature.inputs[2].domain->high, 4);
 }
 
+TEST_F(SignatureTest, TablesThatRaggedRowsRead) {
+  Signature signature = parse(R"(
+    nsa.kernel @f(%q: !nsa.tensor<[ragged T, H, D], f32> {nsa.name = "q"},
+                  %doc: !nsa.tensor<[N], i32> {nsa.name = "doc"},
+                  %slope: !nsa.tensor<[R, H], f32> {nsa.name = "slope"},
+                  %near: !nsa.tensor<[M], f32> {nsa.name = "near"},
+                  %own: !nsa.tensor<[ragged T], i32> {nsa.name = "own"},
+                  %o: !nsa.tensor<[offsets(T)], i32> {nsa.name = "T_offsets"})
+        -> !nsa.tensor<[ragged T, H, D], f32> {
+      %out, %lse = nsa.attend(%q, %q, %q)
+          mask (%b, %h, %t, %i, %j) {
+            %one = arith.constant 1 : index
+            %before = arith.subi %j, %one : index
+            %d = nsa.table_read %doc[%before] : !nsa.tensor<[N], i32>
+            %e = nsa.table_read %own[%j] row %b : !nsa.tensor<[ragged T], i32>
+            %m = arith.cmpi eq, %d, %e : index
+            nsa.yield %m : i1
+          }
+          score (%s, %b, %h, %t, %i, %j) {
+            %x = nsa.table_read %slope[%b, %h] : !nsa.tensor<[R, H], f32>
+            %far = arith.subi %i, %j : index
+            %y = nsa.table_read %near[%far] : !nsa.tensor<[M], f32>
+            %z = arith.addf %x, %y : f32
+            nsa.yield %z : f32
+          }
+          : (!nsa.tensor<[ragged T, H, D], f32>, !nsa.tensor<[ragged T, H, D], f32>, !nsa.tensor<[ragged T, H, D], f32>)
+          -> (!nsa.tensor<[ragged T, H, D], f32>, !nsa.tensor<[ragged T, H], f32>)
+      nsa.return %out : !nsa.tensor<[ragged T, H, D], f32>
+    })");
+  EXPECT_EQ(signature.rowTables, (std::vector<RowTable>{{"slope", "R"}}));
+  EXPECT_EQ(signature.positionTables,
+            (std::vector<PositionTable>{{"doc", "N", "T"}}));
+}
+
 } // namespace

@@ -283,6 +283,53 @@ TEST(Signature, RejectsUnknownAndHugeSizes) {
             "'out: f32[T, D]' is too large: more than 2^56 elements");
 }
 
+TEST(Signature, TablesOfRowsCountTheRows) {
+  Signature signature = raggedSignature();
+  signature.inputs.push_back(argument("slope", {named("R")}));
+  signature.rowTables = {{"slope", "R"}};
+  auto bind = [&](int64_t size) {
+    return bindDimensions(signature,
+                          {Tensor::zeros(DType::F32, {7, 4}),
+                           Tensor::zeros(DType::F32, {100, 4}),
+                           integers({0, 5, 5, 7}), integers({0, 70, 70, 100}),
+                           Tensor::zeros(DType::F32, {size})});
+  };
+  EXPECT_EQ(llvm::cantFail(bind(3)).sizes.lookup("R"), 3);
+  EXPECT_EQ(llvm::toString(bind(6).takeError()),
+            "dimension R is 6 in 'slope', but 'S_offsets' has 3 rows: 'slope' "
+            "is read at b and has an entry for each row");
+  // What is random is as large as it must be.
+  DimSizes known;
+  known.batchRows = 4;
+  llvm::SmallVector<const Tensor *> none(5);
+  EXPECT_EQ(llvm::cantFail(bindKnownDimensions(signature, none, known))
+                .sizes.lookup("R"),
+            4);
+}
+
+TEST(Signature, PackedTablesOfAnotherName) {
+  Signature signature;
+  signature.positionTables = {{"doc", "N", "T"}};
+  auto describe = [&](int64_t size, std::vector<int64_t> offsets) {
+    DimSizes sizes;
+    sizes.sizes = {{"N", size}, {"T", offsets.back()}};
+    sizes.batchRows = offsets.size() - 1;
+    sizes.offsets["T"] = offsets;
+    return describeOddSizes(signature, sizes);
+  };
+  EXPECT_EQ(describe(12, {0, 5, 5, 12}),
+            "N = 12 of 'doc' is as large as all rows of T together, but 'doc' "
+            "is read at places in a row, so that each row reads it from its "
+            "first entry on: a table of packed tokens is declared with "
+            "'ragged T' in place of N.");
+  // Positions of a row, of one that is longer, and of the only one.
+  EXPECT_EQ(describe(7, {0, 5, 5, 12}), "");
+  EXPECT_EQ(describe(100, {0, 5, 5, 12}), "");
+  EXPECT_EQ(describe(12, {0, 12}), "");
+  EXPECT_EQ(describe(12, {0, 0, 12, 12}), "");
+  EXPECT_EQ(describe(0, {0, 0, 0}), "");
+}
+
 TEST(Signature, OddSizesSuggestAnotherOrder) {
   Signature signature;
   auto describe = [&](int64_t t, int64_t s, int64_t hq, int64_t h,

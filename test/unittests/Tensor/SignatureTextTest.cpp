@@ -48,6 +48,8 @@ static Signature makeSignature() {
   signature.multiples = {{heads, constant, Multiple::Reason::Sharing}};
   signature.tokenGroups = {{"idx", pool, tokens, 64, true}};
   signature.blockScores = {{"x", pooled, blocks}};
+  signature.rowTables = {{"slope", "R"}};
+  signature.positionTables = {{"doc", "N", "T"}};
   signature.attentions = {{"T", "S", "HQ", "H", true}};
   return signature;
 }
@@ -61,6 +63,8 @@ TEST(SignatureText, ReadsWhatWasWritten) {
   EXPECT_EQ(read.inputs[3].domain->low, -1);
   EXPECT_EQ(read.results[0].dtype, DType::Bool);
   EXPECT_TRUE(read.attentions[0].isCausal);
+  EXPECT_EQ(read.rowTables, makeSignature().rowTables);
+  EXPECT_EQ(read.positionTables, makeSignature().positionTables);
 }
 
 /// Every byte that differs is another signature or an error.

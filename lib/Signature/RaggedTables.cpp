@@ -1,0 +1,100 @@
+//===- RaggedTables.cpp - Dense tables that ragged rows read --------------===//
+
+#include "RaggedTables.h"
+#include "NSA/Analysis/AssertionNeed.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace nsacc;
+using nsa::ScalarPlaces;
+
+/// Calls `visit` with each region of scalar code over rows.
+static void
+forEachClause(Operation *op,
+              llvm::function_ref<void(Region &, const ScalarPlaces &)> visit) {
+  auto visitOne = [&](nsa::ScoringOpInterface op, Region &region,
+                      unsigned leading) {
+    if (!region.empty())
+      visit(region, ScalarPlaces::get(op, region, leading));
+  };
+  if (auto scoring = dyn_cast<nsa::ScoringOpInterface>(op)) {
+    visitOne(scoring, scoring.getMask(), 0);
+    visitOne(scoring, scoring.getScore(), 1);
+    visitOne(scoring, scoring.getWeight(), 1);
+  }
+  if (auto attend = dyn_cast<nsa::AttendOp>(op)) {
+    visitOne(attend, attend.getNormalize(), 2);
+    visitOne(attend, attend.getSink(), 0);
+  }
+  auto topk = dyn_cast<nsa::TopKOp>(op);
+  if (topk && !topk.getMask().empty())
+    visit(topk.getMask(), ScalarPlaces::get(topk));
+}
+
+/// The tokens among which an index counts, as in j, t, i - 1 and start(j);
+/// empty for other indices.
+static std::string getCountedTokens(Value index, const ScalarPlaces &places) {
+  auto takeConstant = [&](auto... kinds) {
+    Operation *op = index.getDefiningOp();
+    bool isMeant = op && (isa<decltype(kinds)>(op) || ...) &&
+                   op->getNumOperands() == 2 &&
+                   matchPattern(op->getOperand(1), m_Constant());
+    if (isMeant)
+      index = op->getOperand(0);
+    return isMeant;
+  };
+  while (takeConstant(arith::AddIOp(), arith::SubIOp()))
+    ;
+  if (index == places.token)
+    return nsa::getTokenDim(places.tokenDim).str();
+  Attribute keys = places.keyDim ? places.keyDim : places.positionDim;
+  if (index == places.position)
+    return keys ? nsa::getTokenDim(keys).str() : "";
+  // Windows and blocks are counted apart from their tokens.
+  bool isStart = takeConstant(arith::MulIOp());
+  while (isStart && takeConstant(arith::AddIOp(), arith::SubIOp()))
+    ;
+  bool isOfTokens = isa_and_present<nsa::NamedDimAttr>(keys);
+  return index == places.key && keys && isOfTokens != isStart
+             ? nsa::getTokenDim(keys).str()
+             : "";
+}
+
+RaggedTables nsacc::findRaggedTables(nsa::KernelOp kernel) {
+  RaggedTables found;
+  auto isRagged = [](Type type) {
+    return cast<nsa::NamedTensorType>(type).isRagged();
+  };
+  if (llvm::none_of(kernel.getArgumentTypes(), isRagged))
+    return found;
+  auto add = [](auto &tables, auto table) {
+    if (!llvm::is_contained(tables, table))
+      tables.push_back(std::move(table));
+  };
+  auto addRead = [&](nsa::TableReadOp read, const ScalarPlaces &places) {
+    auto type = cast<nsa::NamedTensorType>(read.getTable().getType());
+    if (type.isRagged())
+      return;
+    auto argument = cast<BlockArgument>(read.getTable());
+    std::string name = kernel.getArgumentName(argument.getArgNumber());
+    for (auto [index, dim] :
+         llvm::zip_equal(read.getIndices(), type.getDims())) {
+      auto named = dyn_cast<nsa::NamedDimAttr>(dim);
+      if (!named)
+        continue;
+      std::string tokens = getCountedTokens(index, places);
+      if (index == places.batchRow)
+        add(found.rows, RowTable{name, named.getName().str()});
+      else if (!tokens.empty())
+        add(found.positions,
+            PositionTable{name, named.getName().str(), tokens});
+    }
+  };
+  kernel.walk([&](Operation *op) {
+    forEachClause(op, [&](Region &region, const ScalarPlaces &places) {
+      region.walk([&](nsa::TableReadOp read) { addRead(read, places); });
+    });
+  });
+  return found;
+}
