@@ -1,6 +1,7 @@
 //===- EagerErrors.cpp - What rounding does to a formula ------------------===//
 
 #include "EagerErrors.h"
+#include "llvm/ADT/Sequence.h"
 #include <cmath>
 
 using namespace mlir;
@@ -42,7 +43,8 @@ EagerErrors::EagerErrors(nsa::KernelOp kernel, ArrayRef<Tensor> inputs,
     selectingDims.assign(dims.begin(), dims.end() - 1);
     int64_t numRows = exact.context.environment.getRows(dims).getNumRows();
     int64_t heads = exact.context.getSelection(topk.getResult()).heads;
-    undecided.resize(numRows);
+    selectingRows = numRows;
+    undecided.resize(std::max<size_t>(undecided.size(), numRows));
     scoreErrors[topk].resize(numRows * heads);
   });
 }
@@ -54,10 +56,11 @@ EagerErrors::findSelectingRow(nsa::NamedTensorType type, int64_t element,
   if (rank == 0 || size_t(type.getRank()) < rank ||
       type.getDims().take_front(rank) != ArrayRef(selectingDims))
     return std::nullopt;
-  return element * int64_t(undecided.size()) / numElements;
+  return element * selectingRows / numElements;
 }
 
-void EagerErrors::evaluate(const std::vector<bool> *onlyRows) {
+void EagerErrors::evaluate(const std::vector<bool> *onlyRows,
+                           const std::vector<bool> *suspects) {
   if (rows.getNumRows() == 0)
     onlyRows = nullptr;
   llvm::Expected<TracedRun> run = runTraced(
@@ -72,7 +75,15 @@ void EagerErrors::evaluate(const std::vector<bool> *onlyRows) {
   for (auto [index, result] : llvm::enumerate(run->results))
     if (isReal(result.getDType()))
       add(index, result, onlyRows);
-  kernel.walk([&](nsa::TopKOp topk) { add(topk, run->context, onlyRows); });
+  kernel.walk([&](nsa::TopKOp topk) {
+    compareSharedScores(
+        topk, exact.context, run->context,
+        [&](const SharingGroup &group, ArrayRef<double> exactScores,
+            ArrayRef<double> scores) {
+          if (!onlyRows || (*onlyRows)[group.begin])
+            add(topk, run->context, group, exactScores, scores, suspects);
+        });
+  });
 }
 
 void EagerErrors::add(unsigned index, const Tensor &result,
@@ -108,40 +119,40 @@ static bool areNear(ArrayRef<int64_t> chosen, ArrayRef<double> scores,
 }
 
 void EagerErrors::add(nsa::TopKOp topk, const Context &found,
-                      const std::vector<bool> *onlyRows) {
+                      const SharingGroup &group, ArrayRef<double> exactScores,
+                      ArrayRef<double> scores,
+                      const std::vector<bool> *suspects) {
   const SelectionValue &wanted = exact.context.getSelection(topk.getResult());
   const SelectionValue &selected = found.getSelection(topk.getResult());
-  const TensorValue &exactScores =
-      exact.context.getTensor(topk.getImportance());
-  const TensorValue &scores = found.getTensor(topk.getImportance());
-  int64_t width = scores.shape.back();
-  std::vector<ScoreErrors> &errors = scoreErrors[topk];
-  for (int64_t line = 0, e = errors.size(); line < e; ++line) {
-    int64_t row = line / wanted.heads, head = line % wanted.heads;
-    if (onlyRows && !(*onlyRows)[row])
+  ArrayRef<int64_t> chosen = wanted.get(group.begin, group.firstHead);
+  double least = INFINITY, most = -INFINITY, largest = 0;
+  for (auto [exactScore, score] : llvm::zip_equal(exactScores, scores)) {
+    double moved = score - exactScore;
+    // Absent entries are infinite in both; one that overflows is as far off
+    // as can be.
+    if (!std::isfinite(exactScore) || std::isnan(moved))
       continue;
-    if (wanted.get(row, head) != selected.get(row, head))
-      undecided[row] = true;
-    ScoreErrors &error = errors[line];
-    double least = INFINITY, most = -INFINITY;
-    for (int64_t i = line * width; i < (line + 1) * width; ++i) {
-      double moved = scores.reals[i] - exactScores.reals[i];
-      // Absent entries are infinite in both; one that overflows is as far off
-      // as can be.
-      if (!std::isfinite(exactScores.reals[i]) || std::isnan(moved))
-        continue;
-      least = std::min(least, moved);
-      most = std::max(most, moved);
-      error.most = std::max(error.most, std::fabs(moved));
-    }
-    if (least < most)
-      error.apart = std::max(error.apart, most - least);
-    // A compiled program may move scores twice as far as the formula in low
-    // precision does, and so break ties that no evaluation breaks.
-    if (onlyRows && error.apart > 0 &&
-        areNear(wanted.get(row, head),
-                ArrayRef(exactScores.reals).slice(line * width, width),
-                2 * error.apart))
-      undecided[row] = true;
+    least = std::min(least, moved);
+    most = std::max(most, moved);
+    largest = std::max(largest, std::fabs(moved));
   }
+  double apart = 0;
+  std::vector<ScoreErrors> &errors = scoreErrors[topk];
+  for (int64_t row = group.begin; row < group.end; ++row)
+    for (int64_t head = 0; head < group.numHeads; ++head) {
+      ScoreErrors &error = errors[row * wanted.heads + group.firstHead + head];
+      error.most = std::max(error.most, largest);
+      if (least < most)
+        error.apart = std::max(error.apart, most - least);
+      apart = error.apart;
+    }
+  auto isSuspect = [&](int64_t row) { return suspects && (*suspects)[row]; };
+  // A compiled program may move scores twice as far as the formula in low
+  // precision does, and so break ties that no evaluation breaks.
+  if (chosen != selected.get(group.begin, group.firstHead) ||
+      (apart > 0 &&
+       llvm::any_of(llvm::seq(group.begin, group.end), isSuspect) &&
+       areNear(chosen, exactScores, 2 * apart)))
+    std::fill(undecided.begin() + group.begin, undecided.begin() + group.end,
+              true);
 }

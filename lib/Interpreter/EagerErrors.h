@@ -8,6 +8,7 @@
 #define NSACC_LIB_INTERPRETER_EAGERERRORS_H
 
 #include "QueryRows.h"
+#include "SharedScores.h"
 #include "Traced.h"
 
 namespace nsacc::interpreter {
@@ -31,8 +32,10 @@ public:
   unsigned getNumEvaluations() const { return evaluations; }
   const QueryRows &getRows() const { return rows; }
 
-  /// One more evaluation: of these rows, or of all.
-  void evaluate(const std::vector<bool> *onlyRows = nullptr);
+  /// One more evaluation: of these rows, or of all. Of `suspects`, rows as
+  /// findSelectingRow counts them, nearly equal scores are told, too.
+  void evaluate(const std::vector<bool> *onlyRows = nullptr,
+                const std::vector<bool> *suspects = nullptr);
 
   nsa::NamedTensorType getType(unsigned result) const {
     return results[result].type;
@@ -80,8 +83,9 @@ private:
 
   void add(unsigned index, const Tensor &result,
            const std::vector<bool> *onlyRows);
-  void add(nsa::TopKOp topk, const Context &found,
-           const std::vector<bool> *onlyRows);
+  void add(nsa::TopKOp topk, const Context &found, const SharingGroup &group,
+           llvm::ArrayRef<double> exactScores, llvm::ArrayRef<double> scores,
+           const std::vector<bool> *suspects);
 
   nsa::KernelOp kernel;
   llvm::ArrayRef<Tensor> inputs;
@@ -91,6 +95,7 @@ private:
   unsigned evaluations = 0;
   std::vector<ResultErrors> results;
   llvm::SmallVector<mlir::Attribute> selectingDims;
+  int64_t selectingRows = 0;
   std::vector<bool> undecided;
   llvm::DenseMap<mlir::Operation *, std::vector<ScoreErrors>> scoreErrors;
 };

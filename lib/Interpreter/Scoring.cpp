@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Scoring.h"
-#include "NSA/IR/NSAOps.h"
+#include "NSA/Analysis/NeededEntries.h"
 #include <cmath>
 #include <numeric>
 
@@ -87,6 +87,7 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
                   .mask = std::move(*mask),
                   .score = std::move(*score),
                   .weight = std::move(*weight)};
+  scoring.findNeededKeys(op);
   if (Value selection = op.getSelection()) {
     auto type = cast<nsa::SelectionType>(selection.getType());
     scoring.selection = &context.getSelection(selection);
@@ -102,6 +103,17 @@ llvm::Expected<Scoring> Scoring::create(nsa::ScoringOpInterface op,
         scoring.tiledKeys.emplace_back(scoring.getKeys(b, head),
                                        scoring.keyRows.getLength(b), depth);
   return scoring;
+}
+
+void Scoring::findNeededKeys(nsa::ScoringOpInterface op) {
+  std::optional<nsa::NeededEntries> needed;
+  if (auto importance = dyn_cast<nsa::ImportanceOp>(op.getOperation()))
+    needed = nsa::NeededEntries::find(importance);
+  for (int64_t b = 0, e = tokens.size(); b < e; ++b) {
+    int64_t end = keyRows.getLength(b);
+    keyEnds.push_back(needed ? std::min(end, needed->getEnd(tokens[b])) : end);
+  }
+  firstKey = needed ? needed->getFirst() : 0;
 }
 
 RowsOf Scoring::getKeys(int64_t b, int64_t head) const {
@@ -127,11 +139,11 @@ RowScorer::RowScorer(const Scoring &scoring)
 
 /// The keys of the selected blocks, or all keys.
 void RowScorer::findCandidates(const Position &position) {
-  int64_t numKeys = scoring.keyRows.getLength(position.b);
+  int64_t numKeys = scoring.keyEnds[position.b];
   const SelectionValue *selection = scoring.selection;
   if (!selection) {
-    candidates.resize(numKeys);
-    std::iota(candidates.begin(), candidates.end(), 0);
+    candidates.resize(std::max<int64_t>(numKeys - scoring.firstKey, 0));
+    std::iota(candidates.begin(), candidates.end(), scoring.firstKey);
     return;
   }
   candidates.clear();

@@ -31,6 +31,9 @@ struct Scoring {
   Rounding rounding{};
   /// By batch entry and head, where products are rounded.
   std::vector<TiledRows> tiledKeys;
+  /// Keys that somebody asks for: the first one and, by batch entry, the end.
+  int64_t firstKey = 0;
+  std::vector<int64_t> keyEnds{};
   /// Blocks that the rows may see, if any.
   const SelectionValue *selection = nullptr;
   int64_t block = 0;
@@ -39,6 +42,7 @@ struct Scoring {
   std::vector<int64_t> selectionStarts{};
   Clause mask, score, weight;
 
+  void findNeededKeys(nsa::ScoringOpInterface op);
   int64_t getKeyHead(int64_t queryHead) const {
     return queryHead / (queryHeads / keyHeads);
   }

@@ -5,6 +5,7 @@
 #include "NSA/IR/NSANames.h"
 #include "Parallel.h"
 #include "Reduction.h"
+#include "SharedScores.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -38,18 +39,32 @@ struct TopK {
   std::vector<RowGroup> groupRows(int64_t share) const;
 };
 
+/// By block, the importance of rows and heads that share a selection.
+class SharedScores {
+public:
+  explicit SharedScores(const TopK &topk) : topk(topk), op(topk.op) {}
+
+  /// Of the heads that share with `firstHead`; holds until the next call.
+  ArrayRef<double> reduce(const RowGroup &group, int64_t firstHead);
+
+private:
+  void reduceRows(const RowGroup &group, int64_t head);
+
+  const TopK &topk;
+  nsa::TopKOp op;
+  std::vector<double> headScores, scores;
+};
+
 /// Selects for one group of rows after the other.
 class TopKRow {
 public:
   TopKRow(const TopK &topk, SelectionValue &result)
-      : topk(topk), op(topk.op), result(result), mask(topk.mask, /*lanes=*/64) {
-  }
+      : topk(topk), op(topk.op), result(result), shared(topk),
+        mask(topk.mask, /*lanes=*/64) {}
 
   llvm::Error run(const RowGroup &group);
 
 private:
-  void reduceRows(const RowGroup &group, int64_t head);
-  void reduceHeads(const RowGroup &group, int64_t firstHead);
   llvm::Error findAllowed(const Position &position);
   std::vector<int64_t> getForced(const Position &position);
   std::vector<int64_t> select(const Position &position, int64_t count);
@@ -57,8 +72,9 @@ private:
   const TopK &topk;
   nsa::TopKOp op;
   SelectionValue &result;
+  SharedScores shared;
+  ArrayRef<double> scores;
   ClauseRunner mask;
-  std::vector<double> headScores, scores;
   std::vector<int64_t> allBlocks, allowed;
 };
 
@@ -109,7 +125,7 @@ static std::pair<int64_t, int64_t> getMembers(nsa::ShareBy by, int64_t begin,
 }
 
 /// Fills `headScores` with the importance of one head over the group's rows.
-void TopKRow::reduceRows(const RowGroup &group, int64_t head) {
+void SharedScores::reduceRows(const RowGroup &group, int64_t head) {
   nsa::ShareBy by = op.getShareTokensBy();
   auto [begin, end] = getMembers(by, group.begin, group.end);
   int64_t width = topk.importance->shape.back();
@@ -125,8 +141,8 @@ void TopKRow::reduceRows(const RowGroup &group, int64_t head) {
   }
 }
 
-/// Fills `scores` by block for the heads that share with `firstHead`.
-void TopKRow::reduceHeads(const RowGroup &group, int64_t firstHead) {
+ArrayRef<double> SharedScores::reduce(const RowGroup &group,
+                                      int64_t firstHead) {
   nsa::ShareBy by = op.getShareHeadsBy();
   auto [begin, end] = getMembers(by, firstHead, firstHead + op.getShareHeads());
   std::vector<Reduction> reductions(topk.blocks[group.b],
@@ -139,6 +155,7 @@ void TopKRow::reduceHeads(const RowGroup &group, int64_t firstHead) {
   scores.clear();
   for (const Reduction &reduction : reductions)
     scores.push_back(reduction.get());
+  return scores;
 }
 
 //===----------------------------------------------------------------------===//
@@ -219,7 +236,7 @@ llvm::Error TopKRow::run(const RowGroup &group) {
                          .h = byLastHead ? first + share - 1 : first,
                          .t = row - topk.rows.getStart(group.b),
                          .i = topk.getPosition(group.b, row)};
-    reduceHeads(group, first);
+    scores = shared.reduce(group, first);
     if (llvm::Error error = findAllowed(position))
       return error;
     int64_t count = op.getTop();
@@ -246,17 +263,11 @@ static llvm::Error checkSharedHeads(nsa::TopKOp op, int64_t heads) {
                    " heads of the importance");
 }
 
-llvm::Expected<SelectionValue>
-nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
+/// Without its mask.
+static TopK makeTopK(nsa::TopKOp op, const Context &context) {
   const Environment &environment = context.environment;
-  auto type = cast<nsa::SelectionType>(op.getResult().getType());
   ArrayRef<Attribute> dims =
       cast<nsa::NamedTensorType>(op.getImportance().getType()).getDims();
-  llvm::Expected<Clause> mask =
-      Clause::compile(nsa::Clause::Mask, op.getMask(), context);
-  if (!mask)
-    return mask.takeError();
-
   TopK topk{.op = op,
             .importance = &context.getTensor(op.getImportance()),
             .count =
@@ -267,13 +278,38 @@ nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
             .tokens = {},
             .blocks = {},
             .entries = {},
-            .block = type.getBlock(),
-            .mask = std::move(*mask)};
+            .block = op.getResult().getType().getBlock(),
+            .mask = {}};
   for (int64_t b = 0; b < topk.rows.getBatch(); ++b) {
     topk.tokens.push_back(environment.getTokens(dims.back(), b));
     topk.blocks.push_back(llvm::divideCeil(topk.tokens[b], topk.block));
     topk.entries.push_back(environment.getEntries(dims.back(), b));
   }
+  return topk;
+}
+
+void nsacc::interpreter::compareSharedScores(
+    nsa::TopKOp op, const Context &one, const Context &other,
+    llvm::function_ref<void(const SharingGroup &, ArrayRef<double>,
+                            ArrayRef<double>)>
+        visit) {
+  TopK left = makeTopK(op, one), right = makeTopK(op, other);
+  SharedScores leftScores(left), rightScores(right);
+  int64_t heads = op.getShareHeads();
+  for (const RowGroup &group : left.groupRows(op.getShareTokens()))
+    for (int64_t first = 0; first < left.heads; first += heads)
+      visit({group.begin, group.end, first, heads},
+            leftScores.reduce(group, first), rightScores.reduce(group, first));
+}
+
+llvm::Expected<SelectionValue>
+nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
+  llvm::Expected<Clause> mask =
+      Clause::compile(nsa::Clause::Mask, op.getMask(), context);
+  if (!mask)
+    return mask.takeError();
+  TopK topk = makeTopK(op, context);
+  topk.mask = std::move(*mask);
   if (llvm::Error error = checkSharedHeads(op, topk.heads))
     return std::move(error);
   if (topk.count)
@@ -284,7 +320,8 @@ nsacc::interpreter::evaluateTopK(nsa::TopKOp op, const Context &context) {
   // No row holds more blocks than there are, however large top is.
   int64_t width = 0;
   for (int64_t blocks : topk.blocks)
-    width = std::max(width, std::min(blocks, type.getTop()));
+    width =
+        std::max(width, std::min(blocks, op.getResult().getType().getTop()));
   SelectionValue result(topk.heads, width, topk.rows.getNumRows());
   std::vector<RowGroup> groups = topk.groupRows(op.getShareTokens());
   auto makeWorker = [&]() -> RowWorker {

@@ -4,6 +4,7 @@
 #define NSACC_LIB_CONVERSION_NSATONSATILE_ATTENDTILES_H
 
 #include "NSA/Analysis/MaskAnalysis.h"
+#include "NSA/Analysis/NeededEntries.h"
 #include "NSA/IR/NSAClauses.h"
 #include "QueryTile.h"
 
@@ -191,6 +192,7 @@ private:
   Tile evaluateMask(const QueryRows &rows, const KeyTile &tile,
                     llvm::ArrayRef<Tile> arguments, TileMath &math,
                     Tile active);
+  void leaveOut(const nsa::NeededEntries &needed, mlir::Value numTokens);
   nsa::ScalarPlaces getPlaces(nsa::Clause clause);
   mlir::Region &getRegion(nsa::Clause clause);
   llvm::SmallVector<Tile> getPairArguments(const QueryRows &rows, Tile keys);
@@ -201,6 +203,8 @@ private:
   nsatile::ScheduleAttr schedule;
   nsa::MaskInfo mask;
   ProgramBuilder::Row keyRow;
+  /// In front of it are entries that nobody asks for.
+  int64_t firstKey = 0;
   mlir::Value shift;
   mlir::Value scale;
 };

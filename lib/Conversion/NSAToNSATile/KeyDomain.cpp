@@ -61,8 +61,8 @@ Value Scorer::evaluate(AffineExpr expr, const QueryRows &rows, bool greatest) {
 KeyBounds Scorer::getBounds(const QueryRows &rows,
                             const KeyInterval &interval) {
   IndexMath m = program.math();
-  Value zero = m.constant(0);
-  KeyBounds bounds = {zero, keyRow.size, zero, keyRow.size, interval.exact};
+  Value zero = m.constant(0), start = m.constant(firstKey);
+  KeyBounds bounds = {start, keyRow.size, start, keyRow.size, interval.exact};
   for (AffineExpr lower : interval.lower) {
     Value least = evaluate(lower, rows, /*greatest=*/false);
     Value most = evaluate(lower, rows, /*greatest=*/true);
@@ -95,7 +95,7 @@ KeyBounds Scorer::getBounds(const QueryRows &rows,
   if (mask.readsAtPositions) {
     // Tables have no elements at negative positions: look at every pair.
     Value negative = m.less(shift, zero);
-    bounds.low = m.select(negative, zero, bounds.low);
+    bounds.low = m.select(negative, start, bounds.low);
     bounds.high = m.select(negative, keyRow.size, bounds.high);
     bounds.fullHigh = m.select(negative, zero, bounds.fullHigh);
   }

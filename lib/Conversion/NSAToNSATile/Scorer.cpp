@@ -53,6 +53,9 @@ Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
   Value numTokens =
       program.getRow(getPositionDim(sequence), tile.batchRow).size;
   shift = program.math().sub(numTokens, tile.numTokens);
+  if (auto importance = dyn_cast<ImportanceOp>(op.getOperation()))
+    if (std::optional<NeededEntries> needed = NeededEntries::find(importance))
+      leaveOut(*needed, numTokens);
 
   if (!op.getScale().empty()) {
     TileMath math(builder, loc, 1, 1);
@@ -64,6 +67,20 @@ Scorer::Scorer(ProgramBuilder &program, const QueryTile &tile,
     scale = arith::ConstantOp::create(
         builder, loc, builder.getF32FloatAttr(1.0 / std::sqrt(size)));
   }
+}
+
+/// No entry but these is a key: code of others may have no value.
+void Scorer::leaveOut(const NeededEntries &needed, Value numTokens) {
+  IndexMath m = program.math();
+  Value zero = m.constant(0), end = zero;
+  for (int64_t block : needed.blocks)
+    end = m.max(end, m.mul(m.ceilDiv(numTokens, block), block));
+  Value entries = m.ceilDiv(m.add(end, -needed.dim.getFirstStart()),
+                            needed.dim.getStride());
+  entries = m.add(m.max(entries, zero), needed.dim.getMemory());
+  entries = m.select(m.less(zero, numTokens), entries, zero);
+  keyRow.size = m.min(keyRow.size, entries);
+  firstKey = needed.getFirst();
 }
 
 bool Scorer::hasMixedTypes() {
@@ -289,7 +306,7 @@ std::optional<Tile> Scorer::getVisible(const QueryRows &rows,
                          {keyRow.size, TileAxes::Scalar}));
   if (tile.mayBeNegative)
     require(math.compare(arith::CmpIPredicate::sge, keys,
-                         {m.constant(0), TileAxes::Scalar}));
+                         {m.constant(firstKey), TileAxes::Scalar}));
   if (op.getMask().empty())
     return visible;
   Tile active = visible.value_or(Tile());

@@ -287,3 +287,41 @@ def test_tables_of_packed_tokens_by_another_name_are_warned_of(target):
         call(q, slope, np.zeros(9, np.int32), offsets)
         call(q, slope[:1], np.zeros(12, np.int32), np.array([0, 12], np.int32))
         distances(q, np.zeros(12, np.float32), offsets)
+
+
+POOLED = """kernel f(q: f32[B, T, H, D], k: f32[B, S, H, D], kc: f32[B, N, H, D], w: f32[S])
+  -> (f32[B, T, H, D]{results})
+{{
+  p = {importance};
+  return attend(q, k, k) in topk({scores}, 4){values};
+}}"""
+
+
+@pytest.mark.parametrize("importance, scores", [
+    ("score(attend(q, pooled(kc, 1, 1)) score s + w[start(j)])", "p"),
+    ("score(attend(q, pooled(kc, 4, 4)) where w[start(j)] > -9.0)", "2 * p"),
+    ("activation(attend(q, pooled(kc, 4, 2)) score s + 1 floordiv (start(j) - S ceildiv 8 * 8) "
+     "weight s)", "blocks(p, 8)"),
+    ("score(attend(q, pooled(kc, 4, 4, offset=-8, memory=2)) score s + w[start(j)])",
+     "blocks(p, 4)")])
+@pytest.mark.parametrize("tokens, entries", [(0, 3), (16, 17), (60, 65), (64, 65), (256, 129)])
+def test_entries_that_share_no_token_with_a_block_need_no_value(importance, scores, tokens,
+                                                                entries):
+    """Wherever tiles of entries end: the oracle and the compiled program agree."""
+    inputs = (normal(RNG, 1, 3, 2, 4), normal(RNG, 1, tokens, 2, 4),
+              normal(RNG, 1, entries, 2, 4), np.ones(tokens, np.float32))
+    source = POOLED.format(results="", values="", importance=importance, scores=scores)
+    found = [np.asarray(program(source, target=target)(*inputs)) for target in ("oracle", "cpu")]
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
+@pytest.mark.parametrize("tokens, entries", [(0, 3), (64, 65), (256, 129)])
+def test_entries_whose_values_are_asked_for_need_one(tokens, entries):
+    inputs = (normal(RNG, 1, 3, 2, 4), normal(RNG, 1, tokens, 2, 4),
+              normal(RNG, 1, entries, 2, 4), np.ones(tokens, np.float32))
+    clause = "(attend(q, pooled(kc, 4, 4)) score s + w[start(j)])"
+    rejects(", but dimension ", POOLED.format(importance="prob" + clause, scores="p", results="",
+                                              values=""), *inputs)
+    rejects(", but dimension ",
+            POOLED.format(importance="score" + clause, scores="p", values=", p",
+                          results=", f32[B, T, H, N]"), *inputs)
