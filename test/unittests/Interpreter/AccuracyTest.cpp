@@ -162,3 +162,59 @@ nsa.kernel @f(%n: !n {nsa.name = "n"}) -> (!n {nsa.name = "out"}) {
   EXPECT_TRUE(checker->check({makeInteger(7)}).front().isWithin);
   EXPECT_FALSE(checker->check({makeInteger(8)}).front().isWithin);
 }
+
+//===----------------------------------------------------------------------===//
+// Rows that share a selection
+//===----------------------------------------------------------------------===//
+
+/// Two groups of two rows that choose one of three blocks by their largest
+/// scores: two blocks of the first group have the same one, of a row each.
+static bool isSharedWithin(std::vector<int64_t> blocks, bool isComputed) {
+  Kernel kernel(R"(
+!x = !nsa.tensor<[B, T, H, N], f32>
+!k = !nsa.tensor<[B, S, H, D], f32>
+!b = !nsa.tensor<[B, T, H, blocks(S, 4)], f32>
+!s = !nsa.selection<[B, T, H], top = 1, block = 4, of = S>
+!i = !nsa.tensor<[B, T, H, 1], i32>
+nsa.kernel @f(%x: !x {nsa.name = "x"}, %k: !k {nsa.name = "k"})
+    -> (!i {nsa.name = "out"}) {
+  %y = nsa.map(%x) : (!x) -> !x {
+  ^bb0(%e: f32):
+    %z = math.exp %e : f32
+    nsa.yield %z : f32
+  }
+  %b = nsa.declare_blocks %y : !x -> !b
+  %s = nsa.topk %b top 1 share_tokens 2 by max : (!b) -> !s
+  %i = nsa.indices %s : !s -> !i
+  %j = nsa.map(%i) : (!i) -> !i {
+  ^bb0(%n: index):
+    %c = arith.constant 2 : index
+    %m = arith.muli %n, %c : index
+    nsa.yield %m : index
+  }
+  nsa.return %)" +
+                std::string(isComputed ? "j" : "i") +
+                R"( : !i
+})");
+  std::vector<double> scores = {1.1, 0.2, 0.5, 0.3, 1.1, 0.4,
+                                1.1, 0.2, 0.5, 0.3, 0.4, 0.6};
+  auto checker =
+      AccuracyChecker::create(kernel.get(), {makeReals({1, 4, 1, 3}, scores),
+                                             makeRandom({1, 12, 1, 2}, 1)});
+  if (!checker)
+    throw std::runtime_error(llvm::toString(checker.takeError()));
+  for (int64_t &block : blocks)
+    block *= isComputed ? 2 : 1;
+  Tensor found = Tensor::zeros(DType::I32, {1, 4, 1, 1});
+  found.setIntegers(blocks);
+  return checker->check({found}).front().isWithin;
+}
+
+TEST(AccuracySharedTest, TiesOfAGroupAreLeftOut) {
+  for (bool isComputed : {false, true}) {
+    EXPECT_TRUE(isSharedWithin({0, 0, 0, 0}, isComputed));
+    EXPECT_TRUE(isSharedWithin({1, 1, 0, 0}, isComputed));
+    EXPECT_FALSE(isSharedWithin({0, 0, 1, 1}, isComputed));
+    EXPECT_FALSE(isSharedWithin({1, 1, 0, 1}, isComputed));
+  }
+}
