@@ -21,7 +21,7 @@ static std::optional<ScalarType> parseParamType(StringRef name) {
       .Default(std::nullopt);
 }
 
-/// As programs write it.
+/// The word for the type in programs.
 static StringRef getTypeName(ScalarType type) {
   switch (type) {
   case ScalarType::Int:

@@ -15,8 +15,7 @@ using ast::Operator;
 // The distance of queries to keys, twice
 //===----------------------------------------------------------------------===//
 
-/// How often each name stands in a sum, with its sign; the extents of a key
-/// stand under its name.
+/// Counts each name of a sum, with its sign; extents of a key count as the key.
 using Terms = llvm::SmallMapVector<StringRef, int64_t, 8>;
 
 static void addTerms(const ast::Expr *expr, int64_t sign, Terms &terms) {

@@ -291,7 +291,7 @@ void AccuracyChecker::State::checkIntegers(unsigned index, const Tensor &result,
   auto mayDiffer = [&](int64_t i) {
     if (topks.empty() || !isUndecided(index, i, size))
       return false;
-    // What is computed of indices is left out, as reals are.
+    // Integers that are computed of indices are left out, as reals are.
     if (!areSelected)
       return true;
     int64_t width = shape.back(), line = i / width;

@@ -44,7 +44,7 @@ class SharedScores {
 public:
   explicit SharedScores(const TopK &topk) : topk(topk), op(topk.op) {}
 
-  /// Of the heads that share with `firstHead`; holds until the next call.
+  /// Takes the heads that share with `firstHead`; holds until the next call.
   ArrayRef<double> reduce(const RowGroup &group, int64_t firstHead);
 
 private:

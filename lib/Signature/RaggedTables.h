@@ -13,7 +13,7 @@ struct RaggedTables {
   std::vector<PositionTable> positions;
 };
 
-/// Of a ragged kernel; others have none.
+/// Finds them in a ragged kernel; others have none.
 RaggedTables findRaggedTables(nsa::KernelOp kernel);
 
 } // namespace nsacc

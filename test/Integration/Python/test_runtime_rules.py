@@ -255,7 +255,8 @@ def test_mod_has_the_sign_of_its_divisor(target):
     np.testing.assert_array_equal(np.asarray(found), np.mod(n, m))
 
 
-RAGGED_TABLES = """kernel f(q: f32[ragged T, H, D], slope: f32[R, H], doc: i32[N]) -> f32[ragged T, H, D] {
+RAGGED_TABLES = """
+kernel f(q: f32[ragged T, H, D], slope: f32[R, H], doc: i32[N]) -> f32[ragged T, H, D] {
   return attend(q, q, q) where j <= i and doc[i] == doc[j] score s * slope[b, h];
 }"""
 

@@ -298,7 +298,7 @@ TEST(Signature, TablesOfRowsCountTheRows) {
   EXPECT_EQ(llvm::toString(bind(6).takeError()),
             "dimension R is 6 in 'slope', but 'S_offsets' has 3 rows: 'slope' "
             "is read at b and has an entry for each row");
-  // What is random is as large as it must be.
+  // Random ones are as large as they must be.
   DimSizes known;
   known.batchRows = 4;
   llvm::SmallVector<const Tensor *> none(5);

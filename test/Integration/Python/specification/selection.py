@@ -165,7 +165,7 @@ def packed(indices: Tensor, offsets: Tensor, top: int, block: int, base: str, ba
 
 
 def union(parts: list[Selection]) -> Selection:
-    """Rows are those of the part with the fewest tokens, of which one without groups comes first."""
+    """Has the rows of the part with the fewest tokens, of which one without groups comes first."""
     finest = min(parts, key=lambda part: (part.tokens, part.grouped))
     own_rows = finest.dims[0]
     is_packed = any(part.packed and part.dims[0] == own_rows for part in parts)
