@@ -431,7 +431,8 @@ NSACC_API const int64_t *nsacc_shapes_sizes(const nsacc_shapes *shapes,
 NSACC_API int64_t nsacc_shapes_dim(const nsacc_shapes *shapes,
                                    const char *name);
 /** Why the sizes suggest that tensors have tokens and heads in another order
- * than the program; "" where they don't, and for NULL. */
+ * than the program, or that a table holds packed tokens; "" where they don't,
+ * and for NULL. */
 NSACC_API const char *nsacc_shapes_warning(const nsacc_shapes *shapes);
 NSACC_API void nsacc_shapes_destroy(nsacc_shapes *shapes);
 

@@ -131,6 +131,23 @@ TEST_F(PackageTest, ChecksRowsOfIndices) {
     EXPECT_EQ(evaluate(plan, plan.checks[0].expected, size), (size + 7) / 8);
 }
 
+// A table that is read at b has one entry fewer than there are offsets.
+TEST_F(PackageTest, ChecksTablesOfRaggedRows) {
+  Dim offsets = makeNamed("T");
+  offsets.kind = Dim::Kind::Offsets;
+  Signature signature;
+  signature.inputs = {{"slope", DType::F32, {makeNamed("R")}, {}},
+                      {"T_offsets", DType::I32, {offsets}, {}}};
+  signature.rowTables = {{"slope", "R"}};
+  rt::Package package = pack("nsatile.plan @f(%s: memref<?xf32>, %o: "
+                             "memref<?xi32>) { nsatile.return }",
+                             signature);
+  const rt::Plan &plan = package.variants[0].targets[0].plan;
+  ASSERT_EQ(plan.checks.size(), 1u);
+  EXPECT_EQ(plan.checks[0].what, "size 0 of 'slope' (R)");
+  EXPECT_EQ(evaluate(plan, plan.checks[0].expected, 4), 3);
+}
+
 TEST_F(PackageTest, RaggedSizesArentChecked) {
   Dim ragged = makeNamed("S");
   ragged.kind = Dim::Kind::Ragged;
