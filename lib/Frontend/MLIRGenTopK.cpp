@@ -150,6 +150,17 @@ Value KernelGen::generateCount(const ast::Expr *expr,
   return {};
 }
 
+/// The heads of keys whose queries have these heads; null where there are none.
+static Attribute findKeyHeads(nsa::KernelOp kernel, Attribute queryHeads) {
+  auto getHeads = [](Value tensor) {
+    return cast<nsa::NamedTensorType>(tensor.getType()).getDims().end()[-2];
+  };
+  for (auto op : kernel.getBody().getOps<nsa::ScoringOpInterface>())
+    if (getHeads(op.getQuery()) == queryHeads)
+      return getHeads(op.getKey());
+  return {};
+}
+
 Bound KernelGen::generateTopK(const ast::CallExpr *call) {
   auto arguments = bindArguments(call, {{"p"}, {"top"}});
   if (!arguments)
@@ -204,6 +215,7 @@ Bound KernelGen::generateTopK(const ast::CallExpr *call) {
                                   heads->size, tokens->by, heads->by);
   ScalarScope scope;
   scope.keys = KeyExtent{blocks->getBlock(), blocks->getBlock(), 0, 0};
+  scope.keyHeads = findKeyHeads(op, dims.back());
   bool isRagged = scores.getTensorType().isRagged();
   setCounted(scope, isRagged ? Attribute() : dims.front(),
              dims.drop_back().back(), dims.back(), *blocks);

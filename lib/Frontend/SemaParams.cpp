@@ -184,7 +184,11 @@ std::optional<Constant> KernelGen::convertParam(const ast::Param &param,
           ", but " + (given ? "was given " : "its default is ") +
           toString(value) + ", which is " + describe(value.type));
   if (given)
-    problem.note("give it " + describe(*type));
+    problem.note("give it " + describe(*type) +
+                 (*type == ScalarType::Int && value.type == ScalarType::Real
+                      ? "; one that takes fractions is declared '" +
+                            param.name.text + ": real'"
+                      : ""));
   else
     problem.note(param.type->range, "write " + quote(getTypeName(value.type)) +
                                         " here, or a default that is " +

@@ -61,9 +61,11 @@ static std::string adviseIndex(StringRef name, nsa::NamedDimAttr found,
   if (name == "b" && !counted && found.getRagged())
     return "; a ragged dimension is read with a position in the row, such as "
            "'j', and without 'b'";
-  if (name == "h" && scope.queryHeads && counted == scope.queryHeads &&
-      isNamed(scope.keyHeads, found.getName()))
-    return "; the key head of a query head is 'h floordiv G'";
+  if (name == "h" && isNamed(scope.keyHeads, found.getName()))
+    return "; the key head of a query head is 'h floordiv " +
+           (scope.queryHeads ? "G'"
+                             : "(" + nsa::toString(counted) + " floordiv " +
+                                   found.getName().str() + ")'");
   if (name == "h" &&
       llvm::isa_and_present<nsa::BlocksDimAttr>(scope.counted.lookup("j")))
     return "; a selection for each query head is made of an importance with "
