@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _dtypes
+from . import _inputs
 from ._inputs import Input, lend_torch
 from .errors import ArgumentError
 from .signature import TensorSpec
@@ -78,6 +79,23 @@ def move_numbers(specs: Sequence[TensorSpec], values: Sequence[Any], inputs: Seq
             one = Input(lend_torch(there, library), library)
         moved.append(one)
     return moved
+
+
+def narrow_offsets(specs: Sequence[TensorSpec], values: Sequence[Any],
+                   stream: Any) -> list[Any]:
+    """Inputs whose offsets are i32, made so on the run's stream."""
+    torch = sys.modules.get("torch")
+    narrowed = []
+    for spec, value in zip(specs, values):
+        if spec.is_offsets:
+            if stream is not None and isinstance(value, torch.Tensor) and value.is_cuda:
+                run = torch.cuda.ExternalStream(_handle(stream), device=value.device)
+                with torch.cuda.stream(run):
+                    value = _inputs.narrow_offsets(value)
+            else:
+                value = _inputs.narrow_offsets(value)
+        narrowed.append(value)
+    return narrowed
 
 
 def keep_until_done(place: Place, owners: Sequence[Any]) -> None:

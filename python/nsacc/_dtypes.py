@@ -40,6 +40,9 @@ def spell_numpy(name: str) -> str:
 
 def spell(dtype: Any) -> str:
     """The name in programs of a name, a NumPy dtype or scalar type, or a torch dtype."""
+    if dtype is None:
+        # NumPy takes it for f64.
+        raise TypeError("None is no dtype")
     if isinstance(dtype, str):
         name = dtype
     elif is_torch_dtype(dtype):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -28,21 +28,18 @@ class Input:
 
 
 def view(spec: TensorSpec, value: Any, on_gpu: bool = False) -> Input:
-    """Borrows the memory of `value`, which must hold elements of the spec's dtype; memory of a
-    GPU only where programs can run on one."""
+    """Borrows the memory of `value`, whose element type is for `check_dtypes`; memory of a GPU
+    only where programs can run on one."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        result = Input(_from_torch(spec, value, torch, on_gpu), torch)
-    elif isinstance(value, np.ndarray):
-        result = Input(_from_numpy(spec, value), np)
-    elif isinstance(value, (bool, int, float, np.generic)):
+        return Input(_from_torch(spec, value, torch, on_gpu), torch)
+    if isinstance(value, np.ndarray):
+        return Input(_from_numpy(spec, value), np)
+    if isinstance(value, (bool, int, float, np.generic)):
         return Input(_from_number(spec, value), None)
-    elif hasattr(value, "__dlpack__"):
-        result = Input(_from_dlpack(spec, value, on_gpu), _namespace(value))
-    else:
-        result = Input(_from_buffer(spec, value), np)
-    _check_dtype(spec, result)
-    return result
+    if hasattr(value, "__dlpack__"):
+        return Input(_from_dlpack(spec, value, on_gpu), _namespace(value))
+    return Input(_from_buffer(spec, value), np)
 
 
 def is_for_operator(values: Sequence[Any]) -> bool:
@@ -80,12 +77,23 @@ def _fail(spec: TensorSpec, problem: str, cause: BaseException | None = None) ->
     raise ArgumentError(f"'{spec.name}' {problem}") from cause
 
 
-def _check_dtype(spec: TensorSpec, given: Input) -> None:
-    found = given.tensor.dtype
-    if found == spec.dtype:
-        return
-    _fail(spec, f"holds {found}, expected {spec.dtype}: the program declares {spec}."
-                f"\n{_how_to_convert(spec, given)}")
+def is_declared(spec: TensorSpec, dtype: str) -> bool:
+    """Whether elements of this type go in; offsets of i64 are made i32."""
+    return dtype == spec.dtype or (spec.is_offsets and dtype == "i64")
+
+
+def check_dtypes(specs: Sequence[TensorSpec], inputs: Sequence[Input],
+                 find_dtype: Callable[[Sequence[str]], str | None]) -> None:
+    """Whether inputs hold what is declared. `find_dtype` tells a storage type with which the
+    program would take all of them."""
+    found = [one.tensor.dtype for one in inputs]
+    for spec, given, dtype in zip(specs, inputs, found):
+        if not is_declared(spec, dtype):
+            is_torch = getattr(given.library, "__name__", "") == "torch"
+            fitting = find_dtype(found)
+            other = f", or compile the program with dtype='{fitting}'" if fitting else ""
+            _fail(spec, f"holds {dtype}, expected {spec.dtype}: the program declares {spec}."
+                        f"\nPass {_spell_conversion(spec, is_torch)}{other}.")
 
 
 def _spell_array(spec: TensorSpec, values: Sequence[Any]) -> str:
@@ -113,15 +121,6 @@ def _check_known(spec: TensorSpec, dtype: Any, is_known: bool, is_torch: bool) -
                     f"\nPass {_spell_conversion(spec, is_torch)}.")
 
 
-def _how_to_convert(spec: TensorSpec, given: Input) -> str:
-    convert = _spell_conversion(spec, getattr(given.library, "__name__", "") == "torch")
-    floats = ("bf16", "f16", "f32")
-    if spec.dtype in floats and given.tensor.dtype in floats:
-        return (f"Pass {convert}; or, if the program leaves the type of '{spec.name}' open, "
-                f"compile it with dtype='{given.tensor.dtype}'.")
-    return f"Pass {convert}."
-
-
 def _check_device(spec: TensorSpec, device: str, on_gpu: bool) -> None:
     if on_gpu:
         _fail(spec, f"is on device {device}, expected the host or an NVIDIA GPU.")
@@ -139,8 +138,7 @@ def check_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> None
     if tensor.device.type != "cpu" and not is_there:
         _check_device(spec, str(tensor.device), on_gpu)
     if tensor.is_nested:
-        _fail(spec, "is a nested tensor, expected a dense one: pack its rows behind each other, "
-                    "for a ragged dimension.")
+        _fail(spec, f"is a nested tensor, expected a dense one: {_explain_rows(spec, tensor)}")
     if tensor.layout != torch.strided:
         _fail(spec, f"has layout {tensor.layout}, expected a dense tensor: pass .to_dense().")
     if tensor.requires_grad and torch.is_grad_enabled():
@@ -151,6 +149,20 @@ def check_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> None
                     f".to(torch.{_dtypes.TORCH[spec.dtype]}).")
     known = str(tensor.dtype).removeprefix("torch.") in _dtypes.TORCH.values()
     _check_known(spec, tensor.dtype, known or tensor.is_complex(), is_torch=True)
+
+
+def _explain_rows(spec: TensorSpec, nested: Any) -> str:
+    """How the rows of a nested tensor become a ragged dimension."""
+    ragged = [dim for dim in spec.dims if dim.kind == "ragged"]
+    name = ragged[0].name if ragged else "T"
+    pass_it = f"pass {spec.name}.values(), and {spec.name}.offsets() as {name}_offsets"
+    if "jagged" not in str(nested.layout):
+        pass_it = (f"make it jagged, {spec.name} = torch.nested.nested_tensor("
+                   f"{spec.name}.unbind(), layout=torch.jagged), and {pass_it}")
+    if ragged:
+        return f"{pass_it}."
+    return (f"the program declares {spec}; declare its rows as a ragged dimension, [ragged T, …], "
+            f"and {pass_it}.")
 
 
 def check_tangents(spec: TensorSpec, tensor: Any, torch: Any) -> None:
@@ -172,13 +184,14 @@ def refuse_tangents(specs: Sequence[TensorSpec], values: Sequence[Any], torch: A
             check_tangents(spec, value, torch)
 
 
-def check_torch_dtype(spec: TensorSpec, tensor: Any, torch: Any) -> None:
-    """Whether a tensor of torch has the declared element type; `check_torch` came before."""
+def view_nothing(spec: TensorSpec, tensor: Any, torch: Any) -> Input:
+    """The element type alone of a tensor without memory; `check_torch` came before."""
+    if tensor is None:
+        return Input(_nsacc.HostTensor.from_shape(spec.dtype, []), None)
     if tensor.is_complex():
         _fail(spec, f"can't be read, dtype {tensor.dtype}: elements of complex numbers aren't "
                     f"supported")
-    found = _nsacc.HostTensor.from_shape(_dtypes.spell(tensor.dtype), [])
-    _check_dtype(spec, Input(found, torch))
+    return Input(_nsacc.HostTensor.from_shape(_dtypes.spell(tensor.dtype), []), torch)
 
 
 def _from_torch(spec: TensorSpec, tensor: Any, torch: Any, on_gpu: bool) -> _nsacc.HostTensor:
@@ -193,6 +206,18 @@ def lend_torch(tensor: Any, torch: Any) -> _nsacc.HostTensor:
     """Borrows a torch tensor's memory. Runs are put on the stream that torch uses, so that nothing
     is to be waited for, and of any device: `__dlpack__` would see to both, at 15 times the cost."""
     return _nsacc.HostTensor.from_dlpack(torch.utils.dlpack.to_dlpack(tensor))
+
+
+def narrow_offsets(value: Any) -> Any:
+    """Offsets of i64, as jagged tensors have, as i32. What i32 can't hold becomes its bounds,
+    which are no offsets of any tensor: a run refuses them, with nothing to wait for here."""
+    torch = sys.modules.get("torch")
+    low, high = -1, 2**31 - 1
+    if torch is not None and isinstance(value, torch.Tensor) and value.dtype == torch.int64:
+        return value.clamp(low, high).to(torch.int32)
+    if isinstance(value, np.ndarray) and value.dtype == np.int64:
+        return np.clip(value, low, high).astype(np.int32)
+    return value
 
 
 # -- NumPy ------------------------------------------------------------------------------------

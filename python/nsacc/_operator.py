@@ -12,7 +12,7 @@ import torch
 from torch._functorch import eager_transforms
 from torch.autograd import forward_ad
 
-from . import _dtypes, _inputs
+from . import _autocast, _dtypes, _inputs
 from ._symbolic import Sizes
 from .errors import ArgumentError
 from .program import Program
@@ -73,9 +73,11 @@ def _call_overload(program: Program, values: Sequence[Any]) -> Any:
     # What is read from the program, the compiled code checks: that it is still this one's.
     overloads = getattr(torch.ops.nsacc, program._operator or "")
     overload = overloads.default
-    if program._has_numbers and _has_tensors_for_numbers(program, values):
-        overload = overloads.tensors
-        values = _move_numbers(program, values)
+    if program._has_numbers:
+        _check_bools(program, values)
+        if _has_tensors_for_numbers(program, values):
+            overload = overloads.tensors
+            values = _move_numbers(program, values)
     results = overload(*values)
     return results if program._make_results is None else program._make_results(*results)
 
@@ -137,6 +139,15 @@ def _check_inputs(program: Program, values: Sequence[Any]) -> None:
                                 f"takes NumPy arrays and others, too")
 
 
+def _check_bools(program: Program, values: Sequence[Any]) -> None:
+    """To torch, a bool is a number, and a number a bool."""
+    for spec, value in zip(program.signature.inputs, values):
+        if (spec.rank == 0 and isinstance(value, (bool, int, float))
+                and isinstance(value, bool) != (spec.dtype == "bool")):
+            raise ArgumentError(f"'{spec.name}' is {value!r}, expected {spec.dtype}: the program "
+                                f"declares {spec}.")
+
+
 def _check_numbers(program: Program, values: Sequence[Any]) -> None:
     """What torch refused in words of its own."""
     for spec, value in zip(program.signature.inputs, values):
@@ -182,6 +193,14 @@ def _call_kernel(program: Program, *values: Any) -> Any:
     return program._call_now(*values)
 
 
+def _call_autocast(program: Program, device: str, with_numbers: bool, *values: Any) -> Any:
+    """The operator under autocast, with memory or without: that of the program for its type."""
+    with _autocast.suspend(device):
+        program, inputs = _autocast.cast(program, values, device)
+        overloads = getattr(torch.ops.nsacc, program._operator_name())
+        return (overloads.default if with_numbers else overloads.tensors)(*inputs)
+
+
 # -- Registering ------------------------------------------------------------------------------
 
 
@@ -189,6 +208,9 @@ def _register_overload(program: Program, name: str, with_numbers: bool) -> None:
     _library.define(name + _spell_schema(program, with_numbers))
     # For every device and layout, so that those that can't be have nsacc's own words.
     _library.impl(name, functools.partial(_call_kernel, program), "CompositeExplicitAutograd")
+    for device in _autocast.DEVICES:
+        kernel = functools.partial(_call_autocast, program, device, with_numbers)
+        _library.impl(name, kernel, f"Autocast{device}")
     fake = _Fake(program)
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake.run, lib=_library)
     torch.library.register_vmap(f"{NAMESPACE}::{name}", fake.refuse_vmap, lib=_library)
@@ -223,10 +245,13 @@ class _Fake:
         first = _pick(tensors, program)
         for spec, tensor in zip(specs, tensors):
             if tensor is not None:
-                _check(spec, tensor, program._on_gpu)
+                if tensor.device.type != "meta":
+                    _inputs.check_torch(spec, tensor, torch, program._on_gpu)
                 if tensor.device != first.device:
                     raise ArgumentError(f"the inputs are on different devices: '{spec.name}' on "
                                         f"{tensor.device}, others on {first.device}")
+        views = [_inputs.view_nothing(spec, tensor, torch) for spec, tensor in zip(specs, tensors)]
+        _inputs.check_dtypes(specs, views, program._find_dtype)
         shapes = [() if tensor is None else tuple(tensor.shape) for tensor in tensors]
         results = tuple(torch.empty(shape, dtype=_get_dtype(spec), device=first.device)
                         for spec, shape in zip(program.signature.results,
@@ -250,12 +275,6 @@ def _pick(tensors: Sequence[torch.Tensor | None], program: Program) -> torch.Ten
                             f"torch can't tell where its results are: call it outside of "
                             f"torch.compile")
     return there[0]
-
-
-def _check(spec: TensorSpec, tensor: torch.Tensor, on_gpu: bool) -> None:
-    if tensor.device.type != "meta":
-        _inputs.check_torch(spec, tensor, torch, on_gpu)
-    _inputs.check_torch_dtype(spec, tensor, torch)
 
 
 def _infer_shapes(program: Program, shapes: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from . import _device, _explain, _inputs, _nsacc, _results, _tune
+from . import _autocast, _device, _explain, _inputs, _nsacc, _results, _tune
 from ._files import read_file
-from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic
+from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic, NsaccError
 from .signature import Signature, TensorSpec
 
 __all__ = ["Program", "Timing", "load"]
@@ -107,6 +107,8 @@ class Program:
         self._has_numbers = any(spec.rank == 0 for spec in self.signature.inputs)
         self._make_results = _results.make_class(names) if len(names) > 1 else None
         self._operator: str | None = None
+        # With other storage types.
+        self._others: dict[str, Program] = {}
         # Of the last explanation, or the first call; for notebooks alone.
         self._known_sizes: Mapping[str, Any] | None = None
         self._call_quickly = _nsacc.QuickCall(program, self._on_gpu, self._make_results, _tell)
@@ -215,7 +217,7 @@ class Program:
         if results is None:
             if _inputs.is_for_operator(inputs):
                 return self._call_operator(inputs)
-            results = self._run(inputs)[0]
+            results = self._call_slowly(inputs)
         if self._known_sizes is None:
             self._remember(inputs)
         return results
@@ -228,7 +230,15 @@ class Program:
     def _call_now(self, *inputs: Any) -> Any:
         """A call with memory, also where torch's compiler is at work."""
         results = self._call_quickly(inputs)
-        return self._run(inputs)[0] if results is None else results
+        return self._call_slowly(inputs) if results is None else results
+
+    def _call_slowly(self, inputs: Sequence[Any]) -> Any:
+        device = _autocast.find(inputs)
+        if device is None:
+            return self._run(inputs)[0]
+        program, inputs = _autocast.cast(self, inputs, device)
+        with _autocast.suspend(device):
+            return program._call_now(*inputs)
 
     @_not_traced
     def _operator_name(self) -> str:
@@ -296,7 +306,9 @@ class Program:
         torch = sys.modules.get("torch")
         if torch is not None and torch.autograd.forward_ad._current_level >= 0:
             _inputs.refuse_tangents(self.signature.inputs, bound, torch)
-        return self._run(bound, **options)
+        device = _autocast.find(bound)
+        program, bound = (self, bound) if device is None else _autocast.cast(self, bound, device)
+        return program._run(bound, **options)
 
     def package(self, path: str | os.PathLike[str],
                 sizes: Mapping[str, int] | Sequence[Mapping[str, int]], *,
@@ -411,14 +423,39 @@ class Program:
             return text
         return text + _explain.draw_tiles(self, self._known_sizes)
 
-    def _with(self, *, schedule: str | None = None, tune: str | None = None) -> Program:
-        """The same program with another schedule, or another mode of tuning."""
+    def _with(self, *, schedule: str | None = None, dtype: str | None = None,
+              tune: str | None = None) -> Program:
+        """The same program with another schedule, storage type or mode of tuning."""
         arguments = list(self._arguments)
         if schedule is not None:
             arguments[4] = schedule
+        if dtype is not None:
+            arguments[5] = dtype
         other = Program.__new__(Program)
         other._set(tuple(arguments), None, _compile(*arguments, tune=tune))
         return other
+
+    def _with_dtype(self, dtype: str) -> Program:
+        """The same program with another storage type; itself where that changes nothing, and
+        where it's of a package, which holds its types."""
+        if self._package is not None or dtype == self.dtype:
+            return self
+        if dtype not in self._others:
+            other = self._with(dtype=dtype)
+            is_same = str(other.signature) == str(self.signature)
+            self._others[dtype] = self if is_same else other
+        return self._others[dtype]
+
+    def _find_dtype(self, found: Sequence[str]) -> str | None:
+        """The storage type with which the program takes inputs of these element types."""
+        for dtype in sorted({"bf16", "f16", "f32"}.intersection(found) - {self.dtype}):
+            try:
+                specs = self._with_dtype(dtype).signature.inputs
+            except NsaccError:
+                continue
+            if all(map(_inputs.is_declared, specs, found)):
+                return dtype
+        return None
 
     def check(self, device: int = 0, stream: Any = None) -> None:
         """Raises what a run on a GPU found wrong, as a table that is read out of range.
@@ -434,8 +471,10 @@ class Program:
         dimensions, whose values are needed. Raises `ArgumentError` as a call does.
         """
         specs = self.signature.inputs
-        tensors = [_view_or_shape(spec, value, self._on_gpu)
-                   for spec, value in zip(specs, self._bind(inputs, named_inputs))]
+        values = _device.narrow_offsets(specs, self._bind(inputs, named_inputs), None)
+        views = [_view_or_shape(spec, value, self._on_gpu) for spec, value in zip(specs, values)]
+        _inputs.check_dtypes(specs, views, self._find_dtype)
+        tensors = [view.tensor for view in views]
         devices = [tensor.device for tensor in tensors if tensor.device is not None]
         shapes, _ = self._program.infer_shapes(tensors, device=devices[0] if devices else None)
         return {spec.name: shape for spec, shape in zip(self.signature.results, shapes)}
@@ -457,6 +496,9 @@ class Program:
             raise ArgumentError(self._explain_surplus(len(inputs)))
         values = dict(zip((spec.name for spec in specs), inputs))
         for name, value in named.items():
+            if not isinstance(name, str):
+                raise ArgumentError(f"inputs has {name!r} in the place of a name, expected names "
+                                    f"of inputs: {', '.join(spec.name for spec in specs)}")
             if name in values:
                 raise ArgumentError(f"'{name}' is given twice, by position and by name")
             if all(name != spec.name for spec in specs):
@@ -507,7 +549,9 @@ class Program:
         if threads is None:
             threads = _nsacc.threads_from_environment()
         specs = self.signature.inputs
+        values = _device.narrow_offsets(specs, values, stream)
         inputs = [_inputs.view(spec, value, self._on_gpu) for spec, value in zip(specs, values)]
+        _inputs.check_dtypes(specs, inputs, self._find_dtype)
         place = _device.find_place(specs, inputs, stream)
         library = _pick_library(inputs)
         inputs = _device.move_numbers(specs, values, inputs, library, place)
@@ -647,16 +691,16 @@ def _result_dtype(spec: TensorSpec, f64_results: bool = False, **_other: Any) ->
     return "f64" if f64_results and spec.dtype in ("bf16", "f16", "f32") else spec.dtype
 
 
-def _view_or_shape(spec: TensorSpec, value: Any, on_gpu: bool) -> _nsacc.HostTensor:
+def _view_or_shape(spec: TensorSpec, value: Any, on_gpu: bool) -> _inputs.Input:
     is_shape = isinstance(value, tuple) and all(isinstance(size, int) for size in value)
     if not is_shape:
-        return _inputs.view(spec, value, on_gpu).tensor
+        return _inputs.view(spec, value, on_gpu)
     if spec.is_offsets:
         raise ArgumentError(f"'{spec.name}' is a shape, expected an array: the results' shapes "
                             f"depend on the offsets of the rows")
     if not all(0 <= size < 2**63 for size in value):
         raise ArgumentError(f"'{spec.name}' has shape {value}, expected sizes from 0 to 2^63 - 1")
-    return _nsacc.HostTensor.from_shape(spec.dtype, value)
+    return _inputs.Input(_nsacc.HostTensor.from_shape(spec.dtype, value), None)
 
 
 def _explain_offsets(missing: Sequence[TensorSpec]) -> str:

@@ -47,6 +47,7 @@ Torch::Torch(py::module_ torch, const dlpack::ExchangeAPI *api)
       isGradEnabled(torch.attr("is_grad_enabled")),
       countModes(torch.attr("_C").attr("_len_torch_dispatch_stack")),
       isTracing(torch.attr("_C").attr("_is_tracing")),
+      isCasting(torch.attr("_C").attr("_is_any_autocast_enabled")),
       empty(torch.attr("empty")), full(torch.attr("full")),
       deviceType(torch.attr("device")), host(deviceType("cpu")),
       forward(torch.attr("autograd").attr("forward_ad").attr("__dict__")),
@@ -110,7 +111,8 @@ bool Torch::isWatching() const {
   return isAtLeast(PyDict_GetItemWithError(forward.ptr(), forwardLevel.ptr()),
                    0) ||
          isAtLeast(own(PyObject_CallNoArgs(countModes.ptr())).ptr(), 1) ||
-         isTrue(own(PyObject_CallNoArgs(isTracing.ptr())));
+         isTrue(own(PyObject_CallNoArgs(isTracing.ptr()))) ||
+         isTrue(own(PyObject_CallNoArgs(isCasting.ptr())));
 }
 
 /// Tensors that stand for others, as while functions are transformed, and zeros

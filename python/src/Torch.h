@@ -25,9 +25,9 @@ public:
   }
 
   /// Whether calls are watched: by a dispatch mode, as make_fx has, by
-  /// torch.jit.trace, or for tangents of forward-mode gradients. Those who
-  /// watch know operators, and of a call here would see the results' allocation
-  /// alone.
+  /// torch.jit.trace, for tangents of forward-mode gradients, or by autocast,
+  /// which casts. Those who watch know operators, and of a call here would see
+  /// the results' allocation alone.
   bool isWatching() const;
 
   /// A view of a tensor's memory while it lives. False where it has none, its
@@ -57,7 +57,7 @@ private:
 
   const dlpack::ExchangeAPI *api;
   pybind11::object tensor, parameter, isGradEnabled, countModes, isTracing,
-      empty, full, deviceType, host;
+      isCasting, empty, full, deviceType, host;
   /// What torch.autograd.forward_ad knows by name.
   pybind11::dict forward;
   pybind11::dict dtypes;

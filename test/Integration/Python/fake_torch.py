@@ -96,6 +96,7 @@ def install() -> ModuleType:
     torch._is_functional_tensor = lambda tensor: False
     torch._C = SimpleNamespace(
         _len_torch_dispatch_stack=lambda: 0, _is_tracing=lambda: False,
+        _is_any_autocast_enabled=lambda: False,
         _disabled_torch_dispatch_impl=None,
         _functorch=SimpleNamespace(maybe_current_level=lambda: None,
                                    is_functorch_wrapped_tensor=lambda tensor: False))
