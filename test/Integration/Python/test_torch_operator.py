@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -275,6 +277,34 @@ assert torch.equal(module(*inputs), expected)"""
     assert done.returncode == 0, done.stderr
 
 
+def test_exported_programs_without_their_operator(flash, tmp_path):
+    """Torch says that something isn't registered, not what it is."""
+    module = torch.nn.Module()
+    module.forward = lambda q, k, v: flash(q, k, v).out
+    torch.export.save(torch.export.export(module, make_inputs(1, 3, 3, 2, 2)),
+                      tmp_path / "module.pt2")
+    name = nsacc.torch.op(flash).name
+    words = (f"nsacc has no operator {name}: .*kernel 'flash' isn't compiled yet.*"
+             r"nsacc\.torch\.op\(nsacc\.compile")
+    code = f"""
+import torch, nsacc.torch, warnings
+assert not hasattr(torch.ops.nsacc, "flash")
+try:
+    torch.ops.nsacc.{name}
+except nsacc.errors.ArgumentError as error:
+    print(error)
+torch.export.load({str(tmp_path / "module.pt2")!r})"""
+    for imported in ("nsacc.torch", "sys"):
+        start = code if imported == "nsacc.torch" else "import torch" + code[code.rindex("\n"):]
+        done = subprocess.run([sys.executable, "-c", start], text=True, capture_output=True)
+        assert done.returncode != 0
+        if imported == "nsacc.torch":
+            assert re.search(words, done.stdout) and re.search(words, done.stderr)
+        else:
+            # All that nothing of nsacc can be said with.
+            assert f"torch.ops.nsacc.{name}" in done.stderr
+
+
 def test_fake_tensors(flash):
     with FakeTensorMode() as mode:
         fakes = [mode.from_tensor(one) for one in make_inputs(2, 7, 11, 6, 2)]
@@ -331,18 +361,23 @@ def test_mistakes_keep_their_words(flash):
 
 def test_mistakes_under_the_compiler(flash):
     q, k, v = make_inputs(2, 7, 11, 6, 2)
-    compiled = torch.compile(lambda q, k, v: flash(q, k, v).out, fullgraph=True, backend="eager")
-    error = torch._dynamo.exc.TorchRuntimeError
-    with pytest.raises(error, match="dimension S is 3 in 'k' but 11 in 'v'"):
-        compiled(q, k[:, :3], v)
-    with pytest.raises(error, match="'q' requires gradients"):
-        compiled(q.clone().requires_grad_(), k, v)
-    symbolic = torch.compile(lambda q, k, v: flash(q, k, v).out, fullgraph=True, dynamic=True,
-                             backend="eager")
-    with pytest.raises((error, ArgumentError), match="dimension S is 3 in 'k' but 11 in 'v'"):
-        symbolic(q, k[:, :3], v)
-    with pytest.raises((error, ArgumentError), match="dimension D is .* in 'q' but .* in 'k'"):
-        symbolic(q, k[..., :5], v)
+    mistakes = [
+        ((q, k[:, :3], v), "dimension S is 3 in 'k' but 11 in 'v': equal names must have equal"),
+        ((q, k[..., :5], v), "dimension D is 8 in 'q' but 5 in 'k': equal names must have equal"),
+        ((q.clone().requires_grad_(), k, v), "'q' requires gradients, which nsacc can't compute")]
+    for inputs, words in mistakes:
+        for dynamic in (None, True):
+            torch._dynamo.reset()
+            whole = torch.compile(lambda q, k, v: flash(q, k, v).out, fullgraph=True,
+                                  dynamic=dynamic, backend="eager")
+            # Behind our words, torch shows where they come from.
+            with pytest.raises(ArgumentError, match=f"^{words}.*(\n\nfrom user code:|$)"):
+                whole(*inputs)
+            parts = torch.compile(lambda q, k, v: flash(q, k, v).out, dynamic=dynamic)
+            with warnings.catch_warnings(), pytest.raises(ArgumentError) as error:
+                warnings.simplefilter("error")
+                parts(*inputs)
+            assert str(error.value).startswith(words) and "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("call", ["op", "program"])
@@ -364,7 +399,8 @@ def test_wrong_names_under_the_compiler(flash, call, dynamic):
 
 @pytest.mark.parametrize("numbers", [
     (7.0, 1.0, True), (2**40, 1.0, True), (2**70, 1.0, True), ("7", 1.0, True), ([7], 1.0, True),
-    (7, None, True), (7, "a", True), (7, 1j, True)], ids=str)
+    (7, None, True), (7, "a", True), (7, 1j, True), (True, 1.0, True), (7, True, True),
+    (7, 1.0, 1), (7, 1.0, 0.0)], ids=str)
 def test_numbers_of_a_wrong_kind(numbers):
     program, x = compile(SCALED), torch.ones(3)
     with pytest.raises(ArgumentError) as expected:

@@ -23,6 +23,8 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 import nsacc.torch  # noqa: E402
 
 SCALED = "kernel scaled(x: f32[N], n: i32, c: f32) -> f32[N] { return x * n + c; }"
+PACKED = """kernel packed(q: [ragged T, H, D]) -> [ragged T, H, D]
+    { return attend(q, q, q) where j <= i; }"""
 CALLS = ["program", "op", "overload"]
 
 
@@ -298,8 +300,36 @@ def test_arrays_of_other_libraries(flash, inputs):
 @pytest.mark.parametrize("call", ["program", "op"])
 def test_nested_tensors(flash, inputs, call, layout):
     nested = torch.nested.nested_tensor([torch.randn(3, 2, 8), torch.randn(4, 2, 8)], layout=layout)
-    with pytest.raises(ArgumentError, match="'q' is a nested tensor, expected a dense one"):
-        get_call(flash, call)(nested, *inputs[1:])
+    jagged = "" if layout == torch.jagged else r".*nested_tensor\(q.unbind\(\), layout=torch.jagged"
+    packed = nsacc.compile(PACKED, dtype="f32")
+    offsets = torch.tensor([0, 3, 7])
+    for program, others in ((flash, inputs[1:]), (packed, (offsets,))):
+        ragged = "" if program is packed else r".*ragged dimension, \[ragged T, …\]"
+        with pytest.raises(ArgumentError, match=f"'q' is a nested tensor, expected a dense one: "
+                                                f"{ragged}{jagged}.*pass q.values\\(\\), and "
+                                                f"q.offsets\\(\\) as T_offsets"):
+            get_call(program, call)(nested, *others)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_jagged_tensors_are_ragged_dimensions(call):
+    """As their own errors say; their offsets are of i64."""
+    packed = nsacc.compile(PACKED, dtype="f32")
+    function = get_call(packed, call)
+    rows = [torch.randn(3, 2, 8), torch.randn(4, 2, 8)]
+    nested = torch.nested.nested_tensor(rows, layout=torch.jagged)
+    offsets = nested.offsets()
+    assert offsets.dtype == torch.int64
+    expected = packed(torch.cat(rows), offsets.int())
+    assert torch.equal(function(nested.values(), offsets), expected)
+    compiled = torch.compile(lambda *inputs: function(*inputs), fullgraph=True, backend="eager")
+    assert torch.equal(compiled(nested.values(), offsets), expected)
+    found = packed(nested.values().numpy(), offsets.numpy())
+    assert (found == expected.numpy()).all()
+    assert packed.result_shapes(nested.values(), offsets) == {"out": (7, 2, 8)}
+    for wrong in (offsets + 2**32, torch.tensor([0, 3 + 2**32, 7]), torch.tensor([0, -2**32, 7])):
+        with pytest.raises(ArgumentError, match="'T_offsets' must"):
+            function(nested.values(), wrong)
 
 
 @pytest.mark.parametrize("way", ("run", "run_timed"))
