@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import keyword
+import re
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -190,6 +192,10 @@ def _call_kernel(program: Program, *values: Any) -> Any:
     """The operator with memory."""
     if forward_ad._current_level >= 0:
         _refuse_hidden_tangents(program, values, are_fake=False)
+    return _call_now(program, values)
+
+
+def _call_now(program: Program, values: Sequence[Any]) -> Any:
     return program._call_now(*values)
 
 
@@ -199,6 +205,38 @@ def _call_autocast(program: Program, device: str, with_numbers: bool, *values: A
         program, inputs = _autocast.cast(program, values, device)
         overloads = getattr(torch.ops.nsacc, program._operator_name())
         return (overloads.default if with_numbers else overloads.tensors)(*inputs)
+
+
+# -- Operators that aren't there --------------------------------------------------------------
+
+
+class _MissingOperator(ArgumentError, AttributeError):
+    pass
+
+
+class _Namespace(torch._ops._OpNamespace):
+    """torch.ops.nsacc, which tells of programs that weren't compiled: those who load what
+    torch.export wrote ask for their operators, and drop an error's words."""
+
+    # Torch makes part of an operator's name of it.
+    __module__ = "torch._ops"
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            known = re.fullmatch(r"(\w+)_[0-9a-f]{16}", name)
+            if known is None or _lock.locked():
+                raise
+        words = (f"nsacc has no operator {name}: in this process, kernel '{known[1]}' isn't "
+                 f"compiled yet, or with another source, dtype, target or other option. Call "
+                 f"nsacc.torch.op(nsacc.compile(…)) with those that it was exported with, and then "
+                 f"load it")
+        warnings.warn(words, stacklevel=2)
+        raise _MissingOperator(words)
+
+
+torch.ops.nsacc.__class__ = _Namespace
 
 
 # -- Registering ------------------------------------------------------------------------------
@@ -228,6 +266,26 @@ def _spell_schema(program: Program, with_numbers: bool) -> str:
     return f"({inputs}) -> " + (f"({results})" if "," in results else results)
 
 
+@functools.cache
+def _make_refusal() -> type[ArgumentError]:
+    """An error that torch's compiler hands on as it is, where it puts its own around others. It
+    calls without a graph where it may, so that the call raises `ArgumentError`."""
+    global _call_now
+    from torch._dynamo.exc import Unsupported
+
+    # It would look for graphs in there, and warn of what it can't trace.
+    _call_now = torch._dynamo.disable(_call_now)
+
+    class Refusal(ArgumentError, Unsupported):
+        def __init__(self, *args: Any) -> None:
+            Unsupported.__init__(self, *args[:1], gb_type="ArgumentError of nsacc")
+            self.args = args
+
+    Refusal.__name__ = Refusal.__qualname__ = ArgumentError.__name__
+    Refusal.__module__ = ArgumentError.__module__
+    return Refusal
+
+
 class _Fake:
     """What torch's compiler and transforms ask of the operator."""
 
@@ -237,6 +295,14 @@ class _Fake:
     def run(self, *values: Any) -> Any:
         """Results without memory. Raises `ArgumentError` as a call does, as far as symbols of
         sizes let it."""
+        try:
+            return self._run(values)
+        except ArgumentError as error:
+            if torch._guards.TracingContext.try_get() is None:
+                raise
+            raise _make_refusal()(*error.args) from None
+
+    def _run(self, values: Sequence[Any]) -> Any:
         program = self._program
         if forward_ad._current_level >= 0:
             _refuse_hidden_tangents(program, values, are_fake=True)
