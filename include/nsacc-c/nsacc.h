@@ -298,6 +298,20 @@ NSACC_API const char *nsacc_dim_tail(const nsacc_dim *dim);
 /** Of blocks; else 0. */
 NSACC_API int64_t nsacc_dim_block(const nsacc_dim *dim);
 
+/** Sets of dimensions that the program computes apart: a run of the n-th of p
+ * equal parts of every input that has a dimension of the set, and the whole of
+ * the others, gives the n-th part of every result that has one, and the whole
+ * of the others. Of batch {"B"}, of heads {"HQ", "H"}, where nothing in the
+ * program depends on which of them it is at. A package doesn't tell: it has
+ * none. */
+NSACC_API size_t nsacc_program_num_splits(const nsacc_program *program);
+/** How many dimensions are in a set. */
+NSACC_API size_t nsacc_program_split_size(const nsacc_program *program,
+                                          size_t index);
+/** The name of one of them; NULL where there is none. */
+NSACC_API const char *nsacc_program_split_dim(const nsacc_program *program,
+                                              size_t index, size_t dim);
+
 /** Warnings and remarks of the compilation, which nobody has shown yet. */
 NSACC_API size_t nsacc_program_num_diagnostics(const nsacc_program *program);
 NSACC_API const nsacc_diagnostic *

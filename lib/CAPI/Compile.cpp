@@ -1,5 +1,6 @@
 //===- Compile.cpp - From source to a program -----------------------------===//
 
+#include "NSA/Analysis/Splits.h"
 #include "NSA/IR/NSAOps.h"
 #include "Options.h"
 #include "Program.h"
@@ -62,6 +63,9 @@ Failure Compilation::run() {
       return failure;
   if (Failure failure = compileForTarget())
     return failure;
+  for (const nsa::Split &split :
+       nsa::findSplits(*module->getOps<nsa::KernelOp>().begin()))
+    program->splits.emplace_back(split.begin(), split.end());
   program->diagnostics = toC(collector.take(), source);
   describe(*program);
   return nullptr;

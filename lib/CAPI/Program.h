@@ -72,6 +72,8 @@ struct nsacc_program {
   nsacc::Signature signature;
   std::vector<nsacc_value> inputs, results;
   std::vector<nsacc_diagnostic> diagnostics;
+  /// Sets of names.
+  std::vector<std::vector<std::string>> splits;
   std::vector<Text> texts;
 };
 

@@ -48,6 +48,22 @@ const nsacc_value *nsacc_program_result(const nsacc_program *program,
   return program ? at(program->results, index) : nullptr;
 }
 
+size_t nsacc_program_num_splits(const nsacc_program *program) {
+  return program ? program->splits.size() : 0;
+}
+
+size_t nsacc_program_split_size(const nsacc_program *program, size_t index) {
+  const auto *split = program ? at(program->splits, index) : nullptr;
+  return split ? split->size() : 0;
+}
+
+const char *nsacc_program_split_dim(const nsacc_program *program, size_t index,
+                                    size_t dim) {
+  const auto *split = program ? at(program->splits, index) : nullptr;
+  const std::string *name = split ? at(*split, dim) : nullptr;
+  return name ? name->c_str() : nullptr;
+}
+
 size_t nsacc_program_num_diagnostics(const nsacc_program *program) {
   return program ? program->diagnostics.size() : 0;
 }

@@ -54,6 +54,12 @@ def is_for_operator(values: Sequence[Any]) -> bool:
             or any(_has_no_memory(value, torch) for value in values))
 
 
+def is_distributed(values: Sequence[Any]) -> bool:
+    """Whether an input is a DTensor, of which the process has a part."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and any(isinstance(value, module.DTensor) for value in values)
+
+
 def is_recorded(values: Sequence[Any]) -> bool:
     """Whether a call becomes part of a graph, as torch.jit.trace and make_fx make, or of a
     transformed function."""

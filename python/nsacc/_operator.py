@@ -14,7 +14,7 @@ import torch
 from torch._functorch import eager_transforms
 from torch.autograd import forward_ad
 
-from . import _autocast, _dtypes, _inputs
+from . import _autocast, _distributed, _dtypes, _inputs
 from ._symbolic import Sizes
 from .errors import ArgumentError
 from .program import Program
@@ -47,6 +47,8 @@ def register(program: Program) -> str:
 
 def call(program: Program, values: Sequence[Any]) -> Any:
     """Calls a program's operator. Torch's compiler traces this."""
+    if _inputs.is_distributed(values):
+        return _distributed.call(program, values)
     if torch.compiler.is_compiling():
         # The compiler doesn't know which inputs of transforms have gradients: the checks do.
         return (_call_eagerly if _is_transformed() else _call_overload)(program, values)

@@ -106,6 +106,8 @@ class Program:
         self._num_inputs = len(self.signature.inputs)
         self._has_numbers = any(spec.rank == 0 for spec in self.signature.inputs)
         self._make_results = _results.make_class(names) if len(names) > 1 else None
+        # Sets of dimensions that are computed apart.
+        self._splits: tuple[tuple[str, ...], ...] = program.splits
         self._operator: str | None = None
         # With other storage types.
         self._others: dict[str, Program] = {}
@@ -300,6 +302,9 @@ class Program:
         else:
             raise ArgumentError(f"inputs is a {type(inputs).__qualname__}, expected a list, a "
                                 f"tuple or a mapping of names to inputs")
+        if _inputs.is_distributed(bound):
+            raise ArgumentError("run and run_timed take no DTensors: call the program itself, or "
+                                "pass .to_local() of them")
         if _inputs.is_recorded(bound):
             raise ArgumentError("run and run_timed can't become part of a graph or a transformed "
                                 "function: call the program itself, or nsacc.torch.op of it")

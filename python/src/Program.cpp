@@ -308,6 +308,18 @@ static py::tuple toTuple(const Program &program,
   return py::tuple(result);
 }
 
+/// Sets of names of dimensions.
+static py::tuple getSplits(const nsacc_program *program) {
+  py::list splits;
+  for (size_t i = 0, e = nsacc_program_num_splits(program); i < e; ++i) {
+    py::list names;
+    for (size_t j = 0, f = nsacc_program_split_size(program, i); j < f; ++j)
+      names.append(nsacc_program_split_dim(program, i, j));
+    splits.append(py::tuple(names));
+  }
+  return py::tuple(splits);
+}
+
 static py::dict getParams(const Program &program) {
   py::dict result;
   for (size_t i = 0, e = nsacc_program_num_params(program.get()); i < e; ++i)
@@ -353,6 +365,9 @@ void nsacc::python::bindProgram(py::module_ &module) {
                                return nsacc_program_target(program.get());
                              })
       .def_property_readonly("params", &getParams)
+      .def_property_readonly(
+          "splits",
+          [](const Program &program) { return getSplits(program.get()); })
       .def_property_readonly(
           "inputs",
           [](const Program &program) {

@@ -192,3 +192,26 @@ TEST(Query, NullsGiveNothing) {
   EXPECT_EQ(nsacc_program_ir(nullptr, "nsa", nullptr, nullptr),
             NSACC_ERROR_USAGE);
 }
+
+TEST(Splits, AreWhatAProgramComputesApart) {
+  Compiled result = compile(causal);
+  const nsacc_program *program = result.program.get();
+  ASSERT_THAT(program, NotNull()) << result.message();
+  ASSERT_EQ(nsacc_program_num_splits(program), 2u);
+  ASSERT_EQ(nsacc_program_split_size(program, 0), 1u);
+  EXPECT_STREQ(nsacc_program_split_dim(program, 0, 0), "B");
+  ASSERT_EQ(nsacc_program_split_size(program, 1), 2u);
+  EXPECT_STREQ(nsacc_program_split_dim(program, 1, 0), "HQ");
+  EXPECT_STREQ(nsacc_program_split_dim(program, 1, 1), "H");
+}
+
+TEST(Splits, AreNoneWhereThereIsNothing) {
+  Compiled result = compile(causal);
+  const nsacc_program *program = result.program.get();
+  EXPECT_THAT(nsacc_program_split_dim(program, 1, 2), IsNull());
+  EXPECT_THAT(nsacc_program_split_dim(program, 2, 0), IsNull());
+  EXPECT_EQ(nsacc_program_split_size(program, 2), 0u);
+  EXPECT_EQ(nsacc_program_num_splits(nullptr), 0u);
+  EXPECT_EQ(nsacc_program_split_size(nullptr, 0), 0u);
+  EXPECT_THAT(nsacc_program_split_dim(nullptr, 0, 0), IsNull());
+}

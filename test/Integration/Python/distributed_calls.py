@@ -1,0 +1,129 @@
+"""What one of two processes does for test_torch_distributed.py: calls with DTensors over gloo."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import torch
+import torch.distributed
+from torch.distributed.tensor import (DTensor, Partial, Replicate, Shard, distribute_tensor,
+                                      init_device_mesh)
+
+import nsacc
+import nsacc.torch
+from nsacc.errors import ArgumentError
+
+FLASH = """kernel flash(q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, DV], a: f32[HQ], z: f32)
+    -> (out: [B, T, HQ, DV], lse: f32[B, T, HQ])
+{ x = attend(q, k, v) where j <= i score s + a[h] * (j - i) scale z; return x, lse(x); }"""
+NUMBERED = FLASH.replace("a[h]", "(a[h] + h)")
+PLAIN = """kernel plain(q: [B, T, H, D], k: [B, S, H, D]) -> [B, T, H, D]
+{ return attend(q, k, k) where j <= i; }"""
+CUT = {"batch": (Shard(0), Shard(0), Shard(0), Replicate()),
+       "heads": (Shard(2), Shard(2), Shard(2), Shard(0)),
+       "none": (Replicate(),) * 4}
+
+
+def compile(source):
+    return nsacc.compile(source, dtype="f32")
+
+
+def make_inputs(batch=3, query_heads=4, key_heads=2):
+    torch.manual_seed(5)
+    return (torch.randn(batch, 7, query_heads, 8), torch.randn(batch, 9, key_heads, 8),
+            torch.randn(batch, 9, key_heads, 4), torch.rand(query_heads))
+
+
+def distribute(mesh, inputs, placements):
+    return [distribute_tensor(one, mesh, [where]) for one, where in zip(inputs, placements)]
+
+
+def check_results(mesh):
+    program, inputs = compile(FLASH), make_inputs()
+    expected = program(*inputs, 0.3)
+    compiled = torch.compile(lambda *inputs: program(*inputs), backend="aot_eager", dynamic=True,
+                             fullgraph=True)
+    for placements in CUT.values():
+        given = distribute(mesh, inputs, placements)
+        for call in (program, nsacc.torch.op(program), compiled):
+            results = call(*given, 0.3)
+            assert type(results) is type(expected)
+            for result, wanted in zip(results, expected):
+                assert result.placements == (placements[0],), result.placements
+                assert result.shape == wanted.shape
+                torch.testing.assert_close(result.full_tensor(), wanted)
+    with torch.autocast("cpu", torch.bfloat16):
+        given = distribute(mesh, inputs, CUT["heads"])
+        assert program(*given, 0.3).out.to_local().dtype == torch.bfloat16
+
+
+def check_heads_that_one_process_lacks(mesh):
+    program = compile(PLAIN)
+    q, k, _v, _a = make_inputs(query_heads=1, key_heads=1)
+    result = program(*distribute(mesh, (q, k), (Shard(2), Shard(2))))
+    torch.testing.assert_close(result.full_tensor(), program(q, k))
+
+
+def check_two_dimensions(_mesh):
+    """Of a mesh, of which each cuts another dimension; one has a single process."""
+    mesh = init_device_mesh("cpu", (1, 2))
+    program, inputs = compile(FLASH), make_inputs()
+    given = [distribute_tensor(one, mesh, [batch, heads])
+             for one, batch, heads in zip(inputs, CUT["batch"], CUT["heads"])]
+    result = program(*given, 0.3).out
+    assert result.placements == (Shard(0), Shard(2))
+    torch.testing.assert_close(result.full_tensor(), program(*inputs, 0.3).out)
+
+
+def check_refusals(mesh):
+    program, inputs = compile(FLASH), make_inputs()
+
+    def refuse(words, placements, program=program, inputs=inputs, make=None):
+        given = [DTensor.from_local(one, mesh, [where]) if where is not None else one
+                 for one, where in zip(inputs, placements)]
+        if make is None:
+            given = [distribute_tensor(one, mesh, [where]) if isinstance(where, Shard) else had
+                     for one, had, where in zip(inputs, given, placements)]
+        try:
+            program(*given, 0.3)
+        except ArgumentError as error:
+            assert re.search(words, str(error)), str(error)
+        else:
+            raise AssertionError(f"not refused: {words}")
+
+    numbered = compile(NUMBERED)
+    assert numbered(*distribute(mesh, inputs, CUT["batch"]), 0.3).out.placements == (Shard(0),)
+    refuse("'q' is cut along dimension 2, HQ: kernel 'flash' computes parts of B apart, not of HQ",
+           CUT["heads"], numbered)
+    refuse(r"along dimension 1, T: .* parts of B or HQ and H apart, not of T.*\n?.*to_local\(\)",
+           (Shard(1), Shard(1), Shard(1), Replicate()))
+    refuse(r"'v' is Replicate\(\) over dimension 0 of its mesh, expected Shard\(0\), as other "
+           "inputs are cut along B", (Shard(0), Shard(0), Replicate(), Replicate()))
+    refuse(r"'a' is Replicate\(\) .* expected Shard\(0\), as other inputs are cut along HQ and H",
+           (Shard(2), Shard(2), Shard(2), Replicate()))
+    refuse(r"'k' is Shard\(2\) .* expected Shard\(0\)",
+           (Shard(0), Shard(2), Shard(0), Replicate()))
+    refuse(r"'q' is Partial\(\) .* expected Shard or Replicate", (Partial(),) * 4)
+    refuse(r"'a' is no DTensor, and other inputs are: .*DTensor\.from_local\(a, mesh",
+           (Shard(0), Shard(0), Shard(0), None))
+    refuse("dimension H is 3, which 2 processes can't have equal parts of, as HQ and H need",
+           CUT["heads"], inputs=make_inputs(query_heads=6, key_heads=3))
+    try:
+        program.run([*distribute(mesh, inputs, CUT["batch"]), 0.3])
+    except ArgumentError as error:
+        assert "run and run_timed take no DTensors" in str(error)
+
+
+def main(rank: int, path: str) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{path}", rank=rank,
+                                         world_size=2)
+    mesh = init_device_mesh("cpu", (2,))
+    for check in (check_results, check_heads_that_one_process_lacks, check_two_dimensions,
+                  check_refusals):
+        check(mesh)
+    torch.distributed.destroy_process_group()
+
+
+main(int(sys.argv[1]), sys.argv[2])
