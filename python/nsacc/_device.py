@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import _dtypes
-from . import _inputs
+from . import _dtypes, _inputs
 from ._inputs import Input, lend_torch
 from .errors import ArgumentError
 from .signature import TensorSpec

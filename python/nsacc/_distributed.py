@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from .errors import ArgumentError
+from ._refusals import refuse
 from .program import Program
 from .signature import TensorSpec
 
@@ -39,13 +39,12 @@ def _find_mesh(program: Program, values: Sequence[Any]) -> Any:
     for spec, value in zip(program.signature.inputs, values):
         if isinstance(value, DTensor):
             if value.device_mesh != mesh:
-                raise ArgumentError(f"'{spec.name}' is of another mesh of processes than other "
-                                    f"inputs: redistribute them to one")
+                refuse(f"'{spec.name}' is of another mesh of processes than other inputs: "
+                       f"redistribute them to one")
         elif spec.rank != 0:
-            raise ArgumentError(
-                f"'{spec.name}' is no DTensor, and other inputs are: where every process has all "
-                f"of it, pass torch.distributed.tensor.DTensor.from_local({spec.name}, mesh, "
-                f"[Replicate()] * mesh.ndim); or pass .to_local() of the others")
+            refuse(f"'{spec.name}' is no DTensor, and other inputs are: where every process has "
+                   f"all of it, pass torch.distributed.tensor.DTensor.from_local({spec.name}, "
+                   f"mesh, [Replicate()] * mesh.ndim); or pass .to_local() of the others")
     return mesh
 
 
@@ -65,17 +64,16 @@ def _find_cut(program: Program, values: Sequence[Any], index: int) -> tuple[str,
                     _refuse(program, spec, placement.dim)
                 cut = cut or fitting[0]
             elif type(placement) is not Replicate:
-                raise ArgumentError(f"'{spec.name}' is {_spell(placement)} over dimension {index} "
-                                    f"of its mesh, expected Shard or Replicate: redistribute it")
+                refuse(f"'{spec.name}' is {_spell(placement)} over dimension {index} of its "
+                       f"mesh, expected Shard or Replicate: redistribute it")
     for spec, value in zip(specs, values):
         if isinstance(value, DTensor):
             expected = _place(spec, cut)
             placement = value.placements[index]
             if placement != expected:
-                raise ArgumentError(
-                    f"'{spec.name}' is {_spell(placement)} over dimension {index} of its mesh, "
-                    f"expected {_spell(expected)}, as other inputs are cut along {_list(cut)}: "
-                    f"redistribute it. The program declares {spec}")
+                refuse(f"'{spec.name}' is {_spell(placement)} over dimension {index} of its "
+                       f"mesh, expected {_spell(expected)}, as other inputs are cut along "
+                       f"{_list(cut)}: redistribute it. The program declares {spec}")
     return cut
 
 
@@ -103,10 +101,9 @@ def _refuse(program: Program, spec: TensorSpec, dim: int) -> NoReturn:
         why = f"kernel '{program.kernel}' computes parts of {apart} apart, not of {where}"
     else:
         why = f"kernel '{program.kernel}' computes no dimension in parts"
-    raise ArgumentError(
-        f"'{spec.name}' is cut along dimension {dim}, {where}: {why}. Redistribute it with "
-        f"Replicate(); or, if each process is to compute with its part alone, pass "
-        f"{spec.name}.to_local() and so on. The program declares {spec}")
+    refuse(f"'{spec.name}' is cut along dimension {dim}, {where}: {why}. Redistribute it with "
+           f"Replicate(); or, if each process is to compute with its part alone, pass "
+           f"{spec.name}.to_local() and so on. The program declares {spec}")
 
 
 def _find_sizes(program: Program, values: Sequence[Any]) -> dict[str, Any]:
@@ -129,9 +126,9 @@ def _check_sizes(cuts: Sequence[tuple[str, ...]], sizes: dict[str, Any], mesh: A
                 parts *= mesh.size(index) if other == cut else 1
             for name in cut:
                 if sizes[name] % parts != 0:
-                    raise ArgumentError(f"dimension {name} is {sizes[name]}, which {parts} "
-                                        f"processes can't have equal parts of, as {_list(cut)} "
-                                        f"need: redistribute with fewer of them, or Replicate()")
+                    refuse(f"dimension {name} is {sizes[name]}, which {parts} processes can't "
+                           f"have equal parts of, as {_list(cut)} need: redistribute with fewer "
+                           f"of them, or Replicate()")
 
 
 def _join(spec: TensorSpec, part: Any, cuts: Sequence[tuple[str, ...]], sizes: dict[str, Any],

@@ -14,7 +14,7 @@ import torch
 from torch._functorch import eager_transforms
 from torch.autograd import forward_ad
 
-from . import _autocast, _distributed, _dtypes, _inputs
+from . import _autocast, _distributed, _dtypes, _inputs, _refusals
 from ._symbolic import Sizes
 from .errors import ArgumentError
 from .program import Program
@@ -148,8 +148,8 @@ def _check_bools(program: Program, values: Sequence[Any]) -> None:
     for spec, value in zip(program.signature.inputs, values):
         if (spec.rank == 0 and isinstance(value, (bool, int, float))
                 and isinstance(value, bool) != (spec.dtype == "bool")):
-            raise ArgumentError(f"'{spec.name}' is {value!r}, expected {spec.dtype}: the program "
-                                f"declares {spec}.")
+            _refusals.refuse(f"'{spec.name}' is {value!r}, expected {spec.dtype}: the program "
+                             f"declares {spec}.")
 
 
 def _check_numbers(program: Program, values: Sequence[Any]) -> None:
@@ -183,8 +183,8 @@ def _move_numbers(program: Program, values: Sequence[Any]) -> list[Any]:
         if not isinstance(value, torch.Tensor):
             if isinstance(value, float) and spec.dtype in _NUMBERS:
                 # Torch would cut it off.
-                raise ArgumentError(f"'{spec.name}' is a float, expected {spec.dtype}: the program "
-                                    f"declares {spec.name}: {spec.dtype}.")
+                _refusals.refuse(f"'{spec.name}' is a float, expected {spec.dtype}: the program "
+                                 f"declares {spec.name}: {spec.dtype}.")
             value = torch.full((), value, dtype=_get_dtype(spec), device=device)
         moved.append(value)
     return moved
@@ -268,24 +268,12 @@ def _spell_schema(program: Program, with_numbers: bool) -> str:
     return f"({inputs}) -> " + (f"({results})" if "," in results else results)
 
 
-@functools.cache
-def _make_refusal() -> type[ArgumentError]:
-    """An error that torch's compiler hands on as it is, where it puts its own around others. It
-    calls without a graph where it may, so that the call raises `ArgumentError`."""
+def _leave_calls_alone() -> None:
+    """Where torch's compiler is refused, it may call without a graph: it would look for graphs in
+    there, and warn of what it can't trace."""
     global _call_now
-    from torch._dynamo.exc import Unsupported
-
-    # It would look for graphs in there, and warn of what it can't trace.
-    _call_now = torch._dynamo.disable(_call_now)
-
-    class Refusal(ArgumentError, Unsupported):
-        def __init__(self, *args: Any) -> None:
-            Unsupported.__init__(self, *args[:1], gb_type="ArgumentError of nsacc")
-            self.args = args
-
-    Refusal.__name__ = Refusal.__qualname__ = ArgumentError.__name__
-    Refusal.__module__ = ArgumentError.__module__
-    return Refusal
+    if not hasattr(_call_now, "_torchdynamo_disable"):
+        _call_now = torch._dynamo.disable(_call_now)
 
 
 class _Fake:
@@ -302,7 +290,8 @@ class _Fake:
         except ArgumentError as error:
             if torch._guards.TracingContext.try_get() is None:
                 raise
-            raise _make_refusal()(*error.args) from None
+            _leave_calls_alone()
+            raise _refusals.make_error(*error.args) from None
 
     def _run(self, values: Sequence[Any]) -> Any:
         program = self._program

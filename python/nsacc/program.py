@@ -20,6 +20,7 @@ import numpy as np
 
 from . import _autocast, _device, _explain, _inputs, _nsacc, _results, _tune
 from ._files import read_file
+from ._refusals import refuse
 from .errors import ArgumentError, CacheWarning, CompileWarning, Diagnostic, NsaccError
 from .signature import Signature, TensorSpec
 
@@ -111,6 +112,8 @@ class Program:
         self._operator: str | None = None
         # With other storage types.
         self._others: dict[str, Program] = {}
+        # Calls repeat, and so would warnings of their sizes.
+        self._has_warned = False
         # Of the last explanation, or the first call; for notebooks alone.
         self._known_sizes: Mapping[str, Any] | None = None
         self._call_quickly = _nsacc.QuickCall(program, self._on_gpu, self._make_results, _tell)
@@ -201,10 +204,11 @@ class Program:
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
         """Runs the program; see the class for what goes in and comes out.
 
-        Warns (UserWarning) where sizes suggest that tensors have tokens and heads in another order
-        than the program: fewer keys than queries under a causal mask; or as many heads of keys as
-        of queries and fewer tokens than heads, where the heads are more than 128, or 64 and more
-        with more queries than keys.
+        Warns (UserWarning), once, where sizes suggest that tensors have tokens and heads in
+        another order than the program: fewer keys than queries under a causal mask; as many heads
+        of keys as of queries and fewer tokens than heads, where the heads are more than 128, or 64
+        and more with more queries than keys; or, unless the program marks its heads, as in
+        ``[B, T, heads H, D]``, more than 32 heads of keys, twice as many as queries and as keys.
 
         Raises `ArgumentError` where the inputs don't fit the program: missing or unknown names,
         dtypes, shapes, devices, indices out of range, tensors of torch that require gradients
@@ -498,21 +502,21 @@ class Program:
         """The inputs in order."""
         specs = self.signature.inputs
         if len(inputs) > len(specs):
-            raise ArgumentError(self._explain_surplus(len(inputs)))
+            refuse(self._explain_surplus(len(inputs)))
         values = dict(zip((spec.name for spec in specs), inputs))
         for name, value in named.items():
             if not isinstance(name, str):
-                raise ArgumentError(f"inputs has {name!r} in the place of a name, expected names "
-                                    f"of inputs: {', '.join(spec.name for spec in specs)}")
+                refuse(f"inputs has {name!r} in the place of a name, expected names of inputs: "
+                       f"{', '.join(spec.name for spec in specs)}")
             if name in values:
-                raise ArgumentError(f"'{name}' is given twice, by position and by name")
+                refuse(f"'{name}' is given twice, by position and by name")
             if all(name != spec.name for spec in specs):
-                raise ArgumentError(self._explain_unknown(name))
+                refuse(self._explain_unknown(name))
             values[name] = value
         missing = [spec for spec in specs if spec.name not in values]
         if missing:
-            raise ArgumentError(f"kernel '{self.kernel}' misses {_count(missing)}: "
-                                f"{', '.join(map(str, missing))}{_explain_offsets(missing)}")
+            refuse(f"kernel '{self.kernel}' misses {_count(missing)}: "
+                   f"{', '.join(map(str, missing))}{_explain_offsets(missing)}")
         return [values[spec.name] for spec in specs]
 
     @_not_traced
@@ -563,7 +567,8 @@ class Program:
         tensors = [one.tensor for one in inputs]
         where = {"device": place.device, "stream": place.stream}
         shapes, odd = self._program.infer_shapes(tensors, **where)
-        if odd:
+        if odd and not self._has_warned:
+            self._has_warned = True
             warnings.warn(f"{self.kernel}: {odd} It is {self.kernel}{self.signature}",
                           stacklevel=_count_own_frames())
         outputs = [_results.Output(library, _result_dtype(spec, **options), shape, place.device)

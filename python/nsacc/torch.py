@@ -40,7 +40,7 @@ class Operator:
 
     def __call__(self, /, *inputs: Any, **named_inputs: Any) -> Any:
         """Raises `ArgumentError` as a call of the program does; where torch.compile calls, torch
-        puts its own error around it."""
+        tells the place behind its words."""
         if named_inputs or len(inputs) != self.program._num_inputs:
             inputs = tuple(self.program._bind(inputs, named_inputs))
         return _operator.call(self.program, inputs)
@@ -55,6 +55,11 @@ def op(program: Program) -> Operator:
     Args:
         program: of `nsacc.compile` or `nsacc.load`. Equal programs share an operator, which stays
             until the process ends.
+
+    Tensors are in the order that the program declares, ``[B, T, heads H, D]`` or, as torch's own
+    attention has them, ``[B, heads H, T, D]``. Under ``torch.autocast`` inputs are cast as those
+    of torch's own attention are, and DTensors may be cut along dimensions that the program
+    computes apart.
 
     There are no gradients yet: inputs that require them are refused outside of
     ``torch.no_grad()``, and so are tangents of forward-mode gradients, and `torch.vmap`. Raises

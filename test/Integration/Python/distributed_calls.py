@@ -7,8 +7,14 @@ import sys
 
 import torch
 import torch.distributed
-from torch.distributed.tensor import (DTensor, Partial, Replicate, Shard, distribute_tensor,
-                                      init_device_mesh)
+from torch.distributed.tensor import (
+    DTensor,
+    Partial,
+    Replicate,
+    Shard,
+    distribute_tensor,
+    init_device_mesh,
+)
 
 import nsacc
 import nsacc.torch

@@ -278,6 +278,7 @@ def test_schedules_are_checked_with_the_program(target, schedule):
     ({"params": {"n": [1]}}, "parameter 'n' is a list, expected an integer"),
     ({"n": object()}, "parameter 'n' is a object, expected an integer"),
     ({"dtype": 3}, "dtype is 3, expected 'bf16'"),
+    ({"dtype": None}, "dtype is None, expected 'bf16'"),
     ({"path": 3}, "path is a int, expected a string or a path"),
 ])
 def test_wrong_types_are_named(arguments, expected):
@@ -423,3 +424,12 @@ def test_run_takes_one_list_of_inputs(add):
         with pytest.raises(TypeError, match=r"program.run\(\[.*\]\); a call takes them one by one: "
                                             r"program\("):
             call()
+
+
+def test_names_that_are_no_strings():
+    """It was an AttributeError, of int."""
+    program, x = nsacc.compile(ADD, dtype="f32"), np.ones(1, np.float32)
+    for name in (1, None, ("x",)):
+        with pytest.raises(ArgumentError, match=f"inputs has {re.escape(repr(name))} in the place "
+                                                f"of a name, expected names of inputs: "):
+            program.run({name: x})

@@ -10,9 +10,11 @@ import nsacc
 from harness import EXAMPLES
 
 QKV = "q: [B, T, HQ, D], k: [B, S, H, D], v: [B, S, H, D]"
-SELECT = "a = attend(q, pool(k, 4), pool(v, 4)) where end(j) <= i; sel = topk(blocks(prob(a), 4), 2)"
+SELECT = ("a = attend(q, pool(k, 4), pool(v, 4)) where end(j) <= i; "
+          "sel = topk(blocks(prob(a), 4), 2)")
 USE = "return attend(q, k, v) in sel where j <= i;"
-SIZES = {"B": 2, "T": 9, "S": 17, "HQ": 8, "H": 4, "D": 3, "DV": 2, "P": 5, "N": 6, "M": 4, "X": 4, "U": 9}
+SIZES = {"B": 2, "T": 9, "S": 17, "HQ": 8, "H": 4, "D": 3, "DV": 2, "P": 5, "N": 6, "M": 4, "X": 4,
+         "U": 9}
 SMALL = {"nsa": {"block": 4, "len": 4, "stride": 2, "top": 3, "window": 5},
          "nsa_pooled_weights": {"block": 4, "len": 4, "stride": 2, "top": 3, "window": 5},
          "moba": {"block": 4, "top": 2}, "hstu_bsa": {}, "block_sparse": {"block": 4, "top": 2},
@@ -24,7 +26,7 @@ def write(inputs: str, body: str, results: str = "[B, T, HQ, D]") -> str:
     return f"kernel f({inputs}) -> {results} {{ {body} }}"
 
 
-# What is computed apart, and all that one sees of it.
+# Programs with all that they compute apart.
 APART = [
     (write(QKV, "return attend(q, k, v) where j <= i;"), {BATCH, HEADS}),
     (write(QKV + ", a: f32[HQ], z: f32",
@@ -45,7 +47,7 @@ APART = [
                                    "where end(j) <= i;"), {BATCH, HEADS}),
 ]
 
-# What depends on which part it is, or on how many there are.
+# Programs that depend on which part it is, or on how many there are.
 MIXED = [
     (write(QKV, "return attend(q, k, v) score s + h * (j - i);"), {BATCH}),
     (write(QKV, "return attend(q, k, v) where j <= i + h;"), {BATCH}),
