@@ -117,8 +117,12 @@ SmallVector<int64_t, 4> KernelGen::getOrder(const ast::Type &type) const {
 
 DenseI64ArrayAttr KernelGen::getOrderAttr(const ast::Type &type) {
   SmallVector<int64_t, 4> order = getOrder(type);
-  return llvm::is_sorted(order) ? DenseI64ArrayAttr()
-                                : builder.getDenseI64ArrayAttr(order);
+  // A mark says that the order is meant, also that of the type.
+  bool isMarked =
+      llvm::any_of(type.dims, [](const ast::Dim &dim) { return dim.heads; });
+  return llvm::is_sorted(order) && !isMarked
+             ? DenseI64ArrayAttr()
+             : builder.getDenseI64ArrayAttr(order);
 }
 
 nsa::NamedTensorType nsacc::frontend::getDeclaredType(Value tensor,

@@ -272,6 +272,17 @@ static void findDomains(nsa::KernelOp kernel, std::vector<Argument> &inputs) {
   });
 }
 
+/// Marked heads come with an order of the tensor's dimensions.
+static bool marksHeads(nsa::KernelOp kernel) {
+  auto hasOrder = [](std::optional<ArrayAttr> attributes) {
+    return attributes && llvm::any_of(*attributes, [](Attribute each) {
+             return cast<DictionaryAttr>(each).contains(
+                 nsa::NSADialect::getOrderAttrName());
+           });
+  };
+  return hasOrder(kernel.getArgAttrs()) || hasOrder(kernel.getResAttrs());
+}
+
 Signature nsacc::getSignature(nsa::KernelOp kernel) {
   Signature signature;
   signature.kernel = kernel.getName().str();
@@ -293,5 +304,6 @@ Signature nsacc::getSignature(nsa::KernelOp kernel) {
   signature.rowTables = std::move(tables.rows);
   signature.positionTables = std::move(tables.positions);
   signature.attentions = getAttentions(kernel);
+  signature.marksHeads = marksHeads(kernel);
   return signature;
 }

@@ -490,18 +490,31 @@ static bool areHeadsOdd(int64_t queries, int64_t keys, int64_t heads) {
   return heads >= many && heads > std::max(queries, keys);
 }
 
+/// First experiments have some heads and more tokens, each as its own only
+/// context. Models with so many key heads are few, and their prompts seldom so
+/// short.
+static bool isExperiment(int64_t queries, int64_t keys, int64_t heads) {
+  constexpr int64_t usualHeads = 32;
+  return queries == keys && keys > 1 && heads > usualHeads && heads >= 2 * keys;
+}
+
 static std::string askForOrder(const Signature &signature,
-                               const AttentionDims &dims) {
+                               const AttentionDims &dims, bool mayBeMeant) {
   std::string question =
       "do the tensors have tokens and heads in the order that the program "
       "declares?";
-  if (isHeadsFirst(signature, dims))
+  if (signature.marksHeads || isHeadsFirst(signature, dims))
     return question;
-  return question + llvm::formatv(" Those of torch, with heads in front of "
-                                  "tokens, are declared as [.., heads {0}, "
-                                  "{1}, ..].",
-                                  dims.queryHeads, dims.queries)
-                        .str();
+  llvm::StringRef heads = dims.queryHeads, tokens = dims.queries;
+  question += llvm::formatv(" Those of torch, with heads in front of tokens, "
+                            "are declared as [.., heads {0}, {1}, ..]",
+                            heads, tokens);
+  // A program that marks them isn't asked again.
+  if (mayBeMeant)
+    question += llvm::formatv(", others, so that nothing asks, as [.., {1}, "
+                              "heads {0}, ..]",
+                              heads, tokens);
+  return question + ".";
 }
 
 /// Whether more than one row has tokens.
@@ -557,13 +570,18 @@ std::string nsacc::describeOddSizes(const Signature &signature,
       return llvm::formatv("queries {0} are more than keys {1}, and the mask "
                            "shows the first {2} none: {3}",
                            spell(dims.queries), spell(dims.keys),
-                           *queries - *keys, askForOrder(signature, dims));
-    if (*queryHeads == *keyHeads && areHeadsOdd(*queries, *keys, *queryHeads))
+                           *queries - *keys,
+                           askForOrder(signature, dims, /*mayBeMeant=*/false));
+    bool isOdd =
+        *queryHeads == *keyHeads && areHeadsOdd(*queries, *keys, *keyHeads);
+    bool mayBeOdd =
+        !signature.marksHeads && isExperiment(*queries, *keys, *keyHeads);
+    if (isOdd || mayBeOdd)
       return llvm::formatv(
           "heads {0} are more than tokens {1}{2}: {3}", spell(dims.queryHeads),
           spell(dims.queries),
           dims.keys == dims.queries ? "" : " and " + spell(dims.keys),
-          askForOrder(signature, dims));
+          askForOrder(signature, dims, /*mayBeMeant=*/!isOdd));
   }
   return "";
 }

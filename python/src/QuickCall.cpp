@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace py = pybind11;
 using namespace nsacc::python;
@@ -86,7 +87,7 @@ private:
   py::object tell;
   std::vector<nsacc_dtype> inputTypes, resultTypes;
   std::vector<size_t> ranks;
-  bool areShapesOfShapes = true;
+  bool areShapesOfShapes = true, hasWarned = false;
   KnownShapes known;
 };
 
@@ -255,7 +256,10 @@ const std::vector<py::tuple> *QuickCall::findShapes(const Call &call) {
   }
   Handle<nsacc_shapes> shapes(pointer);
   ErrorHandle owner(error);
-  if (status != NSACC_OK || *nsacc_shapes_warning(pointer))
+  if (status != NSACC_OK)
+    return nullptr;
+  // The other way of a call warns, once for each program.
+  if (*nsacc_shapes_warning(pointer) && !std::exchange(hasWarned, true))
     return nullptr;
   KnownShapes found = {call.sizes, {}};
   for (size_t i = 0; i < resultTypes.size(); ++i) {

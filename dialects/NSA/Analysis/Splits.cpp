@@ -11,7 +11,7 @@ using namespace nsacc::nsa;
 
 namespace {
 
-/// Where attention has the dimensions of a cut.
+/// Tells which dimensions of attention a cut goes through.
 enum class Axis { Batch, Heads };
 
 /// A set of names that starts with one, and grows by those that have to be cut
@@ -69,7 +69,7 @@ bool Cut::isCut(Value value) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What is cut together
+// Dimensions that are cut together
 //===----------------------------------------------------------------------===//
 
 Attribute Cut::getDim(Value operand) const {
@@ -191,7 +191,7 @@ bool Cut::isApart(Region &region, const ScalarPlaces &places) const {
   return !result.wasInterrupted();
 }
 
-/// How many arguments of a region of attention stand in front of its indices.
+/// Counts the arguments of a region of attention in front of its indices.
 static unsigned countLeading(ScoringOpInterface op, Region &region) {
   if (&region == &op.getScore() || &region == &op.getWeight())
     return 1;
@@ -220,7 +220,7 @@ bool Cut::isApart(ScoringOpInterface op) const {
 bool Cut::isApart(Operation *op) const {
   if (isa<ReturnOp>(op))
     return true;
-  // What is made of a part is a part.
+  // A value that is made of a part is a part.
   auto isCutValue = [&](Value value) { return isCut(value); };
   if (llvm::any_of(op->getOperands(), isCutValue) &&
       !llvm::all_of(op->getResults(), isCutValue))

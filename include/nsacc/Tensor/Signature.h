@@ -133,6 +133,8 @@ struct Signature {
   std::vector<RowTable> rowTables;
   std::vector<PositionTable> positionTables;
   std::vector<AttentionDims> attentions;
+  /// Whether the program marks which dimensions are heads. Packages don't tell.
+  bool marksHeads = false;
 };
 
 /// Sizes of named dimensions. For a ragged dimension: its packed size; the
@@ -157,11 +159,13 @@ bindKnownDimensions(const Signature &signature,
                     llvm::ArrayRef<const Tensor *> inputs, DimSizes known);
 
 /// Says why sizes suggest that tensors have tokens and heads in another order
-/// than the program: causal attentions with more queries than keys, or as many
+/// than the program: causal attentions with more queries than keys; as many
 /// heads of keys as of queries and fewer tokens, where the heads are more than
-/// 128, or 64 and more with more queries than keys. So it does of tables that
-/// hold packed tokens, by their size, where each row reads them from the first
-/// entry on. Empty where sizes suggest nothing.
+/// 128, or 64 and more with more queries than keys; or, where the program
+/// doesn't mark its heads, more than 32 heads of keys, twice as many as there
+/// are queries and as many keys. Says it of tables, too, that hold packed
+/// tokens, by their size, where each row reads them from the first entry on.
+/// Empty where sizes suggest nothing.
 std::string describeOddSizes(const Signature &signature, const DimSizes &sizes);
 
 /// The shape of an input or a result under `sizes`. Fails where a name has no

@@ -211,12 +211,18 @@ def test_sizes_that_suggest_another_order_are_warned_of():
     program = nsacc.compile(SOURCES["dense"], dtype="f32")
     q, k = normal(RNG, 1, 8, 4, 16), normal(RNG, 1, 8, 2, 16)
     swapped = [x.swapaxes(1, 2) for x in (q, k, k)]
-    calls = [lambda: program(*swapped), lambda: program.run(swapped),
-             lambda: program.run_timed(dict(zip("qkv", swapped)))]
+    calls = [lambda program: program(*swapped), lambda program: program.run(swapped),
+             lambda program: program.run_timed(dict(zip("qkv", swapped)))]
     for call in calls:
+        program = nsacc.compile(SOURCES["dense"], dtype="f32")
         with pytest.warns(UserWarning, match="queries T = 4 are more than keys S = 2") as caught:
-            call()
+            call(program)
         assert [warning.filename for warning in caught] == [__file__]
+        # Once for each program.
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for other in calls:
+                other(program)
     # Prefill, a step of decoding, an empty cache, and keys of another text.
     other = nsacc.compile(f"kernel f({DENSE}) -> [B, T, HQ, DV] {{ return attend(q, k, v); }}",
                           dtype="f32")
@@ -236,3 +242,33 @@ def test_sizes_that_suggest_another_order_are_warned_of():
     with pytest.warns(UserWarning, match=r"heads HQ = 64 are more than tokens T = 8 and S = 2: .*"
                                          r"declared as \[.., heads HQ, T, ..\]\. It is f\(q"):
         other(*long)
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 128, 64), (2, 16, 40, 64), (2, 4, 100, 32),
+                                   (1, 32, 128, 128)], ids=str)
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_first_experiments_in_the_order_of_torch(shape, library):
+    """They ran silently, with 128 heads of 8 tokens."""
+    make = pytest.importorskip(library)
+    x = make.ones(shape) if library == "torch" else np.ones(shape, np.float32)
+    source = SOURCES["dense"]
+    program = nsacc.compile(source, dtype="f32")
+    heads, tokens = shape[2], shape[1]
+    with pytest.warns(UserWarning, match=rf"heads HQ = {heads} are more than tokens T = {tokens} "
+                                         r".*as \[\.\., heads HQ, T, \.\.\], others, so that "
+                                         r"nothing asks, as \[\.\., T, heads HQ, \.\.\]\. It is"):
+        program(x, x, x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program(x, x, x)
+        # The warning names both remedies.
+        nsacc.compile(heads_first(source), dtype="f32")(x, x, x)
+        nsacc.compile(source.replace("T, HQ", "T, heads HQ", 1), dtype="f32")(x, x, x)
+
+
+@pytest.mark.parametrize("tokens, heads", [(8, 32), (5, 12), (21, 40), (1, 40), (3, 4), (128, 128)])
+def test_short_prompts_of_models_are_not_asked_about(tokens, heads):
+    x = normal(RNG, 1, tokens, heads, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nsacc.compile(SOURCES["dense"], dtype="f32")(x, x, x)

@@ -55,6 +55,7 @@ TEST_F(SignatureTest, NamesTypesAndParametersComeFromTheProgram) {
       {"deep", "true"}, {"rate", "0.5"}, {"storage", "bf16"}, {"top", "16"}};
   EXPECT_EQ(signature.params, params);
   EXPECT_TRUE(signature.multiples.empty());
+  EXPECT_FALSE(signature.marksHeads);
 }
 
 // Callers know the order that the program declares.
@@ -68,6 +69,7 @@ TEST_F(SignatureTest, DimensionsStandAsDeclared) {
   EXPECT_EQ(toString(signature.inputs[0]), "x: f16[H, B, T, 8]");
   EXPECT_EQ(toString(signature.inputs[1]), "arg1: f32[B, T]");
   EXPECT_EQ(toString(signature.results[0]), "out: f16[B, H, T, 8]");
+  EXPECT_TRUE(signature.marksHeads);
 }
 
 TEST_F(SignatureTest, EveryKindOfDimension) {

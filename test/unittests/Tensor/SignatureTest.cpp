@@ -363,10 +363,34 @@ TEST(Signature, OddSizesSuggestAnotherOrder) {
   EXPECT_EQ(describe(1, 8, 128, 128, true), "");
   EXPECT_EQ(describe(1, 8, 256, 1, true), "");
   EXPECT_EQ(describe(16, 0, 64, 64, false), "");
-  EXPECT_EQ(describe(16, 16, 128, 128, false), "");
+  EXPECT_EQ(describe(16, 9, 128, 128, false),
+            "heads HQ = 128 are more than tokens T = 16 and S = 9: " + order);
   EXPECT_EQ(describe(64, 4, 64, 64, false), "");
   EXPECT_EQ(describe(1, 256, 256, 256, true), "");
   EXPECT_EQ(describeOddSizes(signature, DimSizes()), "");
+  // First experiments with tensors of torch, [B, H, T, D] read as [B, T, H, D].
+  std::string or_ = order;
+  or_.pop_back();
+  or_ += ", others, so that nothing asks, as [.., T, heads HQ, ..].";
+  for (bool isCausal : {false, true}) {
+    EXPECT_EQ(describe(8, 8, 128, 128, isCausal),
+              "heads HQ = 128 are more than tokens T = 8 and S = 8: " + or_);
+    EXPECT_NE(describe(16, 16, 40, 40, isCausal), "");
+    EXPECT_NE(describe(4, 4, 100, 100, isCausal), "");
+    EXPECT_NE(describe(32, 32, 128, 128, isCausal), "");
+    EXPECT_NE(describe(16, 16, 128, 64, isCausal), "");
+    // Prompts, steps of decoding, and models of few key heads.
+    EXPECT_EQ(describe(8, 8, 32, 32, isCausal), "");
+    EXPECT_EQ(describe(21, 21, 40, 40, isCausal), "");
+    EXPECT_EQ(describe(1, 1, 40, 40, isCausal), "");
+    EXPECT_EQ(describe(4, 90, 64, 64, isCausal), "");
+    EXPECT_EQ(describe(4, 4, 128, 8, isCausal), "");
+  }
+  signature.marksHeads = true;
+  EXPECT_EQ(describe(8, 8, 128, 128, true), "");
+  EXPECT_NE(describe(8, 8, 129, 129, true), "");
+  EXPECT_NE(describe(8, 4, 8, 8, true), "");
+  signature.marksHeads = false;
   signature.inputs = {
       argument("q", {named("B"), named("HQ"), named("T"), named("D")})};
   EXPECT_EQ(describe(8, 8, 256, 256, false),
