@@ -40,7 +40,8 @@ def NSA_KernelOp : NSA_Op<"kernel", [
     A kernel maps tensors to tensors. Arguments and results carry the names that
     the program gave them (`nsa.name`). Types have tokens in front of heads;
     where callers have the dimensions in another order, `nsa.order` says which
-    of the type's dimensions each of theirs is: a `!nsa.tensor<[B, T, H, D], bf16>`
+    of the type's dimensions each of theirs is, also where a program marks its
+    heads and the order is the type's: a `!nsa.tensor<[B, T, H, D], bf16>`
     with `nsa.order = array<i64: 0, 2, 1, 3>` is `[B, H, T, D]` in memory. Each ragged dimension `T` has an argument
     of type `!nsa.tensor<[offsets(T)], i32>` behind the others. `params` holds
     the values of the program's compile-time parameters.
