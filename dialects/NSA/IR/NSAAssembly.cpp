@@ -135,6 +135,44 @@ void nsacc::nsa::printSharing(OpAsmPrinter &printer, Operation *,
 }
 
 //===----------------------------------------------------------------------===//
+// Names of statements
+//===----------------------------------------------------------------------===//
+
+ParseResult nsacc::nsa::parseNamedAttrs(OpAsmParser &parser,
+                                        NamedAttrList &attributes) {
+  return parser.parseOptionalAttrDict(attributes);
+}
+
+void nsacc::nsa::printNamedAttrs(OpAsmPrinter &printer, Operation *op,
+                                 DictionaryAttr attributes) {
+  NamedAttrList all(attributes);
+  if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
+    all.set(NSADialect::getNameAttrName(), name.getName());
+  // Those of the op itself have their own words.
+  SmallVector<StringRef> own;
+  for (StringAttr each : op->getName().getAttributeNames())
+    own.push_back(each);
+  printer.printOptionalAttrDict(all, own);
+}
+
+/// {nsa.name = "slc"} -> loc("slc")
+static ParseResult moveNameToLocation(OpAsmParser &parser, Operation &op) {
+  Attribute attribute = op.removeAttr(NSADialect::getNameAttrName());
+  // What is read later, from the text's end, has the name, too.
+  if (!attribute || isa<OpaqueLoc>(op.getLoc()))
+    return success();
+  auto name = dyn_cast<StringAttr>(attribute);
+  if (!name || name.empty())
+    return parser.emitError(parser.getNameLoc())
+           << "expected the name of a statement in quotes as "
+           << NSADialect::getNameAttrName() << ", found " << attribute;
+  auto known = op.getLoc()->findInstanceOf<NameLoc>();
+  if (!known || known.getName() != name)
+    op.setLoc(NameLoc::get(name, op.getLoc()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // KernelOp
 //===----------------------------------------------------------------------===//
 
@@ -144,10 +182,15 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
                       function_interface_impl::VariadicFlag, std::string &) {
     return builder.getFunctionType(inputs, results);
   };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false,
-      getFunctionTypeAttrName(result.name), buildType,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  if (failed(function_interface_impl::parseFunctionOp(
+          parser, result, /*allowVariadic=*/false,
+          getFunctionTypeAttrName(result.name), buildType,
+          getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name))))
+    return failure();
+  for (Operation &op : result.regions.front()->getOps())
+    if (failed(moveNameToLocation(parser, op)))
+      return failure();
+  return success();
 }
 
 /// One argument a line, since types and names are long.

@@ -24,6 +24,14 @@ void printWord(mlir::OpAsmPrinter &printer, mlir::Operation *, AttrT word) {
   printer << stringifyEnum(word.getValue());
 }
 
+/// Attributes, and as `nsa.name` the name that the program gives the statement.
+/// The op has it in its location, where it tells no two equal ops apart;
+/// KernelOp's parser puts it back there.
+mlir::ParseResult parseNamedAttrs(mlir::OpAsmParser &parser,
+                                  mlir::NamedAttrList &attributes);
+void printNamedAttrs(mlir::OpAsmPrinter &printer, mlir::Operation *op,
+                     mlir::DictionaryAttr attributes);
+
 /// `share_tokens 2 by last share_heads 4 by sum`, each absent where nothing is
 /// shared.
 mlir::ParseResult parseSharing(mlir::OpAsmParser &parser,

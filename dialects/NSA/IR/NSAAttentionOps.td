@@ -25,7 +25,7 @@ def NSA_PoolOp : NSA_Op<"pool", [Pure, NSA_NamesResults]> {
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{
     custom<Word>($kind) $input (`by` $weights^)? `len` $len `stride` $stride
-    `tail` custom<Word>($tail) attr-dict
+    `tail` custom<Word>($tail) `` custom<NamedAttrs>(attr-dict)
     `:` functional-type(operands, $result)
   }];
   let hasVerifier = 1;
@@ -45,7 +45,7 @@ def NSA_DeclarePooledOp : NSA_Op<"declare_pooled", [Pure, NSA_NamesResults]> {
   let arguments = (ins NSA_Tensor:$input);
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{
-    $input attr-dict `:` qualified(type($input)) `->`
+    $input `` custom<NamedAttrs>(attr-dict) `:` qualified(type($input)) `->`
     qualified(type($result))
   }];
   let hasVerifier = 1;
@@ -93,7 +93,7 @@ def NSA_AttendOp : NSA_Op<"attend", [
   let assemblyFormat = [{
     `(` $query `,` $key `,` $value `)` (`in` $selection^)?
     `` custom<Clauses>($scale, $mask, $score, $weight, $normalize, $sink)
-    attr-dict `:` functional-type(operands, results)
+    `` custom<NamedAttrs>(attr-dict) `:` functional-type(operands, results)
   }];
   let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
@@ -128,7 +128,7 @@ def NSA_ImportanceOp : NSA_Op<"importance", [
   let assemblyFormat = [{
     custom<Word>($kind) `heads` custom<Word>($heads) `(` $query `,` $key `)` (`lse` $lse^)? (`in` $selection^)?
     `` custom<ScoreClauses>($scale, $mask, $score, $weight)
-    attr-dict `:` functional-type(operands, $result)
+    `` custom<NamedAttrs>(attr-dict) `:` functional-type(operands, $result)
   }];
   let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
@@ -154,7 +154,7 @@ def NSA_MergeOp : NSA_Op<"merge", [
                        Variadic<NSA_Tensor>:$lses);
   let results = (outs NSA_Tensor:$output, NSA_Tensor:$lse);
   let assemblyFormat = [{
-    `(` $outputs `)` `lse` `(` $lses `)` attr-dict
+    `(` $outputs `)` `lse` `(` $lses `)` `` custom<NamedAttrs>(attr-dict)
     `:` functional-type(operands, results)
   }];
   let hasFolder = 1;
@@ -179,7 +179,7 @@ def NSA_BlocksOp : NSA_Op<"blocks", [Pure, NSA_NamesResults]> {
                        ConfinedAttr<I64Attr, [IntPositive]>:$block);
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{
-    custom<Word>($map) $importance `block` $block attr-dict
+    custom<Word>($map) $importance `block` $block `` custom<NamedAttrs>(attr-dict)
     `:` qualified(type($importance)) `->` qualified(type($result))
   }];
   let extraClassDeclaration = [{
@@ -211,7 +211,7 @@ def NSA_DeclareBlocksOp : NSA_Op<"declare_blocks", [Pure, NSA_NamesResults]> {
   let arguments = (ins NSA_Tensor:$input);
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{
-    $input attr-dict `:` qualified(type($input)) `->`
+    $input `` custom<NamedAttrs>(attr-dict) `:` qualified(type($input)) `->`
     qualified(type($result))
   }];
   let hasVerifier = 1;
@@ -251,7 +251,7 @@ def NSA_TopKOp : NSA_Op<"topk", [Pure, NSA_NamesBoth]> {
     `` custom<Sharing>($share_tokens, $share_tokens_by,
                        $share_heads, $share_heads_by)
     `` custom<MaskClause>($mask)
-    attr-dict `:` functional-type(operands, $result)
+    `` custom<NamedAttrs>(attr-dict) `:` functional-type(operands, $result)
   }];
   let hasCanonicalizeMethod = 1;
   let hasVerifier = 1;
@@ -282,7 +282,7 @@ def NSA_DeclareSelectionOp : NSA_Op<"declare_selection", [
                        Optional<NSA_Tensor>:$offsets);
   let results = (outs NSA_Selection:$result);
   let assemblyFormat = [{
-    $indices (`count` $count^)? (`offsets` $offsets^)? attr-dict `:`
+    $indices (`count` $count^)? (`offsets` $offsets^)? `` custom<NamedAttrs>(attr-dict) `:`
     functional-type(operands, $result)
   }];
   let extraClassDeclaration = [{
@@ -308,7 +308,7 @@ def NSA_UnionOp : NSA_Op<"union", [Pure, NSA_NamesResults]> {
   let arguments = (ins Variadic<NSA_Selection>:$parts);
   let results = (outs NSA_Selection:$result);
   let assemblyFormat = [{
-    $parts attr-dict `:` functional-type($parts, $result)
+    $parts `` custom<NamedAttrs>(attr-dict) `:` functional-type($parts, $result)
   }];
   let hasVerifier = 1;
 }
@@ -325,7 +325,7 @@ def NSA_IndicesOp : NSA_Op<"indices", [Pure, NSA_NamesResults]> {
   let arguments = (ins NSA_Selection:$selection);
   let results = (outs NSA_Tensor:$result);
   let assemblyFormat = [{
-    $selection attr-dict `:` qualified(type($selection)) `->`
+    $selection `` custom<NamedAttrs>(attr-dict) `:` qualified(type($selection)) `->`
     qualified(type($result))
   }];
   let hasVerifier = 1;

@@ -24,7 +24,8 @@ def NSADialect : Dialect {
     void registerTypes();
     void registerAttributes();
 
-    /// Argument and result attribute holding the name the program gave.
+    /// Attribute of arguments, of results and, in text, of statements, holding
+    /// the name the program gave.
     static constexpr ::llvm::StringLiteral getNameAttrName() {
       return "nsa.name";
     }

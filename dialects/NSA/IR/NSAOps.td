@@ -46,6 +46,10 @@ def NSA_KernelOp : NSA_Op<"kernel", [
     of type `!nsa.tensor<[offsets(T)], i32>` behind the others. `params` holds
     the values of the program's compile-time parameters.
 
+    Statements carry theirs in their locations, so that equal ones stay equal
+    whatever they are called. Text shows it as `{nsa.name = "slc"}`, from which
+    it is read back; schedules find ops by it.
+
     The body is a list of nsa operations on whole tensors; scalar code stands in
     their regions only. There it may use `arith`, `math`, `nsa.dim` and
     `nsa.table_read` on f32, index, i1 and i64: code that can be interpreted,
@@ -182,7 +186,7 @@ def NSA_MapOp : NSA_Op<"map", [
   let results = (outs NSA_Tensor:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    `(` $inputs `)` attr-dict `:` functional-type($inputs, $result) $body
+    `(` $inputs `)` `` custom<NamedAttrs>(attr-dict) `:` functional-type($inputs, $result) $body
   }];
   let extraClassDeclaration = [{
     /// The dimensions of the result that an input has.

@@ -54,9 +54,11 @@ LogicalResult nsacc::nsa::expectTensor(Operation *op, StringRef what,
                                        Type elementType, StringRef reason) {
   if (found.getDims() == dims && found.getElementType() == elementType)
     return success();
-  return op->emitOpError("expected ")
-         << what << " to be of type !nsa.tensor<" << toString(dims) << ", "
-         << elementType << ">, found " << found << "; " << reason;
+  std::string expected;
+  llvm::raw_string_ostream(expected)
+      << "!nsa.tensor<" << toString(dims) << ", " << elementType << ">";
+  return op->emitOpError("expected ") << what << " to be of type '" << expected
+                                      << "', found " << found << "; " << reason;
 }
 
 LogicalResult nsacc::nsa::expectReals(Operation *op, StringRef what,

@@ -1,4 +1,4 @@
-// Equal operations with equal scalar code are computed once.
+// Equal operations with equal scalar code are computed once, whatever they are called.
 // RUN: nsacc-opt %s --cse | FileCheck %s
 
 !q = !nsa.tensor<[B, T, HQ, D], bf16>
@@ -12,7 +12,7 @@ nsa.kernel @twice(%q: !q, %k: !k) -> (!o, !o, !o) {
   // CHECK-COUNT-1: nsa.pool
   // CHECK-NOT: nsa.pool
   %k0 = nsa.pool mean %k len 4 stride 4 tail drop : (!k) -> !kc
-  %k1 = nsa.pool mean %k len 4 stride 4 tail drop : (!k) -> !kc
+  %k1 = nsa.pool mean %k len 4 stride 4 tail drop {nsa.name = "again"} : (!k) -> !kc
   // CHECK: %[[CAUSAL:.*]], %{{.*}} = nsa.attend
   %o0, %l0 = nsa.attend(%q, %k0, %k0)
       mask (%b, %h, %t, %i, %j) {

@@ -29,7 +29,7 @@ nsa.kernel @needless_lse(%q: !Q, %k: !K, %l: !L) {
 !L = !nsa.tensor<[B, T, H], f32>
 !P = !nsa.tensor<[B, T, H, S], f32>
 nsa.kernel @lse_type(%q: !Q, %k: !K, %l: !L) {
-  // expected-error @below {{expected the log-sum-exp to be of type !nsa.tensor<[B, T, HQ], 'f32'>, found '!nsa.tensor<[B, T, H], f32>'}}
+  // expected-error @below {{expected the log-sum-exp to be of type '!nsa.tensor<[B, T, HQ], f32>', found '!nsa.tensor<[B, T, H], f32>'}}
   %p = nsa.importance prob heads sum(%q, %k) lse %l : (!Q, !K, !L) -> !P
   nsa.return
 }

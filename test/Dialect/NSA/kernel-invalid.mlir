@@ -201,3 +201,15 @@ nsa.kernel @order_short(%x: !nsa.tensor<[B, T], f32> {nsa.name = "x", nsa.order 
 nsa.kernel @order_of_result(%x: !nsa.tensor<[B, T], f32>) -> (!nsa.tensor<[B, T], f32> {nsa.order = 3}) {
   nsa.return %x : !nsa.tensor<[B, T], f32>
 }
+
+// -----
+
+!x = !nsa.tensor<[B], f32>
+// expected-error @below {{expected the name of a statement in quotes as nsa.name, found 3 : i64}}
+nsa.kernel @statement_name(%x: !x) -> !x {
+  %y = nsa.map(%x) {nsa.name = 3} : (!x) -> !x {
+  ^bb0(%e: f32):
+    nsa.yield %e : f32
+  }
+  nsa.return %y : !x
+}

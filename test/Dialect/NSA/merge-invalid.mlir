@@ -33,7 +33,7 @@ nsa.kernel @features(%o0: !O, %o1: !P, %l0: !L) {
 !O = !nsa.tensor<[B, T, H, D], f32>
 !L = !nsa.tensor<[B, T], f32>
 nsa.kernel @lse(%o0: !O, %l0: !L) {
-  // expected-error @below {{expected each branch's log-sum-exp to be of type !nsa.tensor<[B, T, H], 'f32'>, found '!nsa.tensor<[B, T], f32>'}}
+  // expected-error @below {{expected each branch's log-sum-exp to be of type '!nsa.tensor<[B, T, H], f32>', found '!nsa.tensor<[B, T], f32>'}}
   %o, %l = nsa.merge(%o0) lse (%l0) : (!O, !L) -> (!O, !L)
   nsa.return
 }

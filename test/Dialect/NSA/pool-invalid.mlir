@@ -65,7 +65,7 @@ nsa.kernel @constant(%k: !nsa.tensor<[B, 128, H, D], bf16>) {
 // -----
 
 nsa.kernel @result(%k: !nsa.tensor<[B, S, H, D], bf16>) {
-  // expected-error @below {{expected the result to be of type !nsa.tensor<[B, pool(S, 4, 2, average), H, D], 'bf16'>, found '!nsa.tensor<[B, pool(S, 4, 4, drop), H, D], bf16>'; only the dimension of tokens is pooled}}
+  // expected-error @below {{expected the result to be of type '!nsa.tensor<[B, pool(S, 4, 2, average), H, D], bf16>', found '!nsa.tensor<[B, pool(S, 4, 4, drop), H, D], bf16>'; only the dimension of tokens is pooled}}
   %kc = nsa.pool mean %k len 4 stride 2 tail average
       : (!nsa.tensor<[B, S, H, D], bf16>) -> !nsa.tensor<[B, pool(S, 4, 4, drop), H, D], bf16>
   nsa.return

@@ -157,7 +157,7 @@ nsa.kernel @shared_heads(%p: !P) {
 !P = !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
 nsa.kernel @count_of_wide(%p: !P, %c: !nsa.tensor<[B, T], i64>) {
-  // expected-error @below {{expected the count to be of type !nsa.tensor<[B, T, H], 'i64'>, found '!nsa.tensor<[B, T], i64>'; there is one for each row of the selection}}
+  // expected-error @below {{expected the count to be of type '!nsa.tensor<[B, T, H], i64>', found '!nsa.tensor<[B, T], i64>'; there is one for each row of the selection}}
   %b = nsa.topk %p count %c top 4 : (!P, !nsa.tensor<[B, T], i64>) -> !S
   nsa.return
 }
@@ -167,7 +167,7 @@ nsa.kernel @count_of_wide(%p: !P, %c: !nsa.tensor<[B, T], i64>) {
 !P = !nsa.tensor<[B, T, H, blocks(S, 64)], f32>
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
 nsa.kernel @count(%p: !P, %c: !nsa.tensor<[B, T], i32>) {
-  // expected-error @below {{expected the count to be of type !nsa.tensor<[B, T, H], 'i32'>, found '!nsa.tensor<[B, T], i32>'; there is one for each row of the selection}}
+  // expected-error @below {{expected the count to be of type '!nsa.tensor<[B, T, H], i32>', found '!nsa.tensor<[B, T], i32>'; there is one for each row of the selection}}
   %b = nsa.topk %p count %c top 4 : (!P, !nsa.tensor<[B, T], i32>) -> !S
   nsa.return
 }
@@ -228,7 +228,7 @@ nsa.kernel @index_of(%idx: !nsa.tensor<[B, T, H, 4], i32>) {
 // -----
 
 nsa.kernel @count_of_indices(%idx: !nsa.tensor<[B, M, H, 4], i32>, %n: !nsa.tensor<[B, M], i32>, %s: !nsa.tensor<[S], f32>) {
-  // expected-error @below {{expected the count to be of type !nsa.tensor<[B, M, H], 'i32'>, found '!nsa.tensor<[B, M], i32>'; there is one for each row of the selection}}
+  // expected-error @below {{expected the count to be of type '!nsa.tensor<[B, M, H], i32>', found '!nsa.tensor<[B, M], i32>'; there is one for each row of the selection}}
   %b = nsa.declare_selection %idx count %n : (!nsa.tensor<[B, M, H, 4], i32>, !nsa.tensor<[B, M], i32>) -> !nsa.selection<[B, M, H], top = 4, block = 64, of = S, tokens = 8>
   nsa.return
 }
@@ -320,7 +320,7 @@ nsa.kernel @union_too_small(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tenso
 !S = !nsa.selection<[B, T, H], top = 4, block = 64, of = S>
 nsa.kernel @indices(%idx: !nsa.tensor<[B, T, H, 4], i32>, %s: !nsa.tensor<[S], f32>) {
   %b = nsa.declare_selection %idx : (!nsa.tensor<[B, T, H, 4], i32>) -> !S
-  // expected-error @below {{expected the indices to be of type !nsa.tensor<[B, T, H, 4], 'i32'>, found '!nsa.tensor<[B, T, H, 4], i64>'; there are top of them for each row}}
+  // expected-error @below {{expected the indices to be of type '!nsa.tensor<[B, T, H, 4], i32>', found '!nsa.tensor<[B, T, H, 4], i64>'; there are top of them for each row}}
   %i = nsa.indices %b : !S -> !nsa.tensor<[B, T, H, 4], i64>
   nsa.return
 }

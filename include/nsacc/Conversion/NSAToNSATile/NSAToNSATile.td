@@ -60,9 +60,9 @@ def NSASetSchedule : Pass<"nsa-set-schedule", "::mlir::ModuleOp"> {
     (docs/Schedules.md). Before and after, with `schedule=order=union;slc:tokens=16`:
 
     ```mlir
-    %slc = nsa.attend(…) in %sel … loc("slc")
-    %slc = nsa.attend(…) in %sel … {nsatile.schedule =
-      #nsatile.schedule<order = union, tokens = 16, keys = 64>} loc("slc")
+    %o, %lse = nsa.attend(…) in %sel … {nsa.name = "slc"}
+    %o, %lse = nsa.attend(…) in %sel … {nsa.name = "slc", nsatile.schedule =
+      #nsatile.schedule<order = union, tokens = 16, keys = 64>}
     ```
   }];
   let options = [
