@@ -37,6 +37,14 @@ def build_tree() -> Path:
     return tree
 
 
+def test_build_trees_have_all_of_the_package(build_tree):
+    """Packages within it and texts of programs, too, as the wheel has them."""
+    folder = ROOT / "python" / "nsacc"
+    files = {path.relative_to(folder) for path in folder.rglob("*")
+             if path.is_file() and "__pycache__" not in path.parts}
+    assert [file for file in files if not (PACKAGE / file).exists()] == []
+
+
 def test_exports_nothing_but_the_interface(library):
     symbols = run("nm", "-D", "--defined-only", library).splitlines()
     names = {re.sub("@.*", "", line.split()[-1]) for line in symbols}

@@ -57,6 +57,13 @@ def test_wheel_holds_package_and_library(wheel: Path) -> None:
         assert any(re.fullmatch(pattern, name) for name in names), (pattern, names)
 
 
+def test_wheel_holds_all_of_the_package(wheel: Path) -> None:
+    folder = ROOT / "python" / "nsacc"
+    files = {f"nsacc/{path.relative_to(folder)}" for path in folder.rglob("*")
+             if path.is_file() and "__pycache__" not in path.parts}
+    assert files - set(zipfile.ZipFile(wheel).namelist()) == set()
+
+
 def test_wheel_carries_one_copy_of_the_library(wheel: Path) -> None:
     libraries = [entry for entry in zipfile.ZipFile(wheel).infolist()
                  if "libnsacc.so" in entry.filename and entry.file_size > 1 << 20]
