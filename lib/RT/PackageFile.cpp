@@ -42,6 +42,13 @@ std::string nsacc::rt::sealBody(std::string_view body) {
   return file.append(body);
 }
 
+uint64_t nsacc::rt::countFileBytes(std::string_view front) {
+  if (front.substr(0, kMagicBytes) != makeMagic() || front.size() < kHeadBytes)
+    return 0;
+  uint64_t bytes = readWord(front, kMagicBytes + kWordBytes);
+  return bytes > UINT64_MAX - kHeadBytes ? UINT64_MAX : bytes + kHeadBytes;
+}
+
 std::string_view nsacc::rt::openBody(std::string_view file) {
   if (file.substr(0, kMagicBytes) != makeMagic())
     throw std::runtime_error(

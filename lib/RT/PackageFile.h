@@ -21,6 +21,9 @@ constexpr unsigned kMaxNesting = 16;
 
 /// The file of a body.
 std::string sealBody(std::string_view body);
+/// The bytes of the file that begins so, as its head says; 0 where it isn't the
+/// beginning of a package, or too short.
+uint64_t countFileBytes(std::string_view front);
 /// The body of a file whose head and checksum are right. Throws
 /// std::runtime_error where they aren't.
 std::string_view openBody(std::string_view file);

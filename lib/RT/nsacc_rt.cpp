@@ -3,6 +3,7 @@
 #include "nsacc-rt/nsacc_rt.h"
 #include "Measure.h"
 #include "Module.h"
+#include "PackageFile.h"
 #include "Signature.h"
 #include "nsacc/RT/Host.h"
 #include <algorithm>
@@ -181,7 +182,9 @@ static FileBytes readFile(const char *path) {
     read.bytes = std::move(larger);
     read.size += std::fread(read.bytes.get() + read.size, 1,
                             capacity - read.size, file.get());
-  } while (read.size == capacity);
+    // Devices and pipes may never end.
+  } while (read.size == capacity &&
+           read.size <= countFileBytes({read.bytes.get(), read.size}));
   if (std::ferror(file.get()))
     fail();
   return read;

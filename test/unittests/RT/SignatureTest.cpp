@@ -1,8 +1,10 @@
 //===- SignatureTest.cpp - Packages and headers that don't fit ------------===//
 
 #include "RTTest.h"
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 using namespace nsacc::rt;
@@ -130,4 +132,28 @@ TEST_F(SignatureTest, RefusesFiles) {
                "can't read 'nowhere.nsapkg': No such file or directory");
   EXPECT_EQ(nsacc_rt_load_file("/", 0, &module), NSACC_RT_INVALID);
   EXPECT_STREQ(nsacc_rt_message(), "can't read '/': Is a directory");
+}
+
+// A reader that waits for the end would take all memory.
+TEST_F(SignatureTest, RefusesFilesWithoutAnEnd) {
+  nsacc_rt_module *module = nullptr;
+  EXPECT_EQ(nsacc_rt_load_file("/dev/zero", 0, &module), NSACC_RT_PACKAGE);
+  EXPECT_THAT(nsacc_rt_message(), HasSubstr("'/dev/zero': not a package"));
+  // The writer hears that nobody reads from what it writes to.
+  auto before = std::signal(SIGPIPE, SIG_IGN);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  std::thread writer([descriptor = ends[1]] {
+    std::string front = writePackage(makePackage());
+    std::string_view bytes = front;
+    while (write(descriptor, bytes.data(), bytes.size()) > 0)
+      ;
+  });
+  std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  EXPECT_EQ(nsacc_rt_load_file(path.c_str(), 0, &module), NSACC_RT_PACKAGE);
+  EXPECT_THAT(nsacc_rt_message(), HasSubstr("damaged package: expected "));
+  close(ends[0]);
+  writer.join();
+  close(ends[1]);
+  std::signal(SIGPIPE, before);
 }
