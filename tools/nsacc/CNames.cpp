@@ -108,11 +108,25 @@ static constexpr llvm::StringLiteral kKeywords[] = {"alignas",
 /// Macros without arguments that compilers predefine or headers of the standard
 /// libraries and of POSIX define.
 static constexpr llvm::StringLiteral kMacros[] = {
-    "BUFSIZ",   "CHAR_BIT",  "EOF",      "FLT_MAX",  "HUGE_VAL", "I",
-    "INFINITY", "INT_MAX",   "M_E",      "M_PI",     "NAN",      "NDEBUG",
-    "NULL",     "RAND_MAX",  "SEEK_SET", "asm",      "complex",  "errno",
-    "i386",     "imaginary", "linux",    "noreturn", "stderr",   "stdin",
-    "stdout",   "unix"};
+    "BUFSIZ",   "CHAR_BIT", "EOF",   "HUGE_VAL", "I",         "INFINITY",
+    "M_E",      "M_PI",     "NAN",   "NDEBUG",   "NULL",      "SEEK_SET",
+    "asm",      "complex",  "errno", "i386",     "imaginary", "linux",
+    "noreturn", "stderr",   "stdin", "stdout",   "unix"};
+
+/// Types that a header's structs have members of: in C++ no member has the name
+/// of one.
+static constexpr llvm::StringLiteral kTypes[] = {"int32_t", "int64_t", "size_t",
+                                                 "uint8_t"};
+
+/// What means something else in front of a member's name: <stdint.h> alone
+/// defines a hundred macros such as SIZE_MAX and INT_FAST8_WIDTH.
+static bool isTaken(llvm::StringRef name) {
+  return llvm::is_contained(kKeywords, name) ||
+         llvm::is_contained(kMacros, name) ||
+         llvm::is_contained(kTypes, name) || name.starts_with("NSACC_") ||
+         name.ends_with("_MAX") || name.ends_with("_MIN") ||
+         name.ends_with("_WIDTH");
+}
 
 /// Letters, digits and single underscores; what comes in front of the first
 /// letter goes. C and C++ keep other names with underscores for themselves.
@@ -142,8 +156,7 @@ std::string nsacc::toPrefix(llvm::StringRef name) {
 
 std::string MemberNames::add(llvm::StringRef name) {
   std::string identifier = toIdentifier(name, "unnamed");
-  if (llvm::is_contained(kKeywords, identifier) ||
-      llvm::is_contained(kMacros, identifier))
+  if (isTaken(identifier))
     identifier += '_';
   std::string unique = identifier;
   for (unsigned next = 2; !taken.insert(unique).second; ++next)
