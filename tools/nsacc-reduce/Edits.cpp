@@ -74,6 +74,40 @@ static bool forwardOperand(Operation *op) {
   return false;
 }
 
+/// Whether it is scalar code, in a region of an op of the kernel.
+static bool isScalarCode(Operation *op) {
+  Operation *parent = op->getParentOp();
+  return parent && isa_and_present<KernelOp>(parent->getParentOp()) &&
+         !op->hasTrait<OpTrait::IsTerminator>();
+}
+
+/// arith.addf x, y -> x, or y, where the types agree
+template <unsigned index> static bool forwardScalar(Operation *op) {
+  if (!isScalarCode(op) || op->getNumResults() != 1 ||
+      op->getNumOperands() <= index ||
+      op->getOperand(index).getType() != op->getResult(0).getType())
+    return false;
+  op->getResult(0).replaceAllUsesWith(op->getOperand(index));
+  return true;
+}
+
+/// nsa.map(x, y) -> nsa.map(x), where its code doesn't read the other one
+template <unsigned skipped> static bool dropUnread(Operation *op) {
+  auto map = dyn_cast<MapOp>(op);
+  if (!map)
+    return false;
+  unsigned unread = 0;
+  for (BlockArgument argument : map.getBody().getArguments()) {
+    if (!argument.use_empty() || unread++ < skipped)
+      continue;
+    unsigned index = argument.getArgNumber();
+    map.getBody().eraseArgument(index);
+    map->eraseOperand(index);
+    return true;
+  }
+  return false;
+}
+
 /// nsa.merge (o0, l0), (o1, l1) -> o0, l0
 static bool keepFirstBranch(Operation *op) {
   auto merge = dyn_cast<MergeOp>(op);
@@ -111,6 +145,9 @@ ArrayRef<Edit> nsacc::getEdits() {
       dropResult<false>, returnOperand<0>,
       returnOperand<1>,  returnOperand<2>,
       returnOperand<3>,  forwardOperand,
+      forwardScalar<0>,  forwardScalar<1>,
+      forwardScalar<2>,  dropUnread<0>,
+      dropUnread<1>,     dropUnread<2>,
       keepFirstBranch,   dropSelection,
       dropClause<0>,     dropClause<1>,
       dropClause<2>,     dropClause<3>,
@@ -119,6 +156,14 @@ ArrayRef<Edit> nsacc::getEdits() {
 }
 
 //===-- What nothing reads ------------------------------------------------===//
+
+static void eraseDeadCode(Operation &op) {
+  for (Region &region : op.getRegions())
+    for (Block &block : region)
+      for (Operation &each : llvm::make_early_inc_range(llvm::reverse(block)))
+        if (isOpTriviallyDead(&each))
+          each.erase();
+}
 
 static void eraseDeadArguments(KernelOp kernel) {
   Block &body = kernel.getBody().front();
@@ -144,9 +189,11 @@ static void eraseDeadArguments(KernelOp kernel) {
 void nsacc::eraseDead(ModuleOp module) {
   for (KernelOp kernel : module.getOps<KernelOp>()) {
     for (Operation &op :
-         llvm::make_early_inc_range(llvm::reverse(kernel.getBody().front())))
+         llvm::make_early_inc_range(llvm::reverse(kernel.getBody().front()))) {
+      eraseDeadCode(op);
       if (isOpTriviallyDead(&op))
         op.erase();
+    }
     eraseDeadArguments(kernel);
   }
 }

@@ -106,8 +106,16 @@ int main(int argc, char **argv) {
       ->check(CLI::ExistingFile);
   app.add_option("--dtype", dtype, "type of tensors that name none (bf16)")
       ->check(CLI::IsMember({"bf16", "f16", "f32"}));
-  app.add_option("-o,--output", output, "where to; '-': standard output");
+  app.add_option("-o,--output", output,
+                 "where to write its IR, as FILE.mlir; '-': standard output");
   CLI11_PARSE(app, argc, argv);
+  if (llvm::StringRef(output).ends_with(".nsa")) {
+    llvm::errs() << "nsacc-reduce: error: '" << output
+                 << "' has the name of a program, and what is written is IR\n"
+                 << "note: give -o a name that ends in .mlir, which nsacc and "
+                    "nsacc-opt read\n";
+    return 2;
+  }
 
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<mlir::arith::ArithDialect, mlir::math::MathDialect,
