@@ -1,43 +1,15 @@
 //===- ProgramDiagnostics.cpp - What an editor shows of a program ---------===//
 
 #include "ProgramDiagnostics.h"
+#include "Lines.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "nsacc/Frontend/Frontend.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace nsacc;
 using namespace llvm;
-
-namespace {
-/// The lines of a document, to count columns as editors do.
-class Lines {
-public:
-  explicit Lines(StringRef text) { text.split(lines, '\n'); }
-
-  /// From a line and a byte column, both counted from 1.
-  lsp::Position getPosition(unsigned line, unsigned column) const {
-    if (line == 0)
-      return lsp::Position(0, 0);
-    StringRef before =
-        line <= lines.size() ? lines[line - 1].take_front(column - 1) : "";
-    return lsp::Position(line - 1, countUTF16(before));
-  }
-
-private:
-  /// Continuation bytes add nothing, four-byte sequences are two units.
-  static unsigned countUTF16(StringRef text) {
-    unsigned units = 0;
-    for (unsigned char byte : text)
-      units += (byte & 0xC0) == 0x80 ? 0 : byte >= 0xF0 ? 2 : 1;
-    return units;
-  }
-
-  SmallVector<StringRef> lines;
-};
-} // namespace
 
 static lsp::Range getRange(mlir::Location location, const Lines &lines) {
   auto range = location->findInstanceOf<mlir::FileLineColRange>();

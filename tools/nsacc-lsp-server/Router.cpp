@@ -2,6 +2,7 @@
 
 #include "Router.h"
 #include "ProgramDiagnostics.h"
+#include "ProgramNames.h"
 #include "nsacc/Support/JSON.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/LSP/Logging.h"
@@ -15,20 +16,21 @@ using namespace llvm;
 // Streams
 //===----------------------------------------------------------------------===//
 
+/// Until `handle` says that there are no more.
 static void readMessages(std::FILE *file, lsp::JSONStreamStyle style,
-                         function_ref<void(const std::string &)> handle) {
+                         function_ref<bool(const std::string &)> handle) {
   lsp::JSONTransportInputOverFile input(file, style);
   while (!input.isEndOfInput() && !input.hasError()) {
     std::string message;
-    if (succeeded(input.readMessage(message)))
-      handle(message);
+    if (succeeded(input.readMessage(message)) && !handle(message))
+      return;
   }
 }
 
 void Router::run() {
   std::thread answers([this] { forwardToEditor(); });
   readMessages(stdin, options.input,
-               [this](const std::string &message) { handle(message); });
+               [this](const std::string &message) { return handle(message); });
   std::fclose(toMlir);
   answers.join();
 }
@@ -46,6 +48,7 @@ void Router::forwardToEditor() {
                    sendToEditor(*value);
                  else
                    consumeError(value.takeError());
+                 return true;
                });
 }
 
@@ -61,11 +64,11 @@ void Router::sendToEditor(const json::Value &message) {
 // Routing
 //===----------------------------------------------------------------------===//
 
-void Router::handle(const std::string &message) {
+bool Router::handle(const std::string &message) {
   Expected<json::Value> value = nsacc::parseJSON(message);
   if (!value) {
     lsp::Logger::error("message isn't JSON: {0}", toString(value.takeError()));
-    return;
+    return true;
   }
   const json::Object *object = value->getAsObject();
   std::optional<StringRef> method;
@@ -73,6 +76,8 @@ void Router::handle(const std::string &message) {
     method = object->getString("method");
   if (!method || !handleProgram(*method, *object))
     forwardToMlir(message);
+  // An editor that waits for the end may leave its side open.
+  return method != "exit";
 }
 
 /// A program by the editor's word or by its file's name.
@@ -98,10 +103,37 @@ bool Router::handleProgram(StringRef method, const json::Object &message) {
   else if (method == "textDocument/didClose")
     close(*params);
   else if (const json::Value *id = message.get("id"))
-    // Nothing to show for a hover, a completion and the like.
-    sendToEditor(
-        json::Object{{"jsonrpc", "2.0"}, {"id", *id}, {"result", nullptr}});
+    answer(*id, method, *params);
   return true;
+}
+
+void Router::answer(const json::Value &id, StringRef method,
+                    const json::Value &value) {
+  auto send = [&](json::Value result) {
+    sendToEditor(json::Object{
+        {"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}});
+  };
+  // JSON holds no text of its own, so what it is made of lives until it's sent.
+  auto sendFound = [&](const auto &found) {
+    send(found ? toJSON(*found) : json::Value(nullptr));
+  };
+  lsp::TextDocumentPositionParams params;
+  json::Path::Root root;
+  auto program = programs.end();
+  if (fromJSON(value, params, root))
+    program = programs.find(params.textDocument.uri.uri());
+  if (program == programs.end())
+    return send(nullptr);
+  StringRef text = program->second;
+  if (method == "textDocument/hover")
+    return sendFound(findHover(text, params.position));
+  if (method == "textDocument/definition")
+    return sendFound(
+        findDefinition(params.textDocument.uri, text, params.position));
+  if (method == "textDocument/completion")
+    return sendFound(std::optional(listCompletions(text, params.position)));
+  // Nothing to show for a list of symbols and the like.
+  send(nullptr);
 }
 
 //===----------------------------------------------------------------------===//

@@ -25,14 +25,19 @@ public:
   Router(std::FILE *toMlir, std::FILE *fromMlir, const RouterOptions &options)
       : toMlir(toMlir), fromMlir(fromMlir), options(options) {}
 
-  /// Serves until the editor's input or MLIR's server ends.
+  /// Serves until the editor says so, or its input or MLIR's server ends.
   void run();
 
 private:
-  void handle(const std::string &message);
+  /// Whether others may follow.
+  bool handle(const std::string &message);
   /// Whether the message is about a program, and has been dealt with.
   bool handleProgram(llvm::StringRef method, const llvm::json::Object &message);
   bool isProgram(const llvm::json::Object &document) const;
+
+  /// Answers a request about a program, by null where there is nothing to tell.
+  void answer(const llvm::json::Value &id, llvm::StringRef method,
+              const llvm::json::Value &params);
 
   void open(const llvm::json::Value &params);
   void change(const llvm::json::Value &params);

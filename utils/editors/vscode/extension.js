@@ -1,4 +1,4 @@
-// Starts nsacc-lsp-server and shows its diagnostics. The messages are few and plain JSON, so the
+// Starts nsacc-lsp-server, shows its diagnostics and asks it about names. The messages are few and plain JSON, so the
 // extension speaks the protocol itself and needs no packages.
 
 const { spawn } = require("child_process");
@@ -9,6 +9,8 @@ const LANGUAGES = new Set(["nsa", "mlir"]);
 class Server {
   constructor(path, diagnostics) {
     this.diagnostics = diagnostics;
+    this.requests = new Map();
+    this.lastRequest = 0;
     this.buffer = Buffer.alloc(0);
     this.process = spawn(path, [], { stdio: ["pipe", "pipe", "ignore"] });
     this.process.on("error", (error) => {
@@ -17,8 +19,20 @@ class Server {
     });
     this.process.stdin.on("error", () => {});
     this.process.stdout.on("data", (data) => this.receive(data));
-    this.send({ id: 1, method: "initialize",
-                params: { processId: process.pid, rootUri: null, capabilities: {} } });
+    this.request("initialize", { processId: process.pid, rootUri: null, capabilities: {} })
+      .then(() => this.send({ method: "initialized", params: {} }));
+  }
+
+  // The result of a request, which is null where there is nothing to tell.
+  request(method, params) {
+    const id = ++this.lastRequest;
+    this.send({ id, method, params });
+    return new Promise((resolve) => this.requests.set(id, resolve));
+  }
+
+  ask(what, document, { line, character }) {
+    return this.request(`textDocument/${what}`, {
+      textDocument: { uri: document.uri.toString() }, position: { line, character } });
   }
 
   send(message) {
@@ -42,7 +56,8 @@ class Server {
   }
 
   handle(message) {
-    if (message.id === 1 && message.result) this.send({ method: "initialized", params: {} });
+    this.requests.get(message.id)?.(message.result ?? null);
+    this.requests.delete(message.id);
     if (message.method !== "textDocument/publishDiagnostics") return;
     const uri = vscode.Uri.parse(message.params.uri);
     this.diagnostics.set(uri, message.params.diagnostics.map(toDiagnostic));
@@ -66,7 +81,7 @@ class Server {
   }
 
   stop() {
-    this.send({ id: 2, method: "shutdown", params: null });
+    this.request("shutdown", null);
     this.send({ method: "exit", params: null });
     this.process.stdin.end();
   }
@@ -89,6 +104,32 @@ function toDiagnostic(item) {
   return diagnostic;
 }
 
+// Markup, or text, or a list of both.
+function toMarkdown(contents) {
+  return [contents].flat().map((part) => new vscode.MarkdownString(part.value ?? part));
+}
+
+async function provideHover(document, position) {
+  const found = await server.ask("hover", document, position);
+  return found && new vscode.Hover(toMarkdown(found.contents), found.range && toRange(found.range));
+}
+
+async function provideDefinition(document, position) {
+  const found = await server.ask("definition", document, position);
+  return [found ?? []].flat().map((place) =>
+    new vscode.Location(vscode.Uri.parse(place.uri), toRange(place.range)));
+}
+
+async function provideCompletionItems(document, position) {
+  const found = await server.ask("completion", document, position);
+  return (found?.items ?? found ?? []).map((each) => {
+    // The protocol counts kinds from 1, the editor from 0.
+    const item = new vscode.CompletionItem(each.label, (each.kind ?? 1) - 1);
+    item.detail = each.detail;
+    return item;
+  });
+}
+
 let server;
 
 function activate(context) {
@@ -97,8 +138,12 @@ function activate(context) {
   server = new Server(path, diagnostics);
   const ours = (document) => LANGUAGES.has(document.languageId);
   vscode.workspace.textDocuments.filter(ours).forEach((document) => server.open(document));
+  const selector = [...LANGUAGES];
   context.subscriptions.push(
     diagnostics,
+    vscode.languages.registerHoverProvider(selector, { provideHover }),
+    vscode.languages.registerDefinitionProvider(selector, { provideDefinition }),
+    vscode.languages.registerCompletionItemProvider(selector, { provideCompletionItems }),
     vscode.workspace.onDidOpenTextDocument((document) => ours(document) && server.open(document)),
     vscode.workspace.onDidChangeTextDocument(
       ({ document }) => ours(document) && server.change(document)),

@@ -1,0 +1,137 @@
+//===- Outline.cpp - The names of a program, and the language's own -------===//
+
+#include "nsacc/Frontend/Outline.h"
+#include "Parser.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace nsacc::frontend;
+using llvm::StringRef;
+
+namespace {
+
+/// The names of one kernel.
+class KernelNames {
+public:
+  KernelNames(const Source &source, const ast::Kernel &kernel, size_t end)
+      : source(source), kernel(kernel), begin(kernel.name.range.begin),
+        end(end) {}
+
+  std::vector<Definition> list();
+
+private:
+  void add(const ast::Name &name, const llvm::Twine &text);
+  void addDims(const ast::Input &input);
+
+  const Source &source;
+  const ast::Kernel &kernel;
+  size_t begin, end;
+  llvm::StringSet<> dims;
+  std::vector<Definition> found;
+};
+
+} // namespace
+
+void KernelNames::add(const ast::Name &name, const llvm::Twine &text) {
+  if (!name.text.empty())
+    found.push_back({name.text.str(), text.str(), name.range.begin,
+                     name.range.end, begin, end});
+}
+
+/// A dimension is where an input has it first.
+void KernelNames::addDims(const ast::Input &input) {
+  for (const ast::Dim &dim : input.type->dims)
+    if (StringRef name = dim.getName();
+        !name.empty() && dims.insert(name).second)
+      add({name, dim.size->range},
+          name + ": a dimension of '" + input.name.text + "'");
+}
+
+std::vector<Definition> KernelNames::list() {
+  for (const ast::Param &param : kernel.params)
+    add(param.name,
+        param.defaultValue
+            ? param.name.text + " = " +
+                  source.getText(param.defaultValue->range)
+            : param.name.text + ", a parameter that has to be given");
+  // Those come first that aren't dimensions of the others.
+  for (const Definition &param : found)
+    dims.insert(param.name);
+  for (const ast::Input &input : kernel.inputs) {
+    if (!input.type)
+      continue;
+    add(input.name, input.name.text + ": " + source.getText(input.type->range));
+    addDims(input);
+  }
+  for (const ast::Statement &statement : kernel.body)
+    for (const ast::Name &name : statement.names)
+      add(name, source.getText(statement.range));
+  llvm::sort(found, [](const Definition &lhs, const Definition &rhs) {
+    return lhs.begin < rhs.begin;
+  });
+  return std::move(found);
+}
+
+std::vector<Definition> nsacc::frontend::listDefinitions(StringRef text) {
+  Source source(llvm::MemoryBufferRef(text, ""));
+  Problems problems;
+  std::vector<Definition> all;
+  if (!checkText(source, problems))
+    return all;
+  ast::File file;
+  Parser(source, problems, file).parseFile();
+  for (auto [index, kernel] : llvm::enumerate(file.kernels)) {
+    size_t end = index + 1 < file.kernels.size()
+                     ? file.kernels[index + 1].name.range.begin
+                     : text.size();
+    llvm::append_range(all, KernelNames(source, kernel, end).list());
+  }
+  return all;
+}
+
+llvm::ArrayRef<Word> nsacc::frontend::getWords() {
+  static constexpr Word words[] = {
+      {"attend", "attend(q, k, v) [in selection] [where mask] [score …] …",
+       "attention of queries over keys and values"},
+      {"pool", "pool(x, len[, stride][, tail=drop|average][, by=…])",
+       "pooled keys or values, one for each window of tokens"},
+      {"pooled", "pooled(x, len, stride[, offset=0][, memory=0][, of=S])",
+       "an input that is declared to hold pooled keys"},
+      {"lse", "lse(a)", "natural log-sum-exp of a softmax attention"},
+      {"prob", "prob(a[, heads=…])",
+       "importance of each key: its part of the softmax"},
+      {"score", "score(a[, heads=…]), or the clause score s + …",
+       "importance of each key by its score; as a clause, what becomes of the "
+       "scaled score s of a pair"},
+      {"activation", "activation(a[, heads=…])",
+       "importance of each key by its weight"},
+      {"blocks", "blocks(p, block[, map=…])",
+       "importance of blocks of tokens, from that of keys"},
+      {"topk", "topk(p, top) [plus n] [keep first n, last m] [share …]",
+       "the blocks of the greatest importance, exactly"},
+      {"selection", "selection(idx, block[, tokens=n][, of=S][, count=c])",
+       "blocks that the caller chose, by their indices"},
+      {"union", "union(a, b, …)", "blocks that any of several selections has"},
+      {"indices", "indices(sel)",
+       "a selection's blocks: ascending, padded by -1"},
+      {"merge", "merge(a, b, …)",
+       "one softmax over the keys of several attentions"},
+      {"where", "where j <= i",
+       "the keys that a query sees: i and j are positions"},
+      {"weight", "weight silu(s)", "the weight of a pair, in place of softmax"},
+      {"normalize", "normalize sum",
+       "by what a row's sum is divided, where the weight isn't softmax"},
+      {"sink", "sink x[h]", "a score that takes part in the softmax alone"},
+      {"scale", "scale 0.125", "the factor of q · k; D^-0.5 without it"},
+      {"in", "in sel", "the selection whose blocks an attention looks at"}};
+  return words;
+}
+
+llvm::ArrayRef<llvm::StringLiteral> nsacc::frontend::getKeywords() {
+  static constexpr llvm::StringLiteral keywords[] = {
+#define KEYWORD(NAME) #NAME,
+#define RESERVED(NAME)
+#include "Tokens.def"
+  };
+  return keywords;
+}
