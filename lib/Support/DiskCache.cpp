@@ -109,6 +109,32 @@ static ErrorOr<std::unique_ptr<MemoryBuffer>> open(StringRef path, bool isUse) {
   return buffer;
 }
 
+/// Whether a writer was killed that wrote it: that takes far less than an hour.
+static bool isLeft(StringRef path) {
+  constexpr std::chrono::hours least(1);
+  fs::file_status status;
+  return sys::path::filename(path).starts_with(kPrefix) &&
+         path.ends_with(".tmp") && !fs::status(path, status) &&
+         std::chrono::system_clock::now() - status.getLastModificationTime() >
+             least;
+}
+
+/// Once in a process; what can't be removed stays.
+static void removeLeft(StringRef folder) {
+  static std::mutex mutex;
+  static std::set<std::string> cleaned;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!cleaned.insert(folder.str()).second)
+      return;
+  }
+  std::error_code error;
+  for (fs::directory_iterator file(folder, error), end; !error && file != end;
+       file.increment(error))
+    if (isLeft(file->path()))
+      fs::remove(file->path());
+}
+
 //===----------------------------------------------------------------------===//
 // DiskCache
 //===----------------------------------------------------------------------===//
@@ -215,6 +241,7 @@ static Error writeFile(StringRef folder, StringRef path, StringRef key,
 bool DiskCache::store(StringRef key, StringRef value) const {
   if (options.mode != CacheMode::ReadWrite || !isSafe())
     return false;
+  removeLeft(options.folder);
   if (Error error = writeFile(options.folder, getPath(key), key, value)) {
     warn("the cache's folder '" + options.folder +
          "' can't be written: " + toString(std::move(error)) +

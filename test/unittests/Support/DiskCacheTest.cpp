@@ -11,6 +11,7 @@
 #include <csignal>
 #include <sys/resource.h>
 #include <thread>
+#include <unistd.h>
 
 using namespace nsacc;
 namespace fs = llvm::sys::fs;
@@ -207,6 +208,24 @@ TEST_F(DiskCacheTest, WritersMayMeet) {
   reader.join();
   EXPECT_EQ(list().size(), 1u);
   EXPECT_TRUE(warnings.empty());
+}
+
+// What is young may be what another process is writing.
+TEST_F(DiskCacheTest, WhatKilledWritersLeftGoes) {
+  ASSERT_FALSE(fs::create_directories(options.folder));
+  std::string old = options.folder + "/llvmcache-1.tmp",
+              young = options.folder + "/llvmcache-2.tmp";
+  write(old, "half");
+  write(young, "half");
+  int descriptor;
+  ASSERT_FALSE(fs::openFileForReadWrite(old, descriptor, fs::CD_OpenExisting,
+                                        fs::OF_None));
+  ASSERT_FALSE(fs::setLastAccessAndModificationTime(
+      descriptor, std::chrono::system_clock::now() - std::chrono::hours(2)));
+  ASSERT_EQ(close(descriptor), 0);
+  EXPECT_TRUE(open().store("key", "value"));
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young));
 }
 
 TEST_F(DiskCacheTest, ClearingLeavesOtherFiles) {
