@@ -113,6 +113,11 @@ private:
   llvm::Expected<rt::Package> compile(size_t kernel, const Specialization &code,
                                       cpu::Options target, bool isExact = false,
                                       schedule::Settings *fitted = {}) const;
+  /// What a kernel is compiled with, and how that is watched.
+  cpu::Options watch(cpu::Options target, size_t kernel,
+                     mlir::TimingScope &timing) const;
+  llvm::Expected<std::string>
+  assemblyChecked(size_t kernel, const DimSizes &sizes) const override;
   llvm::Expected<std::string>
   packageByRuleChecked(size_t kernel, const DimSizes &sizes,
                        const TunedRule &rule) const override;
@@ -185,6 +190,39 @@ CPUProgram::findOrCompile(size_t kernel, const Specialization &code,
   return package;
 }
 
+cpu::Options CPUProgram::watch(cpu::Options target, size_t kernel,
+                               mlir::TimingScope &timing) const {
+  target.signature = &signatures[kernel];
+  target.timing = &timing;
+  if (options.preparePasses)
+    target.preparePasses = [&](mlir::PassManager &manager,
+                               mlir::ModuleOp module) {
+      options.preparePasses(manager, module, "cpu");
+    };
+  return target;
+}
+
+llvm::Expected<std::string>
+CPUProgram::assemblyChecked(size_t kernel, const DimSizes &sizes) const {
+  auto code = compiler.specialize(kernel, signatures[kernel], sizes,
+                                  /*device=*/std::nullopt);
+  if (!code)
+    return code.takeError();
+  compiler.setTuned(*code, signatures[kernel], sizes);
+  std::string text;
+  auto finish = [&](mlir::ModuleOp module,
+                    mlir::TimingScope &timing) -> llvm::Error {
+    mlir::TimingScope scope = timing.nest("target cpu");
+    return cpu::compileToAssembly(
+               module, watch(getOwnProcessor(options), kernel, scope))
+        .moveInto(text);
+  };
+  if (auto fitting = compiler.compile(signatures[kernel], *code, finish);
+      !fitting)
+    return fitting.takeError();
+  return text;
+}
+
 llvm::Expected<rt::Package>
 CPUProgram::compile(size_t kernel, const Specialization &code,
                     cpu::Options target, bool isExact,
@@ -193,14 +231,8 @@ CPUProgram::compile(size_t kernel, const Specialization &code,
   auto finish = [&](mlir::ModuleOp module,
                     mlir::TimingScope &timing) -> llvm::Error {
     mlir::TimingScope scope = timing.nest("target cpu");
-    target.signature = &signatures[kernel];
-    target.timing = &scope;
-    if (options.preparePasses)
-      target.preparePasses = [&](mlir::PassManager &manager,
-                                 mlir::ModuleOp module) {
-        options.preparePasses(manager, module, "cpu");
-      };
-    return cpu::compileToPackage(module, target).moveInto(result);
+    return cpu::compileToPackage(module, watch(target, kernel, scope))
+        .moveInto(result);
   };
   if (isExact) {
     if (llvm::Error error =

@@ -289,6 +289,14 @@ llvm::Expected<rt::Image> CompiledProgram::image(llvm::StringRef kernel,
   return imageChecked(*index, sizes);
 }
 
+llvm::Expected<std::string>
+CompiledProgram::assembly(llvm::StringRef kernel, const DimSizes &sizes) const {
+  llvm::Expected<size_t> index = findKernel(signatures, kernel);
+  if (!index)
+    return index.takeError();
+  return assemblyChecked(*index, sizes);
+}
+
 llvm::Expected<CodeFor>
 CompiledProgram::compileFor(llvm::StringRef kernel, const DimSizes &sizes,
                             llvm::StringRef schedule) const {
@@ -389,6 +397,12 @@ llvm::Expected<std::string>
 CompiledProgram::packageChecked(size_t kernel,
                                 llvm::ArrayRef<DimSizes> sizes) const {
   return rejectPackages(*this, "packages");
+}
+
+llvm::Expected<std::string>
+CompiledProgram::assemblyChecked(size_t kernel, const DimSizes &sizes) const {
+  return llvm::createStringError("assembly is of target 'cpu', found target '" +
+                                 getTargetName() + "'");
 }
 
 llvm::Expected<rt::Image>

@@ -28,7 +28,7 @@ __all__ = ["Program", "Timing", "load"]
 
 _RUN_OPTIONS = ("threads", "stream", "round_storage", "f64_results")
 _COMPILE_OPTIONS = ("target", "device", "schedule", "dtype", "kernel", "params")
-_SHELL_PHASES = ("tile-opt", "nvvm", "ptx", "cubin", "package")
+_SHELL_PHASES = ("tile-opt", "nvvm", "asm", "ptx", "cubin", "package")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -185,8 +185,9 @@ class Program:
             raise ArgumentError("a package has no IR and no schedule: they are of the program that "
                                 "it was compiled from")
         if phase in _SHELL_PHASES:
+            target = "cpu" if phase == "asm" else "sm_90a"
             raise ArgumentError(f"phase {phase!r} is of the shell: nsacc compile FILE --target "
-                                f"sm_90a --emit {phase} --dims HQ=16,H=4,D=64,DV=64 -o -")
+                                f"{target} --emit {phase} --dims HQ=16,H=4,D=64,DV=64 -o -")
         _check_sizes(sizes)
         if phase == "tile":
             return self._program.tile_ir(sizes)

@@ -35,17 +35,20 @@ struct Goal {
   bool isPackage = false;
   /// What is chosen of schedules, as text.
   bool isSchedule = false;
+  /// What processors run, as text.
+  bool isAssembly = false;
 
   bool isForGPU() const { return isPart || phase > Phase::Tile; }
   /// Whether targets differ.
   bool needsTarget() const {
-    return isPart || isSchedule || phase > Phase::NSA;
+    return isPart || isSchedule || isAssembly || phase > Phase::NSA;
   }
 };
 } // namespace
 
 /// What `--emit` takes beside phases.
-static constexpr llvm::StringLiteral scheduleName = "schedule";
+static constexpr llvm::StringLiteral scheduleName = "schedule",
+                                     assemblyName = "asm";
 static constexpr llvm::StringLiteral packageParts[] = {"ptx", "cubin",
                                                        "package"};
 
@@ -54,6 +57,7 @@ static llvm::Error rejectPhase(llvm::StringRef name) {
   for (Phase phase : getPhases())
     names.push_back(getName(phase).str());
   names.push_back(scheduleName.str());
+  names.push_back(assemblyName.str());
   llvm::append_range(names, packageParts);
   return makeError("phase '" + name + "' " +
                        (name == "gpu" ? "isn't built yet" : "isn't known"),
@@ -72,16 +76,16 @@ static std::string print(mlir::ModuleOp module) {
 static llvm::Expected<const TargetInfo *>
 chooseTarget(llvm::StringRef name, const CompileFlags &flags,
              const Goal &goal) {
-  if (!goal.needsTarget() && name.empty() && !flags.device)
-    return &getTargets().front();
-  if (!goal.needsTarget())
-    return makeError("phase '" + flags.emit + "' is the same for every target",
-                     "drop --target and --device, or add --emit tile for how "
-                     "a target is tiled, or --emit package for what runs");
   bool hasCPU = !goal.isForGPU() || goal.isPackage;
   const TargetInfo *target =
       name.empty() && hasCPU ? &getTargets().front() : findTarget(name);
-  if (target && (target->target == Target::GPU ||
+  if (goal.isAssembly && target && target->target != Target::CPU)
+    return makeError("--emit " + assemblyName +
+                         " is of processors, found --target " + name,
+                     target->target == Target::GPU
+                         ? "use --emit ptx for a GPU, or drop --target"
+                         : "use --target cpu");
+  if (target && (target->target == Target::GPU || !goal.needsTarget() ||
                  (target->target == Target::CPU && hasCPU)))
     return target;
   std::vector<std::string> names;
@@ -127,11 +131,16 @@ chooseTargets(const CompileFlags &flags, const Goal &goal) {
   return targets;
 }
 
-/// The machine's devices, where targets are of it.
+/// The machine's devices, where targets are of it. Where all targets are alike,
+/// it needn't have any.
 static llvm::Expected<std::vector<CompileOptions>>
 resolveTargets(llvm::ArrayRef<const TargetInfo *> targets,
-               const CompileFlags &flags) {
+               const CompileFlags &flags, const Goal &goal) {
   std::vector<CompileOptions> resolved;
+  if (!goal.needsTarget() && !flags.device)
+    resolved.resize(targets.size());
+  if (!resolved.empty())
+    return resolved;
   for (const TargetInfo *target : targets) {
     // A device's file is for the target that is open.
     bool isOpen = target->target == Target::GPU && !target->device;
@@ -209,8 +218,27 @@ compilePackage(Program &program, const CompileFlags &flags,
   return combinePackages(packages);
 }
 
-/// The kernels of a run with the sizes of --dims, as PTX or machine code. The
-/// driver's compiler does without the latter.
+/// The kernels of a run with the sizes of --dims, as a processor's assembly.
+static llvm::Expected<std::string> writeAssembly(Program &program,
+                                                 const CompileFlags &flags,
+                                                 CompileOptions options) {
+  auto kernel = program.getKernel(flags.program.kernel);
+  if (!kernel)
+    return kernel.takeError();
+  auto dims = parseSettings("--dims", flags.dims);
+  if (!dims)
+    return dims.takeError();
+  auto sizes = readSizes(program, *dims, *kernel);
+  if (!sizes)
+    return sizes.takeError();
+  auto compiled = createProgram(program, flags, std::move(options));
+  if (!compiled)
+    return compiled.takeError();
+  return (*compiled)->assembly(kernel->getSymName(), *sizes);
+}
+
+/// The same as PTX or machine code of a GPU. The driver's compiler does without
+/// the latter.
 static llvm::Expected<std::string> compileImage(Program &program,
                                                 const CompileFlags &flags,
                                                 CompileOptions options) {
@@ -280,8 +308,9 @@ static ExitCode compile(const CompileFlags &flags,
   std::optional<Phase> phase = parsePhase(flags.emit);
   Goal goal = {phase.value_or(Phase::NSA),
                llvm::is_contained(packageParts, flags.emit),
-               flags.emit == "package", flags.emit == scheduleName};
-  if (!phase && !goal.isPart && !goal.isSchedule)
+               flags.emit == "package", flags.emit == scheduleName,
+               flags.emit == assemblyName};
+  if (!phase && !goal.isPart && !goal.isSchedule && !goal.isAssembly)
     return reportError(rejectPhase(flags.emit), ExitCode::Usage);
   // PTX is text. Told before what may take minutes.
   if (goal.isPart && flags.emit != "ptx")
@@ -296,7 +325,7 @@ static ExitCode compile(const CompileFlags &flags,
         makeError("no pass up to phase '" + flags.emit + "' makes remarks",
                   "add --emit tile or a later phase, or drop --remarks"),
         ExitCode::Usage);
-  auto targets = resolveTargets(*chosen, flags);
+  auto targets = resolveTargets(*chosen, flags, goal);
   if (!targets)
     return reportError(targets.takeError());
   CompileOptions &options = targets->front();
@@ -311,6 +340,11 @@ static ExitCode compile(const CompileFlags &flags,
     return status;
   if (goal.isSchedule) {
     auto text = printSchedules(*program, flags, std::move(options));
+    return text ? finish(instruments, *text, flags)
+                : program->report(text.takeError());
+  }
+  if (goal.isAssembly) {
+    auto text = writeAssembly(*program, flags, std::move(options));
     return text ? finish(instruments, *text, flags)
                 : program->report(text.takeError());
   }
@@ -335,8 +369,9 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   addScheduleFlag(*command, options->schedule);
   command
       ->add_option("--target", options->target,
-                   "what phases behind nsa are for; nsacc env lists targets "
-                   "(tile, package: cpu); of --emit package, several")
+                   "what phases behind nsa are for, which is the same for all "
+                   "targets; nsacc env lists targets (tile, package: cpu); of "
+                   "--emit package, several")
       ->type_name("NAME,...")
       ->check(checkTargetNames())
       ->group("Compiler");
@@ -355,6 +390,7 @@ void nsacc::addCompileCommand(CLI::App &app, Invocation &invocation) {
   for (Phase phase : getPhases())
     phases += "\n" + getName(phase).str() + ": " + getDescription(phase).str();
   phases += "\nschedule: how each op is tiled for a target and sizes, and why"
+            "\nasm: code of a processor, to read"
             "\nptx, cubin: code of a GPU"
             "\npackage: all that libnsacc_rt needs to run the kernel, of GPUs "
             "and cpu";

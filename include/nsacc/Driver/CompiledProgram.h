@@ -234,6 +234,9 @@ public:
   /// GPU: all that a run with these sizes launches, in one image.
   llvm::Expected<rt::Image> image(llvm::StringRef kernel,
                                   const DimSizes &sizes) const;
+  /// CPU: the same as assembly.
+  llvm::Expected<std::string> assembly(llvm::StringRef kernel,
+                                       const DimSizes &sizes) const;
 
   /// Compiles for the inputs' sizes, so that a run with them doesn't.
   llvm::Error prepare(llvm::StringRef kernel, llvm::ArrayRef<Tensor> inputs,
@@ -290,6 +293,8 @@ protected:
                                         KernelUser use) const;
   virtual llvm::Expected<rt::Image> imageChecked(size_t kernel,
                                                  const DimSizes &sizes) const;
+  virtual llvm::Expected<std::string>
+  assemblyChecked(size_t kernel, const DimSizes &sizes) const;
 
   std::vector<Signature> signatures;
 };

@@ -165,6 +165,21 @@ Expected<rt::Package> nsacc::cpu::compileToPackage(mlir::ModuleOp module,
   return package;
 }
 
+Expected<std::string> nsacc::cpu::compileToAssembly(mlir::ModuleOp module,
+                                                    const Options &options) {
+  mlir::TimingScope none;
+  mlir::TimingScope &timing = options.timing ? *options.timing : none;
+  Expected<Processor> processor = getProcessor(options.cpu, options.features);
+  if (!processor)
+    return processor.takeError();
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  if (auto stackBytes =
+          lower(*copy, buildLoweringPipeline, *processor, options, timing);
+      !stackBytes)
+    return stackBytes.takeError();
+  return writeAssembly(*copy, *processor, timing);
+}
+
 Expected<std::unique_ptr<Executable>>
 nsacc::cpu::compile(mlir::ModuleOp module, const Options &options) {
   Expected<rt::Package> package = compileToPackage(module, options);

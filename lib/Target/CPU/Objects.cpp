@@ -10,6 +10,7 @@
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
@@ -148,15 +149,36 @@ makeMachine(const Processor &processor, Module &module) {
   return machine;
 }
 
-static Expected<ModuleParts> translate(mlir::ModuleOp source) {
+static Expected<std::unique_ptr<Module>> translate(mlir::ModuleOp source,
+                                                   LLVMContext &context) {
   mlir::registerBuiltinDialectTranslation(*source.getContext());
   mlir::registerLLVMDialectTranslation(*source.getContext());
-  LLVMContext context;
   std::unique_ptr<Module> module =
       mlir::translateModuleToLLVMIR(source, context);
   if (!module)
     return createStringError("the module couldn't be translated to LLVM IR");
-  return ModuleParts(*module);
+  return module;
+}
+
+static Expected<ModuleParts> translateToParts(mlir::ModuleOp source) {
+  LLVMContext context;
+  auto module = translate(source, context);
+  if (!module)
+    return module.takeError();
+  return ModuleParts(**module);
+}
+
+/// What generates the code of a module that is made ready for it.
+static Expected<std::unique_ptr<TargetMachine>>
+makeReady(Module &module, const Processor &processor) {
+  auto machine = makeMachine(processor, module);
+  if (!machine)
+    return machine;
+  prepare(module, processor);
+  optimize(module, **machine);
+  if (hasLongBlock(module))
+    (*machine)->setOptLevel(CodeGenOptLevel::None);
+  return machine;
 }
 
 /// Machine code of one function.
@@ -169,16 +191,12 @@ static Expected<Object> compileObject(const ModuleParts &parts,
   Expected<std::unique_ptr<Module>> module = parts.read(function, context);
   if (!module)
     return module.takeError();
-  auto machine = makeMachine(processor, **module);
+  auto machine = makeReady(**module, processor);
   if (!machine)
     return machine.takeError();
-  prepare(**module, processor);
-  optimize(**module, **machine);
   optimizing.stop();
 
   mlir::TimingScope generating = timing.nest("generate machine code");
-  if (hasLongBlock(**module))
-    (*machine)->setOptLevel(CodeGenOptLevel::None);
   return orc::SimpleCompiler(**machine)(**module);
 }
 
@@ -187,7 +205,7 @@ nsacc::cpu::compileObjects(mlir::ModuleOp source, const Processor &processor,
                            unsigned threads, mlir::TimingScope &timing) {
   initializeTarget();
   mlir::TimingScope translating = timing.nest("translate to LLVM IR");
-  Expected<ModuleParts> parts = translate(source);
+  Expected<ModuleParts> parts = translateToParts(source);
   if (!parts)
     return parts.takeError();
   translating.stop();
@@ -207,6 +225,28 @@ nsacc::cpu::compileObjects(mlir::ModuleOp source, const Processor &processor,
   if (Error error = tasks.wait())
     return error;
   return objects;
+}
+
+Expected<std::string> nsacc::cpu::writeAssembly(mlir::ModuleOp source,
+                                                const Processor &processor,
+                                                mlir::TimingScope &timing) {
+  initializeTarget();
+  mlir::TimingScope generating = timing.nest("generate assembly");
+  LLVMContext context;
+  auto module = translate(source, context);
+  if (!module)
+    return module.takeError();
+  auto machine = makeReady(**module, processor);
+  if (!machine)
+    return machine.takeError();
+  SmallVector<char, 0> text;
+  raw_svector_ostream os(text);
+  legacy::PassManager passes;
+  if ((*machine)->addPassesToEmitFile(passes, os, /*DwoOut=*/nullptr,
+                                      CodeGenFileType::AssemblyFile))
+    return createStringError("LLVM writes no assembly of this processor");
+  passes.run(**module);
+  return std::string(text.begin(), text.end());
 }
 
 Expected<Object> nsacc::cpu::compileModule(Module &module,

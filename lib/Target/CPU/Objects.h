@@ -8,6 +8,7 @@
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace llvm {
@@ -29,6 +30,11 @@ llvm::Expected<std::vector<Object>> compileObjects(mlir::ModuleOp source,
                                                    const Processor &processor,
                                                    unsigned threads,
                                                    mlir::TimingScope &timing);
+
+/// The same code as assembly, in one piece.
+llvm::Expected<std::string> writeAssembly(mlir::ModuleOp source,
+                                          const Processor &processor,
+                                          mlir::TimingScope &timing);
 
 /// Code of a module as it is.
 llvm::Expected<Object> compileModule(llvm::Module &module,

@@ -159,7 +159,8 @@ def test_wrong_devices(tmp_path):
         nsacc.compile(ADD, device=path)
 
 
-@pytest.mark.parametrize("phase", ["ptx", "cubin", "package"])
-def test_code_of_a_gpu_comes_from_the_command_line(program, phase):
-    with pytest.raises(ArgumentError, match=f"nsacc compile FILE --target sm_90a --emit {phase}"):
+@pytest.mark.parametrize("phase, target", [("ptx", "sm_90a"), ("cubin", "sm_90a"),
+                                           ("package", "sm_90a"), ("asm", "cpu")])
+def test_code_comes_from_the_command_line(program, phase, target):
+    with pytest.raises(ArgumentError, match=f"nsacc compile FILE --target {target} --emit {phase}"):
         program.ir(phase)

@@ -76,7 +76,11 @@ llvm::Expected<std::unique_ptr<Executable>> load(rt::Package package);
 llvm::Expected<rt::Package> compileToPackage(mlir::ModuleOp module,
                                              const Options &options);
 
-/// The same, loaded.
+/// The same code as assembly, for people to read.
+llvm::Expected<std::string> compileToAssembly(mlir::ModuleOp module,
+                                              const Options &options);
+
+/// The package of a module, loaded.
 llvm::Expected<std::unique_ptr<Executable>> compile(mlir::ModuleOp module,
                                                     const Options &options);
 
