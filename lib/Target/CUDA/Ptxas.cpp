@@ -2,14 +2,17 @@
 
 #include "nsacc/Target/CUDA/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Errno.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include <chrono>
 #include <csignal>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
+#include <utility>
 
 using namespace llvm;
 using namespace nsacc::cuda;
@@ -152,16 +155,26 @@ std::string nsacc::cuda::identifyPtxas(ArrayRef<std::string> candidates) {
 
 namespace {
 
-/// A file that is gone with the scope.
-class TemporaryFile {
+/// A file in memory that other processes read and write by its path: it is gone
+/// with this process, however that ends.
+class MemoryFile {
 public:
-  static Expected<TemporaryFile> create(StringRef suffix) {
-    SmallString<128> path;
-    if (std::error_code error =
-            sys::fs::createTemporaryFile("nsacc", suffix, path))
-      return make_error<NotAskedError>("no temporary file for ptxas: " +
-                                       error.message());
-    return TemporaryFile(path);
+  static Expected<MemoryFile> create(const char *name) {
+    int descriptor = memfd_create(name, MFD_CLOEXEC);
+    std::string path = formatv("/proc/{0}/fd/{1}", getpid(), descriptor);
+    if (descriptor >= 0 && sys::fs::exists(path))
+      return MemoryFile(descriptor, std::move(path));
+    std::string reason = descriptor < 0 ? sys::StrError() : "there is no /proc";
+    if (descriptor >= 0)
+      close(descriptor);
+    return make_error<NotAskedError>("no file in memory for ptxas: " + reason);
+  }
+  MemoryFile(MemoryFile &&other)
+      : descriptor(std::exchange(other.descriptor, -1)),
+        path(std::move(other.path)) {}
+  ~MemoryFile() {
+    if (descriptor >= 0)
+      close(descriptor);
   }
 
   StringRef getPath() const { return path; }
@@ -172,20 +185,23 @@ public:
   }
 
   Error write(StringRef text) const {
-    std::error_code error;
-    raw_fd_ostream stream(path, error);
-    if (error)
-      return make_error<NotAskedError>(
-          "a temporary file for ptxas can't be written: " + error.message());
+    raw_fd_ostream stream(descriptor, /*shouldClose=*/false);
     stream << text;
-    return Error::success();
+    stream.flush();
+    std::error_code error = stream.error();
+    stream.clear_error();
+    if (!error)
+      return Error::success();
+    return make_error<NotAskedError>(
+        "a file in memory for ptxas can't be written: " + error.message());
   }
 
 private:
-  explicit TemporaryFile(StringRef path) : path(path), remover(path) {}
+  MemoryFile(int descriptor, std::string path)
+      : descriptor(descriptor), path(std::move(path)) {}
 
-  SmallString<128> path;
-  FileRemover remover;
+  int descriptor;
+  std::string path;
 };
 
 } // namespace
@@ -248,13 +264,13 @@ static int run(StringRef program, ArrayRef<StringRef> arguments,
 Expected<std::optional<MachineCode>>
 nsacc::cuda::assemble(StringRef ptxas, StringRef ptx, StringRef architecture,
                       Effort effort) {
-  auto input = TemporaryFile::create("ptx");
+  auto input = MemoryFile::create("nsacc.ptx");
   if (!input)
     return input.takeError();
-  auto output = TemporaryFile::create("cubin");
+  auto output = MemoryFile::create("nsacc.cubin");
   if (!output)
     return output.takeError();
-  auto log = TemporaryFile::create("log");
+  auto log = MemoryFile::create("nsacc.log");
   if (!log)
     return log.takeError();
   if (Error error = input->write(ptx))
